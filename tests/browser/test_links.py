@@ -19,7 +19,9 @@ def options(page: Page, heading: str) -> dict:
     return json.loads(card.locator("[data-chart]").get_attribute("data-chart"))
 
 
-def test_from_all_links_to_a_surface_that_shows_what_the_api_tells(provider: Page, api: str, learned: Tenant) -> None:
+def test_surface_page_of_a_link_shows_the_points_that_the_api_returns(
+    provider: Page, api: str, learned: Tenant
+) -> None:
     page = provider
     to_page(page, "Links")
     page.get_by_role("row", name=DESTINATION).get_by_role("link").click()

@@ -36,7 +36,7 @@ def page(role: str, browser: Browser, api: str, parts: Container, learned: Tenan
         yield page
 
 
-def test_the_menu_offers_what_the_role_may_open_and_the_rest_is_refused(page: Page, role: str) -> None:
+def test_menu_has_the_pages_of_the_role_and_all_others_are_refused(page: Page, role: str) -> None:
     offered = {each.inner_text() for each in page.locator(".side nav a").all()}
     assert offered == MENUS[role]
     for entry in (entry for section in SECTIONS for entry in section.entries):

@@ -37,7 +37,7 @@ def test_a_key_is_made_shown_once_weighed_and_revoked(signed_in: Page, api: str)
         expect(page.get_by_role("row", name=what).filter(has_text="mover at site A")).to_be_visible()
 
 
-def test_what_is_refused_is_told_beside_the_form(signed_in: Page) -> None:
+def test_refused_role_change_shows_its_reason_on_the_form(signed_in: Page) -> None:
     page = signed_in
     to_page(page, "Users")
     row = page.get_by_role("row").nth(1)

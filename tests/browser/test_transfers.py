@@ -24,7 +24,7 @@ def journal(parts: Container, redis_url: str) -> Iterator[Journal]:
         yield Journal(parts, store)
 
 
-def test_a_transfer_appears_and_its_timeline_grows_while_people_look(
+def test_new_transfer_appears_and_its_timeline_grows_while_the_page_is_open(
     provider: Page, client: httpx.Client, journal: Journal
 ) -> None:
     page = provider

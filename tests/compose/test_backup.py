@@ -128,7 +128,7 @@ def test_a_restore_goes_on_once_the_log_is_replayed(stack, followed, client):
     assert client.post("/v1/recommend", json=ASKED).status_code == 200
 
 
-def test_what_is_left_of_a_restore_is_told_and_brings_the_service_back(stack, followed, client, tmp_path):
+def test_interrupted_restore_lists_the_commands_that_bring_the_service_back(stack, followed, client, tmp_path):
     kept = upload(client, first_minute=160)
     docker = tmp_path / "docker"
     docker.write_text(f'#!/bin/sh\ncase "$*" in *flushall*) exit 7 ;; esac\nexec {shutil.which("docker")} "$@"\n')

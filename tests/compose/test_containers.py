@@ -39,7 +39,7 @@ def test_migrations_ran_once_and_before_everything_else(stack):
             assert stack.inspect(container, "{{.State.StartedAt}}") > migrated
 
 
-def test_no_password_stands_in_an_environment_or_a_command(stack):
+def test_no_password_appears_in_a_containers_environment_or_command(stack):
     for service in ALL:
         for container in stack.containers(service):
             told = stack.inspect(container, "{{json .Config}}")

@@ -47,7 +47,7 @@ def test_a_certificate_that_is_not_there_is_named_by_caddy(stack):
     assert "/etc/caddy/no.pem: no such file" in ran.stderr.splitlines()[-1]
 
 
-def test_proxies_are_told_by_commas_to_caddy_as_to_the_api(stack):
+def test_caddy_reads_trusted_proxies_as_a_comma_separated_list_like_the_api(stack):
     words = ("docker", "compose", "run", "--rm", "--no-deps", "-T", "caddy", "sh", "/etc/caddy/with-settings", "adapt")
     shown = json.loads(stack.run(*words, TRADEWIND_PROXIES="10.1.0.0/16, 10.2.0.1").stdout)
     assert trusted_in(shown) == [["10.1.0.0/16", "10.2.0.1"]]

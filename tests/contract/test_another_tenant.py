@@ -138,7 +138,7 @@ def test_what_another_tenant_owns_is_not_there(owners: tuple[Owner, Owner], call
 @pytest.mark.parametrize(
     ("place", "path"), [("transfer_id", "/v1/transfers/{}"), ("name", "/v1/devices/{}")]
 )  # fmt: skip
-def test_what_one_names_as_another_does_leaves_theirs_as_it_is(
+def test_calls_with_ids_of_another_tenant_leave_its_objects_unchanged(
     owners: tuple[Owner, Owner], place: str, path: str
 ) -> None:
     owner, neighbour = owners

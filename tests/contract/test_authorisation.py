@@ -89,7 +89,7 @@ def test_a_person_may_open_and_send_what_the_role_permits(
     assert wrong(asked, role, FORBIDDEN) == {}
 
 
-def test_a_stranger_is_sent_to_sign_in_from_every_page(api: str) -> None:
+def test_every_page_sends_an_unauthenticated_client_to_sign_in(api: str) -> None:
     with httpx.Client(base_url=api, timeout=60) as stranger:
         sent = {call: stranger.request(call.method, filled(call.path)) for call in PAGES}
     assert {

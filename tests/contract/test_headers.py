@@ -69,14 +69,14 @@ def test_what_is_not_there_or_not_understood_is_guarded_too(api: str) -> None:
         assert wrong(answer.headers, Call(method, path, None)) == [], path
 
 
-def test_behind_tls_a_browser_is_told_to_stay_there(api: str) -> None:
+def test_hsts_header_is_sent_behind_tls(api: str) -> None:
     name, value = (each.decode() for each in ONLY_BY_TLS)
     for path in ("/", "/healthz", "/admin/sign-in", "/v1/links"):
         answer = httpx.get(f"{api}{path}", headers={"X-Forwarded-Proto": "https"}, timeout=PATIENCE_S)
         assert answer.headers[name] == value
 
 
-def test_a_session_is_kept_from_scripts_and_other_sites(api: str, parts: Container, owner: Tenant) -> None:
+def test_session_cookie_is_hidden_from_scripts_and_other_sites(api: str, parts: Container, owner: Tenant) -> None:
     someone = person(parts, owner)
     form = {"login": someone.login, "password": PASSWORD}
     answer = httpx.post(f"{api}/admin/sign-in", data=form, headers={"X-Forwarded-Proto": "https"}, timeout=PATIENCE_S)

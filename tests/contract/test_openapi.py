@@ -33,7 +33,7 @@ FIXED = {
 }
 
 
-def test_the_description_is_the_one_that_was_agreed() -> None:
+def test_openapi_document_equals_the_snapshot() -> None:
     assert render_document() == SNAPSHOT.read_text(encoding="utf-8"), "if the change is wanted: python -m infra.openapi"
 
 
@@ -42,7 +42,7 @@ def test_the_fixed_calls_are_there() -> None:
     assert {path: methods for path, methods in FIXED.items() if not methods <= paths.get(path, {}).keys()} == {}
 
 
-def test_every_call_but_the_probes_needs_a_key_and_tells_its_problems() -> None:
+def test_every_call_but_the_probes_needs_a_key_and_documents_its_errors() -> None:
     for path, operations in build_openapi_document()["paths"].items():
         for operation in operations.values():
             if path.startswith("/v1/"):

@@ -126,7 +126,7 @@ def test_history_becomes_a_release_and_its_recommendation_is_used_by_a_real_tran
     eventually(lambda: client.links()[0].rows > uploaded)
 
 
-def test_a_revoked_key_is_told_in_one_line(running: dict[str, Any]) -> None:
+def test_revoked_key_is_reported_in_one_line(running: dict[str, Any]) -> None:
     wrong = running | {"key": "tw_" + "x" * 43}
     ran = subprocess.run(
         [sys.executable, "-m", "tradewind_agent", "recommend", "a", "b", "--files", "3", "--bytes", "3MB"],

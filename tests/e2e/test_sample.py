@@ -80,7 +80,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield Served(address, key, password, partial(open_parts_of_service, folder / "data" / "sample"))
 
 
-def test_recordings_have_been_uploaded_learned_priced_and_told(sample: Served) -> None:
+def test_sample_recordings_are_uploaded_learned_priced_and_completed(sample: Served) -> None:
     with sample.client() as client:
         links = client.get("/v1/links").json()
         releases = client.get("/v1/releases").json()
@@ -177,7 +177,7 @@ def trust() -> dict[str, str]:
     return {} if stack is None else {"SSL_CERT_FILE": str(stack.authority)}
 
 
-def test_times_are_moved_by_whole_days_so_that_the_newest_is_of_yesterday() -> None:
+def test_sample_times_are_shifted_by_full_days_so_that_the_newest_is_yesterday() -> None:
     newest = max(datetime.fromisoformat(row["ended_at"]) for row in rows.list_rows(timedelta()))
     later = newest + timedelta(days=40)
     days = rows.count_shift_days(later)

@@ -16,7 +16,7 @@ def visitor(parts, api, tenant):
         yield opened
 
 
-def test_before_any_transfer_the_page_says_so_and_tells_what_the_packaged_measurements_expect(visitor):
+def test_before_any_transfer_the_page_shows_what_the_packaged_measurements_predict(visitor):
     page = visitor.get("/admin/compression").text
     assert "Nothing learned yet" in page
     assert page.count("advised") >= 4
@@ -24,7 +24,7 @@ def test_before_any_transfer_the_page_says_so_and_tells_what_the_packaged_measur
     assert "160 Mbit/s" in page
 
 
-def test_what_agents_have_seen_is_told_by_codec_and_changes_what_is_expected(api, tenant, visitor):
+def test_observations_of_agents_are_listed_by_codec_and_change_the_prediction(api, tenant, visitor):
     machine = f"x86_64/machine-{uuid4().hex[:8]}/2"
     told = [seen("lz4", 9, ratio, 4e9, cpu_class=machine) for ratio in (20.0, 80.0)]
     with tenant.client(api) as agent:

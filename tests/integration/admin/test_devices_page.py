@@ -31,7 +31,7 @@ def test_every_device_is_listed_with_the_origin_of_its_figures(api, tenant, visi
     assert "goes: Acme Router" in page
 
 
-def test_a_radio_of_a_device_of_ones_own_is_told_beside_those_of_the_service(api, tenant, visitor):
+def test_calibrated_radio_of_a_custom_device_is_shown_for_that_device_only(api, tenant, visitor):
     figure = {"value": 0.777, "origin": "calibrated", "source": "a meter"}
     with tenant.client(api) as agent:
         (lte,) = [each for each in agent.get("/v1/devices").json()["radios"] if each["name"] == "lte"]
@@ -72,7 +72,7 @@ def test_devices_are_shown_while_other_queues_are_planned(database_url, redis_ur
         ("device=nexus-s&radio=lte", "Nexus-s has no radio 'lte'; it has"),
     ],
 )
-def test_a_device_or_a_radio_that_there_is_not_stands_in_for_no_other(visitor, query, told):
+def test_unknown_device_or_radio_is_not_found_and_not_replaced_by_another(visitor, query, told):
     refused = visitor.get(f"/admin/devices?{query}")
     assert refused.status_code == 404
     assert told in unescape(refused.text)

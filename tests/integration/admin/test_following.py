@@ -41,7 +41,7 @@ def test_a_stream_ends_when_a_role_is_taken_away(parts, api, tenant):
     assert len(left) < LOOKED_FOR
 
 
-def test_there_are_so_many_seats_and_no_more_at_once():
+def test_change_streams_are_limited_to_the_number_of_slots():
     async def one_change():
         yield "data: a\n\n"
 

@@ -78,7 +78,7 @@ def guess(sign_ins, person, network, times=1):
             sign_ins.sign_in(person.login, "a guess of mine", network=network)
 
 
-def test_a_stranger_who_guesses_keeps_nobody_out_elsewhere(sign_ins, operator):
+def test_failed_guesses_lock_a_login_only_on_the_network_of_the_guesser(sign_ins, operator):
     guess(sign_ins, operator, "192.0.2.0/24", FAILURES_BEFORE_LOCK + 1)
     with pytest.raises(Unauthenticated):
         sign_ins.sign_in(operator.login, PASSWORD, network="192.0.2.0/24")
@@ -104,7 +104,7 @@ def test_guessing_from_many_networks_is_bounded_and_leaves_the_persons_own_open(
         sign_ins.sign_in(operator.login, PASSWORD, network="198.51.100.0/24")  # not seen for too long
 
 
-def test_networks_that_tell_nothing_any_more_are_forgotten(parts, sign_ins, clock, operator):
+def test_networks_without_recent_sign_ins_are_forgotten(parts, sign_ins, clock, operator):
     for number in range(3):
         guess(sign_ins, operator, f"10.0.{number}.0/24")
     sign_ins.sign_in(operator.login, PASSWORD, network="198.51.100.0/24")
@@ -123,7 +123,7 @@ def test_another_first_password_opens_a_locked_network(parts, sign_ins, operator
     assert sign_ins.sign_in(operator.login, password, network="192.0.2.0/24")
 
 
-def test_strangers_do_not_keep_anybody_from_changing_the_password(sign_ins, operator):
+def test_failed_guesses_from_other_networks_do_not_block_a_password_change(sign_ins, operator):
     secret = sign_ins.sign_in(operator.login, PASSWORD, network="198.51.100.0/24")
     for number in range(FAILURES_BEFORE_LOCK_EVERYWHERE):
         guess(sign_ins, operator, f"10.0.{number}.0/24")

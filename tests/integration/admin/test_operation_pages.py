@@ -68,7 +68,7 @@ def test_rows_that_are_changed_change_the_numbers_of_logs_releases_and_links(par
         assert number in new
 
 
-def test_a_row_is_mended_and_stored(parts, api, tenant, operator):
+def test_quarantined_row_is_corrected_and_stored(parts, api, tenant, operator):
     refused = record() | {"source": ""}
     upload(api, tenant, refused, record())
     (row,) = quarantined(parts, tenant)
@@ -151,7 +151,7 @@ def test_a_line_is_tried_again_as_it_came_or_not_at_all(parts, api, tenant, oper
         assert separated["source"] in {link.key.source for link in uow.links.all()}
 
 
-def test_long_work_tells_how_far_it_is(parts, api, tenant, operator):
+def test_long_work_reports_its_progress(parts, api, tenant, operator):
     upload(api, tenant, record())
     with parts.store.unit_of_work(tenant.id) as uow:
         uow.release_work.begin(parts.clock.now())

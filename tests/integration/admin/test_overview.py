@@ -50,7 +50,7 @@ def end(client, sla=None, status="succeeded", moved=GB, seconds=40, energy_j=Non
         ({"kind": "deadline", "target": 900}, {"status": "cancelled"}, None),
     ],
 )
-def test_an_agreement_is_judged_by_what_was_measured(client, sla, ended, kept):
+def test_sla_is_judged_by_the_measured_values(client, sla, ended, kept):
     told = end(client, sla, **ended)
     assert told.get("agreement_kept") is kept
     assert told.get("energy_j") == ended.get("energy_j")
@@ -98,7 +98,7 @@ def test_a_row_that_is_changed_changes_the_number(parts, api, learned, client, a
     assert before["SLAs met"] != overview["SLAs met"] == link["SLAs met"]
 
 
-def test_an_empty_tenant_is_told_what_to_do(parts, api, tenant):
+def test_overview_of_an_empty_tenant_explains_the_first_steps(parts, api, tenant):
     with signed_in(api, person(parts, tenant)) as visitor:
         page = visitor.get("/admin").text
     assert numbers(page)["Current release"].startswith("none")

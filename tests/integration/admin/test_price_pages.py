@@ -101,7 +101,7 @@ def test_what_was_chosen_to_be_shown_stays_after_each_form_of_a_draft(visitor, l
     assert f"{here}?{shown}" in visitor.submit(f"{here}/{form}", **sent).headers["location"]
 
 
-def test_two_people_who_edit_one_book_do_not_overwrite_each_other(visitor, learned, parts, api):
+def test_two_users_who_edit_one_price_book_do_not_overwrite_each_other(visitor, learned, parts, api):
     here = drafted(visitor)
     tier = tiers_in(visitor.get(here).text)[0]
     with signed_in(api, person(parts, learned)) as other:
@@ -112,7 +112,7 @@ def test_two_people_who_edit_one_book_do_not_overwrite_each_other(visitor, learn
     assert [price.base for price in books(learned)[here].prices.values()] == [7]
 
 
-def test_what_a_draft_changes_is_shown_beside_what_is_in_force(visitor, learned):
+def test_changes_of_a_draft_are_shown_next_to_current_prices(visitor, learned):
     first = drafted(visitor, currency="CHF")
     with learned.parts.store.unit_of_work(learned.id) as uow:
         (link,) = uow.links.all()
@@ -210,7 +210,7 @@ def test_where_to_go_on_cannot_break_out_of_its_header(visitor):
     assert answer.headers["hx-redirect"].startswith(f"{here}?link=1%0D%0A")
 
 
-def test_a_book_tells_who_changed_what(visitor, learned):
+def test_price_book_lists_who_changed_what(visitor, learned):
     here = drafted(visitor, name="Told <b>loud</b>")
     tier = tiers_in(visitor.get(here).text)[0]
     visitor.submit(f"{here}/prices", version=1, **fields(tier, base="7"))
@@ -256,7 +256,7 @@ def test_earlier_changes_of_a_book_are_a_page_away(visitor):
     assert "price book drafted" in visitor.get(f"{here}{older}").text
 
 
-def test_a_link_that_there_is_not_is_said_to_be_none(visitor):
+def test_unknown_link_is_reported_as_not_found(visitor):
     here = drafted(visitor)
     for address in ("/admin/tiers", here):
         assert visitor.get(f"{address}?link=").status_code == 200
@@ -266,7 +266,7 @@ def test_a_link_that_there_is_not_is_said_to_be_none(visitor):
             assert "No such link" in refused.text
 
 
-def test_a_table_of_many_tiers_is_taken_whole(visitor):
+def test_form_with_many_tiers_is_read_completely(visitor):
     here = drafted(visitor)
     rows = {}
     for _ in range(99):

@@ -17,7 +17,7 @@ from tradewind.errors import Conflict, InvalidValue
 SECRET = "tradewind_session"
 
 
-def test_a_page_asked_for_is_seen_after_signing_in(api, operator):
+def test_requested_page_is_shown_after_sign_in(api, operator):
     with Visitor(base_url=api) as visitor:
         asked = visitor.get("/admin/audit?about=key")
         assert (asked.status_code, asked.headers["location"]) == (
@@ -54,7 +54,7 @@ def test_nobody_is_sent_elsewhere_after_signing_in(api, operator, elsewhere):
         assert by_script.headers["hx-redirect"] == "/admin"
 
 
-def test_behind_a_proxy_with_tls_the_cookie_is_kept_to_tls(api, operator):
+def test_cookie_is_secure_behind_a_proxy_with_tls(api, operator):
     with Visitor(base_url=api, headers={"X-Forwarded-Proto": "https"}) as visitor:
         assert "Secure" in visitor.sign_in(operator).headers["set-cookie"]
     with Visitor(base_url=api) as visitor:
@@ -106,7 +106,7 @@ def test_two_operators_cannot_disable_each_other_at_once(parts, database_url):
     assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Conflict", "NoneType"]
 
 
-def test_only_a_hash_of_the_session_is_kept(parts, sign_ins, operator):
+def test_only_the_hash_of_a_session_secret_is_stored(parts, sign_ins, operator):
     secret = sign_ins.sign_in(operator.login, PASSWORD)
     assert parts.store.registry.find_session(hash_secret(secret)) == operator.tenant.id
     assert parts.store.registry.find_session(secret.encode()[:32]) is None
@@ -172,7 +172,7 @@ def test_pages_of_operators_are_refused_to_others(parts, api, tenant, role, addr
         assert address not in visitor.get("/admin").text
 
 
-def test_nobody_sees_people_and_keys_of_another_tenant(parts, api, database_url, operator):
+def test_users_and_keys_of_another_tenant_are_invisible(parts, api, database_url, operator):
     other = new_tenant(parts, database_url)
     stranger = person(parts, other)
     with parts.store.unit_of_work(other.id) as uow:

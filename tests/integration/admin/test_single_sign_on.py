@@ -170,7 +170,7 @@ def test_who_comes_again_is_the_same_person(house: tuple[Container, Tenant, str]
         ("una.ops.unproven", "has not verified that una@example.org is yours"),
     ],
 )
-def test_who_is_not_to_come_in_is_told_why_and_nothing_changes(
+def test_refused_single_sign_on_states_the_reason_and_changes_nothing(
     house: tuple[Container, Tenant, str], browser: Visitor, name: str, said: str
 ) -> None:
     parts, tenant, _ = house
@@ -267,7 +267,9 @@ def test_a_token_that_is_old_or_for_somebody_else_is_refused(
             )
 
 
-def test_what_was_not_begun_in_this_browser_is_refused(house: tuple[Container, Tenant, str], browser: Visitor) -> None:
+def test_sign_in_that_another_browser_started_is_refused(
+    house: tuple[Container, Tenant, str], browser: Visitor
+) -> None:
     back = at_the_provider(browser, "mallory.ops")
     with Visitor(base_url=house[2], timeout=60) as victim:
         answer = victim.get(back)

@@ -69,7 +69,7 @@ def test_two_columns_of_one_name_stay_two(analyst):
         (r"""'"\ud800"'::json""", r"\ud800"),
     ],
 )
-def test_values_that_python_or_a_chart_does_not_hold_are_told_as_text(analyst, value, told):
+def test_values_beyond_python_or_chart_types_are_shown_as_text(analyst, value, told):
     page = run(analyst, f"SELECT n, n * 2 AS twice, {value} AS odd FROM generate_series(1, 3) n")
     assert [row[2] for row in cells(page)] == ["odd", told, told, told]
     assert drawn(page)["series"]
@@ -82,7 +82,7 @@ def test_json_too_deep_for_a_page_leaves_the_query_in_the_editor(analyst):
     assert "AS deep</textarea>" in page.text
 
 
-def test_views_columns_and_limits_are_told(analyst):
+def test_views_columns_and_limits_are_described(analyst):
     page = analyst.get(HERE).text
     assert "bit/s: mean over the transfer." in page
     assert "A query may take 2 s" in page
@@ -103,7 +103,7 @@ def test_a_chart_follows_from_the_columns_or_is_chosen(analyst, sql, draw, kind)
     assert len(series["data"]) == 9
 
 
-def test_rows_beyond_those_shown_are_told_of(analyst):
+def test_page_states_that_a_result_has_more_rows_than_it_shows(analyst):
     page = run(analyst, "SELECT n FROM generate_series(1, 3000) n", shown="100")
     assert len(cells(page)) == 101
     assert "100 rows, the first of more" in page.text
@@ -120,7 +120,7 @@ def test_an_answer_too_large_for_a_page_is_refused(analyst):
     assert "more than the 4.19 MB that a page shows" in page.text
 
 
-def test_an_error_is_told_at_its_place(analyst):
+def test_sql_error_is_shown_at_its_position(analyst):
     page = run(analyst, "SELECT 1,\r\n       nonsense\r\n  FROM transfers")
     assert page.status_code == 422
     assert "column &#34;nonsense&#34; does not exist" in page.text
@@ -204,7 +204,7 @@ def test_rows_are_downloaded_under_the_limits_of_the_api(analyst):
     assert analyst.submit(f"{HERE}/download", form="xml", **fields).status_code == 422
 
 
-def test_a_download_that_is_refused_leaves_what_was_typed_beside_its_error(analyst):
+def test_refused_download_shows_the_error_and_the_typed_sql(analyst):
     page = analyst.submit(f"{HERE}/download", form="arrow", sql="SELECT 1,\r\n       nonsense\r\n  FROM transfers")
     assert page.status_code == 422
     assert "column &#34;nonsense&#34; does not exist" in page.text
@@ -277,7 +277,7 @@ def test_with_as_many_queries_as_may_be_saved_ones_own_is_still_replaced(parts, 
         ({"sql": "x" * 20_001, "name": "a"}, "Query"),
     ],
 )
-def test_a_query_that_cannot_be_kept_is_refused_by_its_field(analyst, parts, provider, fields, field):
+def test_invalid_saved_query_is_refused_with_its_field(analyst, parts, provider, fields, field):
     def kept():
         with parts.store.unit_of_work(provider.id) as uow:
             return uow.saved_queries.all()

@@ -91,7 +91,7 @@ def _version(visitor: Visitor, address: str) -> str:
     return found[1]
 
 
-def test_the_effect_is_shown_and_nothing_kept(visitor: Visitor, client: httpx.Client) -> None:
+def test_preview_of_tiers_shows_the_effect_and_stores_nothing(visitor: Visitor, client: httpx.Client) -> None:
     before, address = tiers(client), here(client)
     assert len(before) == 3
     lower, upper = edges(visitor.get(address).text)
@@ -199,7 +199,7 @@ def test_bounds_that_cannot_be_are_refused_and_nothing_changes(
         ("900000", "is too high: it must be at least 0.1% below"),
     ],
 )
-def test_a_bound_that_cannot_be_is_told_beside_it_with_all_that_was_typed(
+def test_invalid_boundary_shows_its_error_and_preserves_all_typed_values(
     visitor: Visitor, client: httpx.Client, typed: str, said: str
 ) -> None:
     address = here(client)
@@ -224,7 +224,7 @@ def test_a_gap_cannot_be_typed_and_the_page_says_which_cluster_it_is_of(visitor:
     assert re.search(r"\d+ files? of [\d.]+ .?B", heading[1])
 
 
-def test_of_two_people_who_cut_the_same_tiers_the_second_is_told(visitor: Visitor, client: httpx.Client) -> None:
+def test_second_of_two_users_who_edit_the_same_tiers_gets_a_conflict(visitor: Visitor, client: httpx.Client) -> None:
     address = here(client)
     lower, upper = edges(visitor.get(address).text)
     version = _version(visitor, address)
@@ -297,9 +297,7 @@ def test_two_tiers_of_a_link_have_two_names(visitor: Visitor, client: httpx.Clie
     visitor.submit(f"/admin/tiers/{first['tier_id']}/name", name="")
 
 
-def test_an_agent_is_told_the_name_of_its_tier(
-    visitor: Visitor, client: httpx.Client, api: str, learned: Tenant
-) -> None:
+def test_agent_receives_the_name_of_its_tier(visitor: Visitor, client: httpx.Client, api: str, learned: Tenant) -> None:
     with learned.client(api, Scope.AGENT) as agent:
         tier_id = agent.post("/v1/recommend", json=SEEN).json()["sla"]["tier_id"]
         visitor.submit(f"/admin/tiers/{tier_id}/name", name="Silver")

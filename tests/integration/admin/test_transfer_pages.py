@@ -40,7 +40,7 @@ def figures(text):
     return {name: re.findall(r"<td>(?:<strong>)?(.*?)(?:</strong>)?</td>", cells) for name, cells in rows}
 
 
-def test_what_was_expected_and_agreed_stands_beside_what_was_reached(analyst, client, journal, admin_database_url):
+def test_expected_and_target_values_are_shown_next_to_measured_ones(analyst, client, journal, admin_database_url):
     ended = end(client, {"kind": "throughput_at_least", "target": 100e6}, energy_j=300)
     journal.run()
     with psycopg.connect(admin_database_url) as admin:  # a model of so few logs promises nothing
@@ -88,7 +88,9 @@ def test_a_row_that_is_changed_changes_the_page_of_its_transfer(analyst, client,
     assert re.search(r'class="badge bad">missed<', text)
 
 
-def test_what_could_not_be_promised_is_no_agreement(analyst, client, journal, admin_database_url, parts, learned):
+def test_target_that_could_not_be_promised_is_not_counted_as_missed(
+    analyst, client, journal, admin_database_url, parts, learned
+):
     def sla_outcomes():
         with parts.store.unit_of_work(learned.id) as uow:
             uow.rollups.settle(1_000)
@@ -114,7 +116,7 @@ def test_what_could_not_be_promised_is_no_agreement(analyst, client, journal, ad
     assert "requested, not promised" in analyst.get("/admin").text
 
 
-def test_why_an_agreement_is_not_judged_is_told(analyst, client):
+def test_page_states_why_an_sla_is_not_judged(analyst, client):
     def why(sla, **ended):
         known = end(client, sla, **ended)
         return re.search(r"</h2>\s*<p>(.*?)</p>", analyst.get(f"/admin/transfers/{known['transfer_id']}").text)[1]
@@ -140,7 +142,7 @@ def listed(text):
     return re.findall(r'<a href="/admin/transfers/([0-9a-f-]{36})">', text)
 
 
-def test_a_list_is_narrowed_by_agreement_key_place_and_day(analyst, client, journal, learned):
+def test_list_is_filtered_by_sla_key_endpoint_and_day(analyst, client, journal, learned):
     ended = end(client, {"kind": "deadline", "target": 900})
     begun = Transfer(client, sla={"kind": "min_energy"})
     begun.beat(0)
@@ -176,7 +178,7 @@ def test_a_list_is_narrowed_by_agreement_key_place_and_day(analyst, client, jour
         assert LABELS.get(field, field).casefold() in unescape(refused.text).casefold(), refused.text
 
 
-def test_older_transfers_are_asked_for_with_the_same_question():
+def test_link_to_older_transfers_preserves_the_filter():
     assert Asked(source="a b", state="live").address(before="x") == "?state=live&source=a+b&before=x"
 
 

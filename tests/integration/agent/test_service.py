@@ -124,7 +124,7 @@ def test_a_path_without_history_gets_a_plan_that_says_so(client):
     assert answer.predicted.throughput_bps.mean > 0
 
 
-def test_what_is_not_there_is_said(client, tenant):
+def test_missing_objects_raise_object_not_found(client, tenant):
     assert client.releases.page() == ()
     for call in (client.batch, client.clusters, client.surface):
         with pytest.raises(ObjectNotFound):

@@ -166,7 +166,7 @@ def test_a_name_belongs_to_one_endpoint(api: str, tenant: Tenant) -> None:
             assert client.post("/v1/endpoints", json=body).status_code == 409
 
 
-def test_a_former_name_that_is_named_as_an_alias_is_kept_once(api: str, tenant: Tenant) -> None:
+def test_former_name_that_is_also_an_alias_is_stored_once(api: str, tenant: Tenant) -> None:
     with tenant.client(api) as client:
         place = f"/v1/endpoints/{client.post('/v1/endpoints', json={'name': 'a'}).json()['id']}"
         renamed = client.patch(place, json={"name": "b", "aliases": ["a", "c"]})
@@ -187,7 +187,7 @@ def test_a_change_gives_no_name_twice(api: str, tenant: Tenant, change: dict[str
         assert (unchanged["name"], unchanged["aliases"]) == ("a", [])
 
 
-def test_a_name_asked_for_at_once_goes_to_one(api: str, tenant: Tenant) -> None:
+def test_only_one_of_simultaneous_requests_gets_a_name(api: str, tenant: Tenant) -> None:
     bodies = [{"name": "a"}, {"name": "b", "aliases": ["a"]}] * 4
 
     def create(body: dict[str, object]) -> int:

@@ -76,7 +76,7 @@ def test_an_upload_that_dries_up_is_not_awaited_and_stores_nothing(hasty: str, t
 
 
 @pytest.mark.parametrize("sent", ["X-Key: none", "Authorization: Bearer", "Authorization: Bearer tw_wrong"])
-def test_the_body_of_a_stranger_is_awaited_by_no_call(hasty: str, sent: str) -> None:
+def test_no_call_waits_for_the_body_of_an_unauthenticated_client(hasty: str, sent: str) -> None:
     told = {}
     for call in calls():
         if call.method in {"POST", "PUT", "PATCH"} and not call.is_page:

@@ -81,7 +81,7 @@ def test_what_agents_have_seen_changes_the_advice_of_their_tenant_alone(
         assert advice(stranger)["best"] == before
 
 
-def test_of_one_setting_and_machine_the_newest_are_kept(
+def test_newest_observations_of_a_setting_and_machine_are_retained(
     agent: httpx.Client, tenant: Tenant, admin_database_url: str
 ) -> None:
     begin = datetime(2026, 1, 1, tzinfo=UTC)
@@ -119,7 +119,7 @@ def test_nonsense_is_refused_with_its_field(agent: httpx.Client, changes: dict[s
     assert field in answer.text
 
 
-def test_an_observation_that_is_refused_is_named_and_none_is_kept(agent: httpx.Client) -> None:
+def test_refused_observation_is_named_and_none_is_stored(agent: httpx.Client) -> None:
     told = [seen("gzip", 1, 4.0, 4e8), seen("gzip", 77, 4.0, 4e8)]
     answer = agent.post("/v1/compression/observations", json={"observations": told})
     assert answer.status_code == 422
@@ -127,7 +127,7 @@ def test_an_observation_that_is_refused_is_named_and_none_is_kept(agent: httpx.C
     assert add(agent, told[0]) == 1
 
 
-def test_one_recommendation_carries_the_advice_where_it_is_asked_for(agent: httpx.Client) -> None:
+def test_recommendation_has_compression_advice_only_if_requested(agent: httpx.Client) -> None:
     without = agent.post("/v1/recommend", json=ENQUIRY).json()
     whole = agent.post("/v1/recommend", json=ENQUIRY | {"compression": ASKED}).json()
     assert "compression" not in without
@@ -156,7 +156,7 @@ def test_no_number_of_machines_makes_a_history_grow_without_end(
     assert found == (6,)
 
 
-def test_sorts_of_files_are_weighed_beside_what_the_same_recommendation_reaches(agent: httpx.Client) -> None:
+def test_file_classes_are_compared_with_the_throughput_of_the_same_recommendation(agent: httpx.Client) -> None:
     sort = {name: value for name, value in ASKED.items() if name != "bandwidth_bps"}
     path = {"bandwidth_bps": 1e9, "rtt_s": 0.2}
     asked = ENQUIRY | {"path": path, "file_classes": [sort, sort | {"connections": 8}]}

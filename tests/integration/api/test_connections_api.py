@@ -41,7 +41,7 @@ def query(client: httpx.Client, sql: str) -> list[dict[str, object]]:
     return rows
 
 
-def test_a_page_is_analysed_and_kept_once_however_often_it_comes(client, parts, database_url, api):
+def test_page_uploaded_several_times_is_analysed_and_stored_once(client, parts, database_url, api):
     first = client.post(ANALYSE, json=PAGE)
     assert first.status_code == 200, first.text
     (page,) = first.json()["pages"]
@@ -82,7 +82,7 @@ def test_what_is_no_log_is_refused_with_its_reason(client, content, status, reas
     assert reason in answer.json()["detail"]
 
 
-def test_the_newest_pages_are_kept(parts, api, database_url):
+def test_newest_pages_are_retained(parts, api, database_url):
     tenant = new_tenant(parts, database_url)
     with tenant.client(api, Scope.AGENT) as client:
         ids = [
@@ -99,7 +99,7 @@ def test_the_newest_pages_are_kept(parts, api, database_url):
         assert [str(each.id) for each in uow.page_loads.page(limit=9)] == ids[2:], "however many the newest has"
 
 
-def test_a_page_that_comes_again_is_the_newest_and_kept(parts, api, database_url):
+def test_page_that_is_uploaded_again_becomes_the_newest(parts, api, database_url):
     tenant = new_tenant(parts, database_url)
     with tenant.client(api, Scope.AGENT) as client:
         ids = [

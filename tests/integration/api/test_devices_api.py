@@ -47,7 +47,7 @@ def test_a_profile_is_uploaded_used_replaced_audited_and_removed(
     assert noted == ["device_profile.uploaded", "device_profile.removed"]
 
 
-def test_a_calibrated_profile_which_tells_no_radios_has_those_of_the_package(api: str, tenant: Tenant) -> None:
+def test_calibrated_profile_without_radios_has_those_of_the_package(api: str, tenant: Tenant) -> None:
     calibrated = {name: told for name, told in PROFILE.items() if name != "radios"}
     with tenant.client(api, Scope.AGENT) as client:
         read = client.put("/v1/devices/galaxy-s5", json=calibrated).json()
@@ -105,7 +105,7 @@ def test_what_cannot_be_is_refused_in_words(
     assert (answer.status_code, told in answer.text) == (status, True), answer.text
 
 
-def test_what_is_wrong_with_a_job_is_told_of_the_job_alone(api: str, tenant: Tenant) -> None:
+def test_error_in_a_job_names_the_field_of_that_job_only(api: str, tenant: Tenant) -> None:
     with tenant.client(api, Scope.AGENT) as client:
         answer = client.post("/v1/batching/advise", json=QUEUE | {"jobs": [QUEUE["jobs"][0] | {"total_bytes": -1}]})
     assert [each["field"] for each in answer.json()["errors"]] == ["jobs.0.total_bytes"]

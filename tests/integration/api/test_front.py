@@ -22,7 +22,7 @@ class References(HTMLParser):
         self.found += [value for name, value in attributes if name in ("src", "href", "action", "data")]
 
 
-def test_the_address_alone_tells_what_answers_and_where_to_go_on(api):
+def test_root_address_describes_the_service_and_links_to_its_parts(api):
     answer = httpx.get(f"{api}/")
     assert answer.status_code == 200
     document = answer.json()
@@ -59,7 +59,7 @@ def test_the_documentation_is_made_of_this_services_files_alone(api):
     assert "//" not in re.sub(r"^//.*$", "", script, flags=re.MULTILINE)
 
 
-def test_the_browser_is_told_to_ask_nobody_else(api):
+def test_content_security_policy_of_the_docs_permits_no_other_origin(api):
     for path in ("/docs", "/docs/docs.js"):
         policy = dict(
             part.strip().split(" ", 1)

@@ -87,7 +87,7 @@ def test_what_no_price_can_be_is_refused_by_its_name(provider: httpx.Client, tie
     assert provider.get(f"/v1/price-books/{book['id']}").json() == book
 
 
-def test_what_energy_costs_is_kept_exactly_with_a_draft_and_its_copies(
+def test_energy_cost_is_stored_exactly_in_a_draft_and_its_copies(
     api: str, learned: Tenant, provider: httpx.Client, tier: str
 ) -> None:
     book = priced(provider, tier)
@@ -153,7 +153,7 @@ def test_an_empty_book_cannot_be_published(provider: httpx.Client) -> None:
     assert "prices no tier" in reason(published(provider, drafted(provider)))
 
 
-def test_a_superseded_book_is_told_so(provider: httpx.Client, tier: str) -> None:
+def test_superseded_price_book_is_marked_so(provider: httpx.Client, tier: str) -> None:
     first, second = priced(provider, tier), priced(provider, tier)
     for book in (first, second):
         published(provider, book).raise_for_status()
@@ -221,7 +221,7 @@ def test_a_draft_is_deleted_with_its_prices_and_nothing_else_is(
         assert connection.execute("SELECT FROM prices WHERE book_id = %s", [book["id"]]).rowcount == 0
 
 
-def test_of_two_people_who_edit_one_book_the_second_is_told(provider: httpx.Client, tier: str) -> None:
+def test_second_of_two_users_who_edit_one_price_book_gets_a_conflict(provider: httpx.Client, tier: str) -> None:
     book = drafted(provider)
     here = f"/v1/price-books/{book['id']}"
     tag = {"If-Match": provider.get(here).headers["etag"]}

@@ -67,7 +67,7 @@ def test_a_process_on_a_current_schema_is_ready_and_serves(api):
     assert serving_on(api) == (200, None)
 
 
-def test_an_older_schema_is_told_with_what_is_to_be_done(api, schema):
+def test_readiness_reports_an_older_schema_and_what_to_do(api, schema):
     schema(EARLIER)
     told = f"the database's schema {EARLIER} is older than {HEAD} of this version: run the migrations"
     comes_to((503, told), readiness, api)
@@ -101,7 +101,7 @@ def test_who_migrates_leaves_word_that_all_code_so_far_is_served(admin_database_
         ("redis", "Redis does not answer"),
     ],
 )
-def test_a_part_that_is_away_is_told_without_its_address(away, told, database_url, redis_url):
+def test_unreachable_dependency_is_reported_without_its_address(away, told, database_url, redis_url):
     nowhere = f"127.0.0.1:{free_port()}"
     urls = {
         "database_url": f"postgresql://tradewind_app:secret@{nowhere}/t" if away == "database" else database_url,

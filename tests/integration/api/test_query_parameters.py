@@ -45,7 +45,7 @@ def test_a_request_that_goes_straight_to_its_endpoint_is_held_to_it_too(api: str
     assert refused.json()["errors"] == [{"field": "load", "reason": "is no parameter here; there are none"}]
 
 
-def test_a_method_that_a_path_does_not_have_is_told_before_its_query(api: str, tenant: Tenant) -> None:
+def test_unsupported_method_is_refused_before_its_query_is_checked(api: str, tenant: Tenant) -> None:
     with tenant.client(api) as client:
         assert client.delete("/v1/releases?limt=5").status_code == 405
 

@@ -117,7 +117,7 @@ def test_no_key_and_no_factor_lifts_what_the_tenant_may(api: str, strict: str, t
     assert "all keys of this tenant" in answers[1].json()["detail"]
 
 
-def test_an_agent_is_told_how_long_to_wait(strict: str, tenant: Tenant) -> None:
+def test_rate_limited_agent_learns_how_long_to_wait(strict: str, tenant: Tenant) -> None:
     with Client(strict, tenant.secret, retries=NO_RETRIES) as client:
         client.endpoints()
         with pytest.raises(ServiceUnreachable, match=r"429.* try again in 3") as refused:

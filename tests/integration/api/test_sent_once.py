@@ -108,7 +108,7 @@ def test_request_with_an_idempotency_key_is_done_once(client: httpx.Client) -> N
     assert client.post("/v1/price-books", json=asked).json()["id"] != answers[0].json()["id"]
 
 
-def test_new_key_has_one_secret_however_often_it_is_asked_for(
+def test_new_key_has_one_secret_however_often_it_is_requested(
     client: httpx.Client, parts: Container, tenant: Tenant
 ) -> None:
     headers = {"Idempotency-Key": "nightly"}

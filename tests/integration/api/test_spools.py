@@ -59,7 +59,7 @@ def test_uploads_for_which_there_is_no_room_now_come_again(agent: httpx.Client, 
     assert agent.post("/v1/logs", content=LARGE).is_success, "what was put aside is gone"
 
 
-def test_a_full_disk_is_told_and_nothing_is_stored(agent: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_is_reported_and_nothing_is_stored(agent: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """By a device that is always full, in place of a file."""
 
     def full(_: object) -> object:

@@ -56,7 +56,7 @@ async def move(
 
 @pytest.mark.parametrize("settings", SETTINGS)
 @pytest.mark.parametrize("up", [False, True], ids=["download", "upload"])
-def test_a_tree_arrives_whole(files: Path, tmp_path: Path, settings: tuple[int, int, int], up: bool):
+def test_tree_arrives_complete(files: Path, tmp_path: Path, settings: tuple[int, int, int], up: bool):
     other = tmp_path / "other"
     other.mkdir()
     served, local = (other, files) if up else (files, other)

@@ -189,7 +189,7 @@ def test_missed_sla_is_shown_with_the_bill(customer: Customer, learned: Tenant) 
     assert (line["agreements_kept"], line["agreements_missed"]) == (0, 1)
 
 
-def test_a_transfer_is_on_the_statement_of_the_month_it_began_in(customer: Customer) -> None:
+def test_transfer_is_billed_in_the_month_in_which_it_started(customer: Customer) -> None:
     logged(customer.client, started_at="2026-02-28T23:59:50+00:00", ended_at="2026-03-01T00:10:00+00:00")
     told = {month: [each["key"] for each in statement(customer.provider, month)] for month in ("2026-02", "2026-03")}
     assert (customer.name in told["2026-02"], customer.name in told["2026-03"]) == (True, False)
@@ -250,7 +250,7 @@ def test_the_page_shows_the_statement_and_hands_out_the_file(
         assert analyst.get("/admin/usage/transfers.csv", params={"month": MONTH}).status_code == 403
 
 
-def test_the_command_tells_statements_as_a_table_as_json_and_their_transfers_as_csv(
+def test_usage_prints_statements_as_table_and_json_and_transfers_as_csv(
     api: str, customer: Customer, learned: Tenant, tmp_path: Path
 ) -> None:
     logged(customer.client, quoted(customer.client))

@@ -141,7 +141,7 @@ def test_an_unknown_command_or_none_shows_the_usage_and_installs_nothing(run, ch
         (("serve", "--sample", "--sample"), "only --sample"),
     ],
 )
-def test_a_word_too_many_is_named_and_nothing_is_begun(run, checkout, words, takes):
+def test_superfluous_argument_is_named_and_nothing_starts(run, checkout, words, takes):
     code, output, errors = run(*words)
     assert (code, output) == (2, "")
     assert errors.startswith(f"run: {words[0]} takes {takes}; what is '{words[-1]}'?\n\nusage: ./run")

@@ -324,7 +324,7 @@ def test_an_upload_makes_the_folder_that_is_not_there_yet(server: Server, tmp_pa
     assert (report.files_done, report.failures, report.codec) == (1, [], "zstd:1")
 
 
-def test_a_codec_that_fails_at_telling_of_itself_loses_no_report(
+def test_failure_to_report_codec_observations_does_not_fail_the_copy(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run, "observe_codecs", Mock(side_effect=OSError(28, "No space left on device")))

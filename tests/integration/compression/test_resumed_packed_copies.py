@@ -72,7 +72,9 @@ def stopped_at_once(listing: Listing, wish: str = "gzip:1") -> int:
     return copy.run().moved_bytes
 
 
-def test_received_bytes_are_kept_while_server_has_no_packing_slot(root: Path, server: Server, tmp_path: Path) -> None:
+def test_received_bytes_are_retained_while_server_has_no_packing_slot(
+    root: Path, server: Server, tmp_path: Path
+) -> None:
     packed_bytes = stopped_at_once(listed(server, "large", tmp_path / "large"))
     with serving(root, limits=ServerLimits(max_packed_downloads=0)) as busy:
         listing = listed(busy, "large", tmp_path / "large")

@@ -110,7 +110,7 @@ def test_web_coding_is_decoded(tmp_path: Path, coding: str, told: bool) -> None:
 
 @pytest.mark.parametrize("told", [True, False], ids=["size known", "size unknown"])
 @pytest.mark.parametrize("stored", [PACKED, OF_TWO_MEMBERS], ids=["one member", "two members"])
-def test_stored_compressed_file_is_kept_compressed(tmp_path: Path, stored: bytes, told: bool) -> None:
+def test_stored_compressed_file_stays_compressed(tmp_path: Path, stored: bytes, told: bool) -> None:
     with Web(stored, {}, stored_as="gzip", told=told).running() as web:
         report = fetched(web, tmp_path / "data.csv.gz")
         assert web.asked.count("GET") <= 2

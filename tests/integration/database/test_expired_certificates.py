@@ -55,14 +55,14 @@ def store(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield by_tls
 
 
-def test_a_database_whose_certificate_has_expired_is_told_so(database: UrlOf) -> None:
+def test_expired_database_certificate_is_reported(database: UrlOf) -> None:
     create_readiness_check(database(HOLDS))()
     with pytest.raises(Unavailable) as told:
         create_readiness_check(database(ENDED))()
     assert str(told.value) == "the database does not answer now (its certificate has expired)"
 
 
-def test_redis_whose_certificate_has_expired_is_told_so(store: UrlOf) -> None:
+def test_expired_redis_certificate_is_reported(store: UrlOf) -> None:
     with redis.Redis.from_url(store(HOLDS)) as client:
         require_redis(client)
     with redis.Redis.from_url(store(ENDED)) as client, pytest.raises(Unavailable) as told:
@@ -70,7 +70,9 @@ def test_redis_whose_certificate_has_expired_is_told_so(store: UrlOf) -> None:
     assert str(told.value) == "Redis does not answer: its certificate has expired"
 
 
-def test_a_certificate_of_another_authority_is_told_otherwise(database: UrlOf, store: UrlOf, tmp_path: Path) -> None:
+def test_certificate_of_another_authority_is_reported_as_not_accepted(
+    database: UrlOf, store: UrlOf, tmp_path: Path
+) -> None:
     others = make_certificates(tmp_path).authority
     with pytest.raises(Unavailable, match="its certificate is not accepted"):
         create_readiness_check(f"{database(HOLDS).rpartition('=')[0]}={others}")()
@@ -79,7 +81,7 @@ def test_a_certificate_of_another_authority_is_told_otherwise(database: UrlOf, s
         require_redis(client)
 
 
-def test_readiness_tells_an_expired_certificate(
+def test_readiness_reports_an_expired_certificate(
     database: UrlOf, store: UrlOf, database_url: str, redis_url: str
 ) -> None:
     for urls, told in (

@@ -39,7 +39,7 @@ def somebody_holds(admin_url: str, statement: str) -> Iterator[None]:
         yield
 
 
-def test_an_upload_that_waits_for_a_lock_is_told_to_come_again_and_does(
+def test_upload_blocked_by_a_lock_is_answered_with_retry_after_and_succeeds_later(
     hasty: Container, database_url: str, admin_database_url: str
 ) -> None:
     tenant, lines = new_tenant(hasty, database_url), ndjson([record(0)])
@@ -69,9 +69,7 @@ def test_a_statement_that_takes_too_long_is_ended_and_its_connection_serves_othe
         assert uow.connection.scalar(text("SELECT 1")) == 1
 
 
-def test_a_transaction_that_is_forgotten_is_ended_and_told_so(
-    hasty: Container, database_url: str, admin_database_url: str
-) -> None:
+def test_idle_transaction_is_ended_and_reported(hasty: Container, database_url: str, admin_database_url: str) -> None:
     tenant = new_tenant(hasty, database_url)
     with pytest.raises(Unavailable, match="without a word"):
         forget_a_transaction(hasty, tenant, admin_database_url)

@@ -55,7 +55,7 @@ def test_each_partition_gets_its_index_and_later_months_have_it_by_themselves(ad
     assert len(valid(admin, "transfer_logs%codec_idx")) == 4
 
 
-def test_an_index_that_was_broken_off_is_made_anew(admin, migrated):
+def test_index_of_a_broken_off_build_is_built_again(admin, migrated):
     admin.execute("CREATE TABLE doubled AS SELECT 1 AS a FROM generate_series(1, 2)")
     with pytest.raises(psycopg.errors.UniqueViolation):
         admin.execute("CREATE UNIQUE INDEX CONCURRENTLY doubled_a_idx ON doubled (a)")

@@ -67,7 +67,7 @@ def objects(admin: psycopg.Connection) -> list[str]:
     return [name for (name,) in admin.execute(OBJECTS)]
 
 
-def test_rows_of_every_schema_so_far_are_kept_and_answered_from(
+def test_rows_of_every_schema_so_far_survive_and_give_the_same_answers(
     empty_database: str, admin_database_url: str, redis_url: str, api: str, tenant: Tenant
 ) -> None:
     learn(api, tenant)

@@ -171,7 +171,7 @@ def test_a_folder_that_the_servers_account_cannot_reach_is_replaced(tmp_path):
         shutil.rmtree(server.folder)
 
 
-def test_an_account_without_an_entry_is_told_what_to_do():
+def test_account_without_an_entry_gets_an_instruction():
     with pytest.raises(CannotStart, match=r"uid 54321 has no entry .* set DATABASE_URL"):
         find_server_account(54321)
 

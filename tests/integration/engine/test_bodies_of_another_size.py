@@ -73,7 +73,7 @@ def test_a_rounded_size_demands_nothing(tmp_path: Path, framed):
 
 
 @pytest.mark.parametrize("framed", [until_close, of_old_protocol])
-def test_a_body_that_ends_with_the_connection_has_what_a_rounded_size_stands_for(tmp_path: Path, framed):
+def test_body_that_ends_with_the_connection_must_reach_the_rounded_size(tmp_path: Path, framed):
     size, least = len(CONTENT) + 1000, len(CONTENT)
     assert fetched_as(tmp_path, framed(CONTENT), size, SizeTrust.ROUNDED, least).files_done == 1
     (tmp_path / "file").unlink()

@@ -78,7 +78,7 @@ def test_a_copy_that_was_refused_can_be_run_again(tmp_path: Path):
 
 @pytest.mark.parametrize("linked", [False, True])
 @pytest.mark.parametrize("kind", ["pipe", "socket", "folder"])
-def test_what_is_no_file_is_refused_before_a_byte_is_asked_for(tmp_path: Path, kind: str, linked: bool):
+def test_destination_that_is_no_file_is_refused_before_any_request(tmp_path: Path, kind: str, linked: bool):
     there = tmp_path / ("there" if linked else "file")
     match kind:
         case "pipe":

@@ -64,7 +64,7 @@ def test_requests_left_unanswered_when_the_server_closes_are_sent_again(
     assert digests(tmp_path) == {name: digest for name, digest in digests(content).items() if name in chosen}
 
 
-def test_the_keep_alive_limit_is_learned_and_then_kept(impatient_server: WebServer, content: Path, tmp_path: Path):
+def test_keep_alive_limit_is_learned_and_then_observed(impatient_server: WebServer, content: Path, tmp_path: Path):
     before = len(impatient_server.log.read_text().splitlines())
     chosen = names(content, "small")
     sizes = {name: (content / name).stat().st_size for name in chosen}

@@ -82,7 +82,7 @@ def test_end_of_a_transfer_is_logged_once_with_tenant_and_id(
     assert ended["request_id"] == answers[0].headers["x-request-id"] != answers[1].headers["x-request-id"]
 
 
-def test_a_request_that_fails_tells_its_caller_under_which_name_it_is_logged(
+def test_failed_request_returns_the_request_id_that_its_log_line_has(
     parts: Container, tenant: Tenant, output: io.StringIO
 ) -> None:
     broken: Any = None

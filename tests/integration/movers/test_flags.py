@@ -50,7 +50,7 @@ def test_aria2_runs_with_the_recommended_files_and_streams(drive, slow, tmp_path
     assert (report.exit_code, report.result.bytes_moved, report.result.files_done) == (0, WHOLE_BYTES, FILES)
 
 
-def test_no_secret_stands_on_aria2s_command_line(drive, slow, tmp_path):
+def test_aria2_command_line_has_no_secret(drive, slow, tmp_path):
     line = ("aria2c", "-q", "-d", tmp_path / "to", f"{slow.url}f00")
     _, seen = drive.watched(drive.prepare(*line, service=recommending(1)), slow.port)
     assert seen.arguments

@@ -94,7 +94,7 @@ def test_every_thread_of_the_tool_is_bound_and_nothing_is_left_behind(limited, l
         ("rclone", f"--bwlimit {RATE:.0f}B"),
     ],
 )
-def test_a_rate_is_kept_by_the_tools_own_option(limited, slow, tmp_path, tool, words):
+def test_rate_limit_is_set_by_the_tools_own_option(limited, slow, tmp_path, tool, words):
     seen = set()
     report = limited(
         Limits(nic_bps=RATE_BPS),

@@ -109,7 +109,7 @@ def test_curl_failures_count_once_and_done_files_are_not_repeated(drive, throttl
     assert not (tmp_path / "to" / "missing").exists()
 
 
-def test_bytes_are_kept_where_the_user_has_curl_continue(drive, throttled, sources, tmp_path):
+def test_restart_preserves_bytes_where_the_user_has_curl_continue(drive, throttled, sources, tmp_path):
     run = Run(drive, curl(throttled, tmp_path / "to", "-C", "-"), throttled.port)
     (restart,) = run.report.restarts
     assert restart.case.lost_bytes == 0

@@ -248,7 +248,7 @@ def test_every_query_of_the_dashboard_can_be_read(tmp_path: Path) -> None:
     promtool("check", "rules", program)
 
 
-def test_alerts_and_dashboard_ask_for_metrics_that_are_told(api: str) -> None:
+def test_alerts_and_dashboard_query_metrics_that_are_exposed(api: str) -> None:
     told = {name for text in _exposed(api) for name in _series(text)}
     for query in [*QUERIES, *map(_query, ALERTS)]:
         asked = set(re.findall(r"\b(?:tradewind_\w+|up\b)", query))
@@ -256,7 +256,7 @@ def test_alerts_and_dashboard_ask_for_metrics_that_are_told(api: str) -> None:
         assert asked <= told | OF_PROMETHEUS, query
 
 
-def test_routes_that_are_asked_for_are_counted_under_that_name(api: str, tenant: Tenant) -> None:
+def test_routes_in_alerts_and_dashboard_are_counted_under_that_name(api: str, tenant: Tenant) -> None:
     with tenant.client(api) as client:
         Transfer(client).beat(0)
     counted = set(re.findall(r'route="([^"]+)"', httpx.get(f"{api}/metrics").text))

@@ -66,7 +66,7 @@ def test_another_is_made_for_one_that_was_killed_and_nobody_waits_meanwhile(api)
     assert made != first
 
 
-def test_all_of_them_killed_are_made_anew(api):
+def test_killed_processes_are_all_started_again(api):
     killed = api.all_answer()
     for each in killed:
         each.kill()
@@ -75,7 +75,7 @@ def test_all_of_them_killed_are_made_anew(api):
     assert api.asked() == 200
 
 
-def test_all_end_in_order_when_told_to(api):
+def test_all_processes_end_in_order_on_sigterm(api):
     made = api.all_answer()
     api.maker.send_signal(signal.SIGTERM)
     _, said = api.maker.communicate(timeout=30)

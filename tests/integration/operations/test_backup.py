@@ -120,7 +120,7 @@ def test_the_service_is_brought_back_to_a_moment_and_recommends_the_same(
     assert not (folder / "late").exists()
 
 
-def test_a_copy_that_has_changed_is_found_and_the_newest_ones_are_kept(folder, capsys):
+def test_changed_backup_is_found_and_the_newest_ones_are_retained(folder, capsys):
     backups = str(folder / "backups")
     assert main(["make", backups]) == 0
     capsys.readouterr()
@@ -153,7 +153,7 @@ def test_what_a_killed_copy_has_left_is_removed_by_the_next(folder, capsys):
     assert made.name == capsys.readouterr().out.partition(":")[0]
 
 
-def test_a_copy_that_its_database_cannot_be_told_of_is_one(folder, postgres, monkeypatch, capsys):
+def test_backup_that_its_database_cannot_record_is_valid(folder, postgres, monkeypatch, capsys):
     monkeypatch.setenv("TRADEWIND_ADMIN_DATABASE_URL", postgres.url(database="postgres"))
     assert main(["make", str(folder / "backups")]) == 0
     assert re.fullmatch(
@@ -173,7 +173,7 @@ def test_a_copy_that_its_database_cannot_be_told_of_is_one(folder, postgres, mon
         (["make", "/proc/none"], 1, "backup: cannot make /proc/none: No such file or directory\n"),
     ],
 )
-def test_what_is_not_there_is_told_in_a_line(arguments, code, told, tmp_path, capsys):
+def test_missing_backup_is_reported_in_one_line(arguments, code, told, tmp_path, capsys):
     assert main([each.format(tmp_path) for each in arguments]) == code
     assert capsys.readouterr().err == told.format(tmp_path)
 

@@ -103,7 +103,7 @@ def test_keys_of_one_name_are_of_one_tenant(prepared, urls, capsys):
     assert first.scopes == set(Scope)
 
 
-def test_a_key_has_the_scopes_that_were_asked_for(prepared, urls, capsys):
+def test_key_has_the_requested_scopes(prepared, urls, capsys):
     secret = new_key(capsys, "--scope", "agent", "--scope", "analyst")
     assert principal(urls, secret).scopes == {Scope.AGENT, Scope.ANALYST}
 
@@ -112,13 +112,13 @@ def test_a_key_has_the_scopes_that_were_asked_for(prepared, urls, capsys):
     ("preparation", "variable"),
     [("database", "TRADEWIND_ADMIN_DATABASE_URL"), ("key", "DATABASE_URL"), ("key", "REDIS_URL")],
 )
-def test_a_missing_url_is_told_in_one_line(secrets, monkeypatch, capsys, preparation, variable):
+def test_missing_url_is_reported_in_one_line(secrets, monkeypatch, capsys, preparation, variable):
     monkeypatch.delenv(f"{variable}_FILE")
     assert main([preparation]) == 2
     assert capsys.readouterr().err == f"prepare: {variable}: must be set\n"
 
 
-def test_a_wrong_password_is_told_in_one_line_without_it(prepared, urls, capsys):
+def test_wrong_password_is_reported_in_one_line_without_the_password(prepared, urls, capsys):
     (prepared / "database_url").write_text(urls["DATABASE_URL"].replace("p%40ss%2Fword", "guessed"))
     capsys.readouterr()
     assert main(["key"]) == 1
@@ -128,7 +128,7 @@ def test_a_wrong_password_is_told_in_one_line_without_it(prepared, urls, capsys)
     assert "guessed" not in told
 
 
-def test_a_server_that_is_away_is_told_in_one_line(secrets, capsys):
+def test_unreachable_server_is_reported_in_one_line(secrets, capsys):
     (secrets / "tradewind_admin_database_url").write_text("postgresql://postgres:secret@127.0.0.1:1/tradewind")
     assert main(["database"]) == 1
     told = capsys.readouterr().err

@@ -37,7 +37,7 @@ def refusal(**variables):
     return done.returncode, done.stderr
 
 
-def test_a_data_folder_that_cannot_be_made_is_told_in_one_line(tmp_path):
+def test_failure_to_create_the_data_folder_is_reported_in_one_line(tmp_path):
     (tmp_path / "file").touch()
     code, error = refusal(TRADEWIND_DATA=str(tmp_path / "file" / "data"))
     assert code == 2
@@ -76,7 +76,7 @@ def test_processes_that_obey_are_stopped_with_what_they_started(ready_file):
     assert processes["one"].returncode == -signal.SIGTERM
 
 
-def test_a_variable_of_one_process_is_not_told_to_the_others(tmp_path):
+def test_variable_of_one_process_is_not_passed_to_the_others(tmp_path):
     tell = "import os, sys; print(os.environ['ALL'], os.environ.get('ONE'), file=open(sys.argv[1], 'w'), flush=True)"
     files = {name: tmp_path / name for name in ("one", "other")}
     commands = {name: [sys.executable, "-c", tell, str(file)] for name, file in files.items()}

@@ -54,7 +54,7 @@ def samples(address: str, path: str) -> dict[str, float]:
     }
 
 
-def test_rows_that_no_release_knows_are_told_by_their_age_until_they_are_learned(
+def test_ingest_lag_is_the_age_of_unlearned_rows_until_a_release_learns_them(
     api: str, tenant: Tenant, logs, admin_database_url: str, scraped: Scraped
 ) -> None:
     assert scraped()["tradewind_ingest_lag_seconds"] == 0
@@ -103,7 +103,7 @@ def test_live_transfers_and_heartbeats_that_wait_for_the_journal_are_counted(
 @pytest.mark.parametrize(
     ("status", "outcome", "other"), [("succeeded", "kept", "missed"), ("failed", "missed", "kept")]
 )
-def test_each_agreement_is_counted_once_as_kept_or_missed(
+def test_each_sla_is_counted_once_as_met_or_missed(
     api: str, tenant: Tenant, status: str, outcome: str, other: str
 ) -> None:
     def counted(label: str) -> float:
@@ -132,7 +132,7 @@ def test_jobs_that_nobody_takes_lengthen_their_queue(
     assert scraped()["tradewind_taken_jobs"] == 1
 
 
-def test_what_is_away_is_told_and_the_rest_goes_on(database_url: str, redis_url: str) -> None:
+def test_unreachable_store_is_reported_and_other_metrics_go_on(database_url: str, redis_url: str) -> None:
     nowhere = "postgresql://tradewind_app@127.0.0.1:1/none"
     with build_container(database_url=nowhere, redis_url=redis_url) as parts, serving(parts) as address:
         found = samples(address, "/metrics/service")
@@ -149,7 +149,7 @@ def test_what_is_away_is_told_and_the_rest_goes_on(database_url: str, redis_url:
         assert "tradewind_ingest_lag_seconds" in found
 
 
-def test_a_database_that_is_too_slow_to_tell_is_not_taken_for_one_that_is_away(
+def test_slow_database_is_not_reported_as_unreachable(
     scraped: Scraped, admin_database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stored_state, "PATIENCE_MS", 100)
@@ -161,7 +161,7 @@ def test_a_database_that_is_too_slow_to_tell_is_not_taken_for_one_that_is_away(
     assert "tradewind_ingest_lag_seconds" not in found
 
 
-def test_a_backup_that_has_stopped_is_told_where_there_was_one(scraped: Scraped, admin_database_url: str) -> None:
+def test_stopped_backup_is_reported_where_there_was_one(scraped: Scraped, admin_database_url: str) -> None:
     assert "tradewind_backup_followed" not in scraped()
     with psycopg.connect(admin_database_url, autocommit=True) as admin:
         admin.execute("SELECT pg_create_physical_replication_slot(%s, true)", [BACKUP_SLOT])
@@ -175,7 +175,7 @@ def test_a_backup_that_has_stopped_is_told_where_there_was_one(scraped: Scraped,
     assert 0 <= before["tradewind_backup_behind_bytes"] < after["tradewind_backup_behind_bytes"]
 
 
-def test_the_age_of_the_newest_copy_is_told_where_there_is_one(scraped: Scraped, admin_database_url: str) -> None:
+def test_age_of_the_newest_backup_is_reported_where_there_is_one(scraped: Scraped, admin_database_url: str) -> None:
     assert "tradewind_backup_copy_age_seconds" not in scraped()
     now = datetime.now(UTC)
     for ended_at in (now - timedelta(days=2), now - timedelta(hours=3), now + timedelta(days=9)):
@@ -185,7 +185,7 @@ def test_the_age_of_the_newest_copy_is_told_where_there_is_one(scraped: Scraped,
         admin.execute("DELETE FROM database_copies")
 
 
-def test_memory_of_redis_and_room_for_uploads_are_told(api: str, scraped: Scraped, redis_url: str) -> None:
+def test_redis_memory_and_free_upload_space_are_reported(api: str, scraped: Scraped, redis_url: str) -> None:
     with redis.Redis.from_url(redis_url) as client:
         client.config_set("maxmemory", 2**30)
         found = scraped()
@@ -195,7 +195,7 @@ def test_memory_of_redis_and_room_for_uploads_are_told(api: str, scraped: Scrape
     assert 0 < samples(api, "/metrics")["tradewind_upload_disk_free_ratio"] <= 1
 
 
-def test_days_to_export_and_months_overdue_are_told_where_there_are_such(
+def test_days_to_export_and_overdue_months_are_reported_where_they_exist(
     api: str, tenant: Tenant, parts: Container, database_url: str, redis_url: str, tmp_path, admin_database_url: str
 ) -> None:
     assert "tradewind_days_to_export" not in samples(api, "/metrics/service")

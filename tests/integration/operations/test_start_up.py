@@ -43,7 +43,7 @@ def test_a_wrong_setting_ends_serve_with_a_line_that_names_it(monkeypatch, capsy
 
 
 @pytest.mark.parametrize(("arguments", "code"), [(["--help"], 0), (["--port"], 2)])
-def test_serve_asked_for_help_starts_nothing(arguments, code, tmp_path, monkeypatch, capsys):
+def test_help_option_of_serve_starts_nothing(arguments, code, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("TRADEWIND_DATA", str(tmp_path / "data"))
     with pytest.raises(SystemExit) as ended:
         serve.main(arguments)

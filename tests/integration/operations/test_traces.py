@@ -149,7 +149,7 @@ def test_a_failure_is_a_failed_span(traced_api: tuple[str, Tenant], received: Re
         ({}, None),
     ],
 )
-def test_traces_are_asked_for_by_the_standard_variables(environment: dict[str, str], named: str | None) -> None:
+def test_standard_variables_switch_on_traces(environment: dict[str, str], named: str | None) -> None:
     log = create_logger("api", output=sys.stderr)
     if named is None:
         assert create_tracing(environment, service="tradewind-api", log=log, trusted=False) is None

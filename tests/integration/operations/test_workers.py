@@ -277,7 +277,7 @@ def test_a_job_that_cannot_succeed_is_not_tried_again(
     assert not running.outcomes("task.retried")
 
 
-def test_a_worker_that_is_asked_to_stop_finishes_its_fit(
+def test_worker_that_receives_sigterm_finishes_its_fit(
     api: str, tenant: Tenant, store: Store, environment: dict[str, str], tmp_path: Path
 ) -> None:
     with worker(environment, tmp_path, ALONE) as running:
@@ -292,7 +292,7 @@ def test_a_worker_that_is_asked_to_stop_finishes_its_fit(
     assert store.models() == 1
 
 
-def test_a_worker_that_is_not_told_its_servers_says_so_in_one_line(environment: dict[str, str]) -> None:
+def test_worker_without_server_urls_reports_that_in_one_line(environment: dict[str, str]) -> None:
     told = {name: value for name, value in (os.environ | environment).items() if name != "DATABASE_URL"}
     command = [sys.executable, "-P", "-m", "celery", "-A", "workers.app", "worker"]
     answer = subprocess.run(command, env=told, cwd=ROOT, capture_output=True, text=True, check=False)

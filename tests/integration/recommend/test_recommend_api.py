@@ -124,7 +124,7 @@ def test_links_of_another_tenant_are_unknown(api: str, learned: Tenant, tenant: 
 
 
 @pytest.mark.parametrize("dataset", [SMALL, MIXED], ids=["alike", "mixed"])
-def test_caps_are_kept(client: httpx.Client, dataset: dict[str, Any]) -> None:
+def test_recommendation_stays_within_the_limits(client: httpx.Client, dataset: dict[str, Any]) -> None:
     limits = {"concurrency": 6, "streams": 6, "parallelism": 2, "pipelining": 4}
     chunks = recommended(client, limits=limits, dataset=dataset)["chunks"]
     settings = [chunk["parameters"] for chunk in chunks]
@@ -145,7 +145,7 @@ def test_impossible_sla_gets_the_likeliest_setting_and_the_rationale_says_so(
     assert "cannot be certified" in made["rationale"]
 
 
-def test_a_confidence_is_rounded_up_to_one_that_is_kept(client: httpx.Client) -> None:
+def test_confidence_is_rounded_up_to_a_stored_one(client: httpx.Client) -> None:
     assert recommended(client, sla={"kind": "min_energy", "confidence": 0.85})["sla"]["confidence"] == 0.9
 
 

@@ -111,7 +111,7 @@ def test_more_cores_than_there_are_change_nothing_and_show_how_many_are_current(
         assert notes(ledger) == []
 
 
-def test_half_a_core_is_held_by_a_quota_or_said_not_to_be(limiter):
+def test_half_a_core_is_enforced_by_a_quota_or_reported_as_not_enforced(limiter):
     with child(BUSY) as process, limiter.apply(Limits(cores=0.5), process.pid) as applied:
         used = _share_of_a_core(process.pid)
         if (group := group_of(applied)) is not None:
@@ -134,7 +134,7 @@ def _share_of_a_core(pid: int, least_s: float = 1.0) -> float:
     return (cpu_s(pid) - had_s) / passed_s
 
 
-def test_memory_is_bounded_in_a_group_or_said_not_to_be(limiter, ledger):
+def test_memory_limit_is_enforced_in_a_group_or_reported_as_not_enforced(limiter, ledger):
     with child() as process:
         before = groups_of(process.pid)
         applied = limiter.apply(Limits(memory_bytes=ROOM_BYTES), process.pid)
@@ -162,7 +162,7 @@ def test_a_bound_below_what_a_process_holds_is_not_set_because_it_would_kill_it(
         assert notes(ledger) == []
 
 
-def test_the_disk_of_a_folder_is_throttled_or_said_not_to_be(limiter, tmp_path):
+def test_disk_limit_of_a_folder_is_enforced_or_reported_as_not_enforced(limiter, tmp_path):
     with child() as process:
         applied = limiter.apply(Limits(disk_bps=80e6), process.pid, folders=[tmp_path / "not" / "yet"])
         if applied.enforced:

@@ -75,7 +75,7 @@ def test_a_beginning_that_comes_again_late_begins_nothing(
             assert (repeated["sequence"], repeated["chunks"]) == (last["sequence"], last["chunks"])
 
 
-def test_a_number_far_ahead_of_all_others_locks_no_transfer(
+def test_sequence_number_far_above_all_others_does_not_lock_its_transfer(
     transfer: Transfer, database_url: str, redis_url: str, learned: Tenant
 ) -> None:
     transfer.beat(0)

@@ -220,7 +220,7 @@ def test_a_provider_uploads_logs_for_its_customers(
     assert billed(provider, owner) == [1]
 
 
-def test_a_revoked_key_is_not_billed_by_what_another_customer_tells(
+def test_revoked_key_is_not_billed_for_an_upload_of_another_customer(
     owner: Customer,
     rival: Customer,
     new_customer: NewCustomer,

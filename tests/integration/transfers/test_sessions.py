@@ -249,7 +249,7 @@ def test_unreachable_store_is_reported() -> None:
     asyncio.run(story())
 
 
-def test_a_session_belongs_to_the_key_that_began_it(run: Any) -> None:
+def test_session_belongs_to_the_key_that_started_it(run: Any) -> None:
     async def story(sessions: RedisSessions) -> None:
         key = new_transfer()
         await sessions.exchange(key, tick(0))
@@ -274,7 +274,7 @@ def test_who_the_database_says_a_transfer_belongs_to_gets_its_session_back(run: 
 @pytest.mark.parametrize(
     ("limits", "is_of_tenant"), [(SessionLimits(2, 100), False), (SessionLimits(100, 2), True)], ids=["key", "tenant"]
 )
-def test_no_more_sessions_are_begun_than_are_permitted_and_those_there_go_on(
+def test_session_limit_refuses_new_sessions_and_lets_existing_ones_go_on(
     run: Any, limits: SessionLimits, *, is_of_tenant: bool
 ) -> None:
     async def story(sessions: RedisSessions) -> None:

@@ -40,7 +40,7 @@ def test_everybody_gets_the_own_answer(run):
     assert [each.decode() for each in answers] == asked
 
 
-def test_a_refused_command_is_told_to_who_gave_it_alone(run):
+def test_refused_command_fails_only_for_its_caller(run):
     async def story(client, line):
         return await asyncio.gather(
             line.execute("ECHO", "one"), line.execute("NO-SUCH"), line.execute("ECHO", "other"), return_exceptions=True
@@ -51,7 +51,7 @@ def test_a_refused_command_is_told_to_who_gave_it_alone(run):
     assert isinstance(refused, ResponseError)
 
 
-def test_a_connection_that_ended_while_nobody_asked_costs_no_answer(run):
+def test_connection_that_ended_while_idle_loses_no_answer(run):
     async def story(client, line):
         own = await line.execute("CLIENT", "ID")
         await client.client_kill_filter(_id=str(own))
@@ -72,7 +72,7 @@ def test_who_gives_up_waiting_does_not_take_the_answer_from_the_others(run):
     assert run(story) == [b"0", b"2"]
 
 
-def test_a_store_that_falls_silent_is_given_up_and_asked_again_later(redis_url, run):
+def test_silent_store_is_given_up_and_tried_again_later(redis_url, run):
     async def story(client, line):
         hasty = redis.asyncio.Redis.from_url(redis_url, socket_timeout=0.2)
         try:

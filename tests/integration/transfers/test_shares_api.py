@@ -149,7 +149,7 @@ def test_long_tick_does_not_hold_a_share_for_ever(
     assert expires_ms <= 1000 * (seconds + 1 + LONGEST_SILENCE_S)
 
 
-def test_a_transfer_without_a_share_gets_none_by_asking_another_process(
+def test_transfer_without_a_share_gets_none_from_another_process(
     limited: httpx.Client, client: httpx.Client, learned: Tenant, database_url: str, redis_url: str
 ) -> None:
     cap(limited, scope="tenant", concurrency=1)

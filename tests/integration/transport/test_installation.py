@@ -203,7 +203,7 @@ def test_what_keeps_it_loaded_is_in_a_folder_that_nobody_else_may_change(kernel,
         folder.rmdir()
 
 
-def test_who_installs_and_who_removes_take_turns(kernel, tradewind):
+def test_simultaneous_installs_and_removals_run_one_after_the_other(kernel, tradewind):
     """Begun at once: each finds what another has finished, and none what another has begun."""
     words = ["install", "remove"] * 3
     with ThreadPoolExecutor(len(words)) as pool:

@@ -288,7 +288,7 @@ def test_exports_are_listed_and_requested(database_url: str, redis_url: str, log
                 assert analyst.post("/v1/warehouse/exports").status_code == 403
 
 
-def test_where_nothing_is_exported_it_is_said(api: str, tenant: Tenant, parts: Container) -> None:
+def test_service_without_an_export_place_reports_that(api: str, tenant: Tenant, parts: Container) -> None:
     assert parts.options.export_place is None
     with tenant.client(api, Scope.OPERATOR) as client:
         answer = client.post("/v1/warehouse/exports")

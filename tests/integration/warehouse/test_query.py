@@ -100,7 +100,7 @@ def test_a_value_with_a_zero_byte_is_refused_by_its_name(analyst: httpx.Client) 
 
 
 @pytest.mark.parametrize("format_", ["json", "csv", "arrow"])
-def test_an_answer_ends_at_the_limit_that_was_asked_for(analyst: httpx.Client, format_: str) -> None:
+def test_answer_ends_at_the_requested_limit(analyst: httpx.Client, format_: str) -> None:
     answer = ask(analyst, "SELECT * FROM generate_series(1, 2000) n", limit=10, format=format_)
     if format_ == "json":
         assert (answer.json()["row_count"], answer.json()["cut"]) == (10, True)
@@ -179,7 +179,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("sql", REFUSED)
 @pytest.mark.parametrize("format_", ["json", "csv", "arrow"])
-def test_what_may_not_be_asked_is_refused_in_postgresqls_words(
+def test_forbidden_query_is_refused_with_postgresqls_message(
     analyst: httpx.Client, sql: str, format_: str, admin_database_url: str
 ) -> None:
     sqlstates, words = REFUSED[sql]
@@ -275,7 +275,7 @@ def test_other_requests_are_answered_while_queries_run(
     assert ask(analyst, "SELECT 1").status_code == 200
 
 
-def test_the_schema_tells_every_column_with_its_meaning(analyst: httpx.Client) -> None:
+def test_schema_describes_every_view_and_column(analyst: httpx.Client) -> None:
     told = analyst.get("/v1/warehouse/schema").json()
     views = {view["name"]: view for view in told["views"]}
     assert set(views) >= {

@@ -57,7 +57,7 @@ def answer(client: Client, sql: str, format_: str, *values: str) -> list[dict[st
 
 
 @pytest.mark.parametrize("limit", [LIMITS.rows, LIMITS.rows + 1])
-def test_rows_beyond_the_limit_of_the_service_are_cut_where_a_limit_was_asked_for(client: Client, limit: int) -> None:
+def test_rows_beyond_the_service_limit_are_cut_if_a_limit_was_requested(client: Client, limit: int) -> None:
     cut = client.warehouse.query("SELECT generate_series(1, 2000)", limit=limit)
     assert (b"".join(cut.csv()).count(b"\n"), cut.cut) == (1 + LIMITS.rows, True)
     assert (len(cut.rows()), cut.cut) == (LIMITS.rows, True)

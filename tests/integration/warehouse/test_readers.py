@@ -172,7 +172,7 @@ WRITES = (
 
 
 @pytest.mark.parametrize("statement", WRITES)
-def test_a_reader_writes_nothing_although_it_turns_read_only_off(dsn: str, statement: str) -> None:
+def test_reader_cannot_write_even_after_switching_read_only_off(dsn: str, statement: str) -> None:
     with psycopg.connect(dsn, autocommit=True) as session:
         session.execute("SET default_transaction_read_only = off")
         with pytest.raises((psycopg.errors.InsufficientPrivilege, psycopg.errors.ObjectNotInPrerequisiteState)):

@@ -126,7 +126,7 @@ def test_rows_that_come_later_are_quarantined_and_change_nothing(house: House) -
     assert house.file("2002-01-03").read_bytes() == content
 
 
-def test_what_is_not_exported_stays_and_it_is_said_why(house: House) -> None:
+def test_months_with_unexported_days_are_retained_and_the_obstacle_is_reported(house: House) -> None:
     house.upload("2003-01-03", "2003-01-04")
     due = house.retention("2003-06-20").run()
     assert obstacles(due) == {"2003-01": [f"tenant {house.tenant.id}: days to export: 2"]}
@@ -240,7 +240,7 @@ def test_a_transfer_that_was_logged_in_two_months_is_on_one_statement(house: Hou
     assert house.used("2008-02") == expected
 
 
-def test_the_page_shows_what_is_kept_and_what_happens_next(
+def test_page_shows_retained_months_and_what_happens_next(
     database_url: str, redis_url: str, logs: LogReader, tmp_path: Path
 ) -> None:
     with build_container(

@@ -79,7 +79,7 @@ def test_numbers_that_no_double_holds_come_as_text(client: Client) -> None:
     assert row == {"whole": "9" * 5000, "real": "1" + "0" * 400 + ".5", "n": 12, "f": 0.5}
 
 
-def test_a_refusal_says_what_postgresql_said(client: Client) -> None:
+def test_refused_query_raises_with_postgresqls_message(client: Client) -> None:
     with pytest.raises(RequestRefused, match='relation "nowhere" does not exist at character 15') as refused:
         client.warehouse.query("SELECT * FROM nowhere").arrow()
     assert refused.value.problem["sqlstate"] == "42P01"

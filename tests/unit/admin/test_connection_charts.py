@@ -30,7 +30,7 @@ def test_a_log_without_time_has_an_axis(last_s):
     assert lines(_page(last_s, load_s=last_s), most=30)["xAxis"]["max"] == 1.0
 
 
-def test_the_legend_tells_how_each_connection_spoke():
+def test_legend_names_the_protocol_of_each_connection():
     page = _page(0.1)
     page.connections += [_connection(0.2, encrypted=False), _connection(0.3, http="HTTP/2")]
     chart = lines(page, most=30)

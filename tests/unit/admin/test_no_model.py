@@ -24,10 +24,10 @@ def test_how_many_logs_are_there_and_needed_is_what_the_fit_counts(rows: int, ne
     assert told.reason.startswith("data sets near 10 files of 1.16 MB: ")
 
 
-def test_of_several_data_sets_the_one_nearest_to_a_model_is_told() -> None:
+def test_of_several_data_sets_the_one_nearest_to_a_model_is_reported() -> None:
     told = explain_no_model(f"a: {refusal(12)}; b: {refusal(18)}")
     assert (told.there, told.needed) == (18, 20)
 
 
-def test_any_other_reason_is_told_as_it_is() -> None:
+def test_any_other_reason_is_reported_unchanged() -> None:
     assert explain_no_model("all rows are alike") == ("all rows are alike", None, None)

@@ -13,7 +13,7 @@ IDLE_W = 2.0
 
 
 @pytest.mark.parametrize("basis", EnergyBasis)
-def test_tiers_and_settings_are_drawn_on_the_basis_asked_for(basis):
+def test_tiers_and_settings_are_drawn_on_the_requested_energy_basis(basis):
     leaf = leaf_model(100, 10 * MIB)
     tier = replace(leaf.partitions[0], kind=SlaKind.THROUGHPUT_AT_LEAST, energy_basis=basis)
     leaf = replace(leaf, table=replace(leaf.table, base_power_w=IDLE_W), partitions=(tier,))

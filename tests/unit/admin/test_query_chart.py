@@ -65,6 +65,6 @@ def test_rows_with_a_list_or_an_object_are_drawn() -> None:
     assert lines(drawn(settings))
 
 
-def test_numbers_that_no_double_holds_are_told_but_not_drawn() -> None:
+def test_numbers_that_no_double_holds_are_not_drawn() -> None:
     found = drawn([{"name": name, "huge": 10**400, "gb": 1} for name in ("a", "b")])
     assert found.up == ["gb"]

@@ -61,7 +61,7 @@ def test_a_stored_key_is_not_sent_to_another_address(environ):
         find_service(environ | {"TRADEWIND_URL": "http://elsewhere"})
 
 
-def test_without_a_login_it_is_said_how_to_log_in(environ):
+def test_missing_login_is_reported_with_the_command_to_log_in(environ):
     assert find_service(environ) is None
     with pytest.raises(NotConfigured, match="tradewind login"):
         require_service(environ)

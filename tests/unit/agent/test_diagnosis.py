@@ -70,7 +70,7 @@ def test_a_clock_that_is_off_is_reported(skew_s, health):
     assert found["clock"].health is health
 
 
-def test_without_a_service_it_is_said_how_to_get_one(tmp_path):
+def test_missing_service_is_reported_with_the_command_to_log_in(tmp_path):
     (finding,) = examine_service({"HOME": str(tmp_path)}, lambda: DATE)
     assert finding.health is Health.NOTE
     assert "tradewind login" in finding.advice

@@ -148,7 +148,7 @@ def test_any_body_is_answered_as_on_any_route(body: bytes) -> None:
     assert seen(direct) == seen(plain)
 
 
-def test_a_call_is_taken_once_whatever_is_sent_and_refused_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_call_is_counted_once_whatever_its_body_and_both_routes_refuse_equally(monkeypatch: pytest.MonkeyPatch) -> None:
     both(str(ITEM), GOOD, USUAL)  # remembers the key
     calls = 10
     monkeypatch.setattr(APP.state.container, "rate_limits", limits(other=calls / BURST_S))
@@ -166,7 +166,7 @@ def test_another_method_is_refused_unread(method: str) -> None:
 
 
 @pytest.mark.parametrize("authorization", ["", f"Basic {KNOWN}", f"Bearer {UNKNOWN}"])
-def test_a_stranger_is_refused_unread(authorization: str) -> None:
+def test_unauthenticated_request_is_refused_unread(authorization: str) -> None:
     status, _ = asked_by([], headers=USUAL | {"Authorization": authorization})
     assert status == 401
 

@@ -26,7 +26,7 @@ def body(count: int, **changes: Any) -> bytes:
     return json.dumps({"heartbeats": beats} | changes).encode()
 
 
-def test_a_loop_has_many_turns_while_a_large_body_is_read_in_a_thread() -> None:
+def test_event_loop_keeps_running_while_a_thread_reads_a_large_body() -> None:
     async def turns() -> int:
         reading = asyncio.create_task(asyncio.to_thread(read_completion, body(10_000)))
         await asyncio.sleep(0)
@@ -55,13 +55,13 @@ def test_a_loop_has_many_turns_while_a_large_body_is_read_in_a_thread() -> None:
     ],
     ids=range(9),
 )
-def test_what_is_wrong_is_told_by_its_place(told: bytes, place: tuple[str | int, ...]) -> None:
+def test_error_names_its_place_in_the_body(told: bytes, place: tuple[str | int, ...]) -> None:
     with pytest.raises(RequestValidationError) as caught:
         read_completion(told)
     assert caught.value.errors()[0]["loc"] == place
 
 
-def test_all_that_is_wrong_is_told_at_once() -> None:
+def test_all_errors_are_reported_at_once() -> None:
     told = json.loads(body(4, status="asleep"))
     for number in (1, 3):
         told["heartbeats"][number]["heartbeat"]["throughput_bps"] = -1

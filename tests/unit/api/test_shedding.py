@@ -26,7 +26,7 @@ def test_what_arrived_a_moment_ago_is_answered():
     assert status_of("/v1/recommend", **{ARRIVED_S: time.monotonic()})[0] == 200
 
 
-def test_what_has_waited_too_long_is_told_when_to_come_again():
+def test_request_that_waited_too_long_is_refused_with_retry_after():
     status, headers = status_of("/v1/recommend", **{ARRIVED_S: time.monotonic() - MOST_WAITED_S})
     assert status == 503
     assert int(headers[b"retry-after"]) > 0
@@ -38,5 +38,5 @@ def test_who_watches_sees_a_process_that_has_much_to_do():
 
 
 @pytest.mark.parametrize("scope", [{}, {"type": "lifespan"}])
-def test_what_tells_no_arrival_is_answered(scope):
+def test_request_without_an_arrival_time_is_answered(scope):
     assert status_of("/v1/recommend", **scope)[0] == 200

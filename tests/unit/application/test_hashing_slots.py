@@ -105,7 +105,7 @@ def test_network_with_as_many_waiting_as_others_gets_no_more(slots: Slots) -> No
 
 
 @pytest.mark.parametrize("known", [Attempt("10.0.0.0/24", "a person", is_known=True)])
-def test_known_user_has_own_slots_on_a_network_of_strangers(slots: Slots, known: Attempt) -> None:
+def test_known_user_has_own_slots_on_a_network_of_unknown_users(slots: Slots, known: Attempt) -> None:
     slots.flood("10.0.0.0/24")
     with slots.slots.slot(known):
         assert slots.busy() == AT_ONCE + MOST_WAITING

@@ -57,7 +57,7 @@ def test_bounds_that_drift_by_a_few_per_cent_do_not_wait(factor):
     assert changes(stored(*RATES, FASTEST), *scaled((*RATES, FASTEST), factor)) == ()
 
 
-def test_a_narrow_tier_that_drifts_beside_its_old_bounds_does_not_wait():
+def test_narrow_tier_that_drifts_next_to_its_old_bounds_does_not_wait():
     narrow = (partition(8e8, 8.3e8, closed=True),)
     assert changes(stored(*narrow), partition(8.2e8, 8.6e8, closed=True)) == ()
 

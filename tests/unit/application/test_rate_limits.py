@@ -186,7 +186,7 @@ def test_a_tenant_may_be_limited_where_its_keys_are_not() -> None:
     assert parse_call_rates("query=7", usual={}) == {CallKind.QUERY: 7.0}
 
 
-def test_a_tenant_may_call_as_often_as_four_keys_unless_it_is_said_otherwise(tmp_path: Path) -> None:
+def test_call_limit_of_a_tenant_defaults_to_that_of_four_keys(tmp_path: Path) -> None:
     def read(**said: str) -> CallLimits:
         return Settings.from_environment(said, data_folder=tmp_path).call_limits
 

@@ -40,20 +40,20 @@ def test_the_ratio_is_taken_round_by_round() -> None:
     assert (figures["echo_p99_ms"], figures["recommend_p99_ms"], figures["echo_redis_p99_ms"]) == (1.0, 2.0, 3.0)
 
 
-def test_all_that_is_asked_and_uploaded_is_valid() -> None:
+def test_all_requests_and_uploads_of_the_benchmark_are_valid() -> None:
     lines = list(make_log_lines(1))
     assert len({parse_row(line).id for line in lines}) == len(DESTINATIONS) * len(FAMILIES) * ROWS_A_FAMILY
     asked = [RecommendRequest.model_validate(body) for body in make_requests()]
     assert len({body.model_dump_json() for body in asked}) == len(asked)
 
 
-def test_a_missing_load_generator_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_load_generator_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(LoadError, match="apt-get install wrk"):
         Load(tmp_path, [], "tw_x")
 
 
-def test_a_live_transfer_does_what_it_is_told() -> None:
+def test_live_transfer_follows_the_decisions_of_the_service() -> None:
     for enquiry in make_live_requests():
         transfer = ObedientTransfer(enquiry, {"transfer_id": "t", **told(2)})
         sent = transfer.settle(lambda body: told(4))

@@ -29,7 +29,7 @@ def test_a_report_has_the_shape_that_others_read(tmp_path, capsys):
     assert [found.name for found in tmp_path.iterdir()] == ["echo.json"]
 
 
-def test_smoke_run_is_quick_and_its_report_says_so_beside_the_record(tmp_path):
+def test_smoke_run_is_quick_and_its_report_is_a_separate_file(tmp_path):
     options = make_parser("compares").parse_args(["--smoke"])
     assert (options.smoke, options.quick) == (True, True)
     assert make_parser("compares").parse_args(["--quick"]).smoke is False
@@ -56,7 +56,7 @@ def test_a_table_aligns_numbers_and_marks_what_a_case_lacks():
     ]
 
 
-def test_a_data_folder_that_is_missing_is_told_at_once(capsys):
+def test_missing_data_folder_is_reported_at_once(capsys):
     with pytest.raises(SystemExit):
         make_parser("compares").parse_args(["--data", "no-such-folder"])
     assert "no-such-folder is no folder" in capsys.readouterr().err
@@ -67,7 +67,7 @@ def test_several_data_folders_may_be_given(tmp_path):
     assert (parsed.quick, parsed.data, parsed.seed) == (True, [tmp_path, tmp_path], 7)
 
 
-def test_figures_above_their_bounds_and_those_not_measured_are_told(capsys):
+def test_metrics_above_their_bounds_and_unmeasured_ones_are_reported(capsys):
     bounds = {"p99_ms": 50.0, "error_rate": 0.0, "growth_exponent": 1.05}
     assert judge_summary({"p99_ms": 50.0, "error_rate": 0, "growth_exponent": 0.88}, bounds) == 0
     assert capsys.readouterr().out == ""
@@ -75,7 +75,7 @@ def test_figures_above_their_bounds_and_those_not_measured_are_told(capsys):
     assert capsys.readouterr().out == "MISSED  p99_ms 50.1, 50 at most\nMISSED  growth_exponent –, 1.05 at most\n"
 
 
-def test_figures_below_their_bounds_are_told_and_of_a_part_what_was_measured_alone(capsys):
+def test_metrics_below_their_bounds_are_reported_and_a_partial_run_is_judged_by_its_own(capsys):
     least = {"jain": 0.95, "vs_best_default_min": 0.98}
     assert judge_summary({"jain": 0.95}, {}, least, is_complete=False) == 0
     assert capsys.readouterr().out == ""
@@ -83,7 +83,7 @@ def test_figures_below_their_bounds_are_told_and_of_a_part_what_was_measured_alo
     assert capsys.readouterr().out == "MISSED  jain 0.94, 0.95 at least\nMISSED  vs_best_default_min –, 0.98 at least\n"
 
 
-def test_figures_within_a_mapping_are_told_one_by_one(tmp_path, capsys):
+def test_nested_metrics_are_reported_one_by_one(tmp_path, capsys):
     write_report(
         "echo", quick=True, results=[], summary={"others": {"slow": {"ratio": 0.5}}}, started_at=BEGAN, folder=tmp_path
     )

@@ -28,7 +28,7 @@ def test_what_is_measured_of_sources_that_stay_as_they_are_counts(project):
 @pytest.mark.parametrize(
     ("name", "text"), [("moving.py", "SPEED = 2\n"), ("engine/new.py", "MORE = 1\n"), ("moving.py", "def half(:\n")]
 )
-def test_a_change_while_they_are_measured_is_told_in_one_line(project, name, text):
+def test_source_change_during_a_measurement_is_reported_in_one_line(project, name, text):
     began = Sources.of(PARTS)
     (project / name).write_text(text)
     with pytest.raises(SourcesChanged, match=r"^the sources changed while they were measured; start again$"):

@@ -25,7 +25,7 @@ def test_a_course_of_a_process_that_was_stopped_while_it_wrote_is_read_up_to_the
     assert Course.read(file).moved_by(9.0) == 20
 
 
-def test_a_note_is_kept_at_its_moment():
+def test_recorded_point_is_returned_for_its_moment():
     course = Course()
     point = course.record(70)
     assert course.moved_by(point.at_s) == 70

@@ -182,7 +182,7 @@ def test_a_receiver_that_does_not_read_stops_the_sender():
     assert len(sender.received) == 4 * MIB
 
 
-def test_bottleneck_turns_are_by_bytes_not_by_pieces():
+def test_bottleneck_shares_capacity_by_bytes_not_by_pieces():
     bottleneck = Bottleneck[_Sized](rate_bps=8e6, quantum_bytes=1000, cross_traffic=0.0, seed="1")
     for _ in range(100):
         bottleneck.enqueue(1, _Sized(1, 1000))

@@ -13,7 +13,7 @@ from benchmarks.faults.rows import ROWS_A_BATCH, list_ids, make_batch
 from benchmarks.faults.watching import ASK_EVERY_S, STEADY_S, RequestLoop, RequestResult
 
 
-def test_a_batch_is_the_same_whenever_it_is_asked_for_and_shares_no_row_with_another():
+def test_batch_is_reproducible_and_shares_no_row_with_another():
     assert make_batch(1, 7) == make_batch(1, 7)
     known = [row for agent in range(4) for number in range(3) for row in list_ids(agent, number)]
     assert len(set(known)) == len(known) == 4 * 3 * ROWS_A_BATCH
@@ -52,7 +52,7 @@ def test_misses_before_the_end_of_a_fault_do_not_count():
     assert asking([False] * 10 + STEADILY).steady_since(1.0) == 0.0
 
 
-def test_a_fault_after_which_recommendations_stay_away_too_long_is_told():
+def test_fault_after_which_recommendations_return_too_late_is_reported():
     results = [{"case": "api killed", "back_s": LONGEST_BACK_S + 1}, {"case": "disk full", "back_s": LONGEST_BACK_S}]
     assert list_late(results) == ["recommendations were back 6.0 s after api killed"]
 

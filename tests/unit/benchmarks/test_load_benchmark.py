@@ -43,7 +43,7 @@ async def asked(*answers: bytes) -> tuple[int, bytes]:
         return await Connection("127.0.0.1", port).send(make_post("/", b"", host="here", key="key"))
 
 
-def test_an_answer_in_pieces_is_read_whole():
+def test_response_in_pieces_is_read_completely():
     pieces = (b"HTTP/1.1 201 Created\r\nContent-", b"Length: 4\r\n\r\nbo", b"dy")
     assert asyncio.run(asked(*pieces)) == (201, b"body")
 

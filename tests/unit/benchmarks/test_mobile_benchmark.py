@@ -79,7 +79,7 @@ def test_lessons_are_judged_by_the_runs_not_by_the_paper():
     assert set(held({"290ms/html": slow}, {"290ms/html": afresh(slow)}).values()) == {False}
 
 
-def test_what_concurrency_saves_is_told_by_runs_made_afresh_not_by_the_best_of_many():
+def test_saving_by_concurrency_is_judged_by_repeated_runs_not_by_the_best_of_many():
     lucky = afresh(HTML) | {Contest.CONCURRENCY: (again(16, 1, 6, 5, 42, 6), again(1, 1, 2.6, 2.6, 2.6, 2.6))}
     lesson = "290ms, html: concurrency cuts energy by 60% or more"
     assert not held({"290ms/html": HTML}, {"290ms/html": lucky})[lesson]
@@ -87,7 +87,7 @@ def test_what_concurrency_saves_is_told_by_runs_made_afresh_not_by_the_best_of_m
     assert contest_saving(lucky[Contest.CONCURRENCY], partial(price_energy_j, constants=WIFI)) < 0.6
 
 
-def test_the_best_setting_is_run_again_beside_one_file_and_stream_of_every_data_set():
+def test_best_setting_of_every_data_set_is_repeated_with_one_file_and_stream():
     for name, rows in {"html": HTML, "image": VIDEO, "video": VIDEO, "large": LARGE}.items():
         best, start = choose_contests(name, rows, partial(price_energy_j, constants=WIFI))[Contest.SAVING]
         assert (start["concurrency"], start["parallelism"]) == (1, 1)
@@ -97,7 +97,7 @@ def test_the_best_setting_is_run_again_beside_one_file_and_stream_of_every_data_
 LONGER = "html: the longer the path, the more concurrency saves"
 
 
-def test_paths_are_compared_by_their_round_trip_in_whatever_order_they_were_asked_for():
+def test_paths_are_compared_by_round_trip_time_whatever_their_order():
     near = [run(1, 1, 20e6), run(16, 1, 60e6)]
     repeated = {"59ms/html": afresh(near), "290ms/html": afresh(HTML)}
     assert held({"59ms/html": near, "290ms/html": HTML}, repeated)[LONGER]
@@ -218,7 +218,7 @@ def test_html_that_saves_too_little_ends_the_benchmark_with_1(most_mbps, code):
     assert judge_summary(summarise(measured_html(most_mbps)), {}, AT_LEAST) == code
 
 
-def test_html_that_was_not_asked_for_is_not_missed():
+def test_html_that_was_not_requested_is_not_missed():
     other = MobileRuns(
         grounds={"59ms/html": kept(HTML, "59ms/html")}, repeated={"59ms/html": {}}, blocks=kept(HTML, "b")
     )
@@ -251,7 +251,7 @@ class Standing(PhonePath):
         return SimpleNamespace(duration_s=1.0, bytes_done=MB, cpu_s=0.1, cut=False, exit_code=0, throughput_bps=8e6)
 
 
-def test_a_run_during_which_the_sources_changed_is_not_kept(tmp_path):
+def test_run_during_which_the_sources_changed_is_not_stored(tmp_path):
     log = RunLog(tmp_path / "runs.ndjson")
     others = Sources(AS_THEY_ARE.parts, {"mobile": "another digest"}, {"mobile": "other contents"})
     with pytest.raises(SourcesChanged):

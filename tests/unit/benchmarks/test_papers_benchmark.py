@@ -95,7 +95,7 @@ def write_claims(folder, *ids):
     (folder / "facts.json").write_text(json.dumps({"facts": entries}), encoding="utf-8")
 
 
-def test_what_is_printed_stands_for_all_that_is_rounded_to_it_or_cut_off_there():
+def test_printed_number_covers_all_values_that_round_or_truncate_to_it():
     assert printed_range(42).low == 41.5
     assert printed_range("2.60").high == pytest.approx(2.61)
     assert printed_range(16.7).overlaps(printed_range(42) / printed_range(2.6)), "41.6 / 2.5 would be 16.7"
@@ -159,13 +159,13 @@ def test_what_is_not_shown_speaks_for_its_verdict_and_has_no_number():
 
 
 @pytest.mark.parametrize(("ours", "nearest"), [(0.5, 1), (1.0, 1), (2.2, 3), (3.5, 3)])
-def test_a_range_of_the_paper_is_told_by_its_nearer_end(ours, nearest):
+def test_range_of_the_paper_is_compared_by_its_nearer_end(ours, nearest):
     found = compare_range("an error", 1, 3, ours, more=0.5)
     assert (found.paper, found.agrees) == (nearest, True)
     assert (found.deviation == 0) is (ours == 1)
 
 
-def test_the_paper_is_asked_when_the_check_runs():
+def test_values_of_the_paper_are_read_when_the_check_runs():
     told = {"iw": 10, "seg": 1500, "reno_cum": [15000, 45000], "fld_cum": [15000, 60000], "rtts_500kB": [6, 4]}
     assert check_windows(make_claim(told), {}).verdict is ClaimVerdict.REPRODUCED
     assert check_windows(make_claim({**told, "rtts_500kB": [6, 5]}), {}).verdict is ClaimVerdict.DIFFERS
@@ -310,7 +310,7 @@ def test_a_tool_that_moved_nothing_or_failed_has_no_figures_and_says_why(tmp_pat
 
 
 @pytest.mark.parametrize("fine", [{}, {"cut": True, "exit_code": None}])
-def test_a_tool_that_was_cut_stands_for_its_bytes(tmp_path, fine):
+def test_cut_off_tool_is_credited_with_its_bytes(tmp_path, fine):
     assert read_metrics("rclone", ran(**fine), tmp_path / "none")["bps"] == 4e6
 
 

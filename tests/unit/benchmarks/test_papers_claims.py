@@ -77,7 +77,7 @@ def test_figures_whose_text_and_captions_name_other_panels_contradict_themselves
         check_labels(make_claim(statement="no labels"), {})
 
 
-def test_a_power_where_an_energy_is_meant_is_told():
+def test_power_in_place_of_an_energy_is_reported():
     assert check_quoted(make_claim(note="and 'terawatts of electricity'"), {}).verdict is ClaimVerdict.CONTRADICTED
     assert check_quoted(make_claim(), {}).verdict is ClaimVerdict.NOT_HERE
 
@@ -199,7 +199,7 @@ def test_what_lies_within_the_spread_of_runs_is_not_shown(mbps_of, cpu_s, ours):
     assert told[-1].agrees is (ours[-1] > 0.9)
 
 
-def test_an_agreement_that_never_bound_was_not_kept_by_anybody():
+def test_sla_that_never_bound_is_not_counted_as_met():
     form = measured_services.FORMS["001-sla-viol"]
     (run,) = form.runs
     ticks = {"0.5": [1.7, 1.9], "0.7": [0.9, 1.2], "0.9": [0.8, 0.8]}
@@ -207,7 +207,7 @@ def test_an_agreement_that_never_bound_was_not_kept_by_anybody():
     assert [(each.is_shown, each.fails) for each in told] == [(False, False), (True, False), (True, True)]
 
 
-def test_an_estimate_from_bounds_has_to_tell_more_than_the_nearer_of_them():
+def test_estimate_from_bounds_must_be_closer_than_the_nearer_bound():
     def told(*bounds_and_measured: float) -> list[bool]:
         claims = {"003-fig5": make_claim({"net": 2.5})}
         found = check_examples(make_claim({"codec": list(bounds_and_measured)}), claims)
@@ -234,7 +234,7 @@ def test_files_and_streams_together_are_compared_with_either_alone(together, agr
     ("paper_pct", "ours_pct", "agrees"),
     [(70, 56, True), (70, 54, False), (6, 3.1, True), (6, 0.4, False), (6, -1, False), (-1, -1.4, True)],
 )
-def test_a_share_is_theirs_within_fifteen_points_and_half_of_it(paper_pct, ours_pct, agrees):
+def test_share_agrees_within_fifteen_points_and_half_of_the_papers_value(paper_pct, ours_pct, agrees):
     assert compare_measured_share("saved, %", paper_pct, ours_pct).agrees is agrees
 
 

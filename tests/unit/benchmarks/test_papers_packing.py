@@ -51,7 +51,7 @@ def test_every_codec_of_the_paper_is_compared():
     assert sum(f", {codec}:" in each.what for codec in CODECS for each in found) == 4 * len(CODECS)
 
 
-def test_one_codec_that_errs_the_other_way_is_told():
+def test_codec_whose_error_has_the_other_sign_is_reported():
     found = judged("003-err-dn", DOWN, AS_PRINTED | {FAST_LARGE: {"xz": -18, "rest": 18}})
     signs, of_xz = [each for each in found if not each.agrees]
     assert signs.what.startswith("5 MB/s, large files: codecs whose error has the sign")
@@ -64,7 +64,7 @@ def test_one_codec_that_errs_the_other_way_is_told():
 
 
 @pytest.mark.parametrize(("ours_pct", "failing"), [(-0.4, 0), (-2.5, 1 + len(CODECS))])
-def test_an_error_of_ours_too_small_to_tell_does_not_count_by_its_sign(ours_pct, failing):
+def test_error_too_small_to_measure_does_not_count_by_its_sign(ours_pct, failing):
     found = judged("003-err-dn", DOWN, AS_PRINTED | {SLOW_LARGE: ours_pct})
     assert sum(not each.agrees for each in found) == failing
     assert any("sign" in each.what for each in found if each.what.startswith("0.5 MB/s, large")) is bool(failing)

@@ -47,7 +47,7 @@ def test_rows_of_another_machine_are_a_record_that_names_it_and_are_made_again_h
     assert {row["machine"] for row in RunLog(log.path).rows()} == {HERE, OTHER}
 
 
-def test_rows_kept_before_they_had_a_machine_are_a_record_of_one_without_a_name(tmp_path):
+def test_stored_rows_without_a_machine_are_a_record_of_an_unnamed_one(tmp_path):
     log = RunLog(tmp_path / "rows")
     bench = on(HERE, log)
     log.add(bench.current_key(FIRST).removesuffix(f"; {HERE}"), {"disturbed": None})
@@ -75,7 +75,7 @@ def test_of_several_other_machines_the_one_that_measured_last_is_the_record(tmp_
     assert on(HERE, RunLog(log.path)).find_record([FIRST]).machine == "b"
 
 
-def test_a_row_during_which_the_sources_changed_ends_the_command_and_is_not_kept(tmp_path):
+def test_row_during_which_the_sources_changed_ends_the_command_and_is_not_stored(tmp_path):
     log = RunLog(tmp_path / "rows")
     others = Sources(PARTS, {"pages": "another digest"}, {"pages": "other contents"})
     with pytest.raises(SourcesChanged, match=r"^the sources changed while they were measured; start again$"):

@@ -53,7 +53,7 @@ def test_figures_are_taken_over_from_the_same_commit_and_never_from_a_changed_tr
     assert read_stored_figures(file, of="b2") is None
 
 
-def test_kept_rows_outlive_new_migrations_and_nothing_else(tmp_path):
+def test_stored_rows_outlive_new_migrations_and_nothing_else(tmp_path):
     file, makers = tmp_path / "made-by", {"2026_01_01_0000": "a", "rows": "1"}
     assert not is_current(file, makers)
     file.write_text(json.dumps(makers))

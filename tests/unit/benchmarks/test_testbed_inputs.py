@@ -51,7 +51,7 @@ def test_counters_are_read_from_the_links_answer_and_subtracted():
     assert since.late.counts == {0: 5}
 
 
-def test_lateness_is_told_to_a_quarter_and_never_too_low():
+def test_lateness_is_reported_within_a_quarter_and_never_too_low():
     ends_us = [1e6 * Lateness({bucket: 1}).quantile_s(1.0) for bucket in range(40)]
     assert ends_us[:9] == pytest.approx([0, 2, 3, 4, 5, 6, 7, 8, 10])
     assert all(earlier < later <= 1.25 * earlier + 1 for earlier, later in pairwise(ends_us[1:]))
@@ -107,7 +107,7 @@ def test_size_lists_are_read_by_their_first_column(tmp_path):
         read_size_lists(tmp_path)
 
 
-def test_files_have_their_sizes_and_no_two_are_alike(tmp_path):
+def test_files_have_their_sizes_and_differ_in_content(tmp_path):
     sizes = [1000, 1000, 9_000_000]
     assert write_files(tmp_path, sizes, seed=1) == sum(sizes)
     contents = [path.read_bytes() for path in sorted(tmp_path.iterdir())]

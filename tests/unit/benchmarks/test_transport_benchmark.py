@@ -101,7 +101,7 @@ def test_a_row_that_stays_disturbed_says_so_and_is_measured_by_the_next_run(tmp_
     assert rows_of(tmp_path).find_or_measure("LTE", measure=attempts(None))["disturbed"] is None
 
 
-def test_a_row_during_which_the_sources_changed_is_not_kept(tmp_path):
+def test_row_during_which_the_sources_changed_is_not_stored(tmp_path):
     with pytest.raises(SourcesChanged, match="start again"):
         rows_of(tmp_path, sources=OTHERS).find_or_measure("LTE", measure=attempts(None))
     assert RunLog(tmp_path / "runs.ndjson").rows() == []
@@ -136,14 +136,14 @@ def test_a_page_has_objects_as_large_as_the_papers_connections():
     assert sizes[int(0.99 * len(sizes))] == pytest.approx(500_000, rel=0.2)
 
 
-def test_a_page_is_written_and_replayed_in_the_sizes_asked_for(tmp_path):
+def test_page_is_written_and_replayed_in_the_requested_sizes(tmp_path):
     recorded = json.dumps(har(entry(size=1_001), entry(5, size=70_000))).encode()
     write_page(tmp_path, read_har_sizes(recorded), seed=1)
     assert [(tmp_path / name).stat().st_size for name in ("0.js", "1.js")] == [1_001, 70_000]
     assert (tmp_path / "page.html").read_text().count("<script async") == 2
 
 
-def test_the_summary_tells_pages_apart():
+def test_summary_keeps_pages_separate():
     row = {"case": "page", "cubic_net_s": 2.0, "fld_tcp_net_s": 1.6}
     row |= {"cubic_idle_share": 0.4, "fld_tcp_idle_share": 0.5, "cubic_concurrency": 2.0, "fld_tcp_concurrency": 1.5}
     slower = row | {"fld_tcp_net_s": 2.5}
@@ -212,7 +212,7 @@ def test_an_odd_number_of_repeats_is_refused():
         turns_on(SlowlyFilling(), background=0).measure_each(("cubic", "fld_tcp"), 11, print)
 
 
-def test_a_turn_beside_others_waits_until_they_have_filled_the_queue_again():
+def test_measurement_under_load_waits_until_other_flows_have_filled_the_queue():
     bed = SlowlyFilling()
     turns, found = turns_on(bed), []
 

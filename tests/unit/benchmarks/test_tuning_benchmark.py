@@ -235,7 +235,7 @@ def test_the_summary_names_the_figures_in_which_the_controller_leads_or_falls_sh
     assert (alone["figures_better"], alone["figures_worse"]) == (None, None), "nobody was beside it"
 
 
-def test_a_timeline_tells_queue_and_decision_of_each_tick():
+def test_timeline_has_queue_and_decision_of_each_tick():
     [line] = make_timeline(cell("step/a", OURS, 0))
     assert line["queue ms"] == pytest.approx(10.0)
     assert line["decided"] == "4 streams"

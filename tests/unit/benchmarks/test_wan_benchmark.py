@@ -58,7 +58,7 @@ def test_the_search_finds_the_peak_wherever_it_is_with_few_of_all_settings(value
     assert len(tried) == len(set(tried)) < 0.5 * 7 * 5 * 6
 
 
-def test_a_mover_is_asked_only_for_what_it_lets_its_users_set():
+def test_mover_is_tested_only_with_settings_that_its_users_can_choose():
     settings = coarse_settings(("concurrency",))
     assert [setting.concurrency for setting in settings] == [16, 4, 64, 1]
     assert all(setting.parallelism is setting.pipelining is None for setting in settings)
@@ -84,7 +84,7 @@ def test_an_interrupted_log_goes_on_without_its_torn_line(tmp_path):
     assert [json.loads(line)["key"] for line in path.read_text().splitlines()] == ["a", "b"]
 
 
-def test_digests_tell_the_parts_apart_and_repeat():
+def test_digests_differ_between_parts_and_repeat():
     first = digest_sources()
     assert first == digest_sources()
     assert set(first) == {"engine", "controller", "testbed", "harness"}
@@ -229,7 +229,7 @@ def test_a_good_second_of_a_run_that_is_given_up_is_no_match_for_a_good_run():
         ),
     ],
 )
-def test_cells_are_asked_for_by_what_tells_them_apart(names: list[str], meant: list[str]):
+def test_cells_are_selected_by_the_words_of_their_names(names: list[str], meant: list[str]):
     assert sorted(cell.name for cell in select_cells(ALL_CELLS, names)) == sorted(meant)
 
 
@@ -249,14 +249,14 @@ def test_lessons_are_short_and_of_other_files_than_what_is_compared():
         assert 30 * cell.path.rtt_s < shortest_s < max(10.0, 50 * cell.path.rtt_s)
 
 
-def test_the_time_told_beforehand_grows_with_the_data_and_stays_below_the_cut():
+def test_estimated_duration_grows_with_the_data_and_stays_below_the_cut():
     plan = Plan(repeats=3, cut_s=60.0, search_cut_s=12.0, seed=1, searched=PEERS[2:], hashes={})
     path = PathSpec(rate_bps=100e6, rtt_s=0.06)
     short, long, endless = (estimate_duration_s(path, total_bytes, PEERS, plan) for total_bytes in (2e8, 4e8, 4e12))
     assert 600 < short < long < endless < 7200
 
 
-def test_what_rules_choose_is_told_apart_from_what_a_service_that_has_learned_chooses():
+def test_digests_of_rules_and_learned_service_differ_in_the_controller():
     learned, by_rules = digest_sources(), digest_sources_of_rules()
     assert {part for part in learned if learned[part] != by_rules[part]} == {"controller"}
 
@@ -266,7 +266,7 @@ def test_a_source_that_is_gone_is_no_digest():
         digest_parts({"engine": ("clients/python/tradewind_agent/no_such_file.py",)})
 
 
-def test_what_is_said_about_code_is_no_part_of_its_digest_but_every_word_of_it_is():
+def test_digest_ignores_comments_and_docstrings_but_no_other_word():
     first = strip_python(
         '"""What it is."""\n\nLIMIT = 3  # s\n"""Why."""\n\n\ndef f():\n    """Tell."""\n    return "# 1"\n'
     )
@@ -293,7 +293,7 @@ def test_logs_of_other_sources_or_files_are_nothing_that_is_known(tmp_path):
     assert digest_logs([log]) != digest_logs([])
 
 
-def test_a_forgotten_run_is_measured_again_and_kept_once(tmp_path):
+def test_forgotten_run_is_measured_again_and_stored_once(tmp_path):
     log = RunLog(tmp_path / "runs.ndjson")
     log.add("a", {"value": 1})
     log.forget("a")

@@ -70,7 +70,7 @@ def judged(each: Cell) -> Cell:
     return each
 
 
-def test_regret_is_that_of_real_transfers_and_auto_is_judged_beside_the_fixed_ways() -> None:
+def test_regret_is_computed_from_real_transfers_and_auto_is_compared_with_fixed_modes() -> None:
     (row,), summary = judge_cells([judged(cell("log", 2.0, 5.0))])
     assert (row["best"], row["best_s"]) == (str(ZSTD), 0.5)
     assert row["regret"] == pytest.approx(1 - 0.5 / row["chosen_s"])
@@ -78,7 +78,7 @@ def test_regret_is_that_of_real_transfers_and_auto_is_judged_beside_the_fixed_wa
     assert (summary["settings_weighed"], summary["settings_ruled_out_share"], summary["bounds_broken"]) == (3, 0, 0)
 
 
-def test_a_setting_whose_slowest_stage_takes_longer_than_another_whole_transfer_is_ruled_out() -> None:
+def test_setting_whose_slowest_stage_outlasts_another_complete_transfer_is_ruled_out() -> None:
     each = cell("log", 2.0, 5.0)
     least = each.least_s()
     assert least[XZ] == pytest.approx(bounds.TRUST * 4.0 / 2)  # two cores pack for 4 s
@@ -88,13 +88,13 @@ def test_a_setting_whose_slowest_stage_takes_longer_than_another_whole_transfer_
     assert bounds.pick_contenders(least, {RAW: 2.0, str(GZIP): 1.0, str(ZSTD): 0.5}, most=9) == []
 
 
-def test_regret_is_told_against_what_was_left_out_as_if_it_took_its_least_time() -> None:
+def test_regret_assumes_the_least_time_for_settings_that_were_left_out() -> None:
     least = {ZSTD: 0.4, GZIP: 0.496}
     assert bounds.pick_contenders(least, {RAW: 2.0, str(ZSTD): 0.5}, most=9) == []  # it could gain a hundredth at most
     assert bounds.best_possible_s(least, {RAW: 2.0, str(ZSTD): 0.5}) == 0.496
 
 
-def test_a_transfer_that_is_quicker_than_its_bound_is_told() -> None:
+def test_transfer_that_is_quicker_than_its_bound_is_counted() -> None:
     assert bounds.count_broken({ZSTD: 0.4, GZIP: 0.7, XZ: 1.0}, {RAW: 2.0, str(ZSTD): 0.5, str(GZIP): 0.6}) == 1
 
 

@@ -59,7 +59,7 @@ def test_bytes_that_look_random_are_believed_to_be_where_nobody_has_packed_them(
     assert (advice.best.mode is Mode.RAW) is incompressible
 
 
-def test_of_what_was_not_sampled_nothing_is_told_by_a_sample() -> None:
+def test_content_without_a_sample_gets_no_advice_from_a_sample() -> None:
     unknown = case(kind=Kind.BINARY, probe=typical_probe(Kind.BINARY))
     for objective in Objective:
         for mbps in (4, 10, 100, 1000):
@@ -156,11 +156,11 @@ def test_nothing_is_known_without_history() -> None:
     assert "nothing is known" in advise(question(4), NO_HISTORY).rationale
 
 
-def test_the_packaged_history_tells_of_every_setting_that_is_weighed() -> None:
+def test_packaged_history_covers_every_candidate_setting() -> None:
     assert {CodecSetting(Codec(codec), level) for codec, level in ROWS} == set(candidate_settings())
 
 
-def test_the_packaged_history_tells_of_every_usual_codec_on_any_machine() -> None:
+def test_packaged_history_covers_every_usual_codec_on_an_unknown_machine() -> None:
     stranger = case(cpu_class="riscv64/x/1", probe=typical_probe(Kind.TEXT))
     expected = load_packaged_history().expected(CodecSetting(Codec.XZ, 1), stranger)
     assert expected is not None
@@ -185,7 +185,7 @@ def test_a_codec_or_level_that_does_not_exist_is_refused(text: str) -> None:
         parse_setting(text)
 
 
-def test_kinds_are_told_by_the_first_bytes() -> None:
+def test_kind_is_detected_from_the_first_bytes() -> None:
     assert detect_kind(b"\x1f\x8b\x08") is Kind.PACKED
     assert detect_kind(b"\x7fELF\x02") is Kind.PROGRAM
     assert detect_kind(b"a,b,c\n1,2,3\n") is Kind.TABLE
@@ -219,12 +219,12 @@ def test_random_bytes_look_random_and_text_does_not() -> None:
 @pytest.mark.parametrize(
     "figures", ["1e6;4e8;1e9", "1e-3;4e8;1e9", "1e14;4e8;1e9", "4;1;1e9", "4;4e8;1e15", "nan;4e8;1e9"]
 )
-def test_a_sample_that_nobody_could_be_asked_about_is_not_taken(figures: str) -> None:
+def test_sample_that_no_advice_request_can_carry_is_rejected(figures: str) -> None:
     assert FileSample.parse(f"x86-64/some/4;text;5.5;{figures}", 1000) is None
 
 
 @pytest.mark.parametrize("figures", ["999999;4e8;1e9", "0.0011;4e8;1e9", "4;1.1;999e12"])
-def test_a_sample_that_is_taken_can_be_asked_about(figures: str) -> None:
+def test_accepted_sample_makes_a_valid_advice_request(figures: str) -> None:
     sample = FileSample.parse(f"x86-64/some/4;text;5.5;{figures}", 1000)
     assert sample is not None
     assert make_advice_request(sample, NetworkLine(4e6), frozenset({Codec.GZIP})).probe is not None
@@ -239,7 +239,7 @@ def test_what_a_sample_cannot_have_made_is_no_observation() -> None:
     assert seen.codec is Codec.ZSTD
 
 
-def test_what_a_server_tells_of_no_machine_is_no_observation() -> None:
+def test_sample_with_impossible_machine_is_no_observation() -> None:
     assert FileSample.parse("x86-64/some/9999999;text;5.5;4;4e8;1e9", 4_000_000) is None
     sample = FileSample.parse("x86-64/some/4096;text;5.5;4;4e8;1e9", 4_000_000)
     assert sample is not None

@@ -137,7 +137,7 @@ def tried(setting: CodecSetting, ratio: float) -> CodecObservation:
     return CodecObservation(case=CASE, setting=setting, speeds=Speeds(ratio, 9e7, 4e9))
 
 
-def test_a_level_that_packs_the_sample_worse_tells_of_the_others_of_its_codec(levels):
+def test_level_that_packs_the_sample_worse_informs_the_other_levels_of_its_codec(levels):
     expected = levels.expected(ZSTD[5], CASE, [tried(ZSTD[0], 3.2)])
     # 0.012036 = 0.03² + 0.35²/11 of history and 0.1² of the other level: 0.54621 of the way that it is off
     assert expected.speeds.ratio == pytest.approx(4.0 * 0.8**0.54621, rel=1e-5)
@@ -147,7 +147,7 @@ def test_a_level_that_packs_the_sample_worse_tells_of_the_others_of_its_codec(le
     assert History().expected(ZSTD[5], CASE, [tried(ZSTD[0], 3.2)]) is None
 
 
-def test_of_several_levels_the_mean_tells_and_never_all(levels):
+def test_several_tried_levels_count_by_their_mean_and_never_fully(levels):
     expected = levels.expected(ZSTD[5], CASE, [tried(each, 3.2) for each in ZSTD[:4]])
     # 0.00625 = 0.1² (1 + 1/4) / 2, however many they are at least 0.1² / 2
     assert expected.speeds.ratio == pytest.approx(4.0 * 0.8**0.65821, rel=1e-5)

@@ -71,7 +71,7 @@ def test_a_server_is_judged_by_the_version_of_most_of_its_objects(first, others,
     assert untold not in kinds
 
 
-def test_advice_tells_as_many_connections_as_there_were():
+def test_advice_states_how_many_connections_were_used():
     entries = [entry(300 * n, url="http://a.org/", connection=f"c{n % 8}", size=20_000) for n in range(12)]
     fewer = advised(*entries)[AdviceKind.CONNECTIONS_PER_HOST]
     assert fewer.text == "Let browsers have 1 connection to it; they used 8."
@@ -95,7 +95,7 @@ def test_a_page_of_one_small_object_needs_no_advice():
     assert advised(entry(0, size=1000)) == {}
 
 
-def test_what_triples_already_is_not_told_to():
+def test_sender_that_already_triples_its_window_gets_no_fld_tcp_advice():
     sender = Sender(segment_bytes=1500, growth=FLD_TCP)
     assert AdviceKind.FLD_TCP not in advised(entry(0, version="h2", size=500_000), sender=sender)
 
@@ -108,7 +108,7 @@ def test_round_trips_come_from_handshakes_where_none_is_given():
     assert advise([load(entry(0, size=60_000))], Path(), SENDER) == [[]]
 
 
-def test_connections_are_told_by_their_length():
+def test_connections_are_classified_by_their_length():
     made = load(*(entry(0, connection=f"c{size}", size=size) for size in (15_000, 15_001, 2_000_000, 2_000_001)))
     lengths = classify_flow_lengths(analyse(made), WIDE, SENDER)
     assert (lengths.first_window, lengths.short, lengths.long) == (1, 2, 1)
@@ -214,7 +214,7 @@ def test_advice_never_promises_more_than_what_is_waited_for(asked, rtt_s, bandwi
         assert 0 < each.saved_s < each.waiting_s
 
 
-def test_requests_that_waited_for_their_turn_tell_that_connections_are_not_kept_open():
+def test_requests_that_waited_for_a_connection_slot_indicate_missing_keep_alive():
     """Six at once, the browser's most, each on a connection of its own."""
     entries = [
         entry(0, url="http://a.org/", connection=f"c{n}", size=1000, blocked=300 * (n // 6), connect=100, wait=100)
@@ -228,6 +228,6 @@ def test_a_server_of_http_2_that_closes_its_connections_is_not_advised_to_speak_
     assert AdviceKind.HTTP_1 not in advised(*entries)
 
 
-def test_connections_that_were_all_needed_at_once_are_no_sign_that_none_is_kept_open():
+def test_connections_that_were_all_needed_at_once_do_not_indicate_missing_keep_alive():
     entries = [entry(0, url="http://a.org/", connection=f"c{n}", size=1000, wait=100, receive=10) for n in range(8)]
     assert AdviceKind.KEEP_ALIVE not in advised(*entries)

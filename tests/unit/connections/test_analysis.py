@@ -99,7 +99,7 @@ def test_without_names_a_request_takes_the_connection_idle_last():
     assert all(each.inferred for each in page.connections)
 
 
-def test_where_no_openings_are_told_a_busy_connection_means_another():
+def test_busy_connection_implies_another_where_no_openings_are_recorded():
     page = analysed(entry(0, wait=0, receive=50), entry(10, wait=0, receive=50), entry(100, wait=0, receive=50))
     assert [each.objects for each in page.connections] == [1, 2]
 
@@ -123,7 +123,7 @@ def test_a_load_whose_objects_have_no_times_lasts_until_the_last_request_at_leas
     assert analysed(untimed, load_ms=-1).idle_s is None
 
 
-def test_a_round_trip_that_is_given_stands_in_for_handshakes_that_are_not_told():
+def test_given_round_trip_time_replaces_missing_handshakes():
     page = analysed(entry(0), entry(0, url="http://other.org/", connect=30), rtt_s=0.1)
     assert {each.origin: each.rtt_s for each in page.connections} == {
         "https://example.org:443": 0.1,

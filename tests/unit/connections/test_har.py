@@ -85,7 +85,7 @@ def test_members_that_are_not_analysed_may_not_be_nested_without_end_either():
         read_har(BytesIO(content.encode()))
 
 
-def test_of_members_that_are_not_analysed_nothing_is_kept_in_memory():
+def test_members_that_are_not_analysed_take_no_memory():
     document = har(entry())
     document["log"] |= {"_more": [[[]] * 100_000], "comment": {"entries": [1]}}
     content = json.dumps(
@@ -127,7 +127,7 @@ class Stream:
     [('[{"a": 1},', NO_LOG), ('{"log": [{"a": 1},', NO_LOG), ('{"log": {"entries": {"a": 1,', NO_ENTRIES),
      ('{"log": {"pages": {"a": 1,', NO_PAGES)],
 )  # fmt: skip
-def test_what_is_no_har_is_told_by_its_beginning_and_read_no_further(beginning, reason):
+def test_content_that_is_no_har_is_refused_by_its_beginning_and_read_no_further(beginning, reason):
     rest = (pytest.fail("it is read on") for _ in range(1))
     with pytest.raises(InvalidValue, match=reason):
         read_har(Stream(chain([beginning.encode()], rest)))
@@ -182,7 +182,7 @@ def test_a_number_beyond_what_python_reads_is_unknown_too(number, piece_bytes):
 
 
 @pytest.mark.parametrize("read", [decode_har, lambda content: read_har(BytesIO(content))])
-def test_what_is_kept_of_a_log_with_numbers_beyond_all_can_be_sent(read):
+def test_har_with_infinite_numbers_can_be_serialized(read):
     document = har(entry(connect="HERE", connection={"of": ["HERE"]}, headers={"X-Cache": "HERE"}), load_ms="HERE")
     document["log"]["pages"][0]["startedDateTime"] = "HERE"
     document["log"]["entries"][0]["response"]["_transferSize"] = "HERE"
@@ -215,5 +215,5 @@ def test_bytes_that_are_no_text_are_refused_by_both_readers(bytes_of_no_text, re
     [(b'\xef\xbb\xbf{\n "log" : {\n "pages": [', True), (b'{"log":{"version":"1.2"', True), (b'{"log":"text"}', False),
      (b'{"level":"info","msg":"x"}', False), (b"", False)],
 )  # fmt: skip
-def test_a_har_is_told_by_its_beginning(beginning, verdict):
+def test_har_is_detected_by_its_beginning(beginning, verdict):
     assert is_har(beginning) is verdict

@@ -97,7 +97,7 @@ def test_an_object_without_times_counts_for_volume_alone(timings):
     assert (read.receive, read.wire_bytes, read.opens) == (None, 500, False)
 
 
-def test_a_size_is_the_most_that_is_told():
+def test_size_is_the_largest_of_the_recorded_ones():
     late = entry(size=20_000, headers={"Content-Length": "20000"})
     late["response"] |= {"_transferSize": 3830, "bodySize": 3564, "headersSize": 266}
     assert only_object(late).wire_bytes == 20_266
@@ -148,7 +148,7 @@ def test_a_round_trip_is_what_tcp_or_quic_takes_to_connect(version, url, times, 
         ("a tool", 50, 50.0001, None, 0.15),  # but by what is rounded
     ],
 )
-def test_tls_is_beside_the_handshake_where_the_tool_or_its_times_say_so(tool, connect, ssl, handshake_s, sent_s):
+def test_tls_is_separate_from_the_handshake_where_the_tool_or_its_times_say_so(tool, connect, ssl, handshake_s, sent_s):
     (read,) = load(entry(100, connect=connect, ssl=ssl, size=1_000), creator={"name": tool}).objects
     assert read.handshake_s == pytest.approx(handshake_s)
     assert read.sent_s == pytest.approx(sent_s)
@@ -166,7 +166,7 @@ def test_chromes_connections_have_numbers_and_firefoxs_have_the_port_of_a_proxy(
 FIREFOX = {"creator": {"name": "Firefox", "version": "150"}, "browser": {"name": "Firefox", "version": "150"}}
 
 
-def test_firefox_tells_tls_beside_the_handshake_and_sizes_with_their_headers():
+def test_firefox_records_tls_separately_from_the_handshake_and_sizes_with_headers():
     told = entry(100, blocked=3, connect=50, ssl=47, wait=40, receive=5, size=1_300, headers={"Content-Encoding": "br"})
     told["response"] |= {"headersSize": 300, "content": {"size": 9_000}}
     (read,) = load(told, **FIREFOX).objects
@@ -199,7 +199,7 @@ def test_a_port_of_the_server_names_no_connection(name):
     assert only_object(entry(connection=name)).connection_id is None
 
 
-def test_entries_belong_to_the_page_that_they_name_or_that_began_last():
+def test_entries_belong_to_the_page_they_name_or_to_the_last_one_started():
     second = {"id": "page_2", "startedDateTime": "2026-05-01T12:00:10Z", "pageTimings": {}}
     first = har()["log"]["pages"][0]
     loads = build_page_loads(decoded(har(
@@ -224,7 +224,7 @@ def test_entries_of_a_page_without_times_are_left_out_of_the_last_and_refuse_no_
 
 
 @pytest.mark.parametrize("same_id", [{"id": None}, {"id": "page_1"}, {}])
-def test_pages_that_no_id_tells_apart_are_told_apart_by_their_begin(same_id):
+def test_pages_with_the_same_id_are_distinguished_by_their_start(same_id):
     pages = [{"startedDateTime": f"2026-05-01T12:00:{second}Z"} | same_id for second in ("00", "05")]
     loads = build_page_loads(decoded(har(entry(0), entry(5_100), entry(5_200), pages=pages)))
     assert [len(each.objects) for each in loads] == [1, 2]

@@ -75,7 +75,7 @@ def plan(sender: Sender = PAPER, **more: object) -> ConnectionPlan:
 TWO = [ReplayedRequest(0, 15_000), ReplayedRequest(0, 15_000)]
 
 
-def test_a_page_waits_for_handshakes_and_turns():
+def test_page_waits_for_handshakes_and_earlier_requests():
     assert simulate_waiting_s(TWO, plan(connections=1), WIDE) == pytest.approx(0.3)  # handshake, two objects in turn
     assert simulate_waiting_s(TWO, plan(connections=2), WIDE) == pytest.approx(0.2)
     assert simulate_waiting_s(TWO, plan(connections=1, keep_alive=False), WIDE) == pytest.approx(0.4)
@@ -84,7 +84,7 @@ def test_a_page_waits_for_handshakes_and_turns():
     assert simulate_waiting_s([], plan(multiplexed=True), WIDE) == 0
 
 
-def test_time_in_which_nothing_was_asked_for_is_not_waited():
+def test_time_without_outstanding_requests_is_not_waited():
     requests = [ReplayedRequest(0, 1_000), ReplayedRequest(10, 1_000)]
     for kind in (plan(), plan(multiplexed=True)):
         assert simulate_waiting_s(requests, kind, WIDE) == pytest.approx(0.3)
@@ -141,7 +141,7 @@ def test_an_object_alone_takes_its_handshake_and_its_rounds(size_bytes, rtt_s, b
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 60_000)), max_size=60), st.floats(0.01, 0.1))
-def test_after_a_pause_a_window_begins_anew_whatever_came_before(asked, rtt_s):
+def test_window_restarts_after_a_pause_whatever_came_before(asked, rtt_s):
     path, last = Path(rtt_s=rtt_s, bandwidth_bps=7.7e6), ReplayedRequest(100.0, 200_000)
     before = [ReplayedRequest(*each) for each in asked]
     for kind in (plan(multiplexed=True), plan()):

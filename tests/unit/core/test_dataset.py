@@ -50,7 +50,7 @@ def test_a_mixed_data_set_has_one_chunk_a_size_class():
     ]
 
 
-def test_more_size_classes_than_may_run_together_are_one_whole():
+def test_more_size_classes_than_may_run_together_become_one_chunk():
     bins = (SizeBin(131_072, 300, 30_000_000), SizeBin(2**27, 1, 100_000_000))
     assert len(split_by_bdp(bins, 1e6, 2)) == 2
     (whole,) = split_by_bdp(bins, 1e6, 1)

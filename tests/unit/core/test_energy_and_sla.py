@@ -39,7 +39,7 @@ def test_a_trace_that_cannot_be_integrated_is_refused(times, power):
 
 
 @pytest.mark.parametrize(("asked", "kept"), [(0.1, 0.5), (0.5, 0.5), (0.81, 0.9), (0.9, 0.9), (0.96, 0.99)])
-def test_a_confidence_is_rounded_up_to_one_that_is_kept(asked, kept):
+def test_confidence_is_rounded_up_to_a_stored_one(asked, kept):
     assert round_up_confidence(asked) == kept
 
 
@@ -49,7 +49,7 @@ def test_a_confidence_out_of_range_is_refused(asked):
         round_up_confidence(asked)
 
 
-def test_an_agreement_names_its_energy_basis_and_defaults_to_total():
+def test_sla_names_its_energy_basis_and_defaults_to_total():
     assert Sla(kind=SlaKind.MIN_ENERGY).energy_basis is EnergyBasis.TOTAL
 
 
@@ -65,7 +65,7 @@ def test_an_agreement_names_its_energy_basis_and_defaults_to_total():
         {"kind": SlaKind.POWER_AT_MOST, "fraction": 0.5},
     ],
 )
-def test_an_agreement_that_makes_no_sense_is_refused(wrong):
+def test_sla_that_makes_no_sense_is_refused(wrong):
     with pytest.raises(InvalidValue, match="sla"):
         Sla(**wrong)
 

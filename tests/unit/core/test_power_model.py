@@ -39,7 +39,7 @@ def test_coefficients_are_recovered_from_a_synthetic_trace():
     assert fitted.error < 1e-3
 
 
-def test_the_error_that_is_told_is_that_of_steps_not_seen():
+def test_reported_error_is_that_of_unseen_steps():
     assert cross_validate(synthetic(noise=0.05), fit_fine).error == pytest.approx(0.05 * 0.8, rel=0.5)
 
 

@@ -69,17 +69,17 @@ def test_dynamic_energy_without_base_power_is_refused():
         merit(SETTING, Quantity.POWER, EnergyBasis.DYNAMIC)
 
 
-def test_the_bound_at_a_confidence_is_kept_with_that_probability():
+def test_bound_at_a_confidence_is_met_with_that_probability():
     throughput = Gaussian(20.0, 0.3)
     assert probability_of(throughput, throughput.lower(z_of(0.95))) == pytest.approx(0.95)
 
 
 @pytest.mark.parametrize(("needed", "probability"), [(19.9, 1.0), (20.0, 1.0), (20.1, 0.0)])
-def test_without_spread_a_target_is_kept_or_not(needed, probability):
+def test_target_without_spread_is_met_or_missed_with_certainty(needed, probability):
     assert probability_of(Gaussian(20.0, 0.0), needed) == probability
 
 
-def test_a_prediction_tells_energy_of_the_whole_data_set():
+def test_prediction_has_the_energy_of_the_complete_data_set():
     told = predict(SETTING, dataset_bytes=1e9)
     assert told.energy_j.low < 1e9 * 8 * 100 / 8e8 < told.energy_j.high
     assert told.throughput_bps.low < 8e8 < told.throughput_bps.mean < told.throughput_bps.high

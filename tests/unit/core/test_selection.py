@@ -221,7 +221,7 @@ def test_without_power_the_fewest_streams_that_keep_the_rate_are_taken():
     assert choose_setting(table, sla, dataset_bytes=1e9).setting.parameters.concurrency == 4
 
 
-def test_an_energy_agreement_without_power_is_refused_even_after_a_rate_was_solved():
+def test_energy_sla_without_power_is_refused_even_after_a_rate_was_solved():
     table = SettingTable((one(16), one(4)))
     choose_setting(table, Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, target=4e8), dataset_bytes=1e9)
     with pytest.raises(InvalidValue, match="not metered"):
@@ -236,7 +236,7 @@ def test_a_deadline_is_the_rate_that_keeps_it():
     assert by_rate.probability == pytest.approx(by_deadline.probability)
 
 
-def test_energy_is_that_of_the_whole_data_set():
+def test_energy_target_covers_the_complete_data_set():
     table = SettingTable((one(16, throughput=9e8, power=200), one(4, throughput=6e8, power=50)))
     joules = 8 * 60 / 6e8
     sla = Sla(kind=SlaKind.ENERGY_AT_MOST, target=joules * 1e10, confidence=0.5)
@@ -244,7 +244,7 @@ def test_energy_is_that_of_the_whole_data_set():
     assert not choose_setting(table, sla, dataset_bytes=1e12).feasible
 
 
-def test_the_whole_of_the_certifiable_maximum_is_feasible():
+def test_full_certifiable_maximum_is_feasible():
     table = SettingTable((one(16, throughput=9e8), one(4, throughput=6e8)))
     choice = choose_setting(table, Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, fraction=1.0), dataset_bytes=1e9)
     assert choice.feasible

@@ -62,7 +62,7 @@ def test_what_no_number_can_hold_is_refused(parse, text):
 
 
 @pytest.mark.parametrize("text", ["1.2", "0.5", "1e-3"])
-def test_a_size_in_bytes_is_whole(text):
+def test_size_in_bytes_must_be_an_integer(text):
     with pytest.raises(InvalidUnit, match="has no unit; write it like 64KiB"):
         units.parse_bytes(text)
 
@@ -125,7 +125,7 @@ def test_a_formatted_rate_is_read_back_within_its_three_digits(rate_bps):
     assert units.parse_bps(units.format_bps(rate_bps)) == pytest.approx(rate_bps, rel=6e-3)
 
 
-def test_throughput_turns_bytes_into_bits():
+def test_throughput_converts_bytes_to_bits():
     assert units.throughput_bps(1000, 2.0) == 4000.0
 
 
@@ -146,5 +146,5 @@ def test_counts_agree_with_their_nouns():
         (0.0, "0 bit/s"),
     ],
 )
-def test_a_rate_is_told_in_three_digits_and_the_prefix_that_they_need(value, told):
+def test_rate_is_formatted_with_three_digits_and_a_prefix(value, told):
     assert units.format_bps(value) == told

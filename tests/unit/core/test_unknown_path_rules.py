@@ -41,7 +41,7 @@ def channels(plan):
     ),
     ids=str,
 )
-def test_the_rule_follows_from_what_is_agreed(sla, rule):
+def test_rule_follows_from_the_sla(sla, rule):
     rationale = plan_cold_start(sla, MIXED, WAN).rationale
     assert rationale.startswith("closed-form rule ")
     assert f"rule {rule} for {sla.kind}" in rationale or f"{sla.kind}: {rule} is expected to take more" in rationale
@@ -80,7 +80,7 @@ def test_a_loaded_path_is_planned_as_one_with_the_bandwidth_that_is_left(sla):
     assert expected_bps(MIXED, loaded.plan, WAN, 0.5) <= 5e8
 
 
-def test_what_is_assumed_is_told_and_nothing_else():
+def test_rationale_lists_exactly_the_assumed_values():
     assert plan_cold_start(FASTEST, MIXED, UNKNOWN_PATH).plan == plan_cold_start(FASTEST, MIXED, ASSUMED_PATH).plan
     told = [
         plan_cold_start(FASTEST, MIXED, path).rationale

@@ -229,12 +229,12 @@ def test_a_path_that_no_network_has_is_refused(field, value):
     assert refused.value.field == f"path.{field}"
 
 
-def test_a_list_that_is_too_short_is_told_without_words_of_python():
+def test_list_that_is_too_short_is_described_without_words_of_python():
     with pytest.raises(ValidationError) as wrong:
         TypeAdapter(Annotated[tuple[int, ...], Field(min_length=1)]).validate_python(())
     assert describe_validation_error(wrong.value.errors()[0]).reason == "must have at least 1 item, has 0"
 
 
-def test_what_answers_of_the_warehouse_say_beside_their_rows_keeps_its_names():
+def test_names_of_warehouse_headers_and_metadata_are_fixed():
     assert (ROW_LIMIT_HEADER, TIME_LIMIT_HEADER) == ("Tradewind-Row-Limit", "Tradewind-Time-Limit-S")
     assert CUT_METADATA == b"tradewind.cut"

@@ -131,7 +131,7 @@ def test_folders_of_another_place_are_left_out_by_name(link: str, left_out: list
     ("shown", "least_bytes"),
     [("19.07 MB", 19_060_000), ("293K", 292_000), ("1K", 0), ("1.5", 1), ("517", 0)],
 )
-def test_a_rounded_size_stands_for_no_less_than_its_last_digit_tells(shown: str, least_bytes: int):
+def test_rounded_size_implies_the_least_size_that_its_last_digit_permits(shown: str, least_bytes: int):
     (entry,) = html(f'<a href="x">x</a> 2026-11-21 03:58  {shown}').entries
     assert entry.least_bytes == least_bytes
 

@@ -27,7 +27,7 @@ def test_a_format_is_detected_by_its_content(sample, format):  # noqa: A002
 
 
 @pytest.mark.parametrize("sample", ["", "\n \n"])
-def test_an_empty_log_is_said_to_be_empty(sample):
+def test_empty_log_is_reported_as_empty(sample):
     with pytest.raises(InvalidValue, match="file: is empty"):
         detect(sample)
 

@@ -84,7 +84,7 @@ def test_a_stream_that_cannot_go_back_is_read_twice_all_the_same(tmp_path):
         assert [line.text for line in text.lines()] == ["a", "b"]
 
 
-def test_a_stream_is_read_from_where_it_stands_and_stays_open():
+def test_stream_is_read_from_its_position_and_stays_open():
     stream = io.BytesIO(b"before\nafter\n")
     stream.readline()
     with LogText(stream, first_row=2) as text:

@@ -70,7 +70,7 @@ def test_caddy_alone_is_reached_from_outside():
     assert COMPOSE["networks"]["inside"]["internal"]
 
 
-def test_caddy_is_told_what_its_file_asks_for():
+def test_caddy_receives_every_variable_that_its_file_uses():
     assert set(re.findall(r"\{\$(\w+)", CADDYFILE)) <= SERVICES["caddy"]["environment"].keys()
 
 
@@ -132,7 +132,7 @@ def test_all_that_do_not_end_start_again_and_say_whether_they_are_well():
         assert SERVICES[name]["healthcheck"]["test"], name
 
 
-def test_who_watches_is_asked_for_apart_and_by_nobody_elsewhere():
+def test_watching_services_start_only_with_their_profile_and_listen_only_locally():
     assert {name for name, each in SERVICES.items() if each.get("profiles") == ["watch"]} == WATCHING
     for name in WATCHING:
         assert not SERVICES[name]["user"].startswith(("0", "root")), name
@@ -142,7 +142,7 @@ def test_who_watches_is_asked_for_apart_and_by_nobody_elsewhere():
             assert source in COMPOSE["volumes"] or ((ROOT / source).exists() and options.endswith(":ro")), volume
 
 
-def test_backups_are_asked_for_apart():
+def test_backups_start_only_with_their_profile():
     assert [name for name, each in SERVICES.items() if each.get("profiles") == ["backup"]] == BACKUPS
     assert [name for name, each in SERVICES.items() if each.get("profiles") == ["restore"]] == ["restore"]
     assert {SERVICES[name]["image"] for name in (*BACKUPS, "restore")} == {SERVICES["api"]["image"]}

@@ -71,7 +71,7 @@ def environment_of(service, secrets):
         ("beat", "import workers.app"),
     ],
 )
-def test_each_process_is_told_all_that_it_needs(service, program, secrets):
+def test_each_process_receives_all_settings_that_it_reads(service, program, secrets):
     told = Noting({})
     Settings.from_environment(told, data_folder=Path("/tmp"))
     others = {name: value for name, value in os.environ.items() if name not in told.asked}
@@ -86,7 +86,7 @@ def test_each_process_is_told_all_that_it_needs(service, program, secrets):
         ("many", "", "workers: TRADEWIND_TASK_WORKERS: must be a whole number from 1 to 256\n"),
     ],
 )
-def test_a_worker_fits_as_many_links_at_once_as_it_is_told(given, out, err, secrets):
+def test_worker_fits_the_configured_number_of_links_at_once(given, out, err, secrets):
     environment = os.environ | environment_of("worker", secrets) | {"TRADEWIND_TASK_WORKERS": given}
     program = "from workers.app import app; print(app.conf.worker_concurrency)"
     command = [sys.executable, "-c", program]
@@ -109,7 +109,7 @@ def test_every_variable_is_one_that_settings_read(service, secrets):
     assert {name for name, url in urls.items() if url is not None} <= set(given)
 
 
-def test_migrations_are_told_how_long_they_may_wait_and_take(secrets):
+def test_migrations_receive_their_time_limits(secrets):
     told = Noting({})
     Settings.from_environment(told, data_folder=Path("/tmp"))
     assert {
@@ -121,7 +121,7 @@ def test_migrations_are_told_how_long_they_may_wait_and_take(secrets):
     ("name", "services", "secret"),
     [("sign-on", {"api"}, "oidc_client_secret"), ("object-store", {"api", "worker"}, "aws_credentials")],
 )
-def test_what_is_asked_with_a_secret_is_told_it_in_a_file(name, services, secret):
+def test_optional_service_reads_its_secret_from_a_file(name, services, secret):
     added = yaml.safe_load((ROOT / "infra" / f"compose-{name}.yml").read_text(encoding="utf-8"))
     assert added["services"].keys() == services
     for each in added["services"].values():
@@ -143,7 +143,7 @@ def test_variables_of_the_host_are_settings_too():
     assert set(re.findall(r"\$\{(\w+)", text)) <= environment.asked | COMPOSE_ALONE
 
 
-def test_every_setting_of_the_containers_is_told_to_operators():
+def test_every_setting_of_the_containers_is_documented_for_operators():
     told = (ROOT / "docs" / "how-to" / "install-with-compose.md").read_text(encoding="utf-8")
     assert {name for name in COMPOSE_ALONE if f"`{name}`" not in told} == set()
 

@@ -331,7 +331,7 @@ def test_what_scales_has_no_fixed_number_and_the_schedule_is_one(resources):
     assert of_kind(resources, "PodDisruptionBudget")["api"]["spec"]["maxUnavailable"] == 1
 
 
-def test_workers_are_scaled_by_figures_that_the_service_tells(resources):
+def test_workers_are_scaled_by_metrics_that_the_service_exposes(resources):
     told = (ROOT / "services" / "observability" / "telemetry.py").read_text(encoding="utf-8")
     for scaled in of_kind(resources, "ScaledObject").values():
         (trigger,) = scaled["spec"]["triggers"]

@@ -67,7 +67,7 @@ def test_committed_files_of_others_are_as_they_were_published(committed):
     assert list(find_offences(committed)) == []
 
 
-def test_a_changed_an_added_and_a_missing_file_are_told(committed):
+def test_changed_added_and_missing_files_are_reported(committed):
     with (committed / "swagger-ui.css").open("a") as changed:
         changed.write("/**/")
     (committed / "added.js").touch()
@@ -76,7 +76,7 @@ def test_a_changed_an_added_and_a_missing_file_are_told(committed):
     assert [each.split(":")[0].rpartition("/")[2] for each in offences] == ["NOTICE", "added.js", "swagger-ui.css"]
 
 
-def test_committed_files_need_a_permitted_licence_beside_them(committed):
+def test_committed_files_need_a_permitted_licence_next_to_them(committed):
     origin = json.loads((committed / ORIGIN).read_text())
     origin["licence"] = "AGPL-3.0-only"
     del origin["sha256"]["LICENSE"]

@@ -82,5 +82,5 @@ def test_the_sql_of_a_migration_is_read_without_a_database():
     assert LAID in migrate.list_steps()
 
 
-def test_the_names_of_their_files_tell_the_migrations_in_the_order_in_which_they_are_made():
+def test_names_of_migration_files_sort_in_the_order_of_their_steps():
     assert known_revisions() == tuple(migrate.list_steps())

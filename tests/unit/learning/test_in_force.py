@@ -46,7 +46,7 @@ def lattice_value(leaf, **setting) -> float:
     return next(each.log_throughput_mean for each in leaf.table.settings if each.parameters.known() == setting)
 
 
-def test_at_a_point_of_the_lattice_it_tells_what_is_served():
+def test_prediction_at_a_lattice_point_equals_the_served_one():
     busy, large, small = in_force().model.leaves
     point = {"concurrency": 4, "parallelism": 2, "pipelining": 4}
     told = in_force().log_throughput(asked(3, size=[1e5, 5e7, 1e5], count=[300, 10, 300], load=[0.0, 0.0, 0.7]))

@@ -15,7 +15,7 @@ NUMBERS = (
 
 
 @pytest.mark.parametrize(("disk", "told"), [(0.95, 65_536.0), (0.3, np.nan), (None, np.nan)])
-def test_a_block_size_tells_something_only_where_the_storage_was_waited_for(disk, told):
+def test_block_size_is_learned_only_where_the_transfer_waited_for_storage(disk, told):
     row = dict.fromkeys(NUMBERS, 1.0) | {"end_s": 2.0, "io_block_bytes": 65_536.0, "usage_disk": disk, "usage_cpu": 0.5}
     columns = {name: pa.array([value], pa.float64()) for name, value in row.items()}
     log = to_link_log(pa.RecordBatch.from_pydict({"id": pa.array([bytes(16)]), **columns}))

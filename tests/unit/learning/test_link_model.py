@@ -75,7 +75,7 @@ def learned(log):
     return fit(log)
 
 
-def test_a_path_is_told_without_the_queues_of_its_transfers(log):
+def test_path_round_trip_excludes_the_queues_of_its_transfers(log):
     unmeasured = replace(log, min_rtt_s=np.full(len(log), np.nan))
     assert reduce_log([log], curves(log)).rtt_s == pytest.approx(0.055)
     assert reduce_log([unmeasured], curves(log)).rtt_s == pytest.approx(0.06)
@@ -198,7 +198,7 @@ def test_a_link_whose_settings_never_vary_says_why_it_has_no_model():
         fit(log)
 
 
-def test_a_link_with_little_history_still_tells_small_files_from_large_ones():
+def test_link_with_little_history_still_separates_small_files_from_large_ones():
     learned = fit(link_log(60))
     assert len(learned.leaves) == 2
 

@@ -274,7 +274,7 @@ def test_slow_settings_between_fast_ones_do_not_count_as_load():
     assert np.median(load.feature[10:]) == pytest.approx(0.1)
 
 
-def test_where_no_row_tells_of_others_nothing_is_known_of_them():
+def test_load_is_unknown_where_no_row_shows_others():
     start = np.arange(20) * 100.0
     moved = np.full(20, 1e8)
     own = curve((start, start + 50, moved))

@@ -38,7 +38,7 @@ def test_neither_order_nor_batches_change_the_sample():
     assert_equal(SettingRows.of_rows(*rows), in_batches(rows, order, 9))
 
 
-def test_a_full_sample_shrinks_alike_in_any_order(monkeypatch):
+def test_full_sample_shrinks_equally_in_any_order(monkeypatch):
     monkeypatch.setattr(setting_rows, "ROWS_AT_MOST", 200)
     rows = some_rows(4000)
     order = np.random.default_rng(3).permutation(4000)
@@ -71,7 +71,7 @@ def test_the_sample_is_not_biased_by_consecutive_ids():
     assert np.corrcoef(row_hash[:-1], row_hash[1:])[0, 1] == pytest.approx(0.0, abs=0.01)
 
 
-def test_what_was_not_logged_hashes_alike():
+def test_missing_values_hash_equally():
     other_nan = np.frombuffer(np.uint64(0x7FF8000000000001).tobytes(), dtype=np.float64)
     assert hash_rows(np.array([np.nan])) == hash_rows(other_nan)
     assert hash_rows(np.array([0.0])) == hash_rows(np.array([-0.0]))

@@ -73,14 +73,14 @@ def test_regret_is_relative_to_what_the_target_needed():
 
 
 @given(settings, st.lists(values, max_size=30))
-def test_demand_is_a_distribution_and_follows_what_was_asked(rows, asked):
+def test_demand_is_a_distribution_that_follows_the_requests(rows, asked):
     steps = staircase(*rows)
     demand = steps.demand(np.array(asked) if asked else None)
     assert demand.sum() == pytest.approx(1.0)
     assert (demand >= 0).all()
 
 
-def test_targets_asked_for_move_the_weight_to_their_step():
+def test_requested_targets_move_the_weight_to_their_step():
     steps = staircase(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 3.0]))
     prior, seen = steps.demand(), steps.demand(np.full(500, 2.5))
     assert prior.tolist() == pytest.approx([0.2, 0.4, 0.4])

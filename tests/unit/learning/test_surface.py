@@ -73,7 +73,7 @@ def test_one_row_a_thousand_times_too_fast_does_not_move_the_surface(victim):
     assert shift[victim] < 0.3
 
 
-def test_a_true_corner_of_the_surface_is_kept():
+def test_true_corner_of_the_surface_is_preserved():
     settings = grid(3)
     corner = (settings[:, 0] <= 2) & (settings[:, 1] <= 2) & (settings[:, 2] <= 2)
     rng = np.random.default_rng(7)
@@ -172,7 +172,7 @@ def test_rows_that_do_not_log_an_axis_are_a_group_of_their_own():
     assert told.log_throughput_mean[0] - told.log_throughput_mean[1] == pytest.approx(1.0, abs=0.2)
 
 
-def test_a_quantity_that_takes_any_value_may_stand_beside_the_settings():
+def test_surface_accepts_a_continuous_quantity_next_to_the_settings():
     rng = np.random.default_rng(12)
     n = 600
     settings = np.stack([rng.choice([1.0, 2, 4, 8], n), np.exp(rng.uniform(10, 20, n))], axis=1)

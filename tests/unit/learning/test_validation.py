@@ -162,7 +162,7 @@ def test_one_row_alone_does_not_vouch_for_an_optimum(fast_rows, promised):
     assert (fastest_certified_bps(restrict_certified(table, rows, model.throughput)) > np.exp(22)) == promised
 
 
-def test_each_setting_is_left_out_once_and_whole():
+def test_each_setting_is_left_out_completely_once():
     rows = noisy_leaf()
     folds = setting_folds(rows, np.random.default_rng(1))
     assert np.all(np.sum(folds, axis=0) == 1)

@@ -81,14 +81,14 @@ def test_a_handful_of_far_rows_gets_no_leaf_of_its_own():
     assert np.bincount(nearest_centre(points, centres)).min() >= RULE.min_rows
 
 
-def test_groups_that_only_look_near_beside_a_far_one_are_kept_apart():
+def test_groups_that_look_near_only_next_to_a_far_one_stay_separate():
     rng = np.random.default_rng(6)
     groups = [rng.normal(centre, 0.2, (60, 2)) for centre in ((12, 3), (12, 4.4), (33, 12), (33, 13.4))]
     expected = np.array([group.mean(axis=0) for group in groups])
     assert cut(points_as_cells(np.vstack(groups)), RULE) == pytest.approx(expected, abs=0.2)
 
 
-def test_a_continuum_is_cut_only_until_one_surface_can_tell_a_piece():
+def test_continuum_is_cut_only_until_one_surface_describes_a_piece():
     sizes = np.random.default_rng(7).uniform(10, 34, 600)
     points = np.column_stack([sizes, np.full(600, 5.0)])
     centres = cut(points_as_cells(points), RULE)

@@ -23,7 +23,7 @@ def test_the_same_trace_in_the_forms_that_meters_write(text):
 
 
 @pytest.mark.parametrize("header", ["", "time_s,power_w\n"])
-def test_decimal_commas_in_quotes_are_read_between_commas_and_that_is_said(header):
+def test_decimal_commas_in_quotes_are_read_and_noted(header):
     trace = read_power_trace(header + '"0,0","1,5"\n"0,1","2,5"\n"0,25","2"\n')
     assert trace.time_s == pytest.approx((0, 0.1, 0.25))
     assert trace.power_w == pytest.approx((1.5, 2.5, 2))
@@ -55,7 +55,7 @@ def test_moments_of_the_day_are_times_too():
     assert trace.time_s[1] - trace.time_s[0] == pytest.approx(0.5)
 
 
-def test_a_time_reported_twice_counts_once_and_that_is_said():
+def test_time_reported_twice_counts_once_and_is_noted():
     trace = read_power_trace("t,w\n0,1\n0.1,2\n0.1,4\n0.2,3\n")
     assert trace.power_w == (1, 3, 3)
     assert "1 sample of a time that was there already" in trace.notes[0]
@@ -66,7 +66,7 @@ def test_rows_that_end_with_a_delimiter_are_read_with_or_without_one_in_the_head
         assert read_power_trace(text).power_w == (1, 2)
 
 
-def test_moments_without_a_zone_are_this_hosts_and_that_is_said():
+def test_moments_without_a_zone_are_local_and_noted():
     rows = ("2026-11-26T10:00:00{},1", "2026-11-26T10:00:01{},2")
     told = read_power_trace("t,w\n" + "\n".join(row.format("") for row in rows))
     assert "name no zone: they are taken for this host's" in told.notes[0]
@@ -74,7 +74,7 @@ def test_moments_without_a_zone_are_this_hosts_and_that_is_said():
     assert read_power_trace("t,w\n" + "\n".join(row.format("Z") for row in rows)).notes == ()
 
 
-def test_a_short_gap_is_bridged_and_said():
+def test_short_gap_is_bridged_and_noted():
     rows = [(n / 10, 2) for n in range(20)] + [(5 + n / 10, 2) for n in range(20)]
     trace = read_power_trace("t,w\n" + "\n".join(f"{at},{power}" for at, power in rows))
     assert "1 gap, 3.1 s in all" in trace.notes[0]

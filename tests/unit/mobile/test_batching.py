@@ -42,7 +42,7 @@ def test_a_job_waits_for_a_later_one_only_where_the_tail_is_worth_it():
     assert "as much energy as each on its own" in dear.rationale(LTE)
 
 
-def test_a_deadline_is_kept_though_waiting_would_save_a_tail():
+def test_deadline_is_met_though_waiting_would_save_a_tail():
     plan = plan_batches([job("urgent", deadline_s=10), job("late", ready_s=60)], FREE)
     assert [burst.starts_s for burst in plan.bursts] == [0, 60]
     assert plan.missed == ()
@@ -59,12 +59,12 @@ def test_jobs_that_leave_the_radio_half_idle_go_at_once():
     assert plan.active_j == pytest.approx(LTE.active_above_idle_w * 4)
 
 
-def test_sharing_a_full_radio_slows_all_alike_until_one_is_done():
+def test_sharing_a_full_radio_slows_all_jobs_equally_until_one_is_done():
     placed = share_capacity([(job("short", seconds=2), 0.0), (job("long", seconds=4), 0.0)], 8e6)
     assert [each.ends_s for each in placed] == pytest.approx([4, 6])
 
 
-def test_a_deadline_that_nobody_could_keep_is_named_and_the_others_are_kept():
+def test_unreachable_deadline_is_named_and_the_others_are_met():
     plan = plan_batches([job("never", seconds=10, deadline_s=5), job("soon", deadline_s=5)], FREE)
     assert plan.missed == ("never",)
 
@@ -109,7 +109,7 @@ def test_a_queue_that_cannot_be_planned_is_refused(jobs):
     ],
     ids=["months", "years", "in decades"],
 )
-def test_a_plan_of_moments_too_far_off_to_be_told_to_the_nanosecond_comes_to_an_end(jobs):
+def test_plan_of_moments_beyond_nanosecond_precision_terminates(jobs):
     placed = share_capacity([(each, each.ready_s) for each in jobs], jobs[0].throughput_bps)
     assert all(each.ends_s >= each.job.undelayed_end_s * (1 - 1e-12) for each in placed)
     assert len([each for burst in plan_batches(jobs, FREE).bursts for each in burst.placed]) == len(jobs)

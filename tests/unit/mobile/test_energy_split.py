@@ -29,7 +29,7 @@ def test_the_model_splits_by_hand():
     assert split.total_j == pytest.approx(split.base_j + split.dynamic_j, rel=1e-9)
 
 
-def test_energy_is_told_per_100_mb_as_the_paper_does_and_per_gb():
+def test_energy_is_reported_per_100_mb_as_in_the_paper_and_per_gb():
     split = EnergySplit(base_j=5, dynamic_j=10, tail_j=1)
     assert split.per_unit(PAPER_UNIT_BYTES, 50 * 10**6) == EnergySplit(base_j=10, dynamic_j=20, tail_j=2)
     assert split.per_unit(10**9, 50 * 10**6).dynamic_j == pytest.approx(200)
@@ -55,7 +55,7 @@ def test_a_trace_is_split_exactly_where_power_is_piecewise_linear():
     assert split_power_trace(time_s, power_w, started_s=4, ended_s=10, base_power_w=0.5).base_j == pytest.approx(3)
 
 
-def test_of_a_trace_that_ends_with_the_transfer_the_tail_is_unknown_and_of_one_that_ends_within_it_the_part_is_told():
+def test_tail_is_unknown_if_the_trace_ends_with_the_transfer_and_partial_if_it_ends_within_it():
     time_s, power_w = [0, 4, 4.001, 10, 10.001, 12], [1, 1, 3, 3, 2, 2]
     split = split_power_trace(time_s[:4], power_w[:4], started_s=4, ended_s=10, tail_s=5)
     assert (split.tail_j, split.per_unit(PAPER_UNIT_BYTES, 10**6).tail_j) == (None, None)
@@ -88,7 +88,7 @@ def test_irregular_samples_of_a_straight_line_cost_nothing(steps_s):
         ({"started_s": 2.5, "ended_s": 5.0}, "base_power_w"),  # what lies between its samples is half the transfer's
     ],
 )
-def test_a_trace_that_does_not_cover_what_is_asked_is_refused(options, field):
+def test_trace_that_does_not_cover_the_requested_interval_is_refused(options, field):
     with pytest.raises(InvalidTrace) as refused:
         split_power_trace([0.0, 5.0, 10.0], [1.0, 2.0, 1.0], **options)
     assert refused.value.field == field

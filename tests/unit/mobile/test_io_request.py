@@ -16,5 +16,5 @@ def test_no_block_is_advised_where_the_storage_is_not_the_bottleneck(disk):
     ("used", "advised"),
     [(1024, 16384), (65536, 262144), (MAX_IO_BLOCK_BYTES // 2, MAX_IO_BLOCK_BYTES), (MAX_IO_BLOCK_BYTES, None)],
 )
-def test_a_busy_disk_is_asked_for_more_at_once_up_to_a_bound(used, advised):
+def test_busy_disk_gets_larger_blocks_up_to_a_bound(used, advised):
     assert advise_io_block_bytes(used, 0.95) == advised

@@ -28,7 +28,7 @@ def test_the_tail_of_lte_is_much_longer_than_that_of_wifi():
     assert lte.tail_energy_j(3.0) == pytest.approx((1.06 - 0.02) * 3)
 
 
-def test_what_is_unknown_is_told_with_what_there_is():
+def test_unknown_device_or_radio_is_reported_with_the_available_ones():
     with pytest.raises(NotFound, match=r"'galaxy-s99'.*galaxy-s5"):
         load_shipped_catalogue().device("galaxy-s99")
     with pytest.raises(NotFound, match="nexus-s has no radio '5g'; it has wifi"):

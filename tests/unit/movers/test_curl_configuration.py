@@ -90,7 +90,7 @@ def test_a_next_that_is_a_value_or_an_address_begins_nothing():
     assert reporting("-o", "out", "--", "--next") == ["-o", "out", "--write-out", "+", "--", "--next"]
 
 
-def test_what_holds_for_every_request_is_said_to_each(home):
+def test_option_for_all_requests_is_added_to_each(home):
     line = CommandLine("curl", ("a", "--next", "-s", "b", "-:", "--", "c"), {})
     said = add_reports(line, GRAMMAR, ("--limit-rate", "9")).arguments
     assert [word for word in said if "%{json}" not in word and word != "--write-out"] == [

@@ -79,7 +79,7 @@ CONFIGURATION = "[store]\ntype = s3\nendpoint = https://s3.example.org:9000\n[ho
         ("unheard:dir", ("unheard", "unknown", None)),
     ],
 )
-def test_the_host_of_a_remote_is_found_where_it_is_said(tmp_path, place, expected):
+def test_host_of_a_remote_is_found_where_it_is_configured(tmp_path, place, expected):
     (tmp_path / "rclone.conf").write_text(CONFIGURATION)
     environment = {"RCLONE_CONFIG": str(tmp_path / "rclone.conf"), "HOME": str(tmp_path)}
     assert find_host(place, NO_OPTIONS, environment) == expected

@@ -49,7 +49,7 @@ def made(kernel):
     return [folder for folder in kernel.groups if folder.name.startswith("tradewind-")]
 
 
-def test_a_group_that_holds_the_process_cannot_hand_down_so_that_the_new_one_stands_next_to_it(host, tmp_path):
+def test_new_group_is_a_sibling_if_the_parent_that_holds_the_process_cannot_delegate(host, tmp_path):
     kernel = kernel_with(host, app=ALL)
     with limiter(host, kernel, tmp_path).apply(WANTED, folders=[tmp_path]) as applied:
         (folder,) = made(kernel)
@@ -96,7 +96,7 @@ def test_a_controller_that_is_not_handed_down_is_advice_next_to_one_that_is(host
     assert made(kernel) == []
 
 
-def test_a_controller_that_the_kernel_does_not_have_is_said_so(host, tmp_path):
+def test_controller_that_the_kernel_lacks_is_reported(host, tmp_path):
     kernel = kernel_with(host, app={"memory"}, root={"memory"}, controllers={"memory"})
     with limiter(host, kernel, tmp_path).apply(WANTED, folders=[tmp_path]) as applied:
         assert applied.advice[0].why == "this host has no control groups for io"

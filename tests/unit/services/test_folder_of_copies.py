@@ -35,7 +35,7 @@ def written_down(place: Path) -> Path:
     return log
 
 
-def test_a_copy_made_while_the_clock_was_ahead_goes_before_those_made_since(tmp_path: Path) -> None:
+def test_backup_with_a_time_in_the_future_is_removed_before_newer_ones(tmp_path: Path) -> None:
     now = datetime.now(UTC)
     copied(tmp_path, "ahead", now + timedelta(days=30))
     copied(tmp_path, "old", now - timedelta(days=2))
@@ -50,7 +50,7 @@ def test_a_copy_made_while_the_clock_was_ahead_goes_before_those_made_since(tmp_
         folder.find(None, until=now - timedelta(days=5))
 
 
-def test_the_log_that_any_copy_needs_is_kept_whatever_their_clocks_said(tmp_path: Path) -> None:
+def test_log_that_any_backup_needs_is_retained_whatever_their_clocks(tmp_path: Path) -> None:
     now = datetime.now(UTC)
     for name, segment, ended_at in (("ahead", 9, now + timedelta(days=30)), ("old", 8, now - timedelta(days=2))):
         copied(tmp_path, name, ended_at, segment=segment)
@@ -130,7 +130,7 @@ def test_a_disk_without_locks_keeps_nobody_from_reading(
         assert found is held
 
 
-def test_a_folder_that_cannot_be_listed_is_told_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folder_that_cannot_be_listed_is_reported_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "base").mkdir()
 
     def refused(_: Path) -> None:

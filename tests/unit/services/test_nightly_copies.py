@@ -37,14 +37,14 @@ def test_the_next_copy_is_due_the_next_time_that_it_is_so_late(newest: datetime,
     assert find_next_copy_time([older, copied(newest)], AT, now=NOW) == due
 
 
-def test_a_copy_made_while_the_clock_was_ahead_puts_off_no_other() -> None:
+def test_backup_with_a_time_in_the_future_does_not_delay_the_next() -> None:
     ahead = copied(NOW + timedelta(days=30))
     assert find_next_copy_time([ahead], AT, now=NOW) == NOW
     newest = copied(NOW - timedelta(hours=3))
     assert find_next_copy_time([ahead, newest], AT, now=NOW) == find_next_copy_time([newest], AT, now=NOW)
 
 
-def test_copies_that_cannot_be_read_are_told_as_one_that_failed() -> None:
+def test_unreadable_backups_are_reported_as_a_failed_one() -> None:
     class Told(Exception):
         """Ends what does not return."""
 
@@ -58,13 +58,13 @@ def test_copies_that_cannot_be_read_are_told_as_one_that_failed() -> None:
         copy_nightly(AT, backups=backups, make=lambda: None, failed=failed)
 
 
-def test_a_copy_that_is_too_old_is_told_with_its_age() -> None:
+def test_backup_that_is_too_old_is_reported_with_its_age() -> None:
     require_copied([copied(NOW - timedelta(hours=30))], within=timedelta(hours=30), now=NOW)
     with pytest.raises(BackupFailed, match=r"^the newest copy is 3 days old$"):
         require_copied([copied(NOW - timedelta(days=3))], within=timedelta(hours=30), now=NOW)
 
 
-def test_a_copy_made_while_the_clock_was_ahead_is_not_taken_for_a_new_one() -> None:
+def test_backup_with_a_time_in_the_future_does_not_count_as_recent() -> None:
     ahead = copied(NOW + timedelta(days=30))
     with pytest.raises(BackupFailed, match=r"^there is no copy yet$"):
         require_copied([ahead], within=timedelta(hours=30), now=NOW)
@@ -76,5 +76,5 @@ def test_a_copy_made_while_the_clock_was_ahead_is_not_taken_for_a_new_one() -> N
     ("age_s", "words"),
     [(0, "0 s"), (119, "119 s"), (120, "2 min"), (7_200, "2 h"), (100_000, "28 h"), (172_800, "2 days")],
 )
-def test_an_age_is_told_as_a_person_says_it(age_s: int, words: str) -> None:
+def test_age_is_formatted_in_everyday_words(age_s: int, words: str) -> None:
     assert format_age(timedelta(seconds=age_s)) == words

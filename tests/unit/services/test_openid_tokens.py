@@ -84,7 +84,7 @@ def test_a_provider_of_another_name_is_none() -> None:
         provider("", issuer="https://login.example.com").begin("https://here/back")
 
 
-def test_a_sign_in_is_asked_for_with_state_nonce_and_challenge() -> None:
+def test_sign_in_request_has_state_nonce_and_challenge() -> None:
     begun = provider("").begin("https://here/back")
     asked = dict(httpx.URL(begun.address).params)
     assert asked["state"] == begun.state

@@ -23,7 +23,7 @@ def turns() -> Iterator[QuerySlots]:
     opened.close()
 
 
-def test_a_tenant_has_no_more_turns_than_are_its_own(turns: QuerySlots) -> None:
+def test_tenant_has_no_more_slots_than_its_limit(turns: QuerySlots) -> None:
     for _ in range(4):
         turns.take(EAGER)
     with pytest.raises(Unavailable, match="4 queries are running already"):

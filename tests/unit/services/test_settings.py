@@ -19,7 +19,7 @@ def test_an_empty_variable_counts_as_absent():
 
 
 @pytest.mark.parametrize("variable", ["DATABASE_URL", "REDIS_URL", "TRADEWIND_ADMIN_DATABASE_URL"])
-def test_a_url_that_a_process_cannot_do_without_is_told_by_its_variable(variable):
+def test_missing_required_url_is_reported_with_its_variable(variable):
     def required(**environment):
         settings = Settings.from_environment(environment, data_folder=HERE)
         return getattr(settings, f"required_{variable.removeprefix('TRADEWIND_').lower()}")
@@ -56,13 +56,13 @@ def test_variables_replace_the_defaults():
         ("REDIS_URL", "http://cache", "redis:"),
     ],
 )
-def test_a_wrong_value_is_told_by_the_variable_it_is_in(variable, value, reason):
+def test_wrong_value_is_reported_with_its_variable(variable, value, reason):
     with pytest.raises(InvalidValue, match=reason) as caught:
         Settings.from_environment({variable: value}, data_folder=HERE)
     assert caught.value.field == variable
 
 
-def test_metrics_of_workers_need_a_folder_beside_the_port():
+def test_worker_metrics_need_a_folder_next_to_the_port():
     def metrics(**environment):
         return Settings.from_environment(environment, data_folder=HERE).worker_metrics
 
@@ -91,7 +91,7 @@ def test_metrics_of_workers_stay_on_the_host_however_open_the_api_is():
     assert host(TRADEWIND_WORKER_METRICS_HOST="10.0.0.7") == "10.0.0.7"
 
 
-def test_a_wrong_url_is_told_without_its_password():
+def test_wrong_url_is_reported_without_its_password():
     with pytest.raises(InvalidValue) as caught:
         Settings.from_environment({"DATABASE_URL": "mysql://user:secret@db"}, data_folder=HERE)
     assert "secret" not in str(caught.value)
@@ -115,7 +115,7 @@ def test_a_value_given_twice_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("content", "reason"), [(None, "cannot read .*: No such file"), (b"\n", "is empty"), (b"\xff", "not text")]
 )
-def test_a_file_without_a_value_is_told_by_its_variable(tmp_path, content, reason):
+def test_file_without_a_value_is_reported_with_its_variable(tmp_path, content, reason):
     path = tmp_path / "url"
     if content is not None:
         path.write_bytes(content)
@@ -124,7 +124,7 @@ def test_a_file_without_a_value_is_told_by_its_variable(tmp_path, content, reaso
     assert caught.value.field == "DATABASE_URL_FILE"
 
 
-def test_a_wrong_value_in_a_file_is_told_without_it(tmp_path):
+def test_wrong_value_in_a_file_is_reported_without_the_value(tmp_path):
     path = tmp_path / "url"
     path.write_text("mysql://user:secret@db")
     with pytest.raises(InvalidValue, match="postgresql:") as caught:

@@ -28,12 +28,12 @@ def test_neither_flags_nor_ids_lift_or_lower_the_share(share: Sampler, flag: str
     assert CALLS * SHARE / 2 < kept(OwnShare(share), flag, low_ids) < CALLS * SHARE * 2
 
 
-def test_all_or_none_are_kept_where_that_is_asked_for() -> None:
+def test_always_on_and_always_off_samplers_are_respected() -> None:
     assert kept(OwnShare(NEVER_OFF), DROPPED, range(1, 10)) == 9
     assert kept(OwnShare(ALWAYS_OFF), KEPT, range(1, 10)) == 0
 
 
-def test_calls_of_one_trace_are_decided_alike_and_handed_on_so() -> None:
+def test_calls_of_one_trace_share_one_sampling_decision() -> None:
     sampler = OwnShare(ParentBased(TraceIdRatioBased(0.5)))
     api, worker = (Tracing(TracerProvider(sampler=each)) for each in (sampler, NEVER_OFF))
     for trace_id in range(1, 30):

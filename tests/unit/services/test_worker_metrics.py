@@ -22,7 +22,7 @@ def test_files_that_a_worker_removes_while_they_are_read_are_left_out(tmp_path: 
         assert collected.result() == []
 
 
-def test_failures_are_told_before_the_first_so_that_it_is_seen_to_be_one_more() -> None:
+def test_failure_counters_start_at_zero_before_the_first_failure() -> None:
     metrics = WorkerMetrics.create()
     metrics.expect(["tradewind.fit", "tradewind.export"])
     for task in ("tradewind.fit", "tradewind.export"):

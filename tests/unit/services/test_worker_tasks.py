@@ -37,7 +37,7 @@ def outcomes(app: Celery) -> dict[str, float]:
     return {each.labels["outcome"]: each.value for each in family.samples if each.name.endswith("_count")}
 
 
-def test_a_task_that_is_done_is_told_of_and_counted(app: Celery, output: io.StringIO) -> None:
+def test_finished_task_is_logged_and_counted(app: Celery, output: io.StringIO) -> None:
     app.task(nothing, bind=True, base=TimedTask, name="once")()
     assert json.loads(output.getvalue())["event"] == "task.done"
     assert outcomes(app) == {"done": 1}
@@ -51,7 +51,7 @@ def test_a_task_of_the_clock_that_is_done_is_counted_and_does_not_fill_the_log(
     assert outcomes(app) == {"done": 1}
 
 
-def test_a_task_of_the_clock_that_fails_is_told_of(app: Celery, output: io.StringIO) -> None:
+def test_failed_scheduled_task_is_logged(app: Celery, output: io.StringIO) -> None:
     def fails(_: object) -> None:
         raise ZeroDivisionError
 

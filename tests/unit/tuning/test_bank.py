@@ -69,7 +69,7 @@ def test_energy_left_bounds_what_each_byte_left_may_cost():
     assert aim(of, Bank(used_j=6000.0), remaining_bytes=10**8).ceiling_j_per_byte == 0
 
 
-def test_watts_saved_may_be_spent_within_a_fifth_of_the_agreed_power():
+def test_saved_watts_may_be_spent_within_a_fifth_of_the_target_power():
     of = basis(SlaKind.POWER_AT_MOST, 60.0)
     assert aim(of, Bank(used_j=600.0), elapsed_s=10.0).ceiling_w == pytest.approx(60)
     assert aim(of, Bank(used_j=500.0), elapsed_s=10.0).ceiling_w == pytest.approx(60 + 100 / 60)
@@ -96,7 +96,7 @@ def test_the_dynamic_basis_counts_power_above_the_base():
         (SlaKind.ENERGY_AT_MOST, 5e3, True, Objective.SLOWNESS),
     ],
 )
-def test_what_is_minimised_once_the_agreement_is_kept(kind, target, knows_power, objective):
+def test_objective_once_the_sla_is_met(kind, target, knows_power, objective):
     assert aim(basis(kind, target), Bank(), knows_power=knows_power).objective is objective
 
 
@@ -108,7 +108,7 @@ def test_a_share_of_a_maximum_that_nobody_knows_asks_for_speed():
     assert aim(known, Bank()).floor_bps > 0.9 * 1e8 * 0.7
 
 
-def test_the_balance_is_told_in_the_unit_of_the_agreement():
+def test_balance_has_the_unit_of_the_sla():
     def told(kind, target, bank, elapsed_s):
         return bank_balance(bank, basis(kind, target), remaining_bytes=5 * 10**8, elapsed_s=elapsed_s)
 

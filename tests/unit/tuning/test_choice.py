@@ -64,7 +64,7 @@ def test_a_common_gain_does_not_move_the_fastest(gain, concurrency):
 
 
 @given(st.floats(1e7, 9e7), st.floats(-0.5, 0.2))
-def test_a_floor_is_kept_with_confidence_at_the_least_energy(floor, gain):
+def test_floor_is_met_with_confidence_at_the_least_energy(floor, gain):
     view, limits = situation(whole(4), gain=gain)
     chosen = choose_best(view, Goal(objective=Objective.ENERGY, floor_bps=floor), limits)
     cheapest = choose_best(view, MOST_FRUGAL, limits)
@@ -111,7 +111,7 @@ def test_a_floor_out_of_reach_gets_the_fastest_there_is():
     assert chosen.outlook.throughput_bps >= 0.98 * view.expectations[0].fastest_bps
 
 
-def test_a_power_ceiling_is_kept():
+def test_power_ceiling_is_met():
     view, limits = situation(whole(16))
     chosen = choose_best(view, Goal(objective=Objective.SLOWNESS, ceiling_w=58.0), limits)
     assert chosen.outlook.power_w <= 58.0
@@ -159,7 +159,7 @@ def test_near_the_end_a_switch_does_not_pay():
     assert paying(8, remaining_s=60.0, rtt_s=0.29) != paying(8, remaining_s=2.0, rtt_s=0.29)
 
 
-def test_a_broken_goal_is_mended_whatever_it_costs_but_a_hopeless_one_is_not_chased():
+def test_missed_goal_is_restored_at_any_cost_but_a_hopeless_one_is_not_chased():
     floor = Goal(objective=Objective.ENERGY, floor_bps=9e7)
     assert paying(4, floor)
     hopeless = Goal(objective=Objective.ENERGY, floor_bps=1e12)

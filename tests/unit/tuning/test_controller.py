@@ -54,7 +54,7 @@ def test_a_basis_needs_chunks_each_once():
             Basis(Sla(kind=SlaKind.MAX_THROUGHPUT), chunks)
 
 
-def test_a_tool_that_tells_only_sums_is_tuned_by_them():
+def test_tool_that_reports_only_sums_is_tuned_by_them():
     transfer = warm(BIG, start=Parameters(concurrency=2, parallelism=1, pipelining=1))
     _, decision = stepped(transfer, sample(transfer, chunks=(), throughput_bps=30e6))
     assert decision.kind is DecisionKind.OPTIMISE
@@ -230,7 +230,7 @@ def told(transfer, rates, delay_s):
     return kinds
 
 
-def test_a_fall_on_a_full_pipe_is_told_and_the_table_kept():
+def test_drop_on_a_full_pipe_is_detected_without_a_new_search():
     transfer = warm(BIG)
     kinds = told(transfer, [97e6] * 5 + [40e6] * 6, delay_s=0.05)
     assert kinds.count(DecisionKind.CHANGE_DETECTED) == 1

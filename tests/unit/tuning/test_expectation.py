@@ -37,7 +37,7 @@ def test_between_settings_the_expectation_is_near_the_path(concurrency):
 
 
 @given(tables(), st.integers(1, 12), st.integers(1, 12))
-def test_the_fastest_within_a_room_is_fast_and_permitted_however_often_it_is_asked(table, channels, streams):
+def test_fastest_point_within_limits_is_fast_permitted_and_repeatable(table, channels, streams):
     expectation = Expectation(table)
     room = Room(channels=channels, parallelism=None, pipelining=None, streams=streams, files=1000)
     point = expectation.candidates(room).fastest.point
@@ -58,7 +58,7 @@ def test_a_table_without_certified_settings_is_not_known_to_hold_here():
     assert not Expectation(SettingTable(settings)).is_certified
 
 
-def test_what_no_log_stands_behind_is_not_chosen_however_fast_it_promises_to_be():
+def test_setting_without_log_support_is_not_chosen_however_fast_it_promises_to_be():
     known = PATH.table(1e7).predicted.settings
     promise = replace(
         known[0],

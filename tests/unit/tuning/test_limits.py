@@ -71,7 +71,7 @@ def test_shares_add_up_and_leave_one_for_each(wanted, total):
 
 
 @given(parameters, counts, st.integers(1, 100), st.sampled_from(First))
-def test_no_more_streams_than_asked_for(setting, streams, files, first):
+def test_no_more_streams_than_requested(setting, streams, files, first):
     result = fit_to_streams(setting, streams, files=files, caps=NO_CAPS, first=first)
     assert 1 <= result.streams <= streams
     assert result.concurrency <= files

@@ -40,7 +40,7 @@ def test_without_a_table_85_per_cent_of_the_oracle_within_12_ticks(dataset, stre
 
 
 @pytest.mark.parametrize("rtt_s", [0.02, 0.06, 0.115, 0.29])
-def test_without_a_table_far_and_near_paths_are_searched_alike(rtt_s):
+def test_far_and_near_paths_are_searched_equally_well_without_a_table(rtt_s):
     path = SimulatedPath(rtt_s=rtt_s, loss_rate=1e-4)
     transfer = searching(BIG, 4)
     run(path, [transfer], 18)
@@ -49,7 +49,7 @@ def test_without_a_table_far_and_near_paths_are_searched_alike(rtt_s):
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("after", [1, 2, 3])
-def test_a_path_that_changes_while_streams_are_tried_is_searched_anew(after, seed):
+def test_path_that_changes_while_streams_are_tried_is_searched_again(after, seed):
     transfer, farther = searching(BIG, 8), changed(P, rtt_s=0.24)
     run(P, [transfer], after, seed=seed)
     run(farther, [transfer], 18, seed=seed + 10)
@@ -126,7 +126,7 @@ def test_equal_transfers_on_a_crowded_path_meet_though_their_losses_are_a_matter
     assert found[1] >= 0.9
 
 
-def test_a_transfer_that_began_with_many_streams_gives_them_up_to_a_rival():
+def test_transfer_that_started_with_many_streams_gives_them_up_to_a_rival():
     many = warm(BIG, start=Parameters(concurrency=32, parallelism=1, pipelining=4))
     few = warm(BIG, start=Parameters(concurrency=4, parallelism=1, pipelining=4))
     run(P, [many, few], 20)
@@ -136,7 +136,7 @@ def test_a_transfer_that_began_with_many_streams_gives_them_up_to_a_rival():
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("capacity", [0.8, 1.0, 1.3])
 @pytest.mark.parametrize("target_bps", [30e6, 50e6, 70e6])
-def test_a_throughput_that_can_be_kept_is_missed_by_3_per_cent_at_most(target_bps, capacity, seed):
+def test_attainable_throughput_is_missed_by_3_per_cent_at_most(target_bps, capacity, seed):
     transfer = warm(BIG, Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, target=target_bps))
     run(SimulatedPath(bandwidth_bps=100e6 * capacity), [transfer], 30, seed=seed)
     assert mean(transfer.rates) >= 0.97 * target_bps
@@ -152,7 +152,7 @@ def test_a_dip_is_made_up_for_from_the_bank(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_without_a_table_a_throughput_is_kept_with_few_streams(seed):
+def test_throughput_is_met_with_few_streams_without_a_table(seed):
     transfer = searching(BIG, 1, Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, target=50e6))
     run(P, [transfer], 30, seed=seed)
     assert mean(transfer.rates[4:]) >= 0.97 * 50e6
@@ -161,7 +161,7 @@ def test_without_a_table_a_throughput_is_kept_with_few_streams(seed):
 
 @pytest.mark.parametrize("capacity", [0.8, 1.0])
 @pytest.mark.parametrize("target_s", [110.0, 150.0, 200.0])
-def test_a_deadline_that_can_be_kept_is(target_s, capacity):
+def test_attainable_deadline_is_met(target_s, capacity):
     transfer = warm(GIGABYTE, Sla(kind=SlaKind.DEADLINE, target=target_s))
     run(SimulatedPath(bandwidth_bps=100e6 * capacity), [transfer], 60)
     assert sum(transfer.remaining.values()) == 0
@@ -169,7 +169,7 @@ def test_a_deadline_that_can_be_kept_is(target_s, capacity):
 
 
 @pytest.mark.parametrize("target_w", [50.0, 55.0, 60.0, 65.0])
-def test_mean_power_stays_below_what_was_agreed(target_w):
+def test_mean_power_stays_below_its_target(target_w):
     transfer = warm(BIG, Sla(kind=SlaKind.POWER_AT_MOST, target=target_w))
     run(P, [transfer], 30)
     assert mean(transfer.powers) <= 1.02 * target_w
@@ -181,7 +181,7 @@ def test_mean_power_stays_below_what_was_agreed(target_w):
     assert mean(transfer.rates) >= 0.7 * fastest
 
 
-def test_an_energy_that_was_agreed_is_not_exceeded():
+def test_energy_target_is_not_exceeded():
     transfer = warm(GIGABYTE, Sla(kind=SlaKind.ENERGY_AT_MOST, target=6600.0))
     run(P, [transfer], 60)
     assert sum(transfer.remaining.values()) == 0

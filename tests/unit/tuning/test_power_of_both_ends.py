@@ -142,7 +142,7 @@ def test_hosts_that_a_transfer_hardly_wakes_are_not_scaled_by_noise():
     assert count_power([LivePower(DESTINATION, 33.0)], BOTH_ENDS, idle).power_w == pytest.approx(33.0 + 99.0)
 
 
-def test_the_other_end_stands_for_the_counted_one_and_the_note_says_so():
+def test_unmetered_end_is_assumed_to_equal_the_metered_one_and_the_note_says_so():
     counted = count_power([LivePower(DESTINATION, 33.0)], frozenset({SOURCE}), {SOURCE: EndPower(90.0)})
     assert counted.power_w == 33.0
     assert "the source's is taken to equal it" in counted.note

@@ -135,7 +135,7 @@ def test_falcon_probes_below_and_above_and_goes_faster_in_one_direction():
     assert steps[1] > steps[0] or steps[2] > steps[0]
 
 
-def test_falcon_turns_back_where_more_workers_bring_nothing():
+def test_falcon_reduces_workers_where_more_bring_nothing():
     seen = driven(FalconGradient((SMALL,), GIGABIT_60_MS, 64), lambda n: 1e7 * min(n, 8), 60)
     assert max(seen[20:]) <= 24
     assert min(seen[20:]) >= 1
@@ -216,7 +216,7 @@ def test_algorithm_1_in_print_overwrites_what_fairness_has_decided():
 
 
 @pytest.mark.parametrize(("constraint", "direction"), [(Constraint.ENERGY, -1), (Constraint.THROUGHPUT, 1)])
-def test_algorithm_1_in_print_tightens_a_kept_agreement_for_ever(constraint, direction):
+def test_algorithm_1_in_print_tightens_a_met_sla_for_ever(constraint, direction):
     variant = printed(constraint, 20.0)
     state, _ = variant.begin()
     for tick in range(1, 30):
@@ -224,7 +224,7 @@ def test_algorithm_1_in_print_tightens_a_kept_agreement_for_ever(constraint, dir
     assert (state.sla - 20.0) * direction > 14
 
 
-def test_algorithm_1_in_print_compares_power_with_its_energy_agreement():
+def test_algorithm_1_in_print_compares_power_with_its_energy_sla():
     variant = printed(Constraint.ENERGY, 20.0)
     state, _ = variant.begin()
     state, _ = variant.step(state, sample(power_w=21.0))

@@ -24,7 +24,7 @@ def said():
     return []
 
 
-def test_a_line_is_said_once_an_interval_and_not_before_the_first_is_over(clock, said):
+def test_one_line_is_printed_per_interval_and_none_before_the_first_is_over(clock, said):
     lines = PlainLines(said.append, 10.0, clock)
     for second in range(35):
         clock.now_s = 100.0 + second
@@ -40,7 +40,7 @@ def test_a_line_that_says_nothing_new_is_left_out(clock, said):
     assert said == ["5 rows", "6 rows"]
 
 
-def test_the_text_is_made_only_when_it_is_said(clock, said):
+def test_text_is_formatted_only_when_it_is_printed(clock, said):
     PlainLines(said.append, 10.0, clock).say_if_due(lambda: pytest.fail("made"))
 
 

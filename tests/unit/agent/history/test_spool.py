@@ -77,7 +77,7 @@ def test_a_draft_left_by_a_killed_process_is_no_segment_and_goes_away(spool):
     assert not draft.exists()
 
 
-def test_beyond_its_bound_the_oldest_segments_are_given_up_and_it_is_said(tmp_path, warnings):
+def test_full_spool_drops_its_oldest_segments_and_warns(tmp_path, warnings):
     spool = Spool(tmp_path / "spool", warn=warnings.append, max_bytes=3 * SIZE)
     for number in range(1, 6):
         spool.append(records(1, number))

@@ -424,7 +424,7 @@ def test_a_log_that_was_read_does_not_wait_for_the_spool(watched):
     assert reasons == {"second.log": "the spool is half full"}
 
 
-def test_what_is_taken_for_granted_of_a_log_is_said_once(watched):
+def test_assumption_about_a_log_is_reported_once(watched):
     head = b"start,source,destination,total_bytes_b,files,concurrency,throughput_mbps\n"
     row = b"01/06/2024 00:00:%02d,alpha,beta,1000000000,10,4,900\n"
     watched.write("transfers.csv", head + row % 0)

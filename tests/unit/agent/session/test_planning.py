@@ -102,7 +102,7 @@ def test_a_refused_key_is_the_users_to_correct():
         request_plan(client, REQUEST)
 
 
-def test_without_a_service_it_is_said():
+def test_plan_without_a_service_reports_that():
     assert "no service" in request_plan(None, REQUEST)
 
 

@@ -45,7 +45,7 @@ def test_cut_as_proposed_the_same_settings_serve(kind: SlaKind, basis: EnergyBas
 
 
 @given(st.lists(st.floats(EDGES[0] * 1.002, EDGES[-1] * 0.998), max_size=6, unique=True))
-def test_every_target_is_kept_by_the_tier_that_holds_it(drawn: list[float]) -> None:
+def test_every_target_is_met_by_the_tier_that_contains_it(drawn: list[float]) -> None:
     cuts = sorted(drawn)
     try:
         check_boundaries(cuts, lowest=EDGES[0], highest=EDGES[-1])

@@ -34,18 +34,18 @@ def outcome(agreement: Sla, *energy: EnergyReading) -> bool | None:
         (SlaKind.POWER_AT_MOST, 10.0, 9.9),
     ],
 )
-def test_a_target_is_kept_up_to_itself_and_not_beyond(kind, met, missed):
+def test_target_is_met_exactly_and_missed_beyond(kind, met, missed):
     assert outcome(Sla(kind=kind, target=met), HERE, THERE) is True
     assert outcome(Sla(kind=kind, target=missed), HERE, THERE) is False
 
 
-def test_energy_is_judged_on_the_basis_that_was_agreed():
+def test_energy_is_judged_on_the_basis_of_the_sla():
     agreed = Sla(kind=SlaKind.ENERGY_AT_MOST, target=30.0, energy_basis=EnergyBasis.DYNAMIC)
     assert outcome(agreed, HERE, THERE) is True
     assert outcome(Sla(kind=SlaKind.ENERGY_AT_MOST, target=30.0), HERE, THERE) is False
 
 
-def test_one_metered_end_can_break_an_agreement_but_not_keep_it():
+def test_one_metered_end_can_break_an_sla_but_not_meet_it():
     assert outcome(Sla(kind=SlaKind.ENERGY_AT_MOST, target=50.0), HERE) is False
     assert outcome(Sla(kind=SlaKind.ENERGY_AT_MOST, target=70.0), HERE) is None
     assert outcome(Sla(kind=SlaKind.ENERGY_AT_MOST, target=70.0)) is None
@@ -54,7 +54,7 @@ def test_one_metered_end_can_break_an_agreement_but_not_keep_it():
 @pytest.mark.parametrize(
     "agreement", [Sla(kind=SlaKind.MAX_THROUGHPUT), Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, fraction=0.9)]
 )
-def test_without_a_target_nothing_is_said(agreement):
+def test_sla_without_a_target_is_not_judged(agreement):
     assert outcome(agreement, HERE, THERE) is None
 
 
@@ -67,5 +67,5 @@ def test_without_a_target_nothing_is_said(agreement):
         (SlaKind.DEADLINE, 7200.0, "within 2 h"),
     ],
 )
-def test_a_target_is_told_in_its_unit(kind, target, words):
+def test_target_is_formatted_in_its_unit(kind, target, words):
     assert format_target(Sla(kind=kind, target=target)) == words

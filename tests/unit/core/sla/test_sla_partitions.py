@@ -114,7 +114,7 @@ def test_the_only_tier_of_a_key_is_continued_wherever_it_goes():
     assert match.moved
 
 
-def test_tiers_of_another_confidence_or_kind_are_strangers():
+def test_tiers_of_another_confidence_or_kind_do_not_match():
     strangers = [replace(part, confidence=0.99) for part in RATES]
     assert all(match.old is None for match in match_partitions(RATES, [*strangers, *ENERGIES]))
 

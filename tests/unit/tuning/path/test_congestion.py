@@ -85,7 +85,7 @@ def test_who_sends_more_is_surer_of_the_same_loss_and_gives_up_first():
 
 
 @pytest.mark.parametrize(("streams", "ticks"), [(24, 1), (16, 1), (8, 2), (5, 4), (3, 6), (1, 16)])
-def test_few_streams_are_cut_after_several_ticks_alike(streams, ticks):
+def test_few_streams_are_cut_only_after_several_ticks(streams, ticks):
     limit = StreamLimit()
     for _ in range(ticks - 1):
         limit = limit.count_sign(Signal.LOSS)

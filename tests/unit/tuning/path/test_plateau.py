@@ -31,7 +31,7 @@ def test_only_the_same_rate_behind_a_standing_queue_is_sure(ticks, sure):
 
 
 @pytest.mark.parametrize("other", [(0.9 * RATE_BPS, 0.02), (1.1 * RATE_BPS, 0.02), (RATE_BPS, 0.0)])
-def test_another_rate_or_an_empty_queue_begins_anew(other):
+def test_another_rate_or_an_empty_queue_restarts_the_plateau(other):
     plateau = after_ticks([(RATE_BPS, 0.02)] * 5 + [other])
     assert not plateau.is_sure
     assert plateau.ticks <= 1

@@ -55,7 +55,7 @@ def tick(basis: Basis, sequence: int) -> TickSample:
 
 
 @pytest.mark.parametrize(("datasets", "enough"), [((BIG,), 12), ((BIG, LARGE), FEW_STREAMS)])
-def test_of_many_streams_no_more_are_kept_than_the_tables_say_are_enough(datasets, enough):
+def test_congestion_reduces_many_streams_to_what_the_tables_say_is_enough(datasets, enough):
     basis = crowding(*datasets)
     state, _ = step(basis, begin(basis), tick(basis, 1))
     _, decision = step(basis, state, replace(tick(basis, 2), retransmitted_bytes=2 * 10**6))
@@ -73,7 +73,7 @@ def test_a_path_that_loses_by_itself_needs_more_streams_than_the_tables_say():
 
 
 @pytest.mark.parametrize("moved", [10**8, None])
-def test_loss_gives_up_streams_and_counters_that_begin_anew_do_not(moved):
+def test_loss_gives_up_streams_and_restarted_counters_do_not(moved):
     transfer = warm(BIG)
     state, _ = stepped(transfer, sample(transfer, sent_bytes=10**8, retransmitted_bytes=10**4))
     transfer.state = state

@@ -57,7 +57,7 @@ def arrived(situation):
 
 
 @given(st.data())
-def test_while_an_answer_stands_a_search_that_weighs_every_setting_finds_nothing_that_pays(data):
+def test_while_rest_holds_a_full_search_finds_nothing_worthwhile(data):
     situation = arrived(data.draw(situations()))
     view, limits, goal = situation.view, situation.limits, situation.goal
     chosen = choose_best(view, goal, limits)

@@ -83,7 +83,7 @@ def test_an_energy_objective_ranks_by_joules_a_byte():
 @pytest.mark.parametrize(
     ("expected", "measured", "doublings"), [(90, 80, 1), (90, 30, math.log2(3)), (90, 3, 2), (90, 0, 1)]
 )
-def test_a_drop_is_answered_with_as_many_octaves(expected, measured, doublings):
+def test_drop_is_answered_with_as_many_doublings(expected, measured, doublings):
     assert doublings_to_regain(expected, measured) == pytest.approx(doublings)
 
 
