@@ -26,7 +26,7 @@ VERDICT = Verdict(
     held_out_rows=300,
     compared_rows=40,
     error=0.08,
-    error_in_force=0.09,
+    error_of_current=0.09,
     reasons=(),
 )
 

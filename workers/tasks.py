@@ -38,7 +38,10 @@ def remove_old_releases(self: TimedTask, tenant_id: str) -> None:
 def sweep(self: TimedTask) -> None:
     """Send jobs that were lost between commit and publish or waited for their interval, and remove old releases."""
     registry, dispatcher = self.parts.store.registry, self.parts.dispatcher
-    to_refresh, to_shrink = registry.tenants_with_work(), registry.tenants_with_old_releases(self.parts.retention.kept)
+    to_refresh, to_shrink = (
+        registry.tenants_with_work(),
+        registry.tenants_with_old_releases(self.parts.retention.retained),
+    )
     for tenant_id in to_refresh:
         dispatcher.send(RefreshModels(tenant_id))
     for tenant_id in to_shrink:

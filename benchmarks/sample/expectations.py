@@ -37,7 +37,7 @@ def _make_news(offer: AnsweredRequest, now: datetime) -> TransferNews:
         heard_at=None,
         silent_at=None,
         beats={},
-        begun=TransferStart(
+        start=TransferStart(
             expected=ExpectedOutcome.model_validate({**offer.answer, "probability": offer.answer["sla"]["probability"]})
         ),
     )

@@ -58,10 +58,10 @@ def parse_sign_on(read: Read) -> tuple[Provider, SignOnRules] | None:
     issuer = read(ISSUER, _issuer, None)
     texts = {name: read(name, str, None) for name in (CLIENT_ID, CLIENT_SECRET, SCOPE, NAME, TENANT, TENANT_CLAIM)}
     texts |= {name: read(name, str, None) for name in (LOGIN_CLAIM, ROLES_CLAIM)}
-    roles, makes_people = read(ROLES_OF, _roles, None), read(NEW_USERS, _parse_new_users, None)
+    roles, creates_users = read(ROLES_OF, _roles, None), read(NEW_USERS, _parse_new_users, None)
     if issuer is None:
         given = [name for name, value in texts.items() if value is not None]
-        given += [ROLES_OF] * (roles is not None) + [NEW_USERS] * (makes_people is not None)
+        given += [ROLES_OF] * (roles is not None) + [NEW_USERS] * (creates_users is not None)
         if given:
             raise InvalidValue(given[0], f"is of no use without {ISSUER}")
         return None
@@ -84,7 +84,7 @@ def parse_sign_on(read: Read) -> tuple[Provider, SignOnRules] | None:
         login_claim=texts[LOGIN_CLAIM] or "email",
         roles_claim=texts[ROLES_CLAIM] or "groups",
         roles=roles,
-        makes_people=bool(makes_people),
+        creates_users=bool(creates_users),
     )
     return provider, rules
 

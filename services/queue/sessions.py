@@ -88,7 +88,7 @@ class RedisSessions:
             tick.known,
             tick.sequence,
             tick.state,
-            tick.enquiry,
+            tick.request,
             tick.heartbeat,
             tick.decision,
             SESSION_TTL_S,
@@ -96,13 +96,13 @@ class RedisSessions:
             str(key.tenant_id),
             str(key.transfer_id),
             tick.weight,
-            *tick.wanted,
+            *tick.requested,
             *tick.used,
             round(1000 * tick.silent_after_s),
             str(tick.owner),
             _LONGEST_GAP_MS,
             _COMING_BACK_MS,
-            tick.begun,
+            tick.start,
             self._trace(),
             "1" if tick.is_owner_known else "",
             self._limits.of_key,
@@ -147,7 +147,7 @@ class RedisSessions:
             answer = await self._line.execute(*call)
         return cast("Sequence[Any]", answer)
 
-    async def enquiry(self, key: TransferKey) -> bytes | None:
+    async def find_request(self, key: TransferKey) -> bytes | None:
         try:
             found = await self._client.hget(format_session_key(key), "enquiry")
         except (RedisError, OSError) as away:
@@ -159,11 +159,11 @@ class RedisSessions:
             reply = await self._client.hmget(format_session_key(key), list(_FIRST_FIELDS))
         except (RedisError, OSError) as away:
             raise SessionsUnreachable(str(away)) from away
-        if any(each is None for each in reply):
+        if any(field is None for field in reply):
             return None
-        enquiry, heartbeat, begun, started_ms, heard_ms = (cast("bytes", each) for each in reply)
+        request, heartbeat, start, started_ms, heard_ms = (cast("bytes", field) for field in reply)
         return FirstHeartbeat(
-            enquiry=enquiry, heartbeat=heartbeat, begun=begun, began_at=_at(started_ms), heard_at=_at(heard_ms)
+            request=request, heartbeat=heartbeat, start=start, started_at=_at(started_ms), heard_at=_at(heard_ms)
         )
 
     async def watch(self) -> None:

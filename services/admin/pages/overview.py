@@ -66,6 +66,6 @@ def live_rows(request: Request, visit: Signed, parts: Parts, sign_ins: SignInsOf
 def _live(parts: Container, visit: Visit, now: datetime) -> dict[str, Any]:
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         return {
-            "transfers": uow.journal.page(now=now, limit=LIVE_SHOWN, wanted=TransferFilter(state=TransferState.LIVE)),
+            "transfers": uow.journal.page(now=now, limit=LIVE_SHOWN, matching=TransferFilter(state=TransferState.LIVE)),
             "live_count": uow.outcomes.live(now),
         }

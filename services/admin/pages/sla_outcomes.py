@@ -60,7 +60,7 @@ class Outcome(NamedTuple):
 
 def get_sla(known: JournalledTransfer) -> Sla | None:
     """Return the SLA of the recommendation, if one was requested."""
-    return None if known.enquiry is None else WireSla.model_validate(known.enquiry["sla"]).to_sla()
+    return None if known.request is None else WireSla.model_validate(known.request["sla"]).to_sla()
 
 
 def find_target_bps(known: JournalledTransfer) -> float | None:

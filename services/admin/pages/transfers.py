@@ -97,7 +97,9 @@ def transfers_page(
     """List transfers, the newest first; without filters the list follows live transfers."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         keys = sorted(uow.keys.all(), key=lambda key: key.name.casefold())
-        found = uow.journal.page(now=parts.clock.now(), limit=PAGE + 1, before=asked.before, wanted=asked.wanted(keys))
+        found = uow.journal.page(
+            now=parts.clock.now(), limit=PAGE + 1, before=asked.before, matching=asked.wanted(keys)
+        )
     more = found[PAGE - 1].transfer_id if len(found) > PAGE else None
     return page(
         request,
@@ -150,7 +152,7 @@ def _shown(parts: Parts, visit: Signed, transfer_id: UUID) -> dict[str, Any]:
         samples = uow.journal.samples(known.summary, after=after, limit=MOST_SAMPLES)
     return {
         "transfer": known.summary,
-        "enquiry": known.enquiry,
+        "enquiry": known.request,
         "expected": known.expected,
         "outcome": describe_outcome(known),
         "samples": samples,

@@ -49,8 +49,8 @@ async def recommend_parameters(recommend_request: FullRecommendRequest, parts: P
     if recommend_request.file_classes:
         made, path = priced.recommendation, transfer_request.path
         advices = [
-            await get_advice(to_class_query(each, made, path), parts, principal.tenant_id)
-            for each in recommend_request.file_classes
+            await get_advice(to_class_query(file_class, made, path), parts, principal.tenant_id)
+            for file_class in recommend_request.file_classes
         ]
         body = append_field(body, b"file_classes", b"[%b]" % b",".join(a.model_dump_json().encode() for a in advices))
     return Response(body, media_type="application/json")
@@ -107,13 +107,13 @@ def to_transfer_request(recommend_request: RecommendRequest, *, weight: float = 
 def encode_answer(priced: PricedRecommendation) -> bytes:
     """Return the answer as JSON in the form of ``RecommendResponse``; tables are inserted as they are."""
     made = priced.recommendation
-    settings = _encode_settings(tuple([each.parameters for each in made.plan]))
+    settings = _encode_settings(tuple([chunk.parameters for chunk in made.plan]))
     body = {
         "transfer_id": made.transfer_id,
-        "parameters": settings.whole,
+        "parameters": settings.combined,
         "chunks": [
-            {"chunk": each.chunk, "max_file_bytes": each.max_file_bytes, "parameters": parameters}
-            for each, parameters in zip(made.plan, settings.of_chunks, strict=True)
+            {"chunk": chunk.chunk, "max_file_bytes": chunk.max_file_bytes, "parameters": parameters}
+            for chunk, parameters in zip(made.plan, settings.of_chunks, strict=True)
         ],
         "predicted": _encode_prediction(made.predicted),
         "sla": _encode_sla(made.sla),
@@ -133,7 +133,7 @@ class _EncodedSettings:
     """The settings of a plan as JSON: one for each chunk, one for all, and that one as flags of tools."""
 
     of_chunks: tuple[orjson.Fragment, ...]
-    whole: orjson.Fragment
+    combined: orjson.Fragment
     flags: orjson.Fragment
     not_expressible: orjson.Fragment
 
@@ -141,11 +141,11 @@ class _EncodedSettings:
 @lru_cache(maxsize=4096)
 def _encode_settings(settings: tuple[Parameters, ...]) -> _EncodedSettings:
     """Encode the settings; cached, because settings are few and repeat."""
-    whole = combine_settings(settings)
-    flags, not_expressible = flags_by_tool(whole)
+    combined = combine_settings(settings)
+    flags, not_expressible = flags_by_tool(combined)
     return _EncodedSettings(
-        of_chunks=tuple(_json(each.known()) for each in settings),
-        whole=_json(whole.known()),
+        of_chunks=tuple(_json(setting.known()) for setting in settings),
+        combined=_json(combined.known()),
         flags=_json(flags),
         not_expressible=_json(not_expressible),
     )

@@ -66,11 +66,11 @@ def list_transfers(
 
     A customer's key reads those that it started.
     """
-    wanted = TransferFilter(state=state, source=source, destination=destination, sla=sla, since=since, until=until)
+    matching = TransferFilter(state=state, source=source, destination=destination, sla=sla, since=since, until=until)
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         if principal.is_customer:
-            wanted = replace(wanted, key_ids=uow.owners.own_keys())
-        return uow.journal.page(now=parts.clock.now(), limit=limit, before=before, wanted=wanted)
+            matching = replace(matching, key_ids=uow.owners.own_keys())
+        return uow.journal.page(now=parts.clock.now(), limit=limit, before=before, matching=matching)
 
 
 @router.get("/{transfer_id}")
@@ -86,10 +86,10 @@ async def read_transfer(
     try:
         return await run_in_threadpool(_stored_timeline, parts, principal, transfer_id, after, limit)
     except NotFound:
-        told = await find_first_heartbeat(key, parts.sessions)
-        if told is None or (principal.is_customer and find_starting_key(told) != principal.key_id):
+        first = await find_first_heartbeat(key, parts.sessions)
+        if first is None or (principal.is_customer and find_starting_key(first) != principal.key_id):
             raise
-        return build_timeline(transfer_id, told, parts.clock.now())
+        return build_timeline(transfer_id, first, parts.clock.now())
 
 
 def _stored_timeline(
@@ -102,7 +102,7 @@ def _stored_timeline(
         samples = uow.journal.samples(known.summary, after=after, limit=limit)
     return TransferTimeline(
         transfer=known.summary,
-        enquiry=known.enquiry,
+        enquiry=known.request,
         expected=known.expected,
         duration_s=known.duration_s,
         energy=known.energy,
@@ -132,39 +132,39 @@ async def heartbeat(transfer_id: UUID, beat: Heartbeat, parts: Parts, principal:
 
 async def _opening(parts: Container, principal: Principal, start_request: RecommendRequest) -> TransferOpening:
     """Return what the transfer of a request is tuned on: the present recommendation."""
-    enquiry = to_transfer_request(start_request, weight=principal.weight)
-    offer = await compute_recommendation(enquiry, parts, principal.tenant_id)
-    tables = {kind: _table(told) for kind, told in offer.table_json.items()}
+    request = to_transfer_request(start_request, weight=principal.weight)
+    priced = await compute_recommendation(request, parts, principal.tenant_id)
+    tables = {kind: _parse_table(table) for kind, table in priced.table_json.items()}
     basis = prepare_basis(
-        sla=enquiry.sla,
-        plan=offer.recommendation.plan,
+        sla=request.sla,
+        plan=priced.recommendation.plan,
         tables=tables,
-        bins=enquiry.bins,
-        path=enquiry.path.completed_by((await load_snapshot(parts, principal.tenant_id)).known_bandwidth(enquiry.link)),
-        caps=enquiry.caps,
-        rate_limit_bps=enquiry.rate_limit_bps,
+        bins=request.bins,
+        path=request.path.completed_by((await load_snapshot(parts, principal.tenant_id)).known_bandwidth(request.link)),
+        caps=request.caps,
+        rate_limit_bps=request.rate_limit_bps,
     )
     return TransferOpening(
         basis=basis,
-        link=enquiry.link,
-        enquiry=start_request.model_dump_json(exclude_none=True).encode(),
-        begun=TransferStart(expected=to_expected(offer, basis), key_id=principal.key_id)
+        link=request.link,
+        request=start_request.model_dump_json(exclude_none=True).encode(),
+        start=TransferStart(expected=to_expected(priced, basis), key_id=principal.key_id)
         .model_dump_json(exclude_none=True)
         .encode(),
     )
 
 
 @lru_cache(maxsize=TABLES_CACHED)
-def _table(told: bytes) -> CompactTable:
+def _parse_table(table_json: bytes) -> CompactTable:
     """Return the table of a recommendation. Transfers that start in the same way share it, and what their ticks derive
     from it.
     """
-    return WireTable.model_validate_json(told).to_table()
+    return WireTable.model_validate_json(table_json).to_table()
 
 
-def to_expected(offer: PricedRecommendation, basis: Basis) -> ExpectedOutcome:
+def to_expected(priced: PricedRecommendation, basis: Basis) -> ExpectedOutcome:
     """Return what is stored of a recommendation with the transfer that it starts."""
-    made = offer.recommendation
+    made = priced.recommendation
     predicted = made.predicted
     return ExpectedOutcome(
         predicted=WirePrediction(

@@ -1,4 +1,4 @@
-"""Slots for password hashes, of which a process computes a few at once: each takes 64 MiB and tens of milliseconds.
+"""Slots for password hashes: a process computes a few at once, as each takes 64 MiB and tens of milliseconds.
 
 Unauthenticated clients can request a hash, so slots are shared by network: the next one goes to the network that was
 served longest ago. If too many wait, one of the network with most of them is refused, and among equals one of the
@@ -89,7 +89,7 @@ class _SlotPool:
 
 
 class RecentCounts:
-    """Counts by network, each of which falls at a steady rate.
+    """Counts by network; each count falls at a steady rate.
 
     Parameters
     ----------

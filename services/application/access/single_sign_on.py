@@ -44,7 +44,7 @@ class SignOnRules:
     """How an identity at the provider maps to a user.
 
     ``tenant`` : its name, unless ``tenant_claim`` names the claim that has it. ``roles`` : by the value of
-    ``roles_claim``. ``makes_people`` : whether an unknown identity gets a new user.
+    ``roles_claim``. ``creates_users`` : whether an unknown identity gets a new user.
     """
 
     tenant: str
@@ -52,7 +52,7 @@ class SignOnRules:
     login_claim: str
     roles_claim: str
     roles: Mapping[str, str]
-    makes_people: bool
+    creates_users: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +151,7 @@ class SingleSignOn:
             if user is None or user.password_hash is not None:
                 raise Unauthenticated(f"the login {login} is that of somebody who has a password; ask an operator")
             return user
-        if not self.rules.makes_people:
+        if not self.rules.creates_users:
             raise Unauthenticated(f"nobody is known here as {login}; ask an operator for an account")
         user = uow.users.add(login, None, roles, at=self.clock.now())
         uow.audit.note("user.created", login, roles=roles, by="oidc")

@@ -1,4 +1,4 @@
-"""Analyse a browser's log (HAR) and keep what it tells of each page: figures, connections and advice, no addresses."""
+"""Analyse a browser's log (HAR) and store metrics, connections and advice of each page, but no addresses."""
 
 import hashlib
 import json

@@ -55,7 +55,7 @@ def withdraw_book(book_id: UUID, *, version: int | None, uow: UnitOfWork, clock:
         raise Conflict("the book is a draft; there is nothing to withdraw")
     check_version(book, version)
     if book.effective_from - clock.now() < WITHDRAWAL_LIMIT:
-        raise Conflict("the book is in force, was, or is within a minute; publish another one that ends it")
+        raise Conflict("the book is current, was, or is within a minute; publish another one that ends it")
     uow.price_books.withdraw(book_id)
     uow.audit.note("price_book.withdrawn", book.name, id=str(book_id), effective_from=book.effective_from.isoformat())
     draft = uow.price_books.get(book_id)

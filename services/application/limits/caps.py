@@ -104,7 +104,7 @@ class Limits:
         return Permitted(caps, shared_with)
 
     def claims(self, source: str, destination: str) -> tuple[Claim, ...]:
-        """Return the caps of which a live transfer has to claim a share."""
+        """Return the caps that a live transfer has to claim a share of."""
         return tuple(self._claims[limit] for limit in self.list_applying(source, destination))
 
 

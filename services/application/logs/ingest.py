@@ -98,7 +98,7 @@ def ingest_logs(batch: LogBatch, *, uow: UnitOfWork, clock: Clock) -> IngestRece
 def store_batch(batch: LogBatch, *, uow: UnitOfWork, clock: Clock) -> IngestReceipt:
     """Store a batch within an open transaction, which the caller commits.
 
-    A repeated batch of which no row was accepted is processed again.
+    A repeated batch is processed again if none of its rows was accepted.
     """
     idempotency_key = batch.idempotency_key or f"sha256:{batch.body.sha256().hex()}"
     now = clock.now()

@@ -35,9 +35,9 @@ class MonthOfTenant:
 class NextStep(StrEnum):
     """The next step of a month of logs."""
 
-    KEPT = "kept"
+    STAYS = "stays"
     """It stays for good: no retention is set."""
-    KEPT_UNTIL = "kept_until"
+    STAYS_UNTIL = "stays_until"
     """It stays until it is too old."""
     CLOSES = "closes"
     """The next run closes it, unless a transfer that started in it is live."""
@@ -54,9 +54,9 @@ def find_next_step(month: MonthOfTenant, *, now: datetime, months: int | None) -
     if month.dropped_at is not None:
         return NextStep.GONE
     if months is None:
-        return NextStep.KEPT
+        return NextStep.STAYS
     if month.month >= oldest_retained_month(now, months):
-        return NextStep.KEPT_UNTIL
+        return NextStep.STAYS_UNTIL
     if not month.closed:
         return NextStep.CLOSES
     return NextStep.GOES if month.is_exported else NextStep.WAITS

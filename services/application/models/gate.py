@@ -36,7 +36,7 @@ REFIT_AFTER = timedelta(days=1)
 class Verdict:
     """Metrics over the held-out rows of all leaves, and the reasons of a refusal (empty: passed).
 
-    ``error``, ``error_in_force`` : relative errors of the new and of the current model on the same ``compared_rows``,
+    ``error``, ``error_of_current`` : relative errors of the new and of the current model on the same ``compared_rows``,
     to which neither was fitted; ``None`` without such rows.
     """
 
@@ -45,7 +45,7 @@ class Verdict:
     held_out_rows: int
     compared_rows: int
     error: float | None
-    error_in_force: float | None
+    error_of_current: float | None
     reasons: tuple[str, ...]
 
     @property
@@ -60,7 +60,7 @@ class Verdict:
             "held_out_rows": self.held_out_rows,
             "compared_rows": self.compared_rows,
             "error": self.error,
-            "error_in_force": self.error_in_force,
+            "error_in_force": self.error_of_current,
         }
 
 
@@ -74,19 +74,19 @@ def judge_fit(new: LinkModel) -> Verdict:
         reasons.append(f"the 90 % band holds {coverage:.0%} of {held_out} held-out rows, less than {lowest:.0%}")
     compared = tuple(leaf for leaf in new.leaves if COMPARED_ROWS in leaf.accuracy)
     rows = int(sum(leaf.accuracy[COMPARED_ROWS] for leaf in compared))
-    error = error_in_force = None
+    error = error_of_current = None
     if compared:
-        error, error_in_force = (_mean(compared, metric, COMPARED_ROWS) for metric in (ERROR, ERROR_OF_CURRENT))
+        error, error_of_current = (_mean(compared, metric, COMPARED_ROWS) for metric in (ERROR, ERROR_OF_CURRENT))
         growth_sd = math.hypot(*(leaf.accuracy[GROWTH_SD] * leaf.accuracy[COMPARED_ROWS] for leaf in compared)) / rows
-        if error - error_in_force > GROWTH_ALLOWED + CHANCE_DEVIATIONS * growth_sd:
-            reasons.append(f"errs by {error:.0%} on {rows} new rows, the current model by {error_in_force:.0%}")
+        if error - error_of_current > GROWTH_ALLOWED + CHANCE_DEVIATIONS * growth_sd:
+            reasons.append(f"errs by {error:.0%} on {rows} new rows, the current model by {error_of_current:.0%}")
     return Verdict(
         accuracy=accuracy,
         coverage90=coverage,
         held_out_rows=held_out,
         compared_rows=rows,
         error=error,
-        error_in_force=error_in_force,
+        error_of_current=error_of_current,
         reasons=tuple(reasons),
     )
 

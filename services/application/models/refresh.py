@@ -220,7 +220,7 @@ class Refresh:
             gate, now = work.release_work.outcomes(release_id), self.clock.now()
             event: ReleasePublished | ReleaseRefused
             try:
-                began_at = work.releases.publish(release_id, gate, now)
+                started_at = work.releases.publish(release_id, gate, now)
             except (
                 Conflict
             ) as rolled_back:  # the release that it is based on is no longer current: start again from the current one
@@ -228,7 +228,7 @@ class Refresh:
                 event = ReleaseRefused(tenant_id=tenant_id, release_id=release_id, reason=str(rolled_back))
             else:
                 work.publish(ReleaseChanged(tenant_id, release_id))
-                building_s = (now - began_at).total_seconds()
+                building_s = (now - started_at).total_seconds()
                 event = ReleasePublished(
                     tenant_id=tenant_id, release_id=release_id, outcomes=gate, building_s=building_s
                 )

@@ -32,16 +32,16 @@ class RemovalResult:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseRetention:
-    """Removes all but the newest ``kept`` releases of a tenant and what they refer to."""
+    """Removes all but the newest ``retained`` releases of a tenant and what they refer to."""
 
     unit_of_work: Callable[[UUID], UnitOfWork]
-    kept: int
+    retained: int
     reporter: Reporter
 
     def remove(self, job: RemoveOldReleases) -> RemovalResult:
         """Expire old releases in one transaction, so that none can be rolled back to; then remove them in parts."""
         with self.unit_of_work(job.tenant_id) as work:
-            work.old_releases.expire(self.kept)
+            work.old_releases.expire(self.retained)
             work.commit()
         total = RemovalResult()
         for _ in range(TRANSACTIONS_A_JOB):

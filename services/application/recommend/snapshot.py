@@ -107,7 +107,7 @@ class Snapshot:
         return limits.permitted(*self._own_names(key), held=self.held.now, weight=weight) if limits else None
 
     def claims(self, key: LinkKey) -> tuple[Claim, ...]:
-        """Return the caps of which a live transfer has to claim a share."""
+        """Return the caps that a live transfer has to claim a share of."""
         limits = self.index.limits
         return limits.claims(*self._own_names(key)) if limits else ()
 

@@ -11,7 +11,7 @@ AT_ONCE = 4
 """Slots by default. Each piece of work takes the interpreter from other requests: forty would starve them."""
 
 PATIENCE_S = 5.0
-"""Longest wait for a slot. Then the caller is told to retry: agents store what was not accepted and send it later."""
+"""Longest wait for a slot. Then the caller has to retry: agents store what was not accepted and send it later."""
 
 
 class Slots:

@@ -27,14 +27,14 @@ from tradewind.wire.records import WireRecord
 class CompletionResult(NamedTuple):
     """The receipt of a completion.
 
-    ``first`` : the transfer had not ended before. ``agreement_kept`` : whether the SLA was met; ``None`` without an
+    ``first`` : the transfer had not ended before. ``is_sla_met`` : whether the SLA was met; ``None`` without an
     SLA, or where it is unknown.
     """
 
     receipt: CompletionReceipt
     status: Status
     first: bool
-    agreement_kept: bool | None = None
+    is_sla_met: bool | None = None
 
 
 def complete_transfer(
@@ -71,7 +71,7 @@ def complete_transfer(
         receipt = store_batch(_to_batch(uow.tenant_id, completion.records, limits), uow=uow, clock=clock)
         new_heartbeats = _store_heartbeats(news, uow)
         is_stored = receipt.accepted == len(completion.records)
-        ended_at, agreement_kept = _mark_ended(transfer_id, total, now, uow, is_stored=is_stored)
+        ended_at, is_sla_met = _mark_ended(transfer_id, total, now, uow, is_stored=is_stored)
         uow.commit()
     completion_receipt = CompletionReceipt(
         accepted=receipt.accepted,
@@ -79,7 +79,7 @@ def complete_transfer(
         heartbeats=new_heartbeats,
         ended_at=ended_at,
     )
-    return CompletionResult(completion_receipt, total.outcome.status, ended_at == now, agreement_kept)
+    return CompletionResult(completion_receipt, total.outcome.status, ended_at == now, is_sla_met)
 
 
 def _require_own(transfer_id: UUID, uow: UnitOfWork, started_by: UUID | None) -> UUID | None:
@@ -114,8 +114,8 @@ def _mark_ended(
     """
     if not (is_stored or uow.journal.is_logged(total)):
         return uow.journal.end_unlogged(transfer_id, total.outcome.status, at=now) or now, None
-    end = _to_end(total, now, uow.journal.agreement(transfer_id), _find_link_id(total, uow))
-    return uow.journal.end(transfer_id, end), end.agreement_kept
+    end = _to_end(total, now, uow.journal.find_sla(transfer_id), _find_link_id(total, uow))
+    return uow.journal.end(transfer_id, end), end.is_sla_met
 
 
 def _complete_without_records(
@@ -189,7 +189,7 @@ def _find_link_id(total: WireRecord, uow: UnitOfWork) -> UUID:
     return uow.links.resolve([key])[key].id
 
 
-def _to_end(total: WireRecord, now: datetime, agreement: Sla | None, link_id: UUID) -> TransferEnd:
+def _to_end(total: WireRecord, now: datetime, sla: Sla | None, link_id: UUID) -> TransferEnd:
     outcome = total.outcome
     return TransferEnd(
         at=now,
@@ -198,7 +198,7 @@ def _to_end(total: WireRecord, now: datetime, agreement: Sla | None, link_id: UU
         throughput_bps=outcome.throughput_bps,
         duration_s=_duration_s(total),
         energy=total.energy,
-        agreement_kept=None if agreement is None else _is_sla_met(agreement, total),
+        is_sla_met=None if sla is None else _is_sla_met(sla, total),
         link_id=link_id,
     )
 
@@ -207,15 +207,15 @@ def _duration_s(total: WireRecord) -> float:
     return (total.ended_at - total.started_at).total_seconds()
 
 
-def _is_sla_met(agreement: Sla, total: WireRecord) -> bool | None:
+def _is_sla_met(sla: Sla, total: WireRecord) -> bool | None:
     """Return whether the SLA was met; a failed transfer meets no target, of a cancelled one it is unknown."""
     match total.outcome.status:
         case Status.CANCELLED:
             return None
         case Status.FAILED:
-            return None if agreement.target is None else False
+            return None if sla.target is None else False
     return is_met(
-        agreement,
+        sla,
         throughput_bps=total.outcome.throughput_bps,
         duration_s=_duration_s(total),
         energy=[EnergyReading(**dict(reading)) for reading in total.energy],

@@ -19,13 +19,13 @@ from tradewind.wire.transfers import TransferState, TransferSummary, TransferTim
 class FirstHeartbeat:
     """The request, the last heartbeat and the start of a transfer as JSON, with the times of its heartbeats.
 
-    ``began_at``, ``heard_at`` : when the service received the first and the last one.
+    ``started_at``, ``heard_at`` : when the service received the first and the last one.
     """
 
-    enquiry: bytes
+    request: bytes
     heartbeat: bytes
-    begun: bytes
-    began_at: datetime
+    start: bytes
+    started_at: datetime
     heard_at: datetime
 
 
@@ -39,13 +39,13 @@ async def find_first_heartbeat(key: TransferKey, sessions: Sessions) -> FirstHea
 
 def find_starting_key(first: FirstHeartbeat | None) -> UUID | None:
     """Return the key that started the transfer, if it is known."""
-    return None if first is None else TransferStart.model_validate_json(first.begun).key_id
+    return None if first is None else TransferStart.model_validate_json(first.start).key_id
 
 
 def build_timeline(transfer_id: UUID, first: FirstHeartbeat, now: datetime) -> TransferTimeline:
     """Return the transfer as the API shows it once it is journalled, without its samples."""
-    request, beat = RecommendRequest.model_validate_json(first.enquiry), Heartbeat.model_validate_json(first.heartbeat)
-    expected = TransferStart.model_validate_json(first.begun).expected
+    request, beat = RecommendRequest.model_validate_json(first.request), Heartbeat.model_validate_json(first.heartbeat)
+    expected = TransferStart.model_validate_json(first.start).expected
     silent_at = first.heard_at + timedelta(seconds=silent_after_s(beat.interval_s))
     summary = TransferSummary(
         transfer_id=transfer_id,
@@ -57,7 +57,7 @@ def build_timeline(transfer_id: UUID, first: FirstHeartbeat, now: datetime) -> T
         sla=request.sla.kind,
         file_count=request.dataset.file_count,
         total_bytes=request.dataset.total_bytes,
-        started_at=first.began_at,
+        started_at=first.started_at,
         last_heartbeat_at=first.heard_at,
         sequence=beat.sequence,
         journalled_sequence=-1,

@@ -17,23 +17,23 @@ from tradewind.wire.transfers import ExpectedOutcome, TransferState, TransferSum
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """What a transfer moves, and from where to where. ``enquiry`` : the request, where a heartbeat carried it."""
+    """What a transfer moves, and from where to where; ``request`` : where a heartbeat carried it."""
 
     link: LinkKey
     file_count: int
     total_bytes: int
     sla: str | None = None
-    enquiry: RecommendRequest | None = None
+    request: RecommendRequest | None = None
 
     @classmethod
-    def from_request(cls, enquiry: RecommendRequest) -> Self:
+    def from_request(cls, request: RecommendRequest) -> Self:
         """Return the workload of a request for a recommendation."""
         return cls(
-            link=LinkKey(enquiry.source, enquiry.destination, enquiry.network, enquiry.mover),
-            file_count=enquiry.dataset.file_count,
-            total_bytes=enquiry.dataset.total_bytes,
-            sla=enquiry.sla.kind,
-            enquiry=enquiry,
+            link=LinkKey(request.source, request.destination, request.network, request.mover),
+            file_count=request.dataset.file_count,
+            total_bytes=request.dataset.total_bytes,
+            sla=request.sla.kind,
+            request=request,
         )
 
     @classmethod
@@ -71,7 +71,7 @@ class TransferBeats:
 class TransferNews(TransferBeats):
     """New information on one transfer.
 
-    ``started_at``, ``begun`` : stored only where the transfer was unknown. ``heard_at`` : time of its last heartbeat by
+    ``started_at``, ``start`` : stored only where the transfer was unknown. ``heard_at`` : time of its last heartbeat by
     the service's clock. ``silent_at`` : when it counts as silent unless another one comes. Both are ``None`` for
     heartbeats that come late.
     """
@@ -80,14 +80,14 @@ class TransferNews(TransferBeats):
     started_at: datetime
     heard_at: datetime | None
     silent_at: datetime | None
-    begun: TransferStart | None = None
+    start: TransferStart | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferEnd:
     """How a transfer ended: total bytes, mean rate, duration, and the energy of the metered ends.
 
-    ``link_id`` : of its record. ``agreement_kept`` : whether it met its SLA; ``None`` without an SLA or measurement.
+    ``link_id`` : of its record. ``is_sla_met`` : whether it met its SLA; ``None`` without an SLA or measurement.
     """
 
     at: datetime
@@ -97,7 +97,7 @@ class TransferEnd:
     duration_s: float
     link_id: UUID
     energy: Sequence[WireEnergy] = ()
-    agreement_kept: bool | None = None
+    is_sla_met: bool | None = None
 
     @property
     def energy_j(self) -> float | None:
@@ -112,7 +112,7 @@ class JournalledTransfer(NamedTuple):
     """
 
     summary: TransferSummary
-    enquiry: dict[str, Any] | None
+    request: dict[str, Any] | None
     expected: ExpectedOutcome | None
     duration_s: float | None
     energy: tuple[WireEnergy, ...]
@@ -150,7 +150,7 @@ class TransferJournal(Protocol):
     def advance(self, transfer_ids: Collection[UUID]) -> Mapping[UUID, int]:
         """Return by transfer the sequence up to which all samples are stored; a gap stops it."""
 
-    def agreement(self, transfer_id: UUID) -> Sla | None:
+    def find_sla(self, transfer_id: UUID) -> Sla | None:
         """Return the SLA of a noted transfer, if it is known."""
 
     def is_logged(self, record: WireRecord) -> bool:

@@ -25,7 +25,7 @@ MAX_AGE = timedelta(days=30)
 
 @dataclass(frozen=True, slots=True)
 class AnsweredHeartbeat:
-    """A heartbeat with its decision. ``begun`` : the start of its transfer, with the first heartbeat only.
+    """A heartbeat with its decision. ``start`` : the start of its transfer, with the first heartbeat only.
 
     ``owner`` : key that its session belongs to, ``None`` where the entry has none.
     """
@@ -34,7 +34,7 @@ class AnsweredHeartbeat:
     key: TransferKey
     workload: Workload
     beat: SpooledHeartbeat
-    begun: TransferStart | None
+    start: TransferStart | None
     owner: UUID | None
 
     @property
@@ -82,7 +82,7 @@ def _to_news(transfer_id: UUID, owner: UUID | None, beats: Sequence[AnsweredHear
         heard_at=heard_at,
         silent_at=heard_at + timedelta(seconds=silent_after_s(last.beat.heartbeat.interval_s)),
         beats={answered.beat.heartbeat.sequence: answered.beat for answered in beats},
-        begun=next((answered.begun for answered in beats if answered.begun is not None), None),
+        start=next((answered.start for answered in beats if answered.start is not None), None),
     )
 
 
@@ -104,9 +104,9 @@ def parse_entry(entry: StreamEntry) -> AnsweredHeartbeat:
         decision["chunks"] = [{"chunk": kind, "parameters": known} for kind, _, known in decision["chunks"]]
         beat = SpooledHeartbeat(heartbeat=Heartbeat.model_validate_json(fields["heartbeat"]), **decision)
         request = beat.heartbeat.enquiry or RecommendRequest.model_validate_json(fields["enquiry"])
-        begun = TransferStart.model_validate_json(fields["begun"]) if "begun" in fields else None
+        start = TransferStart.model_validate_json(fields["begun"]) if "begun" in fields else None
         owner = UUID(fields["owner"].decode()) if "owner" in fields else None
-        return AnsweredHeartbeat(entry, key, Workload.from_request(request), beat, begun, owner)
+        return AnsweredHeartbeat(entry, key, Workload.from_request(request), beat, start, owner)
     except ValidationError as invalid:
         raise describe_validation_error(invalid.errors(include_url=False, include_context=False)[0]) from None
     except KeyError as missing:

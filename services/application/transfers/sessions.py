@@ -45,26 +45,26 @@ UNLIMITED = Share()
 class Tick:
     """A heartbeat with the decision on it.
 
-    ``known`` : sequence of the state that the decision was computed from, −1 for none. ``state``, ``enquiry``,
-    ``heartbeat``, ``decision`` : JSON, the heartbeat without its request. ``begun`` : the start of the transfer as
+    ``known`` : sequence of the state that the decision was computed from, −1 for none. ``state``, ``request``,
+    ``heartbeat``, ``decision`` : JSON, the heartbeat without its request. ``start`` : the start of the transfer as
     JSON, empty once it is stored. ``owner`` : key that the transfer belongs to; ``is_owner_known`` : the database
-    confirms it, which overrules any session. ``used``, ``wanted`` : files and streams in use, and those that the next
-    tick may need. ``silent_after_s`` : after so long without a heartbeat the share goes to others.
+    confirms it, which overrules any session. ``used``, ``requested`` : files and streams in use, and those that the
+    next tick may need. ``silent_after_s`` : after so long without a heartbeat the share goes to others.
     """
 
     sequence: int
     known: int
     owner: UUID
     state: bytes
-    enquiry: bytes
+    request: bytes
     heartbeat: bytes
     decision: bytes
     claims: tuple[Claim, ...]
     used: tuple[int, int]
-    wanted: tuple[int, int]
+    requested: tuple[int, int]
     weight: float
     silent_after_s: float
-    begun: bytes = b""
+    start: bytes = b""
     is_owner_known: bool = False
 
 
@@ -128,7 +128,7 @@ class Sessions(Protocol):
         SessionsUnreachable : the store of sessions does not answer.
         """
 
-    async def enquiry(self, key: TransferKey) -> bytes | None:
+    async def find_request(self, key: TransferKey) -> bytes | None:
         """Return the request of a session as JSON; ``None`` where there is no session.
 
         Raises

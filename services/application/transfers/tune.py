@@ -35,7 +35,7 @@ from tradewind.wire.heartbeats import Heartbeat
 from tradewind.wire.recommendations import RecommendRequest
 
 WAITING_TICK_S = 1.0
-"""Time to the next heartbeat of a transfer without a share: others release theirs at their own next heartbeat."""
+"""Time to the next heartbeat of a transfer without a share: others release their share at their own next heartbeat."""
 
 LATE_TICKS = 8
 """A heartbeat may be this far behind a later one; if it is farther, the later one's number was impossible."""
@@ -46,7 +46,7 @@ ATTEMPTS = 4
 MAX_STORED_BYTES = 4 * KIB
 """Size of one heartbeat without its request, twice what four chunks take: sessions and the journal store it."""
 
-MAX_ENQUIRY_BYTES = 8 * KIB
+MAX_REQUEST_BYTES = 8 * KIB
 """Size of a request, more than the longest histogram takes: a session stores one as long as it lives."""
 
 LONGEST_RETRY_S = 60
@@ -62,8 +62,8 @@ class TransferOpening:
 
     basis: Basis
     link: LinkKey
-    enquiry: bytes
-    begun: bytes = b""
+    request: bytes
+    start: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class _Received:
 
 @dataclass(slots=True)
 class _Live:
-    """A transfer in memory: ``basis`` is the opening's within the granted share; ``begun`` is not stored yet.
+    """A transfer in memory: ``basis`` is the opening's within the granted share; ``start`` is not stored yet.
 
     ``owner`` : its key, confirmed by the database where ``is_owner_known``. ``successor`` : a key that acts in its
     place. ``is_stored`` : the store of sessions has accepted the owner.
@@ -106,7 +106,7 @@ class _Live:
     known: int = -1
     share: Share = UNLIMITED
     journalled: int = -1
-    begun: bytes = b""
+    start: bytes = b""
 
     def grant(self, share: Share) -> None:
         if share != self.share:
@@ -155,9 +155,8 @@ class Tuner:
         TooManyLive : the key or its tenant has the maximum of live transfers already.
         """
         sample = beat.to_sample()
-        stored = beat.model_dump_json(
-            exclude_none=True, exclude={"enquiry"}
-        ).encode()  # without the padding that it may come with
+        # serialized again, since it may have come with padding
+        stored = beat.model_dump_json(exclude_none=True, exclude={"enquiry"}).encode()
         _require_size("heartbeat without its request", stored, MAX_STORED_BYTES)
         live = await self._recall(key, key_id)
         if live is None:
@@ -209,11 +208,11 @@ class Tuner:
             raise foreign_transfer_error(key.transfer_id)
         if known.is_over:
             raise Conflict(f"transfer {key.transfer_id} has ended")
-        enquiry = beat.enquiry
-        if enquiry is None:
-            enquiry = await self._load_request(key)
-        opening = await open_(enquiry)
-        _require_size("request (`enquiry`)", opening.enquiry, MAX_ENQUIRY_BYTES)
+        request = beat.enquiry
+        if request is None:
+            request = await self._load_request(key)
+        opening = await open_(request)
+        _require_size("request (`enquiry`)", opening.request, MAX_REQUEST_BYTES)
         state = begin(opening.basis) if sample.sequence == 0 else resume(opening.basis, sample)
         return _Live(
             opening,
@@ -222,12 +221,12 @@ class Tuner:
             owner=known.owner or key_id,
             is_owner_known=known.owner is not None,
             successor=key_id,
-            begun=opening.begun,
+            start=opening.start,
         )
 
     async def _load_request(self, key: TransferKey) -> RecommendRequest:
         try:
-            stored = await self._sessions.enquiry(key)
+            stored = await self._sessions.find_request(key)
         except SessionsUnreachable:
             stored = None
         if stored is None:
@@ -276,7 +275,7 @@ class Tuner:
         except SessionsUnreachable:  # continue with what the process has in memory; nothing new is journalled
             return ExchangeResult(outcome=ExchangeOutcome.STORED, journalled_sequence=live.journalled, share=live.share)
         if exchanged.outcome is ExchangeOutcome.STORED:
-            live.begun = b""
+            live.start = b""
             live.is_stored = True
         return exchanged
 
@@ -339,15 +338,15 @@ def _to_tick(live: _Live, received: _Received, state: TuningState, claims: tuple
         known=live.known,
         owner=live.owner,
         state=orjson.dumps(stored),
-        enquiry=live.opening.enquiry,
+        request=live.opening.request,
         heartbeat=received.body,
         decision=decision,
         claims=claims,
         used=count_used(received.beat),
-        wanted=count_requested(received.beat, state.decision, live.opening.basis.caps),
+        requested=count_requested(received.beat, state.decision, live.opening.basis.caps),
         weight=received.weight,
         silent_after_s=silent_after_s(sample.interval_s),
-        begun=live.begun,
+        start=live.start,
         is_owner_known=live.is_owner_known,
     )
 

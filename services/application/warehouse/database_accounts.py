@@ -45,7 +45,7 @@ def create_personal_login(visitor: Visitor, *, uow: UnitOfWork, clock: Clock) ->
     if uow.warehouse_logins.count_personal() >= MAX_LOGINS:
         raise Conflict(
             f"your organisation has {MAX_LOGINS} database logins, as many as it may have: "
-            "somebody who no longer needs theirs has to revoke it first"
+            "revoke one that is no longer needed first"
         )
     now, until = clock.now(), None
     if user.signs_in_elsewhere:

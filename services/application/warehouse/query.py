@@ -57,7 +57,7 @@ class QueryLimits:
     answer_bytes: int = 8 * GIB
     """Size of all rows together."""
     at_once: int = 4
-    """Queries of one tenant that one process runs at a time; further ones are told to retry."""
+    """Queries of one tenant that one process runs at a time; the client has to retry further ones."""
     in_all: int = 8
     """Queries of all tenants; half of the slots are for tenants that have none."""
 

@@ -61,7 +61,7 @@ def house_at(database_url: str, redis_url: str, issuer_port: int) -> Iterator[tu
         login_claim="email",
         roles_claim="groups",
         roles={"ops": "operator", "data": "analyst"},
-        makes_people=True,
+        creates_users=True,
     )
     sign_on = SignOn.at(provider, rules)
     with build_container(database_url=database_url, redis_url=redis_url, options=Options(sign_on=sign_on)) as parts:

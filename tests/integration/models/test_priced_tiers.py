@@ -104,7 +104,7 @@ def test_the_new_model_serves_once_a_provider_accepts_it(
     slow_down(api, tenant, admin_database_url)
     priced.run_now()
     (waiting,) = current(provider)["undecided"]
-    ReleaseRetention(priced._unit_of_work, kept=1, reporter=priced).remove(RemoveOldReleases(tenant.id))
+    ReleaseRetention(priced._unit_of_work, retained=1, reporter=priced).remove(RemoveOldReleases(tenant.id))
     held = current(provider)["id"]
     with signed_in(api, person(parts, tenant, "provider")) as visitor:
         address = f"/admin/releases/decisions/{waiting['decision_id']}"

@@ -36,7 +36,7 @@ def test_tiers_keep_their_identity_though_the_release_that_first_had_them_is_rem
         upload(api, tenant, rows(60, seed=n, first_minute=100 * n))
         fixture.run()
         named.append(tiers(api, tenant)["max_throughput"])
-        ReleaseRetention(fixture._unit_of_work, kept=1, reporter=fixture).remove(RemoveOldReleases(tenant.id))
+        ReleaseRetention(fixture._unit_of_work, retained=1, reporter=fixture).remove(RemoveOldReleases(tenant.id))
     assert len(set(named)) == 1
 
 

@@ -60,7 +60,7 @@ async def beat(
     sessions: RedisSessions, key: TransferKey, sequence: int, claims: tuple[Claim, ...], *, used: int, **changes: Any
 ) -> int | None:
     """Streams that are granted to a transfer which would take the whole cap."""
-    asked = tick(sequence, **({"claims": claims, "used": (1, used), "wanted": (1, CAP)} | changes))
+    asked = tick(sequence, **({"claims": claims, "used": (1, used), "requested": (1, CAP)} | changes))
     return (await sessions.exchange(key, asked)).share.streams
 
 
@@ -70,7 +70,7 @@ async def two_with_half_each(
     pair = [new_transfer(), new_transfer()]
     for sequence, used in enumerate((0, CAP // 2)):
         for key in pair:
-            wants = {"wanted": (1, CAP // 2), "silent_after_s": silent_after_s}
+            wants = {"requested": (1, CAP // 2), "silent_after_s": silent_after_s}
             assert await beat(sessions, key, sequence, claims, used=used, **wants) == CAP // 2
     return pair
 
@@ -101,7 +101,7 @@ def test_a_store_that_was_there_all_the_time_holds_nobody_up(run: Any, watch: Wa
         await sessions.watch()
         watch.passes(COMING_BACK_S)
         await sessions.watch()
-        return (await sessions.exchange(new_transfer(), tick(0, claims=streams_of(CAP), wanted=(1, CAP)))).share
+        return (await sessions.exchange(new_transfer(), tick(0, claims=streams_of(CAP), requested=(1, CAP)))).share
 
     assert run(story).streams == CAP
 
@@ -161,10 +161,10 @@ def test_what_is_in_use_never_exceeds_a_cap_whatever_the_store_forgets(run: Any,
                 live[new_transfer()] = (-1, 0)
                 continue
             sequence = sequence + 1 if used else 0
-            asked = tick(sequence, known=10**6, claims=claims, used=(0, used), wanted=(1, rng.randint(1, 2 * cap)))
+            asked = tick(sequence, known=10**6, claims=claims, used=(0, used), requested=(1, rng.randint(1, 2 * cap)))
             share = (await sessions.exchange(key, asked)).share.streams
             assert share is not None
-            live[key] = (sequence, min(share, asked.wanted[1]))
+            live[key] = (sequence, min(share, asked.requested[1]))
             heard.add(key)
             if heard >= {each for each, (_, streams) in live.items() if streams}:
                 watch.passes(COMING_BACK_S)

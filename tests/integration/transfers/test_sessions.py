@@ -33,12 +33,12 @@ def tick(sequence: int, *, known: int | None = None, **changes: Any) -> Tick:
         "known": sequence - 1 if known is None else known,
         "owner": OWNER,
         "state": b'{"sequence": %d}' % sequence,
-        "enquiry": b"{}",
+        "request": b"{}",
         "heartbeat": b"{}",
         "decision": b"{}",
         "claims": (),
         "used": (0, 0),
-        "wanted": (4, 4),
+        "requested": (4, 4),
         "weight": 1.0,
         "silent_after_s": 15.0,
     }
@@ -157,7 +157,7 @@ def test_heartbeats_that_nobody_takes_stay_within_their_memory(run: Any) -> None
 
 def test_a_transfer_alone_is_granted_what_it_wants(run: Any) -> None:
     async def story(sessions: RedisSessions) -> Share:
-        return (await sessions.exchange(new_transfer(), tick(0, claims=streams_of(16), wanted=(4, 8)))).share
+        return (await sessions.exchange(new_transfer(), tick(0, claims=streams_of(16), requested=(4, 8)))).share
 
     assert run(story) == Share(None, 8)
 
@@ -165,16 +165,16 @@ def test_a_transfer_alone_is_granted_what_it_wants(run: Any) -> None:
 def test_a_newcomer_gets_what_is_free_and_its_fair_part_once_the_other_has_shrunk(run: Any) -> None:
     async def story(sessions: RedisSessions) -> None:
         claims, first, second = streams_of(16), new_transfer(), new_transfer()
-        took = await sessions.exchange(first, tick(0, claims=claims, wanted=(4, 14)))
+        took = await sessions.exchange(first, tick(0, claims=claims, requested=(4, 14)))
         assert took.share.streams == 14
-        came = await sessions.exchange(second, tick(0, claims=claims, wanted=(4, 14)))
+        came = await sessions.exchange(second, tick(0, claims=claims, requested=(4, 14)))
         assert came.share.streams == 2  # all that is free
-        told = await sessions.exchange(first, tick(1, claims=claims, wanted=(4, 28), used=(4, 14)))
+        told = await sessions.exchange(first, tick(1, claims=claims, requested=(4, 28), used=(4, 14)))
         assert told.share.streams == 8  # its part; it still uses 14, so nothing is free yet
-        waits = await sessions.exchange(second, tick(1, claims=claims, wanted=(4, 14), used=(1, 2)))
+        waits = await sessions.exchange(second, tick(1, claims=claims, requested=(4, 14), used=(1, 2)))
         assert waits.share.streams == 2
-        await sessions.exchange(first, tick(2, claims=claims, wanted=(4, 16), used=(4, 8)))
-        grown = await sessions.exchange(second, tick(2, claims=claims, wanted=(4, 14), used=(1, 2)))
+        await sessions.exchange(first, tick(2, claims=claims, requested=(4, 16), used=(4, 8)))
+        grown = await sessions.exchange(second, tick(2, claims=claims, requested=(4, 14), used=(1, 2)))
         assert grown.share.streams == 8
 
     run(story)
@@ -183,7 +183,7 @@ def test_a_newcomer_gets_what_is_free_and_its_fair_part_once_the_other_has_shrun
 def test_a_full_cap_grants_nothing_until_someone_ends(run: Any) -> None:
     async def story(sessions: RedisSessions) -> None:
         claims, first, second = streams_of(3), new_transfer(), new_transfer()
-        await sessions.exchange(first, tick(0, claims=claims, wanted=(3, 3)))
+        await sessions.exchange(first, tick(0, claims=claims, requested=(3, 3)))
         assert not (await sessions.exchange(second, tick(0, claims=claims))).share.granted
         await sessions.end(first)
         assert (await sessions.exchange(second, tick(0, known=0, claims=claims))).share.streams == 3
@@ -194,7 +194,7 @@ def test_a_full_cap_grants_nothing_until_someone_ends(run: Any) -> None:
 def test_the_share_of_a_silent_transfer_goes_to_others(run: Any) -> None:
     async def story(sessions: RedisSessions) -> None:
         claims = streams_of(3)
-        await sessions.exchange(new_transfer(), tick(0, claims=claims, wanted=(3, 3), silent_after_s=0.0))
+        await sessions.exchange(new_transfer(), tick(0, claims=claims, requested=(3, 3), silent_after_s=0.0))
         assert (await sessions.exchange(new_transfer(), tick(0, claims=claims))).share.streams == 3
 
     run(story)
@@ -204,8 +204,8 @@ def test_a_weight_of_three_gets_three_times_as_much(run: Any) -> None:
     async def story(sessions: RedisSessions) -> None:
         claims, heavy, light = streams_of(16), new_transfer(), new_transfer()
         for sequence in range(3):
-            a = await sessions.exchange(heavy, tick(sequence, claims=claims, wanted=(1, 16), weight=3.0))
-            b = await sessions.exchange(light, tick(sequence, claims=claims, wanted=(1, 16)))
+            a = await sessions.exchange(heavy, tick(sequence, claims=claims, requested=(1, 16), weight=3.0))
+            b = await sessions.exchange(light, tick(sequence, claims=claims, requested=(1, 16)))
         assert (a.share.streams, b.share.streams) == (12, 4)
 
     run(story)
@@ -228,7 +228,7 @@ def test_what_is_granted_and_in_use_never_exceeds_a_cap(run: Any, seed: int) -> 
                 continue
             wanted = (1, rng.randint(1, 2 * cap))
             share = (
-                await sessions.exchange(key, tick(sequence + 1, claims=claims, wanted=wanted, used=(0, used)))
+                await sessions.exchange(key, tick(sequence + 1, claims=claims, requested=wanted, used=(0, used)))
             ).share.streams
             assert share is not None
             live[key] = (sequence + 1, min(share, wanted[1]))

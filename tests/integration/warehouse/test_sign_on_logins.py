@@ -26,7 +26,7 @@ RULES = SignOnRules(
     login_claim="email",
     roles_claim="groups",
     roles={"ops": "operator", "data": "analyst", "prices": "provider"},
-    makes_people=True,
+    creates_users=True,
 )
 
 

@@ -32,7 +32,7 @@ def model(*leaves: LeafModel) -> LinkModel:
 def test_a_good_first_model_passes():
     verdict = judge_fit(model(leaf()))
     assert verdict.passed
-    assert (verdict.compared_rows, verdict.error, verdict.error_in_force) == (0, None, None)
+    assert (verdict.compared_rows, verdict.error, verdict.error_of_current) == (0, None, None)
 
 
 def test_leaves_count_by_the_rows_that_they_were_judged_on():
@@ -41,7 +41,7 @@ def test_leaves_count_by_the_rows_that_they_were_judged_on():
     assert verdict.coverage90 == pytest.approx(0.85)
     verdict = judge_fit(model(leaf(), compared(0.1, 0.2, rows=30), compared(0.3, 0.4, rows=10)))
     assert (verdict.held_out_rows, verdict.compared_rows) == (300, 40)
-    assert (verdict.error, verdict.error_in_force) == (pytest.approx(0.15), pytest.approx(0.25))
+    assert (verdict.error, verdict.error_of_current) == (pytest.approx(0.15), pytest.approx(0.25))
 
 
 def test_one_row_that_ruins_the_accuracy_does_not_refuse_a_model():

@@ -48,7 +48,7 @@ FAILED = Verdict(
     held_out_rows=9,
     compared_rows=0,
     error=None,
-    error_in_force=None,
+    error_of_current=None,
     reasons=("too inaccurate",),
 )
 

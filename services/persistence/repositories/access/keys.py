@@ -169,8 +169,8 @@ class Registry:
         with translate_failures(), self._engine.begin() as connection:
             return list(connection.execute(query, {"before": before}).scalars())
 
-    def tenants_with_old_releases(self, kept: int) -> Sequence[UUID]:
-        """Return tenants with more releases than the newest ``kept``, or with some that are partly removed."""
-        query = text("SELECT * FROM tenants_with_old_releases(:kept)")
+    def tenants_with_old_releases(self, retained: int) -> Sequence[UUID]:
+        """Return tenants with more releases than the newest ``retained``, or with some that are partly removed."""
+        query = text("SELECT * FROM tenants_with_old_releases(:retained)")
         with translate_failures(), self._engine.begin() as connection:
-            return list(connection.execute(query, {"kept": kept}).scalars())
+            return list(connection.execute(query, {"retained": retained}).scalars())

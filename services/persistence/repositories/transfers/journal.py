@@ -56,27 +56,27 @@ class TransferJournal:
     def note(self, news: Collection[TransferNews]) -> None:
         """Add or update transfers; their rows are locked until the transaction ends."""
         # In one order, so that two transactions with the same transfers do not wait for each other in a circle.
-        ordered = sorted(news, key=lambda each: each.transfer_id)
-        self._connection.execute(statements.NOTE, [self._transfer(each) for each in ordered])
+        ordered = sorted(news, key=lambda transfer: transfer.transfer_id)
+        self._connection.execute(statements.NOTE, [self._transfer(transfer) for transfer in ordered])
 
     def add(self, news: Collection[TransferBeats]) -> int:
         """Store samples of known transfers; return how many sequence numbers were new.
 
         Of two samples with the same number, the one with the later time of its agent stays.
         """
-        beaten = [each for each in news if each.beats]
-        if not beaten:
+        with_beats = [transfer for transfer in news if transfer.beats]
+        if not with_beats:
             return 0
-        ids = [each.transfer_id for each in beaten]
+        ids = [transfer.transfer_id for transfer in with_beats]
         noted = {row.id: row for row in self._connection.execute(statements.STARTS, {"ids": ids})}
-        beaten = [each for each in beaten if not _is_of_other_key(each.owner, noted[each.transfer_id].key_id)]
+        own = [sent for sent in with_beats if not _is_of_other_key(sent.owner, noted[sent.transfer_id].key_id)]
         started_at = {transfer_id: row.started_at for transfer_id, row in noted.items()}
         rows = [
-            {"tenant_id": self._tenant_id, "transfer_id": each.transfer_id}
-            | {"transfer_started_at": started_at[each.transfer_id]}
+            {"tenant_id": self._tenant_id, "transfer_id": transfer.transfer_id}
+            | {"transfer_started_at": started_at[transfer.transfer_id]}
             | to_sample_values(beat)
-            for each in beaten
-            for beat in each.beats.values()
+            for transfer in own
+            for beat in transfer.beats.values()
         ]
         closed_until = self._closed.hold()
         if closed_until is not None:
@@ -96,9 +96,9 @@ class TransferJournal:
         found = self._connection.execute(statements.JOURNALLED, {"ids": ids})
         return {row.id: row.journalled_sequence for row in found}
 
-    def agreement(self, transfer_id: UUID) -> Sla | None:
+    def find_sla(self, transfer_id: UUID) -> Sla | None:
         """Return the SLA of a known transfer, as far as it is known."""
-        parameters = self._connection.execute(statements.AGREED, {"transfer_id": transfer_id}).scalar_one()
+        parameters = self._connection.execute(statements.REQUEST, {"transfer_id": transfer_id}).scalar_one()
         return None if parameters is None else WireSla.model_validate(parameters["sla"]).to_sla()
 
     def is_logged(self, record: WireRecord) -> bool:
@@ -118,8 +118,8 @@ class TransferJournal:
             "new_throughput_bps": end.throughput_bps,
             "new_energy_j": end.energy_j,
             "new_duration_s": end.duration_s,
-            "new_energy": [each.model_dump(mode="json", exclude_none=True) for each in end.energy],
-            "new_agreement_kept": end.agreement_kept,
+            "new_energy": [reading.model_dump(mode="json", exclude_none=True) for reading in end.energy],
+            "new_agreement_kept": end.is_sla_met,
             "new_link_id": end.link_id,
         }
         ended_at: datetime | None = self._connection.execute(statements.END, values).scalar_one_or_none()
@@ -138,13 +138,13 @@ class TransferJournal:
         now: datetime,
         limit: int,
         before: UUID | None = None,
-        wanted: TransferFilter = ANY_TRANSFER,
+        matching: TransferFilter = ANY_TRANSFER,
     ) -> Sequence[TransferSummary]:
         """Return at most ``limit`` transfers that started before the transfer ``before``, the newest first."""
         place = tuple_(transfers.c.started_at, transfers.c.id)
         older = () if before is None else (place < _place_of(before),)
         newest = transfers.c.started_at.desc(), transfers.c.id.desc()
-        found = select(transfers).where(*older, *_conditions(wanted, now)).order_by(*newest).limit(limit)
+        found = select(transfers).where(*older, *_conditions(matching, now)).order_by(*newest).limit(limit)
         rows = self._connection.execute(found)
         return [_summary(row, now) for row in rows]
 
@@ -160,10 +160,10 @@ class TransferJournal:
             raise NotFound("no such transfer")
         return JournalledTransfer(
             summary=_summary(row, now),
-            enquiry=row.enquiry,
+            request=row.enquiry,
             expected=None if row.expected is None else ExpectedOutcome.model_validate(row.expected),
             duration_s=row.duration_s,
-            energy=tuple(WireEnergy.model_validate(each) for each in row.energy or ()),
+            energy=tuple(WireEnergy.model_validate(reading) for reading in row.energy or ()),
             owner=row.key_id,
         )
 
@@ -193,9 +193,9 @@ class TransferJournal:
             "network": workload.link.network,
             "mover": workload.link.mover,
             "sla": workload.sla,
-            "enquiry": workload.enquiry and workload.enquiry.model_dump(mode="json", exclude_none=True),
-            "expected": news.begun and news.begun.expected.model_dump(mode="json", exclude_none=True),
-            "key_id": news.owner or (news.begun.key_id if news.begun else self._key_id),
+            "enquiry": workload.request and workload.request.model_dump(mode="json", exclude_none=True),
+            "expected": news.start and news.start.expected.model_dump(mode="json", exclude_none=True),
+            "key_id": news.owner or (news.start.key_id if news.start else self._key_id),
             "file_count": workload.file_count,
             "total_bytes": workload.total_bytes,
             "last_heartbeat_at": news.heard_at,
@@ -225,19 +225,19 @@ def _place_of(transfer_id: UUID) -> Any:
     return select(transfers.c.started_at, transfers.c.id).where(transfers.c.id == transfer_id).scalar_subquery()
 
 
-def _conditions(wanted: TransferFilter, now: datetime) -> Iterator[Any]:
+def _conditions(matching: TransferFilter, now: datetime) -> Iterator[Any]:
     known = transfers.c
     for name in ("source", "destination", "sla"):
-        if (value := getattr(wanted, name)) is not None:
+        if (value := getattr(matching, name)) is not None:
             yield known[name] == value
-    if wanted.key_ids is not None:
-        yield known.key_id.in_(wanted.key_ids)
-    if wanted.since is not None:
-        yield known.started_at >= wanted.since
-    if wanted.until is not None:
-        yield known.started_at < wanted.until
-    if wanted.state is not None:
-        yield _is_in(wanted.state, now)
+    if matching.key_ids is not None:
+        yield known.key_id.in_(matching.key_ids)
+    if matching.since is not None:
+        yield known.started_at >= matching.since
+    if matching.until is not None:
+        yield known.started_at < matching.until
+    if matching.state is not None:
+        yield _is_in(matching.state, now)
 
 
 def _is_in(state: TransferState, now: datetime) -> Any:

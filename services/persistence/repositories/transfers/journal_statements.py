@@ -66,7 +66,7 @@ STARTS = text("SELECT id, started_at, key_id FROM transfers WHERE id = ANY(:ids)
 ADD = insert(transfer_samples).on_conflict_do_nothing()
 JOURNALLED = text("SELECT id, journalled_sequence FROM transfers WHERE id = ANY(:ids)")
 
-AGREED = select(_columns.enquiry).where(_IS_IT)
+REQUEST = select(_columns.enquiry).where(_IS_IT)
 IS_LOGGED = select(transfer_logs.c.id).where(
     transfer_logs.c.id == bindparam("record_id"),
     *(transfer_logs.c[name].is_not_distinct_from(bindparam(name)) for name in END_COLUMNS),
