@@ -74,10 +74,10 @@ def recorded(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 def _record(browser: Browser, address: str, path: Path, log: Path) -> Recorded:
     """Record a load whose log has every object whole: on a busy machine the recorder may lose the last ones."""
-    return eventually(lambda: _recorded_whole(browser, address, path, log))
+    return eventually(lambda: _record_completely(browser, address, path, log))
 
 
-def _recorded_whole(browser: Browser, address: str, path: Path, log: Path) -> Recorded | None:
+def _record_completely(browser: Browser, address: str, path: Path, log: Path) -> Recorded | None:
     before = len(log.read_text().splitlines())
     with browser.new_context(ignore_https_errors=True, record_har_path=path, record_har_content="omit") as context:
         context.set_default_timeout(patience_ms())

@@ -23,14 +23,14 @@ JOULES_PER_KWH = 3_600_000
 SHOWN_DECIMALS = 4  # four digits of an amount of twelve cents
 
 
-def kept(page: Page, name: str) -> None:
+def save_screenshot(page: Page, name: str) -> None:
     """A picture, where somebody wants to look at it."""
     folder = os.environ.get("TRADEWIND_SCREENSHOTS")
     if folder is not None:
         page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
 
 
-def told(page: Page, what: str) -> None:
+def expect_status(page: Page, what: str) -> None:
     expect(page.get_by_role("status")).to_contain_text(what)
 
 
@@ -64,9 +64,9 @@ def test_a_price_goes_from_a_link_to_the_amount_that_an_agent_is_quoted(
     assert page.url.endswith(f"/admin/price-books/{price['book_id']}")
     to_page(page, "Usage")
     expect(page.get_by_role("heading", name="Usage")).to_be_visible()
-    kept(page, "usage")
+    save_screenshot(page, "usage")
     page.set_viewport_size({"width": 420, "height": 900})
-    kept(page, "usage-narrow")
+    save_screenshot(page, "usage-narrow")
 
 
 def tiers_are_changed(page: Page, tier_id: str) -> None:
@@ -80,7 +80,7 @@ def tiers_are_changed(page: Page, tier_id: str) -> None:
     form.get_by_role("textbox").fill("Gold")
     form.get_by_role("button", name="Rename").click()
     expect(page.get_by_role("rowheader", name="Gold")).to_be_visible()
-    kept(page, "tiers")
+    save_screenshot(page, "tiers")
     page.get_by_role("link", name="throughput at least").first.click()
     tiers = page.get_by_role("button", name="Save these tiers")
     expect(tiers).to_be_hidden()
@@ -88,13 +88,13 @@ def tiers_are_changed(page: Page, tier_id: str) -> None:
     expect(page.get_by_role("heading", name="As it would be")).to_be_visible()
     page.get_by_label("Tier 1 to, ").fill("5")
     expect(page.locator("[data-shows='to-1']")).to_have_text("5")
-    kept(page, "tier-cuts")
+    save_screenshot(page, "tier-cuts")
     page.get_by_role("link", name="Leave them as they are").click()
     expect(page.get_by_role("heading", name="As it is")).to_be_visible()
     expect(tiers).to_be_hidden()
     page.get_by_role("link", name="Split tier 1").click()
     tiers.click()
-    told(page, "hold from now on")
+    expect_status(page, "hold from now on")
 
 
 def draft_is_priced(page: Page) -> None:
@@ -106,7 +106,7 @@ def draft_is_priced(page: Page) -> None:
     for name, value in PRICE.items():
         together.get_by_label(name).fill(value)
     together.get_by_role("button", name="Set all").click()
-    told(page, "is set")
+    expect_status(page, "is set")
     row = page.get_by_role("row").filter(has_text="throughput at least").first
     base = row.locator("input[name^='base.']")
     base.fill("-5")
@@ -114,12 +114,12 @@ def draft_is_priced(page: Page) -> None:
     assert base.evaluate("field => field.validationMessage") != ""
     base.fill("0.5")
     page.get_by_role("button", name="Set the prices").click()
-    told(page, "prices are set")
-    a_refusal_takes_the_place_of_what_was_said_before(page, base)
+    expect_status(page, "prices are set")
+    check_refusal_replaces_the_former_message(page, base)
     expect(page.get_by_role("cell", name="0.5 + 0.02/GB")).to_have_count(1)
 
 
-def a_refusal_takes_the_place_of_what_was_said_before(page: Page, base: Locator) -> None:
+def check_refusal_replaces_the_former_message(page: Page, base: Locator) -> None:
     """What was typed stays, and the page can be loaded again."""
     here = page.url
     base.fill("")
@@ -143,8 +143,8 @@ def draft_is_tried(page: Page, asked: dict[str, Any]) -> None:
     expect(base).to_have_value("0.6")
     base.fill(before)
     keep.click()
-    told(page, "cost of energy is kept")
-    kept(page, "draft")
+    expect_status(page, "cost of energy is kept")
+    save_screenshot(page, "draft")
     revenue, cost = round(amount(asked), SHOWN_DECIMALS), round(360 * kwh_of(asked), SHOWN_DECIMALS)
     summary = page.locator("#what-if")
     for name, shown in (("Revenue", revenue), ("Energy cost", cost), ("Margin", revenue - cost)):
@@ -166,7 +166,7 @@ def draft_is_published(page: Page) -> None:
     publish.click()
     row = page.get_by_role("row").filter(has_text="Winter")
     expect(row).to_contain_text("current")
-    kept(page, "books")
+    save_screenshot(page, "books")
     row.get_by_role("link", name="Winter").click()
     expect(page.locator("p.lead").first).to_contain_text("current")
     expect(publish).to_be_hidden()

@@ -52,7 +52,7 @@ def new_client(stack: ComposeStack, key: str) -> httpx.Client:
 
 
 @pytest.fixture
-def asking(stack: ComposeStack, key: str):
+def agents_requesting(stack: ComposeStack, key: str):
     """Ask for recommendations by several agents while the block runs; what became of them.
 
     Together 200 a second at most, which is below what a key may.

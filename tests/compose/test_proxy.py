@@ -37,10 +37,10 @@ def recommended(stack, container):
     return sum(map(float, found))
 
 
-def test_all_containers_of_the_api_answer(stack, asking):
+def test_all_containers_of_the_api_answer(stack, agents_requesting):
     containers = stack.containers("api")
     before = [recommended(stack, each) for each in containers]
-    with asking() as outcomes:
+    with agents_requesting() as outcomes:
         while outcomes.total() < 200:
             pass
     assert outcomes.keys() == {"200"}

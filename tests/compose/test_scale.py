@@ -12,10 +12,10 @@ def more(stack):
     stack.compose("up", "--detach", "--wait", "--no-recreate", "--scale", "api=2", "--scale", "worker=1")
 
 
-def test_three_of_the_api_and_four_workers_are_used_and_can_be_fewer_again(stack, asking, figure, more):
+def test_three_of_the_api_and_four_workers_are_used_and_can_be_fewer_again(stack, agents_requesting, figure, more):
     assert len(stack.containers("api")) == 3
     assert len(stack.containers("worker")) == 4
-    with asking() as outcomes:
+    with agents_requesting() as outcomes:
         stack.compose("up", "--detach", "--wait", "--no-recreate", "--scale", "api=1", "--scale", "worker=1")
         eventually(lambda: len(stack.containers("api")) == 1)
     figure(f"api from 3 containers to 1 under load: {dict(outcomes)}")

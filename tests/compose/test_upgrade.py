@@ -104,10 +104,10 @@ def test_an_upgrade_that_is_ended_takes_its_new_container_away(stack, client):
 
 
 def test_recommendations_go_on_while_another_version_comes_in(
-    stack, left_over, backed_up, next_version, asking, figure
+    stack, left_over, backed_up, next_version, agents_requesting, figure
 ):
     before = stack.containers("api")
-    with asking() as outcomes:
+    with agents_requesting() as outcomes:
         said = stack.run("infra/upgrade").stderr
     failed = outcomes.total() - outcomes["200"]
     figure(f"upgrade under load: {outcomes.total()} recommendations, {failed} failed; {said.splitlines()[-1]}")
@@ -125,9 +125,9 @@ def test_recommendations_go_on_while_another_version_comes_in(
 
 
 def test_the_version_before_comes_back_in_the_same_way_if_nothing_was_taken_from_it(
-    stack, backed_up, version_before, asking
+    stack, backed_up, version_before, agents_requesting
 ):
-    with asking() as outcomes:
+    with agents_requesting() as outcomes:
         stack.run("infra/upgrade")
     assert outcomes.keys() == {"200"}
     for service in (*SERVER_SERVICES, "backup"):

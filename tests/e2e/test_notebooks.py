@@ -20,10 +20,10 @@ NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 PATIENCE_S = 300
 
 
-def scopes_told(notebook: nbformat.NotebookNode) -> Sequence[str]:
-    told = re.search(r"`TRADEWIND_KEY` \(scopes? ([^)]+)\)", notebook.cells[0].source)
-    assert told is not None, "the notebook does not tell which scopes its key needs"
-    return re.findall(r"`(\w+)`", told[1])
+def read_required_scopes(notebook: nbformat.NotebookNode) -> Sequence[str]:
+    stated = re.search(r"`TRADEWIND_KEY` \(scopes? ([^)]+)\)", notebook.cells[0].source)
+    assert stated is not None, "the notebook does not tell which scopes its key needs"
+    return re.findall(r"`(\w+)`", stated[1])
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -31,7 +31,9 @@ def test_a_notebook_runs_to_its_end(path: Path, sample: Served, monkeypatch: pyt
     monkeypatch.setenv("TRADEWIND_URL", sample.address)
     notebook = nbformat.read(path, as_version=4)
     with sample.client() as client:
-        made = client.post("/v1/keys", json={"name": path.stem, "scopes": scopes_told(notebook)}).raise_for_status()
+        made = client.post(
+            "/v1/keys", json={"name": path.stem, "scopes": read_required_scopes(notebook)}
+        ).raise_for_status()
     monkeypatch.setenv("TRADEWIND_KEY", made.json()["secret"])
     monkeypatch.setenv("MPLBACKEND", "module://matplotlib_inline.backend_inline")
     NotebookClient(notebook, timeout=PATIENCE_S, resources={"metadata": {"path": str(ROOT)}}).execute()

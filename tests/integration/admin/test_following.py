@@ -45,12 +45,12 @@ def test_change_streams_are_limited_to_the_number_of_slots():
     async def one_change():
         yield "data: a\n\n"
 
-    async def told():
-        seats = Semaphore(1)
-        first = _stream_in_slot(one_change(), seats)
-        seated = [await anext(first)]
-        refused = [each async for each in _stream_in_slot(one_change(), seats)]
-        seated += [each async for each in first]
-        return seated, refused, [each async for each in _stream_in_slot(one_change(), seats)]
+    async def stream_changes():
+        slots = Semaphore(1)
+        first = _stream_in_slot(one_change(), slots)
+        admitted = [await anext(first)]
+        refused = [each async for each in _stream_in_slot(one_change(), slots)]
+        admitted += [each async for each in first]
+        return admitted, refused, [each async for each in _stream_in_slot(one_change(), slots)]
 
-    assert run(told()) == (["data: a\n\n"], [FULL], ["data: a\n\n"])
+    assert run(stream_changes()) == (["data: a\n\n"], [FULL], ["data: a\n\n"])

@@ -278,15 +278,15 @@ def test_with_as_many_queries_as_may_be_saved_ones_own_is_still_replaced(parts, 
     ],
 )
 def test_invalid_saved_query_is_refused_with_its_field(analyst, parts, provider, fields, field):
-    def kept():
+    def list_saved_queries():
         with parts.store.unit_of_work(provider.id) as uow:
             return uow.saved_queries.all()
 
-    before = kept()
+    before = list_saved_queries()
     answer = analyst.submit(f"{HERE}/save", **fields)
     assert answer.status_code == 422
     assert re.search(rf'role="alert">(<strong>)?{field} (must|is) ', answer.text)
-    assert kept() == before
+    assert list_saved_queries() == before
 
 
 def test_those_who_are_no_analysts_are_refused(parts, api, provider):

@@ -66,12 +66,12 @@ def test_an_interrupted_copy_keeps_what_it_has_and_says_how_to_go_on(
     target = tmp_path / "copy"
     part = target / ".large.tradewind-part"
 
-    def small_files_done_and_the_large_one_begun():
+    def are_small_files_done_and_the_large_one_started():
         return all((target / f"small{number}").exists() for number in range(3)) and part.exists()
 
     options = (*BY_HAND, *(["--json"] if as_json else []))
     code, out, err = interrupt(
-        "copy", slow_address, str(target), *options, env=env, when=small_files_done_and_the_large_one_begun
+        "copy", slow_address, str(target), *options, env=env, when=are_small_files_done_and_the_large_one_started
     )
     assert code == 130
     assert err == ""

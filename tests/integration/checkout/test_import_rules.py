@@ -68,7 +68,7 @@ print(sorted(name for name in sys.modules if name.split(".")[0] in heavy or name
 """
 
 
-def loaded_beside_the_api(module):
+def list_numerics_loaded_with(module):
     """What of the numerics a process has loaded after the whole API and one module more."""
     command = [sys.executable, "-P", "-c", LOADED, module]
     environment = {"PYTHONPATH": f"{ROOT / 'core'}:{ROOT}"}
@@ -77,8 +77,8 @@ def loaded_beside_the_api(module):
 
 
 def test_the_api_runs_without_numerics():
-    assert loaded_beside_the_api("services.app") == "[]"
-    assert "tradewind.learning.link" in loaded_beside_the_api("workers.learner")
+    assert list_numerics_loaded_with("services.app") == "[]"
+    assert "tradewind.learning.link" in list_numerics_loaded_with("workers.learner")
 
 
 def test_a_module_without_a_place_is_reported(sources):

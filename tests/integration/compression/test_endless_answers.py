@@ -43,7 +43,7 @@ class Endless(StreamServer):
         writer.close()
 
 
-def asked_of_an_endless_server(ask: Callable[[str], object]) -> int:
+def count_bytes_taken_by(ask: Callable[[str], object]) -> int:
     """Pieces that it got rid of on one connection."""
 
     async def send_request() -> int:
@@ -59,7 +59,7 @@ def test_ranges_that_go_on_end_a_probe_of_the_way_from_there() -> None:
         with pytest.raises(CopyFailed, match="does not come in ranges"):
             probe_download_line(url)
 
-    assert asked_of_an_endless_server(ask) < MOST_TAKEN
+    assert count_bytes_taken_by(ask) < MOST_TAKEN
 
 
 def test_answers_that_go_on_end_a_probe_of_the_way_there() -> None:
@@ -67,7 +67,7 @@ def test_answers_that_go_on_end_a_probe_of_the_way_there() -> None:
         with pytest.raises(CopyFailed, match="takes no files"):
             probe_upload_line(url)
 
-    assert asked_of_an_endless_server(ask) < MOST_TAKEN
+    assert count_bytes_taken_by(ask) < MOST_TAKEN
 
 
 def test_receiver_description_is_read_within_bounds() -> None:
@@ -79,4 +79,4 @@ def test_receiver_description_is_read_within_bounds() -> None:
         ):
             discard_body(send_request(connection, "OPTIONS", parsed, {}, options), "OPTIONS")
 
-    assert asked_of_an_endless_server(ask) < MOST_TAKEN
+    assert count_bytes_taken_by(ask) < MOST_TAKEN

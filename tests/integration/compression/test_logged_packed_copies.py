@@ -78,7 +78,7 @@ def test_codec_observations_wait_for_service_like_logs(server: Server, tmp_path:
     assert logbook.observations.waiting() == ()
 
 
-def kept_observations(spool: Path, settings: Sequence[str]) -> Logbook:
+def store_observations(spool: Path, settings: Sequence[str]) -> Logbook:
     """A logbook in which one copy waits that has seen these settings."""
     logbook = Logbook(spool=Spool(spool, warn=print))
     speeds = WireSpeeds(ratio=3, compress_bps=1e9, decompress_bps=4e9)
@@ -104,7 +104,7 @@ REFUSED = {"errors": [{"field": "observations.1.level", "reason": "is not known 
 
 
 def test_refused_observation_does_not_lose_others(tmp_path: Path) -> None:
-    logbook = kept_observations(tmp_path, ["gzip:1", "zstd:19", "xz:6"])
+    logbook = store_observations(tmp_path, ["gzip:1", "zstd:19", "xz:6"])
     with faulty_service() as service, Client(service.url, "key", retries=NO_RETRIES) as client:
         service.faults.append((422, {}, REFUSED))
         told: list[str] = []
@@ -116,7 +116,7 @@ def test_refused_observation_does_not_lose_others(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("named", [{}, {"errors": [{"field": "observations.9.level", "reason": "is not known here"}]}])
 def test_observations_of_which_none_is_named_are_given_up_together(tmp_path: Path, named: dict[str, object]) -> None:
-    logbook = kept_observations(tmp_path, ["gzip:1", "xz:6"])
+    logbook = store_observations(tmp_path, ["gzip:1", "xz:6"])
     with faulty_service() as service, Client(service.url, "key", retries=NO_RETRIES) as client:
         service.faults.append((400, {}, named))
         told: list[str] = []
@@ -128,7 +128,7 @@ def test_observations_of_which_none_is_named_are_given_up_together(tmp_path: Pat
 
 @pytest.mark.parametrize("status", [401, 403, 404, 500, 503])
 def test_observations_wait_while_the_service_can_say_nothing_of_them(tmp_path: Path, status: int) -> None:
-    logbook = kept_observations(tmp_path, ["gzip:1"])
+    logbook = store_observations(tmp_path, ["gzip:1"])
     with faulty_service() as service, Client(service.url, "key", retries=NO_RETRIES) as client:
         service.faults.append((status, {}))
         with pytest.raises((ServiceUnreachable, ServiceProblem)):
@@ -139,7 +139,7 @@ def test_observations_wait_while_the_service_can_say_nothing_of_them(tmp_path: P
 
 
 def test_damaged_observation_file_is_dropped_and_reported(tmp_path: Path) -> None:
-    logbook = kept_observations(tmp_path, ["gzip:1"])
+    logbook = store_observations(tmp_path, ["gzip:1"])
     (path,) = logbook.observations.waiting()
     path.write_bytes(path.read_bytes()[:-10])
     with faulty_service() as service, Client(service.url, "key", retries=NO_RETRIES) as client:

@@ -36,7 +36,7 @@ def assert_within(rate_bytes_per_s: float, moved_bytes: int, duration_s: float) 
     assert moved_bytes <= rate_bytes_per_s * (duration_s + BURST_S)
 
 
-def assert_whole(result: TransferResult, files: Path, copy: Path) -> None:
+def assert_complete(result: TransferResult, files: Path, copy: Path) -> None:
     assert result.succeeded
     assert result.bytes_moved == len(NAMES) * SIZE
     assert digests(copy) == digests(files)
@@ -56,7 +56,7 @@ def test_a_download_is_never_faster_than_its_limit_at_any_moment(files: Path, tm
 
     with serving(files) as server:
         result = asyncio.run(story(f"http://127.0.0.1:{server.port}"))
-    assert_whole(result, files, tmp_path / "copy")
+    assert_complete(result, files, tmp_path / "copy")
     for first in range(len(seen)):
         for later in seen[first:]:
             assert_within(RATE, later[1] - seen[first][1], later[0] - seen[first][0])
@@ -75,7 +75,7 @@ def test_a_limited_download_is_not_read_in_crumbs(files: Path, tmp_path: Path, m
     with serving(files) as server:
         jobs = jobs_for(f"http://127.0.0.1:{server.port}", NAMES, tmp_path / "copy", dict.fromkeys(NAMES, SIZE))
         result = transfer(jobs, plan(6), rate_bytes_per_s=RATE)
-    assert_whole(result, files, tmp_path / "copy")
+    assert_complete(result, files, tmp_path / "copy")
     assert statistics.median(reads) >= WORTH_BYTES
     assert statistics.fmean(reads) >= PART_BYTES / 2
 
@@ -96,7 +96,7 @@ def test_a_download_over_tls_keeps_its_limit(files: Path, tmp_path: Path):
     with serving(files, tls=tls) as server:
         jobs = jobs_for(f"https://localhost:{server.port}", NAMES, tmp_path / "copy", dict.fromkeys(NAMES, SIZE))
         result = transfer(jobs, plan(3), rate_bytes_per_s=RATE, tls=tls_context(ca_file=certificates.authority))
-    assert_whole(result, files, tmp_path / "copy")
+    assert_complete(result, files, tmp_path / "copy")
     assert_within(RATE, result.bytes_moved, result.duration_s)
 
 

@@ -12,7 +12,7 @@ TUNED = replace(WAN, tune=True, tick_s=60.0)
 """The loop is there, but leaves the retuning to the test."""
 
 
-def whole(concurrency, parallelism=1):
+def plan_single_chunk(concurrency, parallelism=1):
     return [ChunkPlan(ChunkKind.WHOLE, None, Parameters(concurrency=concurrency, parallelism=parallelism))]
 
 
@@ -27,7 +27,7 @@ def counting(port):
 def test_aria2_takes_more_files_at_once_while_it_runs(drive, slow, tmp_path):
     (tmp_path / "list").write_text("".join(f"{slow.url}f{number:02}\n" for number in range(FILES)))
     line = ("aria2c", "-q", "-d", tmp_path / "to", "-i", tmp_path / "list")
-    retuner = Retuner(whole(8), counting(slow.port), until=2)
+    retuner = Retuner(plan_single_chunk(8), counting(slow.port), until=2)
     report = drive.run(drive.prepare(*line, service=recommending(2)), retuner)
     assert retuner.changed
     assert retuner.before == 2
@@ -39,7 +39,7 @@ def test_aria2_takes_more_files_at_once_while_it_runs(drive, slow, tmp_path):
 
 def test_aria2_opens_more_streams_of_a_large_file_while_it_runs(drive, quick, tmp_path):
     line = ("aria2c", "-q", "-d", tmp_path / "to", f"{quick.url}large/one")
-    retuner = Retuner(whole(1, 4), counting(quick.port), until=1)
+    retuner = Retuner(plan_single_chunk(1, 4), counting(quick.port), until=1)
     report = drive.run(drive.prepare(*line, service=recommending(1)), retuner)
     assert retuner.before == 1
     assert max(retuner.after) == 4
@@ -49,7 +49,7 @@ def test_aria2_opens_more_streams_of_a_large_file_while_it_runs(drive, quick, tm
 def test_aria2_opens_more_streams_of_files_that_wait(drive, slow, tmp_path):
     (tmp_path / "list").write_text("".join(f"{slow.url}f{number:02}\n" for number in range(FILES)))
     line = ("aria2c", "-q", "-d", tmp_path / "to", "-i", tmp_path / "list")
-    retuner = Retuner(whole(2, 4), counting(slow.port), until=2)
+    retuner = Retuner(plan_single_chunk(2, 4), counting(slow.port), until=2)
     report = drive.run(drive.prepare(*line, service=recommending(2)), retuner)
     assert retuner.changed
     assert report.current_parameters == Parameters(concurrency=2, parallelism=4)
@@ -68,7 +68,7 @@ def test_what_the_user_set_is_not_retuned(drive, slow, tmp_path):
         tmp_path,
         *(f"{slow.url}f0{number}" for number in range(4)),
     )
-    retuner = Retuner(whole(8, 4), counting(slow.port), until=2)
+    retuner = Retuner(plan_single_chunk(8, 4), counting(slow.port), until=2)
     report = drive.run(drive.prepare(*line, service=recommending(5)), retuner)
     assert retuner.changed is False
     assert report.current_parameters == Parameters(concurrency=2, parallelism=1)
@@ -89,7 +89,7 @@ def test_rclone_changes_between_runs_over_parts_of_its_list(drive, slow, tmp_pat
         if process is not None and (words := arguments_of(process)):
             transfers.append(words[words.index("--transfers") + 1])
             progress.append(run.progress())
-            run.retune(whole(5))
+            run.retune(plan_single_chunk(5))
 
     report = drive.run(prepared, retune)
     assert len(report.commands) == 2
@@ -131,7 +131,7 @@ def test_tools_without_a_way_say_so_and_do_not_pretend(drive, slow, grid, tmp_pa
     for line in lines:
         prepared = drive.prepare(*line, service=recommending(1))
         answers = []
-        drive.run(prepared, lambda run, answers=answers: answers.append(run.retune(whole(9))))
+        drive.run(prepared, lambda run, answers=answers: answers.append(run.retune(plan_single_chunk(9))))
         assert prepared.task.live.startswith("nothing")
         assert answers
         assert not any(answers)

@@ -172,7 +172,7 @@ MORE_CASES = {
 }
 
 
-def as_told_by_two(case: Case) -> Case:
+def double_processes(case: Case) -> Case:
     """The same from two processes of the API: an operator is called once."""
     twice = {
         name.replace("{", f"{{{pod},", 1) if "{" in name else f"{name}{{{pod}}}": values
@@ -207,7 +207,7 @@ def promtool(*arguments: object, text: str | None = None) -> None:
 
 def test_each_alert_fires_for_what_it_is_about_and_not_a_little_before_it(tmp_path: Path) -> None:
     assert CASES.keys() == ALERTS.keys()
-    twice = {alert: as_told_by_two(case) for alert, case in CASES.items() if alert not in EACH_FOR_ITSELF}
+    twice = {alert: double_processes(case) for alert, case in CASES.items() if alert not in EACH_FOR_ITSELF}
     cases = [*CASES.items(), *MORE_CASES.items()]
     judged = [(alert, case, fires) for alert, case in cases for fires in (True, False)]
     judged += [(alert, case, True) for alert, case in twice.items() if case.minutes < LONG]

@@ -36,15 +36,15 @@ def received() -> Iterator[Receiver]:
 
 
 @pytest.fixture(scope="module")
-def asked(received: Receiver) -> dict[str, str]:
+def tracing_environment(received: Receiver) -> dict[str, str]:
     """What an operator sets; spans are sent at once rather than every five seconds."""
     return {"OTEL_EXPORTER_OTLP_ENDPOINT": received.address, "OTEL_BSP_SCHEDULE_DELAY": "50"}
 
 
 @pytest.fixture(scope="module")
-def traced_api(database_url: str, redis_url: str, asked: dict[str, str]) -> Iterator[tuple[str, Tenant]]:
+def traced_api(database_url: str, redis_url: str, tracing_environment: dict[str, str]) -> Iterator[tuple[str, Tenant]]:
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in asked.items():
+        for name, value in tracing_environment.items():
             patch.setenv(name, value)
         tracing = create_tracing(
             os.environ, service="tradewind-api", log=create_logger("api", output=sys.stderr), trusted=False
@@ -57,9 +57,9 @@ def traced_api(database_url: str, redis_url: str, asked: dict[str, str]) -> Iter
 
 
 @pytest.fixture(scope="module")
-def told(
+def exported(
     traced_api: tuple[str, Tenant],
-    asked: dict[str, str],
+    tracing_environment: dict[str, str],
     received: Receiver,
     database_url: str,
     redis_url: str,
@@ -68,7 +68,7 @@ def told(
     """All spans of an upload by an agent, of heartbeats, and of what a worker made of both; and the transfer's id."""
     address, tenant = traced_api
     folder = tmp_path_factory.mktemp("traces")
-    upload(address, tenant, asked, folder)
+    upload(address, tenant, tracing_environment, folder)
     with tenant.client(address, Scope.AGENT) as agent:
         agent.headers["traceparent"] = CALLER
         transfer = Transfer(agent)
@@ -76,17 +76,24 @@ def told(
             transfer.beat(sequence)
         agent.get("/v1/links", params={"token": "hidden-in-the-query"})
     urls = {"DATABASE_URL": database_url, "REDIS_URL": redis_url}
-    with worker(urls | asked, folder, "--concurrency=1"), closing(create_job_publisher(redis_url)) as celery:
+    with (
+        worker(urls | tracing_environment, folder, "--concurrency=1"),
+        closing(create_job_publisher(redis_url)) as celery,
+    ):
         celery.send_task(JOURNAL, queue="journal")
         eventually(lambda: received.named(RefreshModels.name) and received.named("journal heartbeats"))
     return received, tenant, transfer.id
 
 
-def upload(address: str, tenant: Tenant, asked: dict[str, str], folder: Path) -> None:
+def upload(address: str, tenant: Tenant, tracing_environment: dict[str, str], folder: Path) -> None:
     """By the command line of the agent."""
     log = folder / "log.ndjson"
     log.write_bytes(ndjson([record(n) for n in range(3)]))
-    environment = os.environ | asked | {"TRADEWIND_URL": address, "TRADEWIND_KEY": tenant.secret, "HOME": str(folder)}
+    environment = (
+        os.environ
+        | tracing_environment
+        | {"TRADEWIND_URL": address, "TRADEWIND_KEY": tenant.secret, "HOME": str(folder)}
+    )
     command = [sys.executable, "-m", "tradewind_agent", "logs", "upload", str(log)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
@@ -97,8 +104,8 @@ def only(receiver: Receiver, service: str, name: str) -> ReceivedSpan:
     return found
 
 
-def test_an_upload_is_one_trace_from_the_agent_to_the_worker(told: tuple[Receiver, Tenant, str]) -> None:
-    receiver, tenant, _ = told
+def test_an_upload_is_one_trace_from_the_agent_to_the_worker(exported: tuple[Receiver, Tenant, str]) -> None:
+    receiver, tenant, _ = exported
     command = only(receiver, "tradewind-agent", "tradewind logs")
     call = only(receiver, "tradewind-agent", "POST /v1/logs")
     answered = only(receiver, "tradewind-api", "POST /v1/logs")
@@ -112,8 +119,8 @@ def test_an_upload_is_one_trace_from_the_agent_to_the_worker(told: tuple[Receive
         assert span.attributes[f"tradewind.{REQUEST_ID}"]
 
 
-def test_heartbeats_are_linked_to_what_stored_them(told: tuple[Receiver, Tenant, str]) -> None:
-    receiver, tenant, transfer_id = told
+def test_heartbeats_are_linked_to_what_stored_them(exported: tuple[Receiver, Tenant, str]) -> None:
+    receiver, tenant, transfer_id = exported
     beats = receiver.named("POST /v1/transfers/{transfer_id}/heartbeats")
     (stored,) = receiver.named("journal heartbeats")
     assert len(beats) == BEATS
@@ -124,8 +131,8 @@ def test_heartbeats_are_linked_to_what_stored_them(told: tuple[Receiver, Tenant,
     assert only(receiver, "tradewind-api", "POST /v1/recommend").trace_id == stored.trace_id
 
 
-def test_spans_hold_no_secret(told: tuple[Receiver, Tenant, str]) -> None:
-    receiver, tenant, _ = told
+def test_spans_hold_no_secret(exported: tuple[Receiver, Tenant, str]) -> None:
+    receiver, tenant, _ = exported
     sent = b"".join(receiver.bodies)
     assert b"/v1/links" in sent
     for secret in (tenant.secret, "hidden-in-the-query", "Bearer", str(ENQUIRY["destination"])):

@@ -42,21 +42,23 @@ def budget_j(ends: int) -> float:
     return TARGET_J * RATE_BPS * elapsed_s / 8 / BYTES - ends * WATTS * elapsed_s
 
 
-def asked(client: httpx.Client, **enquiry: Any) -> Transfer:
-    return Transfer(client, sla={"kind": "energy_at_most", "target": TARGET_J}, **enquiry)
+def start_energy_transfer(client: httpx.Client, **fields: Any) -> Transfer:
+    return Transfer(client, sla={"kind": "energy_at_most", "target": TARGET_J}, **fields)
 
 
 def test_a_model_of_one_end_is_budgeted_with_that_end(client: httpx.Client) -> None:
-    bank, reason = left_j(asked(client), metered(destination=WATTS, source=90.0))
+    bank, reason = left_j(start_energy_transfer(client), metered(destination=WATTS, source=90.0))
     assert bank == pytest.approx(budget_j(1))
     assert "metered" not in reason
-    assert left_j(asked(client), metered())[0] == pytest.approx(budget_j(1))  # an agent that names no end
+    assert left_j(start_energy_transfer(client), metered())[0] == pytest.approx(
+        budget_j(1)
+    )  # an agent that names no end
 
 
 @pytest.mark.parametrize("ends", [{"destination": WATTS, "source": WATTS}, {"source": WATTS}, {}], ids=str)
 def test_without_history_both_ends_are_budgeted(client: httpx.Client, ends: dict[str, float]) -> None:
     path = {"bandwidth_bps": 1e6, "rtt_s": 0.9}  # like none that was learned
-    transfer = asked(client, source="nowhere", destination="elsewhere", path=path)
+    transfer = start_energy_transfer(client, source="nowhere", destination="elsewhere", path=path)
     assert transfer.recommended["source"] == "heuristic"
     bank, reason = left_j(transfer, metered(**ends))
     assert bank == pytest.approx(budget_j(2))
@@ -87,7 +89,7 @@ def _at_both_ends(line: bytes) -> bytes:
 
 @pytest.mark.parametrize("ends", [{"destination": WATTS, "source": WATTS}, {"destination": WATTS}, {}], ids=str)
 def test_a_model_of_both_ends_is_budgeted_with_both(of_both_ends: httpx.Client, ends: dict[str, float]) -> None:
-    transfer = asked(of_both_ends)
+    transfer = start_energy_transfer(of_both_ends)
     assert transfer.recommended["source"] != "heuristic"
     for table in transfer.recommended["table"].values():
         assert table["power_ends"].keys() == {"source", "destination"}

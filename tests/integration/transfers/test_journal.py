@@ -217,10 +217,10 @@ def entry(transfer: Transfer, journal: Journal, **changes: Any) -> dict[Any, Any
     body = httpx.Request("POST", "http://any", json=transfer.body(0, **changes)).content
     decision = b'{"chunks":[],"changed":false,"reason":"as told","kind":"hold","sla_bank":0.0}'
     told = {"tenant": str(journal_tenant(journal, transfer)), "transfer": transfer.id, "sequence": 0}
-    return told | {"heartbeat": body, "decision": decision, "enquiry": enquiry_json(transfer)}
+    return told | {"heartbeat": body, "decision": decision, "enquiry": encode_request(transfer)}
 
 
-def enquiry_json(transfer: Transfer) -> bytes:
+def encode_request(transfer: Transfer) -> bytes:
     return httpx.Request("POST", "http://any", json=transfer.enquiry).content
 
 

@@ -15,14 +15,14 @@ def run(redis_url):
     """Runs a story with a client and a line of its own."""
 
     def runner(story):
-        async def whole():
+        async def with_connection():
             client = redis.asyncio.Redis.from_url(redis_url, socket_timeout=20)
             try:
                 return await story(client, SharedConnection(client))
             finally:
                 await client.aclose()
 
-        return asyncio.run(whole())
+        return asyncio.run(with_connection())
 
     return runner
 

@@ -35,50 +35,50 @@ RTT_S = 0.1
 
 
 @pytest.fixture
-def told(installed) -> Iterator[ScriptedReceiver]:
+def receiver(installed) -> Iterator[ScriptedReceiver]:
     """Nothing is sent yet."""
     with start_scripted_receiver("fld_tcp", segment_bytes=SEGMENT_BYTES) as standing:
         yield standing
 
 
 @pytest.fixture
-def filled(told) -> ScriptedReceiver:
+def filled(receiver) -> ScriptedReceiver:
     """Two rounds, the second spaced as by a path that eleven or so segments fill; and one more segment, that ends it.
 
     The window is far beyond what fills it, and nothing is under way.
     """
     end = WINDOW + SECOND
-    write(told, end)
-    told.take(WINDOW)
-    told.acknowledge(WINDOW)
-    told.take(SECOND)
+    write(receiver, end)
+    receiver.take(WINDOW)
+    receiver.acknowledge(WINDOW)
+    receiver.take(SECOND)
     time.sleep(DELAY_S)
     for arrived in range(WINDOW + 5, end + 1, 5):
-        told.acknowledge(arrived)
+        receiver.acknowledge(arrived)
         time.sleep(SPACING_S)
-    write(told, 1)
-    told.take(1)
-    state = told.acknowledge(end + 1)
+    write(receiver, 1)
+    receiver.take(1)
+    state = receiver.acknowledge(end + 1)
     assert (state["window_segments"], state["threshold_segments"]) == (FULL, NO_THRESHOLD)
-    return told
+    return receiver
 
 
-def write(told: ScriptedReceiver, segments: int, segment_bytes: int = SEGMENT_BYTES) -> None:
+def write(receiver: ScriptedReceiver, segments: int, segment_bytes: int = SEGMENT_BYTES) -> None:
     size = segments * segment_bytes
-    assert told.sender.send(bytes(size)) == size
+    assert receiver.sender.send(bytes(size)) == size
 
 
-def acknowledge_spaced(told: ScriptedReceiver, segments: Iterable[int]) -> None:
+def acknowledge_spaced(receiver: ScriptedReceiver, segments: Iterable[int]) -> None:
     for each in segments:
-        told.acknowledge(each + 1)
+        receiver.acknowledge(each + 1)
         time.sleep(SPACING_S)
 
 
-def second_round(told: ScriptedReceiver) -> dict[str, int]:
+def second_round(receiver: ScriptedReceiver) -> dict[str, int]:
     """State after the round that follows the first window, all of it acknowledged at once."""
-    write(told, SECOND)
-    told.take(SECOND)
-    return told.acknowledge(WINDOW + SECOND)
+    write(receiver, SECOND)
+    receiver.take(SECOND)
+    return receiver.acknowledge(WINDOW + SECOND)
 
 
 def test_beyond_a_full_path_the_window_doubles_and_after_an_idle_time_it_triples_again(filled):
@@ -95,17 +95,17 @@ def test_beyond_a_full_path_the_window_doubles_and_after_an_idle_time_it_triples
 
 
 @pytest.fixture
-def carried(told) -> ScriptedReceiver:
+def carried(receiver) -> ScriptedReceiver:
     """The first round told that a hundred segments or so fill the path, the second has been sent; all comes late."""
-    write(told, WINDOW + SECOND)
-    told.take(WINDOW)
+    write(receiver, WINDOW + SECOND)
+    receiver.take(WINDOW)
     time.sleep(20 * SPACING_S)
     for arrived in range(WINDOW):
-        told.acknowledge(arrived + 1)
+        receiver.acknowledge(arrived + 1)
         time.sleep(SPACING_S / 5)
-    told.take(SECOND)
+    receiver.take(SECOND)
     time.sleep(DELAY_S)
-    return told
+    return receiver
 
 
 def test_while_a_queue_may_be_that_of_others_the_window_waits(carried):
@@ -133,71 +133,71 @@ def test_a_timeout_while_the_window_waits_rebuilds_by_doubling(carried):
     assert carried.acknowledge(arrived + 3)["window_segments"] == 4
 
 
-def test_who_waits_to_write_more_is_not_at_the_end(told):
+def test_who_waits_to_write_more_is_not_at_the_end(receiver):
     """Otherwise a small buffer would look like the end in each round."""
-    told.sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, 5 * SEGMENT_BYTES)
-    write_all_it_takes(told)
-    told.take(WINDOW)
-    assert told.acknowledge(1)["window_segments"] == WINDOW + 2
+    receiver.sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, 5 * SEGMENT_BYTES)
+    write_all_it_takes(receiver)
+    receiver.take(WINDOW)
+    assert receiver.acknowledge(1)["window_segments"] == WINDOW + 2
 
 
-def write_all_it_takes(told: ScriptedReceiver) -> None:
+def write_all_it_takes(receiver: ScriptedReceiver) -> None:
     block = bytes(SEGMENT_BYTES)
     with contextlib.suppress(BlockingIOError):
         while True:
-            told.sender.send(block)
+            receiver.sender.send(block)
 
 
 @pytest.mark.parametrize(("left", "grown"), [(1, 1), (2 * (WINDOW - 1), 1), (2 * (WINDOW - 1) + 1, 2), (SECOND, 2)])
-def test_where_doubling_lets_out_all_that_is_left_the_window_does_not_triple(told, left, grown):
-    write(told, WINDOW + left)
-    told.take(WINDOW)
-    assert told.acknowledge(1)["window_segments"] == WINDOW + grown
+def test_where_doubling_lets_out_all_that_is_left_the_window_does_not_triple(receiver, left, grown):
+    write(receiver, WINDOW + left)
+    receiver.take(WINDOW)
+    assert receiver.acknowledge(1)["window_segments"] == WINDOW + grown
 
 
-def test_what_an_application_sends_bit_by_bit_reports_nothing_of_the_path(told):
+def test_what_an_application_sends_bit_by_bit_reports_nothing_of_the_path(receiver):
     for _ in range(WINDOW):
-        write(told, 1)
+        write(receiver, 1)
         time.sleep(SPACING_S)
-    acknowledge_spaced(told, told.take(WINDOW))
-    assert second_round(told)["window_segments"] == 3 * SECOND
+    acknowledge_spaced(receiver, receiver.take(WINDOW))
+    assert second_round(receiver)["window_segments"] == 3 * SECOND
 
 
-def test_what_an_application_sends_at_once_reports_what_the_path_carries(told):
-    write(told, WINDOW)
-    taken = told.take(WINDOW)
+def test_what_an_application_sends_at_once_reports_what_the_path_carries(receiver):
+    write(receiver, WINDOW)
+    taken = receiver.take(WINDOW)
     time.sleep(DELAY_S)
-    acknowledge_spaced(told, taken)
-    assert second_round(told)["window_segments"] == 2 * SECOND
+    acknowledge_spaced(receiver, taken)
+    assert second_round(receiver)["window_segments"] == 2 * SECOND
 
 
-def test_a_body_that_an_application_held_back_once_reports_what_the_path_carries_at_least(told):
+def test_a_body_that_an_application_held_back_once_reports_what_the_path_carries_at_least(receiver):
     """A header, too short to tell anything, and a body whose begin finds the socket empty."""
-    write(told, HEADER)
-    told.take(HEADER)
+    write(receiver, HEADER)
+    receiver.take(HEADER)
     time.sleep(RTT_S)
-    told.acknowledge(HEADER - 2)
-    write(told, BODY)
-    told.take(BODY)
-    told.acknowledge(HEADER)
+    receiver.acknowledge(HEADER - 2)
+    write(receiver, BODY)
+    receiver.take(BODY)
+    receiver.acknowledge(HEADER)
     time.sleep(RTT_S)
     for arrived in range(HEADER + 1, HEADER + BODY + 1):
-        window = told.acknowledge(arrived)["window_segments"]
+        window = receiver.acknowledge(arrived)["window_segments"]
         time.sleep(SPACING_S)
-    write(told, window)
-    told.take(window)
-    assert told.acknowledge(HEADER + BODY + window)["window_segments"] == 2 * window
+    write(receiver, window)
+    receiver.take(window)
+    assert receiver.acknowledge(HEADER + BODY + window)["window_segments"] == 2 * window
 
 
-def be_late(told: ScriptedReceiver, segments: int, acknowledgements: int, each: int = 1) -> dict[str, int]:
+def be_late(receiver: ScriptedReceiver, segments: int, acknowledgements: int, each: int = 1) -> dict[str, int]:
     """So many that a full path held up, after one that came in time; the sender's state."""
-    write(told, segments)
-    told.take(1)
-    told.acknowledge(SENT + 1)
-    told.take(segments - 1)
+    write(receiver, segments)
+    receiver.take(1)
+    receiver.acknowledge(SENT + 1)
+    receiver.take(segments - 1)
     time.sleep(DELAY_S)
     for number in range(1, acknowledgements + 1):
-        state = told.acknowledge(SENT + 1 + number * each)
+        state = receiver.acknowledge(SENT + 1 + number * each)
     return state
 
 

@@ -24,7 +24,7 @@ SPACING_S = 0.002
 
 
 @pytest.fixture
-def told(installed) -> Iterator[ScriptedReceiver]:
+def receiver(installed) -> Iterator[ScriptedReceiver]:
     """A flow of two rounds, the second of which has been sent."""
     with start_scripted_receiver("fld_tcp", segment_bytes=SEGMENT_BYTES) as standing:
         write(standing, WINDOW + SECOND)
@@ -34,79 +34,79 @@ def told(installed) -> Iterator[ScriptedReceiver]:
         yield standing
 
 
-def write(told: ScriptedReceiver, segments: int, segment_bytes: int = SEGMENT_BYTES) -> None:
+def write(receiver: ScriptedReceiver, segments: int, segment_bytes: int = SEGMENT_BYTES) -> None:
     size = segments * segment_bytes
-    assert told.sender.send(bytes(size)) == size
+    assert receiver.sender.send(bytes(size)) == size
 
 
-def windows(told: ScriptedReceiver, arrived: int, rounds: int) -> list[int]:
+def windows(receiver: ScriptedReceiver, arrived: int, rounds: int) -> list[int]:
     """After all before ``arrived`` have, and after each further round, all of which arrives."""
-    seen = [told.acknowledge(arrived)["window_segments"]]
+    seen = [receiver.acknowledge(arrived)["window_segments"]]
     for _ in range(rounds):
-        told.take(seen[-1])
+        receiver.take(seen[-1])
         arrived += seen[-1]
-        seen.append(told.acknowledge(arrived)["window_segments"])
+        seen.append(receiver.acknowledge(arrived)["window_segments"])
     return seen
 
 
-def retransmit_in_vain(told: ScriptedReceiver) -> dict[str, int]:
+def retransmit_in_vain(receiver: ScriptedReceiver) -> dict[str, int]:
     """One segment is lost, and when it is sent again; the rest arrives in two parts. The sender's state."""
     half = LOST + SECOND // 2
-    told.acknowledge(LOST, range(LOST + 1, half))
-    assert told.take(1) == [LOST]
+    receiver.acknowledge(LOST, range(LOST + 1, half))
+    assert receiver.take(1) == [LOST]
     time.sleep(DELAY_S)  # the timeout counts from the latest news, the idle time from the latest segment
-    return told.acknowledge(LOST, range(LOST + 1, LOST + SECOND))
+    return receiver.acknowledge(LOST, range(LOST + 1, LOST + SECOND))
 
 
-def test_a_timeout_after_a_lost_retransmission_rebuilds_by_doubling_up_to_half(told):
-    assert retransmit_in_vain(told)["window_segments"] == SECOND - 1
-    assert told.take(1) == [LOST]
-    timed_out, half = read_tcp_state(told.sender), SECOND // 2
+def test_a_timeout_after_a_lost_retransmission_rebuilds_by_doubling_up_to_half(receiver):
+    assert retransmit_in_vain(receiver)["window_segments"] == SECOND - 1
+    assert receiver.take(1) == [LOST]
+    timed_out, half = read_tcp_state(receiver.sender), SECOND // 2
     assert (timed_out["window_segments"], timed_out["threshold_segments"]) == (1, half)
-    write(told, 100)
-    assert windows(told, LOST + SECOND, 5) == [2, 4, 8, half, half + 1, half + 2]
+    write(receiver, 100)
+    assert windows(receiver, LOST + SECOND, 5) == [2, 4, 8, half, half + 1, half + 2]
 
 
-def test_a_timeout_of_a_lost_tail_rebuilds_by_doubling_up_to_half(told):
+def test_a_timeout_of_a_lost_tail_rebuilds_by_doubling_up_to_half(receiver):
     time.sleep(DELAY_S)
-    window = told.acknowledge(LOST + 2)["window_segments"]
-    assert told.take(1) == [LOST + 2]
-    timed_out = read_tcp_state(told.sender)
+    window = receiver.acknowledge(LOST + 2)["window_segments"]
+    assert receiver.take(1) == [LOST + 2]
+    timed_out = read_tcp_state(receiver.sender)
     assert (timed_out["window_segments"], timed_out["threshold_segments"]) == (1, window // 2)
-    assert windows(told, LOST + 3, 3) == [2, 4, 8, 16]
+    assert windows(receiver, LOST + 3, 3) == [2, 4, 8, 16]
 
 
-def test_a_path_that_takes_smaller_segments_during_a_recovery_is_no_timeout(told):
-    before = retransmit_in_vain(told)
-    after = told.refuse(LOST, SEGMENT_BYTES // 2)
+def test_a_path_that_takes_smaller_segments_during_a_recovery_is_no_timeout(receiver):
+    before = retransmit_in_vain(receiver)
+    after = receiver.refuse(LOST, SEGMENT_BYTES // 2)
     assert after["retransmitted_segments"] > before["retransmitted_segments"]
     assert after["threshold_segments"] == before["threshold_segments"] == SECOND - 1
 
 
 @pytest.mark.parametrize("timeouts", [1, 2])
-def test_a_timeout_that_was_none_leaves_the_flow_as_it_was(told, timeouts):
+def test_a_timeout_that_was_none_leaves_the_flow_as_it_was(receiver, timeouts):
     """All had arrived, late: the next window is three times as large, not twice."""
-    assert told.take(timeouts) == [LOST] * timeouts
-    assert read_tcp_state(told.sender)["window_segments"] == 1
-    assert told.acknowledge(LOST + SECOND)["window_segments"] == 3 * SECOND
+    assert receiver.take(timeouts) == [LOST] * timeouts
+    assert read_tcp_state(receiver.sender)["window_segments"] == 1
+    assert receiver.acknowledge(LOST + SECOND)["window_segments"] == 3 * SECOND
 
 
 @pytest.mark.parametrize("lost", [1, SECOND // 2, SECOND // 2 + 1, SECOND - 3])
-def test_what_was_lost_is_given_up_and_half_of_the_window_at_most(told, lost):
-    told_of = told.acknowledge(LOST, range(LOST + lost, LOST + SECOND))
+def test_what_was_lost_is_given_up_and_half_of_the_window_at_most(receiver, lost):
+    told_of = receiver.acknowledge(LOST, range(LOST + lost, LOST + SECOND))
     assert told_of["window_segments"] == SECOND - lost  # as many as were delivered
-    assert told.take(1) == [LOST]
+    assert receiver.take(1) == [LOST]
     left = max(SECOND - lost, SECOND // 2)
-    expect(told.acknowledge(LOST + SECOND), left)
+    expect(receiver.acknowledge(LOST + SECOND), left)
 
 
-def test_half_is_stored_also_where_more_than_that_is_reported_in_parts(told):
+def test_half_is_stored_also_where_more_than_that_is_reported_in_parts(receiver):
     first, second = 5, SECOND // 2 + 2
-    told_of = told.acknowledge(LOST, range(LOST + first, LOST + first + 3))
+    told_of = receiver.acknowledge(LOST, range(LOST + first, LOST + first + 3))
     assert told_of["window_segments"] == SECOND - first
-    told.acknowledge(LOST, range(LOST + 3 + second, LOST + SECOND))
-    assert told.take(first) == list(range(LOST, LOST + first))
-    expect(told.acknowledge(LOST + SECOND), SECOND // 2)
+    receiver.acknowledge(LOST, range(LOST + 3 + second, LOST + SECOND))
+    assert receiver.take(first) == list(range(LOST, LOST + first))
+    expect(receiver.acknowledge(LOST + SECOND), SECOND // 2)
 
 
 def expect(state: Mapping[str, int], left: int) -> None:
@@ -116,91 +116,91 @@ def expect(state: Mapping[str, int], left: int) -> None:
 
 @pytest.mark.parametrize("marked", [True, False])
 def test_a_mark_of_congestion_halves_also_while_a_loss_is_repaired(installed, marked):
-    with start_scripted_receiver("fld_tcp", segment_bytes=SEGMENT_BYTES, marks=True) as told:
-        write(told, WINDOW + SECOND)
-        told.take(WINDOW)
-        assert told.acknowledge(WINDOW)["window_segments"] == SECOND
-        told.take(SECOND)
-        told.acknowledge(LOST, range(LOST + 1, LOST + SECOND // 2))
-        assert told.take(1) == [LOST]
-        told.acknowledge(LOST, range(LOST + 1, LOST + SECOND - 5), marked=marked)
-        repaired = told.acknowledge(LOST + SECOND)
+    with start_scripted_receiver("fld_tcp", segment_bytes=SEGMENT_BYTES, marks=True) as receiver:
+        write(receiver, WINDOW + SECOND)
+        receiver.take(WINDOW)
+        assert receiver.acknowledge(WINDOW)["window_segments"] == SECOND
+        receiver.take(SECOND)
+        receiver.acknowledge(LOST, range(LOST + 1, LOST + SECOND // 2))
+        assert receiver.take(1) == [LOST]
+        receiver.acknowledge(LOST, range(LOST + 1, LOST + SECOND - 5), marked=marked)
+        repaired = receiver.acknowledge(LOST + SECOND)
     left = (SECOND - 1) // 2 if marked else SECOND - 1
     assert (repaired["window_segments"], repaired["threshold_segments"]) == (left, left)
 
 
 @pytest.mark.parametrize("keeps_window", [True, False])
 def test_a_window_is_stored_over_an_idle_time_where_the_system_says_so(installed, keeps_window):
-    with start_scripted_receiver("fld_tcp", segment_bytes=SEGMENT_BYTES, keeps_window=keeps_window) as told:
-        write(told, WINDOW)
-        told.take(WINDOW)
-        assert told.acknowledge(WINDOW)["window_segments"] == SECOND
+    with start_scripted_receiver("fld_tcp", segment_bytes=SEGMENT_BYTES, keeps_window=keeps_window) as receiver:
+        write(receiver, WINDOW)
+        receiver.take(WINDOW)
+        assert receiver.acknowledge(WINDOW)["window_segments"] == SECOND
         time.sleep(2.5 * LEAST_TIMEOUT_S)
-        write(told, SECOND)
+        write(receiver, SECOND)
         left = SECOND if keeps_window else SECOND // 4
-        assert read_tcp_state(told.sender)["window_segments"] == max(left, WINDOW)
+        assert read_tcp_state(receiver.sender)["window_segments"] == max(left, WINDOW)
 
 
 @pytest.mark.parametrize(("arrived", "beyond"), [(1, 0), (0, 2)])
 def test_an_idle_time_cuts_the_window_also_when_a_mark_had_just_halved_it(installed, arrived, beyond):
     """The kernel ends the reduction only when something sent after it has arrived: here, after the idle time."""
     third, left = 3 * SECOND, 3 * SECOND // 2
-    with start_scripted_receiver("fld_tcp", segment_bytes=SEGMENT_BYTES, marks=True) as told:
+    with start_scripted_receiver("fld_tcp", segment_bytes=SEGMENT_BYTES, marks=True) as receiver:
         end = WINDOW + SECOND + third
-        write(told, end)
-        told.take(WINDOW)
-        assert windows(told, WINDOW, 1) == [SECOND, third]
-        told.take(third)
-        told.acknowledge(end - third // 2, marked=True)
-        assert told.acknowledge(end)["threshold_segments"] == left
+        write(receiver, end)
+        receiver.take(WINDOW)
+        assert windows(receiver, WINDOW, 1) == [SECOND, third]
+        receiver.take(third)
+        receiver.acknowledge(end - third // 2, marked=True)
+        assert receiver.acknowledge(end)["threshold_segments"] == left
         time.sleep(3.5 * LEAST_TIMEOUT_S)
-        write(told, WINDOW)
-        resumed = read_tcp_state(told.sender)
+        write(receiver, WINDOW)
+        resumed = read_tcp_state(receiver.sender)
         assert (resumed["window_segments"], resumed["threshold_segments"]) == (WINDOW, left)
-        told.take(WINDOW)
-        seen = told.acknowledge(end + arrived, range(end + 2, end + 2 + beyond))
+        receiver.take(WINDOW)
+        seen = receiver.acknowledge(end + arrived, range(end + 2, end + 2 + beyond))
     assert seen["window_segments"] <= WINDOW + 2 * arrived
 
 
 def test_rounds_are_seen_after_an_idle_time_when_sequence_numbers_have_come_round(installed):
-    with start_scripted_receiver("fld_tcp", segment_bytes=LONG_SEGMENT_BYTES) as told:
-        window = lose_one(told)
+    with start_scripted_receiver("fld_tcp", segment_bytes=LONG_SEGMENT_BYTES) as receiver:
+        window = lose_one(receiver)
         sent = WINDOW + 3 * SECOND
         while sent * LONG_SEGMENT_BYTES < 2.1 * 2**30:
             count = min(window, 3 * SECOND)
-            write(told, count, LONG_SEGMENT_BYTES)
-            told.take(count)
+            write(receiver, count, LONG_SEGMENT_BYTES)
+            receiver.take(count)
             sent += count
-            window = told.acknowledge(sent)["window_segments"]
+            window = receiver.acknowledge(sent)["window_segments"]
         time.sleep(3.5 * LEAST_TIMEOUT_S)
-        write(told, 4 * SECOND, LONG_SEGMENT_BYTES)
-        begun = read_tcp_state(told.sender)
+        write(receiver, 4 * SECOND, LONG_SEGMENT_BYTES)
+        begun = read_tcp_state(receiver.sender)
         assert 3 * begun["window_segments"] < begun["threshold_segments"]
         first = begun["window_segments"]
         for count in (first, 3 * first):  # what the path carries, then that others keep a queue filled
-            told.take(count)
+            receiver.take(count)
             time.sleep(4 * DELAY_S)
             states = []
             for each in range(sent, sent + count):
-                states.append(told.acknowledge(each + 1))
+                states.append(receiver.acknowledge(each + 1))
                 time.sleep(SPACING_S)
             sent += count
     assert {each["window_segments"] for each in states} == {3 * first}
     assert states[0]["threshold_segments"] > states[-1]["threshold_segments"] == 3 * first
 
 
-def lose_one(told: ScriptedReceiver) -> int:
+def lose_one(receiver: ScriptedReceiver) -> int:
     """Ends slow start; the window then."""
     third, end = WINDOW + SECOND, WINDOW + 3 * SECOND
-    write(told, end, LONG_SEGMENT_BYTES)
-    told.take(WINDOW)
-    told.acknowledge(WINDOW)
-    told.take(SECOND)
-    told.acknowledge(third)
-    told.take(end - third)
-    told.acknowledge(third + 1)
-    told.acknowledge(third + 1, range(third + 2, end))
-    assert told.take(1) == [third + 1]
-    state = told.acknowledge(end)
+    write(receiver, end, LONG_SEGMENT_BYTES)
+    receiver.take(WINDOW)
+    receiver.acknowledge(WINDOW)
+    receiver.take(SECOND)
+    receiver.acknowledge(third)
+    receiver.take(end - third)
+    receiver.acknowledge(third + 1)
+    receiver.acknowledge(third + 1, range(third + 2, end))
+    assert receiver.take(1) == [third + 1]
+    state = receiver.acknowledge(end)
     assert state["window_segments"] == state["threshold_segments"]
     return state["window_segments"]

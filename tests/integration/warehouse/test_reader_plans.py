@@ -47,7 +47,7 @@ def outcome(throughput_bps: float) -> dict[str, object]:
 
 
 @pytest.fixture
-def stranger(rival: Tenant, database_url: str, api: str) -> Iterator[psycopg.Connection]:
+def other_session(rival: Tenant, database_url: str, api: str) -> Iterator[psycopg.Connection]:
     """A session of the login of another tenant, which has no rows."""
     other = new_tenant(rival.parts, database_url)
     with psycopg.connect(credentials(other, api), autocommit=True) as session:
@@ -84,60 +84,60 @@ CONDITIONS = {  # a value that many rows of the other tenant have, and one that 
 
 
 @pytest.mark.parametrize("condition", CONDITIONS)
-def test_estimates_do_not_depend_on_the_values_of_others(stranger: psycopg.Connection, condition: str) -> None:
+def test_estimates_do_not_depend_on_the_values_of_others(other_session: psycopg.Connection, condition: str) -> None:
     common, rare = CONDITIONS[condition]
     for wanted in ("1", "count(*)", "DISTINCT mover_version"):
         query = f"SELECT {wanted} FROM transfers WHERE {{}}"
-        assert estimates(stranger, query.format(common)) == estimates(stranger, query.format(rare)) != []
+        assert estimates(other_session, query.format(common)) == estimates(other_session, query.format(rare)) != []
 
 
-def test_prepared_statements_and_cursors_estimate_no_better(stranger: psycopg.Connection) -> None:
-    stranger.execute("PREPARE slow (float8) AS SELECT 1 FROM transfers WHERE throughput_bps < $1")
-    assert estimates(stranger, "EXECUTE slow(5e7)") == estimates(stranger, "EXECUTE slow(1)") != []
+def test_prepared_statements_and_cursors_estimate_no_better(other_session: psycopg.Connection) -> None:
+    other_session.execute("PREPARE slow (float8) AS SELECT 1 FROM transfers WHERE throughput_bps < $1")
+    assert estimates(other_session, "EXECUTE slow(5e7)") == estimates(other_session, "EXECUTE slow(1)") != []
     declared = "DECLARE slow CURSOR FOR SELECT 1 FROM transfers WHERE throughput_bps < {}"
-    assert estimates(stranger, declared.format("5e7")) == estimates(stranger, declared.format("1")) != []
+    assert estimates(other_session, declared.format("5e7")) == estimates(other_session, declared.format("1")) != []
 
 
 @pytest.mark.parametrize(
     ("many", "few"), [("link_id", "chunk"), ("throughput_bps", "concurrency"), ("id", "transfer_id")]
 )
 def test_estimates_of_groups_and_joins_do_not_depend_on_value_counts(
-    stranger: psycopg.Connection, many: str, few: str
+    other_session: psycopg.Connection, many: str, few: str
 ) -> None:
     grouped = "SELECT FROM transfers GROUP BY {}"
-    rows_of = [[rows for _, rows, _ in estimates(stranger, grouped.format(column))] for column in (many, few)]
+    rows_of = [[rows for _, rows, _ in estimates(other_session, grouped.format(column))] for column in (many, few)]
     assert rows_of[0] == rows_of[1] != []
     joined = "SELECT FROM transfers a JOIN (SELECT DISTINCT {0} FROM transfers) b USING ({0})"
-    rows_of = [[rows for _, rows, _ in estimates(stranger, joined.format(column))] for column in (many, few)]
+    rows_of = [[rows for _, rows, _ in estimates(other_session, joined.format(column))] for column in (many, few)]
     assert rows_of[0][0] == rows_of[1][0]
 
 
 @pytest.mark.parametrize("view", VIEWS_BEHIND_FUNCTIONS)
-def test_a_plan_of_a_small_view_ends_at_its_function(stranger: psycopg.Connection, view: str) -> None:
-    plan = explained(stranger, f"SELECT * FROM {view}", "(ANALYZE, VERBOSE, BUFFERS OFF, TIMING OFF, SUMMARY OFF)")
+def test_a_plan_of_a_small_view_ends_at_its_function(other_session: psycopg.Connection, view: str) -> None:
+    plan = explained(other_session, f"SELECT * FROM {view}", "(ANALYZE, VERBOSE, BUFFERS OFF, TIMING OFF, SUMMARY OFF)")
     assert re.match(rf"Function Scan on warehouse.rows_of_{view} .* rows=1000 .*actual rows=0.00", plan), plan
     assert "Rows Removed" not in plan
 
 
 def test_estimates_of_links_stay_while_others_add_links(
-    stranger: psycopg.Connection, rival: Tenant, api: str, admin_database_url: str
+    other_session: psycopg.Connection, rival: Tenant, api: str, admin_database_url: str
 ) -> None:
     queries = ("TABLE links", "SELECT FROM links WHERE source = 'site-1'", "SELECT source FROM links GROUP BY 1")
-    before = [explained(stranger, query) for query in queries]
+    before = [explained(other_session, query) for query in queries]
     with rival.client(api) as client:
         rows = [record(source=f"new-{number}") for number in range(300)]
         assert client.post("/v1/logs", content=ndjson(rows)).status_code == 201
     with psycopg.connect(admin_database_url, autocommit=True) as admin:
         admin.execute("ANALYZE")
-    assert [explained(stranger, query) for query in queries] == before
+    assert [explained(other_session, query) for query in queries] == before
 
 
-def test_messages_about_plans_do_not_look_into_the_function(stranger: psycopg.Connection) -> None:
+def test_messages_about_plans_do_not_look_into_the_function(other_session: psycopg.Connection) -> None:
     said: list[str] = []
-    stranger.add_notice_handler(lambda notice: said.append(f"{notice.message_primary} {notice.message_detail}"))
+    other_session.add_notice_handler(lambda notice: said.append(f"{notice.message_primary} {notice.message_detail}"))
     for setting in ("client_min_messages = log", "debug_print_plan = on", "debug_print_rewritten = on"):
-        stranger.execute(sql.SQL("SET {}").format(sql.SQL(setting)))
-    stranger.execute("SELECT count(*) FROM links")
+        other_session.execute(sql.SQL("SET {}").format(sql.SQL(setting)))
+    other_session.execute("SELECT count(*) FROM links")
     assert any("FUNCTIONSCAN" in message for message in said)
     assert not [message for message in said if "SEQSCAN" in message or "INDEXSCAN" in message]
 
@@ -148,16 +148,16 @@ REACHED = "throughput_bps < 5e7", "started_at < '2026-03-15'", "link_id > '00000
 @pytest.mark.parametrize("condition", REACHED)
 @pytest.mark.parametrize("view", VIEWS_IN_PLANS)
 def test_no_index_takes_a_readers_condition_to_rows_of_others(
-    stranger: psycopg.Connection, view: str, condition: str
+    other_session: psycopg.Connection, view: str, condition: str
 ) -> None:
     if view != "transfers":
         condition = "transfer_id > '00000000-0000-0000-0000-000000000000'"
     options = "(ANALYZE, BUFFERS OFF, TIMING OFF, SUMMARY OFF)"
     for avoided in ("enable_bitmapscan", "enable_indexscan"):
-        stranger.execute("RESET ALL")
+        other_session.execute("RESET ALL")
         for setting in ("enable_seqscan", avoided):
-            stranger.execute(sql.SQL("SET {} = off").format(sql.Identifier(setting)))
-        plan = explained(stranger, f"SELECT * FROM {view} WHERE {condition}", options)
+            other_session.execute(sql.SQL("SET {} = off").format(sql.Identifier(setting)))
+        plan = explained(other_session, f"SELECT * FROM {view} WHERE {condition}", options)
         assert "Rows Removed" not in plan
         assert set(re.findall(r"Scan .*?actual rows=([\d.]+)", plan)) == {"0.00"}, plan
 

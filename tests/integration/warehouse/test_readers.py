@@ -65,13 +65,13 @@ def test_all_who_first_ask_at_once_get_one_password(provider: Tenant, kind: Logi
     parts, at_once = provider.parts, 4
     together = Barrier(at_once)
 
-    def asked(_: int) -> StoredLogin:
+    def issue_password(_: int) -> StoredLogin:
         together.wait()
         make = login_for_queries if kind is LoginKind.QUERY else issue_login
         return make(provider.id, actor=SERVICE, units=parts.store.unit_of_work, clock=parts.clock)
 
     with ThreadPoolExecutor(at_once) as threads:
-        assert len({each.password for each in threads.map(asked, range(at_once))}) == 1
+        assert len({each.password for each in threads.map(issue_password, range(at_once))}) == 1
 
 
 def test_the_credentials_stay_until_they_are_revoked(provider: Tenant, api: str, dsn: str) -> None:

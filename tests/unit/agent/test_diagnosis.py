@@ -32,32 +32,32 @@ def by_subject(findings):
     return {finding.subject: finding for finding in findings}
 
 
-def asked(*answers, skew_s=0.0):
+def examine(*answers, skew_s=0.0):
     service = answering(*answers)
     with service.client(NO_RETRIES) as client:
         return by_subject(reachable(client, SERVICE, lambda: DATE + timedelta(seconds=skew_s)))
 
 
 def test_a_service_that_is_well_is_reported_with_its_scopes():
-    found = asked(OK, httpx.Response(200, json=[]), problem(422), problem(403), problem(403))
+    found = examine(OK, httpx.Response(200, json=[]), problem(422), problem(403), problem(403))
     assert {finding.health for finding in found.values()} == {Health.GOOD}
     assert found["scopes"].text == "agent"
 
 
 def test_a_key_without_the_scope_for_logs_is_bad():
-    found = asked(OK, httpx.Response(200, json=[]), problem(403), problem(403), httpx.Response(200, json=[]))
+    found = examine(OK, httpx.Response(200, json=[]), problem(403), problem(403), httpx.Response(200, json=[]))
     assert found["scopes"].health is Health.BAD
     assert "operator" in found["scopes"].text
 
 
 def test_a_service_that_is_unreachable_says_where_its_address_is_from():
-    found = asked(httpx.ConnectError("refused"))
+    found = examine(httpx.ConnectError("refused"))
     assert found["service"].health is Health.BAD
     assert "environment" in found["service"].advice
 
 
 def test_a_refused_key_is_bad():
-    found = asked(OK, problem(401))
+    found = examine(OK, problem(401))
     assert found["key"].health is Health.BAD
     assert "tradewind login" in found["key"].advice
 
@@ -66,7 +66,7 @@ def test_a_refused_key_is_bad():
     ("skew_s", "health"), [(0.5, Health.GOOD), (5.4, Health.GOOD), (20, Health.BAD), (-20, Health.BAD)]
 )
 def test_a_clock_that_is_off_is_reported(skew_s, health):
-    found = asked(OK, problem(401), skew_s=skew_s)
+    found = examine(OK, problem(401), skew_s=skew_s)
     assert found["clock"].health is health
 
 

@@ -33,11 +33,11 @@ USUAL = {"Authorization": f"Bearer {KNOWN}", "Content-Type": "application/json"}
 GOOD = b'{"rtt_s": 0.06}'
 
 
-async def told(item: UUID, asked: WirePath, body: Body, parts: Parts, principal: AgentKey) -> Response:
+async def echo_arguments(item: UUID, path_field: WirePath, body: Body, parts: Parts, principal: AgentKey) -> Response:
     """What the endpoint was passed."""
-    if asked.loss_rate == 1:
+    if path_field.loss_rate == 1:
         raise NotFound("no way through")
-    heard = (str(item), asked.model_dump(), body.hex(), str(principal.key_id), parts is APP.state.container)
+    heard = (str(item), path_field.model_dump(), body.hex(), str(principal.key_id), parts is APP.state.container)
     return Response(json.dumps(heard), media_type="application/json")
 
 
@@ -70,7 +70,7 @@ def application() -> FastAPI:
     )
     for route_class, way in ((DirectRoute, "direct"), (StrictRoute, "plain")):
         router = APIRouter(route_class=route_class)
-        router.post(f"/{way}/{{item}}")(told)
+        router.post(f"/{way}/{{item}}")(echo_arguments)
         app.router.routes.extend(router.routes)
     problems.install_handlers(app)
     return app
@@ -161,28 +161,30 @@ def test_call_is_counted_once_whatever_its_body_and_both_routes_refuse_equally(m
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS"])
 def test_another_method_is_refused_unread(method: str) -> None:
-    status, _ = asked_by([], method)
+    status, _ = call_direct_route([], method)
     assert status == 405
 
 
 @pytest.mark.parametrize("authorization", ["", f"Basic {KNOWN}", f"Bearer {UNKNOWN}"])
 def test_unauthenticated_request_is_refused_unread(authorization: str) -> None:
-    status, _ = asked_by([], headers=USUAL | {"Authorization": authorization})
+    status, _ = call_direct_route([], headers=USUAL | {"Authorization": authorization})
     assert status == 401
 
 
 def test_a_body_in_pieces_is_put_together() -> None:
     pieces = [{"type": "http.request", "body": GOOD[i : i + 4], "more_body": True} for i in range(0, len(GOOD), 4)]
-    status, _ = asked_by([*pieces, {"type": "http.request", "body": b"", "more_body": False}])
+    status, _ = call_direct_route([*pieces, {"type": "http.request", "body": b"", "more_body": False}])
     assert status == 200
 
 
 def test_nothing_is_done_for_a_client_that_left() -> None:
-    status, _ = asked_by([{"type": "http.request", "body": GOOD, "more_body": True}, {"type": "http.disconnect"}])
+    status, _ = call_direct_route(
+        [{"type": "http.request", "body": GOOD, "more_body": True}, {"type": "http.disconnect"}]
+    )
     assert status == 400
 
 
-def asked_by(
+def call_direct_route(
     messages: list[dict[str, Any]], method: str = "POST", headers: Mapping[str, str] = USUAL
 ) -> tuple[int, bytes]:
     """Status and body of what the direct route answers to these messages."""

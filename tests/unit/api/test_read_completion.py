@@ -27,7 +27,7 @@ def body(count: int, **changes: Any) -> bytes:
 
 
 def test_event_loop_keeps_running_while_a_thread_reads_a_large_body() -> None:
-    async def turns() -> int:
+    async def count_iterations() -> int:
         reading = asyncio.create_task(asyncio.to_thread(read_completion, body(10_000)))
         await asyncio.sleep(0)
         count = 0
@@ -37,7 +37,7 @@ def test_event_loop_keeps_running_while_a_thread_reads_a_large_body() -> None:
         assert len(reading.result().heartbeats) == 10_000
         return count
 
-    assert asyncio.run(turns()) > 20
+    assert asyncio.run(count_iterations()) > 20
 
 
 @pytest.mark.parametrize(

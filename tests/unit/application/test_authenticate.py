@@ -21,7 +21,7 @@ from tradewind.errors import NotPermitted, Unauthenticated, Unavailable
 
 
 @dataclass(frozen=True)
-class KeptKey:
+class StoredKey:
     id: UUID
     tenant_id: UUID
     scopes: frozenset[str]
@@ -34,7 +34,7 @@ class Keys:
     """Kept keys that count how often they are looked up, and a clock that is turned by hand."""
 
     def __init__(self) -> None:
-        self.kept: dict[bytes, KeptKey] = {}
+        self.kept: dict[bytes, StoredKey] = {}
         self.lookups = 0
         self.now_s = 100.0
         self.away = False
@@ -47,7 +47,7 @@ class Keys:
             self.meanwhile.pop(0)()
         return self.now_s
 
-    def find(self, digest: bytes) -> KeptKey | None:
+    def find(self, digest: bytes) -> StoredKey | None:
         self.lookups += 1
         if self.away:
             raise Unavailable("the database does not answer now; try again")
@@ -55,7 +55,7 @@ class Keys:
 
     def add(self) -> tuple[str, UUID]:
         new = new_secret()
-        key = KeptKey(uuid4(), uuid4(), frozenset({Scope.AGENT}), new.sha256)
+        key = StoredKey(uuid4(), uuid4(), frozenset({Scope.AGENT}), new.sha256)
         self.kept[new.sha256] = key
         return new.secret, key.id
 

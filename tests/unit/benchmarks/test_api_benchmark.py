@@ -55,8 +55,8 @@ def test_missing_load_generator_is_reported(tmp_path: Path, monkeypatch: pytest.
 
 def test_live_transfer_follows_the_decisions_of_the_service() -> None:
     for enquiry in make_live_requests():
-        transfer = ObedientTransfer(enquiry, {"transfer_id": "t", **told(2)})
-        sent = transfer.settle(lambda body: told(4))
+        transfer = ObedientTransfer(enquiry, {"transfer_id": "t", **make_decision(2)})
+        sent = transfer.settle(lambda body: make_decision(4))
         beats = [
             Heartbeat.model_validate_json(body) for body in (*sent, fill_marks(transfer.to_live_transfer().body, 99))
         ]
@@ -66,6 +66,6 @@ def test_live_transfer_follows_the_decisions_of_the_service() -> None:
         assert beats[-1].throughput_bps > 0
 
 
-def told(concurrency: int) -> dict[str, Any]:
+def make_decision(concurrency: int) -> dict[str, Any]:
     plan = {"concurrency": concurrency, "parallelism": 2}
     return {"parameters": plan, "chunks": [{"chunk": "large", "max_file_bytes": None, "parameters": plan}]}

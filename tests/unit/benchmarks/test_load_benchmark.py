@@ -28,7 +28,7 @@ def test_memory_that_is_taken_once_is_no_steady_growth():
     assert median_slope([(1.0, 5.0)]) == 0.0
 
 
-async def asked(*answers: bytes) -> tuple[int, bytes]:
+async def send_request(*answers: bytes) -> tuple[int, bytes]:
     """What a connection makes of pieces of an answer; the server closes after them."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -45,9 +45,9 @@ async def asked(*answers: bytes) -> tuple[int, bytes]:
 
 def test_response_in_pieces_is_read_completely():
     pieces = (b"HTTP/1.1 201 Created\r\nContent-", b"Length: 4\r\n\r\nbo", b"dy")
-    assert asyncio.run(asked(*pieces)) == (201, b"body")
+    assert asyncio.run(send_request(*pieces)) == (201, b"body")
 
 
 def test_an_answer_that_ends_too_early_is_an_error():
     with pytest.raises(ConnectionBroken):
-        asyncio.run(asked(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nbody"))
+        asyncio.run(send_request(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nbody"))

@@ -173,7 +173,7 @@ def test_what_is_judged_of_one_large_file_needs_no_concurrency():
     assert held({"290ms/large": LARGE}) == {"290ms, large: streams a file help one file at a time": True}
 
 
-def kept(rows, ground, turn=None):
+def make_log_rows(rows, ground, turn=None):
     """As a log of runs has them."""
     return [
         row
@@ -188,10 +188,13 @@ def kept(rows, ground, turn=None):
 
 
 def measured_html(most_mbps=42):
-    html = kept(HTML, "290ms/html")
-    best, one = kept(again(16, 1, *[most_mbps] * 4), "290ms/html", 1), kept(again(1, 1, *[2.6] * 4), "290ms/html", 2)
+    html = make_log_rows(HTML, "290ms/html")
+    best, one = (
+        make_log_rows(again(16, 1, *[most_mbps] * 4), "290ms/html", 1),
+        make_log_rows(again(1, 1, *[2.6] * 4), "290ms/html", 2),
+    )
     repeated = {Contest.SAVING: (best, one), Contest.CONCURRENCY: (best, one)}
-    blocks = kept([run(8, 1, 40e6) | {"io_block_bytes": 4096}], "290ms/html", 3)
+    blocks = make_log_rows([run(8, 1, 40e6) | {"io_block_bytes": 4096}], "290ms/html", 3)
     return MobileRuns(grounds={"290ms/html": html}, repeated={"290ms/html": repeated}, blocks=blocks)
 
 
@@ -220,7 +223,9 @@ def test_html_that_saves_too_little_ends_the_benchmark_with_1(most_mbps, code):
 
 def test_html_that_was_not_requested_is_not_missed():
     other = MobileRuns(
-        grounds={"59ms/html": kept(HTML, "59ms/html")}, repeated={"59ms/html": {}}, blocks=kept(HTML, "b")
+        grounds={"59ms/html": make_log_rows(HTML, "59ms/html")},
+        repeated={"59ms/html": {}},
+        blocks=make_log_rows(HTML, "b"),
     )
     summary = summarise(other)
     assert summary["html_saving"] is None

@@ -40,22 +40,22 @@ CLAIMS = {
 }
 
 
-def told(finding, words):
+def select_comparisons(finding, words):
     return {each.what: each for each in finding.comparisons if words in each.what}
 
 
 def test_advice_is_compared_with_the_fastest_codec_of_the_network_that_it_was_not_solved_from():
-    found = told(check_downloads(table("codecs"), CLAIMS), "our advice")
+    found = select_comparisons(check_downloads(table("codecs"), CLAIMS), "our advice")
     assert [(each.what.partition("(")[2], each.agrees) for each in found.values()] == [
         ("xz -9)", True),
     ]
-    [rate] = told(check_downloads(table("codecs"), CLAIMS), "rate of what we advise").values()
+    [rate] = select_comparisons(check_downloads(table("codecs"), CLAIMS), "rate of what we advise").values()
     assert rate.agrees
     assert rate.paper == 1.8
 
 
 def test_sending_raw_can_be_what_is_advised():
-    assert all(each.agrees for each in told(check_downloads(table("raw"), CLAIMS), "our advice").values())
+    assert all(each.agrees for each in select_comparisons(check_downloads(table("raw"), CLAIMS), "our advice").values())
 
 
 def test_an_error_below_zero_is_a_promise_of_more_than_was_measured():
@@ -65,8 +65,8 @@ def test_an_error_below_zero_is_a_promise_of_more_than_was_measured():
 
 
 def test_an_example_is_estimated_by_the_equation_of_its_direction():
-    assert told(check_examples(CLAIMS["003-fig5"], CLAIMS), "by equation 20")
-    assert told(check_examples(CLAIMS["003-fig6"], CLAIMS), "by equation 22")
+    assert select_comparisons(check_examples(CLAIMS["003-fig5"], CLAIMS), "by equation 20")
+    assert select_comparisons(check_examples(CLAIMS["003-fig6"], CLAIMS), "by equation 22")
 
 
 def test_figures_whose_text_and_captions_name_other_panels_contradict_themselves():
@@ -208,14 +208,14 @@ def test_sla_that_never_bound_is_not_counted_as_met():
 
 
 def test_estimate_from_bounds_must_be_closer_than_the_nearer_bound():
-    def told(*bounds_and_measured: float) -> list[bool]:
+    def agreement_with_measured(*bounds_and_measured: float) -> list[bool]:
         claims = {"003-fig5": make_claim({"net": 2.5})}
         found = check_examples(make_claim({"codec": list(bounds_and_measured)}), claims)
         return [each.agrees for each in found.comparisons]
 
-    assert told(6.19, 7.29, 7.16) == [True, True]
-    assert told(6.19, 7.29, 6.25) == [True, False], "it was near sending one after the other"
-    assert told(6.19, 7.29, 8.0) == [False, False]
+    assert agreement_with_measured(6.19, 7.29, 7.16) == [True, True]
+    assert agreement_with_measured(6.19, 7.29, 6.25) == [True, False], "it was near sending one after the other"
+    assert agreement_with_measured(6.19, 7.29, 8.0) == [False, False]
 
 
 @pytest.mark.parametrize(("together", "agrees"), [(0.9, True), (1.0, True), (1.1, False)])

@@ -189,7 +189,7 @@ def calm(monkeypatch):
     monkeypatch.setattr(ProcessorWatch, "share", lambda _: ProcessorShare(waited=0.0, others=0.0, stolen=0.0))
 
 
-def turns_on(bed, background=1):
+def alternate_on(bed, background=1):
     return Alternation(
         bed, background, DisturbanceWatch(bed, prioritised=True), clock_s=lambda: bed.now_s, sleep=bed.sleep
     )
@@ -200,7 +200,7 @@ REPEATS = [getattr(command, name) for name in vars(command) if name.endswith("RE
 
 @pytest.mark.parametrize("repeats", [*REPEATS, LOADS])
 def test_each_congestion_control_is_as_often_first_as_second(repeats):
-    turns, order = turns_on(SlowlyFilling(), background=0), []
+    turns, order = alternate_on(SlowlyFilling(), background=0), []
     assert turns.measure_each(("cubic", "fld_tcp"), repeats, order.append).keys() == {"cubic", "fld_tcp"}
     assert order == ["cubic", "fld_tcp", "fld_tcp", "cubic"] * (repeats // 2)
     assert turns.report() == {"disturbed": None}
@@ -209,12 +209,12 @@ def test_each_congestion_control_is_as_often_first_as_second(repeats):
 def test_an_odd_number_of_repeats_is_refused():
     assert len(REPEATS) == 9
     with pytest.raises(InvalidValue, match="even"):
-        turns_on(SlowlyFilling(), background=0).measure_each(("cubic", "fld_tcp"), 11, print)
+        alternate_on(SlowlyFilling(), background=0).measure_each(("cubic", "fld_tcp"), 11, print)
 
 
 def test_measurement_under_load_waits_until_other_flows_have_filled_the_queue():
     bed = SlowlyFilling()
-    turns, found = turns_on(bed), []
+    turns, found = alternate_on(bed), []
 
     def fetch(control):
         found.append(bed.queued_bytes)
@@ -228,7 +228,7 @@ def test_measurement_under_load_waits_until_other_flows_have_filled_the_queue():
 
 def test_a_queue_that_others_never_fill_is_waited_for_so_many_round_trips_and_the_row_is_disturbed():
     bed = SlowlyFilling(grows_bytes=0)
-    turns = turns_on(bed)
+    turns = alternate_on(bed)
     full_rtt_s = 0.026 + 8 * 100_000 / 25e6
     turns.measure_each(("cubic",), 2, str)
     assert bed.now_s == pytest.approx(2 * REFILL_ROUND_TRIPS * full_rtt_s, abs=2 * full_rtt_s)
@@ -239,7 +239,7 @@ def test_a_queue_that_others_never_fill_is_waited_for_so_many_round_trips_and_th
 
 @pytest.mark.parametrize(("queued", "disturbed"), [(6, False), (5, True)])
 def test_no_congestion_control_is_judged_by_a_median_without_the_bulk_flow(queued, disturbed):
-    turns = turns_on(SlowlyFilling())
+    turns = alternate_on(SlowlyFilling())
     turns.started, turns.queued = 8, queued
     assert (turns.report()["disturbed"] is not None) is disturbed
 
@@ -247,7 +247,7 @@ def test_no_congestion_control_is_judged_by_a_median_without_the_bulk_flow(queue
 @pytest.mark.parametrize("while_measured", [True, False])
 def test_what_happens_while_the_queue_is_waited_for_does_not_count(while_measured):
     bed = SlowlyFilling()
-    turns = turns_on(bed)
+    turns = alternate_on(bed)
     bed.busy = not while_measured
 
     def fetch(_control):

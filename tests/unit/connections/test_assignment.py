@@ -36,7 +36,7 @@ class Connection:
         return max(each.receive[1] if each.receive else each.sent_s for each in self.objects)
 
 
-def told_plainly(group: list[WebObject]) -> list[Connection]:
+def assign_plainly(group: list[WebObject]) -> list[Connection]:
     """The rule, looking at every connection for every object."""
     found: list[Connection] = []
     for each in group:
@@ -64,7 +64,7 @@ def test_objects_are_given_to_connections_as_the_rule_says(made):
     for each in sorted(made, key=lambda each: each.started_s):
         if each.connection_id is None:
             nameless.setdefault((each.origin, each.version), []).append(each)
-    expected = [one.objects for group in nameless.values() for one in told_plainly(group)]
+    expected = [one.objects for group in nameless.values() for one in assign_plainly(group)]
     expected += [sorted(named, key=lambda each: each.started_s)] if named else []
     found = [list(each.objects) for each in assign_connections(made)]
     assert sorted(found, key=repr) == sorted(expected, key=repr)

@@ -20,7 +20,7 @@ CAPS = st.sampled_from((NO_CAPS, Caps(concurrency=2), Caps(parallelism=2), Caps(
 
 
 @st.composite
-def agreements(draw):
+def draw_slas(draw):
     kind = draw(st.sampled_from(list(SlaKind)))
     confidence = draw(st.sampled_from(CONFIDENCES))
     basis = draw(st.sampled_from(list(EnergyBasis)))
@@ -57,7 +57,7 @@ def cost(table, setting, sla):
     return -merit(setting, Quantity.ENERGY, sla.energy_basis, table.base_power_w).mean
 
 
-@given(tables(), agreements(), CAPS)
+@given(tables(), draw_slas(), CAPS)
 def test_a_choice_keeps_the_caps_and_if_feasible_the_chance_constraint(table, sla, caps):
     choice = choose_setting(table, sla, caps, dataset_bytes=DATASET_BYTES)
     permitted = [one for one in table.settings if caps.allow(one.parameters)]
@@ -72,7 +72,7 @@ def test_a_choice_keeps_the_caps_and_if_feasible_the_chance_constraint(table, sl
             assert choice.probability >= sla.confidence - 1e-6
 
 
-@given(tables(), agreements(), CAPS)
+@given(tables(), draw_slas(), CAPS)
 def test_no_permitted_certified_setting_that_keeps_the_target_costs_less(table, sla, caps):
     choice = choose_setting(table, sla, caps, dataset_bytes=DATASET_BYTES)
     rivals = [
@@ -133,7 +133,7 @@ def test_two_percent_of_energy_are_given_for_a_third_more_throughput(rival, chos
     assert partition.parameters.concurrency == chosen
 
 
-@given(tables(), agreements(), CAPS)
+@given(tables(), draw_slas(), CAPS)
 def test_an_infeasible_answer_is_the_likeliest_one_and_says_so(table, sla, caps):
     choice = choose_setting(table, sla, caps, dataset_bytes=DATASET_BYTES)
     if choice is None or choice.feasible or sla.kind in SINGLE:
@@ -181,7 +181,7 @@ def test_of_many_settings_few_are_contenders():
     assert fastest == 63
 
 
-@given(tables(), agreements(), CAPS)
+@given(tables(), draw_slas(), CAPS)
 def test_higher_confidence_never_gives_a_laxer_setting(table, sla, caps):
     if sla.kind in SINGLE or sla.fraction is not None:
         return

@@ -130,7 +130,7 @@ def test_ends_come_from_the_context():
     assert run([stats(100)], ENDS)[0][0].record.source == "alpha"
 
 
-def said(words: str) -> str:
+def log_message(words: str) -> str:
     return json.dumps({"time": "2024-06-01T12:00:00+02:00", "level": "info", "msg": words})
 
 
@@ -146,13 +146,14 @@ def said(words: str) -> str:
     ],
 )
 def test_record_states_the_rate_that_the_user_limited_the_run_to(words: str, limit_bps: float | None):
-    record = run([said(words), stats(100)])[0][0].record
+    record = run([log_message(words), stats(100)])[0][0].record
     assert record.parameters.nic_bps == limit_bps
 
 
 def test_limit_of_a_later_run_is_not_stated_of_the_run_before_it():
     first, second = (
-        each.record for each in run([stats(100), said("Starting bandwidth limiter at 1Mi Byte/s"), stats(200)])[0]
+        each.record
+        for each in run([stats(100), log_message("Starting bandwidth limiter at 1Mi Byte/s"), stats(200)])[0]
     )
     assert (first.parameters.nic_bps, second.parameters.nic_bps) == (None, 8 * 2**20)
 

@@ -55,18 +55,18 @@ def as_migration(sql: str) -> str:
     return f"BEGIN;\n\n{sql};\n\n{own};\nCOMMIT;\n"
 
 
-def said(step: str | None) -> migrate.Step:
+def make_step(step: str | None) -> migrate.Step:
     return migrate.Step(step, LAID if step == "contract" else None)
 
 
 @pytest.mark.parametrize(("step", "sql"), HARMLESS.values(), ids=HARMLESS)
 def test_what_a_service_in_use_does_not_notice_may_land(step, sql):
-    assert list(find_violations(as_migration(sql), said(step))) == []
+    assert list(find_violations(as_migration(sql), make_step(step))) == []
 
 
 @pytest.mark.parametrize(("step", "sql", "reason"), REFUSED.values(), ids=REFUSED)
 def test_what_would_stop_a_service_or_the_version_before_is_refused(step, sql, reason):
-    found = list(find_violations(as_migration(sql), said(step)))
+    found = list(find_violations(as_migration(sql), make_step(step)))
     assert any(reason in each for each in found), found
 
 

@@ -273,15 +273,15 @@ def test_without_a_measured_power_nothing_is_calibrated():
         calibrate_host(Terminal(), host, CalibrationOptions(afresh=True, step_s=1.0, upload_as=None), None)
 
 
-class LadderBeganError(Exception):
+class LadderStartedError(Exception):
     """The host was read for its first step."""
 
 
-def calibrate_beside(trace, content):
+def calibrate_by_trace(trace, content):
     """By a trace that is so when the ladder is to begin; ``{now}`` in seconds, ``{ms}`` in milliseconds."""
 
     def begin():
-        raise LadderBeganError
+        raise LadderStartedError
 
     now_s = round(time.time())
     times = {name: now_s + offset_s for name, offset_s in {"begun": -1, "hours_ago": -7200, "later": 7200}.items()}
@@ -304,10 +304,10 @@ def calibrate_beside(trace, content):
 )
 def test_what_can_be_no_trace_of_now_is_refused_before_the_ladder(tmp_path, content, told):
     with pytest.raises((InvalidTrace, typer.BadParameter), match=told):
-        calibrate_beside(tmp_path / "meter.csv", content)
+        calibrate_by_trace(tmp_path / "meter.csv", content)
 
 
 @pytest.mark.parametrize("content", ["", "t,", "t,w\n", "t,w\n{now},1\n", "t,w\n{begun},1\n{now},1\n{now}.5"])
 def test_a_trace_that_has_just_started_or_ends_within_a_row_is_being_recorded(tmp_path, content):
-    with pytest.raises(LadderBeganError):
-        calibrate_beside(tmp_path / "meter.csv", content)
+    with pytest.raises(LadderStartedError):
+        calibrate_by_trace(tmp_path / "meter.csv", content)

@@ -45,16 +45,16 @@ def test_backup_with_a_time_in_the_future_does_not_delay_the_next() -> None:
 
 
 def test_unreadable_backups_are_reported_as_a_failed_one() -> None:
-    class Told(Exception):
+    class FailureReportedError(Exception):
         """Ends what does not return."""
 
     def backups() -> Sequence[Backup]:
         raise BackupFailed("backup.json is not as it was written")
 
     def failed(error: TradewindError) -> None:
-        raise Told(error)
+        raise FailureReportedError(error)
 
-    with pytest.raises(Told, match=r"^backup.json is not as it was written$"):
+    with pytest.raises(FailureReportedError, match=r"^backup.json is not as it was written$"):
         copy_nightly(AT, backups=backups, make=lambda: None, failed=failed)
 
 

@@ -17,35 +17,35 @@ EAGER, BUSY, *OTHERS = (uuid4() for _ in range(8))
 
 
 @pytest.fixture
-def turns() -> Iterator[QuerySlots]:
+def slots() -> Iterator[QuerySlots]:
     opened = QuerySlots(QueryLimits(at_once=4, in_all=8))
     yield opened
     opened.close()
 
 
-def test_tenant_has_no_more_slots_than_its_limit(turns: QuerySlots) -> None:
+def test_tenant_has_no_more_slots_than_its_limit(slots: QuerySlots) -> None:
     for _ in range(4):
-        turns.take(EAGER)
+        slots.take(EAGER)
     with pytest.raises(Unavailable, match="4 queries are running already"):
-        turns.take(EAGER)
-    turns.give_back(EAGER)
-    turns.take(EAGER)
+        slots.take(EAGER)
+    slots.give_back(EAGER)
+    slots.take(EAGER)
 
 
-def test_a_tenant_that_has_none_gets_one_whatever_two_others_do(turns: QuerySlots) -> None:
+def test_a_tenant_that_has_none_gets_one_whatever_two_others_do(slots: QuerySlots) -> None:
     for tenant in (EAGER, BUSY) * 4:
         try:
-            turns.take(tenant)
+            slots.take(tenant)
         except Unavailable:
             continue
     for other in OTHERS[:4]:
-        turns.take(other)
+        slots.take(other)
     with pytest.raises(Unavailable, match="of others too"):
-        turns.take(OTHERS[4])
+        slots.take(OTHERS[4])
     for tenant in (EAGER, EAGER, BUSY, BUSY, *OTHERS[:4]):
-        turns.give_back(tenant)
+        slots.give_back(tenant)
     for _ in range(4):
-        turns.take(BUSY)
+        slots.take(BUSY)
 
 
 class Rows:
@@ -62,13 +62,13 @@ class Rows:
 
 
 def test_the_turn_is_given_back_before_the_client_has_the_end_of_its_answer() -> None:
-    turns = QuerySlots(QueryLimits(at_once=1, in_all=2))
+    slots = QuerySlots(QueryLimits(at_once=1, in_all=2))
     told: list[bytes] = []
 
     async def send(message: Message) -> None:
         told.append(message.get("body", b""))
         if message["type"] == "http.response.body" and not message["more_body"]:
-            turns.take(EAGER)  # as its next query does
+            slots.take(EAGER)  # as its next query does
 
     async def receive() -> Message:
         await asyncio.Event().wait()
@@ -77,7 +77,7 @@ def test_the_turn_is_given_back_before_the_client_has_the_end_of_its_answer() ->
     def refused(error: Exception) -> Response:
         raise error
 
-    answer = QueryStream(Rows(), turns, media_type="text/csv", headers={}, refused=refused)
+    answer = QueryStream(Rows(), slots, media_type="text/csv", headers={}, refused=refused)
     asyncio.run(answer({"type": "http"}, receive, send))
-    turns.close()
+    slots.close()
     assert b"".join(told) == b"onetwo"

@@ -14,7 +14,7 @@ KEPT, DROPPED = "01", "00"
 NEVER_OFF = ParentBased(ALWAYS_ON)
 
 
-def kept(sampler: Sampler, flag: str, trace_ids: range) -> int:
+def count_recorded(sampler: Sampler, flag: str, trace_ids: range) -> int:
     """So many of the calls with these ids whose spans are recorded."""
     tracer, extract = TracerProvider(sampler=sampler).get_tracer("test"), TraceContextTextMapPropagator().extract
     parents = (extract({"traceparent": f"00-{each:032x}-b7ad6b7169203331-{flag}"}) for each in trace_ids)
@@ -25,12 +25,12 @@ def kept(sampler: Sampler, flag: str, trace_ids: range) -> int:
 @pytest.mark.parametrize("share", [TraceIdRatioBased(SHARE), ParentBased(TraceIdRatioBased(SHARE))])
 def test_neither_flags_nor_ids_lift_or_lower_the_share(share: Sampler, flag: str) -> None:
     low_ids = range(1, CALLS + 1)  # by which the share alone would keep all
-    assert CALLS * SHARE / 2 < kept(OwnShare(share), flag, low_ids) < CALLS * SHARE * 2
+    assert CALLS * SHARE / 2 < count_recorded(OwnShare(share), flag, low_ids) < CALLS * SHARE * 2
 
 
 def test_always_on_and_always_off_samplers_are_respected() -> None:
-    assert kept(OwnShare(NEVER_OFF), DROPPED, range(1, 10)) == 9
-    assert kept(OwnShare(ALWAYS_OFF), KEPT, range(1, 10)) == 0
+    assert count_recorded(OwnShare(NEVER_OFF), DROPPED, range(1, 10)) == 9
+    assert count_recorded(OwnShare(ALWAYS_OFF), KEPT, range(1, 10)) == 0
 
 
 def test_calls_of_one_trace_share_one_sampling_decision() -> None:

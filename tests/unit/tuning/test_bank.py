@@ -109,14 +109,14 @@ def test_a_share_of_a_maximum_that_nobody_knows_asks_for_speed():
 
 
 def test_balance_has_the_unit_of_the_sla():
-    def told(kind, target, bank, elapsed_s):
+    def balance_of(kind, target, bank, elapsed_s):
         return bank_balance(bank, basis(kind, target), remaining_bytes=5 * 10**8, elapsed_s=elapsed_s)
 
-    assert told(SlaKind.MAX_THROUGHPUT, None, Bank(5.0, 5.0), 10) == 0
-    assert told(SlaKind.THROUGHPUT_AT_LEAST, 50e6, Bank(7e6), 10) == 7e6
-    assert told(SlaKind.DEADLINE, 100.0, Bank(), 40) == pytest.approx(4e9 - 40 * 8e7)
-    assert told(SlaKind.ENERGY_AT_MOST, 5000.0, Bank(used_j=2000), 40) == pytest.approx(500)
-    assert told(SlaKind.POWER_AT_MOST, 60.0, Bank(used_j=2000), 40) == pytest.approx(400)
+    assert balance_of(SlaKind.MAX_THROUGHPUT, None, Bank(5.0, 5.0), 10) == 0
+    assert balance_of(SlaKind.THROUGHPUT_AT_LEAST, 50e6, Bank(7e6), 10) == 7e6
+    assert balance_of(SlaKind.DEADLINE, 100.0, Bank(), 40) == pytest.approx(4e9 - 40 * 8e7)
+    assert balance_of(SlaKind.ENERGY_AT_MOST, 5000.0, Bank(used_j=2000), 40) == pytest.approx(500)
+    assert balance_of(SlaKind.POWER_AT_MOST, 60.0, Bank(used_j=2000), 40) == pytest.approx(400)
 
 
 def test_lost_books_are_estimated_from_what_the_transfer_has_come_to():

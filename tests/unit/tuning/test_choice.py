@@ -43,12 +43,12 @@ def situation(
     return view, SettingLimits(NO_CAPS, tuple(each.files_left for each in active))
 
 
-def whole(concurrency, parallelism=1):
+def one_chunk(concurrency, parallelism=1):
     return (ChunkKind.WHOLE, Parameters(concurrency=concurrency, parallelism=parallelism, pipelining=1))
 
 
 def test_the_fastest_is_chosen_less_what_fewer_streams_are_worth():
-    view, limits = situation(whole(1))
+    view, limits = situation(one_chunk(1))
     chosen = choose_best(view, FASTEST, limits)
     rates = {point: expected.throughput_bps for point, expected in view.expectations[0].entries.items()}
     assert chosen.outlook.throughput_bps >= (1 - RELAXATION) * max(rates.values())
@@ -58,14 +58,14 @@ def test_the_fastest_is_chosen_less_what_fewer_streams_are_worth():
 
 @given(st.floats(-1.5, 1.0), st.integers(1, 64))
 def test_a_common_gain_does_not_move_the_fastest(gain, concurrency):
-    view, limits = situation(whole(concurrency), gain=gain)
-    reference, _ = situation(whole(concurrency))
+    view, limits = situation(one_chunk(concurrency), gain=gain)
+    reference, _ = situation(one_chunk(concurrency))
     assert choose_best(view, FASTEST, limits).settings == choose_best(reference, FASTEST, limits).settings
 
 
 @given(st.floats(1e7, 9e7), st.floats(-0.5, 0.2))
 def test_floor_is_met_with_confidence_at_the_least_energy(floor, gain):
-    view, limits = situation(whole(4), gain=gain)
+    view, limits = situation(one_chunk(4), gain=gain)
     chosen = choose_best(view, Goal(objective=Objective.ENERGY, floor_bps=floor), limits)
     cheapest = choose_best(view, MOST_FRUGAL, limits)
     assert chosen.outlook.j_per_byte >= cheapest.outlook.j_per_byte / (1 + SIMILAR_ENERGY) * (1 - 1e-9)
@@ -75,7 +75,7 @@ def test_floor_is_met_with_confidence_at_the_least_energy(floor, gain):
 
 
 def test_the_fastest_of_those_about_as_frugal_is_chosen():
-    view, limits = situation(whole(1))
+    view, limits = situation(one_chunk(1))
     chosen = choose_best(view, MOST_FRUGAL, limits).outlook
     costs = {
         point: BITS_PER_BYTE * each.power_w / each.throughput_bps
@@ -91,28 +91,28 @@ def test_the_fastest_of_those_about_as_frugal_is_chosen():
 @given(st.floats(-1.0, 0.5), st.floats(-0.4, 0.4), st.integers(1, 64))
 def test_no_gain_of_path_or_hosts_moves_the_most_frugal(basis, gain, power_gain, concurrency):
     sla = Sla(kind=SlaKind.MIN_ENERGY, energy_basis=basis)
-    view, limits = situation(whole(concurrency), sla=sla, gain=gain, power_gain=power_gain)
-    reference, _ = situation(whole(concurrency), sla=sla)
+    view, limits = situation(one_chunk(concurrency), sla=sla, gain=gain, power_gain=power_gain)
+    reference, _ = situation(one_chunk(concurrency), sla=sla)
     assert choose_best(view, MOST_FRUGAL, limits).settings == choose_best(reference, MOST_FRUGAL, limits).settings
 
 
 def test_a_base_that_is_not_the_tables_changes_nothing_above_it():
     sla = Sla(kind=SlaKind.MIN_ENERGY, energy_basis=EnergyBasis.DYNAMIC)
-    view, limits = situation(whole(8), sla=sla, base_w=1.5 * BASE_W)
-    reference, _ = situation(whole(8), sla=sla)
+    view, limits = situation(one_chunk(8), sla=sla, base_w=1.5 * BASE_W)
+    reference, _ = situation(one_chunk(8), sla=sla)
     assert choose_best(view, MOST_FRUGAL, limits).outlook.j_per_byte == pytest.approx(
         choose_best(reference, MOST_FRUGAL, limits).outlook.j_per_byte
     )
 
 
 def test_a_floor_out_of_reach_gets_the_fastest_there_is():
-    view, limits = situation(whole(4))
+    view, limits = situation(one_chunk(4))
     chosen = choose_best(view, Goal(objective=Objective.ENERGY, floor_bps=1e9), limits)
     assert chosen.outlook.throughput_bps >= 0.98 * view.expectations[0].fastest_bps
 
 
 def test_power_ceiling_is_met():
-    view, limits = situation(whole(16))
+    view, limits = situation(one_chunk(16))
     chosen = choose_best(view, Goal(objective=Objective.SLOWNESS, ceiling_w=58.0), limits)
     assert chosen.outlook.power_w <= 58.0
     assert chosen.outlook.throughput_bps > 3e7
@@ -120,7 +120,7 @@ def test_power_ceiling_is_met():
 
 @given(st.integers(1, 40), st.integers(1, 40), st.integers(1, 4))
 def test_no_choice_leaves_the_limits(files, streams, parallelism):
-    view, _ = situation(whole(4))
+    view, _ = situation(one_chunk(4))
     limits = SettingLimits(Caps(streams=streams, parallelism=parallelism), (files,))
     (chosen,) = choose_best(view, FASTEST, limits).settings
     assert chosen.concurrency <= files
@@ -146,7 +146,7 @@ def test_a_starved_chunk_that_cannot_catch_up_makes_a_plan_slow():
 
 
 def paying(now, goal=FASTEST, *, remaining_s=600.0, rtt_s=0.06):
-    view, limits = situation(whole(now))
+    view, limits = situation(one_chunk(now))
     return is_worthwhile(choose_best(view, goal, limits), goal, remaining_s=remaining_s, rtt_s=rtt_s)
 
 
@@ -180,8 +180,8 @@ def test_a_step_stays_in_the_trust_region_and_arrives(cc, wanted, pp, wanted_pp)
 
 
 def test_log_gains_are_natural():
-    view, limits = situation(whole(16), gain=math.log(0.5))
-    plain, _ = situation(whole(16))
+    view, limits = situation(one_chunk(16), gain=math.log(0.5))
+    plain, _ = situation(one_chunk(16))
     assert choose_best(view, FASTEST, limits).present.throughput_bps == pytest.approx(
         choose_best(plain, FASTEST, limits).present.throughput_bps / 2
     )

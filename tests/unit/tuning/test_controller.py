@@ -220,7 +220,7 @@ def test_a_transfer_without_table_resumes_its_search_where_it_is():
     step(transfer.basis, state, one)
 
 
-def told(transfer, rates, delay_s):
+def list_decision_kinds(transfer, rates, delay_s):
     """Kinds of the decisions on ticks with these rates."""
     kinds = []
     for rate in rates:
@@ -232,7 +232,7 @@ def told(transfer, rates, delay_s):
 
 def test_drop_on_a_full_pipe_is_detected_without_a_new_search():
     transfer = warm(BIG)
-    kinds = told(transfer, [97e6] * 5 + [40e6] * 6, delay_s=0.05)
+    kinds = list_decision_kinds(transfer, [97e6] * 5 + [40e6] * 6, delay_s=0.05)
     assert kinds.count(DecisionKind.CHANGE_DETECTED) == 1
     assert transfer.state.search is None
 
@@ -240,14 +240,14 @@ def test_drop_on_a_full_pipe_is_detected_without_a_new_search():
 def test_a_fall_with_room_on_the_path_starts_trying_more_streams():
     transfer = warm(BIG)
     before = transfer.decision.streams
-    kinds = told(transfer, [97e6] * 5 + [40e6] * 2, delay_s=0.0)
+    kinds = list_decision_kinds(transfer, [97e6] * 5 + [40e6] * 2, delay_s=0.0)
     assert DecisionKind.CHANGE_DETECTED in kinds
     assert transfer.decision.streams > before
 
 
 def test_a_table_that_is_wrong_again_soon_is_left():
     transfer = warm(BIG)
-    kinds = told(transfer, [97e6] * 5 + [40e6] * 4 + [99e6] * 4, delay_s=0.05)
+    kinds = list_decision_kinds(transfer, [97e6] * 5 + [40e6] * 4 + [99e6] * 4, delay_s=0.05)
     assert kinds.count(DecisionKind.CHANGE_DETECTED) == 1
     assert kinds.count(DecisionKind.FALLBACK) == 1
     assert transfer.state.search is not None

@@ -55,7 +55,7 @@ class HttpProxy(StreamServer):
 
 
 def _in_origin_form(head: RequestHead) -> bytes:
-    return head.asking(urlsplit(head.target).path)
+    return head.with_target(urlsplit(head.target).path)
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

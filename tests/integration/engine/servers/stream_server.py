@@ -20,7 +20,7 @@ class RequestHead:
     def line(self) -> str:
         return f"{self.method} {self.target} HTTP/1.1"
 
-    def asking(self, target: str) -> bytes:
+    def with_target(self, target: str) -> bytes:
         """The same request for another target, as bytes."""
         return f"{self.method} {target} HTTP/1.1\r\n{self.fields}\r\n\r\n".encode("latin-1")
 

@@ -20,28 +20,28 @@ def clock():
 
 
 @pytest.fixture
-def said():
+def printed():
     return []
 
 
-def test_one_line_is_printed_per_interval_and_none_before_the_first_is_over(clock, said):
-    lines = PlainLines(said.append, 10.0, clock)
+def test_one_line_is_printed_per_interval_and_none_before_the_first_is_over(clock, printed):
+    lines = PlainLines(printed.append, 10.0, clock)
     for second in range(35):
         clock.now_s = 100.0 + second
         lines.say_if_due(lambda second=second: f"second {second}")
-    assert said == ["second 10", "second 20", "second 30"]
+    assert printed == ["second 10", "second 20", "second 30"]
 
 
-def test_a_line_that_says_nothing_new_is_left_out(clock, said):
-    lines = PlainLines(said.append, 10.0, clock, known="0 rows")
+def test_a_line_that_says_nothing_new_is_left_out(clock, printed):
+    lines = PlainLines(printed.append, 10.0, clock, known="0 rows")
     for rows in (0, 0, 5, 5, 6):
         clock.now_s += 10
         lines.say_if_due(lambda rows=rows: f"{rows} rows")
-    assert said == ["5 rows", "6 rows"]
+    assert printed == ["5 rows", "6 rows"]
 
 
-def test_text_is_formatted_only_when_it_is_printed(clock, said):
-    PlainLines(said.append, 10.0, clock).say_if_due(lambda: pytest.fail("made"))
+def test_text_is_formatted_only_when_it_is_printed(clock, printed):
+    PlainLines(printed.append, 10.0, clock).say_if_due(lambda: pytest.fail("made"))
 
 
 @pytest.mark.parametrize(

@@ -21,13 +21,13 @@ def receipt(batch, accepted, *rejections, rejected=None, duplicate=False):
     )
 
 
-def told(*receipts):
+def format_uploads(*receipts):
     return upload_report([], UploadReport(receipts))
 
 
 def test_rejections_are_grouped_by_kind_with_the_commonest_first_and_its_first_rows():
     slow = [(row, "outcome.throughput_bps", "is zero") for row in (2, 4, 6, 8)]
-    text, document = told(receipt(1, 6, (1, "id", "is missing"), *slow))
+    text, document = format_uploads(receipt(1, 6, (1, "id", "is missing"), *slow))
     assert text.splitlines() == [
         "uploaded in 1 batch: 6 accepted, 5 rejected",
         "  rejected 4 (rows 2, 4, 6, … of the upload): outcome.throughput_bps: is zero",
@@ -39,7 +39,7 @@ def test_rejections_are_grouped_by_kind_with_the_commonest_first_and_its_first_r
 
 
 def test_rows_are_counted_through_the_batches_of_an_upload():
-    text, document = told(receipt(1, 10), receipt(2, 0, (1, "id", "is missing"), (2, "id", "is missing")))
+    text, document = format_uploads(receipt(1, 10), receipt(2, 0, (1, "id", "is missing"), (2, "id", "is missing")))
     assert text.splitlines() == [
         "uploaded in 2 batches: 10 accepted, 2 rejected",
         "  rejected 2 (rows 11, 12 of the upload): id: is missing",
@@ -51,12 +51,12 @@ def test_rows_are_counted_through_the_batches_of_an_upload():
 
 
 def test_rejections_that_the_receipt_does_not_name_are_counted():
-    text, _ = told(receipt(1, 0, (1, "id", "is missing"), rejected=150))
+    text, _ = format_uploads(receipt(1, 0, (1, "id", "is missing"), rejected=150))
     assert text.endswith("  rejected 149 more, which the service keeps in quarantine")
 
 
 def test_what_was_stored_before_is_reported():
-    text, _ = told(receipt(1, 2), receipt(2, 3, duplicate=True))
+    text, _ = format_uploads(receipt(1, 2), receipt(2, 3, duplicate=True))
     assert text == "uploaded in 2 batches: 5 accepted (3 known before), 0 rejected"
 
 

@@ -69,7 +69,7 @@ def sealed(spool, count):
     return spool
 
 
-def kept_aside(spool):
+def read_refused_rows(spool):
     return [json.loads(line) for path in spool.refused() for line in path.read_text().splitlines()]
 
 
@@ -80,7 +80,7 @@ def test_one_tick_that_is_refused_takes_no_other_with_it(spool, names):
     assert sorted(service.stored) == [each for each in range(20) if each != 5]
     assert service.records == 1
     assert delivered.completed == {TRANSFER}
-    (row,) = kept_aside(spool)
+    (row,) = read_refused_rows(spool)
     assert row["tick"]["heartbeat"]["sequence"] == 5
     assert ("rtt_s: must be below an hour" if names else "Invalid value") in row["reason"]
     assert spool.waiting() == ()
@@ -93,14 +93,14 @@ def test_ticks_that_the_service_names_cost_one_more_question(spool):
     service = Choosy({1, 4, 7}, names=True)
     sealed(spool, 10).drain(service)
     assert service.calls == 3  # all, the records alone, what is left
-    assert [row["tick"]["heartbeat"]["sequence"] for row in kept_aside(spool)] == [1, 4, 7]
+    assert [row["tick"]["heartbeat"]["sequence"] for row in read_refused_rows(spool)] == [1, 4, 7]
 
 
 def test_a_service_that_wants_no_tick_is_not_requested_each(spool):
     service = Choosy(set(range(2000)))
     delivered = sealed(spool, 2000).drain(service)
     assert service.calls <= 2 * MOST_REFUSALS
-    assert (len(kept_aside(spool)), service.stored) == (2000, [])
+    assert (len(read_refused_rows(spool)), service.stored) == (2000, [])
     assert delivered.completed == {TRANSFER}
 
 
@@ -110,7 +110,7 @@ def test_records_that_are_no_completion_for_the_service_go_as_logs_and_ticks_are
     delivered = sealed(spool, 8).drain(service)
     assert delivered.logged == {TRANSFER}
     assert service.calls <= 2
-    assert len(kept_aside(spool)) == 8
+    assert len(read_refused_rows(spool)) == 8
     assert len(Spool(tmp_path, warn=pytest.fail).segments()) == 1
 
 

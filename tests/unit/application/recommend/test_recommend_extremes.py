@@ -22,7 +22,7 @@ COUNT = st.integers(min_value=1, max_value=BIGINT_MAX)
 
 
 @st.composite
-def agreements(draw: st.DrawFn) -> dict[str, object]:
+def draw_slas(draw: st.DrawFn) -> dict[str, object]:
     kind = draw(st.sampled_from(SlaKind))
     agreed: dict[str, object] = {
         "kind": kind,
@@ -60,7 +60,7 @@ PATHS = st.fixed_dictionaries(
 
 
 @settings(max_examples=300)
-@given(agreements(), DATASETS, PATHS, st.floats(0, 1), st.sampled_from([LEARNED, EMPTY_SNAPSHOT]))
+@given(draw_slas(), DATASETS, PATHS, st.floats(0, 1), st.sampled_from([LEARNED, EMPTY_SNAPSHOT]))
 def test_any_valid_request_is_answered_with_finite_numbers(sla, dataset, path, load, learned) -> None:
     asked = {
         "source": LINK.source,
