@@ -87,7 +87,7 @@ def test_up_show_set_and_down_from_other_processes():
     process, name = start_up()
     with process:
         shown = subprocess.run([*TESTBED, "show"], capture_output=True, text=True, check=True).stdout
-        assert re.search(rf"{name} .*standing", shown)
+        assert re.search(rf"{name} .*\bup\b", shown)
         change = [*TESTBED, "set", "--name", name, "--rate", "7Mbps", "--rtt", "30ms", "--loss", "0"]
         assert "7 Mbit/s, 30 ms" in subprocess.run(change, capture_output=True, text=True, check=True).stdout
         process.send_signal(signal.SIGTERM)
