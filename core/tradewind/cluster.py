@@ -65,9 +65,9 @@ def nearest_leaf(
     log2_mean_file_bytes, log2_file_count = log2_of(mean_file_bytes), log2_of(file_count)
     found, nearest = -1, math.inf
     for i, leaf in enumerate(leaves):
-        octaves = math.hypot(log2_mean_file_bytes - leaf.log2_mean_file_bytes, log2_file_count - leaf.log2_file_count)
-        if octaves < nearest or (octaves == nearest and found >= 0 and _before(leaf, leaves[found], load)):
-            found, nearest = i, octaves
+        distance = math.hypot(log2_mean_file_bytes - leaf.log2_mean_file_bytes, log2_file_count - leaf.log2_file_count)
+        if distance < nearest or (distance == nearest and found >= 0 and _before(leaf, leaves[found], load)):
+            found, nearest = i, distance
     if found < 0:
         raise InvalidValue("leaves", "a link without leaves has no nearest one")
     return found, nearest

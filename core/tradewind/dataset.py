@@ -122,10 +122,10 @@ def split_by_bdp(bins: Iterable[SizeBin], bdp_bytes: float, most: int | None = N
         raise InvalidValue("dataset", "has no files")
     kinds = [kind for kind in _SMALL_FIRST if kind in sums]
     if most is not None and len(kinds) > most:
-        whole = DataSet(
+        entire = DataSet(
             file_count=sum(files for files, _ in sums.values()), total_bytes=sum(size for _, size in sums.values())
         )
-        return (Chunk(ChunkKind.WHOLE, whole, None),)
+        return (Chunk(ChunkKind.WHOLE, entire, None),)
     chunks = []
     for kind in kinds:
         files, size = sums[kind]

@@ -10,7 +10,7 @@ TradewindError
 ├── NotFound                no such thing for this tenant
 ├── Conflict                contradicts what is stored
 ├── TooLarge                beyond a stated limit
-├── TooOften                more calls of a kind than the key or its tenant may make (retryable, after a told while)
+├── TooOften                more calls of a kind than the key or its tenant may make (retryable, after the time given)
 ├── QueryRefused            SQL that the warehouse does not run, or that failed there
 ├── CannotFit               the rows at hand do not determine a model
 └── Unavailable             a dependency is away for now (retryable)
@@ -127,7 +127,7 @@ class QueryRefused(TradewindError):
 
 
 class CannotFit(TradewindError):
-    """Too few or too uniform rows to determine a model; the reason is told to the reader of the release."""
+    """Too few or too uniform rows to determine a model; the release shows the reason."""
 
 
 class Unavailable(TradewindError):

@@ -90,8 +90,8 @@ def min_energy(chunks: Sequence[Chunk], path: Path, channels: int = MAX_CHANNELS
     plan = []
     ordered = sorted(chunks, key=lambda chunk: _SMALL_FIRST.index(chunk.kind))
     for to_come, chunk in zip(range(len(ordered) - 1, -1, -1), ordered, strict=True):
-        wanted = math.ceil(bdp / max(chunk.dataset.mean_file_bytes, 1.0))
-        concurrency = max(1, min(wanted, math.ceil((available + 1) / 2), available - to_come))
+        needed = math.ceil(bdp / max(chunk.dataset.mean_file_bytes, 1.0))
+        concurrency = max(1, min(needed, math.ceil((available + 1) / 2), available - to_come))
         available = max(available - concurrency, 0)
         plan.append(_plan(chunk, concurrency, path))
     return tuple(plan)
@@ -114,9 +114,9 @@ def deal_channels(chunks: Sequence[Chunk], channels: int) -> tuple[int, ...]:
     order = sorted(range(len(chunks)), key=lambda i: -_SMALL_FIRST.index(chunks[i].kind))
     room = [chunk.dataset.file_count for chunk in chunks]
     count = [0] * len(chunks)
-    turns = cycle(order)
+    round_robin = cycle(order)
     for _ in range(min(max(channels, len(chunks)), sum(room))):
-        taker = next(i for i in islice(turns, len(order)) if count[i] < room[i])
+        taker = next(i for i in islice(round_robin, len(order)) if count[i] < room[i])
         count[taker] += 1
     return tuple(count)
 
@@ -175,8 +175,8 @@ def flexible_throughput(
         raise InvalidValue("path", "the closed-form rules need bandwidth_bps and rtt_s")
     one_stream_bps = BITS_PER_BYTE * (path.buffer_bytes or DEFAULT_BUFFER_BYTES) / path.rtt_s
     reachable_bps = min(target_bps, channels * one_stream_bps)
-    wanted = flexible_throughput_concurrency(reachable_bps, one_stream_bps, 1)
-    return min_energy(chunks, path, max(wanted, len(chunks)))
+    needed = flexible_throughput_concurrency(reachable_bps, one_stream_bps, 1)
+    return min_energy(chunks, path, max(needed, len(chunks)))
 
 
 def bits_per_joule(throughput_bps: float, power_w: float) -> float:

@@ -38,7 +38,7 @@ class LeafModel:
 
     ``table`` holds the lattice's settings in C order of ``lattice``, at the leaf's median load; ``partitions`` are
     solved on it, and ``load_effect`` shifts both to other loads (``None`` where load was not known or never varied).
-    ``accuracy`` is on held-out rows, by name. ``power_by_end`` tells the ends that the table's power is of, and what
+    ``accuracy`` is on held-out rows, by name. ``power_by_end`` names the ends that the table's power is of, and what
     each takes; it is empty without power, and in models from before it was kept.
     """
 
@@ -71,7 +71,7 @@ class LeafModel:
 class LinkModel:
     """All leaves of one link, and the link's own values.
 
-    ``load_median`` : median external load, 0..1. ``unknown_bps`` : the last known rate of traffic that no log tells;
+    ``load_median`` : median external load, 0..1. ``unknown_bps`` : the last known rate of traffic that is in no log;
     ``None`` where every transfer was too slow by itself to show it.
     ``rows`` : log rows that the model stands on.
     """

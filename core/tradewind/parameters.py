@@ -198,7 +198,7 @@ class Lattice:
             yield Parameters(**dict(zip(axes, point, strict=True)))  # type: ignore[arg-type]  # keys are field names
 
     def places(self) -> Callable[[Parameters], int | None]:
-        """Tells of any setting its place in ``settings()``; ``None`` beside the grid, or if it is set on other axes."""
+        """Finds the place of any setting in ``settings()``; ``None`` off the grid, or if it is set on other axes."""
         on_axes: list[dict[float | None, int]] = []
         stride = 1
         for axis in reversed(AXES):

@@ -9,7 +9,7 @@ P_b   base power of the same hosts, W
 merit a quantity turned so that more is better: ln T, −ln E, −ln P; −E and −P on the dynamic basis, which stays on the
       linear scale because dynamic energy may be negative
 
-In merits every SLA reads alike: a setting meets a target with probability c if mean − z(c) · sd ≥ the target's
+In merits every SLA reads the same: a setting meets a target with probability c if mean − z(c) · sd ≥ the target's
 merit.
 """
 
@@ -26,7 +26,7 @@ from tradewind.sla.kinds import EnergyBasis
 from tradewind.units import BITS_PER_BYTE
 
 BAND = 0.9
-"""Probability within the interval that is told with a prediction."""
+"""Probability within the interval that a prediction states."""
 
 ROUNDING = 1e-9
 """Slack of a comparison (relative; absolute on logarithms), so that a bound meets the target computed from it."""
@@ -209,7 +209,7 @@ def predict(
 ) -> Prediction:
     """Return the throughput, energy and power of a transfer of ``dataset_bytes`` with this setting.
 
-    Energy and power are ``None`` where they cannot be told on this basis.
+    Energy and power are ``None`` where they are not known on this basis.
     """
     throughput = merit(setting, Quantity.THROUGHPUT, basis)
     if setting.log_power_mean is None or (basis is EnergyBasis.DYNAMIC and base_power_w is None):

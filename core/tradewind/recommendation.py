@@ -58,7 +58,7 @@ class CompactTable:
 class SlaAnswer(NamedTuple):
     """The state of the SLA: its tier, its current price, and the probability that it is met."""
 
-    agreement: Sla
+    sla: Sla
     probability: float
     feasible: bool
     tier_id: UUID | None = None

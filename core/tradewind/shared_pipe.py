@@ -13,7 +13,7 @@ def shared_duration_s(sizes_bytes: Sequence[int], rates_bps: Sequence[float], ce
 def end_times_s(sizes_bytes: Sequence[int], rates_bps: Sequence[float], ceiling_bps: float) -> list[float]:
     """Return the time at which each of some chunks that run together is done, s.
 
-    Each goes at its own rate, all scaled alike to ``ceiling_bps`` together; when one is done the others take its room.
+    Each runs at its own rate, scaled by one factor to ``ceiling_bps`` together; after one ends the others use its room.
     """
     alone_s = [BITS_PER_BYTE * size / rate for size, rate in zip(sizes_bytes, rates_bps, strict=True)]
     running_bps = sum(rates_bps)

@@ -23,6 +23,8 @@ REMAINING = "[remaining]"
 FROZEN = "migrations/versions/"
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _WORDS = re.compile(r"[a-z]+")
+_CODE = re.compile(r"`+[^`]*`+")
+"""Names in texts, which are judged where they are defined."""
 _FEWEST_WORDS = 3
 """A string of fewer words may be a key, a column or an option; it is not judged as text."""
 
@@ -95,8 +97,7 @@ def _find_in_name(name: str, path: str, line: int, vocabulary: Vocabulary) -> It
 
 
 def _find_in_text(text: str, path: str, line: int, vocabulary: Vocabulary) -> Iterator[BannedWord]:
-    folded = text.lower()
-    words = _WORDS.findall(folded)
+    words = _WORDS.findall(_CODE.sub(" ", text).lower())
     if len(words) < _FEWEST_WORDS:
         return
     spaced = f" {' '.join(words)} "

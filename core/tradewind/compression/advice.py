@@ -23,7 +23,7 @@ DEFAULT_LINE_BPS = 50e6
 during the transfer; with too high a rate nothing would be packed, so nothing would be corrected."""
 
 DEFAULT_CPU_W, DEFAULT_NETWORK_W = 10.0, 2.0
-"""Assumed power of a core that packs and of a network that sends, W; for comparing, where nobody tells better."""
+"""Assumed power of a core that packs and of a network that sends, W; for comparisons where none is known."""
 
 
 class Objective(StrEnum):
@@ -38,7 +38,7 @@ class CompressionQuery:
     ``sampled`` : whether the case's probe is of a sample of the file, not the usual one of its kind.
     ``content`` : of the sampled file, where it was sampled.
     ``samples`` : what settings made of that sample. ``settings`` : that both ends can do.
-    ``packing_setup_s`` : what a packed transfer costs beside the line's set-up, s.
+    ``packing_setup_s`` : what a packed transfer costs in addition to the line's set-up, s.
     ``raw_bps`` : what files reach that are sent as they are, where they go another way than packed ones.
     ``cpu_w``, ``network_w`` : power above idle of each core that packs or unpacks, and of the network while it sends.
     """

@@ -9,8 +9,8 @@ from typing import NamedTuple
 SAMPLE_BLOCKS = 6
 SAMPLE_BLOCK_BYTES = 64 * 1024
 """Of novel content: at the beginning, and somewhere in each fifth of the rest. Of 12 MB of programs three blocks of
-128 KiB told the ratio of all with a spread of 0.24 to 0.34 in its logarithm, these with 0.09 to 0.18; more and smaller
-ones leave out what repeats within a block."""
+128 KiB gave the ratio of the entire file with a spread of 0.24 to 0.34 in its logarithm, these with 0.09 to 0.18; more
+and smaller ones leave out what repeats within a block."""
 
 INCOMPRESSIBLE_BITS_PER_BYTE = 7.9
 """Entropy of single bytes, of 8 at most: packed and encrypted files exceed it, text stays far below. An assumption."""
@@ -23,7 +23,7 @@ SIZES_BYTES = tuple(10**each for each in range(_LEAST_BIN, _LARGEST_BIN + 1))
 """One of each `size_bin`."""
 
 _SNIFFED_BYTES = 512
-_COUNTED_WHOLE_BYTES = 64 * 1024
+_COUNTED_ENTIRELY_BYTES = 64 * 1024
 _COUNTED_STRIDE = 7
 """Of a large block every seventh byte is counted, which no usual record's length divides: entropy changes by less than
 0.02 bits, and counting all would take longer than packing them."""
@@ -97,13 +97,13 @@ def entropy_bits_per_byte(blocks: Sequence[bytes]) -> float:
     """Return the Shannon entropy of the bytes of all blocks together, 0..8; 0 of nothing."""
     counts: Counter[int] = Counter()
     for block in blocks:
-        counts.update(block if len(block) < _COUNTED_WHOLE_BYTES else block[::_COUNTED_STRIDE])
+        counts.update(block if len(block) < _COUNTED_ENTIRELY_BYTES else block[::_COUNTED_STRIDE])
     total = counts.total()
     return -sum(n / total * math.log2(n / total) for n in counts.values()) if total else 0.0
 
 
 def inspect_content(blocks: Sequence[bytes]) -> Content:
-    """Return the content of a file from sampled blocks, the first of which is its beginning."""
+    """Return the content of a file from sampled blocks; the first one is its beginning."""
     return Content(detect_kind(blocks[0] if blocks else b""), entropy_bits_per_byte(blocks))
 
 

@@ -102,8 +102,8 @@ class Steering:
     @property
     def trial(self) -> CodecSetting | None:
         """Return the fastest setting that shows whether content packs; ``None`` where none does."""
-        telling = [setting for setting, its in self.expected.items() if its.ratio > INFORMATIVE_RATIO]
-        return max(telling, key=lambda setting: self.expected[setting].compress_bps, default=None)
+        informative = [setting for setting, its in self.expected.items() if its.ratio > INFORMATIVE_RATIO]
+        return max(informative, key=lambda setting: self.expected[setting].compress_bps, default=None)
 
     def throughput_bps(self, setting: CodecSetting | None) -> float:
         """Return the plain bits a second in a full pipe: those of its slowest stage."""

@@ -85,7 +85,7 @@ class ShortFlow:
 
 @dataclass(frozen=True, slots=True)
 class FlowLengths:
-    """How many connections are of which length (section 2.1, Fig. 3), and which are short.
+    """Count connections by their length (section 2.1, Fig. 3), and define which are short.
 
     ``first_window`` : no more than an initial window: nothing is faster than one round. ``short`` : below 2 MB, where
     FLD_TCP is ahead of others. ``long`` : all else. ``short_flows`` : the largest of the short ones.
@@ -231,7 +231,7 @@ def _try_changes(
 
 
 def _try_http_1_changes(now: ConnectionPlan, used: int, saved_s: Callable[[ConnectionPlan], float]) -> Iterator[_Trial]:
-    """``used`` : connections of the page to the server, of which the plan has no more than browsers open at once."""
+    """``used`` : connections of the page to the server; the plan has no more of them than browsers open at once."""
     if not now.keep_alive:
         text = "Keep connections open: each object opened one of its own."
         yield AdviceKind.KEEP_ALIVE, text, None, saved_s(replace(now, keep_alive=True))
@@ -252,7 +252,7 @@ def _try_http_2_changes(now: ConnectionPlan, saved_s: Callable[[ConnectionPlan],
     several = replace(now, multiplexed=False, keep_alive=True, quic=False)
     gains = {count: saved_s(replace(several, connections=count)) for count in range(2, MAX_CONNECTIONS + 1)}
     count = _fewest(gains)
-    text = f"Serve it by HTTP/1.1 over {count} connections, each of which begins with a window of its own."
+    text = f"Serve it by HTTP/1.1 over {count} connections; each begins with a window of its own."
     yield AdviceKind.HTTP_1, text, count, gains[count]
 
 

@@ -40,7 +40,7 @@ class ConnectionMetrics:
     opened_s : begin of its first request, s since the begin of the load.
     duration_s : from that to the last byte received over it (Figs 9 and 10); None where no object of it has times.
     receiving_s : |A_i|.
-    rtt_s : the first handshake of TCP that the log tells of it, else what is known of the path; None if neither.
+    rtt_s : the first TCP handshake that the log records, else what is known of the path; None if neither.
     first_object_rtts : the bin of its first object (Fig. 11), see `rtt_bin`.
     """
 
@@ -64,12 +64,12 @@ class PageAnalysis:
 
     Attributes
     ----------
-    load_s : L: to the load event, or where the log tells none (``load_told`` false) to the last byte, of objects
+    load_s : L: to the load event, or where the log has none (``load_told`` false) to the last byte, of objects
         without times to their request: at least so long.
     idle_s : `idle_s`; None where no object has times, or none came over the network. ``net_transfer_s`` = L - idle
         (section 4).
     effective_concurrency : `effective_concurrency`; None where nothing has times.
-    untimed, unsized : objects of which the log tells no time of receiving, no size: they count for all else.
+    untimed, unsized : objects without a time of receiving, or a size, in the log; they count for all else.
     """
 
     name: str

@@ -51,7 +51,7 @@ def assign_connections(objects: Sequence[WebObject]) -> list[HarConnection]:
 
     Objects without the name of a connection are given to those of their origin: HTTP/2 and 3 use one until another is
     opened. With HTTP/1.1 an object goes to the connection that was idle last; where none is idle it had to wait for
-    one, if the log tells when connections are opened, else another was opened.
+    one, if the log records when connections are opened, else another was opened.
     """
     named: dict[str, list[WebObject]] = defaultdict(list)
     nameless: dict[tuple[str, bool], list[WebObject]] = defaultdict(list)

@@ -14,7 +14,7 @@ class CacheClass(StrEnum):
 
 
 _HIT, _MISS = re.compile(r"hit", re.IGNORECASE), re.compile(r"miss|expired|refresh|pass|bypass", re.IGNORECASE)
-"""Of what it says before it tells its name."""
+"""What a cache writes before its name."""
 
 
 def cache_class(x_cache: str, proxy: str | None = None) -> CacheClass:
@@ -28,7 +28,7 @@ def cache_class(x_cache: str, proxy: str | None = None) -> CacheClass:
 
     Returns
     -------
-    ``ELSEWHERE`` also for a header that tells neither.
+    ``ELSEWHERE`` also for a header that says neither.
     """
     values = [value.strip() for value in x_cache.split(",") if value.strip()]
     if proxy is not None and values:
@@ -42,7 +42,7 @@ def cache_class(x_cache: str, proxy: str | None = None) -> CacheClass:
 
 
 def _is_of(value: str, proxy: str) -> bool:
-    """Return whether a cache of this name has added the value; the port that some tell with theirs is no part of it."""
+    """Return whether a cache of this name has added the value; a port that follows a name is no part of it."""
     words = value.partition(" from ")[2].split()
     if not words:
         return proxy in value

@@ -174,12 +174,12 @@ def build_page_loads(har: Har) -> list[PageLoad]:
     """Return the loads of the pages that have entries, in the order of their start.
 
     An entry belongs to the page that it names, else to the last one started before it. A log without pages is the load
-    of one. Where neither a page nor any of its entries tells a time, there is nothing to say of its load: its entries
+    of one. Where neither a page nor any of its entries has a time, there is nothing to say of its load: its entries
     are left out of the last page's.
 
     Raises
     ------
-    InvalidValue : there is no entry in it, or none that tells a time.
+    InvalidValue : it has no entry, or none with a time.
     """
     if not har.entries:
         raise InvalidValue("har", "has no entries: nothing was recorded")

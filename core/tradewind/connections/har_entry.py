@@ -23,7 +23,7 @@ MAX_BYTES = 2**40
 """Most bytes of one object; a larger size is wrong."""
 
 LEAST_RTT_S, MOST_RTT_S = 1e-6, 60.0
-"""Of a handshake; one that took less, or longer, tells of no path."""
+"""Bounds of a handshake; one that took less, or longer, says nothing of the path."""
 
 _DEFAULT_PORT = {"http": 80, "https": 443}
 _NO_BODY = frozenset({204, 304})
@@ -87,8 +87,8 @@ def _normalize_firefox(entry: Json) -> Json:
     """
     timings, response = _object(entry, "timings"), dict(_object(entry, "response"))
     from_cache = bool(timings) and all(value == 0 for value in timings.values())
-    if (whole := _count(response, "bodySize")) is not None:
-        response["bodySize"] = max(whole - (_count(response, "headersSize") or 0), 0)
+    if (body_bytes := _count(response, "bodySize")) is not None:
+        response["bodySize"] = max(body_bytes - (_count(response, "headersSize") or 0), 0)
     named = {name: value for name, value in entry.items() if name != "connection"}
     return {**named, "response": response} | ({"_fromCache": True} if from_cache else {})
 
@@ -105,8 +105,8 @@ def _has_tls_after_connect(entry: Json, tool: str) -> bool:
 def _move_tls_into_connect(entry: Json) -> Json:
     """Return the entry as the format has it, which has TLS within ``connect``."""
     timings = _object(entry, "timings")
-    whole_s = (_seconds(timings, "connect") or 0.0) + (_seconds(timings, "ssl") or 0.0)
-    return {**entry, "timings": {**timings, "connect": whole_s / MS}}
+    total_s = (_seconds(timings, "connect") or 0.0) + (_seconds(timings, "ssl") or 0.0)
+    return {**entry, "timings": {**timings, "connect": total_s / MS}}
 
 
 def slim_entry(entry: Any) -> dict[str, Any]:
@@ -119,19 +119,19 @@ def slim_entry(entry: Any) -> dict[str, Any]:
     request, response = _object(entry, "request"), _object(entry, "response")
     headers = [_slim_header(each) for each in _headers(response) if _header_name(each) in _HEADERS_READ]
     address = _address(request)
-    kept = {name: entry[name] for name in _ENTRY_FIELDS_READ if name in entry}
-    kept["request"] = {
+    slim = {name: entry[name] for name in _ENTRY_FIELDS_READ if name in entry}
+    slim["request"] = {
         "method": request.get("method"),
         "url": "about:blank" if address is None else f"{parse_origin(address)}/",
         "httpVersion": request.get("httpVersion"),
     }
-    kept["response"] = {name: response[name] for name in _RESPONSE_FIELDS_READ if name in response} | {
+    slim["response"] = {name: response[name] for name in _RESPONSE_FIELDS_READ if name in response} | {
         "headers": headers
     }
     content = _object(response, "content")
-    kept["response"]["content"] = {"size": content.get("size")}
-    kept["timings"] = {name: value for name, value in _object(entry, "timings").items() if name in _TIMINGS_READ}
-    return {name: parse_finite(value) for name, value in kept.items()}
+    slim["response"]["content"] = {"size": content.get("size")}
+    slim["timings"] = {name: value for name, value in _object(entry, "timings").items() if name in _TIMINGS_READ}
+    return {name: parse_finite(value) for name, value in slim.items()}
 
 
 def _slim_header(header: Json) -> dict[str, Any]:

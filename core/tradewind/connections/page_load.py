@@ -48,7 +48,7 @@ class WebObject:
     receive : when its response was received; None where the log does not tell.
     wire_bytes : received for it, headers included; None where the log does not tell.
     handshake_s : of TCP, if the connection was opened for it: one round trip; None otherwise.
-    opens : whether a connection was opened for it, as far as the log tells.
+    opens : whether a connection was opened for it, as far as the log shows.
     connection_id : the log's name of the connection; None where it has none.
     x_cache : what caches say in the header of that name; empty without it.
     """

@@ -14,7 +14,7 @@ BOTH_ENDS = frozenset(Host)
 """What an SLA on energy or power counts unless its model says otherwise; `tradewind.sla.outcome` applies it."""
 
 MIN_DYNAMIC_SHARE = 0.05
-"""An end whose model has less of its power above the base tells nothing of what the other end takes above its own."""
+"""An end whose model has less of its power above the base says nothing about what the other end takes above its own."""
 
 
 class EndPower(NamedTuple):

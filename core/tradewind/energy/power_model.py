@@ -106,7 +106,7 @@ def fit_fine(samples: Sequence[CalibrationSample]) -> FineModel:
     _check(samples)
     names = [name for name in _components(samples) if _spread(samples, name) >= _LEAST_SPREAD]
     if not names:
-        raise CannotFit("no component's utilisation varies: nothing tells what takes power")
+        raise CannotFit("no component's utilisation varies: nothing shows what takes power")
     columns = [[1.0] * len(samples), *([sample.usage[name] for sample in samples] for name in names)]
     power_w = [sample.power_w for sample in samples]
     coefficients = _non_negative(columns, power_w)
@@ -122,7 +122,7 @@ def fit_cpu(samples: Sequence[CalibrationSample]) -> CpuModel:
     """
     _check(samples)
     if _spread(samples, "cpu") < _LEAST_SPREAD:
-        raise CannotFit("the CPU's utilisation does not vary: nothing tells what it takes")
+        raise CannotFit("the CPU's utilisation does not vary: nothing shows what it takes")
     fits = {CurveForm.LINE: fit_line, CurveForm.PLATEAU: _plateau, CurveForm.CURVE: _curve}
     return min(fits.values(), key=lambda fit: _cross_validation_error(samples, fit))(samples)
 
@@ -238,7 +238,7 @@ def _check(samples: Sequence[CalibrationSample]) -> None:
         if not isfinite(sample.power_w) or sample.power_w < 0:
             raise InvalidValue("power_w", f"must be finite and not negative, is {sample.power_w}")
     if not any(sample.power_w for sample in samples):
-        raise InvalidValue("power_w", "is 0 W in every sample; check that the meter, or its trace, tells the power")
+        raise InvalidValue("power_w", "is 0 W in every sample; check that the meter, or its trace, reports power")
 
 
 def _components(samples: Sequence[CalibrationSample]) -> list[str]:

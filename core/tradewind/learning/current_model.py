@@ -12,7 +12,7 @@ from tradewind.model import LeafModel, LinkModel
 from tradewind.parameters import AXES
 
 MIN_COMPARED_ROWS = 8
-"""Fewer rows say nothing of which of two models is the better one."""
+"""Fewer rows do not show whether a model is better than another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +104,8 @@ def _nearest_leaves(
             for i in order
         ]
     )
-    octaves = np.hypot(size - centres[:, 0], count - centres[:, 1])
-    tier = centres[np.argmin(octaves, axis=1), 3]
+    distance = np.hypot(size - centres[:, 0], count - centres[:, 1])
+    tier = centres[np.argmin(distance, axis=1), 3]
     away = np.where(centres[:, 3] == tier[:, None], np.abs(load[:, None] - centres[:, 2]), np.inf)
     nearest: np.typing.NDArray[np.intp] = order[np.argmin(away, axis=1)]
     return nearest

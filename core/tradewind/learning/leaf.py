@@ -94,9 +94,7 @@ class LeafSurfaces:
         return LatticeTable(lattice, load, self.predict(settings, np.full(len(lattice), load)))
 
     def load_effect(self) -> LoadEffect | None:
-        """Return what load does to all settings alike, over the loads that the rows saw; ``None`` where load was not
-        known.
-        """
+        """Return the effect of load on any setting, over the loads of the rows; ``None`` where load is unknown."""
         term = self.throughput.plane.load
         if term is None:
             return None
@@ -132,7 +130,7 @@ def fit_leaf(
 
     Raises
     ------
-    CannotFit : too few rows, throughput that is not positive, or settings that are all alike.
+    CannotFit : too few rows, throughput that is not positive, or settings that are all the same.
     """
     _check(observations)
     plane = Plane.spanning(observations.axes, observations.settings, observations.load)

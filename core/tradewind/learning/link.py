@@ -36,15 +36,15 @@ QUIET_QUANTILE = 0.25
 """Loss of the quietest quarter of the rows: what the path loses without congestion."""
 
 
-def fit_link(log: ReducedLog, rng: np.random.Generator, in_force: CurrentModel | None = None) -> model.LinkModel:
+def fit_link(log: ReducedLog, rng: np.random.Generator, current: CurrentModel | None = None) -> model.LinkModel:
     """Fit all leaves of a link.
 
-    A leaf that cannot be fitted, or does not hold on held-out rows, is left out and told in ``failures``.
+    A leaf that cannot be fitted, or does not hold on held-out rows, is left out and listed in ``failures``.
 
     Parameters
     ----------
     rng : draws the rows that are held out.
-    in_force : the model that serves now; each leaf is compared with it on held-out rows that are new to it.
+    current : the model that serves now; each leaf is compared with it on held-out rows that are new to it.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def fit_link(log: ReducedLog, rng: np.random.Generator, in_force: CurrentModel |
     failures: list[str] = []
     for leaf, rows in zip(tiers.leaves, tiers.rows_of(log.digest), strict=True):
         try:
-            leaves.append(_fit(leaf, rows, rng, in_force))
+            leaves.append(_fit(leaf, rows, rng, current))
         except CannotFit as reason:
             failures.append(f"{_describe_leaf(leaf)}: {reason}")
     if not leaves:
@@ -94,7 +94,7 @@ class _Columns:
         return column
 
 
-def _fit(leaf: Leaf, rows: LeafRows, rng: np.random.Generator, in_force: CurrentModel | None) -> model.LeafModel:
+def _fit(leaf: Leaf, rows: LeafRows, rng: np.random.Generator, current: CurrentModel | None) -> model.LeafModel:
     columns = _Columns(rows)
     informative = _find_informative_axes(rows.settings)
     axes = tuple(axis for axis, is_informative in zip(AXES, informative.tolist(), strict=True) if is_informative)
@@ -108,8 +108,8 @@ def _fit(leaf: Leaf, rows: LeafRows, rng: np.random.Generator, in_force: Current
         started_s=columns["start_s"],
     )
     fitted = fit_leaf(observations, idle_power_w=base_power_w or 0.0)
-    predicted_now = in_force.log_throughput(_to_comparison_rows(rows, columns)) if in_force else None
-    validation = validate_leaf(observations, fitted, rng, in_force=predicted_now)
+    predicted_now = current.log_throughput(_to_comparison_rows(rows, columns)) if current else None
+    validation = validate_leaf(observations, fitted, rng, current=predicted_now)
     if not validation.accepted:
         raise CannotFit("; ".join(validation.objections))
     lattice = _lattice(axes, observations.settings)
@@ -132,7 +132,7 @@ def _fit(leaf: Leaf, rows: LeafRows, rng: np.random.Generator, in_force: Current
 def _find_informative_axes(settings: FloatArray) -> npt.NDArray[np.bool_]:
     """Return which axes (a,) the rows carry information on.
 
-    One block size for all of them tells nothing about block sizes: it is a tool's default, and nobody is advised to it.
+    One block size for all of them shows nothing about block sizes: it is a tool's default, and nobody is advised to it.
     """
     informative: npt.NDArray[np.bool_] = np.asarray(np.isfinite(settings).any(axis=0))
     block = settings[:, AXES.index("io_block_bytes")]

@@ -20,7 +20,7 @@ class Observations:
     Attributes
     ----------
     axes : k names, those of ``tradewind.parameters.AXES``; other positive quantities that differ from row to row, such
-        as ``mean_file_bytes``, may stand beside them and are held at their median where only a setting is asked for.
+        as ``mean_file_bytes``, may accompany them and are held at their median where only a setting is asked for.
     settings : (n, k) raw values; NaN where a row does not say.
     throughput_bps : (n,) bit/s.
     power_w : (n,) mean power during the transfer, W; NaN where not measured.

@@ -52,15 +52,15 @@ def solve_partitions(
     *,
     confidences: Sequence[float] = CONFIDENCES,
     caps: Caps = NO_CAPS,
-    asked: Mapping[SlaKind, Sequence[float]] | None = None,
+    requested: Mapping[SlaKind, Sequence[float]] | None = None,
 ) -> tuple[Partition, ...]:
     """Return all partitions of one cluster, by kind, confidence and energy basis; ascending within each.
 
     Parameters
     ----------
     table : the entire lattice; settings beyond the caps are left out before anything is solved.
-    asked : targets of past requests by kind, in bit/s, J per byte or W (a deadline's as throughput); they weigh the
-        regret, beside a prior (`Staircase.demand`).
+    requested : targets of past requests by kind, in bit/s, J per byte or W (a deadline's as throughput); they weigh the
+        regret, together with a prior (`Staircase.demand`).
 
     Returns
     -------
@@ -69,7 +69,7 @@ def solve_partitions(
     allowed = tuple(one for one in table.settings if one.certified and caps.allow(one.parameters))
     if not allowed:
         return ()
-    solver = _Solver(SettingTable(allowed, table.base_power_w), asked or {})
+    solver = _Solver(SettingTable(allowed, table.base_power_w), requested or {})
     kinds = [kind for kind in SlaKind if kind is not SlaKind.DEADLINE and _is_known(table, kind)]
     return tuple(
         partition
@@ -88,7 +88,7 @@ def _is_known(table: SettingTable, kind: SlaKind) -> bool:
 @dataclass(frozen=True, slots=True)
 class _Solver:
     table: SettingTable
-    asked: Mapping[SlaKind, Sequence[float]]
+    requested: Mapping[SlaKind, Sequence[float]]
 
     def partitions(self, kind: SlaKind, confidence: float, basis: EnergyBasis) -> Iterable[Partition]:
         if kind in PARTITIONED:
@@ -106,7 +106,7 @@ class _Solver:
     def _ranges(self, kind: SlaKind, confidence: float, basis: EnergyBasis) -> list[Partition]:
         quantity = QUANTITY_OF[kind]
         steps = staircase_of(self.table, kind, confidence, basis)
-        targets = [merit_of_target(target, quantity, basis) for target in self.asked.get(kind, ())]
+        targets = [merit_of_target(target, quantity, basis) for target in self.requested.get(kind, ())]
         demand = steps.demand(np.array(targets) if targets else None)
         regret = regret_matrix(steps, self.table.objective(kind), basis)
         edge = [target_of_merit(b, quantity, basis) for b in (steps.lowest, *steps.bound.tolist())]

@@ -75,7 +75,7 @@ class SettingRows:
     row_group: HashArray
     row_hash: HashArray
     values: FloatArray
-    kept: int = ROWS_A_SETTING
+    rows_a_setting: int = ROWS_A_SETTING
 
     @classmethod
     def of_rows(cls, cell: IntArray, settings: FloatArray, row_hash: HashArray, values: FloatArray) -> "SettingRows":
@@ -92,8 +92,8 @@ class SettingRows:
         group_of_row = hash_rows(cell, setting_key)
         group, first, counts = np.unique(group_of_row, return_index=True, return_counts=True)
         rows = _smallest(group_of_row, row_hash, values, ROWS_A_SETTING)
-        whole = cls(group, cell[first], setting_key[first], counts.astype(np.int64), settings[first], *rows)
-        return _within_budget(whole)
+        sample = cls(group, cell[first], setting_key[first], counts.astype(np.int64), settings[first], *rows)
+        return _within_budget(sample)
 
     def merged(self, other: "SettingRows") -> "SettingRows":
         """Return the sample of both sets of rows."""
@@ -102,23 +102,23 @@ class SettingRows:
         )
         counts = np.zeros(len(group), dtype=np.int64)
         np.add.at(counts, inverse, np.concatenate([self.counts, other.counts]))
-        kept = min(self.kept, other.kept)
+        rows_a_setting = min(self.rows_a_setting, other.rows_a_setting)
         rows = _smallest(
             np.concatenate([self.row_group, other.row_group]),
             np.concatenate([self.row_hash, other.row_hash]),
             np.concatenate([self.values, other.values]),
-            kept,
+            rows_a_setting,
         )
-        whole = SettingRows(
+        sample = SettingRows(
             group,
             np.concatenate([self.cell, other.cell])[first],
             np.concatenate([self.setting_key, other.setting_key])[first],
             counts,
             np.concatenate([self.settings, other.settings])[first],
             *rows,
-            kept=kept,
+            rows_a_setting=rows_a_setting,
         )
-        return _within_budget(whole)
+        return _within_budget(sample)
 
     def of_cells(self, cells: IntArray) -> LeafRows:
         """Rows of the leaf made of these cells: its settings in order of their hash, at most 64 rows each."""
@@ -136,22 +136,22 @@ class SettingRows:
 
 def _within_budget(sample: SettingRows) -> SettingRows:
     """Keep fewer rows a group if the sample is too big; the number depends only on the counts, not on the order."""
-    kept = sample.kept
-    while kept > 1 and np.minimum(sample.counts, kept).sum() > ROWS_AT_MOST:
-        kept //= 2
-    if kept == sample.kept:
+    rows_a_setting = sample.rows_a_setting
+    while rows_a_setting > 1 and np.minimum(sample.counts, rows_a_setting).sum() > ROWS_AT_MOST:
+        rows_a_setting //= 2
+    if rows_a_setting == sample.rows_a_setting:
         return sample
-    row_group, row_hash, values = _smallest(sample.row_group, sample.row_hash, sample.values, kept)
-    return replace(sample, row_group=row_group, row_hash=row_hash, values=values, kept=kept)
+    row_group, row_hash, values = _smallest(sample.row_group, sample.row_hash, sample.values, rows_a_setting)
+    return replace(sample, row_group=row_group, row_hash=row_hash, values=values, rows_a_setting=rows_a_setting)
 
 
 def _smallest(
-    group: HashArray, row_hash: HashArray, values: FloatArray, kept: int
+    group: HashArray, row_hash: HashArray, values: FloatArray, rows_a_setting: int
 ) -> tuple[HashArray, HashArray, FloatArray]:
-    """Rows with the ``kept`` smallest hashes of each group, ordered by group and hash."""
+    """Rows with the ``rows_a_setting`` smallest hashes of each group, ordered by group and hash."""
     order = np.lexsort((row_hash, group))
     ordered = group[order]
     starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])) if len(order) else order
     place = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
-    chosen = order[place < kept]
+    chosen = order[place < rows_a_setting]
     return group[chosen], row_hash[chosen], values[chosen]

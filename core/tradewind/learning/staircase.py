@@ -46,8 +46,8 @@ class Staircase:
     def demand(self, targets: FloatArray | None = None) -> FloatArray:
         """Return the share of the demand on each step, (f,): a prior blended with the targets seen so far.
 
-        Below the first step all targets are alike, however far the worst setting stretches the range: the prior there
-        is a fixed share, or one cheap range would hide the regret of all others.
+        Below the first step all targets have the same answer, however far the worst setting stretches the range: the
+        prior there is a fixed share, or one cheap range would hide the regret of all others.
 
         Parameters
         ----------

@@ -88,7 +88,7 @@ class HeldOut:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """Held-out values of a leaf, its throughput beside the current model, and the reasons not to release it."""
+    """Held-out values of a leaf, its throughput against the current model, and the reasons not to release it."""
 
     throughput: HeldOut
     power: HeldOut | None
@@ -129,7 +129,7 @@ class ValidationFold:
 
 
 def validate_leaf(
-    observations: Observations, model: LeafSurfaces, rng: np.random.Generator, *, in_force: Floats | None = None
+    observations: Observations, model: LeafSurfaces, rng: np.random.Generator, *, current: Floats | None = None
 ) -> Validation:
     """Fit again to a part of the rows, predict the rest, and check the model as HARP does.
 
@@ -138,7 +138,7 @@ def validate_leaf(
     Parameters
     ----------
     model : fitted to all rows; lends the refits its smoothing.
-    in_force : (n,) log throughput that the current model tells of rows that are new to it, NaN elsewhere.
+    current : (n,) log throughput that the current model predicts for rows that are new to it, NaN elsewhere.
 
     Raises
     ------
@@ -165,12 +165,12 @@ def validate_leaf(
             )
             for train, test in splits
         ],
-        in_force=in_force,
+        current=current,
     )
 
 
 def judge_folds(
-    observations: Observations, model: LeafSurfaces, trials: Sequence[ValidationFold], *, in_force: Floats | None = None
+    observations: Observations, model: LeafSurfaces, trials: Sequence[ValidationFold], *, current: Floats | None = None
 ) -> Validation:
     """Return metrics over the test rows of all folds; rows that ``model`` disbelieves do not count in R²."""
     on_throughput, on_power = [], []
@@ -203,13 +203,13 @@ def judge_folds(
             )
     throughput = _held_out(on_throughput)
     assert throughput is not None, "every row has a throughput and the trials test enough of them"
-    compared = None if in_force is None else _compared(observations, trials, in_force)
+    compared = None if current is None else _compared(observations, trials, current)
     return Validation(throughput, _held_out(on_power), compared, objections(observations, model, throughput))
 
 
-def _compared(observations: Observations, trials: Sequence[ValidationFold], in_force: Floats) -> ModelComparison | None:
-    """Return the both models on the test rows of all trials that are new to the current one."""
-    new = [trial.test & np.isfinite(in_force) for trial in trials]
+def _compared(observations: Observations, trials: Sequence[ValidationFold], current: Floats) -> ModelComparison | None:
+    """Compare both models on the test rows of all trials that are new to the current one."""
+    new = [trial.test & np.isfinite(current) for trial in trials]
     predicted = [
         trial.refit.throughput.predict(observations.settings[rows], observations.load[rows]).log_mean
         for trial, rows in zip(trials, new, strict=True)
@@ -218,7 +218,7 @@ def _compared(observations: Observations, trials: Sequence[ValidationFold], in_f
     if not predicted:
         return None
     actual, before = (
-        np.concatenate([values[rows] for rows in new]) for values in (observations.throughput_bps, in_force)
+        np.concatenate([values[rows] for rows in new]) for values in (observations.throughput_bps, current)
     )
     return ModelComparison.of(np.log(actual), np.concatenate(predicted), before)
 
@@ -251,8 +251,8 @@ def restrict_certified(table: LatticeTable, observations: Observations, throughp
 
     Nor with any beyond twice the best observation. Between observed settings a surface may overshoot where no row can
     object. Refusing it would cost the link all that the surface says of settings that were tried; instead, where its
-    certified optimum is an artefact by HARP's measure, nothing stays certified that it tells to be faster than the best
-    rows were.
+    certified optimum is an artefact by HARP's measure, nothing stays certified that it predicts to be faster than
+    the best rows were.
     """
     believed = np.sort(observations.throughput_bps[throughput.weight > 0])
     best_seen = float(believed[-min(WITNESSES, len(believed))])

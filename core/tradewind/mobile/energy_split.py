@@ -112,7 +112,7 @@ def split_power_trace(
     started_s, ended_s : of the transfer, on the trace's clock; between two samples power is interpolated.
     base_power_w : P_b; by default the mean power of the trace before the transfer.
     tail_s : how long the tail lasts; by default to the end of the trace. Of a trace that ends with the transfer
-        the tail is unknown; one that ends within the tail tells the part that it has.
+        the tail is unknown; one that ends within the tail shows a part of it.
 
     Raises
     ------

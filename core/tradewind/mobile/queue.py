@@ -130,10 +130,10 @@ class Burst:
 
 def schedule_in_turn(jobs: Sequence[QueuedJob], not_before_s: float) -> Burst:
     """Schedule jobs one after another in the given order without a pause, as early as possible."""
-    start_s, ahead_s = not_before_s, 0.0
+    start_s, queued_s = not_before_s, 0.0
     for job in jobs:
-        start_s = max(start_s, job.ready_s - ahead_s)
-        ahead_s += job.duration_s
+        start_s = max(start_s, job.ready_s - queued_s)
+        queued_s += job.duration_s
     placed, at_s = [], start_s
     for job in jobs:
         placed.append(ScheduledJob(job, at_s, at_s + job.duration_s))

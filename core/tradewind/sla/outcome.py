@@ -42,34 +42,34 @@ def sum_metered_energy(energy: Sequence[EnergyReading], basis: EnergyBasis) -> M
     return MeteredEnergy(sum(known.values()) if known else None, tuple(known))
 
 
-def required_throughput_bps(agreement: Sla, *, total_bytes: int, share_bps: float | None) -> float | None:
+def required_throughput_bps(sla: Sla, *, total_bytes: int, share_bps: float | None) -> float | None:
     """Return the mean throughput that an SLA requires; ``None`` for an SLA on neither throughput nor time.
 
     Parameters
     ----------
     share_bps : the rate that a share of the certifiable maximum stands for.
     """
-    if agreement.fraction is not None:
+    if sla.fraction is not None:
         return share_bps
-    if agreement.kind is SlaKind.DEADLINE and agreement.target:
-        return BITS_PER_BYTE * total_bytes / agreement.target
-    return agreement.target if agreement.kind is SlaKind.THROUGHPUT_AT_LEAST else None
+    if sla.kind is SlaKind.DEADLINE and sla.target:
+        return BITS_PER_BYTE * total_bytes / sla.target
+    return sla.target if sla.kind is SlaKind.THROUGHPUT_AT_LEAST else None
 
 
-def explain_no_verdict(agreement: Sla, energy: Sequence[EnergyReading], *, cancelled: bool) -> NoVerdict:
+def explain_no_verdict(sla: Sla, energy: Sequence[EnergyReading], *, cancelled: bool) -> NoVerdict:
     """Return why a transfer without a verdict has none."""
     if cancelled:
         return NoVerdict.CANCELLED
-    if agreement.fraction is not None:
+    if sla.fraction is not None:
         return NoVerdict.SHARE
-    if agreement.target is None:
+    if sla.target is None:
         return NoVerdict.NO_TARGET
     if not energy:
         return NoVerdict.NOT_METERED
     return NoVerdict.ONE_END if len(energy) < len(Host) else NoVerdict.NO_BASE_POWER
 
 
-def is_met(agreement: Sla, *, throughput_bps: float, duration_s: float, energy: Sequence[EnergyReading]) -> bool | None:
+def is_met(sla: Sla, *, throughput_bps: float, duration_s: float, energy: Sequence[EnergyReading]) -> bool | None:
     """Return whether the target was met, by what was measured.
 
     ``None`` without a target (the most, the least, or a share of a rate that is not known), and where energy was agreed
@@ -80,24 +80,24 @@ def is_met(agreement: Sla, *, throughput_bps: float, duration_s: float, energy: 
     throughput_bps, duration_s : of the entire transfer, bit/s and s.
     energy : one reading an end that was metered.
     """
-    if agreement.target is None:
+    if sla.target is None:
         return None
-    match agreement.kind:
+    match sla.kind:
         case SlaKind.THROUGHPUT_AT_LEAST:
-            return throughput_bps >= agreement.target
+            return throughput_bps >= sla.target
         case SlaKind.DEADLINE:
-            return duration_s <= agreement.target
-    known = sum_metered_energy(energy, agreement.energy_basis)
-    most_j = agreement.target if agreement.kind is SlaKind.ENERGY_AT_MOST else agreement.target * duration_s
+            return duration_s <= sla.target
+    known = sum_metered_energy(energy, sla.energy_basis)
+    most_j = sla.target if sla.kind is SlaKind.ENERGY_AT_MOST else sla.target * duration_s
     if known.joules is not None and known.joules > most_j:
         return False
     return True if len(known.hosts) == len(Host) else None
 
 
-def format_target(agreement: Sla) -> str:
+def format_target(sla: Sla) -> str:
     """Format the target of an SLA that has one, such as ``at least 500 Mbit/s``."""
-    target = agreement.target or 0.0
-    match agreement.kind:
+    target = sla.target or 0.0
+    match sla.kind:
         case SlaKind.THROUGHPUT_AT_LEAST:
             return f"at least {format_bps(target)}"
         case SlaKind.ENERGY_AT_MOST:

@@ -43,13 +43,13 @@ class ChunkBasis:
             return None
         return Expectation(self.table.predicted)
 
-    def files_left(self, remaining_bytes: int, remaining_files: int, begun: int = 0) -> int:
+    def files_left(self, remaining_bytes: int, remaining_files: int, started: int = 0) -> int:
         """Return how many files ``remaining_bytes`` of this chunk may be, 1 … ``remaining_files`` (at least 1).
 
         ``started`` of them may be done but for their last bytes: a chunk is not left with fewer channels than these.
         """
-        whole = -(-remaining_bytes // max(int(self.mean_file_bytes), 1))
-        return max(1, min(whole + begun, max(remaining_files, 1)))
+        files = -(-remaining_bytes // max(int(self.mean_file_bytes), 1))
+        return max(1, min(files + started, max(remaining_files, 1)))
 
 
 @dataclass(frozen=True)

@@ -119,7 +119,9 @@ def _most_gained(forecaster: Forecaster, goal: Goal, limits: SettingLimits, here
 def predict_outlook(forecaster: Forecaster, settings: Sequence[Parameters]) -> Outlook:
     """Return what all chunks together are expected to reach with these settings."""
     tried = _tried(forecaster, settings)
-    found = forecaster.in_force if tried else [forecaster.expected(i, setting) for i, setting in enumerate(settings)]
+    found = (
+        forecaster.expected_now if tried else [forecaster.expected(i, setting) for i, setting in enumerate(settings)]
+    )
     return forecaster.outlook(found, sum(setting.streams for setting in settings), tried=tried)
 
 
@@ -167,8 +169,8 @@ def _relaxed(goal: Goal, options: Sequence[tuple[Point | None, Outlook]], leadin
         most = least + math.log1p(SIMILAR_ENERGY)
         if here > least + HYSTERESIS:  # prefer a worthwhile change to a faster one that is not
             most = min(most, here - HYSTERESIS)
-        alike = [option for option in options if cost(goal.objective, option[1]) <= most]
-        return min(alike, key=lambda each: (-each[1].throughput_bps, each[1].streams))[0]
+        similar = [option for option in options if cost(goal.objective, option[1]) <= most]
+        return min(similar, key=lambda each: (-each[1].throughput_bps, each[1].streams))[0]
     return next(point for point, outlook in options if outlook is leading)
 
 

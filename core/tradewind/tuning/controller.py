@@ -52,9 +52,9 @@ def begin(basis: Basis) -> TuningState:
         ActiveChunk(chunk, chunk.plan.parameters, 0.0, chunk.total_bytes, max(chunk.file_count, 1))
         for chunk in basis.chunks
     )
-    kept = with_channels(chunks, basis.caps, basis.by_kind)
-    limits = SettingLimits(basis.caps, tuple(chunk.files_left for chunk in kept))
-    plan = build_plan(basis, kept, fit_to_limits([chunk.parameters for chunk in kept], limits))
+    within_caps = with_channels(chunks, basis.caps, basis.by_kind)
+    limits = SettingLimits(basis.caps, tuple(chunk.files_left for chunk in within_caps))
+    plan = build_plan(basis, within_caps, fit_to_limits([chunk.parameters for chunk in within_caps], limits))
     decision = Decision(chunks=plan, changed=False, reason="the recommended plan", kind=DecisionKind.HOLD)
     search = None if _tables_are_known(basis) else start_search(decision.streams)
     return TuningState(decision=decision, belief=build_prior(basis), search=search)

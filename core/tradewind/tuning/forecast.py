@@ -58,7 +58,7 @@ class Outlook(NamedTuple):
 class Forecaster:
     """Outlooks at one moment of a transfer.
 
-    ``z`` is the quantile of the SLA's confidence, ``in_force`` the tables' expectation of each chunk at its current
+    ``z`` is the quantile of the SLA's confidence, ``expected_now`` the tables' expectation of each chunk at its current
     setting, ``pipe_bps`` is C, ``bits`` what is left of each chunk, and ``alone_bps`` what each chunk reaches at its
     best alone.
     """
@@ -68,12 +68,12 @@ class Forecaster:
         basis: Basis,
         active: tuple[ActiveChunk, ...],
         expectations: tuple[Expectation, ...],
-        in_force: tuple[ExpectedPerformance, ...],
+        expected_now: tuple[ExpectedPerformance, ...],
         *,
         belief: Belief,
         z: float,
     ) -> None:
-        self.basis, self.active, self.expectations, self.in_force = basis, active, expectations, in_force
+        self.basis, self.active, self.expectations, self.expected_now = basis, active, expectations, expected_now
         self.belief, self.z = belief, z
         self.path_sd, self.path_gain = belief.path.sd, math.exp(belief.path.mean)
         self.power_gain = math.exp(belief.power.mean)
@@ -88,7 +88,7 @@ class Forecaster:
 
     def with_belief(self, belief: Belief) -> "Forecaster":
         """Return a forecaster of the same moment with another belief."""
-        return Forecaster(self.basis, self.active, self.expectations, self.in_force, belief=belief, z=self.z)
+        return Forecaster(self.basis, self.active, self.expectations, self.expected_now, belief=belief, z=self.z)
 
     def outlook(self, found: Sequence[ExpectedPerformance], streams: int, *, tried: bool = False) -> Outlook:
         """Return the outlook where each chunk alone would reach ``found``; ``tried`` if these are the current
@@ -117,14 +117,14 @@ class Forecaster:
 
     def table_rates_bps(self) -> list[float]:
         """Return the rates of the chunks at their current settings by the tables alone, sharing the pipe, bit/s."""
-        lone = [expected.throughput_bps for expected in self.in_force]
+        lone = [expected.throughput_bps for expected in self.expected_now]
         share = min(1.0, self.pipe_bps / sum(lone))
         return [rate * share for rate in lone]
 
     def expected_power_w(self) -> float | None:
         """Return the expected total power at the current settings, W."""
-        lone = sum(each.throughput_bps * gain for each, gain in zip(self.in_force, self.own_gains, strict=True))
-        return self._power_w(self.in_force, min(1.0, self.pipe_bps / lone))
+        lone = sum(each.throughput_bps * gain for each, gain in zip(self.expected_now, self.own_gains, strict=True))
+        return self._power_w(self.expected_now, min(1.0, self.pipe_bps / lone))
 
     def table_power_w(self) -> float | None:
         """Return the power at the current settings on the SLA's energy basis by the tables alone, W."""
@@ -161,7 +161,7 @@ class Forecaster:
 
     def log_sd(self) -> float:
         """Return the widest log sd that the tables state for the current settings."""
-        return max(expected.log_sd for expected in self.in_force)
+        return max(expected.log_sd for expected in self.expected_now)
 
     @property
     def idle_w(self) -> float:
@@ -222,9 +222,9 @@ class ChunkForecaster:
         j_per_byte = energy_per_byte(view.basis, throughput_bps=throughput_bps, power_w=power_w)
         return Outlook(throughput_bps, low_bps, on_basis_w, j_per_byte, streams)
 
-    def _effective_bps(self, rate: float, lone: float, kept: float) -> float:
-        """Return T_e; ``kept`` is the part of its lone rate that each chunk has. Times here ignore it."""
-        total_bps = lone * kept
+    def _effective_bps(self, rate: float, lone: float, served_share: float) -> float:
+        """Return T_e; ``served_share`` is the part of its lone rate that each chunk has. Times here ignore it."""
+        total_bps = lone * served_share
         if self._last is None:
             return total_bps
         view = self._view
@@ -237,8 +237,10 @@ class ChunkForecaster:
             together = (view.all_bits - view.bits[last]) / (lone - last_bps)
         left_bits = view.bits[last] - last_bps * together
         if left_bits <= 0:
-            return min(total_bps, view.all_bits * kept / together)
-        return min(total_bps, view.all_bits * kept / (together + left_bits * kept / view.alone_bps[last]))
+            return min(total_bps, view.all_bits * served_share / together)
+        return min(
+            total_bps, view.all_bits * served_share / (together + left_bits * served_share / view.alone_bps[last])
+        )
 
     def throughputs_bps(self, candidates: Candidates) -> list[float]:
         """Return T_e of each candidate, as `outlook` would, fast enough for a hundred of them a tick."""
@@ -270,14 +272,14 @@ class ChunkForecaster:
             rate = lone_bps * gain
             lone = others_bps + rate
             share = 1.0 if lone <= pipe_bps else pipe_bps / lone
-            kept = share * path_gain
+            served_share = share * path_gain
             if bits > latest * rate:
                 together, left_s = others_s, (bits - rate * others_s) / alone_bps
             else:
                 together = longest_bits / (lone - last_bps)
                 left_s = (last_bits - last_bps * together) / last_alone_bps
-            bps = all_bits * kept / (together + left_s * kept if left_s > 0 else together)
-            total_bps = lone * kept
+            bps = all_bits * served_share / (together + left_s * served_share if left_s > 0 else together)
+            total_bps = lone * served_share
             found.append((min(total_bps, bps), share))
         return found
 
@@ -287,11 +289,11 @@ def build_forecaster(basis: Basis, active: tuple[ActiveChunk, ...], belief: Beli
     expectations = tuple(expectation for chunk in active if (expectation := chunk.basis.expectation) is not None)
     if not active or len(expectations) < len(active):
         return None
-    in_force = [
+    expected_now = [
         _expected(expectation, chunk.parameters, chunk.files_left)
         for expectation, chunk in zip(expectations, active, strict=True)
     ]
-    return Forecaster(basis, active, expectations, tuple(in_force), belief=belief, z=z)
+    return Forecaster(basis, active, expectations, tuple(expected_now), belief=belief, z=z)
 
 
 def _base_of_table_w(chunk: ChunkBasis, base_w: float) -> float:

@@ -2,7 +2,7 @@
 
 Falcon (Arifuzzaman and Arslan, SC'21) climbs the utility T/K^n − T·B·L one worker at a time, faster while the direction
 holds. A tick of 5 s leaves 12 tries a minute, so steps here are a doubling at first and halve at each reversal; the
-utility is the logarithm of theirs with a price per doubling of streams in place of K^n, which would cap n at 1/ln K =
+utility is the logarithm of that with a price per doubling of streams in place of K^n, which would cap n at 1/ln K =
 50:
 
 u = ln T − λ · log2 n − B · L         λ = 0.02, B = 10         under an energy objective −ln(J a byte) for ln T

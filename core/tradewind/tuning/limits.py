@@ -179,13 +179,13 @@ def _streams_fitted(settings: Sequence[Parameters], limits: SettingLimits, first
     )
 
 
-def split_streams(wanted: Sequence[int], total: int) -> tuple[int, ...]:
-    """Split ``total`` in proportion to ``wanted``, at least one each, none above its request (largest remainder)."""
-    count = len(wanted)
-    if sum(wanted) <= total or total <= count:
-        return tuple(wanted) if sum(wanted) <= total else (1,) * count
-    spare, above = total - count, sum(wanted_count - 1 for wanted_count in wanted)
-    exact = [spare * (wanted_count - 1) / above for wanted_count in wanted]
+def split_streams(requested: Sequence[int], total: int) -> tuple[int, ...]:
+    """Split ``total`` in proportion to ``requested``, at least one each, none above its request (largest remainder)."""
+    count = len(requested)
+    if sum(requested) <= total or total <= count:
+        return tuple(requested) if sum(requested) <= total else (1,) * count
+    spare, above = total - count, sum(requested_count - 1 for requested_count in requested)
+    exact = [spare * (requested_count - 1) / above for requested_count in requested]
     dealt = [1 + int(share) for share in exact]
     by_remainder = sorted(range(count), key=lambda i: (-(exact[i] % 1), i))
     for i in by_remainder[: total - sum(dealt)]:

@@ -44,7 +44,7 @@ class Observation(NamedTuple):
 
     ``interval_s`` : time that it stands for, lost ticks included. ``elapsed_s``, ``bank`` : with this tick.
     ``active`` : chunks with bytes left, ``files_left`` of each. ``requested`` : what the last decision asked for each;
-    where it did not speak of a chunk, what is in force. ``streams`` : in force.
+    where it did not report a chunk, the current plan. ``streams`` : current.
     ``loss`` : share sent again within the tick. ``is_lossy`` : it exceeds what is tolerated, be it by luck.
     ``slow_start`` : share of the tick's throughput that new connections may have cost. ``power_w`` : total power,
     measured or else expected, of the ends that the target counts; ``power_note`` says what of it is estimated.
@@ -249,13 +249,13 @@ def with_channels(
 
 def _split(basis: Basis, plan: Plan, sample: TickSample) -> tuple[ChunkProgress, ...]:
     """Split the totals of a tool that reports no chunks by the chunks' bytes at the start."""
-    whole = max(basis.total_bytes, 1)
+    total_bytes = max(basis.total_bytes, 1)
     return tuple(
         ChunkProgress(
             kind=kind,
             parameters=plan.get(kind, chunk.plan.parameters),
-            throughput_bps=sample.throughput_bps * chunk.total_bytes / whole,
-            remaining_bytes=-(-sample.remaining_bytes * chunk.total_bytes // whole),
+            throughput_bps=sample.throughput_bps * chunk.total_bytes / total_bytes,
+            remaining_bytes=-(-sample.remaining_bytes * chunk.total_bytes // total_bytes),
         )
         for kind, chunk in basis.by_kind.items()
     )

@@ -1,16 +1,16 @@
 """How long the result of a search stays valid: until enough has moved that another setting could be worthwhile.
 
 A search weighs every permitted setting, and most ticks would find again what the last one found. While the same
-settings are in force, what can move between two ticks is bounded, and with it the answer.
+settings are current, what can move between two ticks is bounded, and with it the answer.
 
 Notation
 --------
-G   what no setting gains more than over those in force, ln; a change must gain more than H = 5 % (`choice.pays`)
+G   the most that any setting gains over the current ones, ln; a change must gain more than H = 5 % (`choice.pays`)
 δ   how far what is known of single chunks has moved: max(0, Δd_k) − min(0, Δd_k), of the d_k of `belief`
 β   how far the chunks have moved apart by what is left of them: max Δ ln b_k − min Δ ln b_k
 ε   by how much the goal's bounds have been eased, ln
 
-The path's gain moves T_e of all settings alike (`forecast`), and so does the hosts' gain their power. T_e is
+The path's gain moves T_e of all settings by the same factor (`forecast`), and the hosts' gain their power. T_e is
 monotone and homogeneous in the rates, and so is the time in the bytes left: between any two settings ln T_e moves by
 2 δ + β at most, ln P by δ. No setting gains H while G + 2 δ + β ≤ H, or G + 3 δ + β for energy. A goal's bounds say who
 may compete: asked with bounds eased by H already, the search has weighed all who may come to while ε ≤ H. Fewer files,

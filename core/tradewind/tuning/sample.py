@@ -60,8 +60,8 @@ class TickSample:
     Rates are means over the last ``interval_s`` seconds. ``bytes_moved``, ``sent_bytes`` and ``retransmitted_bytes``
     count from the transfer's start, so that a lost tick loses nothing. ``at_s`` is any clock in seconds: it may jump,
     the controller then counts intervals. Sequence 0 precedes the first byte and has an interval of 0. Where ``chunks``
-    is empty, as of a tool that tells only sums, the sums are split over the chunks of the plan. ``power_ends``
-    tells power by end; where it is empty, ``power_w`` is of all the ends that the SLA counts.
+    is empty, as of a tool that reports only sums, the sums are split over the chunks of the plan. ``power_ends``
+    gives power by end; where it is empty, ``power_w`` is of all the ends that the SLA counts.
 
     Raises
     ------

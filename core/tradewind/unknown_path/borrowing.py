@@ -75,7 +75,7 @@ class Lender:
     """A leaf near an unknown path, and its weight.
 
     ``path`` : of the leaf's link, bandwidth or RTT known. ``weight`` : above 0, relative to the other lenders'.
-    ``log_variance`` : what is added to the leaf's own, because it is less alike than its distance tells.
+    ``log_variance`` : what is added to the leaf's own, because it is less similar than its distance shows.
     """
 
     leaf: LeafModel

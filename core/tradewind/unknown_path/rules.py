@@ -64,7 +64,7 @@ def plan_cold_start(
     chunks : at least one, no more than the channels that ``caps`` allow (see ``split_by_bdp``).
     path : what is not known of it is taken from ``ASSUMED_PATH``.
     caps : of all chunks together.
-    load : external load ℓ, 0..1, of which no more than ``LOAD_MAX`` is believed; ``None``: not known, so none.
+    load : external load ℓ, 0..1, at most ``LOAD_MAX``; ``None``: not known, so none.
     """
     taken = min(load or 0.0, LOAD_MAX)
     free = _without_load(fill_in_assumptions(path), taken)
@@ -178,13 +178,13 @@ def _is_at_most(value: float, bound: float) -> bool:
 def _within(chunks: Sequence[Chunk], ruled: Sequence[ChunkPlan], caps: Caps) -> tuple[ChunkPlan, ...]:
     """Return a rule's plan in the order of the chunks, cut to the files that there are and to the caps."""
     by_kind = {chunk_plan.chunk: chunk_plan for chunk_plan in ruled}
-    whole = max(sum(chunk.dataset.total_bytes for chunk in chunks), 1)
+    total_bytes = max(sum(chunk.dataset.total_bytes for chunk in chunks), 1)
     plan = []
     for chunk in chunks:
         planned = by_kind[chunk.kind]
         parameters = planned.parameters
         files = min(parameters.concurrency or 1, chunk.dataset.file_count)  # more channels than files would stand idle
-        part = caps.part(chunk.dataset.total_bytes / whole, len(chunks))
+        part = caps.part(chunk.dataset.total_bytes / total_bytes, len(chunks))
         plan.append(planned._replace(parameters=part.clamp(replace(parameters, concurrency=files))))
     return tuple(plan)
 
@@ -235,8 +235,8 @@ def _by_rule(sla: Sla, chunks: Sequence[Chunk], path: Path, channels: int) -> tu
         return "EE", _efficient(chunks, path, channels)
     if sla.kind in {SlaKind.THROUGHPUT_AT_LEAST, SlaKind.DEADLINE}:
         total_bytes = sum(chunk.dataset.total_bytes for chunk in chunks)
-        wanted_bps = target_in_unit(sla, dataset_bytes=total_bytes, certifiable_bps=path.bandwidth_bps)
-        return "FlexibleThr", heuristics.flexible_throughput(chunks, path, max(wanted_bps or 0.0, 1.0), channels)
+        target_bps = target_in_unit(sla, dataset_bytes=total_bytes, certifiable_bps=path.bandwidth_bps)
+        return "FlexibleThr", heuristics.flexible_throughput(chunks, path, max(target_bps or 0.0, 1.0), channels)
     return "MinE", heuristics.min_energy(chunks, path, channels)
 
 

@@ -38,7 +38,7 @@ MAX_CONNECTIONS = 1000
 
 def _check_core_count(cpu_class: str) -> str:
     if parse_core_count(cpu_class) > MAX_CORES:
-        raise ValueError(f"tells of more than {MAX_CORES} cores")
+        raise ValueError(f"has more than {MAX_CORES} cores")
     return cpu_class
 
 
@@ -94,7 +94,7 @@ class SampledFile(Strict):
 
     ``probe`` : what gzip -1 makes of a sample of the file on the sending machine; ``samples`` : what others make of it,
     on all cores that they use.
-    ``setup_s`` : time that any transfer on this path costs; ``packing_setup_s`` : that a packed one costs beside it.
+    ``setup_s`` : time that any transfer on this path costs; ``packing_setup_s`` : that a packed one costs in addition.
     ``codecs`` : that both ends have; absent: all are thought to.
     ``sequential`` : also consider packing the entire file before it is sent.
     """
@@ -125,7 +125,7 @@ class SampledFile(Strict):
     @field_validator("samples")
     @classmethod
     def _require_probe(cls, samples: tuple[WireSampled, ...], info: ValidationInfo) -> tuple[WireSampled, ...]:
-        """Return all history is told by the probe, so that without one there is nothing to set them beside."""
+        """Require a probe: without one there is nothing to compare history with."""
         if samples and info.data.get("probe", samples) is None:
             raise ValueError("need the probe, what gzip -1 makes of the same bytes")
         return samples
@@ -174,15 +174,15 @@ class AdviceRequest(SampledFile):
 
 
 class FileClassRequest(SampledFile):
-    """One of many files that are much alike, and are packed or sent by the recommendation's setting.
+    """One of many similar files that are packed or sent by the recommendation's setting.
 
     ``connections`` : that packed files go over at once, one a file.
     """
 
     connections: Annotated[int, Field(ge=1, le=MAX_CONNECTIONS)] = 1
 
-    def to_query(self, usual_probe: Speeds, beside: "ExpectedRates") -> CompressionQuery:
-        return self.question(usual_probe, beside.packed_bps, beside.recommended_bps)
+    def to_query(self, usual_probe: Speeds, baseline: "ExpectedRates") -> CompressionQuery:
+        return self.question(usual_probe, baseline.packed_bps, baseline.recommended_bps)
 
 
 class ExpectedRates(NamedTuple):

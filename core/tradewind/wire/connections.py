@@ -54,7 +54,7 @@ class ConnectionAdvice(Open):
 class ShortConnection(Open):
     """A short connection as one flow by the round model: its rounds, and what FLD_TCP would save.
 
-    ``connection`` : its place in ``connections``, from 0. Nothing is told of gains where no round trip is known.
+    ``connection`` : its place in ``connections``, from 0. Gains are absent where no round trip is known.
     """
 
     connection: int
@@ -81,10 +81,10 @@ def _convert(model: type[ModelT], value: object) -> ModelT:
 class AnalysedPage(Open):
     """The load of a page.
 
-    ``id`` : under which the service keeps it; absent where nothing was kept. ``load_told`` : whether the log tells when
-    the page was loaded; else ``load_s`` is the last that is told, a byte or a later request without times. ``untimed``
-    and ``unsized`` objects have no times, no size in the log; where none has times, idle and net transfer time are
-    absent. ``left_out`` : entries that are no object of the page, by reason.
+    ``id`` : under which the service keeps it; absent where it was not stored. ``load_told`` : whether the log has
+    the time of the load event; else ``load_s`` ends with the last byte, or with a later request without times.
+    ``untimed`` and ``unsized`` objects have no times, no size in the log; where none has times, idle and net transfer
+    time are absent. ``left_out`` : entries that are no object of the page, by reason.
     """
 
     id: UUID | None = None

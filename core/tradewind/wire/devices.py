@@ -75,7 +75,7 @@ class NewDeviceProfile(Strict):
     """A device as it was measured or described.
 
     ``component_w`` : of cpu, memory, disk and nic when fully used, above idle. ``radios`` : names of known ones, or
-    entire profiles of its own; where none is told, a calibration say, all known ones.
+    entire profiles of its own; where none is given, as by a calibration, all known ones.
     """
 
     producer: Name

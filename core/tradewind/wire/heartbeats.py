@@ -25,7 +25,7 @@ MAX_LATE_HEARTBEATS = 20_000
 MAX_SEQUENCE = 50_000_000
 """A heartbeat a second for a year and a half."""
 
-SETTINGS_KEPT = 10_000
+CACHED_SETTINGS = 10_000
 """Settings that are made ready once for all heartbeats that tell them."""
 
 Sequence = Annotated[int, Field(ge=0, le=MAX_SEQUENCE)]
@@ -133,7 +133,7 @@ class Heartbeat(Strict):
         return () if self.power_w is None else (LivePower(None, self.power_w),)
 
 
-@lru_cache(maxsize=SETTINGS_KEPT)
+@lru_cache(maxsize=CACHED_SETTINGS)
 def _setting(*values: Any) -> Parameters:
     """Parameters in the order of their fields; transfers tell the same few tick after tick."""
     return Parameters(**dict(zip(WireParameters.model_fields, values, strict=True)))
@@ -180,7 +180,7 @@ class SpooledHeartbeat(Strict):
 class Completion(Strict):
     """The end of a transfer: its records, of the chunks and of the whole, and the heartbeats not stored for good.
 
-    Without records it has nothing to log; ``status`` is how it ended then, as far as heartbeats have told of it.
+    Without records it has nothing to log; ``status`` is how it ended then, as far as heartbeats reported it.
     """
 
     records: tuple[WireRecord, ...] = Field(default=(), max_length=MAX_CHUNKS + 1)

@@ -103,7 +103,7 @@ class CreatedKey(Key):
 class FitVerdict(Open):
     """What the newest fit of a link was judged by, on rows held out from it.
 
-    ``error`` and ``error_in_force`` are mean relative errors of the fit and of the model that was in force, both on the
+    ``error`` and ``error_in_force`` are mean relative errors of the fit and of the model that was current, both on the
     same ``compared_rows``, which are new to either; absent where there were too few.
     """
 

@@ -22,7 +22,7 @@ from tradewind.wire.base import AtLeastOne, Bandwidth, Count, Name, NonNegative,
 from tradewind.wire.records import WireParameters, WirePath
 
 MEAN_TOLERANCE = 0.01
-"""Rounding of a mean file size that is told beside the sums it follows from, relative."""
+"""Rounding of a mean file size that is given next to the sums it follows from, relative."""
 
 
 class WireSizeBin(Strict):
@@ -61,10 +61,10 @@ class WireWorkload(Strict):
                 raise InvalidValue(f"{field}.total_bytes", "is more than file_count files of max_file_bytes")
             lowest = size_bin.max_file_bytes
         for name in ("file_count", "total_bytes"):
-            whole = sum(getattr(size_bin, name) for size_bin in self.size_histogram)
-            if whole != getattr(self, name):
+            declared = sum(getattr(size_bin, name) for size_bin in self.size_histogram)
+            if declared != getattr(self, name):
                 raise InvalidValue(
-                    "dataset.size_histogram", f"has a {name} of {whole} in all, not {getattr(self, name)}"
+                    "dataset.size_histogram", f"has a {name} of {declared} in all, not {getattr(self, name)}"
                 )
 
     def bins(self) -> tuple[SizeBin, ...]:

@@ -19,7 +19,7 @@ Reason = Annotated[
 
 
 class ChangeKind(StrEnum):
-    """What becomes of something if the release is put in force."""
+    """What changes if the release becomes the current one."""
 
     GAINED = "gained"
     LOST = "lost"
@@ -83,7 +83,7 @@ class Release(Open):
 
 
 class PublishRelease(Strict):
-    """``reason`` : why it is put in force though it was put aside or rolled back, for the log of changes."""
+    """``reason`` : why it becomes current though it was put aside or rolled back, for the log of changes."""
 
     reason: Reason
 

@@ -20,11 +20,11 @@ class TransferState(StrEnum):
     SILENT = "silent"
     """Neither a heartbeat nor its end came; its share of caps went to others."""
     ENDED = "ended"
-    """Its agent has told its end."""
+    """Its agent has reported its end."""
 
 
 class TransferSummary(Open):
-    """A transfer as far as it is told.
+    """A transfer as far as it was reported.
 
     ``started_at`` : when the service first heard of it, or, where that was its end, the start of its record.
     ``sequence`` : of the last heartbeat, −1 for none; ``journalled_sequence`` : up to which all are stored.
@@ -82,7 +82,7 @@ class SampleDecision(Open):
 
 
 class TransferSample(Open):
-    """One tick as its heartbeat told it."""
+    """One tick as its heartbeat reported it."""
 
     sequence: int
     at: datetime
@@ -105,9 +105,9 @@ class TransferSample(Open):
 
 
 class TransferTimeline(Open):
-    """A transfer, the enquiry that its recommendation answered, and samples in the order of their sequence.
+    """A transfer, the request that its recommendation answered, and samples in the order of their sequence.
 
-    ``expected`` : absent where no heartbeat has told of its begin. ``duration_s``, ``energy`` : as its record tells
+    ``expected`` : absent where no heartbeat reported its start. ``duration_s``, ``energy`` : as its record has
     them, once it has ended; one reading an end that was metered.
     """
 

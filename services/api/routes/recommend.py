@@ -169,7 +169,7 @@ def _encode_interval(interval: Interval) -> dict[str, float]:
 
 
 def _encode_sla(sla: SlaAnswer) -> dict[str, Any]:
-    agreement = sla.agreement
+    agreement = sla.sla
     return {
         "kind": agreement.kind,
         "target": agreement.target,

@@ -174,7 +174,7 @@ def to_expected(priced: PricedRecommendation, basis: Basis) -> ExpectedOutcome:
         ),
         probability=made.sla.probability,
         feasible=made.sla.feasible,
-        target_bps=None if made.sla.agreement.fraction is None else basis.target,
+        target_bps=None if made.sla.sla.fraction is None else basis.target,
         source=made.source,
         release=made.release,
         rationale=made.rationale,

@@ -71,7 +71,7 @@ def recommend_from_history(
     probability, feasible = assess_together(solutions, predicted, request.dataset, request.sla, ceiling_bps)
     is_ceiling_reached = ceiling_bps is not None and predicted.throughput_bps.mean >= ceiling_bps
     predicted = bound_by_bandwidth(predicted, ceiling_bps)
-    sla = SlaAnswer(agreement=request.sla, probability=probability, feasible=feasible)
+    sla = SlaAnswer(sla=request.sla, probability=probability, feasible=feasible)
     quote = None
     if feasible:
         largest = find_largest_chunk(chunks)

@@ -81,9 +81,7 @@ def recommend_unknown_path(
         transfer_id=new_transfer_id(),
         plan=plan,
         predicted=predicted,
-        sla=SlaAnswer(
-            agreement=request.sla, probability=min(solution.probability for solution in solutions), feasible=False
-        ),
+        sla=SlaAnswer(sla=request.sla, probability=min(solution.probability for solution in solutions), feasible=False),
         tables={},
         source=estimate.source,
         rationale=(

@@ -165,7 +165,7 @@ def test_tiers_follow_what_customers_ask_for():
     sla = Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, target=2e8)
     key = PartitionKey.of(sla)
     usual = find_serving_partition(grouped(solve_partitions(table))[key], sla, dataset_bytes=1e9)
-    wanted = find_serving_partition(grouped(solve_partitions(table, asked=asked))[key], sla, dataset_bytes=1e9)
+    wanted = find_serving_partition(grouped(solve_partitions(table, requested=asked))[key], sla, dataset_bytes=1e9)
     exact = choose_setting(table, sla, dataset_bytes=1e9)
 
     def energy(setting):

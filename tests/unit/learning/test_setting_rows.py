@@ -19,7 +19,7 @@ def take(rows, chosen):
 
 
 def assert_equal(one, other):
-    assert one.kept == other.kept
+    assert one.rows_a_setting == other.rows_a_setting
     for name in FIELDS:
         assert np.array_equal(getattr(one, name), getattr(other, name), equal_nan=name == "settings")
 
@@ -43,7 +43,7 @@ def test_full_sample_shrinks_equally_in_any_order(monkeypatch):
     rows = some_rows(4000)
     order = np.random.default_rng(3).permutation(4000)
     whole = SettingRows.of_rows(*rows)
-    assert whole.kept < ROWS_A_SETTING
+    assert whole.rows_a_setting < ROWS_A_SETTING
     assert len(whole.row_hash) <= 200
     assert_equal(whole, in_batches(rows, order, 9))
 

@@ -80,13 +80,13 @@ def test_a_refit_is_compared_with_the_model_in_force_on_rows_that_are_new_to_it(
     rows = noisy_leaf(repeats=1)
     truth, old = true_log_throughput(rows.settings), np.arange(len(rows)) < 150
     told_in_force = np.where(old, np.nan, truth + 0.5)
-    validation = validate_leaf(rows, fit_leaf(rows), np.random.default_rng(1), in_force=told_in_force)
+    validation = validate_leaf(rows, fit_leaf(rows), np.random.default_rng(1), current=told_in_force)
     compared = validation.compared
     assert 10 < compared.rows <= np.sum(~old)
     assert compared.error < 0.25
     assert compared.error_in_force == pytest.approx(0.5, abs=0.1)
     assert validation.to_dict()["compared.error_in_force"] == compared.error_in_force
-    unknown = validate_leaf(rows, fit_leaf(rows), np.random.default_rng(1), in_force=np.full(len(rows), np.nan))
+    unknown = validate_leaf(rows, fit_leaf(rows), np.random.default_rng(1), current=np.full(len(rows), np.nan))
     assert unknown.compared is None
 
 

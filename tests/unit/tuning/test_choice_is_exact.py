@@ -119,7 +119,7 @@ def test_an_outlook_is_the_same_from_each_chunk_and_at_a_glance(situation):
 @given(situations())
 def test_chunks_that_share_a_pipe_end_as_the_definition_has_it(situation):
     view = situation.view
-    lone = [each.throughput_bps * math.exp(own(view, i)) for i, each in enumerate(view.in_force)]
+    lone = [each.throughput_bps * math.exp(own(view, i)) for i, each in enumerate(view.expected_now)]
     pipe_bps = max(each.fastest_bps for each in view.expectations)
     gain = math.exp(view.belief.path.mean)
     rates = [each * gain * min(1.0, pipe_bps / sum(lone)) for each in lone]
@@ -129,7 +129,7 @@ def test_chunks_that_share_a_pipe_end_as_the_definition_has_it(situation):
     alone_bps = view.expectations[last].fastest_bps * math.exp(own(view, last)) * gain
     alone_s = max(bits[last] - rates[last] * together_s, 0.0) / alone_bps
     effective_bps = min(sum(rates), sum(bits) / (together_s + alone_s)) if len(rates) > 1 else rates[0]
-    assert view.outlook(view.in_force, 0).throughput_bps == pytest.approx(effective_bps, rel=1e-9)
+    assert view.outlook(view.expected_now, 0).throughput_bps == pytest.approx(effective_bps, rel=1e-9)
 
 
 def own(view: Forecaster, index: int) -> float:

@@ -82,13 +82,13 @@ class Digest:
         ------
         CannotFit : there is no batch.
         """
-        whole: Self | None = None
+        total: Self | None = None
         for batch in batches:
             part = cls.of_rows(batch)
-            whole = part if whole is None else whole.merged(part)
-        if whole is None:
+            total = part if total is None else total.merged(part)
+        if total is None:
             raise CannotFit("no transfer without a limit of its user has succeeded, so there is nothing to learn from")
-        return whole
+        return total
 
     def merged(self, other: Self) -> Self:
         """Return the digest of both sets of rows, whatever their order."""

@@ -74,16 +74,16 @@ def ward_merges(weight: FloatArray, centre: FloatArray) -> IntArray:
         cost[tip] = np.inf
         nearest = int(np.argmin(cost))
         if len(chain) > 1 and cost[chain[-2]] <= cost[nearest]:  # on a tie go back, or the chain could run in circles
-            kept, gone = sorted((chain.pop(), chain.pop()))
-            merges.append((float(cost[kept if kept != tip else gone]), kept, gone))
-            both = weight[kept] + weight[gone]
-            centre[kept] = (weight[kept] * centre[kept] + weight[gone] * centre[gone]) / both
-            weight[kept] = both
+            survivor, gone = sorted((chain.pop(), chain.pop()))
+            merges.append((float(cost[survivor if survivor != tip else gone]), survivor, gone))
+            both = weight[survivor] + weight[gone]
+            centre[survivor] = (weight[survivor] * centre[survivor] + weight[gone] * centre[gone]) / both
+            weight[survivor] = both
             alive[gone] = False
         else:
             chain.append(nearest)
     merges.sort(key=lambda merge: merge[0])  # stable: a merge stays after those that made its parts
-    return np.array([(kept, gone) for _, kept, gone in merges], dtype=np.int64).reshape(-1, 2)
+    return np.array([(survivor, gone) for _, survivor, gone in merges], dtype=np.int64).reshape(-1, 2)
 
 
 def labels_at(merges: IntArray, clusters: int) -> IntArray:
@@ -92,8 +92,8 @@ def labels_at(merges: IntArray, clusters: int) -> IntArray:
     """
     m = len(merges) + 1
     parent = np.arange(m)
-    for kept, gone in merges[: m - clusters]:
-        parent[parent == gone] = kept
+    for survivor, gone in merges[: m - clusters]:
+        parent[parent == gone] = survivor
     labels: IntArray = np.unique(parent, return_inverse=True)[1].astype(np.int64)
     return labels
 
@@ -154,8 +154,8 @@ def cut(cells: Cells, rule: CutRule) -> FloatArray:
     """Return the centres of the best clusters of the cells, (k, d), in ascending order of their coordinates.
 
     The best silhouette favours the coarsest structure: of pages, images and archives it joins the first two, which are
-    near each other only beside the third. So each cluster is cut again by itself while what it falls into stands apart,
-    or while it is too wide to be told by one surface.
+    near each other only in comparison with the third. So each cluster is cut again by itself while its parts stand
+    apart, or while it is too wide to be described by one surface.
     """
     finished: list[FloatArray] = []
     waiting = [(cells, rule.min_silhouette)]
@@ -179,14 +179,14 @@ def _best_cut(cells: Cells, rule: CutRule, min_silhouette: float, max_clusters: 
     with too few rows are dropped, the smallest first. All stays one cluster if no silhouette exceeds the minimum,
     unless that one is wider than the rule permits.
     """
-    whole = centres_of(cells, np.zeros(len(cells), dtype=np.int64))
-    squared = ((cells.mean - whole) ** 2).sum(axis=1) + cells.scatter / cells.count
+    overall_mean = centres_of(cells, np.zeros(len(cells), dtype=np.int64))
+    squared = ((cells.mean - overall_mean) ** 2).sum(axis=1) + cells.scatter / cells.count
     rows = cells.count.sum()
     if squared @ cells.count < rows * rule.min_spread**2 or rows < 2 * rule.min_rows:
-        return whole
+        return overall_mean
     outwards = np.argsort(squared, kind="stable")
     middle = outwards[np.searchsorted(np.cumsum(cells.count[outwards]), rows / 2)]
-    best, best_score = whole, min_silhouette if squared[middle] <= rule.max_median**2 else -1.0
+    best, best_score = overall_mean, min_silhouette if squared[middle] <= rule.max_median**2 else -1.0
     distance = row_distances(cells)
     merges = ward_merges(cells.count.astype(np.float64), cells.mean)
     for clusters in range(2, min(max_clusters, len(cells)) + 1):

@@ -124,7 +124,7 @@ class Design:
         """Return the design over the settings (n, k) seen; no axis may vary, then only the intercept is left."""
         axes = tuple(_varying_axes(names, settings))
         pairs = tuple((j, k, _leading(axes[j], axes[k])) for j, k in combinations(range(len(axes)), 2))
-        sizes = [len(axis.centre) - 1 for axis in axes] + [len(kept) for _, _, kept in pairs]
+        sizes = [len(axis.centre) - 1 for axis in axes] + [len(leading) for _, _, leading in pairs]
         starts = 1 + len(axes) + np.concatenate([[0], np.cumsum(sizes)])
         blocks = tuple(slice(int(a), int(b)) for a, b in pairwise(starts) if b > a)
         return cls(axes, pairs, blocks)
@@ -137,9 +137,9 @@ class Design:
         """Return the design matrix (n, q) at coordinates x (n, axes)."""
         margins = [axis.columns(x[:, j]) for j, axis in enumerate(self.axes)]
         parts = [np.ones((len(x), 1)), *(m[:, :1] for m in margins), *(m[:, 1:] for m in margins)]
-        for j, k, kept in self.pairs:
+        for j, k, leading in self.pairs:
             product = margins[j][:, :, None] * margins[k][:, None, :]
-            parts.append(product.reshape(len(x), -1)[:, list(kept)])
+            parts.append(product.reshape(len(x), -1)[:, list(leading)])
         return np.concatenate(parts, axis=1)
 
 

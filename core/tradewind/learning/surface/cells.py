@@ -60,7 +60,7 @@ class Cells:
         return np.stack([np.interp(x[:, j], grid, np.arange(len(grid))) for j, grid in enumerate(self.steps)], axis=1)
 
     def adjacent(self, axis: int) -> tuple[Index, Index]:
-        """Return the pairs of cells one step apart on ``axis`` and alike on every other."""
+        """Return the pairs of cells one step apart on ``axis`` and the same on every other."""
         shape = tuple(len(grid) for grid in self.steps)
         code = np.ravel_multi_index(tuple(self.rank.T), shape)
         inner = np.flatnonzero(self.rank[:, axis] + 1 < shape[axis])

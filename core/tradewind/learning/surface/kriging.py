@@ -1,4 +1,4 @@
-"""Local kriging of what the spline leaves: neighbours on the lattice have residuals alike.
+"""Local kriging of what the spline leaves: neighbours on the lattice have similar residuals.
 
 Notation
 --------
@@ -172,8 +172,8 @@ def _correlation(lagged: Floats, signal: float) -> Floats:
 
 
 def _metric(lagged: Floats, signal: float) -> Floats:
-    """Return the weights of the steps, rounded so that rounding errors upstream do not choose between neighbours
-    alike.
+    """Return the weights of the steps, rounded so that rounding errors upstream do not choose between
+    similar neighbours.
     """
     metric: Floats = np.round(-np.log(_correlation(lagged, signal)), METRIC_DIGITS).astype(np.float64)
     return metric

@@ -61,10 +61,10 @@ class Plane:
         load_columns = term.columns(load) if term else np.empty((len(load), 0))
         return cls(design, cells, design.columns(cells.x), nearest_cells(cells), term, load_columns)
 
-    def alike(self, other: Self) -> bool:
+    def is_comparable_with(self, other: Self) -> bool:
         """Return whether smoothing parameters of one plane mean the same on the other."""
-        mine, theirs = ([axis.name for axis in plane.design.axes] for plane in (self, other))
-        return mine == theirs and len(self.blocks) == len(other.blocks)
+        own_axes, other_axes = ([axis.name for axis in plane.design.axes] for plane in (self, other))
+        return own_axes == other_axes and len(self.blocks) == len(other.blocks)
 
     @property
     def blocks(self) -> tuple[slice, ...]:

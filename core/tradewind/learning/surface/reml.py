@@ -83,7 +83,7 @@ def _stepped(precisions: Floats, beta: Floats, variance: Floats, blocks: tuple[s
 
 
 def _solve(G: Floats, g: Floats, blocks: tuple[slice, ...], precisions: Floats) -> tuple[Floats, Floats]:
-    """Return the coefficients (q,) and V (q, q), of which only the lower triangle is told."""
+    """Return the coefficients (q,) and V (q, q), only its lower triangle is set."""
     A = np.array(G, order="F")
     prior = np.full(len(g), FIXED_PRECISION)
     for block, precision in zip(blocks, precisions, strict=True):

@@ -164,7 +164,7 @@ def fit_surface(plane: Plane, values: Floats, start: Surface | None = None) -> S
     y = np.log(np.where(known, values, 1.0))
     centre = float(np.median(y[known]))
     y = np.where(known, y - centre, 0.0)
-    warm = start is not None and start.plane.alike(plane)
+    warm = start is not None and start.plane.is_comparable_with(plane)
     state = _State(
         known=known,
         weight=known.astype(np.float64),
@@ -257,7 +257,7 @@ def _finish(plane: Plane, centre: float, y: Floats, state: _State, start: Surfac
 
 
 def mean_of_lognormal(log_mean: Floats, deviation: Floats) -> Floats:
-    """exp(mean + s²/2) (n,); a setting of which next to nothing is known gets no more than a factor e."""
+    """exp(mean + s²/2) (n,); a setting that is hardly known gets no more than a factor e."""
     mean: Floats = np.exp(log_mean + 0.5 * np.minimum(deviation, LARGEST_DEVIATION) ** 2)
     return mean
 

@@ -19,7 +19,7 @@ SMALLEST_VARIANCE = 1e-8
 """Of log values: a relative deviation of 0.01 %, finer than any log of transfers."""
 
 REPEATED = 0.25
-"""Spare rows a cell, on average, from which τ² and s² can be told apart."""
+"""Spare rows a cell, on average, from which τ² and s² can be distinguished."""
 
 
 @dataclass(frozen=True, slots=True)

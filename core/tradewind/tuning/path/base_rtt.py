@@ -39,8 +39,8 @@ class BaseRtt:
             return self
         found_s = min(self.found_s, rtt_s)
         if sample.throughput_bps >= COSTLY * cut_bps:
-            kept = self.full_since < FULL_BETWEEN
-            return type(self)(found_s, self.last_s if kept else 0.0, self.full_since + kept)
+            continues = self.full_since < FULL_BETWEEN
+            return type(self)(found_s, self.last_s if continues else 0.0, self.full_since + continues)
         if self.last_s and abs(rtt_s / self.last_s - 1) <= SAME:
             found_s = min(self.last_s, rtt_s)
         return type(self)(found_s, rtt_s)

@@ -7,7 +7,7 @@ Notation
 Q    queueing delay, srtt − min_rtt, s; where the path has become longer, by `base_rtt`
 Q_e  what Q is without rivals: one CUBIC flow alone fills the queue. One shortest round trip, the usual depth of a
      buffer, or more where the 90th percentile of the cluster's history at that number of streams is more; history
-     tells of no shorter queue, since its transfers may have left the path half empty
+     shows no shorter queue, since its transfers may have left the path half empty
 L    share of the bytes that were sent again
 L_0  what of it is tolerated, max(0.1 %, 3 · the path's baseline)
 n    segments sent within the tick; c = 3 of them are lost together, so that the count of losses has variance c · n · L

@@ -44,7 +44,7 @@ class Constraint(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PrintedState:
-    """``sla`` as tightened so far (W or bit/s), ``parameters`` in force, counters of the last sample.
+    """``sla`` as tightened so far (W or bit/s), current ``parameters``, counters of the last sample.
 
     ``overruled`` : what fairness_control has decided at the last check, and line 7 or 15 has overwritten.
     """

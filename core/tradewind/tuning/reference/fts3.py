@@ -1,6 +1,6 @@
 """FTS3's optimizer: one more connection while the smoothed throughput does not fall, one fewer when it collapses.
 
-Checks in its order; a sample tells no failures, so that the success rate is 1 and its checks never fire:
+Checks in its order; a sample reports no failures, so that the success rate is 1 and its checks never fire:
 
 throughput above its cap → −1; nothing measured → hold; fewer files queued than the last decision → hold; fallen:
 files ten times smaller → +1, throughput ten times lower → −1, else hold; risen or equal → +1 (aggressive: +2).

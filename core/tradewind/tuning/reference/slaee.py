@@ -30,12 +30,12 @@ class SLAEE:
         return FlexibleState(), self._plan(self.chunks, 1)
 
     def step(self, state: FlexibleState, sample: TickSample) -> tuple[FlexibleState, Plan]:
-        wanted = state.channels
+        channels = state.channels
         if sample.throughput_bps < self.target_bps:
-            wanted += 1
+            channels += 1
             if not state.jumped and sample.throughput_bps > 0:
-                wanted = flexible_throughput_concurrency(self.target_bps, sample.throughput_bps, state.channels)
-        now = FlexibleState(min(wanted, self.channels), jumped=True)
+                channels = flexible_throughput_concurrency(self.target_bps, sample.throughput_bps, state.channels)
+        now = FlexibleState(min(channels, self.channels), jumped=True)
         return now, self._plan(chunks_left(self.chunks, sample) or self.chunks, now.channels)
 
     def _plan(self, chunks: tuple[Chunk, ...], channels: int) -> Plan:

@@ -27,7 +27,7 @@ class Variant(Protocol[StateT]):
 
 
 def chunks_left(chunks: Sequence[Chunk], sample: TickSample) -> tuple[Chunk, ...]:
-    """Return the chunks that still have bytes, with as many files as those are likely to be; all where none is told."""
+    """Return the chunks that still have bytes, with the files that these are likely to be; all if none was reported."""
     if not sample.chunks:
         return tuple(chunks)
     remaining = {progress.kind: progress.remaining_bytes for progress in sample.chunks}

@@ -36,11 +36,11 @@ def _answer(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> 
     if _is_pending(state, seen):
         return Proposal(state, DecisionKind.DWELL, f"{what}; the last cut has not shown itself yet", here)
     if is_vain:
-        kept = limit.take_back(signal, delay_s=delay_s, loss=loss, elapsed_s=seen.elapsed_s)
+        raised = limit.take_back(signal, delay_s=delay_s, loss=loss, elapsed_s=seen.elapsed_s)
         if seen.has_room:  # the earlier cuts were for a path that has changed since
-            kept = kept.lift()
+            raised = raised.lift()
         what = f"{what}, and fewer streams have not reduced it: this transfer does not cause it"
-        return _restored(replace(state, limit=kept), seen, limit.before_last, what)
+        return _restored(replace(state, limit=raised), seen, limit.before_last, what)
     if limit.needs_another_sign(seen.streams):
         if seen.has_room:  # it may be the path's own loss: a search on a radio goes on
             return None

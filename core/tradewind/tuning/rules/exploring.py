@@ -73,7 +73,7 @@ def _next_try(basis: Basis, state: TuningState, seen: Observation, search: Searc
     if seen.is_at_ceiling or (seen.is_full and seen.streams >= POLITE_STREAMS):
         highest = min(highest, max(seen.streams, search.best_streams))
     search = search.advance(value, lowest, highest)
-    wanted, settings = search.streams, scale_streams(basis, seen, search.streams, limits)
+    proposed, settings = search.streams, scale_streams(basis, seen, search.streams, limits)
     reached = sum(setting.streams for setting in settings)
     if not search.settled and reached in (seen.streams, search.best_streams):  # files or caps leave nothing to try
         search = Search(reached, reached, search.best_utility, settled=True)
@@ -81,7 +81,7 @@ def _next_try(basis: Basis, state: TuningState, seen: Observation, search: Searc
         search = Search(reached, reached, settled=True)
     elif not search.settled:
         search = replace(search, streams=reached)
-    search = replace(search, capped=search.settled and max(reached, wanted) >= _highest(limits))
+    search = replace(search, capped=search.settled and max(reached, proposed) >= _highest(limits))
     measured = f"{format_count(seen.streams, 'stream')}: {format_bps(seen.throughput_bps)}"
     if seen.is_at_ceiling:
         measured += f" of {format_bps(seen.ceiling_bps or 0.0)} at most"
@@ -97,9 +97,9 @@ def _settled(basis: Basis, state: TuningState, seen: Observation, goal: Goal, se
         if state.belief.ticks >= SURE_TICKS:
             search = search.confirm()
     limits = limits_of(basis, state, seen)
-    wanted = min(search.best_streams, _highest(limits))
-    if seen.streams < wanted:
-        settings = scale_streams(basis, seen, wanted, limits)
+    proposed = min(search.best_streams, _highest(limits))
+    if seen.streams < proposed:
+        settings = scale_streams(basis, seen, proposed, limits)
         if (reached := sum(setting.streams for setting in settings)) > _streams_requested(seen):
             search = replace(search, streams=reached)
             reason = f"the path has been quiet: {format_count(reached, 'stream')} again"
