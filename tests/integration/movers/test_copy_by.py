@@ -8,7 +8,7 @@ from tests.integration.agent.support.command import environment, run
 from tests.integration.engine.servers.web_servers import nginx
 from tests.integration.movers.driving import recommending
 from tests.integration.movers.test_bad_input import WAN
-from tests.integration.movers.test_live import whole
+from tests.integration.movers.test_live import plan_single_chunk
 from tests.integration.serve_files.serving import serving
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.movers.copy_by_tool import prepare_copy_by
@@ -86,7 +86,7 @@ def test_a_list_is_split_into_runs_of_curl_with_settings_of_their_own(drive, tmp
             folder=work,
             client=client,
         )
-        report = drive.run(prepared, lambda under_way: under_way.retune(whole(4)))
+        report = drive.run(prepared, lambda under_way: under_way.retune(plan_single_chunk(4)))
     settings = [command.words[command.words.index("--parallel-max") + 1] for command in report.commands]
     assert settings == ["1", "4"]
     assert (report.result.files_done, report.result.bytes_moved) == (24, 24_000)
