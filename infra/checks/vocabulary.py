@@ -97,7 +97,7 @@ def _find_in_name(name: str, path: str, line: int, vocabulary: Vocabulary) -> It
 
 
 def _find_in_text(text: str, path: str, line: int, vocabulary: Vocabulary) -> Iterator[BannedWord]:
-    words = _WORDS.findall(_CODE.sub(" ", text).lower())
+    words = _WORDS.findall(_CODE.sub(" code ", text).lower())
     if len(words) < _FEWEST_WORDS:
         return
     spaced = f" {' '.join(words)} "

@@ -119,7 +119,7 @@ class SampledFile(Strict):
         settings = [sample.to_setting() for sample in samples]
         twice = next((setting for number, setting in enumerate(settings) if setting in settings[:number]), None)
         if twice is not None:
-            raise ValueError(f"tells of {twice} more than once")
+            raise ValueError(f"names {twice} more than once")
         return samples
 
     @field_validator("samples")

@@ -107,9 +107,9 @@ def test_a_codec_that_one_end_lacks_is_not_advised(agent: httpx.Client) -> None:
         ({"file_bytes": 0}, "file_bytes"),
         ({"codecs": ["zip"]}, "codecs.0"),
         ({"samples": [{"codec": "gzip", "level": 77, "speeds": PROBE}]}, "samples.0: gzip has levels 1 to 9, not '77'"),
-        ({"samples": [{"codec": "gzip", "level": 2, "speeds": PROBE}] * 2}, "samples: tells of gzip:2 more than once"),
+        ({"samples": [{"codec": "gzip", "level": 2, "speeds": PROBE}] * 2}, "samples: names gzip:2 more than once"),
         ({"probe": None, "samples": [{"codec": "gzip", "level": 2, "speeds": PROBE}]}, "samples: need the probe"),
-        ({"cpu_class": "x86-64/a/4097"}, "cpu_class: tells of more than 4096 cores"),
+        ({"cpu_class": "x86-64/a/4097"}, "cpu_class: has more than 4096 cores"),
         ({"probe": PROBE | {"ratio": 0}}, "probe.ratio"),
     ],
 )

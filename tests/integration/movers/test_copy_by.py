@@ -110,7 +110,7 @@ def test_a_name_that_would_add_a_line_to_a_tools_list_is_refused(user, tmp_path,
     with serving(tmp_path / "from") as server:
         ended = run("copy", *WAN, "--mover", mover, f"{server.url}/", str(tmp_path / "to"), env=user, cwd=tmp_path)
     assert ended.code == 2
-    assert "cannot be told of" in ended.error
+    assert "cannot be given the name" in ended.error
     assert not (tmp_path / ".profile").exists()
 
 
@@ -120,7 +120,7 @@ def test_name_that_aria2_would_trim_is_refused(user, tmp_path):
     with serving(tmp_path / "from") as server:
         ended = run("copy", *WAN, "--mover", "aria2", f"{server.url}/", str(tmp_path / "to"), env=user)
     assert ended.code == 2, ended.err
-    assert "cannot be told of" in ended.error
+    assert "cannot be given the name" in ended.error
 
 
 def test_globus_url_copy_is_refused_addresses_that_it_cannot_list(user, slow, tmp_path):

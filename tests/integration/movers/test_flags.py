@@ -163,7 +163,7 @@ def test_a_tool_of_one_stream_a_file_is_recommended_no_more(drive, slow, tmp_pat
     prepared = drive.prepare("curl", "-O", f"{slow.url}large/f00")
     assert prepared.plan.source == "heuristic"
     assert {each.parameters.parallelism for each in prepared.plan.chunks} == {1}
-    assert not prepared.wanted.by_hand.known()
+    assert not prepared.requested.by_hand.known()
 
 
 def test_without_a_service_the_rules_decide(drive, slow, tmp_path):

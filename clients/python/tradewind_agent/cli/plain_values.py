@@ -2,7 +2,7 @@
 
 The framework builds a validator of another library for every option, given or not, whose loading takes longer than all
 else before a copy's first byte. Most values are text already, or not given. Whatever is not plainly right is left to
-the framework, which tells the user what is wrong.
+the framework, which reports what is wrong.
 """
 
 from enum import StrEnum

@@ -98,9 +98,9 @@ def probe_classes(
     first = listing.jobs[0]
     if isinstance(first, UploadJob):
         with ThreadPoolExecutor(1, thread_name_prefix="tradewind-look") as pool:
-            asked = pool.submit(_request_codecs, first.destination, options, connections)
+            advising = pool.submit(_request_codecs, first.destination, options, connections)
             samples = [_sample_class(each, listing, line_bps) for each in classes]
-        codecs = asked.result()
+        codecs = advising.result()
         return [ClassProbe(sample=sample, codecs=codecs) if sample and codecs else None for sample in samples]
     with ThreadPoolExecutor(_PROBES_AT_ONCE, thread_name_prefix="tradewind-look") as pool:
         return list(pool.map(lambda each: _probe_at_server(each, listing, options, connections, line_bps), classes))

@@ -60,7 +60,7 @@ class FrameReader:
     Attributes
     ----------
     sha256 : of all plain bytes, once the end was read.
-    note : what the sender tells of the file, likewise; perhaps nothing.
+    note : what the sender notes about the file, likewise; may be empty.
     """
 
     def __init__(self) -> None:

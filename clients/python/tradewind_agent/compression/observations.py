@@ -48,7 +48,7 @@ def _observe_settings(
             effort.compress_bps * make_case(sample).cores_for(setting),
             effort.decompress_bps if fetched else _measure_unpacking_bps(effort, sample, setting),
         )
-        if speeds.is_possible:  # of a download the server tells how long it has packed, and on how many cores
+        if speeds.is_possible:  # a download's server reports how long it packed, and on how many cores
             yield _to_wire(uuid5(transfer_id, f"{name} {setting}"), sample, setting, speeds)
 
 

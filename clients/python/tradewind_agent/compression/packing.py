@@ -46,7 +46,7 @@ LONGEST_PACK_S = 5.0
 class SettingTotals:
     """What one setting made of the blocks that it was tried on; times are those of one core, summed.
 
-    Beside the codec they have the sums that both ends take of each block's bytes, and no wait for a disk.
+    They include the codec and the checksums of each block at both ends, and no wait for a disk.
 
     ``last`` : of those that were packed here and became smaller.
     """
@@ -117,8 +117,8 @@ class PackedFile:
     status : of the file as the other end knows it: one that has another size or time in the end has changed.
     pool : of threads that pack, shared with other files; by default one of its own.
     at_once : files that share path and cores; steering gets the rate of the path of all together.
-    sample : of the file. looks : whether one is taken for the history alone, while the last blocks are sent.
-    tells : whether the end of the stream tells the sample.
+    sample : of the file. samples_late : whether one is taken for the history alone, while the last blocks are sent.
+    sends_sample : whether the end of the stream carries the sample.
 
     Attributes
     ----------

@@ -65,14 +65,14 @@ class PackingChoice:
 
     def part(self, *, packed: bool) -> Listing | None:
         """Return the files that are packed, or the others; ``None`` where there are none."""
-        whole = self.prepared.listing
-        positions = [position for position, job in enumerate(whole.jobs) if (job in self.advised) is packed]
+        all_files = self.prepared.listing
+        positions = [position for position, job in enumerate(all_files.jobs) if (job in self.advised) is packed]
         if not positions:
             return None
         return replace(
-            whole,
-            jobs=tuple(whole.jobs[position] for position in positions),
-            sizes_bytes=tuple(whole.sizes_bytes[position] for position in positions),
+            all_files,
+            jobs=tuple(all_files.jobs[position] for position in positions),
+            sizes_bytes=tuple(all_files.sizes_bytes[position] for position in positions),
             left_out=(),  # of the copy, not of a part of it
             accepted=(),
         )
@@ -96,9 +96,9 @@ def choose_packing(
     found = zip(classes, probes, strict=True)
     seen = [(files, looked) for files, looked in found if looked is not None]
     sampled = [_add_trials(*each, options, history) for each in seen if each[1].sample is not None]
-    asking = _AdvisingClient(client, listing, sampled)
-    prepared = prepare_listed(listing, options=options, client=None if client is None else cast("Client", asking))
-    answers = asking.answers or _advise_locally(prepared, asking, history)
+    adviser = _AdvisingClient(client, listing, sampled)
+    prepared = prepare_listed(listing, options=options, client=None if client is None else cast("Client", adviser))
+    answers = adviser.answers or _advise_locally(prepared, adviser, history)
     advised: dict[Job, FileAdvice] = {}
     for (files, looked), answer in zip(sampled, answers, strict=True):
         if answer.best.codec is not None:
@@ -162,11 +162,11 @@ class _AdvisingClient:
 
     def recommend(self, request: "RecommendRequest") -> "RecommendResponse":
         assert self._client is not None
-        asked = self.about(request.to_path())
+        queries = self.about(request.to_path())
         answer: FullRecommendResponse = self._client.compression.recommend(
-            FullRecommendRequest(**dict(request), file_classes=asked)
+            FullRecommendRequest(**dict(request), file_classes=queries)
         )
-        if len(answer.file_classes) == len(asked):
+        if len(answer.file_classes) == len(queries):
             self.answers = answer.file_classes
         return answer
 
@@ -198,14 +198,14 @@ def _compute_capacity_bps(path: Path, connections: int) -> float:
 
 
 def _advise_locally(
-    prepared: PreparedCopy, asking: _AdvisingClient, history: "History | None"
+    prepared: PreparedCopy, adviser: _AdvisingClient, history: "History | None"
 ) -> Sequence[AdviceAnswer]:
     """Return advice without a service: by the packaged measurements and what the rules expect of the engine."""
     rate_bps = _get_expected_bps(prepared) or DEFAULT_LINE_BPS
     found = []
-    for asked in asking.about(prepared.path):
-        packed_bps = min(_compute_capacity_bps(prepared.path, asked.connections), rate_bps)
-        found.append(advise_on_class_locally(asked, ExpectedRates(rate_bps, packed_bps), history))
+    for query in adviser.about(prepared.path):
+        packed_bps = min(_compute_capacity_bps(prepared.path, query.connections), rate_bps)
+        found.append(advise_on_class_locally(query, ExpectedRates(rate_bps, packed_bps), history))
     return found
 
 
@@ -226,9 +226,9 @@ def _compute_max_at_once(files: int, direction: Direction) -> int:
 
 def _compute_files_at_once(prepared: PreparedCopy, files: int, options: CopyOptions) -> int:
     """Return the packed files at once: as many as the recommendation has streams, where cores allow it."""
-    wanted = options.by_hand.concurrency or max(prepared.plan.parameters.streams, LEAST_AT_ONCE)
-    most = options.limits.concurrency or wanted
-    return max(min(wanted, most, _compute_max_at_once(files, prepared.listing.direction)), 1)
+    preferred = options.by_hand.concurrency or max(prepared.plan.parameters.streams, LEAST_AT_ONCE)
+    most = options.limits.concurrency or preferred
+    return max(min(preferred, most, _compute_max_at_once(files, prepared.listing.direction)), 1)
 
 
 def _count_rationales(

@@ -123,7 +123,7 @@ def plan_steering(
     sample : of the file; ``None`` where ``expected`` is given, or the setting is by hand.
     codecs : that both ends have.
     advice : of the service, where it was asked: its expectations are what steering begins with.
-    expected : what the other end was told to expect of each setting, the one to start with first.
+    expected : what the request to the other end expects of each setting, the one to start with first.
 
     Raises
     ------

@@ -51,7 +51,7 @@ def try_worthwhile_settings(
     Parameters
     ----------
     total_bytes : of all these files. ``line_bps`` : what their path is thought to carry. ``codecs`` : of both ends.
-    history : that tells which may be the best, in place of the packaged measurements.
+    history : measurements that show which may be the best, in place of the packaged measurements.
     """
     from tradewind.compression.prior import load_packaged_history  # noqa: PLC0415 -- loaded when needed
 

@@ -133,8 +133,8 @@ class FileDownload(LocalFirst):
             return self._compare_local
         if not self._match_parts(answered, is_all=read.first == 0 and last == total - 1):
             return _ignore_part
-        asked_last, read.last = read.last, last
-        self._undealt.add(last + 1, total - 1 if was_unknown or asked_last is None else asked_last)
+        requested_last, read.last = read.last, last
+        self._undealt.add(last + 1, total - 1 if was_unknown or requested_last is None else requested_last)
         if self._undealt:
             self.host.make_available(self)
         return None

@@ -1,6 +1,6 @@
 """Upload of one file: whole, or in parts that a receiver of ours joins and that survive a broken transfer.
 
-Parts are ``PUT`` with ``Content-Range`` and ``Tradewind-Upload``; ``HEAD`` with the same id tells what has arrived. Any
+Parts are ``PUT`` with ``Content-Range`` and ``Tradewind-Upload``; ``HEAD`` with the same id shows what has arrived. Any
 other server gets the file in one PUT.
 """
 

@@ -1,9 +1,9 @@
 """Reading on in log files that grow, are renamed and are cut off: what is new since the offset that was remembered.
 
 A file is known by its device and inode, so that a rename (``transfers.log`` → ``transfers.log.1``) changes nothing. The
-hashes of its beginning, which may be all header, and of what was read last tell a file that was truncated and written
-anew, or that got a used inode: it is read from the start. Only whole lines are taken; a line that is still being
-written waits for its end.
+hashes of its beginning, which may be all header, and of what was read last show that a file was truncated and
+written again, or that got a used inode: it is read from the start. Only complete lines are taken; a line that is still
+being written waits for its end.
 """
 
 import hashlib

@@ -44,7 +44,7 @@ _RECORDS = TypeAdapter(tuple[WireRecord, ...])
 class DeliveryResult:
     """What one round did: transfers ``completed``, and those whose records went to the spool of logs instead.
 
-    ``refused`` : a line for each transfer of which the service refused ticks or records.
+    ``refused`` : a line for each transfer whose ticks or records the service refused.
     """
 
     completed: frozenset[UUID] = frozenset()

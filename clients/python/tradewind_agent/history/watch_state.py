@@ -22,7 +22,7 @@ _VERSION = 1
 class FollowedFile:
     """One log: where reading goes on, and its format once it is known.
 
-    ``head_bytes`` : how much of its beginning tells what its columns mean; ``None`` before its first row.
+    ``head_bytes`` : how much of its beginning decides what its columns mean; ``None`` before its first row.
     """
 
     position: Position

@@ -112,7 +112,7 @@ def climb(
     Parameters
     ----------
     loads : by component, in the names of `ResourceUsage`. A step measures these components alone.
-    read : the host's counters. ``energy_j`` : of the meter that is read beside; ``None`` where a trace is recorded.
+    read : the host's counters. ``energy_j`` : of the meter that is read with them; ``None`` where a trace is recorded.
     wait, clock_s : time, replaced to control it.
 
     Raises

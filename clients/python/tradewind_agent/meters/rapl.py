@@ -37,7 +37,7 @@ class _Zone:
 class RaplMeter:
     """The sum of all package and dram zones; core and uncore zones are part of their package.
 
-    A counter that wraps more than once between readings cannot be told from one that did not: at 100 W the usual range
+    A counter that wraps more than once between readings looks like one that did not: at 100 W the usual range
     of 262 kJ lasts 43 minutes, so a reading a minute is enough.
 
     Parameters

@@ -114,7 +114,9 @@ def _require_listable(destination: Path, name: str) -> None:
     """
     trimmed = (str(destination.parent), destination.name) if name == "aria2" else ()
     if any(each < " " for each in str(destination)) or any(each != each.strip() for each in trimmed):
-        raise InvalidValue("--mover", f"{name} cannot be told of {str(destination)!r}; such names are for {MOVER}")
+        raise InvalidValue(
+            "--mover", f"{name} cannot be given the name {str(destination)!r}; such names are for {MOVER}"
+        )
 
 
 def _make_aria2_arguments(jobs: Sequence[DownloadJob], folder: Path, root: Path) -> tuple[str, ...]:
@@ -137,8 +139,8 @@ def _find_common_address(jobs: Sequence[DownloadJob], root: Path) -> tuple[str, 
         address = urlsplit(str(job.source))
         if address.query or not unquote(address.path).endswith("/" + path):
             raise InvalidValue("--mover", f"rclone keeps names: it cannot make {job.destination} of {job.source}")
-        kept = address.path.split("/")[: -len(path.split("/"))]
-        bases.add(f"{address.scheme}://{address.netloc}{'/'.join(kept)}/")
+        base_parts = address.path.split("/")[: -len(path.split("/"))]
+        bases.add(f"{address.scheme}://{address.netloc}{'/'.join(base_parts)}/")
     if len(bases) > 1:
         raise InvalidValue("--mover", "rclone copies from one folder at a time; name one source")
     return bases.pop(), paths
@@ -154,7 +156,7 @@ def _make_globus_line(installed: InstalledTool, places: Sequence[str], environme
             schemes = ", ".join(f"{each}://" for each in _BY_GLOBUS)
             raise InvalidValue("--mover", f"globus-url-copy is driven between {schemes} and local paths; got {place}")
         if scheme != "file" and address.host is None:
-            raise InvalidValue("--mover", f"globus-url-copy is told no host, or no possible port, by {place}")
+            raise InvalidValue("--mover", f"{place} names no host, or no possible port, for globus-url-copy")
     source, destination = (place if "://" in place else Path(place).absolute().as_uri() for place in places)
     if source.endswith("/"):
         destination = destination.rstrip("/") + "/"

@@ -29,15 +29,15 @@ def measure_urls(urls: Sequence[str], environment: Mapping[str, str]) -> Workloa
     options = replace(options, retry=replace(options.retry, most_tries=1))
     try:
         jobs = [DownloadJob(source=Url.parse(url), destination=Path(str(at))) for at, url in enumerate(urls)]
-        asked = asyncio.run(asyncio.wait_for(query_sizes(jobs, options), _PATIENCE_S))
+        answered = asyncio.run(asyncio.wait_for(query_sizes(jobs, options), _PATIENCE_S))
     except (UnusableSource, TimeoutError):
         return None
-    known = [job.size_bytes for job in asked if job.size_bytes is not None]
+    known = [job.size_bytes for job in answered if job.size_bytes is not None]
     if not known:
         return None
     judged = round(sum(known) / len(known))
-    sizes = tuple(judged if job.size_bytes is None else job.size_bytes for job in asked)
-    return Workload(sizes, is_exact=len(known) == len(asked))
+    sizes = tuple(judged if job.size_bytes is None else job.size_bytes for job in answered)
+    return Workload(sizes, is_exact=len(known) == len(answered))
 
 
 def measure_paths(paths: Sequence[Path]) -> Workload | None:

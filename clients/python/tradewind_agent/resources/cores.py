@@ -28,13 +28,13 @@ def limit_cores(cores: float, target: Target, groups: ControlGroups) -> tuple[Ve
         return (Advice("cores", cores, f"the process cannot be looked at: {explain_os_error(refusal).what}"),)
     if cores >= len(before):
         return (Enforced("cores", float(len(before)), f"the process has no more than {_cpus(before)} anyway"),)
-    given, is_whole_number = _least_taken(before, math.ceil(cores), target), cores.is_integer()
+    given, is_exact = _least_taken(before, math.ceil(cores), target), cores.is_integer()
     try:
         _bind(before, given, target)
     except OSError as refusal:
         return _quota(cores, target, groups, otherwise=f"binding to CPUs failed: {explain_os_error(refusal).what}")
     bound = Enforced("cores", float(len(given)), f"bound to {_cpus(given)}")
-    if is_whole_number:
+    if is_exact:
         return (bound,)
     return (*([bound] if len(given) < len(before) else []), *_quota(cores, target, groups, otherwise=""))
 

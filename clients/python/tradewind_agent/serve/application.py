@@ -64,8 +64,8 @@ class Application:
             return
         given = _extract_token(request.headers.get("authorization", ""))
         if not hmac.compare_digest(given, self._token.encode()):
-            wanted = 'Bearer realm="tradewind", Basic realm="tradewind"'
-            raise RequestRefused(HTTPStatus.UNAUTHORIZED, "the token is needed", ("WWW-Authenticate", wanted))
+            challenge = 'Bearer realm="tradewind", Basic realm="tradewind"'
+            raise RequestRefused(HTTPStatus.UNAUTHORIZED, "the token is needed", ("WWW-Authenticate", challenge))
 
 
 def _extract_token(authorization: str) -> bytes:

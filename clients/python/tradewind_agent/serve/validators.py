@@ -18,8 +18,8 @@ def make_etag(status: os.stat_result) -> str:
 
 def check_conditions(headers: Mapping[str, str], etag: str, modified_s: float) -> HTTPStatus | None:
     """Return 412 or 304 where a precondition fails, in the order of RFC 9110, 13.2.2; else None (GET and HEAD)."""
-    if (wanted := headers.get("if-match")) is not None:
-        if not _has_match(wanted, etag, weak=False):
+    if (requested := headers.get("if-match")) is not None:
+        if not _has_match(requested, etag, weak=False):
             return HTTPStatus.PRECONDITION_FAILED
     elif (since := _parse_date(headers.get("if-unmodified-since"))) is not None and int(modified_s) > since:
         return HTTPStatus.PRECONDITION_FAILED

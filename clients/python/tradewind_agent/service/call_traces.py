@@ -1,6 +1,6 @@
 """Spans around calls to the service, for a program that traces itself with OpenTelemetry; imported in no other.
 
-A span tells the call and what came of it; of an address it names the parts that are no ids, and of ids the transfer's.
+A span names the call and its result. Of an address it shows the parts that are no ids, and the id of the transfer.
 """
 
 import re

@@ -15,7 +15,7 @@ class LoadedPath:
     """Samples the round-trip times of an engine's connections.
 
     The round trip before a transfer describes the unloaded path. What the transfer's own streams add, which history
-    tells the controller to expect (`tradewind.tuning.path.congestion`), shows only while they carry data.
+    lets the controller expect (`tradewind.tuning.path.congestion`), shows only while they carry data.
     """
 
     def __init__(self) -> None:

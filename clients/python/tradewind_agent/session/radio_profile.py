@@ -20,12 +20,12 @@ def find_radio_profile(radio: str, device: str | None, client: "Client | None") 
     """
     if device is None:
         return load_shipped_catalogue().radio(radio)
-    why_not_asked = "no service is configured"
+    why_absent = "no service is configured"
     if client is not None:
         try:
             profile = client.mobile.device(device)
         except ServiceUnreachable as unreachable:
-            why_not_asked = str(unreachable)
+            why_absent = str(unreachable)
         else:
             profiles = [wire_radio.to_profile() for wire_radio in profile.radios if wire_radio.name == radio]
             if not profiles:
@@ -34,4 +34,4 @@ def find_radio_profile(radio: str, device: str | None, client: "Client | None") 
     try:
         return load_shipped_catalogue().device(device).radio(radio)
     except NotFound as unknown:
-        raise NotFound(f"{unknown}; only the service knows your own devices, and {why_not_asked}") from None
+        raise NotFound(f"{unknown}; only the service knows your own devices, and {why_absent}") from None

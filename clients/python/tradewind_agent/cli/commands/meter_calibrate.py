@@ -170,7 +170,7 @@ def _calibrate(
 
 
 def _check_recording(file: Path) -> None:
-    """See that a trace is being recorded before the ladder is climbed, which takes a minute; it may just have begun.
+    """See that a trace is being recorded before the ladder is climbed, which takes a minute; it may just have started.
 
     Raises
     ------

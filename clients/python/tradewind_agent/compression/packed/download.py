@@ -89,12 +89,12 @@ class PackedDownload:
         listed = FileIdentity(self._job.size_bytes if trusted else None, self._job.etag)
         state, received, identity = inspect_local_copy(self._job, listed, self._part)
         beginning = next(iter(received), None)
-        # Only a strong ETag names the version of which the rest is asked for; a file's last block is asked for again,
-        # because there is no asking for nothing.
+        # Only a strong ETag names the version whose rest is requested. A file's last block is requested again, because
+        # an empty range cannot be.
         is_named = identity.etag is not None and identity.validator == identity.etag
         if is_named and beginning is not None and beginning.first == 0:
-            whole = identity.size_bytes is not None and received.covers(identity.size_bytes)
-            self._plain_bytes = beginning.last if whole else beginning.last + 1
+            is_complete = identity.size_bytes is not None and received.covers(identity.size_bytes)
+            self._plain_bytes = beginning.last if is_complete else beginning.last + 1
             self._identity, self._etag = identity, identity.etag
         return state
 

@@ -166,11 +166,11 @@ def _make_records(
     if not packed.files_done and not (packed.cancelled and packed.moved_bytes):
         return ()
     failed = len(packed.failures)
-    whole_listing = listing.sizes_are_exact and not packed.files_skipped and movement.status is Status.SUCCEEDED
+    is_exact_listing = listing.sizes_are_exact and not packed.files_skipped and movement.status is Status.SUCCEEDED
     moved = MovedChunk(
         chunk=ChunkKind.WHOLE,
         dataset=DataSet.of_sizes(listing.sizes_bytes)
-        if whole_listing
+        if is_exact_listing
         else DataSet(file_count=max(packed.files_done + failed, 1), total_bytes=movement.moved_bytes),
         parameters=replace(held.apply_to_plan(prepared.plan).parameters, codec=packed.codec),
         started_at=movement.started_at,

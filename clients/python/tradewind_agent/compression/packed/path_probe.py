@@ -98,7 +98,7 @@ def probe_download_line(url: str, clock_s: Clock = time.perf_counter) -> FittedL
 def estimate_query_s(line: NetworkLine) -> float:
     """Return what a packed upload takes to ask what is there already, s.
 
-    A round trip, of which a probe's set-up has two.
+    It is one round trip; the set-up of a probe has two.
     """
     return line.setup_s / 2
 

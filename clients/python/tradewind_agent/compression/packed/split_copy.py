@@ -80,7 +80,7 @@ class SplitCopy:
             return parts[0] | omissions_document(self)
         sums = {name: sum(part[name] for part in parts) for name in _SUMS}
         rate_bps = throughput_bps(sums["bytes_moved"], sums["duration_s"]) if sums["duration_s"] > 0 else 0.0
-        whole_bytes = sum(part["ratio"] * part["packed_bytes"] for part in parts)
+        unpacked_bytes = sum(part["ratio"] * part["packed_bytes"] for part in parts)
         used: dict[str, int] = {}
         for part in parts:
             for setting, plain_bytes in part["used"].items():
@@ -91,7 +91,7 @@ class SplitCopy:
             "destination": parts[0]["destination"],
             **sums,
             "throughput_bps": rate_bps,
-            "ratio": whole_bytes / sums["packed_bytes"] if sums["packed_bytes"] else 1.0,
+            "ratio": unpacked_bytes / sums["packed_bytes"] if sums["packed_bytes"] else 1.0,
             "used": used,
             "failures": [failure for part in parts for failure in part["failures"]],
             **omissions_document(self),

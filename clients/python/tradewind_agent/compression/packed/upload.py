@@ -25,7 +25,7 @@ from tradewind_agent.errors import FileFault
 from tradewind_agent.system_errors import explain_os_error
 
 _STORED = frozenset({200, 201, 204})
-_MOST_TOLD_BYTES = 4096
+_MOST_SHOWN_BYTES = 4096
 """Bytes of a confirming answer that are read so that the connection can be used again."""
 
 
@@ -130,7 +130,7 @@ def _check_stored(answer: HTTPResponse, used: BorrowedConnection) -> None:
     with answer:
         if answer.status not in _STORED:
             raise make_refusal(answer)
-        if answer.length is not None and answer.length <= _MOST_TOLD_BYTES:
+        if answer.length is not None and answer.length <= _MOST_SHOWN_BYTES:
             with suppress(*CONNECTION_ERRORS):
                 answer.read()
         used.release(answer)

@@ -103,7 +103,7 @@ class FileVersion:
         """
         required_bytes = self.required_bytes
         if required_bytes is None and not self._job.source.name.lower().endswith(_COMPRESSED_SUFFIXES):
-            return f"the server sends it as {coding} only, and tells no size without it; try --compress auto"
+            return f"the server sends it as {coding} only, and states no size without it; try --compress auto"
         if None not in (size_bytes, required_bytes) and size_bytes != required_bytes:
             return f"the server sends {required_bytes} bytes as {size_bytes} of {coding} only; try --compress auto"
         return None

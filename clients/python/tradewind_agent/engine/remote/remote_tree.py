@@ -201,6 +201,6 @@ def _leads_back(folder: _Folder, page: IndexPage) -> bool:
         return True
     if not any(entry.is_folder or entry.may_be_folder for entry in page.entries):
         return False
-    tells_sizes = any(entry.size_bytes is not None for entry in page.entries)
+    has_sizes = any(entry.size_bytes is not None for entry in page.entries)
     equal = sum(above.rows == folder.rows for above in folder.ancestors())
-    return equal >= _EQUAL_ANCESTORS[tells_sizes]
+    return equal >= _EQUAL_ANCESTORS[has_sizes]

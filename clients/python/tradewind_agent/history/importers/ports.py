@@ -35,7 +35,7 @@ class ImportContext:
     started_at : start of the first row where a log holds no times, with zone.
     energy_host : the end that energy columns are about.
     in_parts : a log is read part by part as it grows, so that rows which only follow each other have no times.
-    head_settles : what a column of it means is told by the log's beginning alone, not by the part that follows.
+    head_settles : the log's beginning alone decides what its columns mean, not by the part that follows.
     repair_sizes : replace a file size that contradicts time and energy by that of the sets of its file type that agree,
         instead of refusing the rows.
     """

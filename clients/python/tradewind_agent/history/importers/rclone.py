@@ -1,7 +1,7 @@
 """rclone's log under ``--use-json-log``: a run is a record, timed by its stats lines.
 
-A "Copied" line says when a file was done but not when it was begun, so that single files make no records; what they do
-tell is the sizes. Stats lines (``--stats 10s --stats-log-level NOTICE``) hold bytes, elapsed time and the files in
+A "Copied" line says when a file was done but not when it started, so that single files make no records. It does
+give the sizes. Stats lines (``--stats 10s --stats-log-level NOTICE``) hold bytes, elapsed time and the files in
 flight. While files wait, as many are in flight as ``--transfers`` allows: that is how the setting is known without the
 command line (which only ``-vv`` logs).
 """

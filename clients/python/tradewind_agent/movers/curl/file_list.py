@@ -7,7 +7,7 @@ from tradewind_agent.movers.addresses import parse_address
 from tradewind_agent.movers.command_line import Grammar, ParsedWords, parse, remove_options
 from tradewind_agent.movers.curl.url_globs import MAX_ADDRESSES, expand_globs
 
-_WHOLE_RUN_OPTIONS = frozenset({
+_RUN_OPTIONS = frozenset({
     "next", ":", "config", "upload-file", "dump-header", "trace", "trace-ascii", "trace-config", "stderr", "libcurl",
     "cookie-jar", "hsts", "alt-svc", "etag-save", "remote-header-name", "no-clobber", "skip-existing", "rate",
     "variable",
@@ -75,7 +75,7 @@ def _find_refusal(words: ParsedWords) -> str:
     """Return why the options hinder a list, in a phrase; nothing where they do not."""
     options = words.options.keys()
     urls = words.options.get("url", ())
-    if own := sorted(_WHOLE_RUN_OPTIONS & options):
+    if own := sorted(_RUN_OPTIONS & options):
         return f"your own {'--next' if own[0] == ':' else '--' + own[0]} holds for one run"
     if own := sorted(UNREPEATABLE_OPTIONS & options):
         return f"your own --{own[0]} is not to be sent twice"

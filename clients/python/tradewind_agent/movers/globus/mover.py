@@ -5,7 +5,7 @@ way to change while it runs; one that is interrupted writes to its dump file wha
 
 Where it goes on after errors (``-c``) that file stays empty, and its last words tell how many there were.
 
-It tells no bytes that a program could rely on: they are those of the local files it reads or has written.
+It reports no bytes that a program could rely on; the local files that it reads or has written show them.
 """
 
 import os

@@ -13,7 +13,7 @@ from tradewind_agent.movers.tool_query import query_tool
 _LISTING_S = 20.0
 """A listing that takes longer costs more than a recommendation by its sizes gains."""
 
-_WHOLE_RUN_OPTIONS = (
+_RUN_OPTIONS = (
     "df", "do", "sync", "t", "off", "len", "list", "SP", "src-pipe", "DP", "dst-pipe", "pipe", "stripe", "af",
 )  # fmt: skip
 """Options under which a file is not simply moved completely, once, or that concern a single run."""
@@ -53,7 +53,7 @@ def read_pairs(path: Path) -> tuple[Pair, ...]:
 
 def list_pairs(line: CommandLine, words: ParsedWords) -> PairList:
     """Return the list of files that the tool itself would move; nothing is moved."""
-    if own := [name for name in _WHOLE_RUN_OPTIONS if name in words.options]:
+    if own := [name for name in _RUN_OPTIONS if name in words.options]:
         return PairList((), f"your own -{own[0]} holds for one run")
     with tempfile.TemporaryDirectory(prefix="tradewind-") as folder:
         dump = Path(folder) / "dump"
@@ -63,7 +63,7 @@ def list_pairs(line: CommandLine, words: ParsedWords) -> PairList:
         rows = _read_lines(dump)
     pairs = tuple(pair for is_comment, pair in rows if not is_comment)
     if not pairs or any(pair.size_bytes is None for pair in pairs):
-        return PairList((), "the sizes of its files are not told")
+        return PairList((), "the sizes of its files are unknown")
     folders = [pair.destination for is_comment, pair in rows if is_comment]
     if any(not any(pair.destination.startswith(folder) for pair in pairs) for folder in folders):
         return PairList(pairs, "a list of files has no empty folders")

@@ -17,7 +17,7 @@ _INLINE = re.compile(r"(?:^|,)(?:url|host|endpoint)=(?:'([^']*)'|\"([^\"]*)\"|([
 def find_host(place: str, words: ParsedWords, environment: Mapping[str, str]) -> tuple[str | None, str, int | None]:
     """Return the host, protocol and port of a path or ``remote:path``; no host for a local path.
 
-    A remote of which nothing more is known goes by its own name.
+    A remote goes by its own name where nothing more is known about it.
     """
     remote, colon, _ = _split_place(place)
     if not colon:

@@ -73,7 +73,7 @@ class PreparedWrap:
         return self.planned.plan
 
     @property
-    def wanted(self) -> CopyOptions:
+    def requested(self) -> CopyOptions:
         """Return the options of the transfer, see `_apply_user_flags`."""
         return _apply_user_flags(self.options.copy, self.task)
 
@@ -84,8 +84,8 @@ class PreparedWrap:
         """
         if self.workload is None or not self.installed.mover.is_tuned:
             return None
-        wanted = replace(self.wanted, tune=self.wanted.tune and self.task.can_change_live)
-        return TunedWork(self.planned, self.workload, wanted, self.path, watch_connections(self.task, say))
+        requested = replace(self.requested, tune=self.requested.tune and self.task.can_change_live)
+        return TunedWork(self.planned, self.workload, requested, self.path, watch_connections(self.task, say))
 
     def tuning(self, granted: Parameters | None = None, restarting: Restarting | None = None) -> RunSettings:
         """Return how the run begins: as planned, or with what was granted of it, which may be cut while it runs."""
@@ -112,9 +112,9 @@ class PreparedWrap:
 
     def resources(self, limiter: ResourceLimiter, say: Callable[[str], None]) -> ToolResources:
         """Return the limits of this host's resources, to be put on the tool."""
-        wanted, not_applied = select_limits(self.plan, self.options.copy)
+        requested, not_applied = select_limits(self.plan, self.options.copy)
         return ToolResources(
-            wanted,
+            requested,
             limiter,
             tool=self.installed.mover.name,
             own_options=self.task.own_options,
@@ -204,7 +204,9 @@ def _apply_user_flags(copy: CopyOptions, task: ToolTask) -> CopyOptions:
 
     Streams that it never opens would be claimed of the path's caps, and waited for before others are given up.
     """
-    wanted = replace(copy, by_hand=override(copy.by_hand, task.by_hand))
+    requested = replace(copy, by_hand=override(copy.by_hand, task.by_hand))
     return (
-        replace(wanted, limits=replace(copy.limits, parallelism=1)) if task.find_inexpressible(_TWO_STREAMS) else wanted
+        replace(requested, limits=replace(copy.limits, parallelism=1))
+        if task.find_inexpressible(_TWO_STREAMS)
+        else requested
     )

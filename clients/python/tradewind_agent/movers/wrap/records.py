@@ -39,7 +39,7 @@ def make_records(
         files_failed=result.files_failed,
         throughput_bps=throughput_bps(result.bytes_moved, max(ran.duration_s, LEAST_DURATION.total_seconds())),
     )
-    whole = MovedChunk(
+    total = MovedChunk(
         chunk=ChunkKind.WHOLE,
         dataset=_describe_dataset(workload, result),
         parameters=parameters,
@@ -49,7 +49,7 @@ def make_records(
     )
     metered = ran.metered
     return session.build_records(
-        whole, path=path, energy=collect_energy(metered), usage=metered.usage if metered is not None else None
+        total, path=path, energy=collect_energy(metered), usage=metered.usage if metered is not None else None
     )
 
 

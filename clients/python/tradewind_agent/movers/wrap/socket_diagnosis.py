@@ -52,7 +52,7 @@ def list_established_connections() -> list[EstablishedConnection]:
     """
     family = getattr(socket, "AF_NETLINK", None)
     if family is None:
-        raise OSError("only Linux tells of other programs' connections")
+        raise OSError("only Linux shows other programs' connections")
     with socket.socket(family, socket.SOCK_DGRAM, _NETLINK_SOCK_DIAG) as netlink:
         netlink.settimeout(_PATIENCE_S)
         netlink.bind((0, 0))

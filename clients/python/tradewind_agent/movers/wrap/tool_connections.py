@@ -121,7 +121,7 @@ def _list_sockets(pid: int) -> Iterator[int]:
     """Yield the inodes of a process's sockets; none of one that has ended, or may not be looked at."""
     folder = Path(f"/proc/{pid}/fd")
     try:
-        names = os.listdir(folder)  # noqa: PTH208 -- names alone, of which there may be many
+        names = os.listdir(folder)  # noqa: PTH208 -- names alone, and there may be many
     except OSError:
         return
     for name in names:

@@ -50,12 +50,12 @@ async def answer_download(
         else:
             is_summed = is_file(status) and wants_sum(request, status)
             digest = await _run_in_thread(partial(sums.header, descriptor, status)) if is_summed else []
-            wanted = request, segments[-1], descriptor, status, slots
+            requested = request, segments[-1], descriptor, status, slots
             # What is to be packed is sampled first, which takes a while.
             if wants_packing(request, status) or wants_sample(request, status):
-                response = await _run_in_thread(partial(_answer_file, *wanted))
+                response = await _run_in_thread(partial(_answer_file, *requested))
             else:
-                response = _answer_file(*wanted)
+                response = _answer_file(*requested)
             response.headers.extend(digest)
     except BaseException:
         os.close(descriptor)
@@ -100,13 +100,13 @@ def _answer_file(
     if wants_sample(request, status):
         headers += make_sample_fields(request, descriptor, slots)
     headers.append(("Content-Type", mimetypes.guess_type(name)[0] or "application/octet-stream"))
-    wanted = None
+    requested = None
     # HEAD: a range is defined for GET alone (RFC 9110, 14.2).
     if request.method == "GET" and does_range_apply(request.headers, etag, status.st_mtime):
-        wanted = parse_range(request.headers.get("range"), status.st_size)
-    if wanted is None:
+        requested = parse_range(request.headers.get("range"), status.st_size)
+    if requested is None:
         return Response(HTTPStatus.OK, headers, FileSpan(descriptor, 0, status.st_size))
-    first, last = wanted
+    first, last = requested
     headers.append(("Content-Range", f"bytes {first}-{last}/{status.st_size}"))
     return Response(HTTPStatus.PARTIAL_CONTENT, headers, FileSpan(descriptor, first, last - first + 1))
 
@@ -115,8 +115,8 @@ async def _answer_folder(
     folder: ServedFolder, request: ReceivedRequest, segments: Sequence[str], descriptor: int
 ) -> Response:
     path = format_path(segments)
-    asked, _, query = request.target.partition("?")
-    if segments and not asked.endswith("/"):
+    requested_path, _, query = request.target.partition("?")
+    if segments and not requested_path.endswith("/"):
         location = path + "/" + (f"?{query}" if query else "")
         return Response(HTTPStatus.MOVED_PERMANENTLY, [("Location", location)])
     entries = await asyncio.to_thread(list_folder, folder, descriptor, segments)

@@ -18,10 +18,10 @@ _BLOCK_BYTES = 1 << 20
 
 def wants_sum(request: ReceivedRequest, status: os.stat_result) -> bool:
     """Return whether a request asks for the sum of a file that is small enough."""
-    wanted = request.headers.get("want-repr-digest", "")
-    preferences = (member.strip().partition("=") for member in wanted.split(","))
-    is_wanted = any(name.lower() == "sha-256" and weight.strip() != "0" for name, _, weight in preferences)
-    return is_wanted and status.st_size <= MAX_SUMMED_BYTES
+    digests = request.headers.get("want-repr-digest", "")
+    preferences = (member.strip().partition("=") for member in digests.split(","))
+    is_requested = any(name.lower() == "sha-256" and weight.strip() != "0" for name, _, weight in preferences)
+    return is_requested and status.st_size <= MAX_SUMMED_BYTES
 
 
 class FileSums:

@@ -82,8 +82,8 @@ class CsvReading:
 def settle(columns: Columns, text: LogText, context: ImportContext, report: ImportReport) -> CsvReading:
     """Sample the entire file and decide what its columns mean; the report lists it.
 
-    Of a later part, the rows of the head alone tell it, so that all parts are read alike; where the head has none, such
-    as a header, both do.
+    Of a later part, the rows of the head alone decide, so that all parts have the same units; where the head has none,
+    such as a header, both do.
 
     Raises
     ------
