@@ -197,7 +197,7 @@ def test_a_book_is_withdrawn_until_its_date_comes_and_the_one_before_it_goes_on(
     with learned.parts.store.unit_of_work(learned.id) as uow:
         (entry,) = uow.audit.page(limit=1, about="price")
     assert (entry.action, entry.subject) == ("price_book.withdrawn", "Winter")
-    assert "is in force" in reason(provider.post(f"/v1/price-books/{first['id']}/withdraw"), 409)
+    assert "is current" in reason(provider.post(f"/v1/price-books/{first['id']}/withdraw"), 409)
     published(provider, second, datetime.now(UTC) + timedelta(seconds=50)).raise_for_status()
     assert "within a minute" in reason(provider.post(f"{here}/withdraw"), 409)
 
