@@ -44,10 +44,13 @@ def test_provider_decides_on_the_overview(provider: Page, parts: Container, lear
     expect(page.get_by_text("40 to 80 Mbit/s")).to_be_visible()
     expect(page.get_by_text("would change 1 tier that has a price")).to_be_visible()
     assert offences(page) == []
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.url) if request.method == "POST" else None)
     page.on("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Take the new model").dblclick()
     expect(page.get_by_role("status")).to_contain_text("is current, with the new model")
     expect(page.get_by_role("heading", name="Priced tiers wait for your decision")).to_have_count(0)
+    assert len(sent) == 1, "the second click of a double click is no second form"
     with parts.store.unit_of_work(learned.id) as uow:
         now_in_force = uow.releases.current()
         assert now_in_force is not None

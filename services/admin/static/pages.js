@@ -1,17 +1,28 @@
 // Asks before what cannot be undone, copies secrets, fits tables to the screen; all else is HTML.
 "use strict";
 
+// A form that was sent is not sent again before its answer is there, nor while that answer leads to another page: sending
+// it a second time would take the message of what was done away from the page that shows it.
+const sentForms = new Set();
+
 document.addEventListener(
   "submit",
   (event) => {
-    const asked = event.submitter && event.submitter.dataset.confirm;
-    if (asked && !window.confirm(asked)) {
+    const question = event.submitter && event.submitter.dataset.confirm;
+    if (sentForms.has(event.target) || (question && !window.confirm(question))) {
       event.preventDefault();
       event.stopImmediatePropagation();
     }
   },
   true,
 );
+
+document.addEventListener("htmx:before:request", (event) => sentForms.add(event.detail.ctx.sourceElement));
+document.addEventListener("htmx:finally:request", (event) => {
+  const { hx, sourceElement } = event.detail.ctx;
+  if (!hx?.redirect) sentForms.delete(sourceElement);
+});
+window.addEventListener("pageshow", () => sentForms.clear());
 
 // What was typed into one form of a page that says so is not lost by sending another, or by leaving, unless that is wanted.
 let leaving = false;
