@@ -1,11 +1,25 @@
-"""Processes that end: by themselves, or killed as by a crash of their machine."""
+"""Processes that end: by themselves, or killed as by a crash of their machine, or with the test that started them."""
 
+import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
+from types import TracebackType
+from typing import AnyStr
 
 import psutil
 
 from tests.conditions import eventually
+
+
+class Program(subprocess.Popen[AnyStr]):
+    """A program that a test starts; a test that fails inside its ``with`` kills it, and does not wait for its end."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self.kill()
+        super().__exit__(kind, error, trace)
 
 
 def is_gone(process: psutil.Process) -> bool:

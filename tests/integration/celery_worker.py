@@ -16,6 +16,7 @@ import psutil
 
 from services.queue.dispatcher import create_job_publisher
 from tests.conditions import eventually, stretched
+from tests.endings import Program
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 60.0
@@ -77,7 +78,7 @@ def worker(environment: dict[str, str], folder: Path, *options: str, waiting: bo
     log = folder / "worker.log"
     command = [sys.executable, "-P", "-m", "celery", "-A", "workers.app", "worker", *options]
     with log.open("ab") as output:
-        process = subprocess.Popen(
+        process = Program(
             command,
             env=os.environ | environment,
             cwd=ROOT,

@@ -18,6 +18,7 @@ from services.application.access.single_sign_on import Provider, SignOnRules
 from services.bootstrap import Container, Options, SignOn, build_container
 from services.openid.provider import OpenIdProvider
 from services.queue.short_memory import PREFIX
+from tests.endings import Program
 from tests.integration.admin.visitors import Visitor, person, signed_in
 from tests.integration.written import everything_written
 from tests.ports import free_port
@@ -77,7 +78,7 @@ class running:  # noqa: N801 - reads as a statement
         self._command = ["node", str(HERE / "provider.mjs"), str(PACKAGES), str(port), callback, secret]
 
     def __enter__(self) -> None:
-        self._process = subprocess.Popen(
+        self._process = Program(
             self._command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL
         )
         assert self._process.stdout is not None

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.endings import Program
 from tests.integration.agent.support.command import COMMAND, run, start
 from tests.integration.agent.support.faulty_service import faulty_service
 from tests.integration.serve_files.serving import serving
@@ -188,7 +189,7 @@ def test_the_doctor_says_what_to_do(env, origin, tmp_path, service):
 
 def test_output_that_no_one_reads_ends_quietly(env):
     command = [*COMMAND, "recommend", "a", "b", "--bytes", "1GB"]
-    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with Program(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.close()
         assert process.stderr.read() == b""
 
@@ -285,7 +286,7 @@ def test_on_a_terminal_a_bar_is_shown_and_the_result_stays_alone(origin, env, tm
     controller, terminal = pty.openpty()
     try:
         command = [*COMMAND, "copy", origin.url, str(tmp_path / "copy")]
-        with subprocess.Popen(command, env=env | {"TERM": "xterm"}, stdout=subprocess.PIPE, stderr=terminal) as process:
+        with Program(command, env=env | {"TERM": "xterm"}, stdout=subprocess.PIPE, stderr=terminal) as process:
             out = process.stdout.read().decode()
         shown = os.read(controller, 65536).decode()
     finally:

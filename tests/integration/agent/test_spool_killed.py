@@ -2,6 +2,7 @@ import signal
 import subprocess
 import sys
 
+from tests.endings import Program
 from tests.integration.agent.support.command import environment
 from tests.unit.agent.records import lines
 from tradewind_agent.history.spool import Spool
@@ -20,7 +21,7 @@ for number in range(first, first + int(sys.argv[3])):
 
 
 def appending(folder, home, first, count):
-    return subprocess.Popen(
+    return Program(
         [sys.executable, "-c", APPEND, str(folder), str(first), str(count)],
         env=environment(home),
         stdout=subprocess.PIPE,

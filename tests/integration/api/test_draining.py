@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conditions import eventually, stretched
+from tests.endings import Program
 from tests.ports import free_port
 
 COMMAND = (sys.executable, "-P", "-m", "services.api_process", "--host=127.0.0.1")
@@ -20,7 +21,7 @@ REQUEST = b"GET /docs HTTP/1.1\r\nHost: api\r\n\r\n"
 def ending(database_url: str, redis_url: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """A process of the API with the containers' protocol, and its port."""
     port = free_port()
-    process = subprocess.Popen(
+    process = Program(
         (*COMMAND, f"--port={port}", "--http=services.api.draining:Draining"),
         env=os.environ | {"DATABASE_URL": database_url, "REDIS_URL": redis_url},
     )

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,7 +11,7 @@ import psutil
 import pytest
 
 from tests.conditions import eventually
-from tests.endings import is_gone
+from tests.endings import Program, is_gone
 
 MARK = "TRADEWIND_TEST_OF_ENDINGS"
 WORKER = "celery"
@@ -29,7 +28,7 @@ def running(mark: str, tmp_path: Path) -> Iterator[psutil.Process]:
     """A benchmark with servers and workers, as `./run bench` starts it."""
     command = [sys.executable, "-P", "-m", "benchmarks.supervisor", "pipeline", "--smoke"]
     with (tmp_path / "output").open("wb") as output:
-        process = subprocess.Popen(command, env=os.environ | {MARK: mark}, stdout=output, stderr=output)
+        process = Program(command, env=os.environ | {MARK: mark}, stdout=output, stderr=output)
     yield psutil.Process(process.pid)
     process.kill()
     process.wait()

@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from tests.conditions import eventually, stretched
+from tests.endings import Program
 from tests.open_folders import open_folder
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -49,7 +50,7 @@ def folder() -> Iterator[Path]:
 def test_ctrl_c_ends_the_demo_with_130_and_leaves_no_process(folder, stage):
     mark = str(uuid4())
     environment = os.environ | {"TRADEWIND_TEST_MARK": mark, "PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(
+    with Program(
         [sys.executable, "-c", DEMO, str(folder / "demo")],
         cwd=ROOT,
         env=environment,

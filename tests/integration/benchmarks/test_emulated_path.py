@@ -17,6 +17,7 @@ import pytest
 
 from benchmarks.emulation.path import EmulatedPath, emulate, parse_address
 from benchmarks.emulation.profile import PathProfile
+from tests.endings import Program
 from tests.integration.serve_files.serving import Wire, serving, sha256
 from tradewind.errors import InvalidValue
 
@@ -140,7 +141,7 @@ def test_files_come_through_the_program_unharmed(tmp_path: Path):
     with serving(tmp_path) as server:
         command = [sys.executable, "-m", "benchmarks.emulation.path", "--upstream", f"127.0.0.1:{server.port}"]
         command += ["--rate", "400Mbps", "--rtt", "4ms", "--loss", "0.1%", "--cross-traffic", "10%", "--seed", "3"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        with Program(command, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
             ready = json.loads(process.stdout.readline())
             assert "not a packet-level simulation" in ready["emulation"]

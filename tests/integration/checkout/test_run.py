@@ -12,6 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.endings import Program
+
 pytestmark = pytest.mark.long
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -101,7 +103,7 @@ def start(checkout):
 
     def popen(*arguments, root=checkout, cwd=None):
         command = [sys.executable, str(root / "run"), *arguments]
-        return subprocess.Popen(
+        return Program(
             command, cwd=cwd or root, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
 

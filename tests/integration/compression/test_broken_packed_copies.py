@@ -227,7 +227,8 @@ def test_a_proxy_that_leads_nowhere_is_a_fault_of_the_connection(answer: bytes) 
         proxy = threading.Thread(target=refuse)
         proxy.start()
         try:
-            options = EngineOptions(proxies=Proxies.for_all_schemes(f"http://127.0.0.1:{listening.getsockname()[1]}"))
+            address = f"http://127.0.0.1:{listening.getsockname()[1]}"
+            options = EngineOptions(proxies=Proxies.from_environment({"all_proxy": address}))
             with pytest.raises(ConnectionFault, match="cannot connect to"):
                 connect(Url.parse("https://far.example/a"), options)
         finally:

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from tests.conditions import eventually
-from tests.endings import is_gone
+from tests.endings import Program, is_gone
 from tests.open_folders import open_folder
 
 USER_PROGRAM = Path(__file__).with_name("user.py")
@@ -31,7 +31,7 @@ def use_elsewhere() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     with ExitStack() as stack:
 
         def use(kind: str, folder: Path, *, prefix: tuple[str, ...] = (), **environment: str) -> subprocess.Popen[str]:
-            process = subprocess.Popen(
+            process = Program(
                 [*prefix, sys.executable, "-P", str(USER_PROGRAM), kind, str(folder)],
                 env={**os.environ, **environment},
                 stdin=subprocess.PIPE,

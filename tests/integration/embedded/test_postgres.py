@@ -1,5 +1,4 @@
 import shutil
-import subprocess
 from functools import partial
 
 import psutil
@@ -9,7 +8,7 @@ import pytest
 from services.embedded.account import find_server_account
 from services.embedded.errors import CannotStart
 from services.embedded.postgres import EmbeddedPostgres
-from tests.endings import kill_outright
+from tests.endings import Program, kill_outright
 
 postgres = partial(EmbeddedPostgres, durable=False)
 
@@ -77,7 +76,7 @@ def test_a_pid_file_whose_number_another_program_has_by_now_does_not_hinder(serv
     with postgres(server_folder) as server:
         pid_file = server.folder / "data" / "postmaster.pid"
         kill_outright(descendants(server.process_id))
-        stranger = subprocess.Popen(["sleep", "60"], cwd="/", **server.account.identity())
+        stranger = Program(["sleep", "60"], cwd="/", **server.account.identity())
         try:
             _, _, rest = pid_file.read_text().partition("\n")
             pid_file.write_text(f"{stranger.pid}\n{rest}")

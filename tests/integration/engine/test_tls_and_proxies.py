@@ -77,7 +77,7 @@ def test_https_uses_connect_tunnel(https_server: WebServer, certificates: Certif
         async with HttpProxy() as proxy:
             chosen = options(
                 tls=tls_context(ca_file=certificates.authority),
-                proxies=Proxies.for_all_schemes(f"http://me:pw@{proxy.address}"),
+                proxies=Proxies.from_environment({"all_proxy": f"http://me:pw@{proxy.address}"}),
             )
             jobs = (await list_downloads([Url.parse(f"{https_server.url}middle/")], tmp_path, chosen)).jobs
             assert (await TransferEngine(plan(2, 2, 2), chosen).run(jobs)).failures == ()
@@ -106,7 +106,7 @@ def test_http_through_proxy_uses_absolute_uri(tmp_path: Path):
 def test_a_tunnel_that_is_refused_fails_in_one_line(https_server: WebServer, tmp_path: Path):
     async def story() -> TransferResult:
         async with HttpProxy(refuse=True) as proxy:
-            chosen = options(proxies=Proxies.for_all_schemes(proxy.address))
+            chosen = options(proxies=Proxies.from_environment({"all_proxy": proxy.address}))
             return await TransferEngine(plan(1), chosen).run(jobs_for(https_server.url, ["empty.bin"], tmp_path))
 
     (failure,) = asyncio.run(story()).failures

@@ -2,7 +2,6 @@
 
 import os
 import socket
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ import httpx
 import psutil
 
 from tests.conditions import eventually
+from tests.endings import Program
 from tests.integration.engine.servers.web_servers import program
 from tests.unit.agent.service.fake_service import Service, answering
 from tests.unit.agent.session.test_planning import ANSWER
@@ -157,7 +157,7 @@ def gridftp(work: Path) -> Iterator[GridFtp]:
     command = [program("globus-gridftp-server"), "-aa", "-anonymous-user", user, "-p", str(port), "-log-transfer", log]
     command += ["-control-interface", "127.0.0.1", "-data-interface", "127.0.0.1", "-threads", "1"]
     command += ["-allow-root"] if os.geteuid() == 0 else []
-    with (work / "output").open("wb") as output, subprocess.Popen(command, stdout=output, stderr=output) as process:
+    with (work / "output").open("wb") as output, Program(command, stdout=output, stderr=output) as process:
         try:
             eventually(lambda: _listens(port) or process.poll() is not None)
             assert process.poll() is None, (work / "output").read_text()

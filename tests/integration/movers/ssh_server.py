@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.conditions import eventually
+from tests.endings import Program
 from tests.integration.engine.servers.web_servers import program
 
 _SEPARATION = Path("/run/sshd")
@@ -50,7 +51,7 @@ def ssh_server(work: Path) -> Iterator[SshServer]:
             _SEPARATION.mkdir(mode=0o755)
             standing.callback(_SEPARATION.rmdir)
         command = [program("sshd"), "-D", "-e", "-f", work / "server"]
-        with served.log.open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
+        with served.log.open("wb") as log, Program(command, stdout=log, stderr=log) as process:
             try:
                 eventually(lambda: _listens(port) or process.poll() is not None)
                 assert process.poll() is None, served.log.read_text()

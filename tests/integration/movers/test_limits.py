@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import psutil
 import pytest
 
 from tests.conditions import eventually
-from tests.endings import is_gone
+from tests.endings import Program, is_gone
 from tests.integration.agent.support.command import environment, run, start
 from tests.integration.movers.driving import WAN, arguments_of, recommending, tool_process
 from tests.integration.resources.children import cpus_of, groups_of, notes
@@ -173,7 +172,7 @@ def test_what_an_agent_that_was_killed_has_limited_is_free_at_the_next_start(slo
 def test_tool_never_starts_if_agent_exits_before_limits_are_set(tmp_path):
     gate, opener = os.pipe()
     words = (*_make_gated_words(gate), "touch", str(tmp_path / "begun"))
-    with subprocess.Popen(words, pass_fds=(gate,)) as waiting:
+    with Program(words, pass_fds=(gate,)) as waiting:
         os.close(gate)
         os.close(opener)
         assert waiting.wait(timeout=60) != 0

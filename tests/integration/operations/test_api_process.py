@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from tests.conditions import eventually
-from tests.endings import is_gone
+from tests.endings import Program, is_gone
 from tests.ports import free_port
 
 PROCESSES = 2
@@ -24,7 +24,7 @@ class Api:
         port = free_port()
         self.address = f"http://127.0.0.1:{port}"
         command = (*(sys.executable, "-P", "-m", "services.api_process"), "--host=127.0.0.1", f"--port={port}")
-        self.maker = subprocess.Popen(
+        self.maker = Program(
             (*command, f"--processes={PROCESSES}"), env=environment, start_new_session=True, stderr=subprocess.PIPE
         )
 

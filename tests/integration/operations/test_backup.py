@@ -20,6 +20,7 @@ from services.bootstrap import build_container
 from services.embedded.postgres import EmbeddedPostgres
 from services.persistence.roles import APP
 from tests.conditions import eventually
+from tests.endings import Program
 from tests.integration.models.test_releases import refresh
 from tests.open_folders import open_folder
 from tests.records import known, ndjson, record
@@ -56,7 +57,7 @@ def administered(admin_database_url: str, monkeypatch: pytest.MonkeyPatch) -> No
 @contextmanager
 def following(folder: Path, admin: psycopg.Connection) -> Iterator[None]:
     """Have the log written down; at the end all that was committed so far is."""
-    with subprocess.Popen([*FOLLOW, folder], env=dict(os.environ)) as process:
+    with Program([*FOLLOW, folder], env=dict(os.environ)) as process:
         try:
             eventually(lambda: admin.execute(IS_WRITTEN_DOWN).fetchone())
             yield
@@ -220,7 +221,7 @@ def test_health_is_that_the_log_is_followed_now_and_to_this_folder(folder, admin
 
 def test_who_copies_nightly_begins_at_once_and_leaves_nothing_of_what_is_broken_off(folder):
     nightly = [sys.executable, "-P", "-m", "services.backup", "nightly", folder / "backups", "--keep", "2"]
-    with subprocess.Popen(nightly, stdout=subprocess.PIPE, text=True) as process:
+    with Program(nightly, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline().endswith("verified\n")
         process.terminate()
@@ -230,7 +231,7 @@ def test_who_copies_nightly_begins_at_once_and_leaves_nothing_of_what_is_broken_
 
 def test_who_follows_ends_when_the_server_lets_go_of_it(folder, admin_database_url):
     with psycopg.connect(admin_database_url, autocommit=True) as admin:
-        with subprocess.Popen([*FOLLOW, folder / "backups"], stderr=subprocess.PIPE) as process:
+        with Program([*FOLLOW, folder / "backups"], stderr=subprocess.PIPE) as process:
             eventually(lambda: admin.execute(IS_WRITTEN_DOWN).fetchone())
             admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_replication")
             _, told = process.communicate(timeout=60)

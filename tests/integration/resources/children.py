@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.endings import Program
+
 IDLE = "import sys; print('ready', flush=True); sys.stdin.read()"
 """Waits for the end of its input."""
 
@@ -27,9 +29,7 @@ os._exit(0)
 @contextmanager
 def child(code: str = IDLE) -> Iterator["subprocess.Popen[str]"]:
     """A child that has begun; it is ended and reaped."""
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
+    with Program([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdin is not None
         try:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 
+from tests.endings import Program
 from tradewind.energy.measured import EnergyMethod
 from tradewind_agent.meters import HostReader, choose_meter, usage_between
 
@@ -31,7 +32,7 @@ def test_counters_of_this_host_grow_and_give_shares():
 def test_the_tree_includes_grandchildren_living_and_ended():
     reader = HostReader(time.monotonic)
     before = reader.read().tree_cpu_s
-    with subprocess.Popen([sys.executable, "-c", NEST]) as child:
+    with Program([sys.executable, "-c", NEST]) as child:
         seen = [reader.read().tree_cpu_s]
         while child.poll() is None:
             seen.append(reader.read().tree_cpu_s)
@@ -42,7 +43,7 @@ def test_the_tree_includes_grandchildren_living_and_ended():
 
 
 def test_another_process_can_be_watched_until_it_ends():
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+    with Program([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
         reader = HostReader(time.monotonic, pid=child.pid)
         alive = reader.read().tree_cpu_s
         child.communicate(b"\n")

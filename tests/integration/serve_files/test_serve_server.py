@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.endings import Program
 from tests.integration.certificates import make_certificates
 from tests.integration.serve_files.serving import Wire, ask, event_loop, serving, sha256
 from tradewind_agent.engine.http.address import Login
@@ -209,7 +210,7 @@ def test_serve_forever_stops_on_sigterm_with_success(root: Path):
         "print(counters.requests)"
     )
     command = [sys.executable, "-c", program, str(root)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with Program(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         port = int(process.stdout.readline())
         assert ask(port, "GET", "/small").status == 200

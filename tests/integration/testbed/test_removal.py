@@ -11,6 +11,7 @@ import pytest
 from benchmarks.testbed import leftovers
 from benchmarks.testbed.path_spec import PathSpec
 from tests.conditions import eventually, stretched
+from tests.endings import Program
 
 PATH = PathSpec(rate_bps=100e6, rtt_s=0.01)
 UP = [sys.executable, "-m", "benchmarks.testbed", "up", "--rate", "20Mbps", "--rtt", "10ms"]
@@ -27,7 +28,7 @@ def is_running(process_id: int) -> bool:
 
 def start_up() -> tuple[subprocess.Popen[str], str]:
     """A testbed of another process, and its name."""
-    process = subprocess.Popen(UP, stdout=subprocess.PIPE, text=True)
+    process = Program(UP, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     lines = iter(process.stdout.readline, "up; Ctrl-C ends it\n")
     (name,) = {found[1] for line in lines if (found := re.search(r"(tw\d+-[0-9a-f]+)-server", line))}
@@ -61,7 +62,7 @@ def test_what_a_killed_testbed_leaves_is_removed_and_a_living_one_is_left_alone(
     living = stand(PATH)
     process, name = start_up()
     with process:
-        sleeper = subprocess.Popen(["ip", "netns", "exec", f"{name}-client0", "sleep", "1000"])
+        sleeper = Program(["ip", "netns", "exec", f"{name}-client0", "sleep", "1000"])
         link = int(subprocess.run(["ip", "netns", "pids", f"{name}-server"], capture_output=True, check=True).stdout)
         process.kill()
     eventually(lambda: not is_running(link))  # it never outlives its owner
@@ -98,7 +99,7 @@ def test_up_show_set_and_down_from_other_processes():
 def test_the_rate_of_a_path_that_is_up_follows_a_record(tmp_path):
     (tmp_path / "records.csv").write_text("t1,t2,t3\n1,1,1\n400,100,200\n")
     trace = ["--trace", str(tmp_path / "records.csv"), "--row", "2", "--interval", "100ms"]
-    process = subprocess.Popen([*UP, *trace], stdout=subprocess.PIPE, text=True)
+    process = Program([*UP, *trace], stdout=subprocess.PIPE, text=True)
     with process:
         assert process.stdout is not None
         lines = iter(process.stdout.readline, "")

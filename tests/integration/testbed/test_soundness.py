@@ -17,6 +17,7 @@ from benchmarks.testbed.lateness import Lateness
 from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.testbed.soundness import MOST_LATE_S, find_disturbance
 from tests.conditions import eventually
+from tests.endings import Program
 
 _HOLD = """
 import sys
@@ -39,7 +40,7 @@ def test_a_benchmark_and_its_children_stand_in_a_group_of_their_own_until_its_en
             pytest.skip("this host permits no control groups")
         inside = groups_of(os.getpid())
         assert inside != before
-        with subprocess.Popen(["cat"], stdin=subprocess.PIPE, start_new_session=True) as child:
+        with Program(["cat"], stdin=subprocess.PIPE, start_new_session=True) as child:
             assert groups_of(child.pid) == inside
             child.kill()
     assert groups_of(os.getpid()) == before
@@ -48,7 +49,7 @@ def test_a_benchmark_and_its_children_stand_in_a_group_of_their_own_until_its_en
 
 def test_the_group_of_a_killed_benchmark_is_removed_at_the_next_start(tmp_path):
     command = [sys.executable, "-P", "-c", _HOLD, str(tmp_path)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as killed:
+    with Program(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as killed:
         assert killed.stdout is not None
         if killed.stdout.readline() != "1\n":
             pytest.skip("this host permits no control groups")
@@ -108,7 +109,7 @@ def test_runs_of_a_machine_that_was_too_busy_are_refused_with_the_reason(stand):
 
 def test_processor_time_of_run_is_separated_from_that_of_others():
     shared = ProcessorWatch(psutil.Process())
-    with subprocess.Popen([sys.executable, "-c", "sum(range(3 * 10**6))"]) as program:
+    with Program([sys.executable, "-c", "sum(range(3 * 10**6))"]) as program:
         os.waitid(os.P_PID, program.pid, os.WEXITED | os.WNOWAIT)
         share = shared.share()
     assert 0.0 <= share.waited < 1.0

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.endings import Program
 from tests.integration.serve_files.serving import Answer, Wire
 
 CONTENT = random.Random(3).randbytes(5_300_000)
@@ -45,7 +46,7 @@ def server_process(root: Path, prelude: str = "") -> Iterator[tuple[int, "subpro
         "serve_forever(options, on_ready=lambda server: print(server.port, flush=True))"
     )
     command = [sys.executable, "-c", program, str(root)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with Program(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
             yield int(process.stdout.readline()), process

@@ -87,11 +87,6 @@ def hold_resources(
         )
 
 
-def _read_congestion_control(engine: EngineOptions, direction: Direction) -> str | None:
-    """Return the congestion control that uploads are sent by; ``None`` for downloads, which the server sends."""
-    return read_congestion_control(engine.congestion_control) if direction is Direction.UPLOAD else None
-
-
 def _engine_verdicts(limits: Limits, direction: Direction, engine: EngineOptions) -> Iterator[Enforced]:
     if limits.nic_bps is not None:
         yield Enforced("nic_bps", limits.nic_bps, "the engine's own rate")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.conditions import stretched
+from tests.endings import Program
 
 ROOT = Path(__file__).resolve().parents[4]
 COMMAND = [sys.executable, "-m", "tradewind_agent"]
@@ -55,4 +56,4 @@ def run(*arguments: str, env: Mapping[str, str], stdin: bytes = b"", cwd: Path |
 
 
 def start(*arguments: str, env: Mapping[str, str]) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen([*COMMAND, *arguments], env=dict(env), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return Program([*COMMAND, *arguments], env=dict(env), stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.conditions import stretched
+from tests.endings import Program
 from tests.ports import free_port
 
 _START_DEADLINE_S = 20.0
@@ -99,7 +100,7 @@ def apache(root: Path, work: Path, *, server: str = "") -> Iterator[WebServer]:
 
 @contextmanager
 def _running(command: list[str], port: int, work: Path) -> Iterator[None]:
-    with (work / "output").open("wb") as output, subprocess.Popen(command, stdout=output, stderr=output) as process:
+    with (work / "output").open("wb") as output, Program(command, stdout=output, stderr=output) as process:
         try:
             _wait_for(process, port, work)
             yield

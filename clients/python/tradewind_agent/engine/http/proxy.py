@@ -54,12 +54,6 @@ class Proxies:
             tuple(entry.strip().lower().lstrip(".") for entry in direct.split(",") if entry.strip()),
         )
 
-    @classmethod
-    def for_all_schemes(cls, text: str) -> Self:
-        """Use one proxy for everything."""
-        proxy = Proxy.parse(text)
-        return cls({"http": proxy, "https": proxy})
-
     def find_proxy(self, origin: Origin) -> Proxy | None:
         """Return the proxy for ``origin``, or ``None`` to go straight there."""
         host = origin.host.lower()
