@@ -1,6 +1,6 @@
 """What a migration does to a table that others read and write meanwhile: indexes and values, without stopping them.
 
-Both run outside the migration's transaction and do nothing the second time, so that what was broken off is begun again.
+Both run outside the migration's transaction and do nothing the second time, so that an interrupted run can start again.
 """
 
 from alembic import op

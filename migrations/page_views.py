@@ -72,13 +72,13 @@ _NET = "s: load without idle time; NULL likewise."
 def _where(condition: str) -> View:
     """Loads with idle time where that is known."""
 
-    def told(expression: str) -> str:
+    def where_known(expression: str) -> str:
         return f"CASE WHEN {condition} THEN {expression} END"
 
     changed: Mapping[str, Column] = {
         "name": ("name", "Origin of the first entry of the page."),
-        "idle_s": ("idle_s", _IDLE, told("idle_s")),
-        "net_transfer_s": ("net_transfer_s", _NET, told("load_s - idle_s")),
+        "idle_s": ("idle_s", _IDLE, where_known("idle_s")),
+        "net_transfer_s": ("net_transfer_s", _NET, where_known("load_s - idle_s")),
     }
     return replace(PAGE_LOADS, columns=tuple(changed.get(column[0], column) for column in PAGE_LOADS.columns))
 
@@ -86,4 +86,4 @@ def _where(condition: str) -> View:
 TIMED_PAGE_LOADS = _where("objects = 0 OR untimed < objects")
 
 TRANSFERRED_PAGE_LOADS = _where("untimed < objects")
-"""Nor is there idle time of a page of which nothing came over the network."""
+"""A page that received nothing over the network has no idle time either."""

@@ -269,8 +269,8 @@ def _log_waiting_quotes(log: FilteringBoundLogger, error: Exception) -> None:
 def _query_login(store: Store) -> Callable[[UUID, bool], StoredLogin]:
     """Return the look-up of the account by which the service itself reads a tenant's warehouse."""
 
-    def login(tenant_id: UUID, anew: bool) -> StoredLogin:
+    def login(tenant_id: UUID, rotate: bool) -> StoredLogin:
         units = store.unit_of_work
-        return login_for_queries(tenant_id, actor=SERVICE, units=units, clock=SystemClock(), rotate=anew)
+        return login_for_queries(tenant_id, actor=SERVICE, units=units, clock=SystemClock(), rotate=rotate)
 
     return login

@@ -37,7 +37,7 @@ EVENT_OF = {
     DaysRolledUp: Event.DAYS_ROLLED_UP,
     LogsExported: Event.LOGS_EXPORTED,
     LogsDropped: Event.LOGS_DROPPED,
-    LogsRetained: Event.LOGS_KEPT,
+    LogsRetained: Event.LOGS_RETAINED,
     LongReadsEnded: Event.LONG_READS_ENDED,
     Swept: Event.SWEPT,
     HeartbeatsJournalled: Event.HEARTBEATS_JOURNALLED,

@@ -1,6 +1,6 @@
 """Refuse words of the project's former dialect in names and texts: `python -m infra.checks.vocabulary`.
 
-`vocabulary.toml` beside this module lists each banned word with what to write instead, the names and files where a word
+`vocabulary.toml` lists each banned word with what to write instead, the names and files where a word
 is right, and how many a file still has. A file may only have fewer: `--write` lowers the numbers.
 """
 

@@ -45,9 +45,9 @@ def _is_there(root: Path, path: str) -> bool:
 
 
 def documents_outside_the_site(root: Path = ROOT) -> list[Path]:
-    """Return the documents at the top of the checkout and those beside code."""
-    beside_code = (page for folder in FOLDERS for page in (root / folder).rglob("*.md"))
-    return sorted([*root.glob("*.md"), *beside_code])
+    """Return the documents at the top of the checkout and those in the folders of code."""
+    in_code_folders = (page for folder in FOLDERS for page in (root / folder).rglob("*.md"))
+    return sorted([*root.glob("*.md"), *in_code_folders])
 
 
 def _leads_somewhere(document: Path, target: str) -> bool:

@@ -55,22 +55,22 @@ def calls() -> list[Call]:
 
 
 def _permitted(route: APIRoute) -> frozenset[Scope] | None:
-    asked = set(_asked(route.dependant))
+    required = set(_list_dependencies(route.dependant))
     named = [
-        each.scopes if isinstance(each, KeyOf) else each.roles for each in asked if isinstance(each, KeyOf | RoleOf)
+        each.scopes if isinstance(each, KeyOf) else each.roles for each in required if isinstance(each, KeyOf | RoleOf)
     ]
     if named:
         return frozenset.intersection(*named)
-    if require_key in asked:
+    if require_key in required:
         return frozenset(KEYS)
-    return frozenset(ROLES) if anyone_signed_in in asked else None
+    return frozenset(ROLES) if anyone_signed_in in required else None
 
 
-def _asked(dependant: Dependant) -> Iterator[object]:
+def _list_dependencies(dependant: Dependant) -> Iterator[object]:
     """What a route depends on, and what that depends on."""
     yield dependant.call
     for each in dependant.dependencies:
-        yield from _asked(each)
+        yield from _list_dependencies(each)
 
 
 def render_authorisation() -> str:

@@ -27,7 +27,7 @@ def _migrated_schema() -> Iterator[SchemaView]:
         yield from Warehouse(server.url(), login=_no_login, limits=QueryLimits()).schema()
 
 
-def _no_login(_tenant: UUID, _anew: bool) -> StoredLogin:
+def _no_login(_tenant: UUID, _rotate: bool) -> StoredLogin:
     raise NotImplementedError("a description needs no login")
 
 

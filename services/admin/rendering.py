@@ -37,7 +37,7 @@ ONE_LINE = r"^[^\x00-\x1f]*$"
 STORABLE = r"^[^\x00]*$"
 """Text of several lines without NUL, which PostgreSQL's text cannot hold."""
 
-SAID = "tradewind_said"
+MESSAGE_COOKIE = "tradewind_said"
 """Cookie with one sentence for the next page."""
 
 HEADERS = MappingProxyType(
@@ -156,12 +156,12 @@ def page(
         "path": request.url.path,
         "now": now,
         "notice": request.app.state.notice,
-        "said": unquote(request.cookies.get(SAID, "")),
+        "message": unquote(request.cookies.get(MESSAGE_COOKIE, "")),
         **context,
     }
     response = HTMLResponse(_TEMPLATES.get_template(template).render(framed), status, dict(HEADERS))
-    if framed["said"]:
-        response.delete_cookie(SAID, path="/admin")
+    if framed["message"]:
+        response.delete_cookie(MESSAGE_COOKIE, path="/admin")
     return response
 
 
@@ -170,11 +170,11 @@ def fragment(template: str, **context: Any) -> str:
     return _TEMPLATES.get_template(template).render(context)
 
 
-def done(request: Request, address: str, said: str = "") -> Response:
+def done(request: Request, address: str, message: str = "") -> Response:
     """Redirect after a form to a page, which shows what was done."""
     response = go_to(request, address)
-    if said:
-        response.set_cookie(SAID, quote(said), path="/admin", httponly=True, samesite="lax", max_age=60)
+    if message:
+        response.set_cookie(MESSAGE_COOKIE, quote(message), path="/admin", httponly=True, samesite="lax", max_age=60)
     return response
 
 

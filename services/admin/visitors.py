@@ -194,8 +194,8 @@ def sign_in_address(request: Request) -> str:
     """Return the address of the sign-in page that leads back to the requested page."""
     if request.method not in SAFE_METHODS or request.url.path == HOME:
         return SIGN_IN
-    asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-    return f"{SIGN_IN}?next={quote(asked, safe='')}"
+    requested = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    return f"{SIGN_IN}?next={quote(requested, safe='')}"
 
 
 def own_address(address: str | None) -> str:

@@ -1,7 +1,7 @@
 """Backups of the database, and the way back.
 
     python -m services.backup follow FOLDER             writes the log down, until stopped or without a server
-    python -m services.backup make FOLDER [--keep N]    a whole copy, verified; beside it the N - 1 newest are kept
+    python -m services.backup make FOLDER [--keep N]    a full backup, verified; the N - 1 newest others stay
     python -m services.backup nightly FOLDER [--at 01:00] [--keep N]    one each day, the first at once, until stopped
     python -m services.backup health FOLDER [--copied-within HOURS]     0 if the log is followed now; or copies are made
     python -m services.backup list FOLDER

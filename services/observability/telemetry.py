@@ -49,7 +49,7 @@ class Event(StrEnum):
     DAYS_ROLLED_UP = "days.rolled_up"
     LOGS_EXPORTED = "logs.exported"
     LOGS_DROPPED = "logs.dropped"
-    LOGS_KEPT = "logs.kept"
+    LOGS_RETAINED = "logs.kept"
     SWEPT = "sweep.done"
     HEARTBEATS_JOURNALLED = "heartbeats.journalled"
     QUOTES_WAIT = "quotes.wait"

@@ -39,7 +39,7 @@ class QuerySlots:
 
         Raises
         ------
-        Unavailable : the tenant has its slots already, or too many others have theirs.
+        Unavailable : the tenant has its slots already, or too many others hold a slot.
         """
         own, running = self._running[tenant_id], self._running.total()
         if own >= self._at_once:
@@ -131,7 +131,7 @@ class FollowedQuery:
             raise ClientLeft
         return step.result()
 
-    async def whole(self, most_bytes: int) -> bytes:
+    async def read_all(self, most_bytes: int) -> bytes:
         """Return all pieces together.
 
         Raises

@@ -48,7 +48,7 @@ class QueryStream(Response):
         self._refused = refused
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        begun = False
+        has_started = False
         try:
             async with FollowedQuery(self._query, self._slots, receive) as query:
                 held: list[bytes] = []
@@ -56,7 +56,7 @@ class QueryStream(Response):
                 while chunk is not None and sum(map(len, held)) < FIRST_BYTES:
                     held.append(chunk)
                     chunk = await query.next()
-                begun = True
+                has_started = True
                 await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
                 await send(_body(b"".join(held)))
                 while chunk is not None:
@@ -67,7 +67,7 @@ class QueryStream(Response):
             async with asyncio.timeout(self._slots.limits.taking_seconds):
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
         except TradewindError as error:
-            if begun:
+            if has_started:
                 raise
             answer = await run_in_threadpool(self._refused, error)
             await answer(scope, receive, send)

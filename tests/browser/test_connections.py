@@ -126,7 +126,7 @@ def test_what_a_browser_recorded_is_what_was_served(recorded, name, version, enc
     assert page.load_told
     assert 0 < page.idle_s < page.load_s
     assert 1 <= page.effective_concurrency <= len(page.connections)
-    # This recorder names no connections, and tells no handshake of those that were opened ahead of need.
+    # This recorder names no connections, and records no handshake of those that were opened ahead of need.
     assert 1 <= len(page.connections) <= len(recorded[name].connections)
     assert (name == "h2") == (len(page.connections) == 1)
     assert (name == "h2") == (page.effective_concurrency == 1)

@@ -77,8 +77,8 @@ def parse_boundaries(
             between = f"{format_bound(end, scale)} and {format_bound(start, scale)} {scale.unit}"
             raise WrongBound(f"{fault} between {between}: each tier begins where the one before ends", tier=n)
     if (lower[0], upper[-1]) != (known[0], known[-1]):
-        whole = f"{format_bound(known[0], scale)} to {format_bound(known[-1], scale)} {scale.unit}"
-        raise WrongBound(f"must cover all that can be promised on this link, {whole}")
+        span = f"{format_bound(known[0], scale)} to {format_bound(known[-1], scale)} {scale.unit}"
+        raise WrongBound(f"must cover all that can be promised on this link, {span}")
     _check_rising([lower[0], *upper], scale)
     return upper[:-1]
 

@@ -31,7 +31,7 @@ Choice = Annotated[str, Query(max_length=63)]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class EqualJobs:
     """A queue of equal jobs that become ready one after another."""
 
     radio: str
@@ -42,7 +42,7 @@ class Asked:
     patience_s: float
     price_w: float
 
-    def queue(self) -> Sequence[QueuedJob]:
+    def to_queue(self) -> Sequence[QueuedJob]:
         return [
             QueuedJob(
                 name=f"job {number + 1}",
@@ -80,9 +80,12 @@ async def devices_page(
     shown = _shown(known, device)
     radios, shipped = list(shown.profile.radios.values()), list(load_shipped_catalogue().radios.values())
     chosen = shown.profile.radio(radio) if radio else radios[-1]
-    asked = Asked(chosen.name, jobs, job_mb, rate_mbps, apart_s, patience_s, price_w)
+    equal_jobs = EqualJobs(chosen.name, jobs, job_mb, rate_mbps, apart_s, patience_s, price_w)
     plan = await _planned(
-        parts, visit.visitor.tenant_id, asked.queue(), BatchTerms(radio=chosen, waiting_price_w=asked.price_w)
+        parts,
+        visit.visitor.tenant_id,
+        equal_jobs.to_queue(),
+        BatchTerms(radio=chosen, waiting_price_w=equal_jobs.price_w),
     )
     return await run_in_threadpool(
         page,
@@ -95,10 +98,10 @@ async def devices_page(
         shown=shown,
         shown_radios=radios,
         energy_chart=chart(stacked(_bars(shown.profile, radios))),
-        asked=asked,
+        equal_jobs=equal_jobs,
         most_jobs=MAX_JOBS,
         chosen=chosen,
-        whole_tail_j=chosen.tail_energy_j(inf),
+        full_tail_j=chosen.tail_energy_j(inf),
         plan=plan,
     )
 

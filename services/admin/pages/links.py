@@ -45,7 +45,7 @@ def link_page(request: Request, link_id: UUID, visit: Signed, parts: Parts) -> R
         release = uow.releases.current()
         model = None if release is None else uow.models.outline(release, link_id)
         fit = LastFit() if release is None else uow.models.last_fit(release, link_id)
-        told = read_overview_metrics(uow, release, now, link_id)
+        metrics = read_overview_metrics(uow, release, now, link_id)
     return page(
         request,
         "link.html",
@@ -55,8 +55,8 @@ def link_page(request: Request, link_id: UUID, visit: Signed, parts: Parts) -> R
         model=model,
         reason=fit.reason,
         verdict=fit.verdict,
-        figures=told,
-        moved=chart(moved(told.days)),
+        figures=metrics,
+        moved=chart(moved(metrics.days)),
         confidence=DEFAULT_CONFIDENCE,
     )
 

@@ -56,7 +56,7 @@ def logs_page(request: Request, visit: Operator, parts: Parts, before: UUID | No
             )
             for each in months
         ],
-        kept=log_months,
+        log_months=log_months,
         export_place=parts.options.export_place,
     )
 
@@ -90,23 +90,23 @@ def quarantine_page(
         rows = uow.quarantine.page(limit=PAGE + 1, before=before, batch_id=batch, refused_for=refused_for)
         matching = uow.quarantine.count(refused_for)
     more = rows[PAGE - 1].id if len(rows) > PAGE else None
-    asked = {"batch": batch or "", "field": field, "reason": reason}
+    filters = {"batch": batch or "", "field": field, "reason": reason}
     return page(
         request,
         "quarantine.html",
         visit,
         rows=rows[:PAGE],
         more=more,
-        asked=asked,
-        query=partial(_query, asked),
+        filters=filters,
+        query=partial(_query, filters),
         matching=matching,
         most_retried=MAX_RETRIED,
-        longest_kept=MAX_RAW_BYTES,
+        most_raw_bytes=MAX_RAW_BYTES,
     )
 
 
-def _query(asked: Mapping[str, object], **changed: object) -> str:
-    return urlencode({name: value for name, value in {**asked, **changed}.items() if value})
+def _query(filters: Mapping[str, object], **changed: object) -> str:
+    return urlencode({name: value for name, value in {**filters, **changed}.items() if value})
 
 
 @router.post("/quarantine/retry-all")

@@ -33,7 +33,7 @@ def overview_page(request: Request, visit: Signed, parts: Parts) -> Response:
         current = uow.releases.current()
         release = None if current is None else uow.releases.get(current)
         links = {link.id: link for link in uow.links.all()}
-        told = read_overview_metrics(uow, current, now)
+        metrics = read_overview_metrics(uow, current, now)
         undecided = list_undecided(uow)
         not_offered = uow.price_books.priced_but_not_offered(current)
     return page(
@@ -43,12 +43,12 @@ def overview_page(request: Request, visit: Signed, parts: Parts) -> Response:
         **_live(parts, visit, now),
         release=release,
         links=links,
-        figures=told,
+        figures=metrics,
         undecided=undecided,
         bounds=tier_bounds,
         decides=visit.visitor.may(Scope.PROVIDER, Scope.OPERATOR),
         not_offered=not_offered,
-        moved=chart(moved(told.days)),
+        moved=chart(moved(metrics.days)),
     )
 
 
@@ -56,11 +56,11 @@ def overview_page(request: Request, visit: Signed, parts: Parts) -> Response:
 def live_rows(request: Request, visit: Signed, parts: Parts, sign_ins: SignInsOf) -> Response:
     """Stream the number of live transfers and the newest of them whenever they change."""
 
-    def told() -> str:
+    def render() -> str:
         now = parts.clock.now()
         return fragment("live_transfers.html", **_live(parts, visit, now), now=now)
 
-    return stream_changes(request, visit, sign_ins, told)
+    return stream_changes(request, visit, sign_ins, render)
 
 
 def _live(parts: Container, visit: Visit, now: datetime) -> dict[str, Any]:

@@ -89,22 +89,22 @@ async def run(
     apart: ColumnName = "",
 ) -> Response:
     """Run a query and show its rows up to the limit of the page; stop it when its visitor leaves."""
-    asked = SqlQuery(sql=sql, format=Format.JSON, limit=min(shown, parts.warehouse.limits.rows))
-    query = parts.warehouse.query(visit.visitor.tenant_id, asked)
-    wanted = ChartRequest(_kind(draw), across, up, apart)
-    told: dict[str, Any] = {"sql": asked.sql, "shown": shown, "wanted": wanted}
+    statement = SqlQuery(sql=sql, format=Format.JSON, limit=min(shown, parts.warehouse.limits.rows))
+    query = parts.warehouse.query(visit.visitor.tenant_id, statement)
+    chart_request = ChartRequest(_kind(draw), across, up, apart)
+    context: dict[str, Any] = {"sql": statement.sql, "shown": shown, "chart_request": chart_request}
     status = HTTPStatus.OK
     try:
         async with FollowedQuery(query, request.app.state.query_slots, request.receive) as followed:
-            rows = QueryRows.of_json(await followed.whole(MOST_BYTES_SHOWN))
-        drawn = query_chart(rows, wanted)
-        told |= {"rows": rows, "drawn": drawn, "chart": chart(drawn.options) if drawn is not None else None}
+            rows = QueryRows.of_json(await followed.read_all(MOST_BYTES_SHOWN))
+        drawn = query_chart(rows, chart_request)
+        context |= {"rows": rows, "drawn": drawn, "chart": chart(drawn.options) if drawn is not None else None}
     except ClientLeft:
         return Response(status_code=HTTPStatus.NO_CONTENT)
     except (QueryRefused, TooLarge, Unavailable) as refused:
         status, _ = find_status(refused)
-        told |= _wrong(refused, asked.sql)
-    return await run_in_threadpool(_page, request, visit, parts, status=status, **told)
+        context |= _describe_refusal(refused, statement.sql)
+    return await run_in_threadpool(_page, request, visit, parts, status=status, **context)
 
 
 @router.post("/download")
@@ -112,8 +112,8 @@ async def download(
     request: Request, visit: Analyst, parts: Parts, sql: Sql, *, form: Annotated[Format, Form()] = Format.CSV
 ) -> Response:
     """Return all rows of a query as a file, within the limits of the API; show an error next to the editor."""
-    asked = SqlQuery(sql=sql, format=form)
-    query = parts.warehouse.query(visit.visitor.tenant_id, asked)
+    statement = SqlQuery(sql=sql, format=form)
+    query = parts.warehouse.query(visit.visitor.tenant_id, statement)
     headers = {
         "Content-Disposition": f'attachment; filename="tradewind.{ENDINGS[form]}"',
         "X-Content-Type-Options": "nosniff",
@@ -121,9 +121,9 @@ async def download(
     }
 
     def refused(error: TradewindError) -> Response:
-        told = _wrong(error, asked.sql) | {"form": form}
+        context = _describe_refusal(error, statement.sql) | {"form": form}
         status, _ = find_status(error)
-        return _page(request, visit, parts, status=status, **told)
+        return _page(request, visit, parts, status=status, **context)
 
     slots = request.app.state.query_slots
     return QueryStream(query, slots, media_type=MEDIA_TYPES[form], headers=headers, refused=refused)
@@ -143,7 +143,7 @@ def save(
             saved = save_query(name, sql, author=visit.visitor, uow=uow, clock=parts.clock)
     except (Conflict, InvalidValue) as refused:
         status, _ = find_status(refused)
-        return _page(request, visit, parts, status=status, **_wrong(refused, sql))
+        return _page(request, visit, parts, status=status, **_describe_refusal(refused, sql))
     notice_text = "The saved query of that name is replaced." if saved.replaced else "The query is saved."
     return done(request, f"{HERE}?saved={saved.id}", notice_text)
 
@@ -156,7 +156,7 @@ def remove(request: Request, query_id: UUID, visit: Analyst, parts: Parts) -> Re
 
 
 def _page(
-    request: Request, visit: Visit, parts: Container, *, status: HTTPStatus = HTTPStatus.OK, **told: Any
+    request: Request, visit: Visit, parts: Container, *, status: HTTPStatus = HTTPStatus.OK, **context: Any
 ) -> Response:
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         saved = uow.saved_queries.all()
@@ -184,14 +184,14 @@ def _page(
             "kinds": tuple(ChartKind),
             "rows_shown": ROWS_SHOWN,
             "longest_name": LONGEST_NAME,
-            "wanted": ChartRequest(),
+            "chart_request": ChartRequest(),
             **empty,
-            **told,
+            **context,
         },
     )
 
 
-def _wrong(error: TradewindError, sql: str) -> dict[str, Any]:
+def _describe_refusal(error: TradewindError, sql: str) -> dict[str, Any]:
     """Return what the page shows of a refused query."""
     position = error.position if isinstance(error, QueryRefused) else None
     place = Place.of(sql, position) if position else None

@@ -34,7 +34,7 @@ Empty = BeforeValidator(lambda sent: sent or None)
 """A field of a form that nobody has filled in."""
 
 
-class Asked(Strict):
+class TransferListFilters(Strict):
     """The filters of the list. Days are full days of UTC."""
 
     state: Annotated[TransferState | None, Empty] = None
@@ -52,7 +52,7 @@ class Asked(Strict):
             raise InvalidValue("until", f"is before since, {self.since}")
         return self
 
-    def wanted(self, keys: Sequence[Key]) -> TransferFilter:
+    def build_filter(self, keys: Sequence[Key]) -> TransferFilter:
         """Return the same filters for the store.
 
         Raises
@@ -71,8 +71,8 @@ class Asked(Strict):
 
     def address(self, **changed: object) -> str:
         """Return the address of the list with the same filters and these changes."""
-        asked = {name: value for name, value in {**dict(self), **changed}.items() if value}
-        return f"?{urlencode(asked)}"
+        values = {name: value for name, value in {**dict(self), **changed}.items() if value}
+        return f"?{urlencode(values)}"
 
 
 def _named(keys: Sequence[Key], name: str) -> tuple[UUID, ...]:
@@ -92,13 +92,13 @@ def transfers_page(
     visit: Signed,
     parts: Parts,
     *,
-    asked: Annotated[Asked, Query()],
+    filters: Annotated[TransferListFilters, Query()],
 ) -> Response:
     """List transfers, the newest first; without filters the list follows live transfers."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         keys = sorted(uow.keys.all(), key=lambda key: key.name.casefold())
         found = uow.journal.page(
-            now=parts.clock.now(), limit=PAGE + 1, before=asked.before, matching=asked.wanted(keys)
+            now=parts.clock.now(), limit=PAGE + 1, before=filters.before, matching=filters.build_filter(keys)
         )
     more = found[PAGE - 1].transfer_id if len(found) > PAGE else None
     return page(
@@ -106,12 +106,12 @@ def transfers_page(
         "transfers.html",
         visit,
         transfers=found[:PAGE],
-        more=more and asked.address(before=more),
+        more=more and filters.address(before=more),
         states=tuple(TransferState),
         kinds=tuple(SlaKind),
         key_names=list(dict.fromkeys(key.name for key in keys)),
-        asked=asked,
-        follows=asked == Asked(),
+        filters=filters,
+        follows=filters == TransferListFilters(),
     )
 
 
@@ -123,20 +123,20 @@ def live(request: Request, visit: Signed, parts: Parts, sign_ins: SignInsOf) -> 
         with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
             return uow.journal.page(now=parts.clock.now(), limit=PAGE)
 
-    def told() -> str:
+    def render() -> str:
         return fragment("transfer_rows.html", transfers=newest(), now=parts.clock.now())
 
-    return stream_changes(request, visit, sign_ins, told)
+    return stream_changes(request, visit, sign_ins, render)
 
 
 @router.get("/{transfer_id}/live")
 def live_transfer(request: Request, transfer_id: UUID, visit: Signed, parts: Parts, sign_ins: SignInsOf) -> Response:
     """Stream a transfer's measures and timeline with every tick."""
 
-    def told() -> str:
+    def render() -> str:
         return fragment("timeline.html", **_shown(parts, visit, transfer_id), now=parts.clock.now())
 
-    return stream_changes(request, visit, sign_ins, told)
+    return stream_changes(request, visit, sign_ins, render)
 
 
 @router.get("/{transfer_id}")

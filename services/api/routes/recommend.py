@@ -169,13 +169,13 @@ def _encode_interval(interval: Interval) -> dict[str, float]:
 
 
 def _encode_sla(sla: SlaAnswer) -> dict[str, Any]:
-    agreement = sla.sla
+    requested = sla.sla
     return {
-        "kind": agreement.kind,
-        "target": agreement.target,
-        "fraction": agreement.fraction,
-        "confidence": agreement.confidence,
-        "energy_basis": agreement.energy_basis,
+        "kind": requested.kind,
+        "target": requested.target,
+        "fraction": requested.fraction,
+        "confidence": requested.confidence,
+        "energy_basis": requested.energy_basis,
         "probability": sla.probability,
         "feasible": sla.feasible,
         "tier_id": sla.tier_id,

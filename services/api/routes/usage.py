@@ -57,7 +57,7 @@ def _wire(statement: Statement, month: Month) -> UsageStatement:
                 currency=used.currency,
                 transfers=used.transfers,
                 bytes_moved=used.bytes_moved,
-                agreements_kept=used.kept,
+                agreements_kept=used.met,
                 agreements_missed=used.missed,
             )
             for used in statement.unbilled
@@ -75,7 +75,7 @@ def _billed(used: UsageLine) -> BilledUsage:
         bytes_moved=used.bytes_moved,
         amount=used.amount,
         payable=used.payable,
-        agreements_kept=used.kept,
+        agreements_kept=used.met,
         agreements_missed=used.missed,
         from_log_alone=used.from_log_alone,
     )

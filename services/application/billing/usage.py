@@ -82,7 +82,7 @@ class UsageLine:
     """Transfers of one key in one currency that are billed in the same way.
 
     ``key_id`` : the key that was given the quote, else the one that uploaded the log; ``None`` where both are unknown.
-    ``amount`` : the exact sum of the quotes, in main units of ``currency``. ``kept``, ``missed`` : SLAs met and missed.
+    ``amount`` : the exact sum of the quotes, in main units of ``currency``. ``met``, ``missed`` : SLAs met and missed.
     ``from_log_alone`` : transfers without a quote in the journal, so that only their log has it.
     """
 
@@ -93,7 +93,7 @@ class UsageLine:
     transfers: int
     bytes_moved: int
     amount: Decimal | None
-    kept: int
+    met: int
     missed: int
     from_log_alone: int
 

@@ -19,13 +19,13 @@ from services.persistence.tables.models import (
     surfaces,
 )
 from services.persistence.tables.pages import page_connections, page_loads
-from services.persistence.tables.people import audit_log, sign_in_networks, user_identities, user_sessions, users
 from services.persistence.tables.prices import own_cuts, price_books, prices, quotes, tier_decisions, tier_names
 from services.persistence.tables.retention import closed_months, sealed_months, sealed_transfers, sealed_usage
 from services.persistence.tables.rollups import daily_rollups, rollup_marks
 from services.persistence.tables.submissions import submissions
 from services.persistence.tables.tenancy import api_keys, tenants
 from services.persistence.tables.transfers import transfer_samples, transfers
+from services.persistence.tables.users import audit_log, sign_in_networks, user_identities, user_sessions, users
 from services.persistence.tables.warehouse import personal_logins, saved_queries, warehouse_logins
 
 __all__ = [

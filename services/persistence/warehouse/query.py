@@ -1,7 +1,7 @@
 """Run analysts' SQL by database accounts of their tenant and stream it in constant memory.
 
 A query has a connection of its own that was authenticated as the tenant's account, so that no text in it can switch to
-another role: not even to the application's, of which it would be a member after SET ROLE.
+another role: not even to the application's, although SET ROLE would make it a member of that one.
 
 PostgreSQL prepares it first as it was written, which reports errors at their place, that it is one statement, that it
 has rows, and the types of its parameters. Then COPY sends the rows; it takes no parameters, so `bound_statement` makes

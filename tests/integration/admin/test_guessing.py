@@ -83,7 +83,7 @@ def test_failed_guesses_lock_a_login_only_on_the_network_of_the_guesser(sign_ins
     with pytest.raises(Unauthenticated):
         sign_ins.sign_in(operator.login, PASSWORD, network="192.0.2.0/24")
     assert sign_ins.sign_in(operator.login, PASSWORD, network="198.51.100.0/24")
-    with pytest.raises(Unauthenticated):  # which does not open the stranger's network
+    with pytest.raises(Unauthenticated):  # which does not admit the attacker's network
         sign_ins.sign_in(operator.login, PASSWORD, network="192.0.2.0/24")
 
 

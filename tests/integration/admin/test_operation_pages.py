@@ -100,7 +100,7 @@ def test_rows_of_one_reason_are_found_and_tried_again_together(parts, api, tenan
     assert still.status_code == 422
     assert "all 1 rows are rejected again" in still.text
     assert len(quarantined(parts, tenant)) == 2
-    with parts.store.unit_of_work(tenant.id) as uow:  # mended, as a row that a newer service understands is
+    with parts.store.unit_of_work(tenant.id) as uow:  # corrected, as a newer service corrects a row that it understands
         mended = json.dumps(nameless | {"source": "site A"})
         uow.connection.exec_driver_sql(
             "UPDATE log_quarantine SET raw = %(raw)s WHERE id = %(id)s", {"raw": mended, "id": wanted.id}

@@ -10,7 +10,7 @@ import pytest
 import redis
 
 from services.admin.formatting.field_labels import LABELS
-from services.admin.pages.transfers import Asked
+from services.admin.pages.transfers import TransferListFilters
 from services.queue.sessions import JOURNAL
 from tests.integration.admin.test_overview import end
 from tests.integration.admin.visitors import person, signed_in
@@ -179,7 +179,7 @@ def test_list_is_filtered_by_sla_key_endpoint_and_day(analyst, client, journal, 
 
 
 def test_link_to_older_transfers_preserves_the_filter():
-    assert Asked(source="a b", state="live").address(before="x") == "?state=live&source=a+b&before=x"
+    assert TransferListFilters(source="a b", state="live").address(before="x") == "?state=live&source=a+b&before=x"
 
 
 def test_how_many_transfers_are_live_is_followed(analyst, client, journal):

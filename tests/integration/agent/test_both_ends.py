@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from tests.integration.agent.support.command import environment, run, start
-from tests.integration.engine.servers.rough_server import Answer, Asked, RoughServer, head, plain, redirect
+from tests.integration.engine.servers.rough_server import Answer, RoughRequest, RoughServer, head, plain, redirect
 from tests.integration.engine.transfers import jobs_for, options
 from tests.integration.serve_files.serving import event_loop, serving
 from tradewind.dataset import ChunkKind
@@ -173,7 +173,7 @@ def rough(file: Answer, **answers: Answer) -> Iterator[RoughServer]:
 def document(**fields: object) -> Answer:
     body = json.dumps(fields).encode()
 
-    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
+    async def answer(asked: RoughRequest, writer: asyncio.StreamWriter) -> None:
         writer.write(head("200 OK", asked, Content_Type="application/json", Content_Length=len(body)) + body)
 
     return answer
@@ -203,10 +203,10 @@ def test_a_server_that_does_not_say_that_it_meters_is_reported_no_transfer(tmp_p
     assert all(TRANSFER_HEADER.lower() not in asked.headers for asked in server.asked)
 
 
-def end_of(told: Answer, *, moved_bytes: int = 4, duration_s: float = 2.0) -> tuple[Any, list[Asked]]:
+def end_of(told: Answer, *, moved_bytes: int = 4, duration_s: float = 2.0) -> tuple[Any, list[RoughRequest]]:
     """What the agent makes of a server that reports ``told``, and what that server was asked."""
 
-    async def story() -> tuple[Any, list[Asked]]:
+    async def story() -> tuple[Any, list[RoughRequest]]:
         async with RoughServer({TRANSFERS_PATH: METER, energy_path(TRANSFER): told}) as server:
             jobs = jobs_for(server.url, ["file"], Path("unused"))
             other = await OtherEnd.find(jobs, TRANSFER, Host.SOURCE, options())
@@ -244,7 +244,7 @@ def test_what_later_versions_add_is_ignored_and_what_is_unknown_stays_so():
     assert (end.energy.total_j, end.energy.dynamic_j, end.energy.base_w) == (20.0, None, None)
 
 
-async def hang_up(asked: Asked, writer: asyncio.StreamWriter) -> bool:
+async def hang_up(asked: RoughRequest, writer: asyncio.StreamWriter) -> bool:
     return False
 
 
@@ -271,11 +271,11 @@ def test_a_copy_by_a_manifest_does_not_wait_for_what_the_server_says_of_its_mete
     manifest.write_text(json.dumps({"path": "file", "size_bytes": 4}))
     begun = threading.Event()
 
-    async def file(asked: Asked, writer: asyncio.StreamWriter) -> None:
+    async def file(asked: RoughRequest, writer: asyncio.StreamWriter) -> None:
         begun.set()
         await plain(b"data")(asked, writer)
 
-    async def meter(asked: Asked, writer: asyncio.StreamWriter) -> None:
+    async def meter(asked: RoughRequest, writer: asyncio.StreamWriter) -> None:
         await asyncio.to_thread(begun.wait, PATIENCE_S)
         await METER(asked, writer)
 

@@ -92,7 +92,7 @@ def test_a_record_of_a_host_whose_clock_is_fast_is_not_reported_as_uploaded(
     times = {"started_at": (ended - timedelta(seconds=40)).isoformat(), "ended_at": ended.isoformat()}
     whole = WireRecord.model_validate(record(transfer_id=str(transfer_id), chunk="whole", **times))
     transfers = TransferSpool(spool)
-    for _ in range(2):  # told again as it is, once the first answer was lost
+    for _ in range(2):  # sent again unchanged, as after a lost answer
         transfers.seal(transfer_id, (whole,), ())
         with Client(api, tenant.secret) as client:
             (told,) = transfers.drain(client).refused

@@ -236,7 +236,7 @@ def test_another_tenants_things_are_not_found(api: str, tenant: Tenant, database
             assert stranger.post(f"/v1/releases/{release}/rollback").status_code == 404
         for noun in ("links", "endpoints", "releases"):
             assert stranger.get(f"/v1/{noun}").json() == []
-    with tenant.client(api) as owner:  # the stranger's attempts changed nothing
+    with tenant.client(api) as owner:  # the other tenant's attempts changed nothing
         assert owner.get(f"/v1/releases/{releases[-1]}").json()["current"]
         assert owner.get(f"/v1/clusters/{cluster}/surface").status_code == 200
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.engine.fetching import CONTENT, copies, fetch_one
-from tests.integration.engine.servers.rough_server import Answer, Asked, RoughServer, head
+from tests.integration.engine.servers.rough_server import Answer, RoughRequest, RoughServer, head
 from tradewind_agent.engine import TransferResult
 
 OLD = "Tue, 14 Nov 2023 22:13:20 GMT"
@@ -18,7 +18,7 @@ OTHER = CONTENT[::-1]
 def served(content: bytes, *, obeys: bool = False, **fields: object) -> Answer:
     """A file with ranges and these fields; If-Range counts only where the server ``obeys``."""
 
-    async def answer(asked: Asked, writer) -> None:
+    async def answer(asked: RoughRequest, writer) -> None:
         span = asked.span(len(content))
         if span is None or (obeys and "if-range" in asked.headers and asked.headers["if-range"] not in fields.values()):
             writer.write(head("200 OK", asked, Content_Length=len(content), **fields) + content)

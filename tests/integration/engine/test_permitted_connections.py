@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.engine.servers.rough_server import Answer, Asked, RoughServer, head, plain, status
+from tests.integration.engine.servers.rough_server import Answer, RoughRequest, RoughServer, head, plain, status
 from tests.integration.engine.transfers import QUICK, jobs_for, options, plan
 from tradewind.units import MIB
 from tradewind_agent.engine import TransferEngine, TransferResult, UploadJob, Url
@@ -40,7 +40,7 @@ class Gate:
         self.limit, self.line, self.then, self.fields = limit, line, then, fields
         self.open = self.refused = 0
 
-    async def __call__(self, asked: Asked, writer: asyncio.StreamWriter) -> bool | None:
+    async def __call__(self, asked: RoughRequest, writer: asyncio.StreamWriter) -> bool | None:
         if self.open >= self.limit:
             self.refused += 1
             writer.write(head(self.line, asked, Content_Length=0, **self.fields))
@@ -126,7 +126,7 @@ def test_ranges_of_large_files_keep_within_the_limit(tmp_path: Path):
 def test_uploads_step_down_too(tmp_path: Path, line: str):
     stored: set[str] = set()
 
-    async def store(asked: Asked, writer: asyncio.StreamWriter) -> None:
+    async def store(asked: RoughRequest, writer: asyncio.StreamWriter) -> None:
         stored.add(asked.path)
         writer.write(head("201 Created", asked, Content_Length=0))
 
@@ -134,7 +134,7 @@ def test_uploads_step_down_too(tmp_path: Path, line: str):
 
     @dataclass(eq=False)
     class Taking(RoughServer):
-        async def _read(self, reader: asyncio.StreamReader) -> Asked | None:
+        async def _read(self, reader: asyncio.StreamReader) -> RoughRequest | None:
             asked = await super()._read(reader)
             if asked is not None:
                 await reader.readexactly(int(asked.headers["content-length"]))
@@ -202,7 +202,7 @@ def test_retry_after_pauses_entire_origin(tmp_path: Path, form: str):
     refused_at_s: float | None = None
     came_at_s: list[float] = []
 
-    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
+    async def answer(asked: RoughRequest, writer: asyncio.StreamWriter) -> None:
         nonlocal refused_at_s
         came_at_s.append(asyncio.get_running_loop().time())
         if refused_at_s is None and len(came_at_s) > LANES:
@@ -226,7 +226,7 @@ def test_retry_after_pauses_entire_origin(tmp_path: Path, form: str):
 def test_a_rate_limit_raises_nothing_and_loses_no_file(tmp_path: Path):
     last_s = 0.0
 
-    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
+    async def answer(asked: RoughRequest, writer: asyncio.StreamWriter) -> None:
         nonlocal last_s
         now_s = asyncio.get_running_loop().time()
         if now_s - last_s < 0.02:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.engine.fetching import CONTENT, SMALL
-from tests.integration.engine.servers.rough_server import Answer, Asked, RoughServer, head, paced, plain
+from tests.integration.engine.servers.rough_server import Answer, RoughRequest, RoughServer, head, paced, plain
 from tests.integration.engine.transfers import jobs_for, options, plan, until
 from tradewind_agent.engine import DownloadJob, TransferEngine, TransferResult, Url
 
@@ -116,7 +116,7 @@ def test_a_device_is_never_replaced(tmp_path: Path):
 def with_sum(content: bytes, digest: str | None) -> Answer:
     """A file with ranges, dated long ago, and its sum where it is asked for."""
 
-    async def answer(asked: Asked, writer) -> None:
+    async def answer(asked: RoughRequest, writer) -> None:
         told: dict[str, object] = {"ETag": '"one"', "Last_Modified": WRITTEN}
         if digest is not None and "want-repr-digest" in asked.headers:
             told["Repr_Digest"] = f"sha-256=:{digest}:"

@@ -151,7 +151,7 @@ def test_what_an_agent_that_was_killed_has_limited_is_free_at_the_next_start(slo
     env = environment(tmp_path / "home", TRADEWIND_SPOOL=str(tmp_path / "spool"))
     line = ("--limit-cores", "1", "--limit-memory", "1GiB", "--base-power", "0s", "--no-tune", "--files", "6")
     # It has to be there still when all is looked at, however busy the machine is. By itself it would end soon after its
-    # agent, which tells it to; and as a zombie it is in no group any more.
+    # agent, which asks for it; and as a zombie it is in no group any more.
     lasting = ("-j1", "--max-download-limit=1K", f"--stop-with-process={os.getpid()}")
     words = ("--bytes", "600kB", "--", *map(str, lines(slow, tmp_path)["aria2c"]), *lasting)
     with start("wrap", *line, *words, env=env) as agent:

@@ -41,8 +41,8 @@ class Api:
         """Those that should, once they do."""
         return eventually(lambda: found if len(found := self.answering()) == PROCESSES else [])
 
-    def asked(self) -> int:
-        """The status of a simple answer, on a connection of its own."""
+    def request_status(self) -> int:
+        """Return the status of a simple answer, on a connection of its own."""
         return httpx.get(f"{self.address}/healthz", timeout=20).status_code
 
 
@@ -61,7 +61,7 @@ def test_another_is_made_for_one_that_was_killed_and_nobody_waits_meanwhile(api)
     first, second = api.all_answer()
     first.kill()
     eventually(lambda: is_gone(first))
-    assert [api.asked() for _ in range(10)] == [200] * 10
+    assert [api.request_status() for _ in range(10)] == [200] * 10
     (made,) = set(api.all_answer()) - {second}
     assert made != first
 
@@ -72,7 +72,7 @@ def test_killed_processes_are_all_started_again(api):
         each.kill()
     eventually(lambda: all(map(is_gone, killed)))
     assert not set(api.all_answer()) & set(killed)
-    assert api.asked() == 200
+    assert api.request_status() == 200
 
 
 def test_all_processes_end_in_order_on_sigterm(api):

@@ -106,7 +106,7 @@ def test_samples_that_come_with_an_end_without_records_join_those_of_a_known_tra
     transfer.beat(0)
     late = {"heartbeats": [{"heartbeat": transfer.body(sequence) | {"enquiry": None}} for sequence in (1, 2)]}
     end = f"/v1/transfers/{transfer.id}/complete"
-    assert client.post(end, json=late).json()["heartbeats"] == 0  # nobody has told of it yet
+    assert client.post(end, json=late).json()["heartbeats"] == 0  # no heartbeat has arrived yet
     journal.run()
     assert client.post(end, json=late).json()["heartbeats"] == 2
     told = timeline(client, transfer)

@@ -218,7 +218,7 @@ def test_another_tenants_transfer_is_not_there(transfer: Transfer, client: httpx
     complete(client, transfer.id, completion(transfer.id, transfer.body(0)))
     assert alone.get(f"/v1/transfers/{transfer.id}").status_code == 404
     assert alone.get("/v1/transfers").json() == []
-    complete(alone, transfer.id, completion(transfer.id, transfer.body(5)))  # theirs, under the same number
+    complete(alone, transfer.id, completion(transfer.id, transfer.body(5)))  # the other's, of the same number
     assert sequences(timeline(client, transfer)) == [0]
 
 

@@ -129,7 +129,7 @@ def test_a_client_that_reads_nothing_is_left(
         for _ in range(LIMITS.at_once):
             stalled = opened.enter_context(socket.create_connection((request.url.host, request.url.port)))
             stalled.sendall(f"POST {request.url.path} HTTP/1.1\r\n{fields}\r\n".encode() + request.read())
-            assert stalled.recv(1)  # the answer has begun
+            assert stalled.recv(1)  # the answer has started
         admin = opened.enter_context(psycopg.connect(admin_database_url, autocommit=True))
         running = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%unread%' AND pid <> pg_backend_pid()"
         eventually(lambda: admin.execute(running).fetchone() == (0,))

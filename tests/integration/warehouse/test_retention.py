@@ -54,7 +54,7 @@ def dropped(due: Sequence[MonthDue]) -> list[str]:
 
 
 def test_heartbeats_go_with_their_month_and_quotes_two_months_later(house: House) -> None:
-    # Before all other tests, which leave months: quotes wait for all statements up to two months after theirs.
+    # Before all other tests, which leave months: quotes wait for all statements up to two months later.
     began = datetime.fromisoformat("2000-06-03T10:00:00+00:00")
     house.upload("2000-06-03", "2000-07-03", "2000-08-03")
     beaten(house.tenant, began, sequence=0)
@@ -114,7 +114,7 @@ def test_rows_that_come_later_are_quarantined_and_change_nothing(house: House) -
     assert refused["field"] == "started_at"
     assert refused["reason"] == "lies in a month that is closed; logs are accepted from 2002-04 on"
     assert house.rows("SELECT field FROM log_quarantine") == [{"field": "started_at"}]
-    # Nor may anything else make days or files of it anew: an end that comes late, versions that somebody set back.
+    # Nor may anything else make its days or files again: an end that comes late, versions that somebody set back.
     with house.tenant.parts.store.unit_of_work(house.tenant.id) as uow:
         uow.connection.exec_driver_sql("INSERT INTO rollup_marks (tenant_id, day, link_id) "
             "SELECT tenant_id, day, link_id FROM daily_rollups")  # fmt: skip

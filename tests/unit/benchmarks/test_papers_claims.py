@@ -208,14 +208,14 @@ def test_sla_that_never_bound_is_not_counted_as_met():
 
 
 def test_estimate_from_bounds_must_be_closer_than_the_nearer_bound():
-    def agreement_with_measured(*bounds_and_measured: float) -> list[bool]:
+    def compare_with_measured(*bounds_and_measured: float) -> list[bool]:
         claims = {"003-fig5": make_claim({"net": 2.5})}
         found = check_examples(make_claim({"codec": list(bounds_and_measured)}), claims)
         return [each.agrees for each in found.comparisons]
 
-    assert agreement_with_measured(6.19, 7.29, 7.16) == [True, True]
-    assert agreement_with_measured(6.19, 7.29, 6.25) == [True, False], "it was near sending one after the other"
-    assert agreement_with_measured(6.19, 7.29, 8.0) == [False, False]
+    assert compare_with_measured(6.19, 7.29, 7.16) == [True, True]
+    assert compare_with_measured(6.19, 7.29, 6.25) == [True, False], "it was near sending one after the other"
+    assert compare_with_measured(6.19, 7.29, 8.0) == [False, False]
 
 
 @pytest.mark.parametrize(("together", "agrees"), [(0.9, True), (1.0, True), (1.1, False)])

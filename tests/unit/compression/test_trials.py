@@ -142,7 +142,7 @@ def seconds() -> Callable[[], float]:
 
 def test_trials_end_once_they_have_taken_their_share_whatever_history_says(sample: FileSample) -> None:
     quick = known(sample, compress_bps=1e10)  # by which a trial takes no time; by the clock it takes some seconds
-    promised_s = 400  # a share of which is eight
+    promised_s = 400  # a fiftieth of it is eight
     total_bytes = int(promised_s * 1e6 * (sample.probe.ratio + 1.9) / 8)
     tried = try_worthwhile_settings(sample, total_bytes, 1e6, CODECS, history=quick, clock_s=seconds())
     assert (

@@ -92,7 +92,7 @@ def test_without_names_a_request_takes_the_connection_idle_last():
         entry(0, connect=10, wait=10, receive=10),  # to 30
         entry(0, connect=10, wait=10, receive=80),  # to 100
         entry(50, wait=10, receive=10),  # the first is idle
-        entry(60, wait=5, receive=90),  # none is idle: openings are told, so it waited
+        entry(60, wait=5, receive=90),  # none is idle: openings are recorded, so it waited
         entry(120, wait=5, receive=5),  # the second is
     )
     assert sorted(each.objects for each in page.connections) == [2, 3]

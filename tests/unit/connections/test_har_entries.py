@@ -125,7 +125,7 @@ def test_how_long_a_body_was_to_be_is_no_size_of_one_that_was_broken_off():
     ("version", "url", "times", "handshake_s"),
     [
         ("h3", "https://a.org/", {"connect": 35.12, "ssl": 35.11}, 0.03512),  # QUIC has one for both
-        ("h2", "https://a.org/", {"connect": 150}, None),  # and how much of it is TLS nobody tells
+        ("h2", "https://a.org/", {"connect": 150}, None),  # and how much of it is TLS is unknown
         ("h2", "https://a.org/", {"connect": 150, "ssl": -1}, None),
         ("http/1.1", "http://a.org/", {"connect": 30}, 0.03),
         ("http/1.1", "http://a.org/", {"connect": 1e9}, None),

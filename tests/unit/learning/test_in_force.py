@@ -77,7 +77,7 @@ def test_each_row_gets_the_leaf_that_a_request_like_it_gets():
         n, size=np.exp(rng.uniform(8, 20, n)), count=np.exp(rng.uniform(0, 9, n)), load=rng.uniform(0, 0.95, n)
     )
     leaves = in_force().model.leaves
-    numbered = tuple(  # each leaf tells its own number
+    numbered = tuple(  # each leaf predicts its own number
         replace(
             leaf,
             table=replace(
@@ -117,7 +117,7 @@ def test_errors_are_compared_row_by_row():
     compared = ModelComparison.of(actual, actual + 0.3, actual - 0.1)
     assert (compared.error, compared.error_in_force) == (pytest.approx(0.3), pytest.approx(0.1))
     assert compared.growth_sd == pytest.approx(0, abs=1e-9)
-    wild = np.where(np.arange(400) == 7, actual + math.log(1000), actual)  # bad for both alike
+    wild = np.where(np.arange(400) == 7, actual + math.log(1000), actual)  # bad for both
     assert ModelComparison.of(wild, actual + 0.3, actual - 0.1).growth_sd < 0.01
 
 

@@ -128,7 +128,7 @@ def test_an_optimum_between_observed_settings_beyond_twice_the_best_observation_
     assert fastest_certified_bps(served) <= best_seen
     at = dict(zip(FEW_STEPS.settings(), served.prediction.certified, strict=True))
     tried = {Parameters(**dict(zip(AXES, map(int, setting), strict=True))) for setting in rows.settings}
-    assert sum(at[setting] for setting in tried) >= len(tried) - 1  # the fastest may be told above its best row
+    assert sum(at[setting] for setting in tried) >= len(tried) - 1  # the fastest may be predicted above its best row
 
 
 def test_a_surface_that_stays_within_sight_of_its_rows_is_served_as_it_is():
@@ -157,7 +157,7 @@ def test_one_row_alone_does_not_vouch_for_an_optimum(fast_rows, promised):
     log_throughput = np.append(np.repeat([17.0, 18.2, 19.4, 19.4, 18.7, 18.0], 10), [22.5] * fast_rows)
     rows = leaf(concurrency[:, None], log_throughput, axes=("concurrency",))
     model = fit_leaf(rows)
-    assert model.throughput.weight[-1] > 0  # nothing beside it contradicts it
+    assert model.throughput.weight[-1] > 0  # no neighbour contradicts it
     table = model.evaluate(Lattice({"concurrency": (1, 2, 4, 16, 64, 96, 128)}))
     assert (fastest_certified_bps(restrict_certified(table, rows, model.throughput)) > np.exp(22)) == promised
 

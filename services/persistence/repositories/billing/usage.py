@@ -53,7 +53,7 @@ _LOGGED = """
     ), once AS (
         SELECT DISTINCT ON (coalesce(l.transfer_id, l.id), l.key_id) l.transfer_id, l.link_id, l.key_id, l.started_at,
                l.ended_at, l.status, l.sla, l.bytes_moved,
-               CASE WHEN l.quote ~ :quote_form THEN string_to_array(l.quote, ' ') END AS told, l.quote
+               CASE WHEN l.quote ~ :quote_form THEN string_to_array(l.quote, ' ') END AS stated, l.quote
           FROM logged l
          WHERE l.started_at >= :begins_at
            AND NOT EXISTS (
@@ -69,18 +69,19 @@ _LOGGED = """
         SELECT once.transfer_id, once.started_at, once.ended_at, once.status, once.bytes_moved, once.link_id,
                once.key_id, o.tier_id, coalesce(o.sla, once.sla) AS sla,
                o.transfer_id IS NULL AS from_log_alone, once.quote IS NOT NULL AS carries,
-               coalesce(o.amount, told.amount) AS amount, coalesce(o.currency, told.currency) AS currency,
-               coalesce(o.energy_basis, told.energy_basis) AS energy_basis, coalesce(o.book_id, told.id) AS book_id,
+               coalesce(o.amount, published.amount) AS amount, coalesce(o.currency, published.currency) AS currency,
+               coalesce(o.energy_basis, published.energy_basis) AS energy_basis,
+               coalesce(o.book_id, published.id) AS book_id,
                CASE WHEN (t.expected ->> 'feasible') IS DISTINCT FROM 'false' THEN t.agreement_kept END AS kept
           FROM once
           LEFT JOIN offered o ON o.transfer_id = once.transfer_id AND o.key_id = once.key_id
           LEFT JOIN transfers t ON t.id = once.transfer_id
           LEFT JOIN LATERAL (
-              SELECT p.id, p.currency, p.energy_basis, CAST(once.told[1] AS numeric) AS amount
+              SELECT p.id, p.currency, p.energy_basis, CAST(once.stated[1] AS numeric) AS amount
                 FROM price_books p
-               WHERE o.transfer_id IS NULL AND p.id = CAST(once.told[4] AS uuid) AND p.published_at IS NOT NULL
-                 AND p.currency = once.told[2] AND p.energy_basis = once.told[3]
-          ) told ON true
+               WHERE o.transfer_id IS NULL AND p.id = CAST(once.stated[4] AS uuid) AND p.published_at IS NOT NULL
+                 AND p.currency = once.stated[2] AND p.energy_basis = once.stated[3]
+          ) published ON true
     ), whose AS (
         SELECT joined.*, k.name AS key,
                CASE WHEN amount IS NULL THEN CASE WHEN carries THEN 'unknown_quote' ELSE 'not_quoted' END
@@ -94,7 +95,7 @@ _SUMS = text(
     + """
     SELECT key_id, key, billing, currency,
            count(*) AS transfers, sum(bytes_moved) AS bytes_moved, sum(amount) AS amount,
-           count(*) FILTER (WHERE kept) AS kept, count(*) FILTER (WHERE NOT kept) AS missed,
+           count(*) FILTER (WHERE kept) AS met, count(*) FILTER (WHERE NOT kept) AS missed,
            count(*) FILTER (WHERE from_log_alone AND amount IS NOT NULL) AS from_log_alone
       FROM whose GROUP BY key_id, key, billing, currency
     """
@@ -133,7 +134,7 @@ class Usage:
                 transfers=row.transfers,
                 bytes_moved=int(row.bytes_moved),
                 amount=row.amount,
-                kept=row.kept,
+                met=row.met,
                 missed=row.missed,
                 from_log_alone=row.from_log_alone,
             )

@@ -29,8 +29,8 @@ class Outcomes:
         counted = (_DAILY.ended, _DAILY.kept, _DAILY.missed, _DAILY.unpromised)
         sums = (func.coalesce(func.sum(each), 0) for each in counted)
         row = self._connection.execute(select(*sums).where(_filter(since, link_id))).one()
-        ended, kept, missed, unpromised = map(int, row)
-        return SlaOutcomes(kept, missed, unpromised, ended - kept - missed - unpromised)
+        ended, met, missed, unpromised = map(int, row)
+        return SlaOutcomes(met, missed, unpromised, ended - met - missed - unpromised)
 
     def days(self, since: date, link_id: UUID | None = None) -> Sequence[Day]:
         """Return what was recorded by day, in order, without days that have no transfer."""

@@ -10,7 +10,7 @@ from services.application.transfers.owners import KnownTransfer
 # The key that got a priced recommendation started the transfer: its id is in no other answer.
 _OWNED = """
     WITH owned AS (
-        SELECT wanted.id, coalesce(offered.key_id, noted.key_id, CAST(:begun_by AS uuid)) AS owner, noted.ended_at
+        SELECT wanted.id, coalesce(offered.key_id, noted.key_id, CAST(:started_by AS uuid)) AS owner, noted.ended_at
           FROM unnest(CAST(:ids AS uuid[])) AS wanted (id)
           LEFT JOIN transfers noted ON noted.tenant_id = :tenant_id AND noted.id = wanted.id
           LEFT JOIN (
@@ -99,5 +99,5 @@ class TransferOwners:
             "ids": list(transfer_ids),
             "tenant_id": self._tenant_id,
             "key_id": self._key_id,
-            "begun_by": started_by,
+            "started_by": started_by,
         }

@@ -12,7 +12,7 @@ _RANGE = re.compile(r"bytes=(\d+)-(\d*)")
 
 
 @dataclass
-class Asked:
+class RoughRequest:
     """One request as it came in."""
 
     method: str
@@ -26,7 +26,7 @@ class Asked:
         return (int(match[1]), min(int(match[2] or size), size - 1)) if match else None
 
 
-Answer = Callable[[Asked, asyncio.StreamWriter], Awaitable[bool | None]]
+Answer = Callable[[RoughRequest, asyncio.StreamWriter], Awaitable[bool | None]]
 """Writes an answer; returning False closes the connection."""
 
 
@@ -41,7 +41,7 @@ class RoughServer(StreamServer):
     answers: dict[str, Answer]
     requests_per_connection: int | None = None
     says_so: bool = True
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[RoughRequest] = field(default_factory=list)
     open_now: int = 0
     most_open: int = 0
     connections: int = 0
@@ -72,18 +72,18 @@ class RoughServer(StreamServer):
             self.open_now -= 1
             writer.transport.abort() if writer.transport.get_write_buffer_size() == 0 else writer.close()
 
-    async def _read(self, reader: asyncio.StreamReader) -> Asked | None:
+    async def _read(self, reader: asyncio.StreamReader) -> RoughRequest | None:
         head = await read_head(reader)
         if head is None:
             return None
         path = head.target.partition("?")[0]
-        asked = Asked(head.method, path, head.headers, self._counts[path])
+        asked = RoughRequest(head.method, path, head.headers, self._counts[path])
         self._counts[path] += 1
         self.asked.append(asked)
         return asked
 
 
-def head(status: str, asked: Asked, **fields: object) -> bytes:
+def head(status: str, asked: RoughRequest, **fields: object) -> bytes:
     """A response head; ``Connection: close`` where the server is about to."""
     lines = [f"HTTP/1.1 {status}", *(f"{name.replace('_', '-')}: {value}" for name, value in fields.items())]
     if "x-last" in asked.headers:
@@ -91,14 +91,14 @@ def head(status: str, asked: Asked, **fields: object) -> bytes:
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
 
-async def not_found(asked: Asked, writer: asyncio.StreamWriter) -> None:
+async def not_found(asked: RoughRequest, writer: asyncio.StreamWriter) -> None:
     writer.write(head("404 Not Found", asked, Content_Length=0))
 
 
 def plain(content: bytes, etag: str = '"one"') -> Answer:
     """A well-behaved file with ranges."""
 
-    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
+    async def answer(asked: RoughRequest, writer: asyncio.StreamWriter) -> None:
         span = asked.span(len(content))
         if span is None or asked.headers.get("if-range", etag) != etag:
             writer.write(head("200 OK", asked, Content_Length=len(content), ETag=etag) + content)
@@ -115,7 +115,7 @@ def plain(content: bytes, etag: str = '"one"') -> Answer:
 def without_ranges(content: bytes) -> Answer:
     """Always the whole file."""
 
-    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
+    async def answer(asked: RoughRequest, writer: asyncio.StreamWriter) -> None:
         writer.write(head("200 OK", asked, Content_Length=len(content)) + content)
 
     return answer
@@ -124,7 +124,7 @@ def without_ranges(content: bytes) -> Answer:
 def status(line: str, times: int, then: Answer | None = None, **fields: object) -> Answer:
     """An error status for the first ``times`` requests."""
 
-    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> bool | None:
+    async def answer(asked: RoughRequest, writer: asyncio.StreamWriter) -> bool | None:
         if asked.nth < times or then is None:
             writer.write(head(line, asked, Content_Length=5, **fields) + b"sorry")
             return None
@@ -140,7 +140,7 @@ def cut_short(content: bytes, after: int, times: int) -> Answer:
     """
     whole = plain(content)
 
-    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> bool | None:
+    async def answer(asked: RoughRequest, writer: asyncio.StreamWriter) -> bool | None:
         first, last = asked.span(len(content)) or (0, len(content) - 1)
         if asked.nth >= times or last - first < after:
             return await whole(asked, writer)
@@ -156,7 +156,7 @@ def cut_short(content: bytes, after: int, times: int) -> Answer:
 def chunked(content: bytes, pieces: int = 7) -> Answer:
     """Chunked transfer coding, no length, no ranges."""
 
-    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
+    async def answer(asked: RoughRequest, writer: asyncio.StreamWriter) -> None:
         writer.write(head("200 OK", asked, Transfer_Encoding="chunked"))
         step = len(content) // pieces + 1
         for start in range(0, len(content), step):
@@ -170,7 +170,7 @@ def chunked(content: bytes, pieces: int = 7) -> Answer:
 def until_close(content: bytes) -> Answer:
     """Neither length nor chunks: the end of the connection is the end of the file."""
 
-    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> bool:
+    async def answer(asked: RoughRequest, writer: asyncio.StreamWriter) -> bool:
         writer.write(head("200 OK", asked, Connection="close") + content)
         return False
 
@@ -178,7 +178,7 @@ def until_close(content: bytes) -> Answer:
 
 
 def redirect(location: str, line: str = "302 Found") -> Answer:
-    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
+    async def answer(asked: RoughRequest, writer: asyncio.StreamWriter) -> None:
         writer.write(head(line, asked, Location=location, Content_Length=0))
 
     return answer
@@ -187,7 +187,7 @@ def redirect(location: str, line: str = "302 Found") -> Answer:
 def silent(times: int, then: Answer) -> Answer:
     """No answer at all, the first ``times`` times."""
 
-    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> bool | None:
+    async def answer(asked: RoughRequest, writer: asyncio.StreamWriter) -> bool | None:
         if asked.nth < times:
             await asyncio.Event().wait()
         return await then(asked, writer)
@@ -198,7 +198,7 @@ def silent(times: int, then: Answer) -> Answer:
 def gated(gate: asyncio.Event, then: Answer) -> Answer:
     """Answers only when ``gate`` opens."""
 
-    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> bool | None:
+    async def answer(asked: RoughRequest, writer: asyncio.StreamWriter) -> bool | None:
         await gate.wait()
         return await then(asked, writer)
 
@@ -208,7 +208,7 @@ def gated(gate: asyncio.Event, then: Answer) -> Answer:
 def paced(content: bytes, etag: str = '"one"', *, bytes_per_s: float = 4e6, step: int = 32 * 1024) -> Answer:
     """Like `plain`, but no faster than ``bytes_per_s`` a connection."""
 
-    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
+    async def answer(asked: RoughRequest, writer: asyncio.StreamWriter) -> None:
         span = asked.span(len(content))
         first, last = span if span is not None else (0, len(content) - 1)
         fields: dict[str, object] = {"Content_Length": last - first + 1, "ETag": etag}

@@ -73,7 +73,7 @@ def test_any_valid_request_is_answered_with_finite_numbers(sla, dataset, path, l
     try:
         offer = recommend(to_transfer_request(RecommendRequest.model_validate(asked)), learned, new_transfer_id=uuid4)
     except InvalidValue as refused:
-        assert refused.field in {"sla.energy_basis", "path"}  # noqa: PT017 - the reason is what is told
+        assert refused.field in {"sla.energy_basis", "path"}  # noqa: PT017 - the reason is under test
         return
     made = RecommendResponse.model_validate(orjson.loads(encode_answer(offer)))
     assert 0 <= made.sla.probability <= 1

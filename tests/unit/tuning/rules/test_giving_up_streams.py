@@ -85,7 +85,7 @@ def test_loss_gives_up_streams_and_restarted_counters_do_not(moved):
     _, decision = stepped(transfer, again)
     assert (decision.kind is DecisionKind.CONGESTION) == bool(moved)
     if moved:
-        assert decision.streams == 12  # of 24: 17 are permitted, of which the table says that 12 are as fast
+        assert decision.streams == 12  # of 24: 17 are permitted, and by the table 12 are as fast
         assert "sent again" in decision.reason
 
 
