@@ -1,4 +1,4 @@
-"""Rows a second through POST /v1/logs, durable, beside psycopg's COPY of the same rows; memory of a large upload.
+"""Rows a second through POST /v1/logs, durable, against psycopg's COPY of the same rows; memory of a large upload.
 
 Both legs store the same rows, which are in memory at the start of the clock: ours as a compressed upload, the
 baseline's as tuples for `write_row` into a table of the same columns, partitions and indexes, committed durably. They

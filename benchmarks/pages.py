@@ -1,11 +1,11 @@
 """Server time of the overview, links and one link's page over 10^7 log rows; daily rollups of a new day and of all.
 
-The rows are those of `benchmarks/support/stored_rows.py`, made by the first run and kept for the next. The clock of a
-page runs
-from its request, by a signed-in session over HTTP on this host, to its last byte; beside it stands the processor time
-that the API and the database took for it, and what other programs took of the machine meanwhile. Pages are asked for
-in turn, and before each fifth turn new rows come in on many links, so that pages make days anew while they are asked
-for. Beside them stand the same sums straight from the rows, as the overview would ask for them without rollups.
+The rows are those of `benchmarks/support/stored_rows.py`, made by the first run and stored for the next. The clock of a
+page runs from its request, by a signed-in session over HTTP on this host, to its last byte. The report adds the
+processor time that the API and the database took for it, and what other programs took of the machine meanwhile. Pages
+are requested in rounds. Before each fifth round new rows come in on many links, so that pages roll days up again while
+they are requested. The baseline is the same sums straight from the rows, as the overview would need them without
+rollups.
 """
 
 import os
@@ -47,7 +47,7 @@ from services.persistence.store import Store
 from services.processes import NICENESS
 from services.system_clock import SystemClock
 
-TURNS_BETWEEN_NEW_ROWS = 5
+ROUNDS_BETWEEN_NEW_ROWS = 5
 ROWS_A_TIME = 100
 PASSWORD = "the benchmark's own"
 
@@ -83,15 +83,15 @@ def main(argv: Sequence[str]) -> int:
             folder=folder,
             days=scale.days,
             niceness={} if options.smoke else NICENESS,
-        ) as kept,
+        ) as stored,
         EmbeddedValkey.temporary() as valkey,
-        Store(kept.database_url, DroppingOutbox()) as store,
+        Store(stored.database_url, DroppingOutbox()) as store,
     ):
-        results = [*roll_up(kept, store)]
-        with run_api(kept.database_url, valkey.url()) as (address, process):
+        results = [*roll_up(stored, store)]
+        with run_api(stored.database_url, valkey.url()) as (address, process):
             assert process.pid is not None
-            results += measure_pages(address, ServiceProcesses(process.pid, kept.server_id), kept, store, scale)
-        rows = fetch_value(kept.admin, "SELECT count(*) FROM transfer_logs")
+            results += measure_pages(address, ServiceProcesses(process.pid, stored.server_id), stored, store, scale)
+        rows = fetch_value(stored.admin, "SELECT count(*) FROM transfer_logs")
     write_report(
         "pages",
         quick=options.quick,
@@ -103,12 +103,12 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def roll_up(kept: StoredRows, store: Store) -> Iterator[dict[str, Value]]:
+def roll_up(stored: StoredRows, store: Store) -> Iterator[dict[str, Value]]:
     """Make all days again from their rows, and the last one alone, as after a day of uploads."""
     for name, since in (("all", None), ("a new day", datetime.now(UTC).date())):
-        mark_days(kept, since)
+        mark_days(stored, since)
         began, made = time.perf_counter(), 0
-        while days := RollUp(store.unit_of_work).run(kept.tenant_id):
+        while days := RollUp(store.unit_of_work).run(stored.tenant_id):
             made += days
         seconds = time.perf_counter() - began
         print_now(f"rollup of {name}: {made:,} days of links in {seconds:.1f} s")
@@ -116,23 +116,23 @@ def roll_up(kept: StoredRows, store: Store) -> Iterator[dict[str, Value]]:
 
 
 def measure_pages(
-    address: str, service: ServiceProcesses, kept: StoredRows, store: Store, scale: PagesScale
+    address: str, service: ServiceProcesses, stored: StoredRows, store: Store, scale: PagesScale
 ) -> list[dict[str, Value]]:
     """Request the pages in turn, and the same sums straight from the rows."""
-    link = fetch_value(kept.admin, "SELECT id FROM links ORDER BY id LIMIT 1")
+    link = fetch_value(stored.admin, "SELECT id FROM links ORDER BY id LIMIT 1")
     pages = {"overview": "/admin", "links": "/admin/links", "one link": f"/admin/links/{link}"}
     took: dict[str, list[ServerTime]] = {name: [] for name in pages}
-    with sign_in(address, store, kept.tenant_id) as visitor:
+    with sign_in(address, store, stored.tenant_id) as visitor:
         shared = ProcessorWatch(psutil.Process())
-        for turn in range(scale.requests + 1):
-            if turn % TURNS_BETWEEN_NEW_ROWS == 0:
-                store_rows(kept.admin, kept.tenant_id, datetime.now(UTC) - timedelta(days=2), ROWS_A_TIME)
+        for round_number in range(scale.requests + 1):
+            if round_number % ROUNDS_BETWEEN_NEW_ROWS == 0:
+                store_rows(stored.admin, stored.tenant_id, datetime.now(UTC) - timedelta(days=2), ROWS_A_TIME)
             for name, path in pages.items():
                 each = service.measure(lambda path=path: visitor.get(path).raise_for_status())  # type: ignore[misc]  # bound
-                if turn:  # the first one warms up
+                if round_number:  # the first one warms up
                     took[name].append(each)
         share = shared.share()
-    straight = [measure_sums_s(kept) for _ in range(3)]
+    straight = [measure_sums_s(stored) for _ in range(3)]
     return [
         *({"case": name, "requests": len(times), **take_percentiles(times)} for name, times in took.items()),
         {"case": "sums straight from the rows", "requests": len(straight), "p50_ms": 1e3 * statistics.median(straight)},
@@ -146,9 +146,9 @@ def measure_pages(
     ]
 
 
-def measure_sums_s(kept: StoredRows) -> float:
+def measure_sums_s(stored: StoredRows) -> float:
     began = time.perf_counter()
-    kept.admin.execute(STRAIGHT, [kept.tenant_id]).fetchall()
+    stored.admin.execute(STRAIGHT, [stored.tenant_id]).fetchall()
     return time.perf_counter() - began
 
 
@@ -172,16 +172,16 @@ def _p95(values: Sequence[float]) -> float:
 def sign_in(address: str, store: Store, tenant_id: UUID) -> Iterator[httpx.Client]:
     """Sign in as a new provider; yield the session."""
     login = f"benchmark {uuid4().hex}"
-    kept = Passwords().hash(PASSWORD)
+    password_hash = Passwords().hash(PASSWORD)
     with store.unit_of_work(tenant_id) as uow:
-        user = uow.users.add(login, kept, ROLES, at=SystemClock().now())
-        uow.users.set_password(user.id, kept, must_change=False)
+        user = uow.users.add(login, password_hash, ROLES, at=SystemClock().now())
+        uow.users.set_password(user.id, password_hash, must_change=False)
         uow.commit()
     with httpx.Client(base_url=address, timeout=300) as visitor:
         answer = visitor.post("/admin/sign-in", data={"login": login, "password": PASSWORD})
         assert answer.status_code == httpx.codes.SEE_OTHER, answer.text
         moved = visitor.get("/admin").text
-        assert re.search(r"<dt>Moved</dt>\s*<dd><strong>[1-9]", moved), "the overview tells of no row"
+        assert re.search(r"<dt>Moved</dt>\s*<dd><strong>[1-9]", moved), "the overview shows no row"
         yield visitor
 
 

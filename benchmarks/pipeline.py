@@ -1,4 +1,4 @@
-"""From stored logs to the release in force: seconds, their growth with the rows, and memory of the workers.
+"""From stored logs to the current release: seconds, their growth with the rows, and memory of the workers.
 
 Each case has a database server and a broker of its own. Its logs are stored before the clock starts. Then a refresh is
 asked for, as an upload asks for it, and the clock stops when the release is current. The workers are those of
@@ -152,7 +152,7 @@ def run_workers(
     *,
     niceness: Mapping[str, int] = NICENESS,
 ) -> Iterator[psutil.Process]:
-    """The workers of the service, ready for jobs; with ``variables`` beside those of their environment.
+    """The workers of the service, ready for jobs; with ``variables`` in addition to those of their environment.
 
     ``niceness`` : by default the service's own, by which they give way to everybody else on the machine.
     """

@@ -1,4 +1,4 @@
-"""CPU-only power models fitted to measured loads beside a straight line, each point predicted by a fit of the others.
+"""CPU-only power models fitted to measured loads and a straight line, each point predicted by a fit of the others.
 
 ``--data`` names folders of ``compare_cpu_load_and_RAPL-*.csv`` (columns cpu_load in percent, rapl_power in W). Without
 data, coefficients that were put into synthetic traces are recovered from them: that is a check of the arithmetic alone.

@@ -1,12 +1,12 @@
-"""A query to Arrow by the SDK beside adbc alone, and an export beside pyarrow; memory of the server for many rows.
+"""A query to Arrow by the SDK against adbc alone, and an export against pyarrow; memory of the server for many rows.
 
 Both queries read every column of the view of transfers as the same tenant, under the same row-level security, into one
 Arrow table: ours through HTTP, the baseline straight from the database. The export of a day writes its rows to a file
-with manifest and checksums; the baseline is pyarrow writing the same rows with the same compression, told twice:
+with manifest and checksums; the baseline is pyarrow writing the same rows with the same compression, reported twice:
 `export_ratio` is to pyarrow that reads them from the same database too, as an export must, `export_ratio_to_writing` to
 pyarrow that has them in memory and writes alone. All four run in turn, and a ratio is the median of the rounds'. Memory
 is the high-water mark of the API's process: after a query of one row, of a tenth of the rows, of all rows, and at the
-end. What other programs took of the machine meanwhile is told beside it.
+end. The report also states what other programs took of the machine meanwhile.
 """
 
 import statistics
@@ -93,10 +93,10 @@ def print_now(what: str) -> None:
 
 def measure_memory(client: Client, process_id: int, rows: int) -> Iterator[dict[str, Value]]:
     """Yield the most that the server ever held once it has answered a query of so many rows, in ascending order."""
-    for asked in (1, rows // 10, rows):
-        read = client.warehouse.query(f"{SQL} LIMIT {asked}").arrow().num_rows
-        assert read == asked
-        yield {"case": "memory of the server", "rows": asked, "peak_rss_mb": read_peak_rss_mb(process_id)}
+    for limit in (1, rows // 10, rows):
+        read = client.warehouse.query(f"{SQL} LIMIT {limit}").arrow().num_rows
+        assert read == limit
+        yield {"case": "memory of the server", "rows": limit, "peak_rss_mb": read_peak_rss_mb(process_id)}
 
 
 def summarise_growth(memory: Sequence[dict[str, Value]], peak_mb: float) -> dict[str, Value]:

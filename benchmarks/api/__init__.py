@@ -1,0 +1,1 @@
+"""The benchmark of the requests that one API worker answers a second."""

@@ -96,7 +96,7 @@ def run_rounds(
             publish_release(client, environment, seed)
             for body in bodies:
                 _require_learned(client, body)
-            live = [start_transfer(client, asked) for asked in make_live_requests()[:transfers]]
+            live = [start_transfer(client, request) for request in make_live_requests()[:transfers]]
             heartbeats = HeartbeatLoad(Path(folder), live, secret, first_sequence=SETTLING_TICKS)
 
         def measure(for_s: int) -> Mapping[str, LoadResult]:
@@ -116,11 +116,11 @@ def run_rounds(
     return measured
 
 
-def start_transfer(client: httpx.Client, enquiry: dict[str, Any]) -> LiveTransfer:
+def start_transfer(client: httpx.Client, request: dict[str, Any]) -> LiveTransfer:
     """Start a transfer: it has its recommendation and its share, and has obeyed the answers for a while."""
-    _require_learned(client, json.dumps(enquiry).encode())
-    recommended = client.post(RECOMMEND, json=enquiry).raise_for_status().json()
-    transfer = ObedientTransfer(enquiry, recommended)
+    _require_learned(client, json.dumps(request).encode())
+    recommended = client.post(RECOMMEND, json=request).raise_for_status().json()
+    transfer = ObedientTransfer(request, recommended)
 
     def post(route: str, body: bytes) -> dict[str, Any]:
         path = route.format(transfer_id=transfer.id)

@@ -51,16 +51,25 @@ def make_app() -> FastAPI:
     connection that all heartbeats share, like the real ones.
     """
     application = app_from_environment()
-    kept: dict[tuple[object, ...], bytes] = {}
+    answers: dict[tuple[object, ...], bytes] = {}
 
-    async def kept_answer(asked: FullRecommendRequest, parts: Parts, principal: AgentKey) -> Response:
-        case = (asked.destination, asked.sla.kind, asked.sla.fraction, asked.dataset.total_bytes)
-        if case not in kept:
-            kept[case] = bytes((await recommend_parameters(asked, parts, principal)).body)
-        return Response(kept[case], media_type="application/json")
+    async def echo_stored_answer(
+        recommend_request: FullRecommendRequest, parts: Parts, principal: AgentKey
+    ) -> Response:
+        case = (
+            recommend_request.destination,
+            recommend_request.sla.kind,
+            recommend_request.sla.fraction,
+            recommend_request.dataset.total_bytes,
+        )
+        if case not in answers:
+            answers[case] = bytes((await recommend_parameters(recommend_request, parts, principal)).body)
+        return Response(answers[case], media_type="application/json")
 
-    _add_ordinary_route(application, ECHO, kept_answer)
-    application.router.add_api_route(DIRECT_ECHO, kept_answer, methods=["POST"], route_class_override=DirectRoute)
+    _add_ordinary_route(application, ECHO, echo_stored_answer)
+    application.router.add_api_route(
+        DIRECT_ECHO, echo_stored_answer, methods=["POST"], route_class_override=DirectRoute
+    )
     parts: Container = application.state.container
     echoed: dict[UUID, _EchoedHeartbeat] = {}
     ordinary = HeartbeatEcho(parts, _PooledSessions(parts.session_client), echoed)

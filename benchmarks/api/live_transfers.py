@@ -20,7 +20,7 @@ SETTLING_TICKS = 12
 """Heartbeats that are obeyed before the load starts: settings double at most within a tick."""
 
 FULL_QUEUE_S = 0.03
-"""Queueing delay while the pipe is full: half of what counts as usual where no log tells."""
+"""Queueing delay while the pipe is full: half of what counts as usual when no log has a value."""
 
 Send = Callable[[bytes], Mapping[str, Any]]
 
@@ -28,10 +28,10 @@ Send = Callable[[bytes], Mapping[str, Any]]
 class ObedientTransfer:
     """One transfer, from its recommendation on."""
 
-    def __init__(self, enquiry: Mapping[str, Any], recommended: Mapping[str, Any]) -> None:
+    def __init__(self, request: Mapping[str, Any], recommended: Mapping[str, Any]) -> None:
         self.id: str = recommended["transfer_id"]
-        self._enquiry = enquiry
-        self._files = _divide_files(enquiry["dataset"], recommended["chunks"])
+        self._request = request
+        self._files = _divide_files(request["dataset"], recommended["chunks"])
         self._plan = _read_plan(recommended)
         self._parameters: Mapping[str, Any] = recommended["parameters"]
 
@@ -82,7 +82,7 @@ class ObedientTransfer:
                 }
                 for kind, files in self._files.items()
             ],
-            "enquiry": self._enquiry,
+            "enquiry": self._request,
         }
         return json.dumps(beat)
 

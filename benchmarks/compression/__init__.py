@@ -1,0 +1,1 @@
+"""The benchmark of the advice on compression, against every candidate setting."""

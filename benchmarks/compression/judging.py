@@ -31,7 +31,7 @@ def history_without(cell: Cell, cells: Sequence[Cell]) -> History:
 
 
 def choose_advice(cell: Cell, cells: Sequence[Cell]) -> CodecAdvice:
-    """Choose among all settings that both ends have, the best of which were tried on the sample."""
+    """Choose among all settings that both ends have; the best were tried on the sample."""
     setup_s = estimate_query_s(cell.line) if cell.upload else 0.0
     question = CompressionQuery(case=cell.case, line=cell.line, packing_setup_s=setup_s, settings=list(cell.made))
     history = history_without(cell, cells)

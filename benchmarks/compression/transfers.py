@@ -40,7 +40,7 @@ class Extent:
     rates_mb_per_s : of the paths. The fast ones come first, where the speed of codecs matters most: the machine is then
         still as it was when that was measured.
     settings : the candidates by name; all that this machine has where none is named.
-    rounds : transfers of each file in each mode, the quicker of which counts: other work only ever slows.
+    rounds : transfers of each file in each mode. The quickest counts: other work only ever slows.
     """
 
     FULL: ClassVar["Extent"]

@@ -111,7 +111,7 @@ class PathChangeOutcome:
 
     @property
     def phases(self) -> dict[str, tuple[float, float]]:
-        """Start and end of the phases of which rates are taken; without a retune "right after" lasts to the end."""
+        """Start and end of the phases whose rates are taken; without a retune "right after" lasts to the end."""
         retunes = self.retunes
         retuned_at_s = self.started_at_s + retunes[0][1].elapsed_s if retunes else self.finished_at_s
         phases = {

@@ -70,7 +70,7 @@ class Flow:
         self._ending = self._awaiting_room = False
         self._withheld: list[Piece] | None = None
 
-    def offer(self, data: bytes, now_s: float) -> bool:
+    def write(self, data: bytes, now_s: float) -> bool:
         """Take bytes that the sender wrote; return False when it must wait for ``make_room`` before writing more."""
         if self._in_flight_bytes == 0 and not self._backlog:
             self.window.restart_if_idle(now_s)

@@ -44,7 +44,7 @@ class Side(asyncio.Protocol):
         self._on_made()
 
     def data_received(self, data: bytes) -> None:
-        if not self.outgoing.offer(data, self._clock()) and self._transport is not None:
+        if not self.outgoing.write(data, self._clock()) and self._transport is not None:
             self._transport.pause_reading()
         self._on_work()
 

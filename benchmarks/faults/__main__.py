@@ -25,7 +25,7 @@ from benchmarks.api.cases import DESTINATIONS, FAMILIES, SOURCE, make_log_lines
 from benchmarks.demo.stack import StackProcess, run_process
 from benchmarks.faults.agents import UPLOADED, CopyingAgent, make_files
 from benchmarks.faults.disk import mount_disk
-from benchmarks.faults.kinds import WHOLE_API_KILLED, Fault, Scene, cause_fault
+from benchmarks.faults.kinds import API_SERVICE_KILLED, Fault, Scene, cause_fault
 from benchmarks.faults.ledger import Ledger, compare_with_database
 from benchmarks.faults.network import Network, set_up_network
 from benchmarks.faults.service import API, JOURNAL, SCHEDULE, WORKERS, Service, run_service
@@ -81,9 +81,7 @@ def main(argv: Sequence[str]) -> int:
     """Measure, print and write ``var/bench/faults.json``; return 1 where something that must hold did not."""
     parser = make_parser(__doc__.partition("\n")[0])
     parser.add_argument("--only", default="", metavar="KIND", help="only faults whose name contains this")
-    parser.add_argument(
-        "--api-processes", type=int, default=2, help="that answer, of which one is killed; 2 by default"
-    )
+    parser.add_argument("--api-processes", type=int, default=2, help="that answer; one is killed; 2 by default")
     options = parser.parse_args(argv)
     rounds, others = (QUICK_ROUNDS, QUICK_OTHERS) if options.quick else (ROUNDS, OTHERS)
     started_at = datetime.now(UTC)
@@ -292,7 +290,7 @@ def summarise(course: FaultResults, run_command: Ledger, scene: Scene, incomplet
         "recommend_back_s_max": max(back, default=0.0),
         "recommend_back_s_median": statistics.median(back) if back else 0.0,
         "recommend_back_from_others_s_max": max(
-            back_after(course, *(course.kinds.keys() - {WHOLE_API_KILLED})), default=0.0
+            back_after(course, *(course.kinds.keys() - {API_SERVICE_KILLED})), default=0.0
         ),
         "looks_at_releases": scene.publications.looks,
         "half_published": len(incomplete),

@@ -19,10 +19,10 @@ KILLED = (POSTGRES, VALKEY, WORKERS, JOURNAL, SCHEDULE)
 AWAY_S = (0.5, 4.0)
 """Time between a kill and the new start: as fast as a supervisor is, and slower."""
 
-WHOLE_API_KILLED = "kill the whole api"
+API_SERVICE_KILLED = "kill the whole api"
 """With the process that starts those that answer."""
 
-WHOLE_API_AWAY_S = 1.0
+API_SERVICE_AWAY_S = 1.0
 CUT_S = 6.0
 FULL_S = 8.0
 WRONG_S = 8.0
@@ -89,7 +89,7 @@ class Scene:
 
     def _others(self) -> Iterator[Fault]:
         kill, bring_back = partial(self.service.kill, API), partial(self.service.bring_back, API)
-        yield Fault(WHOLE_API_KILLED, kill, WHOLE_API_AWAY_S, bring_back, is_kill=True)
+        yield Fault(API_SERVICE_KILLED, kill, API_SERVICE_AWAY_S, bring_back, is_kill=True)
         yield Fault("sessions lost", self._lose_sessions, 1.0, partial(self.service.bring_back, VALKEY), is_kill=True)
         if self.network.namespace:
             yield Fault("network cut", self.network.cut, CUT_S, self.network.restore, ends_slowly=True)

@@ -1,0 +1,1 @@
+"""The benchmark of a thousand simulated agents on the complete service."""

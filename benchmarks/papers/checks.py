@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from benchmarks.papers.catalogue import Claim, Claims
 from benchmarks.papers.claims import (
-    agreements,
     algorithms,
     compression,
     compression_advice,
@@ -17,6 +16,7 @@ from benchmarks.papers.claims import (
     mobile,
     mobile_figures,
     page_sizes,
+    slas,
 )
 from benchmarks.papers.finding import Finding
 from benchmarks.papers.form import Form
@@ -31,7 +31,7 @@ _MODULES = (
     mobile,
     mobile_figures,
     greendataflow,
-    agreements,
+    slas,
     algorithms,
     http_sla,
     http_figures,
@@ -71,7 +71,7 @@ def _add_measured(form: Form, claim: Claim, finding: Finding, claims: Claims, wo
     if record is None:
         return replace(finding, unmeasured=True)
     comparisons = form.judge(claim, claims, record.rows)
-    return finding.add_measured(comparisons, machine=record.machine, stands_for=form.stands_for)
+    return finding.add_measured(comparisons, machine=record.machine, substitute=form.substitute)
 
 
 def require_same_ids(claims: Iterable[str], checks: Iterable[str]) -> None:

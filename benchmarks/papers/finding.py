@@ -181,12 +181,12 @@ class Finding:
         also = (ClaimVerdict.DIFFERS,) if differs and self.verdict is ClaimVerdict.CONTRADICTED else ()
         return (self.verdict, *also)
 
-    def add_measured(self, comparisons: Iterable[Comparison], *, machine: str, stands_for: str = "") -> "Finding":
+    def add_measured(self, comparisons: Iterable[Comparison], *, machine: str, substitute: str = "") -> "Finding":
         """Add the comparisons of a run on the testbed in our form; what the paper had is still not here.
 
-        ``stands_for`` : what stood for it.
+        ``substitute`` : what replaced it.
         """
-        needs = "; ".join(each for each in (self.needs, stands_for) if each)
+        needs = "; ".join(each for each in (self.needs, substitute) if each)
         return replace(self, comparisons=(*self.comparisons, *comparisons), needs=needs, machine=machine)
 
     @property

@@ -25,12 +25,12 @@ Judge = Callable[[Claim, Claims, Rows], Iterator[Comparison]]
 class Form:
     """The runs for a claim, and the function that compares them.
 
-    ``stands_for`` : what stands here for what the paper had, where its name alone would hide it.
+    ``substitute`` : what replaces here what the paper had, where its name alone would hide it.
     """
 
     runs: Sequence[Measurable]
     judge: Judge
-    stands_for: str = ""
+    substitute: str = ""
 
 
 def mbps(row: Row) -> float:

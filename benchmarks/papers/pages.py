@@ -47,7 +47,7 @@ def _render_head(findings: Sequence[tuple[Claim, Finding]], at: datetime) -> Ite
     yield "The papers' numbers are read from a file of claims when the command runs, ours come from our own code."
     yield "What is printed stands for all that could have been rounded to it or cut off there: arithmetic contradicts a"
     yield "number only where nothing rounded so could have given it. 1 and 0 stand for yes and no, and for all and none"
-    yield "of our cases; without a number of the paper ours stands beside what its data were made with. Bold fails,"
+    yield "of our cases; without a number of the paper ours is next to what its data were made with. Bold fails,"
     yield "italics are not shown."
     if machines := list_machines(findings):
         yield f"Measured on {', and on '.join(machines)}."

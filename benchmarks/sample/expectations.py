@@ -18,26 +18,28 @@ from tradewind.wire.transfers import ExpectedOutcome
 class AnsweredRequest(NamedTuple):
     """A request, and the recommendation that answered it, as JSON."""
 
-    enquiry: dict[str, Any]
+    request: dict[str, Any]
     answer: dict[str, Any]
 
 
-def store_expectations(behind: OpenParts, offers: Sequence[AnsweredRequest]) -> None:
+def store_expectations(behind: OpenParts, answered_requests: Sequence[AnsweredRequest]) -> None:
     """Store each recommendation with the transfer of its id, which is known already."""
     with behind() as (parts, tenant_id), parts.store.unit_of_work(tenant_id) as uow:
-        uow.journal.note([_make_news(each, parts.clock.now()) for each in offers])
+        uow.journal.note([_make_news(answered, parts.clock.now()) for answered in answered_requests])
         uow.commit()
 
 
-def _make_news(offer: AnsweredRequest, now: datetime) -> TransferNews:
+def _make_news(answered: AnsweredRequest, now: datetime) -> TransferNews:
     return TransferNews(
-        transfer_id=UUID(offer.answer["transfer_id"]),
-        workload=Workload.from_request(RecommendRequest.model_validate(offer.enquiry)),
+        transfer_id=UUID(answered.answer["transfer_id"]),
+        workload=Workload.from_request(RecommendRequest.model_validate(answered.request)),
         started_at=now,
         heard_at=None,
         silent_at=None,
         beats={},
         start=TransferStart(
-            expected=ExpectedOutcome.model_validate({**offer.answer, "probability": offer.answer["sla"]["probability"]})
+            expected=ExpectedOutcome.model_validate(
+                {**answered.answer, "probability": answered.answer["sla"]["probability"]}
+            )
         ),
     )

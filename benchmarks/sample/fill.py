@@ -75,15 +75,15 @@ def fill(service: httpx.Client, behind: OpenParts, shift: timedelta) -> None:
 
 def _complete_transfer(service: httpx.Client, completion: dict[str, Any]) -> AnsweredRequest:
     """Complete a transfer under the id and the quote that the service returns for the request; return the answer."""
-    enquiry = rows.read_request(completion)
-    answer = _call(service, "POST", "/v1/recommend", json=enquiry)
+    request = rows.read_request(completion)
+    answer = _call(service, "POST", "/v1/recommend", json=request)
     price = answer["sla"].get("price")
     quote = {"quote": price["quote"]} if price else {}
     report = completion | {
         "records": [each | {"transfer_id": answer["transfer_id"]} | quote for each in completion["records"]]
     }
     _call(service, "POST", f"/v1/transfers/{answer['transfer_id']}/complete", json=report)
-    return AnsweredRequest(enquiry, answer)
+    return AnsweredRequest(request, answer)
 
 
 def _read_key(address: str, file: Path) -> str | None:

@@ -102,9 +102,9 @@ async def _make_quotes(parts: Container, tenant_id: UUID, logged: Iterable[dict[
     found = []
     for row, sla in zip(logged, cycle(SLAS), strict=False):
         transfer_id = UUID(row["transfer_id"])
-        enquiry = to_transfer_request(_make_request(row, sla))
-        offer = await answer_request(
-            enquiry,
+        request = to_transfer_request(_make_request(row, sla))
+        recommendation = await answer_request(
+            request,
             tenant_id,
             snapshots=parts.snapshots,
             lookups=parts.lookups,
@@ -113,7 +113,7 @@ async def _make_quotes(parts: Container, tenant_id: UUID, logged: Iterable[dict[
         )
         site = row["destination"]
         keys[site] = keys.get(site) or _make_key(parts, tenant_id, f"mover at {site}")
-        quote = StoredQuote.of(offer, enquiry, key_id=keys[site], at=datetime.fromisoformat(row["started_at"]))
+        quote = StoredQuote.of(recommendation, request, key_id=keys[site], at=datetime.fromisoformat(row["started_at"]))
         if quote is not None and quote.amount is not None:
             found.append(quote)
     return found

@@ -73,5 +73,5 @@ def _move_time(instant: str, shift: timedelta) -> str:
 
 def read_request(completion: Row) -> Row:
     """Return the request for the recommendation, which the first heartbeat carries."""
-    asked: Row = completion["heartbeats"][0]["heartbeat"]["enquiry"]
-    return asked
+    request: Row = completion["heartbeats"][0]["heartbeat"]["enquiry"]
+    return request

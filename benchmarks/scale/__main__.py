@@ -1,4 +1,4 @@
-"""Refresh 10^5 to 10^7 logs: growth, memory, new logs on a few links; workers on hosts, one of which is cut off.
+"""Refresh 10^5 to 10^7 logs: growth, memory, new logs on a few links; workers on hosts, and one host is cut off.
 
 Links grow with the rows, 5,000 rows a link, because that is the harder form: the cost of a fit is bounded, so that a
 link that grows costs less a row (`--rows-a-link 50000` shows it). Their ends are shared: eight links have one source,

@@ -55,7 +55,7 @@ def measure_unit_costs(unit_load: UnitLoad = LOAD, *, seed: int) -> list[dict[st
         with httpx.Client(base_url=address, headers={"Authorization": f"Bearer {secret}"}, timeout=600) as client:
             publish_release(client, environment, seed)
             load = Load(folder, bodies, secret)
-            live = [start_transfer(client, enquiry) for enquiry in make_live_requests()[: unit_load.transfers]]
+            live = [start_transfer(client, request) for request in make_live_requests()[: unit_load.transfers]]
             heartbeats = HeartbeatLoad(folder, live, secret, first_sequence=SETTLING_TICKS)
             empty_journal(environment["REDIS_URL"])
             parts = find_processes(environment)
@@ -109,12 +109,12 @@ def measure_journal(environment: Mapping[str, str], parts: Mapping[str, psutil.P
 
         def stored() -> float:
             nonlocal spent_s
-            began_s, count = time.process_time(), 0
+            started_s, count = time.process_time(), 0
             while run := worker.journal.run():
                 if not run.stored and not run.dropped:
                     break
                 count += run.stored
-            spent_s = time.process_time() - began_s
+            spent_s = time.process_time() - started_s
             return count
 
         others = {name: parts[name] for name in ("database", "redis")}
@@ -122,8 +122,8 @@ def measure_journal(environment: Mapping[str, str], parts: Mapping[str, psutil.P
         worker.close()
     count: Any = found["count"]
     with psycopg.connect(environment["DATABASE_URL"]) as connection:
-        kept = measure_bytes(connection, "transfer_samples.*")
-    return found | {"workers_us": 1e6 * spent_s / count, "database_bytes": kept / count}
+        stored_bytes = measure_bytes(connection, "transfer_samples.*")
+    return found | {"workers_us": 1e6 * spent_s / count, "database_bytes": stored_bytes / count}
 
 
 def measure_stored_bytes(data: StoredLogs) -> dict[str, Value]:

@@ -1,0 +1,1 @@
+"""What several benchmarks share: reports, load generators, stored databases and measures of processes."""

@@ -1,4 +1,4 @@
-"""Run work in a thread beside a benchmark."""
+"""Run work in a thread while a benchmark runs."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def run_in_background(name: str, work: Callable[[threading.Event], None]) -> Iterator[None]:
-    """Call ``work`` once in a thread, with the event that tells it to return at the end of the context."""
+    """Call ``work`` once in a thread, with the event that makes it return at the end of the context."""
     stopping = threading.Event()
     thread = threading.Thread(target=work, args=(stopping,), name=name)
     thread.start()

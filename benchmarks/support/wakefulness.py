@@ -32,7 +32,7 @@ while not select.select([0], [], [], 0)[0]:
 
 
 class Loops:
-    """A process that waits until it is told to loop on all processors."""
+    """A process that waits until a command makes it loop on all processors."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen([sys.executable, "-I", "-S", "-c", _LOOP], stdin=subprocess.PIPE)

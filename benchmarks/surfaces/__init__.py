@@ -1,0 +1,1 @@
+"""The benchmark of response surfaces against gradient boosting, on real transfer logs."""

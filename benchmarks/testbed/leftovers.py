@@ -1,4 +1,4 @@
-"""Record which testbeds exist, so that what a killed one leaves can be told from a live one and removed."""
+"""Record which testbeds exist, so that the remains of a killed one can be recognised and removed."""
 
 import json
 import os

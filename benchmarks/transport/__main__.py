@@ -45,7 +45,7 @@ from benchmarks.transport.rows import DISTURBED, PARTS, Row, Rows
 from benchmarks.wan.runs import RunLog
 
 REPEATS, QUICK_REPEATS = 10, 4
-BESIDE_REPEATS = 20
+BACKGROUND_REPEATS = 20
 LONG_REPEATS, QUICK_LONG_REPEATS = 4, 2
 PAGE_REPEATS, QUICK_PAGE_REPEATS = 12, 2
 ENGINE_REPEATS, QUICK_ENGINE_REPEATS = 6, 2
@@ -56,7 +56,7 @@ then, and fall into two or three groups. The paper loaded each page 11 times (se
 of each is the start of its program.
 """
 
-SMOKE_TURNS, SMOKE_SIZES_BYTES, SMOKE_PAGE_BYTES = 2, (50_000,), (20_000, 5_000)
+SMOKE_ROUNDS, SMOKE_SIZES_BYTES, SMOKE_PAGE_BYTES = 2, (50_000,), (20_000, 5_000)
 
 RUNS = ROOT / "var" / "bench" / "transport-runs.ndjson"
 
@@ -119,8 +119,8 @@ def _measure_rows(rows_log: Rows, *, quick: bool, case_names: Sequence[str] | No
     sizes_bytes = QUICK_SIZES_BYTES if quick else SIZES_BYTES
     short = [case for case in SHORT_FLOWS if case_names is None or case.name in case_names]
     for case in short:
-        beside = BESIDE_REPEATS if case.background and not quick else repeats
-        yield from measure_short_flows(case, sizes_bytes, beside, rows_log)
+        flow_repeats = BACKGROUND_REPEATS if case.background and not quick else repeats
+        yield from measure_short_flows(case, sizes_bytes, flow_repeats, rows_log)
     if case_names is None:
         yield measure_long_flow(LONG_FLOW, QUICK_LONG_FLOW_BYTES if quick else LONG_FLOW_BYTES, long_repeats, rows_log)
         for rounds_case in ROUNDS:
@@ -133,7 +133,7 @@ def _measure_rows(rows_log: Rows, *, quick: bool, case_names: Sequence[str] | No
 
 def _measure_smallest(rows_log: Rows, *, seed: int) -> Iterator[Row]:
     """Yield one row of each kind: short flows, rounds on the wire, a page in a browser, copies by our engine."""
-    repeats, case = SMOKE_TURNS, SHORT_FLOWS[0]
+    repeats, case = SMOKE_ROUNDS, SHORT_FLOWS[0]
     yield from measure_short_flows(case, SMOKE_SIZES_BYTES, repeats, rows_log)
     yield count_rounds(ROUNDS[0], 1, rows_log)
     yield describe_conditions(case)

@@ -84,12 +84,12 @@ class PageCase:
         return f"page, {self.flows.name}{'' if self.protocol is None else f', proxy, {self.protocol}'}"
 
 
-_ALONE, _BESIDE = SHORT_FLOWS[1:3], SHORT_FLOWS[3:5]
+_ALONE, _WITH_BULK = SHORT_FLOWS[1:3], SHORT_FLOWS[3:5]
 PAGES = (
-    *(PageCase(flows=flows) for flows in (*_ALONE, *_BESIDE)),
+    *(PageCase(flows=flows) for flows in (*_ALONE, *_WITH_BULK)),
     *(PageCase(flows=flows, protocol=protocol) for flows in _ALONE for protocol in PageProtocol),
 )
-ENGINE = (*_ALONE, *_BESIDE)
+ENGINE = (*_ALONE, *_WITH_BULK)
 
 SIZES_BYTES = (30_000, 50_000, 120_000, 250_000, 500_000, 1_000_000, 2_000_000)
 QUICK_SIZES_BYTES = (50_000, 120_000, 500_000)

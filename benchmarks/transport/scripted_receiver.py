@@ -1,4 +1,4 @@
-"""A receiver that follows a script: it takes segments, acknowledges those that it is told to, and lets all others be
+"""A receiver that follows a script: it takes segments, acknowledges those that the script names, and lets all others be
 lost.
 
 It stands behind a TUN device, in a network of its own that ends with it; the sender is a socket of this kernel. What

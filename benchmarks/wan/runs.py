@@ -61,8 +61,8 @@ depends on controller, testbed and what was learned; a peer's on the testbed. A 
 files are in the keys themselves, so that another cell in the table changes no row.
 
 Left out although a run passes through them: the command line, logs and reports, meters except the model that measures
-all, the wire, the service around the models. The repeats of a new row show a change of theirs that costs a transfer
-time; a developer who makes one that could change the chosen setting removes the rows.
+all, the wire, the service around the models. The repeats of a new row show a change of such code that costs a
+transfer time. A developer whose change could alter the chosen setting removes the rows.
 """
 
 

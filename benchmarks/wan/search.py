@@ -35,7 +35,7 @@ FIRST = Parameters(concurrency=16, parallelism=1, pipelining=8)
 """The search starts near this setting: a good early result lets runs that cannot be better be abandoned."""
 
 FIRST_BYTES = 100_000
-"""Bytes in files by which data have begun to come. Before, the link may carry a list of files, or the run before."""
+"""Bytes in files from which on data count as arriving. Before, the link may carry a list of files, or the last run."""
 
 GIVEN_UP_BELOW = 0.95
 """Share of the best score so far. Two runs of one setting differ by as much: they only select complete runs."""
@@ -108,7 +108,7 @@ class SearchRun:
 
     The clock starts when files begin to come: how long a program takes to start is the same at all its settings, varies
     with the machine's other work, and counts in the winner's further runs. Settings are ranked by the bytes in files:
-    on a full path they differ only in what is sent twice, of which the link knows nothing.
+    on a full path they differ only in what is sent twice, which the link does not see.
 
     Parameters
     ----------

@@ -1,0 +1,1 @@
+"""The checks of the papers' claims by computation, one module a paper or part of it."""

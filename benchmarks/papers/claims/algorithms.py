@@ -57,24 +57,24 @@ def check_printed_tuning(claim: Claim, _claims: Claims) -> Finding:
     literal = Algorithms12(plan, Constraint.THROUGHPUT, 5e8, lambda _: START, expected_delay_s=0.01)
     state, _ = literal.begin()
     after, _ = literal.step(state, _sample(1, START, rate_bps=1e8, rtt_s=0.2, lost=0.0))
-    power_w, seconds, agreed_j = 80.0, 100.0, 600.0
+    power_w, seconds, target_j = 80.0, 100.0, 600.0
     spent = [
         EnergyReading(host=host, total_j=power_w * seconds, method=EnergyMethod.METER, quality=EnergyQuality.MEASURED)
         for host in Host
     ]
     broken = is_met(
-        Sla(kind=SlaKind.ENERGY_AT_MOST, target=agreed_j), throughput_bps=1e8, duration_s=seconds, energy=spent
+        Sla(kind=SlaKind.ENERGY_AT_MOST, target=target_j), throughput_bps=1e8, duration_s=seconds, energy=spent
     )
     compares_power = any("power > SLA" in line for line in claim.values["lines"])
     return make_finding(
         compare_property(
-            "what fairness_control decides is in force after the check",
+            "what fairness_control decides holds after the check",
             after.overruled == after.parameters,
             source=Source.ARITHMETIC,
         ),
         compare_property(
-            "its test of power against an energy agreement tells that too much energy was used",
-            (power_w > agreed_j if compares_power else True) == (broken is False),
+            "its test of power against an energy SLA detects that too much energy was used",
+            (power_w > target_j if compares_power else True) == (broken is False),
             source=Source.ARITHMETIC,
         ),
     )
@@ -122,7 +122,7 @@ def check_controller(_claim: Claim, _claims: Claims) -> Finding:
     )
 
 
-def _agreed(target: float, kind: SlaKind = SlaKind.THROUGHPUT_AT_LEAST) -> Basis:
+def _make_basis(target: float, kind: SlaKind = SlaKind.THROUGHPUT_AT_LEAST) -> Basis:
     return Basis(
         Sla(kind=kind, target=target),
         (ChunkBasis(ChunkPlan(ChunkKind.WHOLE, None, START), 1000, TOTAL_BYTES),),
@@ -131,7 +131,7 @@ def _agreed(target: float, kind: SlaKind = SlaKind.THROUGHPUT_AT_LEAST) -> Basis
 
 def _bank_stays_within() -> Comparison:
     target = 1e8
-    basis, bank = _agreed(target), Bank()
+    basis, bank = _make_basis(target), Bank()
     limit = bank_limit_bits(basis, target)
     outside = 0
     for number in range(200):
@@ -157,7 +157,7 @@ def check_fairness(claim: Claim, _claims: Claims) -> Finding:
         for queue in (*_FREE_QUEUES, 1.0, 1.2, 1.3, 3.0)
         for lost in (0.0, 1.0, 5.0)
     }
-    wanted = {
+    expected_signals = {
         (queue, lost): Signal.LOSS if lost > 1 else Signal.DELAY if queue > 1 + band else Signal.QUIET
         for queue, lost in cells
     }
@@ -166,9 +166,9 @@ def check_fairness(claim: Claim, _claims: Claims) -> Finding:
         compare_computed("dead band around the expected delay", band, DEAD_BAND),
         compare_computed("streams that are left of one", claim.values["min"], floor.streams or 0),
         compare_cases(
-            "cells of queue and loss: told as in the table",
+            "cells of queue and loss: classified as in the table",
             len(cells),
-            sum(cells[each] is wanted[each] for each in cells),
+            sum(cells[each] is expected_signals[each] for each in cells),
         ),
         compare_cases(
             "queues below the band: streams are added",
@@ -206,7 +206,7 @@ def _streams(left: Mapping[Signal, StreamLimit], signal: Signal) -> int:
 def check_opportunistic(_claim: Claim, _claims: Claims) -> Finding:
     """After a dip the goal is above the agreement until what was missed is made up for."""
     target = 1e8
-    basis, bank, seconds, moved_bits = _agreed(target), Bank(), 0.0, 0.0
+    basis, bank, seconds, moved_bits = _make_basis(target), Bank(), 0.0, 0.0
     goals = []
     for number in range(240):
         aim = set_goal(bank, basis, remaining_bytes=TOTAL_BYTES, elapsed_s=seconds, knows_power=False).floor_bps or 0.0
@@ -223,20 +223,20 @@ def check_opportunistic(_claim: Claim, _claims: Claims) -> Finding:
 
 
 def _energy_made_up_for() -> Iterator[Comparison]:
-    """The same of an agreed energy, of which the first ticks take a fifth too much."""
-    agreed_j, ticks = 6e4, 160
-    basis, bank = _agreed(agreed_j, SlaKind.ENERGY_AT_MOST), Bank()
+    """Compare the same for an energy SLA, when the first ticks take a fifth too much."""
+    target_j, ticks = 6e4, 160
+    basis, bank = _make_basis(target_j, SlaKind.ENERGY_AT_MOST), Bank()
     tick_bytes, left_bytes, aims = TOTAL_BYTES // ticks, TOTAL_BYTES, list[float]()
     for number in range(ticks):
         aim = set_goal(bank, basis, remaining_bytes=left_bytes, elapsed_s=number * TICK_S, knows_power=True)
         aims.append(aim.ceiling_j_per_byte or 0.0)
-        spent_j = tick_bytes * (1.2 * agreed_j / TOTAL_BYTES if number < 12 else aims[-1])
+        spent_j = tick_bytes * (1.2 * target_j / TOTAL_BYTES if number < 12 else aims[-1])
         bank = credit_bank(
             bank, basis, throughput_bps=8 * tick_bytes / TICK_S, power_w=spent_j / TICK_S, interval_s=TICK_S
         )
         left_bytes -= tick_bytes
     yield compare_property("the energy aimed at is below the agreement after a fifth too much", aims[12] < aims[0])
-    yield compare_property("what was too much is made up for", bank.used_j <= agreed_j * (1 + 1e-9))
+    yield compare_property("what was too much is made up for", bank.used_j <= target_j * (1 + 1e-9))
 
 
 CHECKS = {

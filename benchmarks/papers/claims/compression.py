@@ -1,4 +1,4 @@
-"""Claims of the compressed-transfer paper (003) beside our models: equations 1 to 22, probe, codecs, rule, examples.
+"""Claims of the compressed-transfer paper (003) against our models: equations 1 to 22, probe, codecs, rule, examples.
 
 Each equation is written out here as it is printed, in MB and seconds, and evaluated over the sizes, ratios and networks
 of the paper's own tables; ours is `tradewind.compression.printed`, in bits.
@@ -134,8 +134,8 @@ def _check_equation(claim: Claim, claims: Claims) -> Finding:
     numbers = next(each for each in PRINTED if number in each)
     points = list(_points(claims))
     same = [abs(PRINTED[numbers](x) - OURS[numbers](x)) <= 10 * ROUNDING * abs(PRINTED[numbers](x)) for x in points]
-    told = [compare_cases("points of its tables: ours is the printed form", len(points), sum(same))]
-    return make_finding(*told, *(_bounded(points) if number in (20, 22) else ()))
+    comparisons = [compare_cases("points of its tables: ours is the printed form", len(points), sum(same))]
+    return make_finding(*comparisons, *(_bounded(points) if number in (20, 22) else ()))
 
 
 def _bounded(points: list[Point]) -> Iterator[Comparison]:
@@ -160,23 +160,23 @@ def check_probe(claim: Claim, _claims: Claims) -> Finding:
 
 
 def check_codecs(claim: Claim, _claims: Claims) -> Finding:
-    told = []
+    comparisons = []
     for name, least, most, usual, *_ in claim.values["rows"]:
         ours = CODEC_LEVELS[Codec(name)]
         agree = [least == ours.min_level, most == ours.max_level, usual == ours.default_level]
-        told.append(compare_cases(f"{name}: lowest, highest and usual level as ours", len(agree), sum(agree)))
-    return make_finding(*told)
+        comparisons.append(compare_cases(f"{name}: lowest, highest and usual level as ours", len(agree), sum(agree)))
+    return make_finding(*comparisons)
 
 
 def check_worth_it(_claim: Claim, claims: Claims) -> Finding:
-    """Its rule beside its own equation, and our rule beside the durations of our model, for a file without end."""
+    """Compare its rule with its own equation, and our rule with the durations of our model, for an endless file."""
     points = [x._replace(us=LONG_FILE_MB) for x in _points(claims)]
     slower = [x for x in points if x.coder < x.th]
     gains_nothing = sum(_piped(x) <= x.th for x in slower)
     right = sum(is_worthwhile_for_long_files(MBPS * x.th, _speeds(x)) == _quicker_packed(x) for x in points)
     return make_finding(
         compare_cases("points with a codec slower than the path: no gain by equation 20", len(slower), gains_nothing),
-        compare_cases("points: our rule tells what the durations of our model say", len(points), right),
+        compare_cases("points: our rule agrees with the durations of our model", len(points), right),
     )
 
 
@@ -190,19 +190,19 @@ def _quicker_packed(x: Point) -> bool:
 
 
 def check_examples(claim: Claim, claims: Claims) -> Finding:
-    """What was measured is within its bounds, and what equation 20 or 22 makes of them tells more than either does.
+    """What was measured is within its bounds, and what equation 20 or 22 makes of them is more accurate than either.
 
     That is, it is nearer to what was measured than the nearer bound, and within `EXAMPLE_TOLERANCE`, for some numbers
     that are printed as these are.
     """
     network = claims["003-fig5"].values["net"]
     equation = 22 if "download" in claim.statement else 20
-    told: list[Comparison] = []
+    comparisons: list[Comparison] = []
     for name, each in claim.values.items():
         if not isinstance(each, list):
             continue
         low, high, measured = map(printed_range, each)
-        told.append(
+        comparisons.append(
             compare_property(
                 f"{name}: within its bounds",
                 low.low <= measured.high and measured.low <= high.high,
@@ -212,7 +212,7 @@ def check_examples(claim: Claim, claims: Claims) -> Finding:
         estimate = _estimate(low, high, network)
         near = min(EXAMPLE_TOLERANCE * measured.value, measured.value - low.value, high.value - measured.value)
         off = max(estimate.low - measured.high, measured.low - estimate.high, 0.0)
-        told.append(
+        comparisons.append(
             Comparison(
                 what=f"{name}: MB/s by equation {equation}",
                 paper=measured.value,
@@ -222,7 +222,7 @@ def check_examples(claim: Claim, claims: Claims) -> Finding:
                 source=Source.CODE,
             )
         )
-    return make_finding(*told)
+    return make_finding(*comparisons)
 
 
 def _estimate(low: Range, high: Range, network_mbps: float) -> Range:

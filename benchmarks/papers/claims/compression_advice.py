@@ -71,9 +71,9 @@ def _solved(row: Row, column: int, claim: Claim, claims: Claims) -> Speeds:
 
 def _advice(size: int, line: NetworkLine, speeds: Mapping[CodecSetting | None, Speeds]) -> CodecAdvice:
     case = CompressionCase(file_bytes=size, kind="table", cpu_class="arm", probe=speeds[PROBE])
-    told = {setting: each for setting, each in speeds.items() if setting is not None}
-    samples = [CodecObservation(case=case, setting=setting, speeds=each) for setting, each in told.items()]
-    return advise(CompressionQuery(case=case, line=line, settings=list(told), samples=samples), NO_HISTORY)
+    packed_speeds = {setting: each for setting, each in speeds.items() if setting is not None}
+    samples = [CodecObservation(case=case, setting=setting, speeds=each) for setting, each in packed_speeds.items()]
+    return advise(CompressionQuery(case=case, line=line, settings=list(packed_speeds), samples=samples), NO_HISTORY)
 
 
 def check_error_sign(_claim: Claim, claims: Claims) -> Finding:

@@ -25,17 +25,17 @@ def _headlines(claim: Claim) -> list[Comparison]:
     rows = claim.values["rows"]
     raw = next(row for row in rows if row[0] == "raw")
     usual = next(row for row in rows if row[:2] == ["gzip", 6])
-    told = []
+    comparisons = []
     for index, network in enumerate(("0.5", "5")):
         best = max(rows, key=itemgetter(3 + index))
         for name, over in (("best_raw", raw), ("best_gzip6", usual)):
             ratio = printed_range(best[3 + index]) / printed_range(over[3 + index])
-            told.append(
+            comparisons.append(
                 compare_printed(
                     f"{network} MB/s: best over {name.removeprefix('best_')}", claim.values[name][index], ratio
                 )
             )
-    return told
+    return comparisons
 
 
 def check_uploads(claim: Claim, claims: Claims) -> Finding:
@@ -67,7 +67,7 @@ def check_downloads(claim: Claim, claims: Claims) -> Finding:
 
 
 def check_start_up(claim: Claim, claims: Claims) -> Finding:
-    """What it fitted beside what its two files give, each as far as it is printed."""
+    """Compare what it fitted with what its two files give, each as far as it is printed."""
     probe = claims["003-eq6"].values
     (small, large), (slow, quick) = ([printed_range(each) for each in probe[name]] for name in ("US", "Th"))
     rate = (large - small) / (large / quick - small / slow)
@@ -82,16 +82,16 @@ CORES_OF = {"APQ8064": "Krait", "MSM8974": "Krait"}
 
 def check_platform(claim: Claim, claims: Claims) -> Finding:
     """The cores of its chips as Linux knows them, and their clock as the mobile paper has it for the same cores."""
-    told = []
+    comparisons = []
     for chip, cores in CORES_OF.items():
         words = claim.statement.partition(chip)[2].partition(";")[0]
-        told.append(compare_property(f"{chip}: its cores are those of the chip, {cores}", cores in words))
+        comparisons.append(compare_property(f"{chip}: its cores are those of the chip, {cores}", cores in words))
     known = [row[4] for row in claims["000-table1"].values["rows"] if CORES in row[4]]
     clock_ghz = float(known[0].partition(" GHz")[0].split()[-1])
-    told.append(
+    comparisons.append(
         compare_printed(f"clock of a {CORES} in the mobile paper, GHz", claim.find_number_after(CORES), clock_ghz)
     )
-    return make_finding_elsewhere(PHONES, told)
+    return make_finding_elsewhere(PHONES, comparisons)
 
 
 CHECKS = {

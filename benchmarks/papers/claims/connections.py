@@ -51,21 +51,21 @@ def _sent(rounds: int, sender: Sender) -> list[float]:
 
 def check_windows(claim: Claim, _claims: Claims) -> Finding:
     values = claim.values
-    told: list[Comparison] = []
+    comparisons: list[Comparison] = []
     for name, growth, rounds in (("reno", RENO, values["rtts_500kB"][0]), ("fld", FLD_TCP, values["rtts_500kB"][1])):
         sender = Sender(initial_window_segments=values["iw"], segment_bytes=values["seg"], growth=growth)
-        told.append(compare_computed(f"{name}: round trips of 500 kB", rounds, count_rounds(FLOW_BYTES, sender)))
+        comparisons.append(compare_computed(f"{name}: round trips of 500 kB", rounds, count_rounds(FLOW_BYTES, sender)))
         printed_sums = values[f"{name}_cum"]
         ours = _sent(len(printed_sums), sender)
-        told.append(
+        comparisons.append(
             compare_cases(
                 f"{name}: points of the curve",
                 len(printed_sums),
                 sum(a == b for a, b in zip(printed_sums, ours, strict=True)),
             )
         )
-        told.append(compare_computed(f"{name}: bytes after the last round", printed_sums[-1], ours[-1]))
-    return make_finding(*told)
+        comparisons.append(compare_computed(f"{name}: bytes after the last round", printed_sums[-1], ours[-1]))
+    return make_finding(*comparisons)
 
 
 def _path(check_setup: Claim, name: str) -> Path:
@@ -103,15 +103,13 @@ def check_fld_tcp(claim: Claim, _claims: Claims) -> Finding:
         window = window.sending(window.window_bytes, sender)
     return make_finding(
         compare_property(
-            "our model and what the kernel is told are the same",
+            "our model and the kernel's settings are the same",
             (INITIAL_WINDOW_SEGMENTS, FLD_TCP.factor, FLD_TCP.below_bytes)
             == (loaded.initial_window_segments, loaded.growth_factor, loaded.threshold_bytes),
         ),
-        compare_computed(
-            "initial window that the kernel is told, segments", values["iw"], loaded.initial_window_segments
-        ),
-        compare_computed("growth that it is told", values["ss_factor"], loaded.growth_factor),
-        compare_computed("threshold that it is told, bytes", values["threshold_B"], loaded.threshold_bytes),
+        compare_computed("initial window that the kernel gets, segments", values["iw"], loaded.initial_window_segments),
+        compare_computed("growth that it gets", values["ss_factor"], loaded.growth_factor),
+        compare_computed("threshold that it gets, bytes", values["threshold_B"], loaded.threshold_bytes),
         compare_computed(
             "window after four rounds, segments", values["iw"] * values["ss_factor"] ** 4, window.window_bytes
         ),
@@ -152,7 +150,9 @@ def check_caches(claim: Claim, _claims: Claims) -> Finding:
                 values["else"],
                 printed_range(values["foreign"]) + printed_range(values["none"]),
             ),
-            compare_computed("classes of objects that our analysis tells apart", len(classes), len(set(ours.values()))),
+            compare_computed(
+                "classes of objects that our analysis distinguishes", len(classes), len(set(ours.values()))
+            ),
         ],
     )
 

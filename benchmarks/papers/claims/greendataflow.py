@@ -77,17 +77,19 @@ def _has(kind: type, name: str) -> bool:
 
 
 def check_headlines(claim: Claim, claims: Claims) -> Finding:
-    """What the abstract promises "up to" is no less than what section V tells, of files of middle size alone."""
-    most, told = claim.values, claims["001-res-guc"].values
+    """What the abstract promises "up to" is no less than what section V reports, for files of middle size alone."""
+    most, section_v = claim.values, claims["001-res-guc"].values
     pairs = (
         ("energy saved against the closest rival", "vs_best_energy_pct", "minpow_vs_alan_pct"),
         ("throughput over the closest rival", "vs_best_thr_X", "maxth_vs_alan"),
         ("throughput over the baseline", "vs_base_thr_X", "maxth_vs_guc"),
     )
     return make_finding_elsewhere(
-        "its panels of small and large files; and the energy of its baseline, which section V does not tell",
+        "its panels of small and large files; and the energy of its baseline, which section V does not report",
         [
-            compare_property(f"{what}: section V tells no more", told[one] <= most[all_], source=Source.ARITHMETIC)
+            compare_property(
+                f"{what}: section V reports no more", section_v[one] <= most[all_], source=Source.ARITHMETIC
+            )
             for what, all_, one in pairs
         ],
     )
@@ -178,13 +180,13 @@ SUITED_STREAMS = 2
 
 def check_sites(claim: Claim, _claims: Claims) -> Finding:
     """Its buffers are near what its paths hold, a few streams' worth at most, if the rates are in Gbit/s."""
-    told = []
+    comparisons = []
     for name, site in claim.values.items():
         ours = parallelism(_bdp_bytes(site), 4 * GB, site["buffer_MB"] * MB)
-        told.append(
+        comparisons.append(
             compare_property(f"{name}: so few streams fill it that its buffers suit Gbit/s", ours <= SUITED_STREAMS)
         )
-    return make_finding_elsewhere("its hosts at IBM and XSEDE", told)
+    return make_finding_elsewhere("its hosts at IBM and XSEDE", comparisons)
 
 
 def check_data_sets(claim: Claim, claims: Claims) -> Finding:
@@ -242,16 +244,16 @@ def check_rclone(claim: Claim, _claims: Claims) -> Finding:
 
 
 def check_labels(claim: Claim, _claims: Claims) -> Finding:
-    """Panels of medium files by their letters, a as 1: what the text says beside what the captions say."""
+    """Panels of medium files by their letters, a as 1: what the text says against what the captions say."""
     panels = re.search(r"\(([a-z])-([a-z])\).*\(([a-z])\)-\(([a-z])\)", claim.statement)
     if panels is None:
         raise InvalidValue(claim.id, "does not tell the panels of the text and of the captions")
     first, last, first_captioned, last_captioned = (ord(letter) - ord("a") + 1 for letter in panels.groups())
     return make_finding(
-        compare_printed("first panel of medium files: text beside captions", first, first_captioned),
-        compare_printed("last panel of medium files: text beside captions", last, last_captioned),
+        compare_printed("first panel of medium files: text against captions", first, first_captioned),
+        compare_printed("last panel of medium files: text against captions", last, last_captioned),
         compare_printed(
-            "panels of medium files: text beside captions", last - first + 1, last_captioned - first_captioned + 1
+            "panels of medium files: text against captions", last - first + 1, last_captioned - first_captioned + 1
         ),
     )
 

@@ -49,21 +49,21 @@ def check_figure_2(claim: Claim, _claims: Claims) -> Finding:
 def check_figure_3(claim: Claim, claims: Claims) -> Finding:
     """Requests ahead are said to gain less on the longer path; by the model they gain more, since they hide trips."""
     near, far = claims["002-fig2"].values, claim.values
-    told = []
+    comparisons = []
     for name, _, files, _, mean, *_ in claims["002-table1"].values["rows"]:
         if name.upper() == "VIDEO":
             continue
         key = next(each for each in far["pp_gain_pct"] if each.lower() == name.lower())
         data = DataSet(file_count=files, total_bytes=round(files * read_bytes_both_ways(mean)[0].value))
         gains = [_pipelining_gain(each["rtt_ms"], near["bw_Mbps"], data) for each in (near, far)]
-        told.append(
+        comparisons.append(
             compare_property(
                 f"{name}: requests ahead gain less on the longer path",
                 gains[1] < gains[0],
                 claimed=far["pp_gain_pct"][key] < near["pp_gain_pct"][key],
             )
         )
-    return make_finding_elsewhere(HOSTS, told)
+    return make_finding_elsewhere(HOSTS, comparisons)
 
 
 def _pipelining_gain(rtt_ms: float, mbps: float, data: DataSet) -> float:
@@ -92,19 +92,19 @@ def check_figure_4(claim: Claim, claims: Claims) -> Finding:
 
 def check_figure_5(claim: Claim, _claims: Claims) -> Finding:
     values = claim.values
-    told = []
+    comparisons = []
     for which, power_w, time_s, energy_j in zip(
         ("one file at a time", "the most at a time"), values["P_W"], values["t_s"], values["E_J"], strict=True
     ):
-        told.append(
+        comparisons.append(
             compare_printed(f"{which}: power times time, J", energy_j, printed_range(power_w) * printed_range(time_s))
         )
-        told.append(
+        comparisons.append(
             compare_computed(
                 f"{which}: the same by our energy, J", energy_j, base_energy_j(time_s, power_w), relative=0.03
             )
         )
-    return make_finding_elsewhere(HOSTS, told)
+    return make_finding_elsewhere(HOSTS, comparisons)
 
 
 def check_figure_6(claim: Claim, _claims: Claims) -> Finding:

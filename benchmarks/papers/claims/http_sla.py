@@ -54,16 +54,16 @@ SD_TOLERANCE = 0.1
 
 def check_quoted(claim: Claim, _claims: Claims) -> Finding:
     """Of what it quotes the unit alone is ours to judge: that of an energy is no power."""
-    told = []
+    comparisons = []
     if "terawatts of electricity" in claim.note:
-        told.append(
+        comparisons.append(
             compare_property(
                 "terawatts are an energy, as it consumes them in a year", _is_energy("1TW"), source=Source.ARITHMETIC
             )
         )
-        told.append(compare_property("terawatt hours are one", _is_energy("1TWh"), source=Source.ARITHMETIC))
+        comparisons.append(compare_property("terawatt hours are one", _is_energy("1TWh"), source=Source.ARITHMETIC))
     return make_finding_elsewhere(
-        "statistics of others, quoted; what devices between the ends take is none of our accounts", told
+        "statistics of others, quoted; what devices between the ends take is none of our accounts", comparisons
     )
 
 
@@ -92,17 +92,17 @@ def check_outline(claim: Claim, _claims: Claims) -> Finding:
 
 def check_data_sets(claim: Claim, _claims: Claims) -> Finding:
     """Totals by either reading of the units; the spread of files drawn evenly between the least and the largest."""
-    told: list[Comparison] = []
+    comparisons: list[Comparison] = []
     for name, total_mb, files, _, mean, least, most, sd in claim.values["rows"]:
         totals = read_bytes_both_ways(f"{total_mb} MB")
         means = [files * each for each in read_bytes_both_ways(mean)]
         claimed = next((each for each in totals if any(each.overlaps(own) for own in means)), totals[0])
-        told.append(
+        comparisons.append(
             compare_printed(f"{name}: files times mean size, MB", claimed / MB, pick_closest(claimed, means) / MB)
         )
         low, high, spread = (read_bytes_both_ways(text)[0].value for text in (least, most, sd))
         drawn = DataSet.of_sizes(round(low + (high - low) * (n + 0.5) / files) for n in range(files))
-        told.append(
+        comparisons.append(
             compare_computed(
                 f"{name}: deviation of even sizes, kB",
                 spread / 1e3,
@@ -110,10 +110,12 @@ def check_data_sets(claim: Claim, _claims: Claims) -> Finding:
                 relative=SD_TOLERANCE,
             )
         )
-    alike = max(map(sum, zip(*map(_fitting_readings, claim.values["rows"]), strict=True)))
+    fitting_rows = max(map(sum, zip(*map(_fitting_readings, claim.values["rows"]), strict=True)))
     return make_finding(
-        compare_printed("rows whose totals fit their means by one reading of MB", len(claim.values["rows"]), alike),
-        *told,
+        compare_printed(
+            "rows whose totals fit their means by one reading of MB", len(claim.values["rows"]), fitting_rows
+        ),
+        *comparisons,
     )
 
 
@@ -150,12 +152,12 @@ def check_power_models(claim: Claim, _claims: Claims) -> Finding:
 def check_tools(_claim: Claim, _claims: Claims) -> Finding:
     """Whether either opens several channels by what we ask it for; how much energy they took is of their time."""
     wget = next(peer for peer in PEERS if peer.name == "wget")
-    asked = flags_for_tool("curl", Parameters(concurrency=SEVERAL)).flags
+    curl_flags = flags_for_tool("curl", Parameters(concurrency=SEVERAL)).flags
     return make_finding_elsewhere(
         f"{HOSTS}, and wget and curl of its time",
         [
             compare_property("wget opens one channel", not wget.axes),
-            compare_property("curl opens one channel", not any(str(SEVERAL) in flag.words for flag in asked)),
+            compare_property("curl opens one channel", not any(str(SEVERAL) in flag.words for flag in curl_flags)),
         ],
     )
 
@@ -174,11 +176,11 @@ def check_least_energy(_claim: Claim, claims: Claims) -> Finding:
     """pp = BDP/mean of its own data sets on its path of figure 2, rounded up; most channels for small files."""
     path = claims["002-fig2"].values
     bdp = _bdp_bytes(path["bw_Mbps"], path["rtt_ms"])
-    told = []
+    comparisons = []
     for name, _, _, _, mean, *_ in claims["002-table1"].values["rows"]:
         mean_bytes = read_bytes_both_ways(mean)[0].value
         exactly = path["bw_Mbps"] * MBIT * path["rtt_ms"] / 1e3 / 8 / mean_bytes
-        told.append(
+        comparisons.append(
             compare_property(
                 f"{name}: requests ahead are BDP over mean size, rounded up",
                 pipelining(bdp, mean_bytes) == ceil(exactly),
@@ -193,40 +195,42 @@ def check_least_energy(_claim: Claim, claims: Claims) -> Finding:
     )
     counts = [each.parameters.concurrency or 0 for each in plan]
     return make_finding(
-        *told,
+        *comparisons,
         compare_property("small files get the most channels", counts[0] == max(counts)),
         compare_property("large files the least", counts[-1] == min(counts)),
     )
 
 
 def check_most_throughput(claim: Claim, _claims: Claims) -> Finding:
-    """Channels dealt in turn, as the printed order has it, beside our dealing."""
+    """Compare channels dealt in turn, in the printed order, with ours."""
     kinds = (ChunkKind.SMALL, ChunkKind.MEDIUM, ChunkKind.LARGE)
     chunks = _chunks(*((kind, 100, 100 * MB) for kind in kinds))
-    told: list[Comparison] = []
+    comparisons: list[Comparison] = []
     for channels in (5, 7, 32):
-        turns = [claim.values["order"][n % len(kinds)].lower() for n in range(channels)]
+        dealt_kinds = [claim.values["order"][n % len(kinds)].lower() for n in range(channels)]
         ours = dict(zip(kinds, deal_channels(chunks, channels), strict=True))
-        told.extend(compare_computed(f"{kind} channels of {channels}", turns.count(kind), ours[kind]) for kind in kinds)
-    return make_finding(*told)
+        comparisons.extend(
+            compare_computed(f"{kind} channels of {channels}", dealt_kinds.count(kind), ours[kind]) for kind in kinds
+        )
+    return make_finding(*comparisons)
 
 
 def check_energy_efficiency(claim: Claim, _claims: Claims) -> Finding:
     levels = claim.values["levels_for_32"]
     most = 32
     ours = efficiency_levels(most)
-    told = [
+    comparisons = [
         compare_computed("channels added at a time", claim.values["step"], EFFICIENCY_STEP),
         compare_computed("levels that are tried up to 32", len(levels), len(ours)),
         compare_property("the same levels", list(ours) == levels),
     ]
     if "halves the search" in claim.note:
-        told.append(
+        comparisons.append(
             compare_computed(
                 "share of all levels that such steps leave", 1 / 2, len(levels) / most, source=Source.ARITHMETIC
             )
         )
-    return make_finding(*told)
+    return make_finding(*comparisons)
 
 
 def check_efficiency_metrics(_claim: Claim, _claims: Claims) -> Finding:
@@ -261,7 +265,7 @@ def check_flexible(_claim: Claim, _claims: Claims) -> Finding:
 
 def check_setup(claim: Claim, _claims: Claims) -> Finding:
     """Whether files of these sizes are both below and above what each of its paths holds."""
-    told = []
+    comparisons = []
     for name, words in SETUPS.items():
         gbps, rtt_ms = (
             claim.find_number_after(words),
@@ -269,14 +273,14 @@ def check_setup(claim: Claim, _claims: Claims) -> Finding:
         )
         bdp = _bdp_bytes(1e3 * gbps, rtt_ms)
         kinds = [classify_file(1e3 * kb, bdp) for kb in claim.values["file_KB"]]
-        told.append(
+        comparisons.append(
             compare_property(
                 f"{name}: its smallest files are small there, its largest are not",
                 [kind is ChunkKind.SMALL for kind in kinds] == [True, False],
             )
         )
     carried = f"a path of a gigabit a second and more is emulated with {CARRIED_MBPS:g} Mbit/s"
-    return make_finding_elsewhere(f"its hosts at Chameleon, AWS and DIDCLab; {carried}", told)
+    return make_finding_elsewhere(f"its hosts at Chameleon, AWS and DIDCLab; {carried}", comparisons)
 
 
 CHECKS = {

@@ -121,14 +121,14 @@ def check_device_table(claim: Claim, _claims: Claims) -> Finding:
     catalogue = load_shipped_catalogue()
     comparisons: list[Comparison] = []
     for row in claim.values["rows"]:
-        told = dict(zip(columns, row, strict=True))
-        device = catalogue.devices.get(DEVICE_OF.get(told["model"], ""))
-        same = 0 if device is None else _same_facts(told, device)
-        comparisons.append(compare_cases(f"{told['model']}: fields as in our catalogue", len(columns), same))
+        printed_fields = dict(zip(columns, row, strict=True))
+        device = catalogue.devices.get(DEVICE_OF.get(printed_fields["model"], ""))
+        same = 0 if device is None else _same_facts(printed_fields, device)
+        comparisons.append(compare_cases(f"{printed_fields['model']}: fields as in our catalogue", len(columns), same))
     return make_finding(*comparisons)
 
 
-def _same_facts(told: dict[str, object], device: DeviceProfile) -> int:
+def _same_facts(printed_fields: dict[str, object], device: DeviceProfile) -> int:
     ours = {
         "producer": device.producer,
         "model": device.model,
@@ -139,7 +139,7 @@ def _same_facts(told: dict[str, object], device: DeviceProfile) -> int:
         "storage_GB": device.facts["storage"].removesuffix(" GB"),
         "memory_MB": device.facts["memory"].removesuffix(" MB"),
     }
-    return sum(str(told[column]) == ours.get(column) for column in told)
+    return sum(str(printed_fields[column]) == ours.get(column) for column in printed_fields)
 
 
 def check_tail_behaviour(claim: Claim, _claims: Claims) -> Finding:
@@ -150,7 +150,7 @@ def check_tail_behaviour(claim: Claim, _claims: Claims) -> Finding:
         QueuedJob(name=str(n), total_bytes=size, throughput_bps=20e6) for n, size in enumerate((10**6, 10**7, 10**8))
     ]
     plan = plan_batches(jobs, BatchTerms(radio=lte))
-    whole_j = lte.tail_energy_j(inf)
+    full_tail_j = lte.tail_energy_j(inf)
     ends = [plan_batches([job], BatchTerms(radio=lte)).tail_j for job in jobs]
     return make_finding(
         compare_property(
@@ -164,26 +164,26 @@ def check_tail_behaviour(claim: Claim, _claims: Claims) -> Finding:
         compare_computed(
             "tails of three jobs on end",
             claim.values["n_transfers_back_to_back_tails"],
-            plan.tail_j / whole_j,
+            plan.tail_j / full_tail_j,
             relative=ROUNDING,
         ),
-        compare_recovered("tails of jobs apart", len(jobs), plan.separate_tail_j / whole_j, relative=ROUNDING),
+        compare_recovered("tails of jobs apart", len(jobs), plan.separate_tail_j / full_tail_j, relative=ROUNDING),
     )
 
 
 def check_break_even(_claim: Claim, _claims: Claims) -> Finding:
-    """The rule beside the energies themselves, E = P · t, of many pairs of power and time for the same bytes."""
+    """Compare the rule with the energies themselves, E = P · t, for many pairs of power and time for the same bytes."""
     draw = random.Random(SEED)
     pairs = [tuple(draw.uniform(0.5, 5.0) for _ in range(4)) for _ in range(1000)]
     right = sum(
         saves_energy(p2 / p1, t2 / t1) == (base_energy_j(1 / t2, p2) < base_energy_j(1 / t1, p1))
         for p1, p2, t1, t2 in pairs
     )
-    return make_finding(compare_cases("pairs: the rule tells which takes less energy", len(pairs), right))
+    return make_finding(compare_cases("pairs: the rule finds which takes less energy", len(pairs), right))
 
 
 def check_lessons(_claim: Claim, claims: Claims) -> Finding:
-    """Its rules by our closed forms, on its longest path; its figures beside one another. What it saves is measured."""
+    """Compare its rules with our closed forms on its longest path, and its figures with each other."""
     servers = claims["000-servers"].values
     saved = claims["000-fig6"].values
     sydney = Path(bandwidth_bps=104 * MBIT, rtt_s=servers["EC2_Sydney"]["rtt_ms"] / 1e3, buffer_bytes=256 * 1024)
@@ -194,7 +194,7 @@ def check_lessons(_claim: Claim, claims: Claims) -> Finding:
     streams = [parallelism(sydney.bdp_bytes, each.mean_file_bytes, 256 * 1024) for each in (small, large)]
     order = sorted(servers, key=lambda name: servers[name]["rtt_ms"])
     by_rtt = [name.split("_")[-1] if name.startswith("EC2") else name.split("_")[0] for name in order]
-    told = [
+    comparisons = [
         compare_property("concurrency speeds small files up", rates == sorted(set(rates))),
         compare_computed("streams for a small file", 1, streams[0]),
         compare_property("streams for a large file are several", streams[1] > 1),
@@ -209,7 +209,7 @@ def check_lessons(_claim: Claim, claims: Claims) -> Finding:
             source=Source.ARITHMETIC,
         ),
     ]
-    return make_finding_elsewhere(PHONE_AND_METER, told)
+    return make_finding_elsewhere(PHONE_AND_METER, comparisons)
 
 
 CHECKS = {

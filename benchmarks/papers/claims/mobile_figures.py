@@ -52,7 +52,7 @@ def check_total_data(claim: Claim, claims: Claims) -> Finding:
 
 def check_servers(claim: Claim, _claims: Claims) -> Finding:
     """The paths as ours: their bandwidth-delay products; the hosts are its own."""
-    told = [
+    comparisons = [
         compare_recovered(
             f"{name}: bandwidth times round trip, MB",
             each["bw_Gbps"] * each["rtt_ms"] / BITS_PER_BYTE,
@@ -61,18 +61,18 @@ def check_servers(claim: Claim, _claims: Claims) -> Finding:
         )
         for name, each in claim.values.items()
     ]
-    return make_finding_elsewhere("its hosts in Texas, Frankfurt and Sydney", told)
+    return make_finding_elsewhere("its hosts in Texas, Frankfurt and Sydney", comparisons)
 
 
 def check_concurrency(claim: Claim, _claims: Claims) -> Finding:
-    told = []
+    comparisons = []
     for name, each in claim.values.items():
         most = each.get("thr_Mbps_cc16", each.get("thr_Mbps_max"))
         ratio = printed_range(most) / printed_range(each["thr_Mbps_cc1"])
-        told.append(
+        comparisons.append(
             compare_printed(f"{name}: highest rate over that of one file at a time", each["ratio_claimed"], ratio)
         )
-    return make_finding_elsewhere(PHONE_AND_METER, told)
+    return make_finding_elsewhere(PHONE_AND_METER, comparisons)
 
 
 def check_streams_of_large_files(claim: Claim, _claims: Claims) -> Finding:
@@ -97,12 +97,12 @@ def check_only_measured(_claim: Claim, _claims: Claims) -> Finding:
 def check_radios(claim: Claim, claims: Claims) -> Finding:
     """LTE saves the larger share: by our model of both radios, at the rates that the paper had over WiFi."""
     rates = claims["000-fig2-cc"].values
-    told = []
+    comparisons = []
     for name, lte, wifi in zip(rates, claim.values["lte_pct"], claim.values["wifi_pct"], strict=True):
         slow, fast = rates[name]["thr_Mbps_cc1"], rates[name].get("thr_Mbps_cc16", rates[name].get("thr_Mbps_max"))
         ours = _saved("lte", slow, fast) > _saved("wifi", slow, fast)
-        told.append(compare_property(f"{name}: LTE saves the larger share", ours, claimed=lte > wifi))
-    return make_finding_elsewhere(PHONE_AND_METER, told)
+        comparisons.append(compare_property(f"{name}: LTE saves the larger share", ours, claimed=lte > wifi))
+    return make_finding_elsewhere(PHONE_AND_METER, comparisons)
 
 
 def _saved(radio: str, slow_mbps: float, fast_mbps: float) -> float:
@@ -120,14 +120,14 @@ def _saved(radio: str, slow_mbps: float, fast_mbps: float) -> float:
 
 def check_devices(claim: Claim, claims: Claims) -> Finding:
     rows = {name: each for name, each in claim.values.items() if isinstance(each, list)}
-    told = [
+    comparisons = [
         compare_printed(
             f"{name}: highest rate over that of one file at a time", claimed, printed_range(most) / printed_range(least)
         )
         for name, (least, most, claimed) in rows.items()
     ]
     catalogue = claims["000-fig2-cc"].values
-    told.extend(
+    comparisons.extend(
         compare_printed(
             f"{kind}: ratio of the Galaxy S5 as in figure 2",
             claim.values[f"{kind}_ratio"]["S5"],
@@ -136,16 +136,16 @@ def check_devices(claim: Claim, claims: Claims) -> Finding:
         for kind in ("image", "video")
     )
     twice = claim.values["video_ratio"]
-    told.append(
+    comparisons.append(
         compare_printed(
             "video: ratio of the Galaxy S5, printed twice", twice["S4_printed_as_S5"], printed_range(twice["S5"])
         )
     )
-    return make_finding_elsewhere(PHONE_AND_METER, told)
+    return make_finding_elsewhere(PHONE_AND_METER, comparisons)
 
 
 def check_weak_devices(claim: Claim, claims: Claims) -> Finding:
-    """Growth up to four files at a time is part of the growth up to the best number, which figure 5 tells."""
+    """Growth up to four files at a time is part of the growth up to the best number, which figure 5 shows."""
     most = max(claims["000-fig5"].values["video_ratio"][name] for name in ("NexusS", "N3"))
     claim_pct = claim.find_number_after("increased throughput by nearly")
     return make_finding_elsewhere(
@@ -180,7 +180,7 @@ def check_paths(claim: Claim, claims: Claims) -> Finding:
         PHONE_AND_METER,
         [
             compare_printed(
-                "Chameleon, html: highest rate, told twice, Mbit/s",
+                "Chameleon, html: highest rate, printed twice, Mbit/s",
                 html,
                 printed_range(claim.values["html_max_Mbps"]["Chameleon"]),
             ),
@@ -219,7 +219,7 @@ def check_both_parameters(claim: Claim, claims: Claims) -> Finding:
 
 
 def check_energy_break(claim: Claim, claims: Claims) -> Finding:
-    """Where energy stops to fall, one stream a file, beside the setting of least energy of all in figure 7."""
+    """Compare where energy stops falling, one stream a file, with the setting of least energy in figure 7."""
     combined = claims["000-fig7"].values["argmin_energy"]["video"]["cc"]
     return make_finding_elsewhere(
         PHONE_AND_METER,

@@ -1,4 +1,4 @@
-"""Sizes of connections in the web transport paper (004, figure 3) beside those that our pages are drawn from."""
+"""Sizes of connections in the web transport paper (004, figure 3) against those that our pages are drawn from."""
 
 from collections.abc import Iterator
 

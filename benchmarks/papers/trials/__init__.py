@@ -1,0 +1,1 @@
+"""The checks of the papers' claims by measured transfers, and the transfers themselves."""

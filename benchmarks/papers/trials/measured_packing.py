@@ -16,8 +16,8 @@ NETWORKS = (0.5, 2.0, 3.5, 5.0)
 ERROR_SHARE, LEAST_POINTS = 0.25, 2.0
 """An error agrees within so much of the paper's: as far as the ends of its ranges lie from their middles (0.19 to 0.5).
 
-An error below two points, theirs or ours, says nothing, not even by its sign: our transfers of two files by the same
-codec differ by up to that over the slow network.
+An error below two points, the paper's or ours, says nothing, not even by its sign: over the slow network, our transfers
+of two files by the same codec differ by up to two points.
 """
 
 FIT_SHARE = 0.15
@@ -96,8 +96,8 @@ def _compare_codecs(
     """Compare the share of codecs whose error has the paper's sign, then each codec's error."""
     claimed_values = {codec: _claimed_pct(values, codec, large=large) for codec in errors_pct}
     furthest = {codec: max(ends, key=abs) for codec, ends in claimed_values.items()}
-    telling = [(errors_pct[codec], far) for codec, far in furthest.items()]
-    ways = [ours * far > 0 for ours, far in telling if min(abs(ours), abs(far)) >= LEAST_POINTS]
+    error_pairs = [(errors_pct[codec], far) for codec, far in furthest.items()]
+    ways = [ours * far > 0 for ours, far in error_pairs if min(abs(ours), abs(far)) >= LEAST_POINTS]
     if ways:
         what = f"{where}: codecs whose error has the sign of the paper's, of {len(ways)}"
         yield compare_measured(what, 1.0, sum(ways) / len(ways))
@@ -131,7 +131,7 @@ def _judge_history(_claim: Claim, _claims: Claims, rows: Rows) -> Iterator[Compa
     known_files = [file for trial in UP.values() for file in rows[trial]["files"] if file["expected_ratio"] is not None]
     off = median(abs(file["expected_ratio"] / file["ratio"] - 1) for file in known_files)
     yield compare_property(
-        f"history of other files tells the ratio of new ones within a tenth (median {off:.1%})",
+        f"history of other files predicts the ratio of new ones within a tenth (median {off:.1%})",
         off <= RATIO_TOLERANCE,
         source=Source.TESTBED,
     )
@@ -143,7 +143,7 @@ def _judge_history(_claim: Claim, _claims: Claims, rows: Rows) -> Iterator[Compa
 FORMS: Mapping[str, Form] = {
     "003-tsc": Form([START_UPS], _judge_start_up),
     "003-err-up": Form(list(UP.values()), _judge_uploads),
-    "003-err-dn": Form(list(DOWN.values()), _judge_downloads, stands_for=LIVE),
+    "003-err-dn": Form(list(DOWN.values()), _judge_downloads, substitute=LIVE),
     "003-asym": Form([SlowCodec()], _judge_worth_it),
     "003-history": Form(list(UP.values()), _judge_history),
 }

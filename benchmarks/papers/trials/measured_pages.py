@@ -110,9 +110,9 @@ def _judge_first_objects(claim: Claim, claims: Claims, rows: Rows) -> Iterator[C
 
 _ALL = _list_pages(*GROUNDS)
 FORMS: Mapping[str, Form] = {
-    "004-fig6": Form(_ALL, _judge_net_transfer, stands_for=DRAWN),
-    "004-fig7": Form(_ALL, _judge_idle, stands_for=DRAWN),
-    "004-fig8": Form(_ALL, _judge_concurrency, stands_for=DRAWN),
-    "004-fig9-10": Form(_ALL, _judge_connections, stands_for=DRAWN),
+    "004-fig6": Form(_ALL, _judge_net_transfer, substitute=DRAWN),
+    "004-fig7": Form(_ALL, _judge_idle, substitute=DRAWN),
+    "004-fig8": Form(_ALL, _judge_concurrency, substitute=DRAWN),
+    "004-fig9-10": Form(_ALL, _judge_connections, substitute=DRAWN),
     "004-fig11": Form([FirstRounds()], _judge_first_objects),
 }

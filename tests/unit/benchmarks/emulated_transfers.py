@@ -39,7 +39,7 @@ class Sender:
         while more and self.left_bytes:
             block = bytes(min(self.left_bytes, 64 * KIB))
             self.left_bytes -= len(block)
-            more = self.flow.offer(block, now_s)
+            more = self.flow.write(block, now_s)
         if not self.left_bytes:
             self.flow.end(now_s)
 

@@ -31,11 +31,11 @@ class Exchange:
         if self.left:
             self.left -= 1
             self.asked += 1
-            self.up.offer(bytes(100), now_s)
+            self.up.write(bytes(100), now_s)
 
     def _serve(self, data: bytearray) -> None:
         for _ in range(len(data) // 100):
-            self.down.offer(bytes(500), self.path.now_s)
+            self.down.write(bytes(500), self.path.now_s)
 
     def _take(self, data: bytearray) -> None:
         self.done_at_s = self.path.now_s

@@ -244,7 +244,7 @@ def test_a_run_that_other_programs_disturbed_does_not_count(tmp_path):
 
 def test_what_was_measured_keeps_what_a_fuller_answer_takes_and_what_stood_for_it():
     found = make_finding_elsewhere("a phone", [FINE]).add_measured(
-        [RATE], machine="a machine", stands_for="ours is made"
+        [RATE], machine="a machine", substitute="ours is made"
     )
     assert (found.needs, found.machine, found.verdict) == (
         "a phone; ours is made",

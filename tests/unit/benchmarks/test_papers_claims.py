@@ -3,13 +3,13 @@
 import pytest
 
 from benchmarks.papers.catalogue import Claim
-from benchmarks.papers.claims.agreements import check_energy_agreement
 from benchmarks.papers.claims.compression import check_examples
 from benchmarks.papers.claims.compression_advice import check_error_sign
 from benchmarks.papers.claims.compression_tables import check_downloads, check_platform
 from benchmarks.papers.claims.greendataflow import check_labels
 from benchmarks.papers.claims.http_sla import check_data_sets, check_outline, check_quoted, check_setup, check_tools
 from benchmarks.papers.claims.page_sizes import check_sizes
+from benchmarks.papers.claims.slas import check_energy_sla
 from benchmarks.papers.finding import ClaimVerdict, Source
 from benchmarks.papers.form import compare_measured_share
 from benchmarks.papers.trials import measured, measured_losses, measured_pages, measured_services
@@ -153,7 +153,7 @@ def test_pages_that_disagree_show_nothing_however_steady_the_loads_of_each_are()
 
 def test_claims_about_pages_say_that_ours_are_drawn():
     for name in ("004-fig6", "004-fig7", "004-fig8", "004-fig9-10"):
-        assert "drawn at random" in measured_pages.FORMS[name].stands_for
+        assert "drawn at random" in measured_pages.FORMS[name].substitute
 
 
 @pytest.mark.parametrize(("concurrency", "fewer"), [(1.5, True), (5.0, False)])
@@ -176,7 +176,7 @@ def test_more_idle_time_is_shown_by_an_interval_alone(saved_s, shown):
     [("maximise integral of T", ClaimVerdict.CONTRADICTED), ("maximise mean throughput", ClaimVerdict.REPRODUCED)],
 )
 def test_an_objective_that_is_the_data_set_is_contradicted_and_a_rate_is_not(objective, verdict):
-    assert check_energy_agreement(make_claim(statement=objective), {}).verdict is verdict
+    assert check_energy_sla(make_claim(statement=objective), {}).verdict is verdict
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Claims of the GreenDataFlow paper (001) on agreements: what is solved for each, its ranges and how they are found."""
+"""Claims of the GreenDataFlow paper (001) on SLAs: what is solved for each, its ranges and how they are found."""
 
 import random
 from itertools import pairwise
@@ -59,27 +59,29 @@ def _solved(kind: SlaKind) -> tuple[int, int]:
     return tried, right
 
 
-def check_throughput_agreement(_claim: Claim, _claims: Claims) -> Finding:
+def check_throughput_sla(_claim: Claim, _claims: Claims) -> Finding:
     tried, right = _solved(SlaKind.THROUGHPUT_AT_LEAST)
     return make_finding(compare_cases("targets: our choice is the least energy that keeps them", tried, right))
 
 
-def check_energy_agreement(claim: Claim, _claims: Claims) -> Finding:
+def check_energy_sla(claim: Claim, _claims: Claims) -> Finding:
     """An objective that is the integral of T until the end is the data set: no setting is better than another."""
     tried, right = _solved(SlaKind.ENERGY_AT_MOST)
     rates_bps = [exp(one.log_throughput_mean) for one in _table().settings]
     durations_s = [BITS_PER_BYTE * DATA_BYTES / bps for bps in rates_bps]
     printed = "integral" in claim.statement
-    told = [bps * took_s for bps, took_s in zip(rates_bps, durations_s, strict=True)] if printed else rates_bps
+    objectives = [bps * took_s for bps, took_s in zip(rates_bps, durations_s, strict=True)] if printed else rates_bps
     return make_finding(
         compare_property(
-            "its objective tells settings apart", not isclose(min(told), max(told)), source=Source.ARITHMETIC
+            "its objective distinguishes settings",
+            not isclose(min(objectives), max(objectives)),
+            source=Source.ARITHMETIC,
         ),
         compare_cases("targets: our choice is the fastest that keeps them", tried, right),
     )
 
 
-def check_power_agreement(_claim: Claim, _claims: Claims) -> Finding:
+def check_power_sla(_claim: Claim, _claims: Claims) -> Finding:
     """Evaluated in the paper and defined nowhere in it; here: the fastest of mean power up to the target."""
     tried, right = _solved(SlaKind.POWER_AT_MOST)
     return make_finding(compare_cases("targets: our choice is the fastest that keeps them", tried, right))
@@ -131,9 +133,9 @@ def check_looked_up(_claim: Claim, _claims: Claims) -> Finding:
 
 
 CHECKS = {
-    "001-sla-T": check_throughput_agreement,
-    "001-sla-E": check_energy_agreement,
-    "001-sla-P": check_power_agreement,
+    "001-sla-T": check_throughput_sla,
+    "001-sla-E": check_energy_sla,
+    "001-sla-P": check_power_sla,
     "001-partition": check_partition,
     "001-hash": check_looked_up,
 }
