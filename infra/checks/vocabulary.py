@@ -1,7 +1,7 @@
 """Refuse words of the project's former dialect in names and texts: `python -m infra.checks.vocabulary`.
 
-`vocabulary.toml` lists each banned word with what to write instead, the names and files where a word
-is right, and how many a file still has. A file may only have fewer: `--write` lowers the numbers.
+`vocabulary.toml` lists each banned word with what to write instead, and the names and files where a word is right.
+A permission that nothing needs any more is refused, too.
 """
 
 import ast
@@ -12,14 +12,12 @@ import subprocess
 import sys
 import tokenize
 import tomllib
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 LIST = Path(__file__).with_name("vocabulary.toml")
-REMAINING = "[remaining]"
 FROZEN = "migrations/versions/"
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _WORDS = re.compile(r"[a-z]+")
@@ -39,7 +37,6 @@ class Vocabulary:
     """A name that the project does not choose (wire field, column, library), and why."""
     permitted_files: Mapping[str, Mapping[str, str]]
     """Word → pattern of paths → why the word is right there."""
-    remaining: Mapping[str, int]
 
     @classmethod
     def from_toml(cls, text: str) -> "Vocabulary":
@@ -50,11 +47,20 @@ class Vocabulary:
             texts=document["texts"],
             permitted_names=permitted["names"],
             permitted_files=permitted["files"],
-            remaining=document.get("remaining", {}),
         )
 
-    def is_permitted(self, word: str, path: str) -> bool:
-        return any(fnmatch.fnmatch(path, pattern) for pattern in self.permitted_files.get(word, {}))
+    def find_permission(self, finding: "BannedWord") -> str | None:
+        """Return the key of what permits a banned word there: its name, or its word and a pattern of paths."""
+        if finding.where in self.permitted_names:
+            return finding.where
+        patterns = self.permitted_files.get(finding.word, {})
+        fitting = (pattern for pattern in patterns if fnmatch.fnmatch(finding.path, pattern))
+        return next((f"{finding.word} in {pattern}" for pattern in fitting), None)
+
+    def list_permissions(self) -> set[str]:
+        """Return the keys of all permissions."""
+        in_files = {f"{word} in {pattern}" for word, patterns in self.permitted_files.items() for pattern in patterns}
+        return in_files | self.permitted_names.keys()
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,7 @@ class BannedWord:
 
 
 def find_in_source(path: str, source: str, vocabulary: Vocabulary) -> Iterator[BannedWord]:
-    """Yield the banned words of one Python file: in names, docstrings, comments and messages, in no order."""
+    """Yield the banned words of one Python file, permitted or not: in names, docstrings, comments and messages."""
     is_test = path.startswith("tests/")
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         line = token.start[0]
@@ -88,11 +94,9 @@ def find_in_source(path: str, source: str, vocabulary: Vocabulary) -> Iterator[B
 
 
 def _find_in_name(name: str, path: str, line: int, vocabulary: Vocabulary) -> Iterator[BannedWord]:
-    if name in vocabulary.permitted_names:
-        return
     for part in _PARTS.findall(name):
         word = part.lower()
-        if word in vocabulary.names and not vocabulary.is_permitted(word, path):
+        if word in vocabulary.names:
             yield BannedWord(path, line, name, word, vocabulary.names[word])
 
 
@@ -102,7 +106,7 @@ def _find_in_text(text: str, path: str, line: int, vocabulary: Vocabulary) -> It
         return
     spaced = f" {' '.join(words)} "
     for word, instead in vocabulary.texts.items():
-        if f" {word} " in spaced and not vocabulary.is_permitted(word, path):
+        if f" {word} " in spaced:
             yield BannedWord(path, line, "text", word, instead)
 
 
@@ -114,35 +118,20 @@ def find_in_checkout(root: Path, vocabulary: Vocabulary) -> list[BannedWord]:
     return [finding for path, source in sources for finding in find_in_source(path, source, vocabulary)]
 
 
-def list_offences(findings: list[BannedWord], vocabulary: Vocabulary) -> Iterator[str]:
-    """Yield a line for each file that has more banned words than it may, and for each number that is too high."""
-    counted = Counter(finding.path for finding in findings)
-    for path in sorted(counted.keys() | vocabulary.remaining.keys()):
-        found, permitted = counted[path], vocabulary.remaining.get(path, 0)
-        if found > permitted:
-            yield from (str(finding) for finding in findings if finding.path == path)
-        elif found < permitted:
-            yield f"{path}: {found} left of {permitted}: lower the number by --write"
+def list_offences(findings: list[BannedWord], vocabulary: Vocabulary) -> list[str]:
+    """Return a line for each banned word that nothing permits, and for each permission that nothing needs."""
+    permissions = [vocabulary.find_permission(finding) for finding in findings]
+    refused = [str(finding) for finding, permission in zip(findings, permissions, strict=True) if permission is None]
+    unused = sorted(vocabulary.list_permissions() - set(permissions))
+    return refused + [f"{LIST.name}: nothing needs the permission of {permission}" for permission in unused]
 
 
-def write_remaining(findings: list[BannedWord]) -> None:
-    """Write how many banned words each file has left."""
-    counted = Counter(finding.path for finding in findings)
-    head = LIST.read_text(encoding="utf-8").partition(REMAINING)[0].rstrip()
-    lines = [f'"{path}" = {count}' for path, count in sorted(counted.items())]
-    LIST.write_text("\n".join([head, *(["", REMAINING, *lines] if lines else []), ""]), encoding="utf-8")
-
-
-def main(arguments: list[str]) -> int:
+def main() -> int:
     vocabulary = Vocabulary.from_toml(LIST.read_text(encoding="utf-8"))
-    findings = find_in_checkout(ROOT, vocabulary)
-    if arguments == ["--write"]:
-        write_remaining(findings)
-        return 0
-    offences = list(list_offences(findings, vocabulary))
-    print("\n".join(offences) or f"{len(findings)} words remain in {len(vocabulary.remaining)} files")
+    offences = list_offences(find_in_checkout(ROOT, vocabulary), vocabulary)
+    print("\n".join(offences))
     return 1 if offences else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())
