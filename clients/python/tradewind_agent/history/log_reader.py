@@ -1,7 +1,8 @@
-"""Parts of growing logs as records, by the importers: what a watch reads with."""
+"""Read parts of growing logs as records, by the importers, as a watch does."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import IO
+from typing import IO, NamedTuple
 
 from pydantic import ValidationError
 
@@ -12,7 +13,15 @@ from tradewind_agent.history.importers.detect import detect
 from tradewind_agent.history.importers.importing import import_file
 from tradewind_agent.history.importers.log_text import LogText
 from tradewind_agent.history.importers.ports import ImportContext, ImportedRow
-from tradewind_agent.history.watching import ImportedPart
+
+
+class ImportedPart(NamedTuple):
+    """Records of a part, how many rows were refused, and the first reason; what was taken for granted, in words."""
+
+    records: list[TransferRecord]
+    refused: int = 0
+    first_reason: str = ""
+    assumptions: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +32,7 @@ class ImportingReader:
     format_name: str = "auto"
 
     def format_of(self, log: IO[bytes]) -> str:
-        """Name of the format of a log that begins so.
+        """Return the name of the format of a log that begins so.
 
         Raises
         ------
@@ -37,7 +46,12 @@ class ImportingReader:
     def read(
         self, log: IO[bytes], *, first_row: int, head_rows: int, head_settles: bool, format_name: str
     ) -> ImportedPart:
-        """Records of a part; what the wire does not take counts as refused."""
+        """Return the records of a part; what the wire does not take counts as refused.
+
+        Raises
+        ------
+        InvalidValue : a part that lacks what only the user can tell.
+        """
         records: list[TransferRecord] = []
         reasons: list[str] = []
         context = replace(self.context, in_parts=True, head_settles=head_settles)

@@ -13,13 +13,12 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from random import Random
-from typing import IO, NamedTuple, Protocol
 
 from tradewind.errors import InvalidValue
-from tradewind.transfer import TransferRecord
 from tradewind.units import format_count
 from tradewind_agent.errors import ServiceFailed, ServiceUnreachable, WatchFailed
 from tradewind_agent.history.importers.log_text import count_rows
+from tradewind_agent.history.log_reader import ImportedPart, ImportingReader
 from tradewind_agent.history.log_tail import (
     HEAD_BYTES,
     MAX_PART_BYTES,
@@ -46,25 +45,6 @@ OVERLAPPING = frozenset({"gridftp", "fts"})
 """Formats with a line a file, whose concurrency shows in neighbouring lines: taken together as far as possible."""
 
 _SPOOL_SHARE = 0.5
-
-
-class ImportedPart(NamedTuple):
-    """Records of a part, how many rows were refused, and the first reason; what was taken for granted, in words."""
-
-    records: list[TransferRecord]
-    refused: int = 0
-    first_reason: str = ""
-    assumptions: Sequence[str] = ()
-
-
-class LogReader(Protocol):
-    """Reads parts of logs; ``InvalidValue`` for what is of no known format, or lacks what only the user can tell."""
-
-    def format_of(self, log: IO[bytes]) -> str: ...
-
-    def read(
-        self, log: IO[bytes], *, first_row: int, head_rows: int, head_settles: bool, format_name: str
-    ) -> ImportedPart: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +96,7 @@ class Watch:
     state_path: Path
     spool: Spool
     service: Uploads | None
-    reader: LogReader
+    reader: ImportingReader
     note: Callable[[str], None]
     stop: threading.Event
     jitter: Random

@@ -1,72 +1,18 @@
 import errno
 import gzip
-import json
-import os
 import threading
-from random import Random
 
 import httpx
 import pytest
 
-from tests.unit.agent.records import lines
+from tests.unit.agent.history.watched_folder import QUIET_S, joined
 from tests.unit.agent.service.fake_service import answering, problem, receipt
 from tradewind_agent.errors import KeyRefused, SpoolFailed, WatchFailed
 from tradewind_agent.history import watching
-from tradewind_agent.history.importers.ports import ImportContext
-from tradewind_agent.history.log_reader import ImportingReader
-from tradewind_agent.history.log_tail import HEAD_BYTES, LogFile
+from tradewind_agent.history.log_tail import LogFile
 from tradewind_agent.history.spool import DrainResult, Spool
-from tradewind_agent.history.watch_state import sole_watcher, state_path
-from tradewind_agent.history.watching import Watch, WatchOptions
+from tradewind_agent.history.watch_state import sole_watcher
 from tradewind_agent.service.retries import NO_RETRIES
-
-NOW_S = 1_700_000_000.0
-QUIET_S = 60.0
-
-
-class Watched:
-    """A folder of logs and all that a watch of it needs; a new watch is what a restart makes."""
-
-    def __init__(self, root):
-        self.folder = root / "logs"
-        self.folder.mkdir()
-        self.notes = []
-        self.spool = Spool(root / "spool", warn=self.notes.append)
-        self.state = state_path(root / "state", self.folder)
-        self.state.parent.mkdir(parents=True)
-
-    def watch(self, *, service=None, spool=None, pattern="*"):
-        return Watch(
-            options=WatchOptions(folder=self.folder, pattern=pattern, interval_s=0.0, quiet_s=QUIET_S),
-            state_path=self.state,
-            spool=spool or self.spool,
-            service=service,
-            reader=ImportingReader(ImportContext(source="alpha", destination="beta")),
-            note=self.notes.append,
-            stop=threading.Event(),
-            jitter=Random(1),
-            now_s=lambda: NOW_S,
-        )
-
-    def write(self, name, content, *, age_s=0.0):
-        path = self.folder / name
-        with path.open("ab") as file:
-            file.write(content)
-        os.utime(path, (NOW_S - age_s, NOW_S - age_s))
-        return path
-
-    @property
-    def spooled(self):
-        return b"".join(segment.path.read_bytes() for segment in self.spool.segments())
-
-
-@pytest.fixture
-def watched(tmp_path):
-    return Watched(tmp_path)
-
-
-def joined(count, first=1):
-    return b"".join(lines(count, first))
 
 
 def kill_before_spooling(watched):
@@ -305,110 +251,6 @@ def test_lines_whose_concurrency_shows_in_their_neighbours_wait_for_a_quiet_log(
     watched.write("gridftp.log", GRIDFTP % 1, age_s=QUIET_S + 1)
     watched.watch().run(once=True)
     assert watched.spooled.count(b'"concurrency":2') == 2
-
-
-def test_a_csv_log_is_read_on_by_the_columns_that_its_first_line_names(watched):
-    head = b"start,source,destination,total_bytes_b,files,concurrency,throughput_mbps\n"
-    row = b"2024-05-01T00:00:%02dZ,alpha,beta,1000000000,10,4,900\n"
-    watched.write("transfers.csv", head + b"".join(row % n for n in range(0, 30, 10)))
-    watched.watch().run(once=True)
-    watched.write("transfers.csv", row % 40)
-    tally = watched.watch().run(once=True)
-    assert (tally.records, tally.refused) == (1, 0), watched.notes
-    assert len(watched.spooled.splitlines()) == 4
-
-
-@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r\r\n"])
-def test_what_the_beginning_of_a_csv_log_has_settled_holds_for_every_part(watched, end):
-    head = b"start,source,destination,total_bytes_b,files,concurrency,throughput_mbps\n"
-    row = b"%s 00:00:%02d,alpha,beta,1000000000,10,4,900\n"
-    watched.write("transfers.csv", (head + row % (b"25/04/2024", 0)).replace(b"\n", end))
-    watched.watch().run(once=True)
-    for second in (10, 20):
-        watched.write("transfers.csv", (row % (b"03/04/2024", second)).replace(b"\n", end))
-        watched.watch().run(once=True)
-    assert len(watched.spooled.splitlines()) == 3
-    assert watched.spooled.count(b"2024-04-03") == 2 * watched.spooled.count(b"2024-04-25")
-    assert watched.spooled.count(b"2024-03-04") == 0
-
-
-CSV_HEAD = b"start,source,destination,total_bytes_b,files,concurrency,throughput_mbps\n"
-CSV_ROW = b"%s 00:00:%02d,alpha,beta,1000000000,10,4,900\n"
-
-
-def test_what_a_later_part_contradicts_of_a_csv_log_is_refused_row_by_row(watched):
-    days = [(b"03/04/2026", second) for second in range(5)]
-    watched.write("transfers.csv", CSV_HEAD + b"".join(CSV_ROW % day for day in days))
-    watched.watch().run(once=True)
-    watched.write("transfers.csv", b"".join(CSV_ROW % day for day in [*days[:2], (b"13/04/2026", 10)]))
-    tally = watched.watch().run(once=True)
-    assert (tally.records, tally.refused) == (2, 1)
-    assert any("does not exist: '13/04/2026" in note for note in watched.notes)
-    watched.write("transfers.csv", CSV_ROW % (b"03/04/2026", 20))
-    watched.watch().run(once=True)
-    assert watched.spooled.count(b'"started_at":"2026-03-04') == 8
-    assert b"2026-04-03" not in watched.spooled
-
-
-def test_the_first_rows_after_a_header_alone_settle_a_csv_log(watched):
-    watched.write("transfers.csv", CSV_HEAD)
-    watched.watch().run(once=True)
-    for day in (b"25/04/2024", b"03/04/2024", b"03/14/2024"):
-        watched.write("transfers.csv", CSV_ROW % (day, 0))
-        tally = watched.watch().run(once=True)
-    assert (tally.records, tally.refused) == (0, 1)
-    assert b"2024-04-03" in watched.spooled
-
-
-def test_a_long_csv_log_is_read_the_same_way_from_its_first_part_on(watched):
-    early = b"".join(CSV_ROW % (b"03/04/2024", n % 60) for n in range(HEAD_BYTES // 50))
-    watched.write("transfers.csv", CSV_HEAD + early + CSV_ROW % (b"25/04/2024", 0) + early[:500])
-    tally = watched.watch().run(once=True)
-    assert tally.refused == 1
-    assert b"2024-04-03" not in watched.spooled
-
-
-def test_a_part_with_round_trips_of_an_undecided_unit_does_not_hold_up_a_csv_log(watched):
-    head = CSV_HEAD.replace(b"start,", b"start,rtt,")
-    row = b"2024-05-01T00:00:%02dZ,%s,alpha,beta,1000000000,10,4,900\n"
-    watched.write("transfers.csv", head + b"".join(row % (n, b"20") for n in range(3)))
-    watched.watch().run(once=True)
-    watched.write("transfers.csv", b"".join(row % (n, b"0.5") for n in range(10, 20)))
-    assert watched.watch().run(once=True).records == 10
-
-
-def test_what_an_older_agent_has_read_of_a_csv_log_settles_it(watched):
-    watched.write("transfers.csv", CSV_HEAD + CSV_ROW % (b"25/04/2024", 0))
-    watched.watch().run(once=True)
-    kept = json.loads(watched.state.read_bytes())
-    for followed in kept["files"].values():
-        del followed["head_bytes"]
-    watched.state.write_text(json.dumps(kept))
-    watched.write("transfers.csv", CSV_ROW % (b"03/04/2024", 10))
-    watched.watch().run(once=True)
-    assert b"2024-04-03" in watched.spooled
-
-
-@pytest.mark.parametrize(
-    "bad", [b"oops,row\n", CSV_ROW.replace(b"%s", b"x") % 0, b""], ids=["narrow", "no date", "none"]
-)
-def test_a_beginning_of_which_no_row_was_taken_settles_nothing(watched, bad):
-    watched.write("transfers.csv", CSV_HEAD + bad)
-    watch = watched.watch()
-    watch.run(once=True)
-    for row, date in enumerate((b"25/04/2024", b"03/04/2024", b"04/05/2024"), 1):
-        watched.write("transfers.csv", CSV_ROW % (date, 10 * row))
-        watch.run(once=True)
-    for day in (b"2024-04-25", b"2024-04-03", b"2024-05-04"):
-        assert day in watched.spooled, watched.notes
-
-
-def test_a_line_longer_than_the_beginning_is_taken(watched):
-    head = CSV_HEAD.replace(b"\n", b",note\n")
-    row = (CSV_ROW % (b"25/04/2024", 0)).replace(b"\n", b"," + b"x" * 300_000 + b"\n")
-    watched.write("transfers.csv", head + row + (CSV_ROW % (b"26/04/2024", 10)).replace(b"\n", b",y\n"))
-    tally = watched.watch().run(once=True)
-    assert (tally.records, tally.refused) == (2, 0), watched.notes
 
 
 def test_a_log_that_was_read_does_not_wait_for_the_spool(watched):
