@@ -25,7 +25,7 @@ from services.admin.navigation import OVERVIEW, SECTIONS, sections_for
 from services.admin.static_files import address_of
 from services.admin.visitors import Claimed, OwnForm, SentBefore, SentElsewhere, Visit
 from services.application.models.current_cluster import ClusterSuperseded
-from services.sent_once import give_up, settle
+from services.idempotent_requests import give_up, settle
 from services.statuses import find_status
 from tradewind.errors import TradewindError
 from tradewind.units import format_bps, format_bytes, format_count, format_joules, format_seconds

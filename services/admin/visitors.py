@@ -14,7 +14,7 @@ from services.application.access.authenticate import Scope
 from services.application.access.sign_in import SignIns, Visitor, form_token, is_form_token
 from services.application.shared.submissions import SubmissionKey
 from services.bootstrap import Container
-from services.sent_once import LONGEST_TOKEN, claim, derive_submission_key
+from services.idempotent_requests import LONGEST_TOKEN, claim, derive_submission_key
 from tradewind.errors import NotPermitted, TradewindError
 
 COOKIE = "tradewind_session"

@@ -14,7 +14,7 @@ from services.api.dependencies import PRINCIPAL, authenticate
 from services.api.problems import PROBLEM_RESPONSES
 from services.application.access.authenticate import Principal
 from services.bootstrap import Container
-from services.sent_once import LONGEST_TOKEN, answer_once, derive_submission_key
+from services.idempotent_requests import LONGEST_TOKEN, answer_once, derive_submission_key
 from tradewind.errors import InvalidValue
 
 

@@ -21,7 +21,7 @@ from services.application.transfers.sessions import (
     TransferKey,
 )
 from services.application.transfers.silence import COMING_BACK_S, LONGEST_GAP_S, LONGEST_SILENCE_S
-from services.queue.shared_line import SharedConnection
+from services.queue.shared_connection import SharedConnection
 from tradewind.units import MIB
 
 JOURNAL = "tradewind:heartbeats"

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tradewind.tuning.basis import Basis, ChunkBasis
     from tradewind.tuning.controller import begin, resume, step
     from tradewind.tuning.decision import Decision, DecisionKind
-    from tradewind.tuning.opening import prepare_basis
+    from tradewind.tuning.recommended_basis import prepare_basis
     from tradewind.tuning.sample import ChunkProgress, TickSample
     from tradewind.tuning.state import TuningState
 
@@ -36,7 +36,7 @@ __getattr__ = load_lazily(
         "basis": ("Basis", "ChunkBasis"),
         "controller": ("begin", "resume", "step"),
         "decision": ("Decision", "DecisionKind"),
-        "opening": ("prepare_basis",),
+        "recommended_basis": ("prepare_basis",),
         "sample": ("ChunkProgress", "TickSample"),
         "state": ("TuningState",),
     },

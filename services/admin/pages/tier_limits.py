@@ -94,11 +94,11 @@ def cuts_page(
             "wrong": wrong.reason,
             "before": rows(preview_boundaries(leaf, key, known[1:-1]).before),
         }
-        return page(request, "tier_cuts.html", visit, status=HTTPStatus.UNPROCESSABLE_ENTITY, **framed)
+        return page(request, "tier_limits.html", visit, status=HTTPStatus.UNPROCESSABLE_ENTITY, **framed)
     changed = [each.partition.upper for each in effect.after] != [each.partition.upper for each in effect.before]
     return page(
         request,
-        "tier_cuts.html",
+        "tier_limits.html",
         visit,
         **framed,
         typed=(),

@@ -7,7 +7,7 @@ import redis
 import redis.asyncio
 from redis.exceptions import RedisError, ResponseError
 
-from services.queue.shared_line import SharedConnection
+from services.queue.shared_connection import SharedConnection
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The model in force on rows that are new to it: the leaf that would have served each, and its lattice."""
+"""The current model on rows that are new to it: the leaf that would have served each, and its lattice."""
 
 import math
 from dataclasses import replace
