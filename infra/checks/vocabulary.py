@@ -23,6 +23,8 @@ _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _WORDS = re.compile(r"[a-z]+")
 _CODE = re.compile(r"`+[^`]*`+")
 """Names in texts, which are judged where they are defined."""
+_VAGUE_TEST = re.compile(r"test_(what|who|of|where|how)_")
+"""A test's name starts with its subject."""
 _FEWEST_WORDS = 3
 """A string of fewer words may be a key, a column or an option; it is not judged as text."""
 
@@ -89,6 +91,8 @@ def find_in_source(path: str, source: str, vocabulary: Vocabulary) -> Iterator[B
     for node in ast.walk(ast.parse(source)):
         if is_test and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield from _find_in_name(node.name, path, node.lineno, vocabulary)
+            if vague := _VAGUE_TEST.match(node.name):
+                yield BannedWord(path, node.lineno, node.name, vague[1], "the subject and what it does")
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and not is_test:
             yield from _find_in_text(node.value, path, node.lineno, vocabulary)
 

@@ -118,7 +118,7 @@ def _lines_since(log: Path, before: int) -> list[str]:
     [("http", "HTTP/1.1", EncryptionClass.PLAIN), ("tls", "HTTP/1.1", EncryptionClass.ENCRYPTED),
      ("h2", "HTTP/2", EncryptionClass.ENCRYPTED)],
 )  # fmt: skip
-def test_what_a_browser_recorded_is_what_was_served(recorded, name, version, encryption):
+def test_browser_log_matches_what_the_server_sent(recorded, name, version, encryption):
     page = recorded[name].analysed()
     assert page.objects == len(SIZES) + 1
     assert page.encryption is encryption

@@ -52,7 +52,7 @@ def test_menu_has_the_pages_of_the_role_and_all_others_are_refused(page: Page, r
             assert offences(page) == []
 
 
-def test_what_changes_things_for_others_is_not_offered(page: Page, learned: Tenant, parts: Container) -> None:
+def test_reader_sees_no_button_that_changes_a_release(page: Page, learned: Tenant, parts: Container) -> None:
     with parts.store.unit_of_work(learned.id) as uow:
         release = uow.releases.current()
     for address in ("/admin/releases", f"/admin/releases/{release}"):

@@ -61,7 +61,7 @@ def stored(stack, ids):
         return {each for (each,) in found}
 
 
-def test_who_follows_is_well_only_while_the_server_says_that_it_does(stack, followed):
+def test_follower_of_the_log_is_healthy_only_while_the_server_confirms_it(stack, followed):
     assert "followed" not in backup(stack, *HEALTH)
     stack.compose("--profile", "backup", "stop", "backup")
     ran = stack.run("docker", "compose", "run", "--rm", "--no-deps", "-T", "backup", *HEALTH, check=False)
@@ -159,7 +159,7 @@ def volume(stack) -> list[str]:
     return stack.compose("run", "--rm", "--no-deps", "-T", "restore", "ls", "/var/lib/postgresql/18").split()
 
 
-def test_what_there_is_no_copy_of_stops_nothing(stack, followed, client):
+def test_restore_of_a_missing_backup_stops_no_container(stack, followed, client):
     before = stack.containers("api")
     ran = stack.run("infra/restore", "--name", "none", check=False)
     assert ran.returncode == 1

@@ -54,7 +54,7 @@ def is_back(stack, container, killed_process):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may kill processes of containers from outside")
-def test_what_was_acknowledged_is_there_once_whatever_is_killed(stack, figure):
+def test_acknowledged_rows_survive_each_killed_service_once(stack, figure):
     key = stack.new_key()
     uploads = Uploads(stack, key)
     uploads.start()

@@ -124,7 +124,7 @@ def test_every_place_of_an_address_has_a_thing_and_every_exception_a_call() -> N
 
 
 @pytest.mark.parametrize(("call", "place"), ASKED, ids=lambda each: name_of(each) if isinstance(each, Call) else each)
-def test_what_another_tenant_owns_is_not_there(owners: tuple[Owner, Owner], call: Call, place: str) -> None:
+def test_objects_of_another_tenant_are_not_found(owners: tuple[Owner, Owner], call: Call, place: str) -> None:
     owner, neighbour = owners
     theirs = {each: owner.own(each) for each in places(call)}
     mixed = {each: neighbour.own(each) for each in places(call)} | {place: theirs[place]}

@@ -58,7 +58,7 @@ def test_every_answer_keeps_browsers_from_harm(api: str, parts: Container, owner
     assert {name: lacks for name, lacks in found.items() if lacks} == {}
 
 
-def test_what_is_not_there_or_not_understood_is_guarded_too(api: str) -> None:
+def test_error_answers_have_the_security_headers(api: str) -> None:
     for method, path in (
         ("GET", "/nothing"),
         ("DELETE", "/healthz"),

@@ -59,7 +59,7 @@ def filled(path: str) -> str:
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
-def test_what_is_no_sound_json_is_refused_by_every_call(api: str, caller: Tenant, body: bytes) -> None:
+def test_unsound_json_is_refused_by_every_call(api: str, caller: Tenant, body: bytes) -> None:
     told = answers(api, caller, body)
     assert {call: status for call, status in told.items() if not 400 <= status < 500} == {}
 

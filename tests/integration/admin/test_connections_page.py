@@ -20,7 +20,7 @@ def visitor(parts, api, surfer):
         yield opened
 
 
-def test_of_a_page_without_times_no_idle_time_is_shown_or_counted(parts, api, surfer, visitor):
+def test_page_without_times_shows_and_counts_no_idle_time(parts, api, surfer, visitor):
     with surfer.client(api, Scope.AGENT, Scope.ANALYST) as agent:
         (page,) = agent.post(ANALYSE, json=har(entry(size=500) | {"timings": {}}, load_ms=2000)).json()["pages"]
         (row,) = query(agent, "SELECT idle_s, net_transfer_s, load_s FROM page_loads")

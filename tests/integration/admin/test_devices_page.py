@@ -78,7 +78,7 @@ def test_unknown_device_or_radio_is_not_found_and_not_replaced_by_another(visito
     assert told in unescape(refused.text)
 
 
-def test_where_none_is_named_some_device_is_shown_with_one_of_its_radios(visitor):
+def test_page_without_a_chosen_device_shows_one_with_a_radio(visitor):
     page = visitor.get("/admin/devices?device=&radio=")
     assert (page.status_code, "selected" in page.text) == (200, True)
 
@@ -90,7 +90,7 @@ def test_jobs_that_would_last_for_years_are_refused_in_words(visitor):
 
 
 @pytest.mark.parametrize("query", ["jobs=0", "jobs=1000", "job_mb=nan", "rate_mbps=0", "apart_s=-1", "price_w=x"])
-def test_what_no_queue_can_be_is_refused_by_its_name(visitor, query):
+def test_invalid_queue_is_refused_with_its_field(visitor, query):
     refused = visitor.get(f"/admin/devices?{query}")
     assert refused.status_code == 422
     field = query.partition("=")[0]

@@ -32,7 +32,7 @@ def test_the_first_password_opens_nothing_but_the_choice_of_another(parts, api, 
         assert visitor.sign_in(Person(login, tenant), first).status_code == 401
 
 
-def test_who_is_let_in_again_keeps_their_roles(parts, api, tenant):
+def test_user_who_is_enabled_again_keeps_the_roles(parts, api, tenant):
     analyst = person(parts, tenant, "analyst")
     person(parts, tenant)  # somebody must stay an operator
     found = parts.store.registry.find_user(analyst.login)

@@ -13,7 +13,7 @@ LOOKED_FOR = 60
 """Lines of a stream, two of each look in which nothing is new: it ends long before."""
 
 
-def test_what_is_not_there_cannot_be_followed(parts, api, tenant):
+def test_stream_of_a_missing_transfer_is_not_found(parts, api, tenant):
     with signed_in(api, person(parts, tenant)) as visitor:
         assert visitor.get(f"/admin/transfers/{uuid4()}/live").status_code == 404
 

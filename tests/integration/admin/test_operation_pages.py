@@ -170,7 +170,7 @@ def test_long_work_reports_its_progress(parts, api, tenant, operator):
 
 
 @pytest.mark.parametrize("raw", ["not json", "{}\n{}", "[]", '{"id": 5}'])
-def test_what_is_no_row_stays_in_the_quarantine(parts, api, tenant, operator, raw):
+def test_invalid_row_stays_in_the_quarantine(parts, api, tenant, operator, raw):
     upload(api, tenant, record() | {"source": ""}, record())
     (row,) = quarantined(parts, tenant)
     assert operator.submit(f"/admin/logs/quarantine/{row.id}/retry", raw=raw).status_code == 422

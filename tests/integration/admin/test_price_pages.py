@@ -56,7 +56,7 @@ def test_a_row_of_the_table_is_the_price_of_its_tier(visitor, learned):
 
 @pytest.mark.parametrize("part", PRICE)
 @pytest.mark.parametrize("value", ["-1", "", "1e30", "0.1234567", "NaN", "<script>alert(1)</script>"])
-def test_what_no_price_can_be_is_refused_and_nothing_changes(visitor, learned, part, value):
+def test_invalid_price_is_refused_and_the_draft_stays(visitor, learned, part, value):
     here = drafted(visitor)
     tier = tiers_in(visitor.get(here).text)[0]
     refused = visitor.submit(f"{here}/prices", version=1, **fields(tier, **{part: value}))
@@ -67,7 +67,7 @@ def test_what_no_price_can_be_is_refused_and_nothing_changes(visitor, learned, p
 
 
 @pytest.mark.parametrize("cost", ["-1", "1e30", "0.1234567", "NaN", "0.2 EUR"])
-def test_what_energy_cannot_cost_is_refused_and_nothing_changes(visitor, learned, cost):
+def test_invalid_cost_of_energy_is_refused_and_the_draft_stays(visitor, learned, cost):
     here = drafted(visitor)
     refused = visitor.submit(f"{here}/energy-cost", version=1, energy_cost_per_kwh=cost)
     assert refused.status_code == 422
@@ -91,7 +91,7 @@ def test_a_margin_is_typed_in_per_cent(visitor, learned):
 
 
 @pytest.mark.parametrize("form", ["prices", "together", "energy-cost"])
-def test_what_was_chosen_to_be_shown_stays_after_each_form_of_a_draft(visitor, learned, form):
+def test_filter_of_a_draft_survives_each_of_its_forms(visitor, learned, form):
     here = drafted(visitor)
     with learned.parts.store.unit_of_work(learned.id) as uow:
         (link,) = uow.links.all()
@@ -201,7 +201,7 @@ def test_a_name_that_is_none_makes_no_book(visitor, learned, name):
     assert books(learned) == before
 
 
-def test_where_to_go_on_cannot_break_out_of_its_header(visitor):
+def test_address_to_continue_at_cannot_break_out_of_its_header(visitor):
     here = drafted(visitor)
     page = visitor.get(here)
     tier = tiers_in(page.text)[0]

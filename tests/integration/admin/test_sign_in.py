@@ -214,7 +214,7 @@ def test_a_password_is_neither_short_nor_endless(password):
         Passwords().hash(password)
 
 
-def test_what_is_changed_by_a_key_is_in_the_log_with_its_name(parts, api, tenant):
+def test_audit_log_names_the_key_that_made_a_change(parts, api, tenant):
     with tenant.client(api) as client:
         client.put("/v1/limits", json={"scope": "tenant", "streams": 8}).raise_for_status()
         client.post("/v1/endpoints", json={"name": "site A"}).raise_for_status()

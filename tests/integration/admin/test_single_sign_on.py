@@ -156,7 +156,7 @@ def test_no_secret_of_a_sign_in_is_written(database_url: str, redis_url: str) ->
     assert [line for line in told.splitlines() if any(str(each) in line for each in secrets_used)] == []
 
 
-def test_who_comes_again_is_the_same_person(house: tuple[Container, Tenant, str], browser: Visitor) -> None:
+def test_second_sign_in_is_by_the_same_user(house: tuple[Container, Tenant, str], browser: Visitor) -> None:
     before = len(logins(house[1]))
     for _ in range(2):
         assert browser.get(at_the_provider(browser, "bob.data")).status_code == 303

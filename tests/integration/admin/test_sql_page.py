@@ -142,7 +142,7 @@ def test_sql_error_is_shown_at_its_position(analyst):
         "SELECT pg_read_file('/etc/passwd')",
     ],
 )
-def test_what_writes_or_reads_what_is_not_the_tenants_is_refused(analyst, sql):
+def test_sql_that_writes_or_reads_other_tenants_data_is_refused(analyst, sql):
     page = run(analyst, sql)
     assert page.status_code == 422
     assert 'role="alert"' in page.text
@@ -156,7 +156,7 @@ def test_another_tenants_rows_are_not_seen(analyst, parts, api, tenant):
         assert run(stranger, attempt).status_code == 422
 
 
-def test_what_runs_forever_is_stopped_at_the_time_limit(analyst):
+def test_endless_query_is_stopped_at_the_time_limit(analyst):
     page = run(analyst, "SELECT pg_sleep(60)")
     assert page.status_code == 422
     assert "the query was stopped after 2 s, the limit" in page.text

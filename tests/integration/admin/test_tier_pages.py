@@ -259,7 +259,7 @@ def test_only_providers_of_the_tenant_change_tiers_on_forms_of_ours(
 @pytest.mark.parametrize(
     "address", ["max_throughput", "deadline", "nonsense", f"{KIND}?confidence=0.7", f"{KIND}?basis=both"]
 )
-def test_what_has_no_tiers_to_cut_is_refused(visitor: Visitor, client: httpx.Client, address: str) -> None:
+def test_limits_page_is_refused_where_no_tiers_exist(visitor: Visitor, client: httpx.Client, address: str) -> None:
     assert visitor.get(here(client).rpartition("/")[0] + f"/{address}").status_code == 422
     assert visitor.get(f"/admin/tiers/{uuid4()}/{KIND}").status_code == 404
 

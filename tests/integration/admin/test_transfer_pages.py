@@ -127,7 +127,7 @@ def test_page_states_why_an_sla_is_not_judged(analyst, client):
     assert "failed" in why({"kind": "deadline", "target": 900}, status="failed")
 
 
-def test_what_was_expected_is_that_of_the_first_heartbeat(client, journal, parts, learned):
+def test_expectation_is_that_of_the_first_heartbeat(client, journal, parts, learned):
     transfer = Transfer(client)
     transfer.beat(0)
     transfer.beat(1)
@@ -182,7 +182,7 @@ def test_link_to_older_transfers_preserves_the_filter():
     assert TransferListFilters(source="a b", state="live").address(before="x") == "?state=live&source=a+b&before=x"
 
 
-def test_how_many_transfers_are_live_is_followed(analyst, client, journal):
+def test_number_of_live_transfers_is_streamed(analyst, client, journal):
     def count(lines):
         line = next(each for each in lines if 'id="live-count"' in each)
         return int(re.search(r'id="live-count">(\d+)<', line)[1])

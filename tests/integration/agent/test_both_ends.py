@@ -238,7 +238,7 @@ def test_the_time_that_the_server_did_not_see_counts_with_its_base_power():
     assert [each.path for each in asked] == [TRANSFERS_PATH, energy_path(TRANSFER)]
 
 
-def test_what_later_versions_add_is_ignored_and_what_is_unknown_stays_so():
+def test_unknown_fields_are_ignored_and_missing_ones_stay_unknown():
     told = {name: value for name, value in TOLD.items() if name not in ("dynamic_j", "base_w")}
     end, _ = end_of(document(**told, something="new"))
     assert (end.energy.total_j, end.energy.dynamic_j, end.energy.base_w) == (20.0, None, None)

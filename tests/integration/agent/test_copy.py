@@ -89,7 +89,7 @@ def test_a_folder_is_copied_with_a_plan_per_chunk_and_logged(origin, files, tmp_
     assert "log spooled" in report.line()
 
 
-def test_what_the_user_sets_by_hand_is_what_runs_and_what_is_logged(origin, tmp_path, spool):
+def test_parameters_set_by_hand_run_and_are_logged(origin, tmp_path, spool):
     report = copy_files([origin.url], str(tmp_path / "copy"), options=BY_HAND, logbook=Logbook(spool=spool))
     (row,) = spooled(spool)
     assert report.plan.source == "given"

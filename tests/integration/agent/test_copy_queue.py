@@ -84,7 +84,7 @@ def test_a_job_that_fails_on_its_way_says_why(origin, tmp_path, env):
     assert (done.code, "404" in job["failure"]) == (1, True), done.document
 
 
-def test_what_the_host_takes_while_jobs_go_at_once_is_logged_for_none_of_them(origin, tmp_path, env):
+def test_host_energy_of_concurrent_jobs_is_logged_for_none_of_them(origin, tmp_path, env):
     queue = queue_file(tmp_path, origin, ("photos", {}), ("notes", {}))
     done = run("copy", "--batch", queue, "--radio", "lte", "--radio-rate", "16Mbps", "--quiet", "--json", env=env)
     assert done.code == 0, done.err
@@ -157,7 +157,7 @@ def test_a_dry_run_says_when_and_moves_nothing(origin, tmp_path, env):
         (["--device", "galaxy-s5", "http://host/a", "b"], "goes with --radio"),
     ],
 )
-def test_what_cannot_be_meant_is_reported_in_a_line(origin, tmp_path, env, arguments, told):
+def test_contradictory_options_are_refused_in_one_line(origin, tmp_path, env, arguments, told):
     queue = queue_file(tmp_path, origin, ("photos", {}))
     refused = run("copy", *(each.format(queue=queue) for each in arguments), env=env)
     assert refused.code in (1, 2)

@@ -69,7 +69,7 @@ def test_a_limit_that_nothing_holds_is_reported_and_not_logged(origin, tmp_path,
     assert report.document()["resources"]["advice"][0]["resource"] == "frequency_hz"
 
 
-def test_what_is_only_recommended_is_reported_and_neither_applied_nor_logged(origin, tmp_path, limiter):
+def test_recommended_limits_are_reported_but_not_applied_or_logged(origin, tmp_path, limiter):
     prepared = recommending(origin, tmp_path, BY_HAND, cores=1, nic_bps=RATE_BPS)
     report = run_copy(prepared, limiter=limiter)
     assert [note.partition(":")[0] for note in report.notes] == [
@@ -82,7 +82,7 @@ def test_what_is_only_recommended_is_reported_and_neither_applied_nor_logged(ori
     assert parameters.concurrency == 2
 
 
-def test_what_is_recommended_is_applied_when_requested_and_undone(origin, tmp_path, limiter):
+def test_recommended_limits_are_applied_on_request_and_undone(origin, tmp_path, limiter):
     before = os.sched_getaffinity(0)
     during = set()
     prepared = recommending(origin, tmp_path, replace(BY_HAND, apply_resources=True), cores=1)

@@ -84,7 +84,7 @@ def test_an_expired_certificate_of_the_service_is_reported_with_who_can_correct_
         ("--sla", "throughput_at_least=1e19bps", "target"),
     ],
 )
-def test_what_no_service_can_be_queried_is_refused_before_anything_moves(env, tmp_path, option, value, told):
+def test_invalid_query_is_refused_before_any_byte_moves(env, tmp_path, option, value, told):
     (tmp_path / "page").write_text("content")
     with serving(tmp_path) as server:
         copied = run("copy", f"{server.url}page", str(tmp_path / "to" / "page"), option, value, env=env)

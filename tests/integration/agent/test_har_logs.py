@@ -34,7 +34,7 @@ def test_a_folder_of_all_kinds_is_reported_log_by_log(folder: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("second", ["page.har", "transfers.ndjson"])
-def test_what_was_stored_is_reported_also_where_what_follows_is_refused(folder, logged_in, service, second) -> None:
+def test_stored_logs_are_reported_when_a_later_one_is_refused(folder, logged_in, service, second) -> None:
     faults = [(200, {}, {"tool": "a tool", "pages": []}), (403, {})]
     logs = [str(folder / name) for name in ("page.har", second)]
     service.faults += faults
@@ -82,9 +82,7 @@ def _write(pipe: Path, content: bytes) -> None:
 
 
 @pytest.mark.parametrize("option", ["--source", "--destination", "--mover", "--network"])
-def test_what_says_something_of_transfers_is_refused_for_browsers_logs(
-    folder: Path, tmp_path: Path, option: str
-) -> None:
+def test_options_of_transfer_logs_are_refused_for_browser_logs(folder: Path, tmp_path: Path, option: str) -> None:
     refused = run("logs", "upload", str(folder / "page.har"), option, "rclone", env=environment(tmp_path))
     assert (refused.code, f"{option}: is of logs of transfers" in refused.error) == (2, True)
 

@@ -61,7 +61,7 @@ def test_a_static_copy_claims_its_share_and_ends(
 
 
 @pytest.mark.parametrize("changes", [{"by_hand": Parameters(concurrency=4)}, {"by_hand": BY_HAND}])
-def test_what_the_user_sets_is_cut_to_the_caps_of_the_provider(
+def test_settings_by_hand_are_cut_to_the_providers_caps(
     api: str, limited: Tenant, path: ChangingPath, files: Path, tmp_path: Path, changes: dict[str, Any]
 ) -> None:
     with Client(api, limited.secret) as client:

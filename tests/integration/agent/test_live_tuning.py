@@ -79,7 +79,7 @@ def test_without_a_service_the_copy_tunes_itself(path: ChangingPath, files: Path
     assert any(tick.verdict.changed for tick in report.timeline if tick.sequence)
 
 
-def test_what_the_user_sets_is_never_changed(path: ChangingPath, tmp_path: Path) -> None:
+def test_settings_by_hand_are_never_changed(path: ChangingPath, tmp_path: Path) -> None:
     by_hand = Parameters(concurrency=3, parallelism=1)
     report = copy_files(
         [path.url],

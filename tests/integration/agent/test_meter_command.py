@@ -159,7 +159,7 @@ def test_a_trace_that_ends_with_the_transfer_reports_no_tail_and_one_that_ends_w
         (["--calibrate", "--trace", "{trace}", "--step", "0s"], "--step"),
     ],
 )
-def test_what_cannot_be_meant_is_reported_in_a_line(tmp_path, env, arguments, told):
+def test_contradictory_options_are_refused_in_one_line(tmp_path, env, arguments, told):
     traces = {name: tmp_path / f"{name}.csv" for name in ("trace", "sound", "dated")}
     traces["trace"].write_text("t,w\n0,1\n1,2\n0.5,2\n")
     traces["sound"].write_text("t,w\n0,1\n1,2\n2,2\n3,1\n")

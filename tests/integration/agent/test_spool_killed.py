@@ -28,7 +28,7 @@ def appending(folder, home, first, count):
     )
 
 
-def test_what_was_acknowledged_before_a_kill_is_there_entire(tmp_path):
+def test_acknowledged_records_survive_a_kill_entirely(tmp_path):
     folder = tmp_path / "spool"
     with appending(folder, tmp_path, 0, 10**6) as writer:
         acknowledged = [int(writer.stdout.readline()) for _ in range(40)]

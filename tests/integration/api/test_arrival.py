@@ -89,7 +89,7 @@ def test_no_call_waits_for_the_body_of_an_unauthenticated_client(hasty: str, sen
     assert "POST /v1/transfers/{transfer_id}/complete" in told
 
 
-def test_what_is_sent_on_after_a_refusal_is_not_awaited(hasty: str) -> None:
+def test_refused_upload_is_answered_without_reading_on(hasty: str) -> None:
     with connected(hasty) as connection:
         connection.sendall(b"POST /v1/logs HTTP/1.1\r\nHost: test\r\nContent-Length: 1000000\r\n\r\n{}\n")
         told = until_closed(connection)
@@ -171,7 +171,7 @@ def begin_chunks(connection: socket.socket, tenant: Tenant) -> None:
     ],
     ids=["many fields", "a field that goes on", "an extension of a chunk"],
 )
-def test_what_is_neither_head_nor_body_has_an_end_too(hasty: str, tenant: Tenant, endless: bytes) -> None:
+def test_endless_trailer_is_refused(hasty: str, tenant: Tenant, endless: bytes) -> None:
     with connected(hasty) as connection:
         begin_chunks(connection, tenant)
         connection.sendall(endless)

@@ -64,7 +64,7 @@ def test_advice_comes_from_the_packaged_measurements_until_there_is_a_history(ag
     assert told["best"]["throughput_bps"]["mean"] > 4e6
 
 
-def test_what_agents_have_seen_changes_the_advice_of_their_tenant_alone(
+def test_observations_change_the_advice_of_their_tenant_alone(
     agent: httpx.Client, api: str, parts: Container, database_url: str
 ) -> None:
     before = advice(agent)["best"]
@@ -169,7 +169,7 @@ def test_file_classes_are_compared_with_the_throughput_of_the_same_recommendatio
     assert lz4[0]["throughput_bps"]["mean"] < lz4[1]["throughput_bps"]["mean"]
 
 
-def test_of_a_path_that_nobody_knows_no_more_is_believed_than_is_usual(agent: httpx.Client) -> None:
+def test_unknown_path_is_assumed_to_be_usual(agent: httpx.Client) -> None:
     sort = {name: value for name, value in ASKED.items() if name != "bandwidth_bps"}
     whole = agent.post("/v1/recommend", json=ENQUIRY | {"source": "nobody-knows", "file_classes": [sort]}).json()
     (told,) = whole["file_classes"]

@@ -76,7 +76,7 @@ def test_page_uploaded_several_times_is_analysed_and_stored_once(client, parts, 
     [(b"", 422, "is empty"), (json.dumps(PAGE).encode()[:-30], 422, "is cut off"), (b"[]", 422, "no object called log"),
      (json.dumps(har()).encode(), 422, "no entries"), (b" " * (MAX_HAR_BYTES + 1), 413, f"{MAX_HAR_BYTES} bytes")],
 )  # fmt: skip
-def test_what_is_no_log_is_refused_with_its_reason(client, content, status, reason):
+def test_invalid_log_is_refused_with_its_reason(client, content, status, reason):
     answer = client.post(ANALYSE, content=content, headers={"Content-Type": "application/json"})
     assert answer.status_code == status, answer.text
     assert reason in answer.json()["detail"]

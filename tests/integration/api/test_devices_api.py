@@ -97,7 +97,7 @@ def test_batching_advice_says_when_and_what_it_saves(api: str, tenant: Tenant) -
         ("PUT", "/v1/devices/one", PROFILE | {"component_w": {"gpu": FIGURE}}, 422, "no component"),
     ],
 )
-def test_what_cannot_be_is_refused_in_words(
+def test_impossible_values_are_refused_in_words(
     api: str, tenant: Tenant, method: str, path: str, body: dict[str, Any], status: int, told: str
 ) -> None:
     with tenant.client(api, Scope.AGENT) as client:

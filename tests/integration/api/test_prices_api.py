@@ -80,7 +80,7 @@ def test_a_published_price_is_quoted_in_exact_decimals(provider: httpx.Client) -
 
 @pytest.mark.parametrize("name", PRICE)
 @pytest.mark.parametrize("value", ["-0.01", "", "1e30", "0.1234567", "NaN", None, "free", "<script>"])
-def test_what_no_price_can_be_is_refused_by_its_name(provider: httpx.Client, tier: str, name: str, value: Any) -> None:
+def test_invalid_price_is_refused_with_its_field(provider: httpx.Client, tier: str, name: str, value: Any) -> None:
     book = drafted(provider)
     refused = provider.put(f"/v1/price-books/{book['id']}/tiers/{tier}", json=PRICE | {name: value})
     assert name in reason(refused)
@@ -111,7 +111,7 @@ def test_energy_cost_is_stored_exactly_in_a_draft_and_its_copies(
 
 
 @pytest.mark.parametrize("value", ["-0.01", "", "1e30", "0.1234567", "NaN", "cheap"])
-def test_what_energy_cannot_cost_is_refused(provider: httpx.Client, value: str) -> None:
+def test_invalid_cost_of_energy_is_refused(provider: httpx.Client, value: str) -> None:
     book = drafted(provider)
     refused = provider.patch(f"/v1/price-books/{book['id']}", json={"energy_cost_per_kwh": value})
     assert "energy_cost_per_kwh" in reason(refused)

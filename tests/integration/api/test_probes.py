@@ -88,7 +88,7 @@ def test_a_newer_schema_is_served_on_until_something_is_taken_away(api, schema):
         assert serving_on(api) == expected
 
 
-def test_who_migrates_leaves_word_that_all_code_so_far_is_served(admin_database_url):
+def test_migration_records_which_code_its_schema_serves(admin_database_url):
     with psycopg.connect(admin_database_url) as admin:
         word = admin.execute("SELECT obj_description('alembic_version'::regclass, 'pg_class')").fetchone()
     assert word == (f"{HEAD} serves 0",)
@@ -142,7 +142,7 @@ def test_a_process_that_loses_its_database_is_not_ready_and_recommends_on(redis_
             assert serving_on(address) == (503, told)
 
 
-def test_who_balances_waits_for_no_database_that_hangs(database_url, redis_url):
+def test_readiness_is_answered_while_the_database_hangs(database_url, redis_url):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         nowhere = f"postgresql://tradewind_app@127.0.0.1:{silent.getsockname()[1]}/none"
         with build_container(database_url=nowhere, redis_url=redis_url) as parts, serving(parts) as address:

@@ -88,7 +88,7 @@ def test_a_row_that_is_changed_changes_the_page_of_usage(
     assert "8.12 TB" in after
 
 
-def test_what_succeeded_is_billed_as_it_was_quoted_and_rounded_once(customer: Customer) -> None:
+def test_successful_transfers_are_billed_as_quoted_and_rounded_once(customer: Customer) -> None:
     made = [quoted(customer.client) for _ in range(3)]
     for each in made:
         logged(customer.client, each)
@@ -115,12 +115,12 @@ def test_a_transfer_that_is_logged_twice_is_billed_once(customer: Customer) -> N
 
 
 @pytest.mark.parametrize("status", ["failed", "cancelled"])
-def test_what_did_not_succeed_is_listed_apart(customer: Customer, status: str) -> None:
+def test_failed_transfers_are_listed_apart(customer: Customer, status: str) -> None:
     logged(customer.client, quoted(customer.client), **outcome(status))
     assert (customer.billed(), customer.unbilled()) == ([], [("not_successful", 1)])
 
 
-def test_what_was_not_quoted_is_listed_apart(customer: Customer) -> None:
+def test_transfers_without_a_quote_are_listed_apart(customer: Customer) -> None:
     logged(customer.client)
     assert (customer.billed(), customer.unbilled()) == ([], [("not_quoted", 1)])
 
@@ -138,13 +138,13 @@ def test_what_was_not_quoted_is_listed_apart(customer: Customer) -> None:
         "0.100000 EUR total ------------------------------------",
     ],
 )
-def test_what_is_no_quote_of_ours_is_not_billed(customer: Customer, quote: str) -> None:
+def test_unknown_quote_is_not_billed(customer: Customer, quote: str) -> None:
     made = quoted(customer.client)
     logged(customer.client, made, quote=quote.format(book=made["sla"]["price"]["book_id"]), transfer_id=str(uuid4()))
     assert (customer.billed(), customer.unbilled()) == ([], [("unknown_quote", 1)])
 
 
-def test_what_the_journal_has_counts_whatever_a_log_claims(
+def test_journalled_quote_counts_over_the_one_in_a_log(
     customer: Customer, parts: Container, store: redis.Redis
 ) -> None:
     cheaper, silent = quoted(customer.client), quoted(customer.client)
@@ -164,7 +164,7 @@ def test_no_bill_is_lost_with_the_journal(customer: Customer, store: redis.Redis
     assert (line["amount"], line["from_log_alone"]) == (made["sla"]["price"]["amount"], 1)
 
 
-def test_who_was_offered_the_price_pays_though_a_key_of_the_provider_brings_the_log(
+def test_quoted_customer_is_billed_when_a_provider_key_uploads_the_log(
     customer: Customer, api: str, learned: Tenant, parts: Container, store: redis.Redis
 ) -> None:
     made = quoted(customer.client)
@@ -198,7 +198,7 @@ def test_transfer_is_billed_in_the_month_in_which_it_started(customer: Customer)
 @pytest.mark.parametrize(
     "month", ["", "2026-13", "2026-00", "202611", "26-11", "2026-1", "9999-01", "month", "２０２６-11"]
 )
-def test_what_is_no_month_is_refused(provider: httpx.Client, month: str) -> None:
+def test_invalid_month_is_refused(provider: httpx.Client, month: str) -> None:
     answer = provider.get("/v1/usage-statements", params={"month": month})
     assert answer.status_code == 422, answer.text
     assert "month" in answer.json()["detail"]

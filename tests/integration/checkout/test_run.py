@@ -202,7 +202,7 @@ def test_a_start_installs_only_what_has_changed(run, checkout, tmp_path):
     assert "set up in" in errors
 
 
-def test_what_serves_needs_no_packages_of_tests_and_takes_them_where_they_are(run, checkout):
+def test_serve_needs_no_test_packages_and_uses_those_that_are_installed(run, checkout):
     code, output, errors = run("serve")
     assert (code, output) == (0, "serving with first alone\n"), errors
     (loaded,) = (checkout / ".venv").glob("lib/*/site-packages/installed.py")

@@ -99,7 +99,7 @@ def test_requests_have_limits_and_what_fits_asks_for_has_none(
     assert list(of_fits.values()) == [False] * 3
 
 
-def test_of_two_that_wait_for_each_other_one_gives_way_and_may_go_again_at_once(
+def test_one_of_two_deadlocked_requests_is_refused_and_may_be_repeated(
     parts: Container, tenant: Tenant, admin_database_url: str
 ) -> None:
     with psycopg.connect(admin_database_url) as rival:

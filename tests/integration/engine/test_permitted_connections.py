@@ -181,7 +181,7 @@ def test_forbidden_files_fail_where_403_also_means_too_many_connections(tmp_path
     expect_all(tmp_path, [name for name in NAMES if name not in forbidden])
 
 
-def test_where_everything_is_forbidden_every_file_fails(tmp_path: Path):
+def test_every_file_fails_when_every_request_is_forbidden(tmp_path: Path):
     result = copy_all(RoughServer(answers(status("403 Forbidden", 0))), tmp_path)
     assert len(result.failures) == len(NAMES)
 

@@ -24,7 +24,7 @@ def names_in(folder: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("parallelism", [1, 3])
-def test_of_two_copies_to_one_name_the_second_is_refused(tmp_path: Path, parallelism: int):
+def test_second_copy_to_the_same_name_is_refused(tmp_path: Path, parallelism: int):
     async def story() -> tuple[TransferResult, TransferResult]:
         one, other = RoughServer({"/file": paced(CONTENT)}), RoughServer({"/file": paced(OTHER)})
         async with one, other:

@@ -212,7 +212,7 @@ def test_a_folder_of_a_server_without_head_fails_and_is_no_file_of_html(tmp_path
     assert not (tmp_path / "sub").exists()
 
 
-def test_what_a_menu_links_and_the_tree_holds_is_not_left_out(tmp_path: Path):
+def test_links_of_a_menu_into_the_tree_are_not_left_out(tmp_path: Path):
     menu = (
         '<a href="/data/">data/</a><a href="/docs/">docs/</a><a href="/docs/read.me">read.me</a><a href="/no/">no/</a>'
     )

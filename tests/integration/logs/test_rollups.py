@@ -211,7 +211,7 @@ ENDED = """
 """
 
 
-def test_what_ended_without_a_record_is_counted_by_day_and_gains_nothing(tenant: Tenant) -> None:
+def test_transfer_that_ended_without_a_record_is_counted_by_day(tenant: Tenant) -> None:
     with session_of(tenant) as connection:
         for kept in (True, True, False, None):
             connection.execute(ENDED, [tenant.id, kept])

@@ -290,7 +290,7 @@ def test_blocks_of_a_large_batch_are_counted_together(api: str, tenant: Tenant) 
     assert sum(link["rows"] for link in links) == stored(tenant) == 4497
 
 
-def test_what_old_logs_lack_is_filled_in_from_known_pairs_under_any_alias(api: str, tenant: Tenant) -> None:
+def test_missing_path_is_filled_in_from_known_pairs_by_any_alias(api: str, tenant: Tenant) -> None:
     new = {
         "name": "archive",
         "aliases": ["dtn1.example.org"],

@@ -75,7 +75,7 @@ def test_a_link_that_cannot_be_fitted_says_why_and_stops_no_other(api: str, tena
     assert unfitted["reason"]
 
 
-def test_what_a_refresh_did_is_reported_once_it_is_committed(api: str, tenant: Tenant, logs: LogReader) -> None:
+def test_refresh_reports_its_events_after_the_commit(api: str, tenant: Tenant, logs: LogReader) -> None:
     fixture = Refreshes(tenant, logs)
     upload(api, tenant, rows() + [record(i, destination="psi") for i in range(30)])
     release = fixture.run()

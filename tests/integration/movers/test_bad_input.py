@@ -200,7 +200,7 @@ def test_a_stop_reaches_the_tool_and_the_transfer_is_logged_as_cancelled(user, s
         ("rclone", "copy", "--http-url", "http://h:abc/", ":http:", "to"),
     ],
 )
-def test_of_an_address_that_makes_no_sense_the_tool_speaks_for_itself(user, tmp_path, words):
+def test_tool_reports_a_senseless_address_itself(user, tmp_path, words):
     ended = run("wrap", *WAN, "--", *words, env=user, cwd=tmp_path)
     assert ended.code != 0
     assert "internal error" not in ended.err

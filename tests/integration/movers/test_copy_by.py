@@ -93,7 +93,7 @@ def test_a_list_is_split_into_runs_of_curl_with_settings_of_their_own(drive, tmp
     assert contents(tmp_path / "to") == contents(folder)
 
 
-def test_what_a_tool_cannot_copy_is_wrong_usage(user, slow, tmp_path):
+def test_copy_that_a_tool_cannot_make_is_wrong_usage(user, slow, tmp_path):
     (tmp_path / "file").write_bytes(b"x")
     unknown = run("copy", *WAN, "--mover", "wget", f"{slow.url}f00", str(tmp_path), env=user)
     upload = run("copy", *WAN, "--mover", "aria2", str(tmp_path / "file"), f"{slow.url}up/", env=user)

@@ -147,7 +147,7 @@ def running_under(pid):
     return next((each for each in children if any("--conf-path" in word for word in arguments_of(each))), None)
 
 
-def test_what_an_agent_that_was_killed_has_limited_is_free_at_the_next_start(slow, tmp_path):
+def test_next_start_frees_the_limits_of_a_killed_agent(slow, tmp_path):
     env = environment(tmp_path / "home", TRADEWIND_SPOOL=str(tmp_path / "spool"))
     line = ("--limit-cores", "1", "--limit-memory", "1GiB", "--base-power", "0s", "--no-tune", "--files", "6")
     # It has to be there still when all is looked at, however busy the machine is. By itself it would end soon after its

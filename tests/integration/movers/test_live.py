@@ -56,7 +56,7 @@ def test_aria2_opens_more_streams_of_files_that_wait(drive, slow, tmp_path):
     assert report.result.files_done == FILES
 
 
-def test_what_the_user_set_is_not_retuned(drive, slow, tmp_path):
+def test_options_of_the_user_are_not_retuned(drive, slow, tmp_path):
     line = (
         "aria2c",
         "-q",

@@ -23,7 +23,7 @@ def test_a_baseline_runs_untouched_and_is_logged(drive, tmp_path, line):
     assert row.sla is None
 
 
-def test_what_was_there_already_is_not_counted(drive, tmp_path):
+def test_files_that_existed_before_are_not_counted(drive, tmp_path):
     (tmp_path / "from").mkdir()
     (tmp_path / "from" / "old").write_bytes(bytes(500))
     drive.run(drive.prepare("rsync", "-a", f"{tmp_path}/from/", f"{tmp_path}/to/"))

@@ -204,7 +204,7 @@ def test_globus_url_copy_with_flags_that_forbid_it_runs_once(drive, grid, large,
     assert same_files(large / "deep", tmp_path / "to")
 
 
-def test_what_globus_url_copy_sends_is_not_interrupted_as_it_cannot_be_followed(drive, grid, large, tmp_path):
+def test_upload_by_globus_url_copy_is_never_interrupted(drive, grid, large, tmp_path):
     prepared = drive.prepare(
         "globus-url-copy", "-cd", "-r", f"file://{large}/", f"{grid.url(tmp_path)}/to/", service=recommending(2)
     )

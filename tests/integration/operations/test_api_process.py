@@ -108,7 +108,7 @@ def test_one_that_ends_by_itself_ends_all_with_what_it_says():
         ("--host=nobody.invalid", "TRADEWIND_HOST: no address of nobody.invalid: "),
     ],
 )
-def test_what_it_cannot_listen_on_or_believe_ends_it_with_one_line(option: str, told: str) -> None:
+def test_unusable_address_or_proxy_ends_the_api_with_one_line(option: str, told: str) -> None:
     command = [sys.executable, "-P", "-m", "services.api_process", "--host=127.0.0.1", "--port=1", option]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 2

@@ -139,14 +139,14 @@ def test_changed_backup_is_found_and_the_newest_ones_are_retained(folder, capsys
     assert told["bytes"] > 10**6
 
 
-def test_what_the_system_refuses_is_a_copy_that_failed_and_nothing_of_it_stays(folder, admin_database_url):
+def test_backup_that_the_system_refuses_fails_and_leaves_nothing(folder, admin_database_url):
     missing = folder / "agent-key"
     with pytest.raises(BackupFailed, match=rf"^{missing}: No such file or directory$"):
         BackupFolder(folder / "backups").make(admin_database_url, attachments={"agent-key": missing})
     assert list((folder / "backups" / "base").iterdir()) == []
 
 
-def test_what_a_killed_copy_has_left_is_removed_by_the_next(folder, capsys):
+def test_next_backup_removes_what_a_killed_one_left(folder, capsys):
     left = folder / "backups" / "base" / "2026-11-23T01-00-00Z.partial"
     (left / "data").mkdir(parents=True)
     assert main(["make", str(folder / "backups")]) == 0
@@ -219,7 +219,7 @@ def test_health_is_that_the_log_is_followed_now_and_to_this_folder(folder, admin
     assert unwell(here).startswith("backup: the database does not answer now")
 
 
-def test_who_copies_nightly_begins_at_once_and_leaves_nothing_of_what_is_broken_off(folder):
+def test_nightly_backup_starts_at_once_and_removes_an_interrupted_copy(folder):
     nightly = [sys.executable, "-P", "-m", "services.backup", "nightly", folder / "backups", "--keep", "2"]
     with Program(nightly, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -229,7 +229,7 @@ def test_who_copies_nightly_begins_at_once_and_leaves_nothing_of_what_is_broken_
     assert len(list((folder / "backups" / "base").iterdir())) == 1
 
 
-def test_who_follows_ends_when_the_server_lets_go_of_it(folder, admin_database_url):
+def test_follower_of_the_log_ends_when_the_server_disconnects_it(folder, admin_database_url):
     with psycopg.connect(admin_database_url, autocommit=True) as admin:
         with Program([*FOLLOW, folder / "backups"], stderr=subprocess.PIPE) as process:
             eventually(lambda: admin.execute(IS_WRITTEN_DOWN).fetchone())

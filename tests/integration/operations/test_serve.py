@@ -166,7 +166,7 @@ def test_a_process_that_ends_by_itself_later_is_started_again():
         assert processes.revive() == {"one": 3}
 
 
-def test_who_comes_when_one_that_shares_a_port_has_ended_is_answered_by_another():
+def test_connection_is_answered_after_one_process_of_a_shared_port_ended():
     with bind_shared_socket("127.0.0.1", 0) as first:
         address = first.getsockname()
         with bind_shared_socket(*address) as second:

@@ -52,7 +52,7 @@ def test_help_option_of_serve_starts_nothing(arguments, code, tmp_path, monkeypa
     assert not (tmp_path / "data").exists()
 
 
-def test_who_waits_for_the_migrations_goes_on_when_they_have_run_and_says_each_once(empty_database, capsys):
+def test_wait_for_migrations_ends_with_them_and_logs_each_reason_once(empty_database, capsys):
     prepare_roles(empty_database)
     looks: list[str] = []
 

@@ -79,7 +79,7 @@ def test_first_draft_is_replayed_on_earlier_requests_and_charges_nobody(
     assert (key["billed"], [each["reason"] for each in key["unbilled"]]) == ([], ["not_quoted"])
 
 
-def test_what_was_quoted_is_stored_as_it_was_answered(
+def test_stored_quote_equals_the_answer(
     provider: httpx.Client, learned: Tenant, store: redis.Redis, parts: Container
 ) -> None:
     book = book_in_force(provider)

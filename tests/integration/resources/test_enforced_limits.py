@@ -196,7 +196,7 @@ def test_a_network_rate_of_a_process_is_advice(limiter):
         assert str(applied.advice[0]).startswith("not limited, only advised, to 1 Mbit/s of the network: ")
 
 
-def test_what_is_not_permitted_becomes_advice_with_the_reason_and_leaves_nothing(read_only, ledger):
+def test_forbidden_limit_becomes_advice_with_the_reason(read_only, ledger):
     limits = Limits(cores=0.5, frequency_hz=1e9, memory_bytes=ROOM_BYTES, disk_bps=1e6, nic_bps=1e6)
     with child() as process:
         before = groups_of(process.pid)

@@ -87,7 +87,7 @@ def test_the_process_that_a_killed_agent_limited_gets_its_freedom_back(ledger, c
         assert notes(ledger) == []
 
 
-def test_what_a_living_agent_holds_is_left_alone(ledger, cpus):
+def test_limits_of_a_living_agent_are_left_alone(ledger, cpus):
     limiter = ResourceLimiter(ledger, HostFolders(cpus=cpus))
     with agent(ledger, cpus):
         held = notes(ledger)

@@ -106,7 +106,7 @@ def test_energy_report_needs_read_access_and_transfer_id(root: Path):
 
 
 @pytest.mark.parametrize("path", ["/", "/x/energy", "//energy", f"/{UUID(int=7)}", f"/{UUID(int=7)}/energy/x"])
-def test_what_is_no_transfer_is_404(server: Server, path: str):
+def test_unknown_transfer_is_not_found(server: Server, path: str):
     assert ask(server.port, "GET", "/small", Tradewind_Transfer=str(UUID(int=7))).status == 200
     assert ask(server.port, "GET", TRANSFERS_PATH + path).status == 404
 

@@ -58,7 +58,7 @@ def test_a_program_that_ignores_the_end_is_killed(stand):
     assert bed.name not in namespaces()
 
 
-def test_what_a_killed_testbed_leaves_is_removed_and_a_living_one_is_left_alone(stand):
+def test_leftovers_of_a_killed_testbed_are_removed_and_a_living_one_stays(stand):
     living = stand(PATH)
     process, name = start_up()
     with process:

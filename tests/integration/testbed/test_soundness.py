@@ -63,7 +63,7 @@ def test_the_group_of_a_killed_benchmark_is_removed_at_the_next_start(tmp_path):
         eventually(lambda: not any(map(psutil.pid_exists, loops)))
 
 
-def test_what_keeps_processors_awake_gives_way_and_ends_with_the_benchmark(tmp_path):
+def test_loops_that_keep_processors_awake_end_with_the_benchmark(tmp_path):
     def children():
         return {each.pid for each in psutil.Process().children(recursive=True)}
 

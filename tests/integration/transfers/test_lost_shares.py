@@ -142,7 +142,7 @@ def test_transfers_without_caps_are_held_up_by_nothing(run: Any, watch: Watch) -
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_what_is_in_use_never_exceeds_a_cap_whatever_the_store_forgets(run: Any, watch: Watch, seed: int) -> None:
+def test_shares_in_use_never_exceed_a_cap_after_the_store_forgets(run: Any, watch: Watch, seed: int) -> None:
     async def story(sessions: RedisSessions) -> None:
         rng = random.Random(seed)
         cap = rng.randint(2, 20)

@@ -212,7 +212,7 @@ def test_a_weight_of_three_gets_three_times_as_much(run: Any) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_what_is_granted_and_in_use_never_exceeds_a_cap(run: Any, seed: int) -> None:
+def test_granted_shares_never_exceed_a_cap(run: Any, seed: int) -> None:
     async def story(sessions: RedisSessions) -> None:
         rng = random.Random(seed)
         cap = rng.randint(1, 20)
@@ -260,7 +260,7 @@ def test_session_belongs_to_the_key_that_started_it(run: Any) -> None:
     run(story)
 
 
-def test_who_the_database_says_a_transfer_belongs_to_gets_its_session_back(run: Any) -> None:
+def test_owner_by_the_database_gets_the_session_of_its_transfer_back(run: Any) -> None:
     async def story(sessions: RedisSessions) -> None:
         key = new_transfer()
         await sessions.exchange(key, tick(5, owner=UUID(int=9)))

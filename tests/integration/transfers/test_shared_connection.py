@@ -62,7 +62,7 @@ def test_connection_that_ended_while_idle_loses_no_answer(run):
     assert own not in later
 
 
-def test_who_gives_up_waiting_does_not_take_the_answer_from_the_others(run):
+def test_cancelled_command_does_not_take_the_answer_of_others(run):
     async def story(client, line):
         waiting = [asyncio.create_task(line.execute("ECHO", str(number))) for number in range(3)]
         await asyncio.sleep(0)

@@ -86,7 +86,7 @@ def test_transfer_without_a_share_waits_and_learns_why(limited: httpx.Client, cl
     assert "other transfers" in told["reason"]
 
 
-def test_who_has_waited_for_a_share_begins_as_it_would_have_at_once(
+def test_transfer_that_waited_for_a_share_starts_with_its_usual_plan(
     limited: httpx.Client, client: httpx.Client, learned: Tenant, redis_url: str
 ) -> None:
     first, second, third = Transfer(client), Transfer(client), Transfer(client)
@@ -115,7 +115,7 @@ def test_a_beginning_that_comes_again_frees_nothing_of_who_runs_without_a_share(
     assert early.beat(0)["granted"] is False
 
 
-def test_what_a_user_has_set_is_claimed_and_cut_to_what_is_left(limited: httpx.Client, client: httpx.Client) -> None:
+def test_settings_by_hand_are_claimed_and_cut_to_the_free_share(limited: httpx.Client, client: httpx.Client) -> None:
     cap(limited, scope="tenant", concurrency=6)
     wanted: dict[str, Any] = {"wanted": {"concurrency": 9, "streams": 18}, "chunks": []}
     first, second = Transfer(client), Transfer(client)

@@ -133,7 +133,7 @@ def test_a_timeout_while_the_window_waits_rebuilds_by_doubling(carried):
     assert carried.acknowledge(arrived + 3)["window_segments"] == 4
 
 
-def test_who_waits_to_write_more_is_not_at_the_end(receiver):
+def test_sender_with_a_full_buffer_is_not_at_the_end_of_its_data(receiver):
     """Otherwise a small buffer would look like the end in each round."""
     receiver.sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, 5 * SEGMENT_BYTES)
     write_all_it_takes(receiver)
@@ -149,13 +149,13 @@ def write_all_it_takes(receiver: ScriptedReceiver) -> None:
 
 
 @pytest.mark.parametrize(("left", "grown"), [(1, 1), (2 * (WINDOW - 1), 1), (2 * (WINDOW - 1) + 1, 2), (SECOND, 2)])
-def test_where_doubling_lets_out_all_that_is_left_the_window_does_not_triple(receiver, left, grown):
+def test_window_does_not_triple_when_doubling_sends_all_that_is_left(receiver, left, grown):
     write(receiver, WINDOW + left)
     receiver.take(WINDOW)
     assert receiver.acknowledge(1)["window_segments"] == WINDOW + grown
 
 
-def test_what_an_application_sends_bit_by_bit_reports_nothing_of_the_path(receiver):
+def test_slow_writes_of_an_application_reveal_nothing_of_the_path(receiver):
     for _ in range(WINDOW):
         write(receiver, 1)
         time.sleep(SPACING_S)
@@ -163,7 +163,7 @@ def test_what_an_application_sends_bit_by_bit_reports_nothing_of_the_path(receiv
     assert second_round(receiver)["window_segments"] == 3 * SECOND
 
 
-def test_what_an_application_sends_at_once_reports_what_the_path_carries(receiver):
+def test_data_sent_at_once_reveals_what_the_path_carries(receiver):
     write(receiver, WINDOW)
     taken = receiver.take(WINDOW)
     time.sleep(DELAY_S)

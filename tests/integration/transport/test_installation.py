@@ -61,7 +61,7 @@ def chosen(each: socket.socket) -> str:
     return each.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0").decode()
 
 
-def test_what_is_installed_can_be_chosen_by_one_socket_and_is_nobodys_default(kernel, tradewind, connected):
+def test_installed_control_is_chosen_by_single_sockets_and_is_no_default(kernel, tradewind, connected):
     default = DEFAULT.read_text()
     said = json.loads(tradewind("install", "--json").stdout)
     sender, receiver = connected
@@ -81,7 +81,7 @@ def test_installed_twice_is_installed_once_and_removed_twice_is_removed_once(ker
     assert tradewind("status").returncode == 1
 
 
-def test_what_is_removed_can_be_installed_at_once(kernel):
+def test_removed_control_can_be_installed_again_at_once(kernel):
     for _ in range(10):
         installation.install(Parameters())
         assert not installation.remove().state.registered
@@ -187,7 +187,7 @@ def test_a_folder_is_served_without_it_too_and_the_reason_is_reported(tmp_path):
         )
 
 
-def test_what_keeps_it_loaded_is_in_a_folder_that_nobody_else_may_change(kernel, tradewind):
+def test_pin_folder_is_writable_by_its_owner_alone(kernel, tradewind):
     folder = installation.PIN_FOLDER
     tradewind("install")
     assert stat.S_IMODE(folder.stat().st_mode) & 0o077 == 0
@@ -212,7 +212,7 @@ def test_simultaneous_installs_and_removals_run_one_after_the_other(kernel, trad
     installation.remove()
 
 
-def test_of_benchmarks_side_by_side_the_last_removes_what_the_first_installed(kernel, monkeypatch, tmp_path):
+def test_last_of_concurrent_benchmarks_removes_the_installed_fld_tcp(kernel, monkeypatch, tmp_path):
     monkeypatch.setattr(installed, "USERS", tmp_path / "users")
     with installed.install_fld_tcp():
         with installed.install_fld_tcp():
@@ -249,7 +249,7 @@ def test_without_a_compiler_the_packages_are_named(kernel, tradewind, tmp_path):
     assert "needs these packages (names of Debian): clang " in refused.stderr
 
 
-def test_who_may_not_change_the_kernel_is_reported_so_and_may_look():
+def test_user_without_permission_may_read_the_state_but_not_install():
     """Whoever runs this test: the capabilities are given up on the way."""
     drop = () if os.geteuid() else (shutil.which("setpriv") or "setpriv", "--bounding-set=-all", "--inh-caps=-all")
 

@@ -92,7 +92,7 @@ def test_a_timeout_that_was_none_leaves_the_flow_as_it_was(receiver, timeouts):
 
 
 @pytest.mark.parametrize("lost", [1, SECOND // 2, SECOND // 2 + 1, SECOND - 3])
-def test_what_was_lost_is_given_up_and_half_of_the_window_at_most(receiver, lost):
+def test_window_shrinks_by_the_lost_segments_and_by_half_at_most(receiver, lost):
     told_of = receiver.acknowledge(LOST, range(LOST + lost, LOST + SECOND))
     assert told_of["window_segments"] == SECOND - lost  # as many as were delivered
     assert receiver.take(1) == [LOST]

@@ -38,7 +38,7 @@ def test_a_link_in_place_of_the_file_is_replaced_not_followed(server: Server, ro
 
 @pytest.mark.parametrize("linked", [False, True])
 @pytest.mark.parametrize("in_parts", [False, True], ids=["whole", "part"])
-def test_what_is_no_file_is_never_replaced(server: Server, root: Path, linked: bool, in_parts: bool):
+def test_special_files_are_never_replaced(server: Server, root: Path, linked: bool, in_parts: bool):
     os.mkfifo(root / ("there" if linked else "f"))
     if linked:
         (root / "f").symlink_to("there")

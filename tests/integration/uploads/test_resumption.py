@@ -61,7 +61,7 @@ def test_a_killed_server_leaves_no_file_under_its_final_name(root: Path):
     assert not (root / "f").exists()
 
 
-def test_what_abandoned_uploads_left_is_swept_when_old(root: Path):
+def test_old_parts_of_abandoned_uploads_are_removed(root: Path):
     with serving(root, writable=True) as server, Wire(server.port) as wire:
         send_part(wire, PARTS[0], upload="old")
     for path in (root / "in").iterdir():

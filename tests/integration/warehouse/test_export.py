@@ -81,7 +81,7 @@ def test_each_day_is_a_file_with_a_manifest(api: str, tenant: Tenant, exported: 
     assert [(fact.day, fact.rows) for fact in facts if isinstance(fact, LogsExported)] == [(day, 2) for day in DAYS]
 
 
-def test_what_is_exported_is_exported_again_only_when_it_changed(
+def test_day_is_exported_again_only_after_a_change(
     api: str, tenant: Tenant, exported: Exporter, tmp_path: Path
 ) -> None:
     upload(api, tenant, *DAYS)

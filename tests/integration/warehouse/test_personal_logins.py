@@ -99,7 +99,7 @@ def test_it_goes_with_the_person_or_the_role(provider: Tenant, api: str, by: str
             psycopg.connect(address)
 
 
-def test_who_is_no_analyst_gets_none(provider: Tenant, api: str) -> None:
+def test_user_who_is_no_analyst_gets_no_database_login(provider: Tenant, api: str) -> None:
     with signed_in(api, person(provider.parts, provider, "provider")) as visitor:
         assert "Your database login" not in visitor.get("/admin/account").text
         assert visitor.submit(MAKE).status_code == 403

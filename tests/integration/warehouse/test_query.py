@@ -120,7 +120,7 @@ def test_too_many_rows_are_refused(analyst: httpx.Client, format_: str) -> None:
 
 
 @pytest.mark.parametrize("format_", ["json", "csv", "arrow"])
-def test_what_runs_forever_is_stopped_at_the_time_limit(analyst: httpx.Client, format_: str) -> None:
+def test_endless_query_is_stopped_at_the_time_limit(analyst: httpx.Client, format_: str) -> None:
     endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT 1 FROM n) SELECT max(i) FROM n"
     answer = ask(analyst, endless, format=format_)
     assert answer.status_code == 422

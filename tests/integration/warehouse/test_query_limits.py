@@ -76,7 +76,7 @@ def test_a_value_is_put_where_postgresql_sees_its_parameter(client: Client, sql:
     assert client.warehouse.query(sql, [VALUES["quote"]]).rows() == [{"a": VALUES["quote"], "b": LIKE_THESE[sql]}]
 
 
-def test_where_postgresql_reads_a_text_otherwise_it_is_refused(admin_database_url: str) -> None:
+def test_query_is_refused_where_postgresql_reads_its_strings_otherwise(admin_database_url: str) -> None:
     otherwise = "-c standard_conforming_strings=off -c escape_string_warning=off"
     with psycopg.connect(admin_database_url, autocommit=True, options=otherwise) as connection:
         for sql in (

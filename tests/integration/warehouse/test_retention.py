@@ -197,7 +197,7 @@ def test_a_month_is_not_closed_while_a_transfer_of_it_is_live(house: House, admi
     assert dropped(house.retention("2006-06-20").run()) == ["2006-01"]
 
 
-def test_what_changed_after_it_was_looked_at_is_not_dropped(house: House, admin_database_url: str) -> None:
+def test_month_that_changed_after_its_export_is_not_dropped(house: House, admin_database_url: str) -> None:
     house.upload("2007-01-03", "2007-01-04")
     house.export()
     months, january = house.tenant.parts.store.months_of_logs, Month.parse("2007-01")

@@ -88,7 +88,7 @@ def opens(address: str) -> bool:
 
 
 @pytest.mark.parametrize("refused", ["no role", "another tenant"])
-def test_who_is_refused_has_no_session_and_no_database_login_left(
+def test_refused_sign_in_leaves_no_session_and_no_database_login(
     provider: Tenant, database_url: str, refused: str
 ) -> None:
     ada = Somebody(provider)
@@ -126,7 +126,7 @@ def test_a_database_login_ends_with_the_longest_session_and_each_sign_in_extends
     assert opens(address)
 
 
-def test_who_has_a_password_here_has_a_database_login_without_an_end(provider: Tenant) -> None:
+def test_user_with_a_local_password_has_a_database_login_without_expiry(provider: Tenant) -> None:
     local = person(provider.parts, provider, "analyst")
     address = database_login(provider, local.login)
     with provider.parts.store.unit_of_work(provider.id) as uow:

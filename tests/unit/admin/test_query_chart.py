@@ -52,7 +52,7 @@ def test_names_that_come_once_are_bars() -> None:
     assert found.options["series"][0]["type"] == "bar"
 
 
-def test_of_many_values_the_most_frequent_are_drawn_and_the_others_counted() -> None:
+def test_most_frequent_values_are_drawn_and_the_others_counted() -> None:
     rows = [{"link": str(n), "files": files, "rate": files} for n in range(9) for files in range(1, 3 + n)]
     found = drawn(rows)
     assert len(lines(found)) == MOST_LINES

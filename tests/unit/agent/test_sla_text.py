@@ -51,7 +51,7 @@ def test_slas_are_read_with_the_units_of_their_kind(text, kind, target, fraction
         ("", "unknown kind"),
     ],
 )
-def test_what_is_no_sla_is_refused_with_what_would_be(text, reason):
+def test_invalid_sla_is_refused_with_an_example(text, reason):
     with pytest.raises(InvalidValue, match=reason):
         parse_sla(text)
 
@@ -79,5 +79,5 @@ TARGETS = st.floats(1e-3, 1e15)
         st.integers(1, 100).map(lambda percent: Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, fraction=percent / 100)),
     )
 )
-def test_what_is_written_is_read_back(sla):
+def test_formatted_sla_is_parsed_back(sla):
     assert parse_sla(format_sla(sla)) == sla

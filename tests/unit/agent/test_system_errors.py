@@ -49,7 +49,7 @@ def test_a_time_out_without_a_number_is_no_answer():
     assert explain_os_error(TimeoutError("timed out")).what == "there is no answer"
 
 
-def test_of_several_addresses_the_first_error_counts():
+def test_first_error_of_several_addresses_is_explained():
     several = OSError(
         "Multiple exceptions: [Errno 111] Connect call failed ('::1', 9), [Errno 113] Connect call failed ('1.2.3.4',)"
     )

@@ -22,7 +22,7 @@ def status_of(path, **scope):
     return sent[0]["status"], dict(sent[0]["headers"])
 
 
-def test_what_arrived_a_moment_ago_is_answered():
+def test_recent_request_is_answered():
     assert status_of("/v1/recommend", **{ARRIVED_S: time.monotonic()})[0] == 200
 
 
@@ -32,7 +32,7 @@ def test_request_that_waited_too_long_is_refused_with_retry_after():
     assert int(headers[b"retry-after"]) > 0
 
 
-def test_who_watches_sees_a_process_that_has_much_to_do():
+def test_probes_are_answered_by_an_overloaded_process():
     for path in ("/readyz", "/servingz"):
         assert status_of(path, **{ARRIVED_S: time.monotonic() - 100})[0] == 200
 

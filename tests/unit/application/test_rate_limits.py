@@ -117,7 +117,7 @@ def test_one_key_that_is_refused_leaves_the_rest_to_the_others() -> None:
     assert process.calls(1000, Principal(TENANT, UUID(int=3), frozenset())) == 10
 
 
-def test_what_one_process_permitted_the_others_do_not() -> None:
+def test_calls_permitted_by_one_process_count_in_the_others() -> None:
     store = SharedStore()
     first, second = Process(store, 1.0), Process(store, 1.0)
     assert (first.calls(9), second.calls(1)) == (9, 1)

@@ -18,7 +18,7 @@ def project(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_what_is_measured_of_sources_that_stay_as_they_are_counts(project):
+def test_measurement_of_unchanged_sources_counts(project):
     began = Sources.of(PARTS)
     began.require_unchanged("engine")
     assert set(began.digests) == {"engine", "link"}

@@ -58,7 +58,7 @@ def test_fault_after_which_recommendations_return_too_late_is_reported():
 
 
 @pytest.mark.parametrize("ends_slowly", [False, True])
-def test_what_it_takes_to_put_the_network_right_is_not_the_services_doing(ends_slowly: bool) -> None:
+def test_time_to_restore_the_network_is_not_charged_to_the_service(ends_slowly: bool) -> None:
     returned_s: list[float] = []
 
     def end() -> None:

@@ -133,7 +133,7 @@ def test_a_difference_too_small_to_matter_is_no_lesson_however_surely_it_is_meas
     assert not held({"290ms/video": VIDEO}, {"290ms/video": {Contest.INTERIOR: close}})[INTERIOR]
 
 
-def test_where_the_most_files_take_least_there_is_no_interior_optimum():
+def test_optimum_at_the_most_files_is_not_interior():
     rising = [run(1, 1, 13e6), run(8, 1, 45e6), run(16, 1, 60e6)]
     assert choose_contests("video", rising, partial(price_energy_j, constants=WIFI)).keys() == {Contest.SAVING}
     assert not held({"290ms/video": rising})[INTERIOR]
@@ -153,7 +153,7 @@ def test_short_transfers_save_most_of_their_tails_back_to_back():
     assert price_tail_saving(HTML, no_bits) > price_tail_saving(HTML, lte)  # which are spent either way
 
 
-def test_of_one_large_file_there_is_nothing_to_send_at_once():
+def test_grid_of_one_large_file_has_concurrency_one():
     large = make_grid(DATA_SETS["large"], quick=False)
     assert {each.concurrency for each in large} == {1}
     assert [each.parallelism for each in large] == [1, 2, 4, 8]
@@ -168,7 +168,7 @@ def test_paths_carry_what_the_paper_saw_over_them():
     ]
 
 
-def test_what_is_judged_of_one_large_file_needs_no_concurrency():
+def test_one_large_file_is_judged_without_concurrency():
     assert choose_contests("large", LARGE, partial(price_energy_j, constants=WIFI)).keys() <= {Contest.SAVING}
     assert held({"290ms/large": LARGE}) == {"290ms, large: streams a file help one file at a time": True}
 

@@ -245,7 +245,7 @@ def test_no_congestion_control_is_judged_by_a_median_without_the_bulk_flow(queue
 
 
 @pytest.mark.parametrize("while_measured", [True, False])
-def test_what_happens_while_the_queue_is_waited_for_does_not_count(while_measured):
+def test_traffic_while_the_queue_drains_does_not_count(while_measured):
     bed = SlowlyFilling()
     turns = alternate_on(bed)
     bed.busy = not while_measured

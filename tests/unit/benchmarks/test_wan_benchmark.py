@@ -172,7 +172,7 @@ def test_a_run_is_watched_from_its_first_file_on_whatever_its_program_took_to_st
         assert heat.score_bps(started_s + 12.0, 0.5e6 + 9e6) == pytest.approx(6e6)
 
 
-def test_what_the_link_still_carries_for_the_run_before_and_lists_of_files_begin_none(tmp_path: Path):
+def test_leftover_traffic_and_listings_start_no_run(tmp_path: Path):
     heat = a_heat(best_bps=90e6)
     enough = make_judge(heat, tmp_path)
     link = "forwarded=0 bytes=5000000 dropped=0 lost=0 refused=0 queued_bytes=0 queued_peak_bytes=0 late="
@@ -186,7 +186,7 @@ def test_what_the_link_still_carries_for_the_run_before_and_lists_of_files_begin
     assert heat.is_hopeless
 
 
-def test_of_two_runs_that_fill_the_path_the_one_that_sends_less_twice_is_better():
+def test_run_that_retransmits_less_scores_higher_on_a_full_path():
     thrifty, wasteful = a_heat(0.0), a_heat(0.0)
     for heat in (thrifty, wasteful):
         heat.start(1.0, FIRST_BYTES, FIRST_BYTES)

@@ -108,7 +108,7 @@ def test_a_path_makes_up_for_being_served_late_but_not_for_having_been_idle() ->
     assert turns.reserve(10_000, gap_s=9.9) == pytest.approx(0.01)
 
 
-def test_what_a_setting_makes_of_a_file_is_that_of_the_stream_which_is_sent(tmp_path: Path) -> None:
+def test_packed_size_of_a_setting_is_that_of_the_sent_stream(tmp_path: Path) -> None:
     (tmp_path / "digits").write_text("".join(Random(1).choices("0123456789", k=900_000)))
     found = pack_file(tmp_path / "digits", ZSTD)
     assert 900_000 / found.ratio < found.stream_bytes < 900_000 / found.ratio + 1000  # with heads and the end
@@ -145,7 +145,7 @@ def test_the_ends_of_a_transfer_share_no_processor_where_there_are_two(monkeypat
         assert split_processors() == halves
 
 
-def test_what_runs_at_an_end_runs_on_its_processors_and_is_free_again() -> None:
+def test_programs_of_an_end_run_on_its_processors_alone() -> None:
     usable = os.sched_getaffinity(0)
     one = {min(usable)}
     with run_on(one):

@@ -83,7 +83,7 @@ def test_the_packaged_measurements_of_a_kind_hold_for_files_of_any_size(kind: Ki
         assert expected.speeds.compress_bps == pytest.approx(rows[kind][1] * 1e6, rel=0.6)
 
 
-def test_what_a_packed_transfer_costs_first_counts_against_it_alone() -> None:
+def test_set_up_of_packing_counts_against_packed_options_alone() -> None:
     plain, later = advise(question(100), HISTORY), advise(question(100, packing_setup_s=0.1), HISTORY)
     took_s = {each.setting: each.duration_s for each in plain.options}
     assert {each.setting: each.duration_s for each in later.options} == pytest.approx(
@@ -230,7 +230,7 @@ def test_accepted_sample_makes_a_valid_advice_request(figures: str) -> None:
     assert make_advice_request(sample, NetworkLine(4e6), frozenset({Codec.GZIP})).probe is not None
 
 
-def test_what_a_sample_cannot_have_made_is_no_observation() -> None:
+def test_impossible_speed_of_a_sample_is_no_observation() -> None:
     told = FileSample.parse("x86-64/some/4;text;5.5;4;4e8;1e9", 4_000_000)
     assert told is not None
     sample = replace(told, blocks=(b"to be or not to be",))
@@ -257,7 +257,7 @@ def test_a_level_of_no_codec_is_refused_however_long_it_is(level: str) -> None:
         parse_setting(f"zstd:{level}")
 
 
-def test_what_a_server_says_that_it_has_tried_is_believed_as_far_as_it_makes_sense() -> None:
+def test_trials_of_a_server_are_believed_where_they_are_possible() -> None:
     fields = Message()
     fields["Tradewind-Sample"] = "x86-64/some/4;text;5.5;4;4e8;1e9"
     fields["Tradewind-Codecs"] = "zstd,gzip"

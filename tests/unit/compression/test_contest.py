@@ -37,7 +37,7 @@ def advised_after(ratios: dict[CodecSetting, float], probe: Speeds = PROBE) -> t
     return advise_by_trial(advised, packed), tried
 
 
-def test_what_history_has_first_is_advised_where_the_sample_agrees():
+def test_leader_of_history_is_advised_when_the_sample_agrees():
     advice, tried = advised_after(RATIOS)
     assert advice.best.setting == SETTINGS[8]
     assert tried[:LEADERS] == SETTINGS[8 : 8 - LEADERS : -1]
@@ -76,7 +76,7 @@ def test_no_more_than_a_few_are_tried():
     assert len(advised_after(dict.fromkeys(SETTINGS, 1.01))[1]) == MAX_TRIALS
 
 
-def test_what_hardly_packs_is_not_tried():
+def test_incompressible_sample_is_not_tried():
     advice, tried = advised_after({}, probe=Speeds(1.01, 1e9, 4e9))
     assert (advice.best.setting, tried) == (None, [])
 
@@ -93,7 +93,7 @@ def test_a_setting_that_is_known_alone_is_tried_alone(number):
     assert tried == [SETTINGS[number]]
 
 
-def test_what_is_not_worth_it_is_not_tried_but_may_still_be_advised():
+def test_setting_not_worth_a_trial_may_still_be_advised():
     tried: list[CodecSetting] = []
 
     def advised(made):

@@ -50,7 +50,7 @@ def test_on_a_slow_path_with_much_to_send_the_strong_settings_are_tried(sample: 
     assert {each.codec for each in tried} <= {Codec.XZ, Codec.BZIP2, Codec.BROTLI, Codec.ZSTD}
 
 
-def test_what_would_take_longer_to_try_than_it_can_save_is_not_tried(sample: FileSample) -> None:
+def test_trial_longer_than_its_gain_is_not_made(sample: FileSample) -> None:
     slow = known(sample, compress_bps=1e6)  # the sample for three seconds, of the ten that all takes
     assert not try_worthwhile_settings(sample, sample.file_bytes, 1e6, CODECS, history=slow)
     assert try_worthwhile_settings(sample, DAYS_LONG, 1e6, CODECS, history=slow)

@@ -143,7 +143,7 @@ def test_http_3_shakes_hands_once_and_has_no_window_of_the_kernel():
     assert (flow.rounds, flow.saved_s) == (4, None)
 
 
-def test_of_a_busy_server_the_first_requests_stand_for_all():
+def test_first_requests_represent_all_of_a_busy_server():
     later = [entry(10 * n, url="http://a.org/", connection="1", size=100) for n in range(MAX_REQUESTS)]
     path = Path(rtt_s=0.1, bandwidth_bps=8e6)
     waited_s = []
@@ -157,7 +157,7 @@ def page_of_many_servers(size: int) -> PageLoad:
     return load(*(entry(0, url=f"http://{server}.org/", version="h2", size=size) for server in range(MAX_ORIGINS)))
 
 
-def test_what_is_played_is_bounded_for_a_log_and_not_for_each_of_its_pages(monkeypatch):
+def test_replayed_events_are_bounded_per_log(monkeypatch):
     played = 0
     happens = _Replay._at
 
@@ -175,14 +175,14 @@ def test_what_is_played_is_bounded_for_a_log_and_not_for_each_of_its_pages(monke
     assert events == [events[0]] * 3
 
 
-def test_of_many_pages_the_servers_with_most_bytes_are_advised_and_of_few_all():
+def test_advice_covers_the_largest_servers_of_many_pages_and_all_of_few():
     small, large = page_of_many_servers(60_000), page_of_many_servers(61_000)
     ((alone,), (largest,)) = advise([small], WIDE, SENDER), advise([large], WIDE, SENDER)
     assert advise([small, large, small, small, small], WIDE, SENDER) == [alone, largest, alone, alone, alone]
     assert advise([small] * 5 + [large] * 5, WIDE, SENDER) == [[]] * 5 + [largest] * 5
 
 
-def test_where_larger_windows_gain_nothing_none_is_advised():
+def test_larger_window_without_gain_is_not_advised():
     """On this path each of them has a flight more wait behind another's."""
     entries = [
         entry(0, url="http://a.org/", connection="c1", size=500_000, connect=100),

@@ -137,7 +137,7 @@ def test_a_page_of_nothing_but_failures_has_figures_too():
     assert (page.idle_share, page.net_transfer_s) == (None, None)
 
 
-def test_how_long_a_page_was_idle_is_not_known_where_nothing_has_times():
+def test_idle_time_of_a_page_without_times_is_unknown():
     told = entry() | {"timings": {}}
     untimed = analysed(told, load_ms=2000)
     assert (untimed.load_s, untimed.idle_s, untimed.idle_share, untimed.net_transfer_s) == (2.0, None, None, None)

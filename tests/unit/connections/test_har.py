@@ -43,7 +43,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("content", "reason"), BROKEN)
-def test_what_is_no_har_is_refused_in_one_phrase(content, reason):
+def test_file_that_is_no_har_is_refused_in_one_phrase(content, reason):
     for refuse in (decode_har, lambda content: read_har(BytesIO(content))):
         with pytest.raises(InvalidValue, match=reason) as refused:
             refuse(content)
@@ -53,7 +53,7 @@ def test_what_is_no_har_is_refused_in_one_phrase(content, reason):
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
 @pytest.mark.parametrize("before", ["", r'"comment": "\ud800", '])
 @pytest.mark.parametrize("read", [decode_har, lambda content: read_har(BytesIO(content))])
-def test_what_is_no_number_in_json_is_refused_by_both_readers(read, before, number):
+def test_invalid_number_in_json_is_refused_by_both_readers(read, before, number):
     content = f'{{"log": {{"entries": [{{{before}"time": {number}}}]}}}}'.encode()
     with pytest.raises(InvalidValue, match="is not JSON"):
         read(content)
@@ -159,7 +159,7 @@ def test_a_log_of_200_mb_is_read_in_the_memory_of_one_response():
 
 
 @pytest.mark.parametrize("read", [decode_har, lambda content: read_har(BytesIO(content))])
-def test_what_no_column_holds_is_taken_for_unknown(read):
+def test_value_that_no_column_holds_is_unknown(read):
     document = har(entry(url="http://a\0b/"), entry(connect=1e-300, receive=1e300, wait=1e9, size=2**60), "\ud800")
     document["log"]["browser"] = {"name": "Fire\0fox \ud800"}
     document["log"]["entries"][1]["timings"] |= {"dns": 10**18, "blocked": 10**30, "send": "HERE"}

@@ -85,7 +85,7 @@ def test_a_page_of_no_address_has_a_name_too():
         ({"startedDateTime": BEGAN.isoformat()}, LeftOut.MALFORMED),
     ],
 )
-def test_what_is_no_object_is_counted_by_reason(told, reason):
+def test_entries_without_an_object_are_counted_by_reason(told, reason):
     made = load(entry(), told)
     assert len(made.objects) == 1
     assert made.left_out == {reason: 1}
@@ -110,7 +110,7 @@ def test_size_is_the_largest_of_the_recorded_ones():
     assert only_object(empty).wire_bytes == 150
 
 
-def test_how_long_a_body_was_to_be_is_no_size_of_one_that_was_broken_off():
+def test_declared_length_is_not_the_size_of_an_interrupted_body():
     broken = entry(size=20_000, headers={"Content-Length": "1000000000"})
     broken["response"] |= {"status": 206, "bodySize": 20_000, "headersSize": 300}
     assert only_object(broken).wire_bytes == 20_300
@@ -178,7 +178,7 @@ def test_firefox_records_tls_separately_from_the_handshake_and_sizes_with_header
     assert (elsewhere.handshake_s, elsewhere.wire_bytes) == (pytest.approx(0.003), 1_600)
 
 
-def test_what_firefox_had_in_its_cache_has_times_that_are_all_zero():
+def test_firefox_entry_with_only_zero_times_was_cached():
     nothing = dict.fromkeys(("blocked", "dns", "connect", "ssl", "send", "wait", "receive"), 0)
     made = load(entry(), entry() | {"timings": nothing}, **FIREFOX)
     assert (len(made.objects), made.left_out) == (1, {LeftOut.CACHED: 1})

@@ -93,7 +93,7 @@ def test_a_dynamic_prediction_is_on_the_linear_scale():
     assert told.power_w.mean == pytest.approx(40.0)
 
 
-def test_what_was_not_metered_is_not_predicted():
+def test_unmetered_energy_is_not_predicted():
     unmetered = PredictedSetting(parameters=UNTUNED, log_throughput_mean=20.0, log_throughput_sd=0.1)
     told = predict(unmetered, dataset_bytes=1e9)
     assert told.energy_j is None

@@ -94,7 +94,7 @@ def slack_of(sla, least):
 
 
 @given(tables(), CAPS, st.sampled_from(list(EnergyBasis)))
-def test_of_the_settings_about_as_frugal_as_the_least_the_fastest_is_chosen(table, caps, basis):
+def test_fastest_of_the_nearly_most_frugal_settings_is_chosen(table, caps, basis):
     sla = Sla(kind=SlaKind.MIN_ENERGY, energy_basis=basis)
     choice = choose_setting(table, sla, caps, dataset_bytes=DATASET_BYTES)
     if choice is None:
@@ -175,7 +175,7 @@ def test_a_target_out_of_reach_of_all_settings_gets_the_fastest_and_not_the_leas
         assert choice.setting.parameters.concurrency == concurrency
 
 
-def test_of_many_settings_few_are_contenders():
+def test_dominated_settings_are_no_contenders():
     similar = tuple(one(cc, throughput=cc * 1e6) for cc in range(1, 65))
     (fastest,) = SettingTable(similar).contenders(Quantity.THROUGHPUT, EnergyBasis.TOTAL)
     assert fastest == 63

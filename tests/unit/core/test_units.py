@@ -56,7 +56,7 @@ def test_a_power_is_read_in_watts(text, expected):
         (units.parse_watts, "1e300PW"),
     ],
 )
-def test_what_no_number_can_hold_is_refused(parse, text):
+def test_too_large_number_is_refused(parse, text):
     with pytest.raises(InvalidUnit, match="is too large"):
         parse(text)
 

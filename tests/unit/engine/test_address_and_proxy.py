@@ -29,7 +29,7 @@ def test_credentials_of_a_url():
 
 
 @pytest.mark.parametrize("text", ["ftp://host/x", "host/x", "http://", "http://host:port/", "http://[::1/x", ""])
-def test_what_is_no_http_url_is_refused(text: str):
+def test_url_that_is_not_http_is_refused(text: str):
     with pytest.raises(UnusableSource):
         Url.parse(text)
 
@@ -46,7 +46,7 @@ def test_credentials_stay_with_their_origin():
     "name", ["plain.bin", "a b", "100%", "x?y#z", "umläut", "~tilde", "a:b", "%41", "sub folder/b"]
 )
 @pytest.mark.parametrize("at", ["http://ann:pw@host/data/", "http://host:81/", "http://host/data/index.html?sort=1"])
-def test_what_is_below_is_what_joining_its_escaped_path_gives(at: str, name: str):
+def test_joined_path_equals_joining_its_escaped_form(at: str, name: str):
     url = Url.parse(at)
     assert url.join_path(name) == url.join("./" + quote(name))
     assert url.join_path(name, is_folder=True) == url.join("./" + quote(name) + "/")

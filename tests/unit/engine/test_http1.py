@@ -102,7 +102,7 @@ def test_the_end_of_the_connection_does_not_complete_an_announced_body():
         b"\0\1\2\3\4\5\6\7",
     ],
 )
-def test_what_is_not_http_is_named_so(garbage: bytes):
+def test_garbage_is_reported_as_not_http(garbage: bytes):
     with pytest.raises(MalformedResponse, match=r"not HTTP/1\.1"):
         ResponseReader(Recorder()).feed(memoryview(garbage))
 

@@ -53,7 +53,7 @@ def test_a_file_that_cannot_be_copied_from_here_is_left_out_with_its_reason(text
     assert reason in omission.reason
 
 
-def test_what_is_linked_below_a_listed_folder_is_found_there():
+def test_link_below_a_listed_folder_is_found_in_that_folder():
     page = html('<a href="sub/">sub/</a> <a href="sub/a.bin">a.bin</a>')
     assert names(page) == ["sub"]
     assert page.left_out == ()

@@ -158,6 +158,6 @@ def test_links_to_other_places_are_no_entries(href: str):
         ("application/json", b'{"files": []}'),
     ],
 )
-def test_what_is_no_index_is_refused(kind: str, body: bytes):
+def test_page_that_is_no_index_is_refused(kind: str, body: bytes):
     with pytest.raises(UnusableSource):
         parse_index(URL, kind, body)

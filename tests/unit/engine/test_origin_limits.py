@@ -58,7 +58,7 @@ def test_403_lowers_only_once_a_refused_file_was_served():
     assert limits.permitted == 4
 
 
-def test_what_a_forbidden_file_alone_has_lowered_is_raised_again():
+def test_limit_lowered_by_a_forbidden_file_alone_is_restored():
     limits = limits_that_serve()
     refuse(limits, ["a"], in_use=8, status=403)
     limits.note_served("a")

@@ -64,7 +64,7 @@ def test_a_timer_is_not_late(selector, clock):
     assert clock.slept_s == [pytest.approx(0.001)]
 
 
-def test_where_more_came_than_a_turn_could_take_the_next_one_is_at_once(selector, clock):
+def test_hurried_turn_is_followed_at_once(selector, clock):
     selector.select(AGES_S)
     selector.is_hurried = True
     selector.select(0)

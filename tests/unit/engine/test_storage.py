@@ -216,7 +216,7 @@ def test_runs_without_locks_have_parts_of_their_own(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.parametrize("linked", [False, True])
-def test_what_is_no_file_is_never_replaced(tmp_path: Path, linked: bool):
+def test_special_files_are_never_replaced(tmp_path: Path, linked: bool):
     destination = tmp_path / "pipe"
     os.mkfifo(tmp_path / "there" if linked else destination)
     if linked:

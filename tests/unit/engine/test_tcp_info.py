@@ -26,7 +26,7 @@ def test_older_kernel_has_fewer_values():
     assert decode_tcp_info(bytes(answer)) == TcpInfo(rtt_s=0.0025)
 
 
-def test_what_has_no_sample_is_unknown():
+def test_round_trip_without_a_sample_is_unknown():
     answer = bytearray(240)
     struct.pack_into("=I", answer, 148, 0xFFFFFFFF)
     assert decode_tcp_info(bytes(answer)).min_rtt_s is None

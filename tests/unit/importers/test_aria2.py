@@ -91,7 +91,7 @@ def test_a_notice_of_the_new_year_after_a_summary_of_the_old_is_of_the_new():
         (["99/99 10:00:40 [NOTICE] Download complete: /tmp/a"], "ended_at"),
     ],
 )
-def test_what_a_log_leaves_open_is_refused_with_its_field(lines, field):
+def test_row_with_a_missing_value_is_refused_with_its_field(lines, field):
     imported, refused, _ = run(lines, format="aria2")
     assert imported == []
     assert [item.field for item in refused] == [field]

@@ -63,7 +63,7 @@ def test_durations_that_may_be_seconds_or_milliseconds_are_refused_with_what_to_
     )
 
 
-def test_what_the_user_knows_decides_between_seconds_and_milliseconds():
+def test_known_bandwidth_decides_between_seconds_and_milliseconds():
     row = "100000000,10,2,2000"
     declared, _, _ = run([UNTOLD.replace("Duration", "Duration_ms"), row])
     assert declared[0].record.duration_s == 2

@@ -127,7 +127,7 @@ def test_a_rate_above_the_links_is_refused():
 
 
 @pytest.mark.parametrize("date", ["20240331031000.0", "20240331033000.0"])
-def test_what_a_changed_clock_makes_end_before_its_start_is_refused_and_harms_no_other_line(date):
+def test_line_that_ends_before_its_start_is_refused_alone(date):
     berlin = ImportContext(timezone=ZoneInfo("Europe/Berlin"))
     skipped = line(start="20240331023000.0", date=date)  # an hour that this night did not have
     night = line(start="20240331013000.0", date="20240331033000.0", nbytes="3600000000")

@@ -34,7 +34,7 @@ def test_a_log_read_again_for_another_network_or_mover_is_another_log(sample, la
 
 
 @pytest.mark.parametrize("sample", SAMPLES)
-def test_what_is_known_of_the_path_makes_no_other_rows(sample):
+def test_known_path_does_not_change_the_identity_of_rows(sample):
     assert ids(sample) == ids(sample, replace(ENDS, bandwidth_bps=40e9, rtt_s=0.04))
 
 

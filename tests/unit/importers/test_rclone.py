@@ -199,7 +199,7 @@ def test_a_real_run_behind_a_dry_one_is_a_record():
     assert [each.record.duration_s for each in run(lines)[0]] == [30]
 
 
-def test_what_the_server_copied_within_itself_crossed_no_network():
+def test_server_side_copies_are_not_counted_as_transferred():
     inside = {"serverSideCopies": 2, "serverSideCopyBytes": 4_000_000}
     record = run([stats(10, **inside)])[0][0].record
     assert (record.outcome.bytes_moved, record.outcome.files_done) == (1_000_000, 3)

@@ -149,7 +149,7 @@ def test_backups_start_only_with_their_profile():
 
 
 @pytest.mark.parametrize("script", ["upgrade", "restore"])
-def test_of_two_that_change_the_same_containers_the_second_says_so_and_ends(script, tmp_path):
+def test_second_script_on_the_same_containers_reports_the_first_and_ends(script, tmp_path):
     (tmp_path / "infra").mkdir()
     for name in (script, "compose.sh"):
         shutil.copy(ROOT / "infra" / name, tmp_path / "infra")

@@ -320,7 +320,7 @@ def test_the_dashboard_in_a_cluster_is_that_of_compose(watched):
     assert json.loads(told["tradewind.json"]) == json.loads(dashboard.read_text(encoding="utf-8"))
 
 
-def test_what_scales_has_no_fixed_number_and_the_schedule_is_one(resources):
+def test_scaled_deployments_have_no_fixed_replicas_and_the_schedule_has_one(resources):
     deployments = of_kind(resources, "Deployment")
     assert "replicas" not in deployments["api"]["spec"]
     assert "replicas" not in deployments["worker"]["spec"]

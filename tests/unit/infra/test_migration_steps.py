@@ -60,12 +60,12 @@ def make_step(step: str | None) -> migrate.Step:
 
 
 @pytest.mark.parametrize(("step", "sql"), HARMLESS.values(), ids=HARMLESS)
-def test_what_a_service_in_use_does_not_notice_may_land(step, sql):
+def test_harmless_migration_steps_are_permitted(step, sql):
     assert list(find_violations(as_migration(sql), make_step(step))) == []
 
 
 @pytest.mark.parametrize(("step", "sql", "reason"), REFUSED.values(), ids=REFUSED)
-def test_what_would_stop_a_service_or_the_version_before_is_refused(step, sql, reason):
+def test_migration_step_that_stops_a_service_is_refused(step, sql, reason):
     found = list(find_violations(as_migration(sql), make_step(step)))
     assert any(reason in each for each in found), found
 

@@ -31,7 +31,7 @@ def test_other_settings_may_change(checkout):
     assert is_in_step(checkout)
 
 
-def test_what_runs_has_the_versions_that_are_tested():
+def test_running_requirements_are_pinned_as_the_tested_ones():
     pins = {
         name: set(re.findall(r"^[\w.-]+==\S+", (ROOT / name).read_text(), re.MULTILINE))
         for name in (RUNNING, DEVELOPING)

@@ -57,7 +57,12 @@ def test_word_is_permitted_in_files_that_are_about_it():
 
 
 def test_names_of_tests_are_judged_but_not_their_variables():
-    assert words_of("def test_what_is_told():\n    kept = 1\n", "tests/unit/test_x.py") == ["told"]
+    assert words_of("def test_user_is_told():\n    kept = 1\n", "tests/unit/test_x.py") == ["told"]
+
+
+def test_name_of_a_test_without_a_subject_is_found():
+    assert words_of("def test_who_waits_goes_on(): ...\n", "tests/unit/test_x.py") == ["who"]
+    assert words_of("def test_transfer_that_waits_goes_on(): ...\n", "tests/unit/test_x.py") == []
 
 
 def test_word_that_nothing_permits_is_reported_with_its_place_and_replacement():

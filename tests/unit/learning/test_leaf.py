@@ -123,5 +123,5 @@ def test_the_effect_of_load_is_the_law_that_made_the_rows():
     assert gone.log_power - here.log_power == pytest.approx(0.1 * np.log(0.4 / 0.8), abs=0.02)
 
 
-def test_where_load_was_not_known_it_has_no_effect():
+def test_unknown_load_has_no_effect():
     assert fit_leaf(noisy_leaf()).load_effect() is None

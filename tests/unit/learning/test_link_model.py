@@ -168,7 +168,7 @@ def test_observed_settings_count_every_row(learned):
         assert leaf.queueing_delay_p90_s[1] == pytest.approx(0.005)
 
 
-def test_what_others_take_shows_in_the_model_of_a_link():
+def test_load_of_others_shows_in_the_model_of_a_link():
     quiet = link_log(1200)
     others = np.where(np.arange(1200) // 50 % 2 == 0, 0.1, 0.6)
     throughput = np.minimum(quiet.throughput_bps, 1e9 * (1 - others))

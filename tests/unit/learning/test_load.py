@@ -110,9 +110,7 @@ def test_congestion_counts_retransmission_and_the_round_trips_of_the_start():
     st.integers(1, 32),
     st.floats(1e6, 1e10),
 )
-def test_what_an_ideal_transfer_leaves_unexplained_is_what_others_take_unless_it_is_flagged(
-    bandwidth, others, rtt, streams, moved
-):
+def test_load_is_the_unexplained_share_of_an_unflagged_ideal_transfer(bandwidth, others, rtt, streams, moved):
     free = bandwidth * (1 - others)
     duration = ideal_duration_s(free, rtt, streams, moved)
     start = np.zeros(1)

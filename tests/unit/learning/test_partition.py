@@ -65,7 +65,7 @@ def test_the_serving_setting_keeps_every_target_of_its_partition(table, caps, wh
 
 @settings(max_examples=40)
 @given(tables(), st.sampled_from(CONFIDENCES), st.floats(0.3, 1.3))
-def test_what_partitions_serve_is_what_choosing_finds_feasible(table, confidence, share):
+def test_partitions_serve_the_slas_that_choosing_finds_feasible(table, confidence, share):
     partitions = grouped(solve_partitions(table))
     best_bps = table.certifiable_throughput_bps(confidence)
     if best_bps is None:

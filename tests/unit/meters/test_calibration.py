@@ -115,7 +115,7 @@ def test_a_power_that_does_not_follow_the_load_is_that_of_something_else(power_w
         calibrate(others, method=EnergyMethod.METER, source="synthetic")
 
 
-def test_what_was_not_measured_is_in_the_closing_line_and_its_document(capsys, monkeypatch, tmp_path):
+def test_unmeasured_components_are_in_the_closing_line_and_the_document(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     found = calibrate(Scene().climb(), method=EnergyMethod.RAPL, source="synthetic")
     folder = state_folder(os.environ)
@@ -302,7 +302,7 @@ def calibrate_by_trace(trace, content):
         ("t,w\n{hours_ago},1\n{hours_ago}.5,1\n", "is not being recorded now"),
     ],
 )
-def test_what_can_be_no_trace_of_now_is_refused_before_the_ladder(tmp_path, content, told):
+def test_trace_that_is_not_recorded_now_is_refused_before_calibration(tmp_path, content, told):
     with pytest.raises((InvalidTrace, typer.BadParameter), match=told):
         calibrate_by_trace(tmp_path / "meter.csv", content)
 

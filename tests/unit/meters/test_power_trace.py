@@ -110,6 +110,6 @@ def test_short_gap_is_bridged_and_noted():
         ("t,w\n" + '0,"' + "1" * 200_000 + "\n1,2\n", "row 2: a quotation mark"),
     ],
 )
-def test_what_cannot_be_corrected_is_refused_with_its_place(text, told):
+def test_uncorrectable_trace_is_refused_with_its_place(text, told):
     with pytest.raises(InvalidTrace, match=told):
         read_power_trace(text)

@@ -23,7 +23,7 @@ def test_utilisation_is_the_share_of_what_there_is():
     assert (usage.cpu, usage.memory, usage.disk, usage.nic) == pytest.approx((0.5, 0.5, 0.4, 0.4))
 
 
-def test_what_cannot_be_reported_is_unknown_not_zero():
+def test_unreported_usage_is_unknown_and_not_zero():
     usage = usage_between(START, later(1))
     assert (usage.cpu, usage.disk, usage.nic) == (0.0, None, None)
     assert usage_between(START, START).cpu is None

@@ -78,7 +78,7 @@ def test_a_job_that_is_late_already_makes_no_other_late(others):
     assert len(plan.bursts) == 1
 
 
-def test_of_jobs_that_cannot_all_be_in_time_the_longest_is_late():
+def test_longest_of_jobs_that_cannot_all_be_in_time_is_late():
     short = [job(str(number), seconds=10, deadline_s=100) for number in range(8)]
     plan = plan_batches([job("long", seconds=60, deadline_s=90), *short], FREE)
     assert plan.missed == ("long",)

@@ -3,7 +3,7 @@ import pytest
 from tradewind.mobile.io_request import MAX_IO_BLOCK_BYTES, advise_io_block_bytes
 
 
-def test_of_a_copy_whose_block_is_not_known_none_is_advised():
+def test_no_block_size_is_advised_for_an_unknown_one():
     assert advise_io_block_bytes(None, 0.95) is None
 
 

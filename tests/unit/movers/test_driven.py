@@ -43,7 +43,7 @@ def test_before_the_beginning_a_plan_is_simply_replaced():
     assert tool.snapshot().elapsed_s == 0.0
 
 
-def test_what_is_moved_is_dealt_to_the_chunks_by_their_bytes():
+def test_moved_bytes_are_divided_among_chunks_by_their_bytes():
     tool, run = driven(), Tool(Parameters(concurrency=3))
     tool.note_started(run)
     run.done = ToolProgress(5000, 5)

@@ -30,7 +30,7 @@ def test_a_list_that_the_users_variables_would_not_hold_for_is_refused():
         RcloneMover().task_of_files(line, (ListedFile("a", 1),))
 
 
-def test_what_variables_say_of_the_log_holds(tmp_path):
+def test_log_options_in_variables_hold(tmp_path):
     log = tmp_path / "log"
     variables = {"RCLONE_LOG_FILE": str(log), "RCLONE_USE_JSON_LOG": "true", "RCLONE_STATS": "5s"}
     task = task_in(variables | {"RCLONE_VERBOSE": "1", "RCLONE_SYSLOG": "false"})

@@ -24,7 +24,7 @@ def of(connection):
     return next((each for each in list_established_connections() if each.inode == inode), None)
 
 
-def test_what_is_seen_from_outside_is_what_the_owner_sees(pair):
+def test_connection_statistics_from_outside_equal_those_of_the_owner(pair):
     sender, receiver = pair
     sender.sendall(b"x" * 100_000)
     assert receiver.recv(100_000, socket.MSG_WAITALL) == b"x" * 100_000

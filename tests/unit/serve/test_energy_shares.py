@@ -36,7 +36,7 @@ def test_idle_energy_is_shared_equally():
     assert one.energy_j == other.energy_j == 50.0
 
 
-def test_what_clients_without_a_name_move_is_not_charged_to_transfers():
+def test_bytes_of_unnamed_clients_are_not_charged_to_transfers():
     account, others = TransferAccount(moved_bytes=300), TransferAccount(moved_bytes=100)
     share_out(SECOND, [account], others)
     assert account.energy_j == 75.0

@@ -101,7 +101,7 @@ def test_rewritten_journal_keeps_known_ranges(journal: Journal, path: Path):
     "text",
     ["", "\n", "nonsense\n", "tradewind-parts 2 10 b 7\n", "tradewind-parts 1 x b 7\n", "tradewind-parts 1 ² b 7\n"],
 )
-def test_what_is_no_journal_is_none(text: str):
+def test_invalid_journal_is_none(text: str):
     assert read_journal(text, boot="b", inode=7) is None
 
 

@@ -18,6 +18,6 @@ def test_proxies_stand_by_commas(text: str, found: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["*", "10.0.0.1,*", "0.0.0.0/0", "::/0", "caddy", "10.1.2.3/16", "10.0.0.0/33"])
-def test_what_would_have_nobody_or_everybody_believed_is_refused(text: str) -> None:
+def test_proxies_that_trust_nobody_or_everybody_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"^(\S+ would|must be addresses or networks by commas, but)"):
         parse_proxies(text)

@@ -61,5 +61,5 @@ def test_failed_scheduled_task_is_logged(app: Celery, output: io.StringIO) -> No
 
 
 @pytest.mark.parametrize("task", [export, journal_heartbeats, journal_quotes, roll_up, sweep])
-def test_what_runs_by_the_clock_is_known_as_such(task: TimedTask) -> None:
+def test_scheduled_tasks_are_marked_by_clock(task: TimedTask) -> None:
     assert task.by_clock

@@ -57,7 +57,7 @@ def test_fitting_twice_is_fitting_once(transfer):
 
 
 @given(transfers)
-def test_what_is_within_the_limits_keeps_its_streams(transfer):
+def test_settings_within_the_limits_keep_their_streams(transfer):
     settings, limits = transfer
     roomy = SettingLimits(NO_CAPS, tuple(64 for _ in limits.files))
     assert [each.streams for each in fit_to_limits(settings, roomy)] == [each.streams for each in settings]
@@ -105,7 +105,7 @@ def test_requests_never_exceed_a_channels_part_of_the_files(pipelining, channels
 
 
 @given(parameters, counts, st.integers(1, 100))
-def test_of_the_streams_requested_for_at_most_one_a_file_is_left_out(setting, streams, files):
+def test_fit_leaves_out_at_most_one_stream_per_file(setting, streams, files):
     result = fit_to_streams(setting, streams, files=files, caps=NO_CAPS)
     if result.concurrency < files:
         assert result.streams >= streams - result.concurrency

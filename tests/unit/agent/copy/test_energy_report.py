@@ -29,7 +29,7 @@ def test_base_dynamic_and_tail_are_reported_entire_and_for_each_100_mb_and_gb():
     )
 
 
-def test_what_nobody_knows_is_none_and_never_zero():
+def test_unknown_energy_is_none_and_never_zero():
     split = energy_split(reading(), 200 * MB)
     assert (split["base_j"], split["dynamic_j"], split["tail_j"]) == (None, None, None)
     assert split["per_gb"] == {"base_j": None, "dynamic_j": None, "tail_j": None}
@@ -37,7 +37,7 @@ def test_what_nobody_knows_is_none_and_never_zero():
     assert format_energy(reading(tail_j=12.0), 200 * MB).endswith("(modelled); per 100 MB: 6 J tail")
 
 
-def test_of_nothing_moved_there_is_no_energy_for_each_byte():
+def test_transfer_of_no_bytes_has_no_energy_per_byte():
     split = energy_split(reading(dynamic_j=30.0, tail_j=12.0), 0)
     assert (split["tail_j"], split["per_100_mb"], split["per_gb"]) == (12.0, None, None)
     assert format_energy(reading(tail_j=12.0), 0).endswith("12 J of tail after it (modelled)")

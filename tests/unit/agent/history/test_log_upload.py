@@ -55,7 +55,7 @@ def test_rejections_that_the_receipt_does_not_name_are_counted():
     assert text.endswith("  rejected 149 more, which the service keeps in quarantine")
 
 
-def test_what_was_stored_before_is_reported():
+def test_report_counts_rows_that_were_stored_before():
     text, _ = format_uploads(receipt(1, 2), receipt(2, 3, duplicate=True))
     assert text == "uploaded in 2 batches: 5 accepted (3 known before), 0 rejected"
 
@@ -78,7 +78,7 @@ def test_the_links_that_will_learn_are_named_before_anything_is_sent():
     ]
 
 
-def test_of_many_links_the_commonest_are_named_and_the_others_counted():
+def test_report_names_the_commonest_links_and_counts_the_others():
     rows = "".join(f"10000000,4,100,80,{name}\n" for name in "aabcdefg")
     _, reports = read(f"{HEADER},destination\n{rows}")
     text, _ = upload_report(reports, None)
@@ -93,7 +93,7 @@ def test_one_of_a_thing_is_written_in_the_singular():
     assert "  refused 1 (row 3): row: has 3 fields where the header has 4" in text
 
 
-def test_where_nothing_would_be_uploaded_no_links_are_pointed_at():
+def test_dry_run_without_records_names_no_links():
     _, reports = read("a,b\n1,2\n")
     text, _ = upload_report(reports, None)
     assert "dry run: 0 records would be uploaded" in text.splitlines()

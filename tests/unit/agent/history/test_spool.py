@@ -50,7 +50,7 @@ def test_segments_are_uploaded_in_order_under_their_hash_and_removed(spool):
     assert spool.segments() == ()
 
 
-def test_what_is_not_acknowledged_stays_and_is_sent_again_under_the_same_key(spool):
+def test_unacknowledged_records_are_sent_again_under_the_same_key(spool):
     spool.append(records(1))
     spool.append(records(1, 2))
     service = answering(receipt(), httpx.ReadTimeout("slow"))
@@ -98,7 +98,7 @@ def test_one_segment_above_the_bound_is_refused_and_the_others_stay(tmp_path, wa
 
 
 @pytest.mark.parametrize("status", [409, 413, 422])
-def test_what_the_service_refuses_for_good_is_set_aside_and_the_rest_goes_on(spool, status):
+def test_records_refused_for_good_are_set_aside_and_the_rest_is_sent(spool, status):
     spool.append(records(1))
     spool.append(records(1, 2))
     service = answering(problem(status, detail="nothing valid"), receipt())
@@ -111,7 +111,7 @@ def test_what_the_service_refuses_for_good_is_set_aside_and_the_rest_goes_on(spo
     assert spool.state().refused_segments == 1
 
 
-def test_what_the_service_has_already_is_done_and_not_set_aside(spool):
+def test_records_that_the_service_has_are_not_set_aside(spool):
     spool.append(records(1))
     known = {"row": 1, "field": "id", "reason": ALREADY_STORED}
     service = answering(receipt(accepted=0, rejected=1, rejections=[known]))

@@ -24,7 +24,7 @@ def kill_before_spooling(watched):
         watched.watch(spool=KilledSpool(watched.spool.folder, warn=watched.notes.append)).run(once=True)
 
 
-def test_what_is_new_is_spooled_once_through_restarts_and_rotation(watched):
+def test_new_lines_are_spooled_once_through_restarts_and_rotation(watched):
     log = watched.write("transfers.log", joined(3))
     watched.watch().run(once=True)
     watched.write("transfers.log", joined(2, 4))

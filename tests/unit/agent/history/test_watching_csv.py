@@ -19,7 +19,7 @@ def test_a_csv_log_is_read_on_by_the_columns_that_its_first_line_names(watched):
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r\r\n"])
-def test_what_the_beginning_of_a_csv_log_has_settled_holds_for_every_part(watched, end):
+def test_units_settled_by_the_beginning_hold_for_every_part(watched, end):
     head = b"start,source,destination,total_bytes_b,files,concurrency,throughput_mbps\n"
     row = b"%s 00:00:%02d,alpha,beta,1000000000,10,4,900\n"
     watched.write("transfers.csv", (head + row % (b"25/04/2024", 0)).replace(b"\n", end))
@@ -36,7 +36,7 @@ CSV_HEAD = b"start,source,destination,total_bytes_b,files,concurrency,throughput
 CSV_ROW = b"%s 00:00:%02d,alpha,beta,1000000000,10,4,900\n"
 
 
-def test_what_a_later_part_contradicts_of_a_csv_log_is_refused_row_by_row(watched):
+def test_rows_that_contradict_the_beginning_are_refused_one_by_one(watched):
     days = [(b"03/04/2026", second) for second in range(5)]
     watched.write("transfers.csv", CSV_HEAD + b"".join(CSV_ROW % day for day in days))
     watched.watch().run(once=True)
@@ -77,7 +77,7 @@ def test_a_part_with_round_trips_of_an_undecided_unit_does_not_hold_up_a_csv_log
     assert watched.watch().run(once=True).records == 10
 
 
-def test_what_an_older_agent_has_read_of_a_csv_log_settles_it(watched):
+def test_part_read_by_an_older_agent_settles_a_csv_log(watched):
     watched.write("transfers.csv", CSV_HEAD + CSV_ROW % (b"25/04/2024", 0))
     watched.watch().run(once=True)
     kept = json.loads(watched.state.read_bytes())

@@ -38,7 +38,7 @@ def test_separators_of_lines_within_a_name_end_no_line(tmp_path):
     assert [job.name for job in read_queue(path, NOW)] == ["a\u2028b\x85c"]
 
 
-def test_what_is_no_text_is_reported(tmp_path):
+def test_queue_that_is_not_utf8_is_refused(tmp_path):
     path = tmp_path / "queue"
     path.write_bytes(b'{"sources": ["http://h/a"], "destination": "caf\xe9"}\n')
     with pytest.raises(InvalidValue, match="is no text in UTF-8"):

@@ -73,7 +73,7 @@ def test_logs_are_sent_as_compressed_lines_under_the_hash_of_their_content():
     assert report.accepted == 3
 
 
-def test_of_a_browsers_log_of_the_most_entries_no_more_is_sent_than_the_service_takes():
+def test_largest_browser_log_is_sent_within_the_limit_of_the_service():
     service = answering(httpx.Response(200, json={"tool": "WebInspector", "pages": []}))
     headers = {"x-cache": "Hit from cloudfront", "content-length": "123456", "content-encoding": "br"}
     told = entry(url=f"https://{'a' * 50}.org/", blocked=12.345999999046326, connect=32.345999999046326,
@@ -122,7 +122,7 @@ def test_no_records_mean_no_request():
         problem(429, [("Retry-After", "1")]),
     ],
 )
-def test_what_may_pass_is_tried_again_with_the_same_key(failure):
+def test_temporary_failure_is_retried_with_the_same_key(failure):
     service = answering(failure, failure, receipt())
     with service.client() as client:
         client.upload_logs(records(1))
@@ -131,7 +131,7 @@ def test_what_may_pass_is_tried_again_with_the_same_key(failure):
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 413, 422, 429, 500, 501])
-def test_what_will_not_pass_is_not_tried_again(status):
+def test_final_refusal_is_not_retried(status):
     service = answering(problem(status))
     with service.client() as client, pytest.raises(TradewindError):
         client.upload_logs(records(1))

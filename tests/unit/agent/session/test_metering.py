@@ -18,7 +18,7 @@ def test_a_power_profile_is_idle_and_full():
 
 
 @pytest.mark.parametrize("text", ["", "35W", "35W,90W,120W", "35,x", "90W,35W"])
-def test_what_is_no_power_profile_is_refused(text):
+def test_invalid_power_profile_is_refused(text):
     with pytest.raises(InvalidValue):
         parse_power_profile(text)
 

@@ -68,7 +68,7 @@ def test_the_services_plan_is_taken_over():
     assert plan.predicted.throughput_bps.low == 8e8
 
 
-def test_what_the_service_promises_and_requests_it_is_reported():
+def test_promise_and_price_of_the_service_are_reported():
     price = {"amount": "0.012264", "currency": "EUR", "basis": "total", "book_id": str(UUID(int=9)), "quote": "q"}
     promised = ANSWER["sla"] | {"tier": "15 Mbit/s to 33 Mbit/s", "price": price}
     service = answering(httpx.Response(200, json=ANSWER | {"sla": promised}))
@@ -141,7 +141,7 @@ def test_caps_too_narrow_for_a_channel_a_size_class_leave_one_class():
     assert (whole.chunk, whole.parameters.streams) == (ChunkKind.WHOLE, 2)
 
 
-def test_what_others_use_of_the_path_is_not_planned_with():
+def test_plan_leaves_out_the_share_that_others_use():
     sla = Sla(kind=SlaKind.MAX_THROUGHPUT)
     idle, loaded = (plan_by_rules(ID, MIXED, WAN, sla, load=load, because="away") for load in (None, 0.6))
     assert loaded.predicted.throughput_bps.mean <= 0.4e9 < idle.predicted.throughput_bps.mean
@@ -170,7 +170,7 @@ def test_an_empty_file_and_a_path_within_one_machine_have_a_plan_too():
     assert plan.parameters.concurrency == 1
 
 
-def test_what_the_user_sets_wins_in_every_chunk_and_concurrency_is_shared_out():
+def test_settings_by_hand_win_in_every_chunk_and_share_concurrency():
     plan = plan_by_rules(ID, MIXED, WAN, Sla(kind=SlaKind.MAX_THROUGHPUT), because="away")
     tuned = override_settings(plan, Parameters(concurrency=5, io_block_bytes=65536))
     assert sum(chunk.parameters.concurrency for chunk in tuned.chunks) == 5

@@ -48,7 +48,7 @@ def live(tmp_path):
     ticks.close()
 
 
-def test_what_is_journalled_leaves_the_file_and_the_rest_is_found_after_a_kill(tmp_path, live):
+def test_journalled_ticks_leave_the_file_and_others_survive_a_kill(tmp_path, live):
     for sequence in range(4):
         live.add(tick(sequence))
     live.drop_journalled(1)

@@ -153,12 +153,12 @@ def test_answers_that_make_no_sense_are_not_followed(nonsense: dict[str, object]
     assert story.tuning.ticks[1].verdict.by is DecidedBy.AGENT
 
 
-def test_what_is_set_by_hand_stays() -> None:
+def test_settings_by_hand_stay() -> None:
     story = Story(Service(says(8), says(16)), by_hand=Parameters(concurrency=3)).run(2)
     assert set(story.files_at_once) == {3}
 
 
-def test_what_is_set_by_hand_is_claimed_and_cut_to_the_share() -> None:
+def test_settings_by_hand_are_claimed_and_cut_to_the_share() -> None:
     service = Service(says(2), says(2, share={"concurrency": 5}), says(2, share={"streams": 4}), says(2))
     story = Story(service, by_hand=Parameters(concurrency=9)).run(3)
     assert story.files_at_once[:4] == [9, 5, 4, 9]
@@ -185,14 +185,14 @@ def test_a_share_is_waited_for_and_its_lack_is_reported() -> None:
     assert story.said[1] == "a share was granted after 1 s"
 
 
-def test_who_waits_for_a_share_outlasts_a_service_that_starts_again() -> None:
+def test_wait_for_a_share_survives_a_restart_of_the_service() -> None:
     full, away = says(4, granted=False, reason="full", next_heartbeat_s=1.0), fails(ServiceUnreachable("restarting"))
     story = Story(Service(full, *[away] * 10, says(4))).run(1)
     assert "a share was granted after 11 s" in story.said
     assert story.files_at_once[0] == 4
 
 
-def test_who_waits_for_a_share_begins_without_where_no_one_holds_the_cap_any_more() -> None:
+def test_wait_for_a_share_ends_when_the_service_stays_silent() -> None:
     full, away = says(4, granted=False, reason="full", next_heartbeat_s=1.0), fails(ServiceUnreachable("gone"))
     story = Story(Service(full, away))
     asyncio.run(story.tuning.start(story.engine))
@@ -200,7 +200,7 @@ def test_who_waits_for_a_share_begins_without_where_no_one_holds_the_cap_any_mor
     assert story.tuning.ticks[0].verdict.by is DecidedBy.AGENT
 
 
-def test_who_waits_for_a_share_does_not_wait_on_where_the_service_will_never_answer() -> None:
+def test_wait_for_a_share_ends_at_a_final_refusal() -> None:
     full, over = says(4, granted=False, reason="full", next_heartbeat_s=1.0), ConflictRefused(409, {"detail": "over"})
     story = Story(Service(full, fails(over)))
     asyncio.run(story.tuning.start(story.engine))
@@ -295,7 +295,7 @@ def test_a_file_that_is_replaced_while_it_is_looked_at_is_not_one_of_a_killed_pr
     story.live.remove()
 
 
-def test_what_a_killed_program_has_sealed_is_the_end_of_its_transfer(tmp_path: Folder) -> None:
+def test_sealed_records_of_a_killed_program_end_its_transfer(tmp_path: Folder) -> None:
     transfers = TransferSpool(Spool(tmp_path, warn=lambda _: None))
     service = CompletionService()
     story = Story(None, folder=transfers.folder).run(3)

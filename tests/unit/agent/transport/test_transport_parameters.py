@@ -10,7 +10,7 @@ from tradewind_agent.transport.parameters import Parameters
 DIGEST = b"sixteen bytes so"
 
 
-def test_what_is_packed_is_unpacked():
+def test_packed_parameters_are_unpacked():
     parameters = Parameters(growth_factor=4, threshold_bytes=5_000_000, initial_window_segments=0)
     assert Parameters.unpack(parameters.pack(DIGEST)) == (parameters, DIGEST)
 

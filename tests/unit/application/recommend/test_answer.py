@@ -183,7 +183,7 @@ def test_the_same_path_with_another_mover_is_a_neighbour_that_counts_less_than_o
     assert widths[0] > widths[1] * 1.1
 
 
-def test_what_another_mover_showed_of_a_path_counts_against_the_prior():
+def test_history_of_another_mover_outweighs_the_prior():
     slow = leaf_model(300, 100_000)
     settings = tuple(replace(each, log_throughput_mean=each.log_throughput_mean - 1) for each in slow.table.settings)
     slow = replace(slow, table=replace(slow.table, settings=settings))

@@ -138,7 +138,7 @@ def page_rows(saved_s: float, concurrency: float = 1.5, *, apart_s: float = 0.01
 
 @pytest.mark.parametrize(("saved_s", "shown"), [(0.1, True), (0.001, False), (-0.1, False)])
 @pytest.mark.parametrize("name", ["004-fig6", "004-fig9-10"])
-def test_what_is_within_the_spread_of_pages_shows_no_difference(name, saved_s, shown):
+def test_gain_within_the_spread_of_pages_is_no_difference(name, saved_s, shown):
     found = list(measured_pages.FORMS[name].judge(make_claim(), {}, page_rows(saved_s)))
     grounds, more_on_3g = found[:6], found[6:]
     assert {each.agrees for each in grounds} == {shown}
@@ -188,7 +188,7 @@ def test_an_objective_that_is_the_data_set_is_contradicted_and_a_rate_is_not(obj
         ({1: 60, 4: 70, 16: 72, 64: 60}, 0.01, [1, 0, 60 / 72]),  # not flat beyond
     ],
 )
-def test_what_lies_within_the_spread_of_runs_is_not_shown(mbps_of, cpu_s, ours):
+def test_difference_within_the_spread_of_runs_is_not_shown(mbps_of, cpu_s, ours):
     form = measured.FORMS["000-fig2-io"]
     rows = {
         run: {"bytes_done": rate * 1e6 / 8, "total_bytes": 1e9, "duration_s": 1.0, "cpu_s": cpu_s if kb == 64 else 0.1}

@@ -75,7 +75,7 @@ def test_an_error_counts_as_the_papers_within_a_quarter_of_it(error_pct, agrees)
     assert all(each.agrees for each in judged("003-err-dn", DOWN, AS_PRINTED | {SLOW_SMALL: error_pct})) is agrees
 
 
-def test_what_the_paper_excepts_by_name_is_compared_with_its_own_error():
+def test_named_exception_of_the_paper_is_compared_with_its_own_error():
     as_printed = {
         SLOW_LARGE: {"xz": 5, "bzip2": -40, "rest": 0.5},
         SLOW_SMALL: 10,

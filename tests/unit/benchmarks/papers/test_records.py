@@ -65,7 +65,7 @@ def test_a_claim_is_judged_by_rows_of_one_machine_alone(tmp_path):
     assert here.find_record([FIRST, SECOND]).machine == OTHER
 
 
-def test_of_several_other_machines_the_one_that_measured_last_is_the_record(tmp_path):
+def test_record_is_that_of_the_machine_that_measured_last(tmp_path):
     log = RunLog(tmp_path / "rows")
     for machine in ("b", "c", "a"):
         on(machine, log).measure([FIRST])

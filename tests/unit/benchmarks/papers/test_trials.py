@@ -137,6 +137,6 @@ def test_cut_off_tool_is_credited_with_its_bytes(tmp_path, fine):
         *((source_part, "benchmarks/papers/paths.py") for source_part in SOURCES if source_part != "losses"),
     ],
 )
-def test_what_was_measured_counts_no_longer_than_what_it_measured(source_part, part):
+def test_changed_source_makes_its_measurement_stale(source_part, part):
     assert (ROOT / part).is_file()
     assert any((ROOT / part).is_relative_to(ROOT / source) for source in SOURCES[source_part])

@@ -95,7 +95,7 @@ def test_a_verdict_follows_from_the_comparisons(finding, verdict):
     assert finding.verdict is verdict
 
 
-def test_what_is_not_shown_speaks_for_its_verdict_and_has_no_number():
+def test_unshown_comparison_decides_the_verdict_without_a_number():
     finding = make_finding_elsewhere("pages", [FINE, compare_gain("a gain (1 ms, -2 to 3; 6 pages)", -0.1, 0.3)])
     assert (finding.decisive_comparison.ours, finding.decisive_comparison.deviation) == (None, None)
     told = [(make_claim({}), finding)]
@@ -171,14 +171,14 @@ def test_the_page_shows_that_a_contradicted_claim_differs_as_well():
     assert "| all | 2 | 1 of them are contradicted by arithmetic and differ as well |" in page
 
 
-def test_what_data_were_made_with_is_no_number_of_the_paper():
+def test_recovered_value_is_no_number_of_the_paper():
     found = compare_recovered("power, W", 40.0, 41.0, relative=0.1)
     assert (found.paper, found.agrees, found.deviation) == (None, True, pytest.approx(0.025))
     page = render_page([(make_claim({}), make_finding(found))], datetime(2026, 11, 22, tzinfo=UTC))
     assert re.search(r"power, W, made as 40 \|  \| 41 \| \+2\.5%", page)
 
 
-def test_what_was_measured_keeps_what_a_fuller_answer_takes_and_what_stood_for_it():
+def test_measured_finding_keeps_its_needs_and_substitute():
     found = make_finding_elsewhere("a phone", [FINE]).add_measured(
         [RATE], machine="a machine", substitute="ours is made"
     )
@@ -218,7 +218,7 @@ def test_all_claims_need_a_verdict_and_twenty_results_a_measurement(results, oth
     assert judge_findings(told, "here", quick=True) == 0
 
 
-def test_what_is_not_measured_is_named_with_how_to_measure_it():
+def test_unmeasured_results_are_named_with_the_command_to_measure_them():
     told = [
         (make_claim({}, id="000-fig2"), Finding((IMPOSSIBLE,), unmeasured=True)),
         (make_claim({}), make_finding(FINE)),

@@ -81,7 +81,7 @@ def test_cuts_that_leave_no_tiers_between_them_are_refused(cuts: list[float]) ->
 
 
 @pytest.mark.parametrize("edges", [(EDGES[0] / 2, EDGES[-1]), (-1.0, EDGES[-1])])
-def test_what_cannot_be_certified_is_not_promised(edges: tuple[float, float]) -> None:
+def test_uncertified_bounds_are_not_promised(edges: tuple[float, float]) -> None:
     with pytest.raises(InvalidValue, match="bounds"):
         solve_between(TABLE, POWER, edges)
 

@@ -35,7 +35,7 @@ def test_noise_below_the_base_power_earns_nobody_money():
 
 @pytest.mark.parametrize("name", ["base", "per_gb", "per_kwh", "margin"])
 @pytest.mark.parametrize("value", ["-0.01", "1e30", "NaN", "Infinity", "0.1234567", "-Infinity", "1e-7"])
-def test_what_no_price_can_be_is_refused_by_its_name(name, value):
+def test_invalid_price_is_refused_with_its_field(name, value):
     with pytest.raises(InvalidValue) as refused:
         PriceModel(**{name: Decimal(value)})
     assert refused.value.field == name
@@ -59,12 +59,12 @@ def test_more_bytes_never_cost_less(per_gb, base):
     ("amount", "currency", "paid"),
     [("0.005", "EUR", "0.01"), ("0.004999", "EUR", "0.00"), ("12.5", "JPY", "13"), ("1.0005", "KWD", "1.001")],
 )
-def test_what_is_paid_is_rounded_half_up_to_the_currencys_smallest_unit(amount, currency, paid):
+def test_payable_amount_is_rounded_half_up_to_the_smallest_unit(amount, currency, paid):
     assert str(round_payable(Decimal(amount), minor_digits(currency))) == paid
 
 
 @pytest.mark.parametrize("code", ["", "EURO", "eur", "XXX", "DEM", "€", "XAU"])
-def test_what_is_no_currency_in_use_is_refused(code):
+def test_unused_currency_is_refused(code):
     with pytest.raises(InvalidValue):
         check_currency(code)
 
@@ -86,6 +86,6 @@ def test_a_price_is_read_from_a_log_as_it_was_offered():
         "1 EUR both",
     ],
 )
-def test_what_was_never_offered_is_no_price(text):
+def test_invalid_quote_is_no_price(text):
     with pytest.raises(InvalidValue):
         Price.parse(text)

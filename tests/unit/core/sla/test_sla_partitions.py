@@ -74,7 +74,7 @@ def test_a_kind_without_target_has_one_partition():
     assert find_serving_partition([only], Sla(kind=SlaKind.MAX_THROUGHPUT), dataset_bytes=1e9) is only
 
 
-def test_where_nothing_is_certified_nothing_serves():
+def test_no_partition_serves_without_certified_settings():
     assert find_serving_partition((), Sla(kind=SlaKind.MAX_THROUGHPUT), dataset_bytes=1e9) is None
 
 
@@ -101,7 +101,7 @@ def test_a_part_that_is_split_off_inherits_from_the_tier_that_most_of_it_was():
     assert [match.split_from for match in match_partitions(RATES, split)] == [None, None, RATES[1], None]
 
 
-def test_what_was_never_promised_before_inherits_from_no_tier():
+def test_newly_promised_targets_inherit_from_no_tier():
     beyond = (*RATES[:2], partition(8e8, 9.5e8), partition(9.5e8, 12e8, closed=True), partition(8.9e8, 12e8))
     assert [match.split_from for match in match_partitions(RATES, beyond)] == [None] * 5
 

@@ -39,7 +39,7 @@ def test_two_equal_round_trips_of_a_pipe_that_a_cut_has_left_half_empty_are_the_
         ([(None, COSTLY_BPS), (None, COSTLY_BPS)], FULL_BPS),
     ],
 )
-def test_what_may_be_a_queue_is_none(ticks, cut_bps):
+def test_possible_queue_is_no_new_base_round_trip(ticks, cut_bps):
     assert after_ticks(*ticks, cut_bps=cut_bps).found_s == 0
 
 

@@ -79,7 +79,7 @@ def test_a_tick_of_few_segments_seldom_takes_luck_for_congestion_and_a_long_one_
     assert cuts(3e-3) >= (0.8 if segments >= 10_000 else 0.2)
 
 
-def test_who_sends_more_is_surer_of_the_same_loss_and_gives_up_first():
+def test_same_loss_is_a_signal_only_after_enough_bytes():
     assert signal(loss=1.7e-3, sent_bytes=25e6) is Signal.LOSS
     assert signal(loss=1.7e-3, sent_bytes=10e6) is Signal.QUIET
 
