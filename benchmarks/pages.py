@@ -157,14 +157,14 @@ def take_percentiles(times: Sequence[ServerTime]) -> dict[str, Value]:
     wall_ms, cpu_ms = [1e3 * each.wall_s for each in times], [1e3 * each.cpu_s for each in times]
     return {
         "p50_ms": statistics.median(wall_ms),
-        "p95_ms": _p95(wall_ms),
+        "p95_ms": _compute_p95(wall_ms),
         "max_ms": max(wall_ms),
         "cpu_p50_ms": statistics.median(cpu_ms),
-        "cpu_p95_ms": _p95(cpu_ms),
+        "cpu_p95_ms": _compute_p95(cpu_ms),
     }
 
 
-def _p95(values: Sequence[float]) -> float:
+def _compute_p95(values: Sequence[float]) -> float:
     return statistics.quantiles(values, n=20, method="inclusive")[-1]
 
 

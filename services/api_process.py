@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     parser.add_argument("--processes", type=int, default=1, help="that answer; else 1")
     options = parser.parse_args(arguments)
     try:
-        options.forwarded_allow_ips = _proxies(options.forwarded_allow_ips)
+        options.forwarded_allow_ips = _format_proxies(options.forwarded_allow_ips)
         bind_shared_socket(options.host, options.port).close()
     except InvalidValue as wrong:
         sys.stderr.write(f"api: {wrong}\n")
@@ -60,7 +60,7 @@ def _port(text: str) -> int:
     return int(text)
 
 
-def _proxies(text: str) -> str:
+def _format_proxies(text: str) -> str:
     try:
         return parse_proxies(text)
     except ValueError as wrong:

@@ -175,9 +175,9 @@ def build_container(*, database_url: str, redis_url: str, options: Options | Non
         owners = OwnerLookups(store.unit_of_work, quotes.find_key, lookups, time.monotonic)
         yield Container(
             store=store,
-            warehouse=_warehouse(options, store, database_url),
+            warehouse=_build_warehouse(options, store, database_url),
             keyring=keyring,
-            rate_limits=_rate_limits(options, session_client, log),
+            rate_limits=_build_rate_limits(options, session_client, log),
             snapshots=snapshots,
             histories=Histories(store.unit_of_work, time.monotonic),
             lookups=lookups,
@@ -208,7 +208,7 @@ def build_container(*, database_url: str, redis_url: str, options: Options | Non
         )
 
 
-def _warehouse(options: Options, store: Store, database_url: str) -> Warehouse:
+def _build_warehouse(options: Options, store: Store, database_url: str) -> Warehouse:
     return Warehouse(
         database_url,
         login=_query_login(store),
@@ -217,7 +217,7 @@ def _warehouse(options: Options, store: Store, database_url: str) -> Warehouse:
     )
 
 
-def _rate_limits(options: Options, client: redis.asyncio.Redis, log: FilteringBoundLogger) -> RateLimits:
+def _build_rate_limits(options: Options, client: redis.asyncio.Redis, log: FilteringBoundLogger) -> RateLimits:
     return RateLimits(
         options.call_limits,
         RedisLevels(client),

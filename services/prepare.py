@@ -37,7 +37,7 @@ POLL_S = 1.0
 
 def main(arguments: Sequence[str]) -> int:
     """Run one of the preparations; return 0, 1 if it failed, 2 for wrong settings."""
-    options = _parser().parse_args(arguments)
+    options = _build_parser().parse_args(arguments)
     try:
         settings = Settings.from_environment(os.environ, data_folder=Path("var"))
         if options.preparation == "database":
@@ -132,24 +132,24 @@ def _wait(settings: Settings, patience_s: float) -> None:
 
 
 def _print_login(settings: Settings, options: argparse.Namespace) -> None:
-    with _parts(settings) as parts:
+    with _open_parts(settings) as parts:
         password = issue_login(parts, tenant=options.tenant, login=options.login)
     sys.stdout.write(f"{password}\n")
 
 
 @contextmanager
-def _parts(settings: Settings) -> Iterator[Container]:
+def _open_parts(settings: Settings) -> Iterator[Container]:
     with build_container(database_url=settings.required_database_url, redis_url=settings.required_redis_url) as parts:
         yield parts
 
 
 def _print_key(settings: Settings, options: argparse.Namespace) -> None:
-    with _parts(settings) as parts:
+    with _open_parts(settings) as parts:
         created = issue_key(parts, tenant=options.tenant, name=options.name, scopes=options.scope or tuple(Scope))
     sys.stdout.write(f"{created.secret}\n")
 
 
-def _parser() -> argparse.ArgumentParser:
+def _build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m services.prepare", description=(__doc__ or "").partition("\n")[0])
     preparations = parser.add_subparsers(dest="preparation", required=True)
     preparations.add_parser("database", help="make the roles and bring the schema up to date")

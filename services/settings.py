@@ -189,7 +189,7 @@ class Settings:
         """
 
         def read(variable: str, parse: Callable[[str], T], default: T) -> T:
-            text = _text(environment, variable)
+            text = _format_text(environment, variable)
             if not text:
                 return default
             try:
@@ -243,7 +243,7 @@ def _required(variable: str, url: str | None) -> str:
     return url
 
 
-def _text(environment: Mapping[str, str], variable: str) -> str:
+def _format_text(environment: Mapping[str, str], variable: str) -> str:
     """Return the value of a variable, by itself or from a file; empty if there is none."""
     text = environment.get(variable, "").strip()
     file = f"{variable}_FILE"
@@ -304,7 +304,7 @@ def _place(text: str) -> str:
     return text
 
 
-def _url(schemes: tuple[str, ...]) -> Callable[[str], str]:
+def _build_url(schemes: tuple[str, ...]) -> Callable[[str], str]:
     def parse(text: str) -> str:
         if urlsplit(text).scheme not in schemes:
             raise ValueError(f"must be a URL beginning with {' or '.join(f'{scheme}:' for scheme in schemes)}")
@@ -313,5 +313,5 @@ def _url(schemes: tuple[str, ...]) -> Callable[[str], str]:
     return parse
 
 
-_postgres_url = _url(("postgresql", "postgres"))
-_redis_url = _url(("redis", "rediss", "unix"))
+_postgres_url = _build_url(("postgresql", "postgres"))
+_redis_url = _build_url(("redis", "rediss", "unix"))

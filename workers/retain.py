@@ -21,12 +21,12 @@ from workers.parts import WorkerParts
 
 def main(arguments: Sequence[str]) -> int:
     """Print which months are due, and drop them with ``--drop``; return 0, 1 on failure, 2 for invalid settings."""
-    options = _parser().parse_args(arguments)
+    options = _build_parser().parse_args(arguments)
     try:
         settings = Settings.from_environment(os.environ, data_folder=Path("var"))
         if options.months is not None:
             settings = replace(settings, log_months=options.months)
-        for line in _lines(settings, drop=options.drop):
+        for line in _list_lines(settings, drop=options.drop):
             sys.stdout.write(f"{line}\n")
     except InvalidValue as wrong:
         return _fail(wrong, 2)
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _lines(settings: Settings, *, drop: bool) -> Sequence[str]:
+def _list_lines(settings: Settings, *, drop: bool) -> Sequence[str]:
     database_url, redis_url = settings.required_database_url, settings.required_redis_url
     if settings.log_months is None:
         raise InvalidValue(
@@ -59,7 +59,7 @@ def _format_month(due: MonthDue) -> Sequence[str]:
     ]
 
 
-def _parser() -> argparse.ArgumentParser:
+def _build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m workers.retain", description=(__doc__ or "").partition(":")[0])
     parser.add_argument("--drop", action="store_true", help="drop what can be; without it nothing is changed")
     parser.add_argument(

@@ -39,19 +39,19 @@ class ObedientTransfer:
         """Send the first heartbeats and obey each answer; return the heartbeats as they were sent."""
         sent = []
         for sequence in range(SETTLING_TICKS):
-            sent.append(fill_marks(self._body(), sequence))
+            sent.append(fill_marks(self._format_body(), sequence))
             self.obey(send(sent[-1]))
         return sent
 
     def to_live_transfer(self) -> LiveTransfer:
         """Return the transfer at the settings of its last answer."""
-        return LiveTransfer(self.id, self._body())
+        return LiveTransfer(self.id, self._format_body())
 
     def obey(self, answer: Mapping[str, Any]) -> None:
         """Follow an answer from now on."""
         self._plan, self._parameters = self._plan | _read_plan(answer), answer["parameters"]
 
-    def _body(self) -> str:
+    def _format_body(self) -> str:
         """Return a heartbeat in the middle of the transfer, where it stays."""
         settings = {kind: Parameters(**self._plan[kind]) for kind in self._files}
         lone = {kind: throughput_bps(PATH, files, settings[kind]) for kind, files in self._files.items()}

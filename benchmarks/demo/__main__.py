@@ -122,7 +122,7 @@ class Demo:
             f"  a sample each {changing_path.TICK_S:g} s, 5 s by default; at the same time the same copy untuned"
         )
         untuned = untuned_copy.run_untuned_copy(
-            _address_of(self._untuned_path, "changing"),
+            _find_address(self._untuned_path, "changing"),
             FOLDER / "received" / "untuned",
             service=self._service,
             logs=FOLDER,
@@ -130,7 +130,7 @@ class Demo:
         changer = changing_path.PathChanger([self._changing_path, self._untuned_path])
         with untuned as course:
             report = self._copy(
-                _address_of(self._changing_path, "changing"),
+                _find_address(self._changing_path, "changing"),
                 changing_path.copy_options(tune=True),
                 ask=True,
                 logbook=Logbook(spool=Spool(FOLDER / "spool", warn=print_line), client=self._client),
@@ -148,7 +148,7 @@ class Demo:
         started = time.monotonic()
         records: list[TransferRecord] = []
         for number, trial in enumerate(self._trials):
-            report = self._copy(_address_of(self._path, f"trial-{number}"), _copy_options(trial.parameters))
+            report = self._copy(_find_address(self._path, f"trial-{number}"), _copy_options(trial.parameters))
             records += report.records
             show_progress(f"  {number + 1}/{len(self._trials)} {trial.name}: {format_bps(report.throughput_bps)}")
         recorded = changing_path.read_history()
@@ -184,7 +184,7 @@ class Demo:
             for name, parameters in settings.items():
                 if turn < REPEATS[name]:
                     report = self._copy(
-                        _address_of(self._path, "moved"), _copy_options(parameters), ask=name == "tuned"
+                        _find_address(self._path, "moved"), _copy_options(parameters), ask=name == "tuned"
                     )
                     runs[name].append(DemoRun(report))
                     print_line(f"  {name}: {report.line()}")
@@ -258,7 +258,7 @@ def _copy_options(parameters: Parameters) -> CopyOptions:
     )
 
 
-def _address_of(path: stack.EmulatedPath, folder: str) -> str:
+def _find_address(path: stack.EmulatedPath, folder: str) -> str:
     """Return the address of a folder of the origin, by that path to it."""
     return f"http://127.0.0.1:{path.port}/{folder}/"
 

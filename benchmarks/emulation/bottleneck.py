@@ -68,9 +68,9 @@ class Bottleneck(Generic[Piece]):
             self._order.popleft()
             del self._queues[flow], self._credit_bytes[flow]
         self.served_bytes += piece.size_bytes
-        return piece, now_s + piece.size_bytes * BITS_PER_BYTE / self._rate_at(now_s)
+        return piece, now_s + piece.size_bytes * BITS_PER_BYTE / self._find_rate_at(now_s)
 
-    def _rate_at(self, now_s: float) -> float:
+    def _find_rate_at(self, now_s: float) -> float:
         """Return the rate that the cross traffic leaves; its level is drawn for each period, the same for the same
         seed.
         """

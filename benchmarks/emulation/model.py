@@ -87,11 +87,11 @@ class PathModel:
         self.connections += 1
         established_s = now_s + self.profile.rtt_s
         return {
-            Direction.UP: self._flow(Direction.UP, up, established_s),
-            Direction.DOWN: self._flow(Direction.DOWN, down, established_s),
+            Direction.UP: self._build_flow(Direction.UP, up, established_s),
+            Direction.DOWN: self._build_flow(Direction.DOWN, down, established_s),
         }
 
-    def _flow(self, direction: Direction, ends: Ends, ready_s: float) -> Flow:
+    def _build_flow(self, direction: Direction, ends: Ends, ready_s: float) -> Flow:
         profile = self.profile
         window = CongestionWindow(
             limit_bytes=profile.receive_buffer_bytes,

@@ -138,8 +138,8 @@ class CopyingAgent:
         destination = self.folder / "received"
         with self._killing:
             self._copy = subprocess.Popen(
-                self.network.command([*PYTHON, "tradewind_agent", *self._arguments(destination)]),
-                env=self._environment(),
+                self.network.command([*PYTHON, "tradewind_agent", *self._build_arguments(destination)]),
+                env=self._build_environment(),
                 cwd=ROOT,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -151,11 +151,11 @@ class CopyingAgent:
         self.copies.append(_make_result(self._copy.returncode, out, err, self.files, destination))
         shutil.rmtree(destination, ignore_errors=True)
 
-    def _arguments(self, destination: Path) -> Sequence[str]:
+    def _build_arguments(self, destination: Path) -> Sequence[str]:
         names = ("--source", SOURCE, "--destination", DESTINATIONS[self.number])
         return ("copy", self.origin, str(destination), *names, "--limit-rate", RATE, "--json")
 
-    def _environment(self) -> dict[str, str]:
+    def _build_environment(self) -> dict[str, str]:
         service = {"TRADEWIND_URL": self.address, "TRADEWIND_KEY": self.key, "HOME": str(self.folder / "home")}
         return {**os.environ, **service, **self.variables}
 

@@ -72,12 +72,12 @@ class Scene:
         draw = random.Random(seed)
         more = [fault for _ in range(others) for fault in self._others()]
         for number in range(rounds):
-            yield from self._kills(number, draw)
+            yield from self._list_kills(number, draw)
             share = -(-len(more) // (rounds - number))
             yield from more[:share]
             del more[:share]
 
-    def _kills(self, number: int, draw: random.Random) -> Iterator[Fault]:
+    def _list_kills(self, number: int, draw: random.Random) -> Iterator[Fault]:
         for part in KILLED:
             start = partial(self._kill_worker, part) if part == WORKERS else partial(self.service.kill, part)
             finish = partial(self.service.bring_back, part)

@@ -41,16 +41,18 @@ class Memory:
 
     def growth(self, since_s: float) -> Mapping[str, float]:
         """Return MiB a minute by part: the slope of a straight line through the looks since a time."""
-        return self._slopes(since_s, slope)
+        return self._compute_slopes(since_s, slope)
 
     def steady_growth(self, since_s: float) -> Mapping[str, float]:
         """Return MiB a minute by part: the median of the slopes between any two looks since a time (Theil and Sen).
 
         Memory that is taken once, such as a new release's models, changes few of them unless it comes in the middle.
         """
-        return self._slopes(since_s, median_slope)
+        return self._compute_slopes(since_s, median_slope)
 
-    def _slopes(self, since_s: float, of: Callable[[Sequence[tuple[float, float]]], float]) -> Mapping[str, float]:
+    def _compute_slopes(
+        self, since_s: float, of: Callable[[Sequence[tuple[float, float]]], float]
+    ) -> Mapping[str, float]:
         later = [look for look in self.looks if look.at_s >= since_s]
         names = later[0].by_part if later else {}
         return {name: of([(look.at_s / MINUTE_S, look.by_part[name]) for look in later]) for name in names}

@@ -53,7 +53,7 @@ VAR = ROOT / "var" / "bench"
 
 def main(argv: Sequence[str]) -> int:
     """Measure, price, print the lessons and write ``var/bench/mobile.json``."""
-    parser = _parser()
+    parser = _build_parser()
     options = parser.parse_args(argv)
     available = SMOKE_DATA_SETS if options.smoke else QUICK_DATA_SETS if options.quick else DATA_SETS
     if options.sets and not set(options.sets) <= set(available):
@@ -62,7 +62,7 @@ def main(argv: Sequence[str]) -> int:
     return run_command("mobile", partial(_run, options), is_resumable=True)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _build_parser() -> argparse.ArgumentParser:
     parser = make_parser(__doc__.partition("\n")[0])
     parser.add_argument("--paths", nargs="+", choices=tuple(PATHS), help="only these")
     parser.add_argument("--sets", nargs="+", choices=tuple(DATA_SETS), help="only these data sets")

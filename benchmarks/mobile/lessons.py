@@ -57,7 +57,7 @@ def find_best_saving(rows: Sequence[Row], energy: Energy, *, along: str | None =
     other = {"concurrency": "parallelism", "parallelism": "concurrency"}
     chosen = [row for row in rows if along is None or row[other[along]] == 1]
     best = min(chosen, key=energy)
-    return 1 - energy(best) / energy(_baseline_row(rows)), best
+    return 1 - energy(best) / energy(_build_baseline_row(rows)), best
 
 
 def contest_saving(pair: RunPair, energy: Energy) -> float:
@@ -66,7 +66,7 @@ def contest_saving(pair: RunPair, energy: Energy) -> float:
     return 1 - less / more
 
 
-def _baseline_row(rows: Sequence[Row]) -> Row:
+def _build_baseline_row(rows: Sequence[Row]) -> Row:
     return next(row for row in rows if row["concurrency"] == 1 and row["parallelism"] == 1)
 
 
@@ -77,7 +77,7 @@ def choose_contests(data_set: str, rows: Sequence[Row], energy: Energy) -> Mappi
     partly luck.
     """
     found: dict[Contest, tuple[Row, Row]] = {}
-    start, best = _baseline_row(rows), min(rows, key=energy)
+    start, best = _build_baseline_row(rows), min(rows, key=energy)
     if best is not start:
         found[Contest.SAVING] = (best, start)
     if data_set == "html" and (most_saving := min(_sort_along_concurrency(rows), key=energy)) is not start:
@@ -200,7 +200,7 @@ def _format_energies(rows: Sequence[Row], energy: Energy) -> str:
 def _judge_longer_paths(
     grounds: Mapping[str, Sequence[Row]], repeated: Mapping[str, RepeatedRuns], energy: Energy
 ) -> Iterator[LessonVerdict]:
-    html = sorted((name for name in grounds if name.endswith("/html")), key=_rtt_s_of)
+    html = sorted((name for name in grounds if name.endswith("/html")), key=_find_rtt_s)
     if len(html) < 2:
         return
     pairs = [repeated.get(name, {}).get(Contest.CONCURRENCY) for name in html]
@@ -213,5 +213,5 @@ def _judge_longer_paths(
     )
 
 
-def _rtt_s_of(name: str) -> float:
+def _find_rtt_s(name: str) -> float:
     return PATHS[name.partition("/")[0]].rtt_s

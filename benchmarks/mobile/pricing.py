@@ -61,10 +61,10 @@ def split_energy(row: Row, constants: Constants) -> EnergySplit:
     ran = model_energy_split(constants.device, constants.radio, work, screen_on=True).per_unit(
         PAPER_UNIT_BYTES, moved_bytes
     )
-    return replace(ran, tail_j=_tail_j(row, constants))
+    return replace(ran, tail_j=_compute_tail_j(row, constants))
 
 
-def _tail_j(row: Row, constants: Constants) -> float:
+def _compute_tail_j(row: Row, constants: Constants) -> float:
     """Return the energy of the one tail of the complete data set, per 100 MB, J."""
     return constants.radio.tail_energy_j(inf) * PAPER_UNIT_BYTES / float(row["total_bytes"])
 
@@ -73,7 +73,7 @@ def price_energy_j(row: Row, constants: Constants) -> float:
     """Return base, dynamic and tail energy together, per 100 MB, J; infinite where nothing was moved."""
     if not row["bytes_done"]:
         return inf
-    return split_energy(row, constants).total_j + _tail_j(row, constants)
+    return split_energy(row, constants).total_j + _compute_tail_j(row, constants)
 
 
 def price_dynamic_j(row: Row, constants: Constants) -> float:

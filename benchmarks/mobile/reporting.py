@@ -131,11 +131,11 @@ def summarise(measured: MobileRuns) -> dict[str, Value]:
         ("tail_saving", partial(price_tail_saving, rows)),
     ):
         radio = "lte" if name == "tail_saving" else "wifi"
-        summary[name] = _finite_or_none(figure(published_constants(radio)))
+        summary[name] = _compute_finite_or_none(figure(published_constants(radio)))
         for factor in FACTORS:
             label = f"{name}_{'minus' if factor < 1 else 'plus'}_50"
             worst = max if name == "io_block_effect" else min
-            summary[label] = _finite_or_none(worst(figure(each) for each in vary_constants(radio, factor)))
+            summary[label] = _compute_finite_or_none(worst(figure(each) for each in vary_constants(radio, factor)))
     for radio in RADIOS:
         summary[f"lessons_held_{radio}"] = _count_held(measured, [published_constants(radio)])
         for factor in FACTORS:
@@ -179,5 +179,5 @@ def _price_block_effect(blocks: Sequence[Row], constants: Constants) -> float:
     return max(energies_j) / min(energies_j) - 1
 
 
-def _finite_or_none(value: float) -> float | None:
+def _compute_finite_or_none(value: float) -> float | None:
     return value if isfinite(value) else None

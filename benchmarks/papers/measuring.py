@@ -58,17 +58,17 @@ class Workbench:
 
     def find_rows(self, runs: Iterable[Measurable]) -> Rows:
         """Return the rows of those runs that this machine has made undisturbed."""
-        return self._rows_of(self.machine, runs)
+        return self._find_rows(self.machine, runs)
 
     def find_record(self, runs: Sequence[Measurable]) -> Record | None:
         """Return all rows of this machine, or of the one that was last to make them all; ``None`` where none has."""
         latest_first = dict.fromkeys(row["machine"] for row in reversed(self.log.rows()) if "machine" in row)
         for machine in dict.fromkeys((self.machine, *latest_first, UNNAMED)):
-            if len(find_rows := self._rows_of(machine, runs)) == len(set(runs)):
+            if len(find_rows := self._find_rows(machine, runs)) == len(set(runs)):
                 return Record(machine, find_rows)
         return None
 
-    def _rows_of(self, machine: str, runs: Iterable[Measurable]) -> Rows:
+    def _find_rows(self, machine: str, runs: Iterable[Measurable]) -> Rows:
         digest = self.sources.digests
         found = {run: self.log.find(self.key(run, digest, machine)) for run in runs}
         return {run: row for run, row in found.items() if row is not None and row["disturbed"] is None}
@@ -79,9 +79,9 @@ class Workbench:
     def key(self, run: Measurable, digest: Mapping[str, str], machine: str) -> str:
         """Return the key of a row: what was run, by which sources, and where."""
         if isinstance(run, Run):
-            what = f"{run.name}; {make_path(run.path, self.claims)}; {self.cut_s:g} s; {digest[_part_of(run)]}"
+            what = f"{run.name}; {make_path(run.path, self.claims)}; {self.cut_s:g} s; {digest[_find_part(run)]}"
         else:
-            what = f"{run.name}; {run.conditions(self.claims)}; {digest[_part_of(run)]}"
+            what = f"{run.name}; {run.conditions(self.claims)}; {digest[_find_part(run)]}"
         return what if machine == UNNAMED else f"{what}; {machine}"
 
     def measure(self, runs: Iterable[Measurable]) -> None:
@@ -115,7 +115,7 @@ class Workbench:
         key = self.current_key(run)
         for pause_s in (*_PAUSES_S, None):
             made = make()
-            self.sources.require_unchanged(_part_of(run))
+            self.sources.require_unchanged(_find_part(run))
             row = self.log.add(key, {"run": run.name, "machine": self.machine, **made})
             disturbance = row["disturbed"]
             note = "" if disturbance is None else f" ({disturbance}{'' if pause_s is None else '; it is repeated'})"
@@ -138,6 +138,6 @@ class Workbench:
             sys.stderr.write(f"  {path}, {files}: {len(runs)} runs cannot be made here: {reason}\n")
 
 
-def _part_of(run: Measurable) -> str:
+def _find_part(run: Measurable) -> str:
     """Return the part of `SOURCES` that a run depends on."""
     return "transfers" if isinstance(run, Run) else run.source_part

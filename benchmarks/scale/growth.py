@@ -151,7 +151,7 @@ def summarise(full: Sequence[Mapping[str, Any]], new_logs: Sequence[Mapping[str,
     if not done:
         return {"rows": []}
     rows = [each["rows"] for each, _ in done]
-    seconds, cpu = [each["seconds"] for each, _ in done], [_cpu_s(each) for each, _ in done]
+    seconds, cpu = [each["seconds"] for each, _ in done], [_compute_cpu_s(each) for each, _ in done]
     largest, later = done[-1]
     grown: Figures = {}
     if len(done) > 1:
@@ -165,9 +165,9 @@ def summarise(full: Sequence[Mapping[str, Any]], new_logs: Sequence[Mapping[str,
         "cpu_us_a_row": [1e6 * each / count for each, count in zip(cpu, rows, strict=True)],
         "peak_rss_mb": max(each["peak_rss_mb"] for each in full),
         "incremental_share": later["seconds"] / largest["seconds"],
-        "incremental_cpu_share": _cpu_s(later) / _cpu_s(largest),
+        "incremental_cpu_share": _compute_cpu_s(later) / _compute_cpu_s(largest),
     }
 
 
-def _cpu_s(figures: Mapping[str, Any]) -> float:
+def _compute_cpu_s(figures: Mapping[str, Any]) -> float:
     return float(figures["workers_cpu_s"] + figures["database_cpu_s"])

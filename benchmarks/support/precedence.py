@@ -46,12 +46,12 @@ def take_precedence(notes: Path = NOTES) -> Iterator[bool]:
     loops = Loops()
     with ledger.locked():
         for entry in tuple(ledger.abandoned()):
-            _remove_groups(_target_of(entry, ledger, host), here)
+            _remove_groups(_find_target(entry, ledger, host), here)
         # The loops first: they stay outside the group that has precedence.
-        idle_target = _target_of(ledger.begin(here, identify(loops.pid, host.proc) or here), ledger, host)
+        idle_target = _find_target(ledger.begin(here, identify(loops.pid, host.proc) or here), ledger, host)
         if idle_target.pid == loops.pid and _set_up_group(idle_target, _make_idle):
             loops.start()
-        target = _target_of(ledger.begin(here, here), ledger, host)
+        target = _find_target(ledger.begin(here, here), ledger, host)
         permitted = _set_up_group(target, _give_highest_weight)
     try:
         yield permitted
@@ -62,7 +62,7 @@ def take_precedence(notes: Path = NOTES) -> Iterator[bool]:
         loops.stop()
 
 
-def _target_of(entry: Entry, ledger: Ledger, host: HostFolders) -> Target:
+def _find_target(entry: Entry, ledger: Ledger, host: HostFolders) -> Target:
     return Target(pid=entry.target.pid, folders=(), host=host, files=KernelFiles(), ledger=ledger, entry=entry)
 
 

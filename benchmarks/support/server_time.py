@@ -33,21 +33,21 @@ class ServiceProcesses:
 
     def measure(self, work: Callable[[], object]) -> ServerTime:
         """Return what ``work`` took of the service; nobody else may use the service meanwhile."""
-        before, started = self._ran_ns(), perf_counter()
+        before, started = self._build_ran_ns(), perf_counter()
         work()
         wall_s = perf_counter() - started
-        after = self._ran_ns()
+        after = self._build_ran_ns()
         return ServerTime(wall_s, sum(ran - before.get(thread, 0) for thread, ran in after.items()) / NS_A_SECOND)
 
-    def _ran_ns(self) -> dict[int, int]:
+    def _build_ran_ns(self) -> dict[int, int]:
         """Return how long each thread ran, ns."""
         return {
             int(schedule.parent.name): int(schedule.read_text(encoding="ascii").split()[0])
-            for process_id in (self.api_id, *self._backends())
+            for process_id in (self.api_id, *self._list_backends())
             for schedule in Path(f"/proc/{process_id}/task").glob("*/schedstat")
         }
 
-    def _backends(self) -> Iterator[int]:
+    def _list_backends(self) -> Iterator[int]:
         """Yield the application's backends only: vacuum, writer and checkpointer also work off earlier requests."""
         for backend in psutil.Process(self.database_id).children():
             with suppress(psutil.NoSuchProcess):  # it ended since it was listed

@@ -104,7 +104,10 @@ def measure_choice_regret(surfaces: SurfaceSet, seed: int) -> float:
     train, _ = random_split(len(o), np.random.default_rng(seed))
     predicted = _predict_mean_throughput(fit_leaf(o.take(train)), o)
     losses = [
-        regret(_means_by_label(o.throughput_bps[rows], label, count), _means_by_label(predicted[rows], label, count))
+        regret(
+            _compute_means_by_label(o.throughput_bps[rows], label, count),
+            _compute_means_by_label(predicted[rows], label, count),
+        )
         for rows, label, count in _list_choices(surfaces)
     ]
     return float(np.mean(losses)) if losses else float("nan")
@@ -119,12 +122,12 @@ def measure_cross_fit_ratio(surfaces: SurfaceSet, seed: int) -> float:
         predicted = _predict_mean_throughput(fit_leaf(o.take(seen)), o)
         for rows, label, count in _list_choices(surfaces):
             before, after = seen[rows], unseen[rows]
-            observed = _means_by_label(o.throughput_bps[rows][before], label[before], count)
-            achieved = _means_by_label(o.throughput_bps[rows][after], label[after], count)
+            observed = _compute_means_by_label(o.throughput_bps[rows][before], label[before], count)
+            achieved = _compute_means_by_label(o.throughput_bps[rows][after], label[after], count)
             both = np.isfinite(observed) & np.isfinite(achieved)
             if both.sum() < MIN_SETTINGS:
                 continue
-            ours = int(np.argmax(np.where(both, _means_by_label(predicted[rows], label, count), -np.inf)))
+            ours = int(np.argmax(np.where(both, _compute_means_by_label(predicted[rows], label, count), -np.inf)))
             best = int(np.argmax(np.where(both, observed, -np.inf)))
             ratios.append(achieved[ours] / achieved[best])
     return float(np.mean(ratios)) if ratios else float("nan")
@@ -189,7 +192,7 @@ def _list_choices(surfaces: SurfaceSet) -> Iterator[tuple[Flags, Index, int]]:
             yield rows, local, len(distinct)
 
 
-def _means_by_label(values: Floats, label: Index, count: int) -> Floats:
+def _compute_means_by_label(values: Floats, label: Index, count: int) -> Floats:
     """Return the mean by label (count,), NaN where there is none."""
     rows = np.bincount(label, minlength=count)
     total = np.bincount(label, weights=values, minlength=count)

@@ -109,7 +109,7 @@ def _read_sets_of(path: Path) -> list[SurfaceSet]:
 
 
 def _make_set(name: str, records: Sequence[TransferRecord]) -> SurfaceSet:
-    settings = [[_value(record, axis) for axis in (*AXES, SIZE_AXIS)] for record in records]
+    settings = [[_read_value(record, axis) for axis in (*AXES, SIZE_AXIS)] for record in records]
     table = np.array(settings, dtype=np.float64)
     used = [i for i, column in enumerate(table.T) if np.isfinite(column).any()]
     return SurfaceSet(
@@ -118,7 +118,7 @@ def _make_set(name: str, records: Sequence[TransferRecord]) -> SurfaceSet:
             axes=tuple((*AXES, SIZE_AXIS)[i] for i in used),
             settings=table[:, used],
             throughput_bps=np.array([record.outcome.throughput_bps for record in records]),
-            power_w=np.array([_power_w(record) for record in records]),
+            power_w=np.array([_compute_power_w(record) for record in records]),
             load=np.full(len(records), np.nan),
             started_s=np.array([record.started_at.timestamp() for record in records]),
         ),
@@ -127,12 +127,12 @@ def _make_set(name: str, records: Sequence[TransferRecord]) -> SurfaceSet:
     )
 
 
-def _value(record: TransferRecord, axis: str) -> float:
+def _read_value(record: TransferRecord, axis: str) -> float:
     value = record.dataset.mean_file_bytes if axis == SIZE_AXIS else getattr(record.parameters, axis)
     return float("nan") if value is None else float(value)
 
 
-def _power_w(record: TransferRecord) -> float:
+def _compute_power_w(record: TransferRecord) -> float:
     """Return the mean power of the metered ends over the transfer, W; NaN if none was."""
     if not record.energy or record.duration_s <= 0:
         return float("nan")

@@ -39,7 +39,7 @@ _POLL_S = 0.05
 def main(argv: Sequence[str]) -> int:
     if not argv or argv[0].startswith("-"):
         return run_command("testbed", lambda: calibration.main(argv))
-    options = _parser().parse_args(argv)
+    options = _build_parser().parse_args(argv)
     return run_command("testbed", lambda: options.run(options))
 
 
@@ -94,7 +94,7 @@ def take_down(_: argparse.Namespace) -> int:
 
 def list_testbeds(_: argparse.Namespace) -> int:
     """List the testbeds of this machine and what their links carried."""
-    rows = [_row_of_state(state) for state in list_states()]
+    rows = [_build_row(state) for state in list_states()]
     sys.stdout.write((format_table(rows) if rows else "no testbed is up") + "\n")
     return 0
 
@@ -117,7 +117,7 @@ def _choose_state(name: str | None) -> State:
     return live[0]
 
 
-def _row_of_state(state: State) -> dict[str, Value]:
+def _build_row(state: State) -> dict[str, Value]:
     row: dict[str, Value] = {
         "testbed": state.name,
         "owner": state.owner,
@@ -146,7 +146,7 @@ def _parse_loss(text: str) -> float:
     return float(text.rstrip("%")) / (100 if text.endswith("%") else 1)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="./run bench testbed", description=__doc__.partition("\n")[0])
     commands = parser.add_subparsers(required=True)
     about = {"up": set_up, "down": take_down, "show": list_testbeds, "set": change_path}

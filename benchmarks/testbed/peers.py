@@ -75,16 +75,16 @@ def clean_environment(scratch: Path) -> Mapping[str, str]:
     return {**variables, "HOME": str(scratch), "XDG_CONFIG_HOME": str(scratch), "XDG_STATE_HOME": str(scratch)}
 
 
-def _wget_command(job: Job, _: Parameters | None) -> list[str]:
+def _build_wget_command(job: Job, _: Parameters | None) -> list[str]:
     urls = job.write_list(job.url + name for name in job.names)
     return ["wget", "--no-verbose", f"--directory-prefix={job.destination}", f"--input-file={urls}"]
 
 
-def _curl_command(job: Job, _: Parameters | None) -> list[str]:
+def _build_curl_command(job: Job, _: Parameters | None) -> list[str]:
     return ["curl", "--silent", "--show-error", "--config", str(_write_curl_list(job))]
 
 
-def _curl_parallel_command(job: Job, setting: Parameters | None) -> list[str]:
+def _build_curl_parallel_command(job: Job, setting: Parameters | None) -> list[str]:
     most = ["--parallel-max", str(setting.concurrency)] if setting is not None else []
     return ["curl", "--silent", "--show-error", "--parallel", *most, "--config", str(_write_curl_list(job))]
 
@@ -93,7 +93,7 @@ def _write_curl_list(job: Job) -> Path:
     return job.write_list(f'url = "{job.url}{name}"\noutput = "{job.destination / name}"' for name in job.names)
 
 
-def _aria2_command(job: Job, setting: Parameters | None) -> list[str]:
+def _build_aria2_command(job: Job, setting: Parameters | None) -> list[str]:
     urls = job.write_list(job.url + name for name in job.names)
     command = ["aria2c", "--quiet", "--no-conf", f"--dir={job.destination}", f"--input-file={urls}"]
     if setting is None:
@@ -104,7 +104,7 @@ def _aria2_command(job: Job, setting: Parameters | None) -> list[str]:
     return [*command, f"--max-connection-per-server={streams}", f"--min-split-size={_LEAST_SPLIT}"]
 
 
-def _rclone_command(job: Job, setting: Parameters | None) -> list[str]:
+def _build_rclone_command(job: Job, setting: Parameters | None) -> list[str]:
     configuration = job.scratch / "rclone.conf"
     configuration.write_text(f"[origin]\ntype = http\nurl = {job.url}\n", encoding="utf-8")
     command = ["rclone", "copy", "origin:", str(job.destination), "--config", str(configuration)]
@@ -114,7 +114,7 @@ def _rclone_command(job: Job, setting: Parameters | None) -> list[str]:
     return [*command, "--multi-thread-streams", str(setting.parallelism), "--multi-thread-cutoff", _MULTI_THREAD_CUTOFF]
 
 
-def _globus_url_copy_command(job: Job, setting: Parameters | None) -> list[str]:
+def _build_globus_url_copy_command(job: Job, setting: Parameters | None) -> list[str]:
     pairs = job.write_list(f"{job.url}{name} file://{job.destination}/{name}" for name in job.names)
     command = ["globus-url-copy", "-f", str(pairs)]
     if setting is None:
@@ -123,7 +123,7 @@ def _globus_url_copy_command(job: Job, setting: Parameters | None) -> list[str]:
     return [*command, "-cc", str(setting.concurrency), "-p", str(setting.parallelism), "-pp"]
 
 
-def _tradewind_command(job: Job, setting: Parameters | None) -> list[str]:
+def _build_tradewind_command(job: Job, setting: Parameters | None) -> list[str]:
     """Return the command of our engine: at a static setting, or with the settings that it chooses itself."""
     files = job.write_list(json.dumps({"path": name, "size_bytes": size}) for name, size in job.sizes_bytes.items())
     command = [sys.executable, "-P", "-m", "tradewind_agent", "copy", job.url, str(job.destination), "--json"]
@@ -139,23 +139,33 @@ TRADEWIND = Peer(
     name="tradewind",
     program=sys.executable,
     package="",
-    command=_tradewind_command,
+    command=_build_tradewind_command,
     axes=("concurrency", "parallelism", "pipelining"),
 )
 
 PEERS = (
-    Peer(name="wget", program="wget", package="wget", command=_wget_command),
-    Peer(name="curl", program="curl", package="curl", command=_curl_command),
-    Peer(name="curl -Z", program="curl", package="curl", command=_curl_parallel_command, axes=("concurrency",)),
-    Peer(name="aria2", program="aria2c", package="aria2", command=_aria2_command, axes=("concurrency", "parallelism")),
+    Peer(name="wget", program="wget", package="wget", command=_build_wget_command),
+    Peer(name="curl", program="curl", package="curl", command=_build_curl_command),
+    Peer(name="curl -Z", program="curl", package="curl", command=_build_curl_parallel_command, axes=("concurrency",)),
     Peer(
-        name="rclone", program="rclone", package="rclone", command=_rclone_command, axes=("concurrency", "parallelism")
+        name="aria2",
+        program="aria2c",
+        package="aria2",
+        command=_build_aria2_command,
+        axes=("concurrency", "parallelism"),
+    ),
+    Peer(
+        name="rclone",
+        program="rclone",
+        package="rclone",
+        command=_build_rclone_command,
+        axes=("concurrency", "parallelism"),
     ),
     Peer(
         name="globus-url-copy",
         program="globus-url-copy",
         package="globus-gass-copy-progs globus-gridftp-server-progs",
-        command=_globus_url_copy_command,
+        command=_build_globus_url_copy_command,
         axes=("concurrency", "parallelism"),
         over_gridftp=True,
     ),

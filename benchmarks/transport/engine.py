@@ -59,7 +59,7 @@ def measure_engine_copies(
             def attempt(name: str) -> Row:
                 folder, files_at_once, size = copies[name]
                 alternation = Alternation.on(bed, case.background, prioritised=rows.prioritised)
-                seconds = _median_seconds(copy, alternation, folder, files_at_once, repeats)
+                seconds = _compute_median_seconds(copy, alternation, folder, files_at_once, repeats)
                 return _make_row(names[name], size, seconds) | alternation.report()
 
             return [rows.find_or_measure(names[name], *common, measure=partial(attempt, name)) for name in copies]
@@ -69,7 +69,7 @@ def _require_measured() -> Row:
     raise AssertionError("it was measured before")
 
 
-def _median_seconds(
+def _compute_median_seconds(
     copy: Copy, alternation: Alternation, source: str, files_at_once: int, repeats: int
 ) -> dict[str, float]:
     seconds = alternation.measure_each((CUBIC, FLD), repeats, lambda control: copy(control, source, files_at_once))

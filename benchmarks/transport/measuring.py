@@ -35,7 +35,7 @@ def count_rounds(case: RoundsCase, repeats: int, rows: Rows) -> Row:
         with set_up_arena(case.path, (FLD, CUBIC, RENO), buffers=case.buffers) as arena:
             return rows.measure_on(arena.bed, partial(_count_rounds, case, arena, repeats))
 
-    return rows.find_or_measure(*_key_parts(case), case.size_bytes, f"{repeats} repeats", measure=attempt)
+    return rows.find_or_measure(*_list_key_parts(case), case.size_bytes, f"{repeats} repeats", measure=attempt)
 
 
 def _count_rounds(case: RoundsCase, arena: Arena, repeats: int) -> Row:
@@ -63,7 +63,7 @@ def _count_rounds(case: RoundsCase, arena: Arena, repeats: int) -> Row:
 
 def measure_short_flows(case: ShortFlowsCase, sizes_bytes: Sequence[int], repeats: int, rows: Rows) -> list[Row]:
     """Measure short flows by FLD_TCP and CUBIC, and the round model's with an even share; return a row a size."""
-    key_parts_by_size = {size: (*_key_parts(case), f"{size} B", f"{repeats} repeats") for size in sizes_bytes}
+    key_parts_by_size = {size: (*_list_key_parts(case), f"{size} B", f"{repeats} repeats") for size in sizes_bytes}
     found: list[Row] = []
     with _LazyArena(case) as lazy_arena:
         for size, of_size in key_parts_by_size.items():
@@ -82,7 +82,7 @@ def measure_long_flow(case: ShortFlowsCase, size_bytes: int, repeats: int, rows:
 
     def measure(arena: Arena) -> Row:
         alternation = Alternation.on(arena.bed, case.background, prioritised=rows.prioritised)
-        seconds, _ = _median_seconds(arena, alternation, [FLD_THRESHOLD_BYTES, size_bytes], repeats)
+        seconds, _ = _build_median_seconds(arena, alternation, [FLD_THRESHOLD_BYTES, size_bytes], repeats)
         return {
             "case": case.name,
             "bytes": size_bytes,
@@ -96,10 +96,10 @@ def measure_long_flow(case: ShortFlowsCase, size_bytes: int, repeats: int, rows:
         with _set_up_with_background(case) as arena:
             return measure(arena)
 
-    return rows.find_or_measure(*_key_parts(case), f"{size_bytes} B", f"{repeats} repeats", measure=attempt)
+    return rows.find_or_measure(*_list_key_parts(case), f"{size_bytes} B", f"{repeats} repeats", measure=attempt)
 
 
-def _key_parts(case: RoundsCase | ShortFlowsCase) -> tuple[object, ...]:
+def _list_key_parts(case: RoundsCase | ShortFlowsCase) -> tuple[object, ...]:
     background = case.background if isinstance(case, ShortFlowsCase) else 0
     return case.name, case.path, case.buffers, f"{background} beside"
 
@@ -147,7 +147,7 @@ def _set_up_with_background(case: ShortFlowsCase) -> Iterator[Arena]:
         yield arena
 
 
-def _median_seconds(
+def _build_median_seconds(
     arena: Arena, alternation: Alternation, sizes_bytes: Sequence[int], repeats: int
 ) -> tuple[dict[str, float], float]:
     """Return the median seconds of the last answer by each congestion control, and the median round trip."""
@@ -163,7 +163,7 @@ def _median_seconds(
 def _measure_short_row(
     case: ShortFlowsCase, arena: Arena, alternation: Alternation, size_bytes: int, repeats: int
 ) -> Row:
-    seconds, rtt_s = _median_seconds(arena, alternation, [size_bytes], repeats)
+    seconds, rtt_s = _build_median_seconds(arena, alternation, [size_bytes], repeats)
     gain = seconds[CUBIC] / seconds[FLD]
     modelled = model_even_share_gain(case.path, size_bytes, rtt_s=rtt_s, others=case.background)
     return {

@@ -160,7 +160,7 @@ def _open_browser(
         def load(control: str, har: Path) -> None:
             if case.protocol is not None:
                 set_congestion_control(bed, control)
-            request = {"url": _url(case, bed, ports[control]), "har": str(har)}
+            request = {"url": _format_url(case, bed, ports[control]), "har": str(har)}
             browser.stdin.write(json.dumps(request) + "\n")
             browser.stdin.flush()
             read_line(browser)
@@ -170,7 +170,7 @@ def _open_browser(
         yield load, Alternation.on(bed, flows.background, prioritised=prioritised)
 
 
-def _url(case: PageCase, bed: Testbed, own_port: int) -> str:
+def _format_url(case: PageCase, bed: Testbed, own_port: int) -> str:
     if case.protocol is None:
         return f"http://{bed.server.address}:{own_port}/page.html"
     return f"{case.protocol.scheme}://{bed.server.address}:{case.protocol.port}/page.html"

@@ -71,7 +71,7 @@ class Rows:
         if (found := self.log.find(key)) is not None:
             return log_row({name: value for name, value in found.items() if name != "key"})
         row, disturbance = repeat_while_disturbed(
-            str(key_parts[0]), measure, _disturbance, pauses_s=self.pauses_s, sleep=self.sleep
+            str(key_parts[0]), measure, _find_disturbance, pauses_s=self.pauses_s, sleep=self.sleep
         )
         self.sources.require_unchanged(_PART)
         if disturbance is None:
@@ -88,7 +88,7 @@ class Rows:
         return "; ".join([*map(str, key_parts), self.machine, self.sources.digests[_PART]])
 
 
-def _disturbance(row: Row) -> str | None:
+def _find_disturbance(row: Row) -> str | None:
     return None if row[DISTURBED] is None else str(row[DISTURBED])
 
 

@@ -78,7 +78,7 @@ class ScriptedReceiver:
         ``missing`` : may lie within a segment, where one that was not full ends. ``marked`` : whether one of them had a
         congestion mark.
         """
-        edges = [self._sequence(segment) for segment in (arrived.start, arrived.stop)]
+        edges = [self._compute_sequence(segment) for segment in (arrived.start, arrived.stop)]
         self._send(
             _ACK | (_ECE if marked else 0), missing, struct.pack("!BBBBII", 1, 1, 5, 10, *edges) if arrived else b""
         )
@@ -89,12 +89,12 @@ class ScriptedReceiver:
         sent = _make_packet(_SENDER, _RECEIVER, socket.IPPROTO_TCP, bytes(self._segment_bytes + _HEAD_BYTES))[
             :_HEAD_BYTES
         ]
-        sent += struct.pack("!HHI", self._port, _PORT, self._sequence(segment))
+        sent += struct.pack("!HHI", self._port, _PORT, self._compute_sequence(segment))
         message = _with_checksum(struct.pack("!BBHHH", *_TOO_LARGE, 0, 0, mtu_bytes) + sent, 2)
         self._tun.write(_make_packet(_RECEIVER, _SENDER, socket.IPPROTO_ICMP, message))
         return read_tcp_state(self.sender)
 
-    def _sequence(self, segment: float) -> int:
+    def _compute_sequence(self, segment: float) -> int:
         return (self._first + int(self._segment_bytes * segment)) % _NUMBERS
 
     def _read_packet(self) -> tuple[int, int, int]:
@@ -109,7 +109,7 @@ class ScriptedReceiver:
 
     def _send(self, flags: int, missing: float, options: bytes = b"") -> None:
         words, own = (_HEAD_BYTES + len(options)) // 4, 0 if flags & _SYN else 1
-        acknowledged = self._sequence(missing)
+        acknowledged = self._compute_sequence(missing)
         head = struct.pack("!HHIIBBHHH", _PORT, self._port, own, acknowledged, words << 4, flags, 0xFFFF, 0, 0)
         # The checksum covers the addresses, too.
         outside = struct.pack(

@@ -84,12 +84,12 @@ _PARTS = {
 
 def main(argv: Sequence[str]) -> int:
     """Measure the requested cells, print all that are finished and write ``var/bench/tuning.json``."""
-    options = _parser().parse_args(argv)
+    options = _build_parser().parse_args(argv)
     become_root_of_a_user_namespace([sys.executable, "-P", "-m", "benchmarks.tuning", *argv])
     return run_command("tuning", partial(_run, options), is_resumable=True)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _build_parser() -> argparse.ArgumentParser:
     parser = make_parser(__doc__.partition("\n")[0])
     parser.add_argument("--case", choices=[case.name for case in ALL_CASES], nargs="+", help="only these")
     parser.add_argument("--tuner", choices=[OURS, *VARIANTS], nargs="+", help="only these")
@@ -177,12 +177,12 @@ class _Cells:
             for repeat in range(1 if options.quick else options.repeats)
             for case in cases
             if options.case is None or case.name in options.case
-            for tuner in self._tuners_of(case)
+            for tuner in self._find_tuners(case)
             if tuner == OURS or repeat < options.variant_repeats
             if options.tuner is None or tuner in options.tuner
         ]
 
-    def _tuners_of(self, case: Case) -> tuple[str, ...]:
+    def _find_tuners(self, case: Case) -> tuple[str, ...]:
         if not self._options.quick:
             return (OURS, *VARIANTS)
         return (OURS, QUICK_SLA_VARIANT if isinstance(case, SlaCase) else QUICK_VARIANT)

@@ -131,7 +131,7 @@ def _make_row(sample: TickSample, earlier: TickSample | None, decision: TunerDec
         setting=(known.concurrency or 1, known.parallelism or 1, known.pipelining or 1),
         rtt_s=sample.rtt_s,
         min_rtt_s=sample.min_rtt_s,
-        loss=_loss_share(sample, earlier),
+        loss=_compute_loss_share(sample, earlier),
         power_w=sample.power_w,
         kind=decision.kind,
         reason=decision.reason,
@@ -140,7 +140,7 @@ def _make_row(sample: TickSample, earlier: TickSample | None, decision: TunerDec
     )
 
 
-def _loss_share(sample: TickSample, earlier: TickSample | None) -> float | None:
+def _compute_loss_share(sample: TickSample, earlier: TickSample | None) -> float | None:
     """Return the share of the tick's bytes that were sent again, as the tuner saw it."""
     before_sent, before_again = (0, 0) if earlier is None else (earlier.sent_bytes, earlier.retransmitted_bytes)
     sent = (sample.sent_bytes or 0) - (before_sent or 0)

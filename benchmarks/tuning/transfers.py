@@ -108,13 +108,13 @@ class TransferTestbed:
         self._started_count += 1
         folder = self.folder / f"transfer-{self._started_count}"
         (folder / "got").mkdir(parents=True)
-        (folder / "task.json").write_text(self._task(spec, folder / "got").to_json(), encoding="utf-8")
+        (folder / "task.json").write_text(self._build_task(spec, folder / "got").to_json(), encoding="utf-8")
         command: list[str | Path] = [sys.executable, "-P", "-m", _MODULE, folder / "task.json"]
         output, errors = (folder / "rows").open("wb"), (folder / "errors").open("wb")
         with output, errors:
             return self.bed.start(self.bed.clients[client], command, stdout=output, stderr=errors), folder
 
-    def _task(self, spec: TransferSpec, destination: Path) -> Task:
+    def _build_task(self, spec: TransferSpec, destination: Path) -> Task:
         most_bytes = 2 * _HIGHEST_BPS * spec.ticks * spec.tick_s / 8
         return Task(
             tuner=spec.tuner,

@@ -97,14 +97,14 @@ def make_tuner(task: Task) -> Tuner:
     return _MAKERS[task.tuner](task)
 
 
-def _chunk_plan(task: Task, parameters: Parameters) -> ChunkPlan:
+def _build_chunk_plan(task: Task, parameters: Parameters) -> ChunkPlan:
     return ChunkPlan(task.chunk.kind, None, parameters)
 
 
 def _make_static(task: Task) -> Tuner:
     if task.parameters is None:
         raise InvalidValue("setting", "the static tuner needs one")
-    return StaticTuner((_chunk_plan(task, task.parameters),))
+    return StaticTuner((_build_chunk_plan(task, task.parameters),))
 
 
 def _require_table(task: Task) -> CompactTable:
@@ -121,7 +121,7 @@ def _make_controller(task: Task) -> Tuner:
     choice = choose_setting(table.predicted, task.sla, dataset_bytes=dataset.total_bytes)
     start = max_throughput([chunk], task.path)[0].parameters if choice is None else choice.setting.parameters
     files = SizeBin(task.file_bytes, dataset.file_count, dataset.total_bytes)
-    plan = (_chunk_plan(task, start),)
+    plan = (_build_chunk_plan(task, start),)
     return ControllerTuner(
         prepare_basis(sla=task.sla, plan=plan, tables={chunk.kind: table}, bins=(files,), path=task.path)
     )
@@ -137,7 +137,7 @@ def _make_algorithms_1_2(task: Task) -> Tuner:
         enough = [setting for setting in table.settings if setting.log_throughput_mean >= math.log(sla_bps)]
         return min(enough, key=lambda setting: setting.parameters.streams, default=fastest).parameters
 
-    plan = _chunk_plan(task, precomputed(target_bps))
+    plan = _build_chunk_plan(task, precomputed(target_bps))
     variant = Algorithms12(plan, Constraint.THROUGHPUT, target_bps, precomputed, expected_delay_s=task.rtt_s)
     return ReferenceTuner(variant)
 

@@ -45,12 +45,12 @@ SIZES_FOLDER = "file_sizes"
 
 def main(argv: Sequence[str]) -> int:
     """Measure the requested cells, print all that are finished and write ``var/bench/wan.json``."""
-    options = _parser().parse_args(argv)
+    options = _build_parser().parse_args(argv)
     become_root_of_a_user_namespace([sys.executable, "-P", "-m", "benchmarks.wan", *argv])
     return run_command("wan", partial(_run, options), is_resumable=True)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _build_parser() -> argparse.ArgumentParser:
     parser = make_parser(__doc__.partition("\n")[0])
     parser.add_argument(
         "--cells",

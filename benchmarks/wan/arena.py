@@ -63,24 +63,27 @@ class Arena:
         """Make one run to an empty destination; ``make_judge`` returns its judge, which may look at what has come
         there.
         """
-        with self._destination() as (destination, scratch):
-            job = self._job(contender, "", self.sizes, destination, scratch)
+        with self._open_destination() as (destination, scratch):
+            job = self._build_job(contender, "", self.sizes, destination, scratch)
             return self._run(contender, job, cut_s, None if make_judge is None else make_judge(destination))
 
     def run_lesson(self, contender: Contender, *, cut_s: float, log: Path) -> MeasuredRun:
         """Transfer the lessons' files by our engine; store its log in ``log`` to learn from."""
-        with tempfile.TemporaryDirectory(dir=self.served_folder) as name, self._destination() as (destination, scratch):
+        with (
+            tempfile.TemporaryDirectory(dir=self.served_folder) as name,
+            self._open_destination() as (destination, scratch),
+        ):
             # They exist only for this run: some tools fetch all that is served.
             lessons = Path(name)
             lessons.chmod(0o755)
             write_files(lessons, self.lesson_sizes, seed=0)
-            job = self._job(contender, f"{lessons.name}/", self.lesson_sizes, destination, scratch)
+            job = self._build_job(contender, f"{lessons.name}/", self.lesson_sizes, destination, scratch)
             run = self._run(contender, job, cut_s)
             _store_spool(scratch, log)
             return run
 
     @contextmanager
-    def _destination(self) -> Iterator[tuple[Path, Path]]:
+    def _open_destination(self) -> Iterator[tuple[Path, Path]]:
         """Yield empty folders for what is received and for what a tool stores."""
         with tempfile.TemporaryDirectory(dir=self.folder, prefix="run-") as name:
             destination, scratch = Path(name) / "got", Path(name) / "scratch"
@@ -88,7 +91,9 @@ class Arena:
             scratch.mkdir()
             yield destination, scratch
 
-    def _job(self, contender: Contender, below: str, sizes: Sequence[int], destination: Path, scratch: Path) -> Job:
+    def _build_job(
+        self, contender: Contender, below: str, sizes: Sequence[int], destination: Path, scratch: Path
+    ) -> Job:
         url = self.gridftp_url if contender.peer.over_gridftp else self.web_url
         assert url is not None, "a peer over GridFTP is asked for only where there is a server"
         named = {f"{number:05d}.bin": size for number, size in enumerate(sizes)}

@@ -105,7 +105,7 @@ def make_cell_row(arena: Arena, plan: Plan, measured: CellMeasurements) -> Row:
         "hashes": dict(plan.hashes),
         "minutes": round(measured.minutes, 1),
         "files_digest": arena.files_digest,
-        "machine": _worst_of_machine(measured),
+        "machine": _build_worst_of_machine(measured),
         "settings_tried": {name: len(rows) for name, rows in measured.searched.items()},
         "lessons": measured.lessons,
         "foreign_logs": measured.foreign_logs,
@@ -115,7 +115,7 @@ def make_cell_row(arena: Arena, plan: Plan, measured: CellMeasurements) -> Row:
     }
 
 
-def _worst_of_machine(measured: CellMeasurements) -> dict[str, Any]:
+def _build_worst_of_machine(measured: CellMeasurements) -> dict[str, Any]:
     """Return how good the machine was over the repeats: the worst run, and whether all of them had precedence."""
     rows = [row for rows in measured.runs.values() for row in rows]
     late_s = zip(*(row["late_s"] for row in rows), strict=True)
@@ -132,8 +132,8 @@ def _take_medians(rows: Sequence[Row]) -> dict[str, Any]:
     return {
         "setting": rows[0]["setting"],
         "throughput_bps": statistics.median(row["throughput_bps"] for row in rows),
-        "modelled_j_per_gb": _median_or_none([row["modelled_j_per_gb"] for row in rows]),
-        "dynamic_j_per_gb": _median_or_none([row["dynamic_j_per_gb"] for row in rows]),
+        "modelled_j_per_gb": _compute_median_or_none([row["modelled_j_per_gb"] for row in rows]),
+        "dynamic_j_per_gb": _compute_median_or_none([row["dynamic_j_per_gb"] for row in rows]),
         "failed": sum(row["exit_code"] not in (0, None) for row in rows),
         "cut": sum(row["cut"] for row in rows),
         "duration_s": statistics.median(row["duration_s"] for row in rows),
@@ -141,7 +141,7 @@ def _take_medians(rows: Sequence[Row]) -> dict[str, Any]:
     }
 
 
-def _median_or_none(values: Sequence[float | None]) -> float | None:
+def _compute_median_or_none(values: Sequence[float | None]) -> float | None:
     """Return the median; ``None`` where a run moved nothing and so has no energy by the byte."""
     known = [value for value in values if value is not None]
     return statistics.median(known) if len(known) == len(values) else None
@@ -150,16 +150,16 @@ def _median_or_none(values: Sequence[float | None]) -> float | None:
 def _find_least_energy(fastest: Sequence[Row], frugal: Sequence[Row]) -> dict[str, Any]:
     """Return our engine's energy above idle for a gigabyte: at its fastest setting, and at the one that takes least."""
     least_name, least = min(
-        ((name, joules) for name, joules in _dynamic_energies(frugal).items()),
+        ((name, joules) for name, joules in _compute_dynamic_energies(frugal).items()),
         key=lambda pair: pair[1],
         default=("", None),
     )
     return {
         "setting": least_name or None,
         "dynamic_j_per_gb": least,
-        "of_fastest_j_per_gb": _median_or_none([row["dynamic_j_per_gb"] for row in fastest]),
+        "of_fastest_j_per_gb": _compute_median_or_none([row["dynamic_j_per_gb"] for row in fastest]),
     }
 
 
-def _dynamic_energies(rows: Sequence[Row]) -> Mapping[str, float]:
+def _compute_dynamic_energies(rows: Sequence[Row]) -> Mapping[str, float]:
     return {str(row["setting"]): row["dynamic_j_per_gb"] for row in rows if row["dynamic_j_per_gb"] is not None}

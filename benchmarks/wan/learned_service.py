@@ -72,7 +72,7 @@ def run_learned_service(
         ready = _wait_until_ready(service, log)
         found = {URL_VARIABLE: ready["url"], KEY_VARIABLE: ready["key"]}
         has_model = bool(logs) and _upload_and_wait(
-            bed, host, _agent_command(folder, found), _join_logs(logs, folder / "logs.ndjson")
+            bed, host, _build_agent_command(folder, found), _join_logs(logs, folder / "logs.ndjson")
         )
         yield LearnedService(found, has_model)
     finally:
@@ -94,7 +94,7 @@ def _wait_until_ready(service: subprocess.Popen[bytes], log: Path) -> re.Match[s
     return ready
 
 
-def _agent_command(folder: Path, found: Mapping[str, str]) -> list[str]:
+def _build_agent_command(folder: Path, found: Mapping[str, str]) -> list[str]:
     """Return the agent's command, with the service's address and a folder of its own for its state."""
     private = {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "XDG_STATE_HOME": str(folder)}
     variables = (f"{name}={value}" for name, value in (private | dict(found)).items())

@@ -30,7 +30,7 @@ def find_best_default(row: Row, figure: str, best: Callable[[Iterable[float]], f
 
 def find_oracle_bps(row: Row) -> float:
     """Return the throughput of the best static setting of our engine and of the peers, in runs of its own."""
-    return max(_bps(row, name) for name in row["contenders"] if name.startswith("best "))
+    return max(_compute_bps(row, name) for name in row["contenders"] if name.startswith("best "))
 
 
 def make_result(row: Row) -> dict[str, Value]:
@@ -44,9 +44,9 @@ def make_result(row: Row) -> dict[str, Value]:
         if name[:5] != "best "
     }
     line["failed_runs"] = _count_failed(row)
-    line["oracle_fraction"] = _bps(row, OURS) / find_oracle_bps(row)
-    line["unseen_fraction"] = _bps(row, OURS_ON_UNKNOWN_PATH) / find_oracle_bps(row)
-    line["vs_best_default"] = _bps(row, OURS) / find_best_default(row, "throughput_bps", max)
+    line["oracle_fraction"] = _compute_bps(row, OURS) / find_oracle_bps(row)
+    line["unseen_fraction"] = _compute_bps(row, OURS_ON_UNKNOWN_PATH) / find_oracle_bps(row)
+    line["vs_best_default"] = _compute_bps(row, OURS) / find_best_default(row, "throughput_bps", max)
     return line
 
 
@@ -77,14 +77,15 @@ def is_saving_everywhere(figures: Mapping[str, Value]) -> bool:
 
 def summarise(rows: Sequence[Row]) -> dict[str, Value]:
     """Return the figures to judge by, of the finished cells; energies are modelled, at equal bytes."""
-    fractions = [_bps(row, OURS) / find_oracle_bps(row) for row in rows]
-    unseen = [_bps(row, OURS_ON_UNKNOWN_PATH) / find_oracle_bps(row) for row in rows]
-    margins = [_bps(row, OURS) / find_best_default(row, "throughput_bps", max) for row in rows]
+    fractions = [_compute_bps(row, OURS) / find_oracle_bps(row) for row in rows]
+    unseen = [_compute_bps(row, OURS_ON_UNKNOWN_PATH) / find_oracle_bps(row) for row in rows]
+    margins = [_compute_bps(row, OURS) / find_best_default(row, "throughput_bps", max) for row in rows]
     energies = [
-        _ratio_or_none(_energy(row, OURS_MIN_ENERGY), find_best_default(row, "modelled_j_per_gb", min)) for row in rows
+        _compute_ratio_or_none(_compute_energy(row, OURS_MIN_ENERGY), find_best_default(row, "modelled_j_per_gb", min))
+        for row in rows
     ]
     saving = [row for row in rows if _can_save(row)]
-    savings = [_dynamic_saving(row) for row in saving]
+    savings = [_compute_dynamic_saving(row) for row in saving]
     html = next((row for row in rows if row["cell"] == HTML_60_MS), None)
     return {
         "cells": len(rows),
@@ -98,13 +99,13 @@ def summarise(rows: Sequence[Row]) -> dict[str, Value]:
         "vs_best_default_min": min(margins),
         "cells_above_best_default": sum(margin > 1 for margin in margins),
         "energy_vs_best_default_max": _if_all_known(max, energies),
-        "energy_vs_rclone_median": _median_energy_ratio(rows, "rclone"),
-        "energy_vs_wget_median": _median_energy_ratio(rows, "wget"),
+        "energy_vs_rclone_median": _compute_median_energy_ratio(rows, "rclone"),
+        "energy_vs_wget_median": _compute_median_energy_ratio(rows, "wget"),
         "cells_with_30_percent_to_save": len(saving),
         "cells_saving_30_percent": sum(saved is not None and saved >= 1 - LESS_ENERGY for saved in savings),
         "dynamic_saving_min": _if_all_known(min, savings),
-        "html_60ms_vs_rclone": _throughput_ratio(html, "rclone"),
-        "html_60ms_vs_wget": _throughput_ratio(html, "wget"),
+        "html_60ms_vs_rclone": _compute_throughput_ratio(html, "rclone"),
+        "html_60ms_vs_wget": _compute_throughput_ratio(html, "wget"),
     }
 
 
@@ -134,16 +135,16 @@ def _count_failed(row: Row) -> int:
     return sum(int(row["contenders"][name]["failed"]) for name in ours)
 
 
-def _bps(row: Row, contender: str) -> float:
+def _compute_bps(row: Row, contender: str) -> float:
     return float(row["contenders"][contender]["throughput_bps"])
 
 
-def _energy(row: Row, contender: str) -> float | None:
+def _compute_energy(row: Row, contender: str) -> float | None:
     joules: float | None = row["contenders"][contender]["modelled_j_per_gb"]
     return joules
 
 
-def _ratio_or_none(ours: float | None, other: float | None) -> float | None:
+def _compute_ratio_or_none(ours: float | None, other: float | None) -> float | None:
     """Return a ratio; ``None`` where there is none, such as for a tool without a byte at the cut."""
     return ours / other if ours is not None and other else None
 
@@ -156,22 +157,22 @@ def _if_all_known(pick: Callable[[Sequence[float]], float], values: Sequence[flo
 
 def _can_save(row: Row) -> bool:
     least = row["least_dynamic_energy"]
-    share = _ratio_or_none(least["dynamic_j_per_gb"], least["of_fastest_j_per_gb"])
+    share = _compute_ratio_or_none(least["dynamic_j_per_gb"], least["of_fastest_j_per_gb"])
     return share is not None and share <= LESS_ENERGY
 
 
-def _dynamic_saving(row: Row) -> float | None:
+def _compute_dynamic_saving(row: Row) -> float | None:
     """Return what our transfers under ``min_energy`` (dynamic basis) save against our fastest static setting."""
     contenders: Mapping[str, Figures] = row["contenders"]
-    share = _ratio_or_none(*(contenders[name]["dynamic_j_per_gb"] for name in (OURS_MIN_DYNAMIC, FASTEST)))
+    share = _compute_ratio_or_none(*(contenders[name]["dynamic_j_per_gb"] for name in (OURS_MIN_DYNAMIC, FASTEST)))
     return None if share is None else 1 - share
 
 
-def _median_energy_ratio(rows: Sequence[Row], peer: str) -> float | None:
-    ratios = [_ratio_or_none(_energy(row, OURS_MIN_ENERGY), _energy(row, peer)) for row in rows]
+def _compute_median_energy_ratio(rows: Sequence[Row], peer: str) -> float | None:
+    ratios = [_compute_ratio_or_none(_compute_energy(row, OURS_MIN_ENERGY), _compute_energy(row, peer)) for row in rows]
     known = [ratio for ratio in ratios if ratio is not None]
     return statistics.median(known) if known else None
 
 
-def _throughput_ratio(row: Row | None, peer: str) -> float | None:
-    return _ratio_or_none(_bps(row, OURS), _bps(row, peer)) if row is not None else None
+def _compute_throughput_ratio(row: Row | None, peer: str) -> float | None:
+    return _compute_ratio_or_none(_compute_bps(row, OURS), _compute_bps(row, peer)) if row is not None else None

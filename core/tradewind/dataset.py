@@ -90,7 +90,7 @@ def classify_file(file_bytes: float, bdp_bytes: float) -> ChunkKind:
 _SMALL_FIRST = (ChunkKind.SMALL, ChunkKind.MEDIUM, ChunkKind.LARGE)
 
 
-def _upper_end(kind: ChunkKind, bdp_bytes: float) -> int | None:
+def _compute_upper_end(kind: ChunkKind, bdp_bytes: float) -> int | None:
     if kind is ChunkKind.LARGE:
         return None
     return math.floor(bdp_bytes if kind is ChunkKind.SMALL else LARGE_BDPS * bdp_bytes)
@@ -129,7 +129,7 @@ def split_by_bdp(bins: Iterable[SizeBin], bdp_bytes: float, most: int | None = N
     chunks = []
     for kind in kinds:
         files, size = sums[kind]
-        upper_end = None if kind is kinds[-1] else _upper_end(kind, bdp_bytes)
+        upper_end = None if kind is kinds[-1] else _compute_upper_end(kind, bdp_bytes)
         chunks.append(Chunk(kind, DataSet(file_count=files, total_bytes=size), upper_end))
     return tuple(chunks)
 

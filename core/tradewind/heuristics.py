@@ -50,7 +50,7 @@ def parallelism(bdp_bytes: float, mean_file_bytes: float, buffer_bytes: float) -
     return max(1, min(usable, MAX_PARALLELISM))
 
 
-def _bdp_bytes(path: Path) -> float:
+def _compute_bdp_bytes(path: Path) -> float:
     bdp = path.bdp_bytes
     if bdp is None:
         raise InvalidValue("path", "the closed-form rules need bandwidth_bps and rtt_s")
@@ -58,7 +58,7 @@ def _bdp_bytes(path: Path) -> float:
 
 
 def _plan(chunk: Chunk, concurrency: int, path: Path) -> ChunkPlan:
-    bdp, mean = _bdp_bytes(path), chunk.dataset.mean_file_bytes
+    bdp, mean = _compute_bdp_bytes(path), chunk.dataset.mean_file_bytes
     return ChunkPlan(
         chunk.kind,
         chunk.max_file_bytes,
@@ -86,7 +86,7 @@ def min_energy(chunks: Sequence[Chunk], path: Path, channels: int = MAX_CHANNELS
     InvalidValue : bandwidth or RTT unknown, or no channel at all.
     """
     _check_channels(channels)
-    bdp, available = _bdp_bytes(path), channels
+    bdp, available = _compute_bdp_bytes(path), channels
     plan = []
     ordered = sorted(chunks, key=lambda chunk: _SMALL_FIRST.index(chunk.kind))
     for to_come, chunk in zip(range(len(ordered) - 1, -1, -1), ordered, strict=True):

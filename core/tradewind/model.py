@@ -97,7 +97,7 @@ def compact_settings(
     chosen_indices: list[int] = []
     best_cost = float("inf")
     for i in ranked:
-        if (cost := _cost(settings[i])) < best_cost:
+        if (cost := _compute_cost(settings[i])) < best_cost:
             chosen_indices.append(i)
             best_cost = cost
     by_streams = sorted(ranked, key=lambda i: settings[i].parameters.streams)
@@ -111,5 +111,5 @@ def _preference(setting: PredictedSetting) -> tuple[bool, float]:
     return (not setting.certified, -setting.log_throughput_mean)
 
 
-def _cost(setting: PredictedSetting) -> float:
+def _compute_cost(setting: PredictedSetting) -> float:
     return setting.parameters.streams if setting.log_power_mean is None else setting.log_power_mean

@@ -213,16 +213,18 @@ def predict(
     """
     throughput = merit(setting, Quantity.THROUGHPUT, basis)
     if setting.log_power_mean is None or (basis is EnergyBasis.DYNAMIC and base_power_w is None):
-        return Prediction(throughput_bps=_lognormal(throughput), energy_j=None, power_w=None)
+        return Prediction(throughput_bps=_build_lognormal(throughput), energy_j=None, power_w=None)
     energy = merit(setting, Quantity.ENERGY, basis, base_power_w)
     power = merit(setting, Quantity.POWER, basis, base_power_w)
     interval = _mirrored if basis is EnergyBasis.DYNAMIC else _mirrored_lognormal
     return Prediction(
-        throughput_bps=_lognormal(throughput), energy_j=interval(energy, dataset_bytes), power_w=interval(power, 1.0)
+        throughput_bps=_build_lognormal(throughput),
+        energy_j=interval(energy, dataset_bytes),
+        power_w=interval(power, 1.0),
     )
 
 
-def _lognormal(log: Gaussian, scale: float = 1.0) -> Interval:
+def _build_lognormal(log: Gaussian, scale: float = 1.0) -> Interval:
     return Interval(
         mean=scale * math.exp(log.mean + log.sd**2 / 2),
         low=scale * math.exp(log.lower(_BAND_Z)),
@@ -231,7 +233,7 @@ def _lognormal(log: Gaussian, scale: float = 1.0) -> Interval:
 
 
 def _mirrored_lognormal(value: Gaussian, scale: float) -> Interval:
-    return _lognormal(Gaussian(-value.mean, value.sd), scale)
+    return _build_lognormal(Gaussian(-value.mean, value.sd), scale)
 
 
 def _mirrored(value: Gaussian, scale: float) -> Interval:

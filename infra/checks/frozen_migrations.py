@@ -31,7 +31,9 @@ class Digests(NamedTuple):
 def digest_migrations() -> Mapping[str, Digests]:
     """Return the digests of every migration, oldest first."""
     return {
-        revision: Digests(_sha256(file.read_bytes()), _sha256(" ".join(render_sql(revision).split()).encode()))
+        revision: Digests(
+            _compute_sha256(file.read_bytes()), _compute_sha256(" ".join(render_sql(revision).split()).encode())
+        )
         for revision, file in list_migration_files().items()
     }
 
@@ -71,7 +73,7 @@ def main() -> int:
     return 1 if refused else 0
 
 
-def _sha256(content: bytes) -> str:
+def _compute_sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 

@@ -28,16 +28,16 @@ def find_missing_paths(root: Path = ROOT) -> Iterator[str]:
     """Yield each path of the checkout that a document names, in code, and that is not there."""
     for document in sorted([*documents_outside_the_site(root), *(root / "docs").rglob("*.md")]):
         for path in PATH.findall(document.read_text(encoding="utf-8")):
-            if not all(_is_there(root, each) for each in _alternatives(path)):
+            if not all(_is_there(root, each) for each in _list_alternatives(path)):
                 yield f"{document.relative_to(root)}: there is no {path}"
 
 
-def _alternatives(path: str) -> list[str]:
+def _list_alternatives(path: str) -> list[str]:
     """Return the paths that ``a/{b,c}.py`` stands for."""
     if not (found := BRACES.search(path)):
         return [path]
     choices = (path[: found.start()] + choice + path[found.end() :] for choice in found[1].split(","))
-    return [each for choice in choices for each in _alternatives(choice)]
+    return [each for choice in choices for each in _list_alternatives(choice)]
 
 
 def _is_there(root: Path, path: str) -> bool:

@@ -36,7 +36,7 @@ def average_sentence(text: str) -> float:
 
 def sentences(text: str) -> Iterator[str]:
     """Yield the sentences of a Markdown text."""
-    for paragraph in _paragraphs(text):
+    for paragraph in _list_paragraphs(text):
         yield from (each for each in END_OF_SENTENCE.split(paragraph) if each.strip())
 
 
@@ -54,7 +54,7 @@ def find_hard_pages(root: Path = ROOT) -> Iterator[str]:
             yield f"{page.relative_to(root)}: {average:.1f} words a sentence on average, at most {MOST_WORDS:g}"
 
 
-def _paragraphs(text: str) -> Iterator[str]:
+def _list_paragraphs(text: str) -> Iterator[str]:
     """Yield paragraphs and items of lists, without what is no prose."""
     text = COMMENT.sub("", FENCED.sub("\n", text))
     text = LINK.sub(r"\1", IMAGE.sub("", CODE.sub("code", text)))

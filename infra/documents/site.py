@@ -22,7 +22,7 @@ POLICY = "Content-Security-Policy"
 def build_site(site: Path = SITE) -> str:
     """Build the site; return what MkDocs complains of, or nothing."""
     command = [*MKDOCS, "build", "--strict", "--site-dir", str(site)]
-    done = subprocess.run(command, cwd=ROOT, env=_environment(), capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=ROOT, env=_build_environment(), capture_output=True, text=True, check=False)
     return (done.stderr or done.stdout).strip() if done.returncode else ""
 
 
@@ -38,7 +38,7 @@ def serve_site(port: int) -> NoReturn:
     os.chdir(ROOT)
     command = [*MKDOCS, "serve", "--quiet", "--dev-addr", f"127.0.0.1:{port}"]
     # In place of this process, so that signals reach the server.
-    os.execve(command[0], command, _environment())  # noqa: S606
+    os.execve(command[0], command, _build_environment())  # noqa: S606
 
 
 def find_foreign_sources(site: Path) -> Iterator[str]:
@@ -70,5 +70,5 @@ class _Loaded(HTMLParser):
         self.has_policy |= tag == "meta" and named.get("http-equiv") == POLICY
 
 
-def _environment() -> dict[str, str]:
+def _build_environment() -> dict[str, str]:
     return {**os.environ, "NO_MKDOCS_2_WARNING": "1"}

@@ -29,7 +29,7 @@ default is named where there is one."""
 
 def render_api() -> str:
     """Return the page of calls, a section a tag."""
-    paths = _document()["paths"]
+    paths = _build_document()["paths"]
     operations = [
         (call["tags"][0], method.upper(), path, call)
         for path, methods in paths.items()
@@ -37,7 +37,8 @@ def render_api() -> str:
     ]
     ordered = sorted(operations, key=lambda each: each[:1])
     sections = (
-        f"## {tag.capitalize()}\n\n" + "\n\n".join(_operation(method, path, call) for _, method, path, call in group)
+        f"## {tag.capitalize()}\n\n"
+        + "\n\n".join(_format_operation(method, path, call) for _, method, path, call in group)
         for tag, group in groupby(ordered, key=lambda each: each[0])
     )
     return page("API", INTRODUCTION, *sections)
@@ -45,22 +46,24 @@ def render_api() -> str:
 
 def render_api_schemas() -> str:
     """Return the page of schemas, by name."""
-    schemas = _document()["components"]["schemas"]
-    return page("API schemas", SCHEMA_INTRODUCTION, *(_schema(name, each) for name, each in sorted(schemas.items())))
+    schemas = _build_document()["components"]["schemas"]
+    return page(
+        "API schemas", SCHEMA_INTRODUCTION, *(_format_schema(name, each) for name, each in sorted(schemas.items()))
+    )
 
 
-def _document() -> Json:
+def _build_document() -> Json:
     document: Json = json.loads(SNAPSHOT.read_text(encoding="utf-8"))
     return document
 
 
-def _operation(method: str, path: str, call: Json) -> str:
+def _format_operation(method: str, path: str, call: Json) -> str:
     lines = [f"### {method} {path}", call.get("description", "").replace("``", "`") or f"{call['summary']}."]
-    facts = [f"- Scopes: {_scopes(method, path)}"]
+    facts = [f"- Scopes: {_format_scopes(method, path)}"]
     if body := call.get("requestBody"):
-        facts.append(f"- Body: {_contents(body)}")
+        facts.append(f"- Body: {_format_contents(body)}")
     facts += [
-        f"- Answer {status}: {_contents(answer)}"
+        f"- Answer {status}: {_format_contents(answer)}"
         for status, answer in call["responses"].items()
         if status.isdigit() and status < "300"
     ]
@@ -70,7 +73,7 @@ def _operation(method: str, path: str, call: Json) -> str:
             (
                 code(each["name"]),
                 each["in"],
-                *_field_cells(each["schema"], required=each.get("required", False)),
+                *_build_field_cells(each["schema"], required=each.get("required", False)),
                 each.get("description", ""),
             )
             for each in parameters
@@ -79,58 +82,59 @@ def _operation(method: str, path: str, call: Json) -> str:
     return "\n\n".join(lines)
 
 
-def _scopes(method: str, path: str) -> str:
+def _format_scopes(method: str, path: str) -> str:
     permitted = next((each.permitted for each in calls() if (each.method, each.path) == (method, path)), None)
     return "none needed" if permitted is None else ", ".join(scope for scope in KEYS if scope in permitted)
 
 
-def _contents(message: Json) -> str:
+def _format_contents(message: Json) -> str:
     contents = message.get("content", {})
     described = (
-        f"{code(kind)} {_type(each['schema'])}" if each.get("schema") else code(kind) for kind, each in contents.items()
+        f"{code(kind)} {_format_type(each['schema'])}" if each.get("schema") else code(kind)
+        for kind, each in contents.items()
     )
     return ", ".join(described) or message.get("description", "empty")
 
 
-def _schema(name: str, schema: Json) -> str:
+def _format_schema(name: str, schema: Json) -> str:
     parts = [f"## {name}"]
     if description := schema.get("description"):
         parts.append(description.replace("``", "`"))
     required = schema.get("required", ())
     if fields := schema.get("properties"):
         rows = (
-            (code(field), *_field_cells(each, required=field in required), each.get("description", ""))
+            (code(field), *_build_field_cells(each, required=field in required), each.get("description", ""))
             for field, each in fields.items()
         )
         parts.append(table(("field", "type", "default", "meaning"), rows))
     else:
-        parts.append(_type(schema))
+        parts.append(_format_type(schema))
     return "\n\n".join(parts)
 
 
-def _field_cells(schema: Json, *, required: bool) -> tuple[str, str]:
+def _build_field_cells(schema: Json, *, required: bool) -> tuple[str, str]:
     default = (
         "*required*" if required else code(json.dumps(schema["default"])) if schema.get("default") is not None else ""
     )
-    return _type(schema), default
+    return _format_type(schema), default
 
 
-def _type(schema: Json) -> str:
+def _format_type(schema: Json) -> str:
     """Return a type in words, with its bounds; a named one as a link."""
     if reference := schema.get("$ref"):
         name = reference.removeprefix(SCHEMA_PREFIX)
         return f"[{name}](api-schemas.md#{name.lower()})"
     if choices := schema.get("anyOf") or schema.get("oneOf"):
-        return " or ".join(dict.fromkeys(_type(each) for each in choices))
+        return " or ".join(dict.fromkeys(_format_type(each) for each in choices))
     if values := schema.get("enum") or [schema[key] for key in ("const",) if key in schema]:
         return ", ".join(code(str(each)) for each in values)
     if schema.get("type") == "array":
         items = schema.get("prefixItems") or [schema.get("items", {})]
-        return f"array of {', '.join(map(_type, items))}{_bounds(schema)}"
-    return f"{schema.get('format') or schema.get('type', 'any value')}{_bounds(schema)}"
+        return f"array of {', '.join(map(_format_type, items))}{_format_bounds(schema)}"
+    return f"{schema.get('format') or schema.get('type', 'any value')}{_format_bounds(schema)}"
 
 
-def _bounds(schema: Json) -> str:
+def _format_bounds(schema: Json) -> str:
     return "".join(_each_bound(schema))
 
 

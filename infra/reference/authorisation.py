@@ -79,15 +79,15 @@ def render_authorisation() -> str:
     return page(
         "Who may call what",
         INTRODUCTION,
-        "## API\n\n" + _table("key with the scope", [call for call in every if not call.is_page], KEYS),
-        "## Pages\n\n" + _table("user with the role", [call for call in every if call.is_page], ROLES),
+        "## API\n\n" + _format_table("key with the scope", [call for call in every if not call.is_page], KEYS),
+        "## Pages\n\n" + _format_table("user with the role", [call for call in every if call.is_page], ROLES),
     )
 
 
-def _table(whose: str, listed: list[Call], callers: tuple[Scope, ...]) -> str:
-    return table((whose, "anybody", *callers), (_line(call, callers) for call in listed))
+def _format_table(whose: str, listed: list[Call], callers: tuple[Scope, ...]) -> str:
+    return table((whose, "anybody", *callers), (_build_line(call, callers) for call in listed))
 
 
-def _line(call: Call, callers: tuple[Scope, ...]) -> tuple[str, ...]:
+def _build_line(call: Call, callers: tuple[Scope, ...]) -> tuple[str, ...]:
     marks = ("yes" if call.permitted is None or each in call.permitted else "" for each in callers)
     return code(f"{call.method} {call.path}"), "yes" if call.permitted is None else "", *marks

@@ -29,40 +29,51 @@ Every command of the agent, with its arguments and options. `tradewind COMMAND -
 
 def render_command_line() -> str:
     """Return the page of all commands."""
-    return page("Command line", INTRODUCTION, *_sections(get_command(build()), PROGRAM))
+    return page("Command line", INTRODUCTION, *_list_sections(get_command(build()), PROGRAM))
 
 
-def _sections(group: Any, path: str) -> Iterator[str]:
+def _list_sections(group: Any, path: str) -> Iterator[str]:
     for name, command in sorted(group.commands.items()):
         full = f"{path} {name}"
         if commands := getattr(command, "commands", None):
-            rows = ((f"[`{full} {each}`](#{_anchor(f'{full} {each}')})", _help(commands[each])) for each in commands)
-            yield f"## {full}\n\n{_help(command)}\n\n" + table(("command", "purpose"), rows)
-            yield from _sections(command, full)
+            rows = (
+                (f"[`{full} {each}`](#{_format_anchor(f'{full} {each}')})", _format_help(commands[each]))
+                for each in commands
+            )
+            yield f"## {full}\n\n{_format_help(command)}\n\n" + table(("command", "purpose"), rows)
+            yield from _list_sections(command, full)
         else:
-            yield f"## {full}\n\n{_help(command)}\n\n{_usage(command, full)}\n\n{_parameters(command, full)}"
+            parts = (
+                f"## {full}",
+                _format_help(command),
+                _format_usage(command, full),
+                _format_parameters(command, full),
+            )
+            yield "\n\n".join(parts)
 
 
-def _help(command: Any) -> str:
+def _format_help(command: Any) -> str:
     return " ".join((command.help or "").split())
 
 
-def _usage(command: Any, full: str) -> str:
+def _format_usage(command: Any, full: str) -> str:
     pieces = command.collect_usage_pieces(typer.Context(command, info_name=full))
     return f"    {full} {' '.join(pieces)}"
 
 
-def _parameters(command: Any, full: str) -> str:
+def _format_parameters(command: Any, full: str) -> str:
     context = typer.Context(command, info_name=full)
     records = (each.get_help_record(context) for each in command.get_params(context) if "--help" not in each.opts)
-    return table(("argument or option", "meaning", "default, range"), (_line(*record) for record in records if record))
+    return table(
+        ("argument or option", "meaning", "default, range"), (_build_line(*record) for record in records if record)
+    )
 
 
-def _line(signature: str, help_text: str) -> tuple[str, str, str]:
+def _build_line(signature: str, help_text: str) -> tuple[str, str, str]:
     found = NOTES.search(help_text)
     notes = found[1].removeprefix("default: ").replace("; ", ", ") if found else ""
     return code(TYPES.sub("", signature)), NOTES.sub("", help_text), notes
 
 
-def _anchor(heading: str) -> str:
+def _format_anchor(heading: str) -> str:
     return heading.replace(" ", "-")

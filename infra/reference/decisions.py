@@ -14,10 +14,10 @@ One that is replaced says by which."""
 def render_decisions() -> str:
     """Return the page that lists the decisions by number."""
     pages = sorted(FOLDER.glob("[0-9]*.md"))
-    rows = ((f"{int(each.name[:4])}", f"[{_title(each)}]({each.name})") for each in pages)
+    rows = ((f"{int(each.name[:4])}", f"[{_find_title(each)}]({each.name})") for each in pages)
     return page("Decisions", INTRODUCTION, table(("number", "decision"), rows))
 
 
-def _title(document: Path) -> str:
+def _find_title(document: Path) -> str:
     first = document.read_text(encoding="utf-8").partition("\n")[0]
     return first.removeprefix("#").strip().partition(". ")[2] or first.removeprefix("#").strip()

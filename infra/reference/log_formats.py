@@ -56,17 +56,17 @@ def render_log_formats() -> str:
     return page(
         "Log formats",
         INTRODUCTION,
-        table(("format", "what it is", "a record is", "to know"), _formats()),
-        "## Columns of CSV\n\n" + COLUMNS + "\n\n" + table(("quantity", "names"), _columns()),
+        table(("format", "what it is", "a record is", "to know"), _list_formats()),
+        "## Columns of CSV\n\n" + COLUMNS + "\n\n" + table(("quantity", "names"), _list_columns()),
     )
 
 
-def _formats() -> Iterator[tuple[str, ...]]:
+def _list_formats() -> Iterator[tuple[str, ...]]:
     yield from ((code(name), *DESCRIPTIONS[name]) for name in FORMATS)
     yield (code(PAGE_LOG[0]), *PAGE_LOG[1:])
 
 
-def _columns() -> Iterator[tuple[str, str]]:
+def _list_columns() -> Iterator[tuple[str, str]]:
     names = defaultdict(list)
     for synonym, quantity in SYNONYMS.items():
         names[quantity].append(code(synonym))

@@ -13,7 +13,7 @@ def page(title: str, *parts: str) -> str:
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table; a bar or a line break within a cell is made harmless."""
-    lines = [_row(head), "|" + "---|" * len(head), *(_row(row) for row in rows)]
+    lines = [_format_row(head), "|" + "---|" * len(head), *(_format_row(row) for row in rows)]
     return "\n".join(lines)
 
 
@@ -28,9 +28,9 @@ def literal(docstring: str) -> str:
     return "\n\n".join(" ".join(each.replace("``", "`").split()) for each in paragraphs)
 
 
-def _row(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(_cell(each) for each in cells) + " |"
+def _format_row(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(_format_cell(each) for each in cells) + " |"
 
 
-def _cell(text: str) -> str:
+def _format_cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")

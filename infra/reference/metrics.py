@@ -43,8 +43,8 @@ def render_metrics() -> str:
         "## The service as a whole: `/metrics/service` of any API process\n\n" + table(HEAD, _watched()),
         "## Each worker: port `TRADEWIND_WORKER_METRICS_PORT`\n\n"
         + table(HEAD, _counted(WorkerMetrics.create().registry)),
-        "## Alerts\n\n" + _alerts(),
-        "## Log events\n\n" + _events(),
+        "## Alerts\n\n" + _format_alerts(),
+        "## Log events\n\n" + _format_events(),
     )
 
 
@@ -52,19 +52,19 @@ def _counted(registry: CollectorRegistry) -> Iterator[tuple[str, str, str, str]]
     for collector in registry._collector_to_names:  # noqa: SLF001 -- the library lists its metrics nowhere else
         if isinstance(collector, MetricWrapperBase):
             (family,) = collector.describe()
-            yield _line(family, collector._labelnames)  # noqa: SLF001 -- likewise
+            yield _build_line(family, collector._labelnames)  # noqa: SLF001 -- likewise
 
 
 def _watched() -> Iterator[tuple[str, str, str, str]]:
     for family in StateMetrics(NOTHING_KNOWN).collect():
-        yield _line(family, getattr(family, "_labelnames", ()))
+        yield _build_line(family, getattr(family, "_labelnames", ()))
 
 
-def _line(family: Any, labels: tuple[str, ...]) -> tuple[str, str, str, str]:
+def _build_line(family: Any, labels: tuple[str, ...]) -> tuple[str, str, str, str]:
     return code(family.name), family.type, ", ".join(map(code, labels)), family.documentation
 
 
-def _alerts() -> str:
+def _format_alerts() -> str:
     groups = yaml.safe_load(ALERTS.read_text(encoding="utf-8"))["groups"]
     rules = [rule for group in groups for rule in group["rules"] if "alert" in rule]
     rows = (
@@ -80,6 +80,6 @@ def _alerts() -> str:
     return table(("alert", "severity", "after", "summary", "condition"), rows)
 
 
-def _events() -> str:
+def _format_events() -> str:
     text = "Logs are JSON lines. `event` is one of these names; `request_id` joins a request and the tasks it led to."
     return text + "\n\n" + "\n".join(f"- {code(event.value)}" for event in Event)

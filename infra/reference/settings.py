@@ -56,11 +56,11 @@ def _server() -> Iterator[tuple[str, str, str]]:
     for field, text in _documented(settings.__file__, "Settings"):
         for number, paragraph in enumerate(re.split(r"\n\s*\n", text)):
             if found := VARIABLE.match(" ".join(paragraph.split())):
-                default = "" if number else _default(field)
+                default = "" if number else _format_default(field)
                 yield code(found[1]), default, literal(found[2])
 
 
-def _default(field: str) -> str:
+def _format_default(field: str) -> str:
     value = getattr(Settings, field, None)
     if value is None or value == "":
         return ""

@@ -17,7 +17,7 @@ The views that analysts query, each with the rows of its own tenant only. How to
 
 def render_warehouse() -> str:
     """Return the page of all views; it takes an embedded PostgreSQL of its own, and some seconds."""
-    return page("Warehouse schema", INTRODUCTION, *(_view(each) for each in _migrated_schema()))
+    return page("Warehouse schema", INTRODUCTION, *(_format_view(each) for each in _migrated_schema()))
 
 
 def _migrated_schema() -> Iterator[SchemaView]:
@@ -31,6 +31,6 @@ def _no_login(_tenant: UUID, _rotate: bool) -> StoredLogin:
     raise NotImplementedError("a description needs no login")
 
 
-def _view(view: SchemaView) -> str:
+def _format_view(view: SchemaView) -> str:
     rows = ((code(each.name), each.type, each.comment) for each in view.columns)
     return f"## {view.name}\n\n{view.comment}\n\n" + table(("column", "type", "meaning"), rows)

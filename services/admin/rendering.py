@@ -79,11 +79,11 @@ _ADVICE: Mapping[HTTPStatus, str] = MappingProxyType(
 _USUAL_PORT = MappingProxyType({"http": ":80", "https": ":443"})
 
 
-def _date(at: datetime | None) -> str:
+def _format_date(at: datetime | None) -> str:
     return "–" if at is None else at.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
 
 
-def _ago(at: datetime | None, now: datetime) -> str:
+def _format_ago(at: datetime | None, now: datetime) -> str:
     """Return how long ago a time was, in the largest unit, such as ``3 h ago``."""
     if at is None:
         return "never"
@@ -98,17 +98,17 @@ def _known(write: Callable[[float], str], value: float | None) -> str:
     return "–" if value is None else write(value)
 
 
-def _percent(value: float | None, digits: int = 0) -> str:
+def _format_percent(value: float | None, digits: int = 0) -> str:
     return "–" if value is None else f"{100 * value:.{digits}f} %"
 
 
-def _origin(name: str) -> str:
+def _format_origin(name: str) -> str:
     """Return the origin of an address without the default port of its scheme."""
     scheme, _, rest = name.partition("://")
     return f"{scheme}://{rest.removesuffix(_USUAL_PORT[scheme])}" if scheme in _USUAL_PORT else name
 
 
-def _environment() -> Environment:
+def _build_environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).with_name("templates")),
         autoescape=select_autoescape(default=True, default_for_string=True),
@@ -127,14 +127,14 @@ def _environment() -> Environment:
         "price": format_price,
         "seconds": partial(_known, format_seconds),
         "count": format_count,
-        "date": _date,
-        "ago": _ago,
-        "percent": _percent,
+        "date": _format_date,
+        "ago": _format_ago,
+        "percent": _format_percent,
         "setting": format_setting,
         "odds": format_odds,
         "decision": format_decision,
         "reason": format_reason,
-        "origin": _origin,
+        "origin": _format_origin,
         "thousands": lambda number: f"{number:,}".replace(",", "\u202f"),
     }
     environment.globals["asset"] = address_of
@@ -142,7 +142,7 @@ def _environment() -> Environment:
     return environment
 
 
-_TEMPLATES = _environment()
+_TEMPLATES = _build_environment()
 
 
 def page(

@@ -71,11 +71,11 @@ def with_its_forms(router: APIRouter) -> Iterator[APIRouter]:
     pages = {each.path for each in routes if "GET" in (each.methods or ())}
     forms = APIRouter(include_in_schema=False)
     for address in sorted({each.path for each in routes} - pages):
-        forms.add_api_route(address, _to(_page_above(address, pages)), methods=["GET"], name=BACK_TO_PAGE)
+        forms.add_api_route(address, _to(_find_page_above(address, pages)), methods=["GET"], name=BACK_TO_PAGE)
     yield forms
 
 
-def _page_above(address: str, pages: Collection[str]) -> str:
+def _find_page_above(address: str, pages: Collection[str]) -> str:
     while address not in pages and address != HOME:
         address = address.rpartition("/")[0]
     return address

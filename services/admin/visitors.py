@@ -39,12 +39,12 @@ class SentElsewhere(TradewindError):
         self.address = address
 
 
-async def _container(request: Request) -> Container:
+async def _build_container(request: Request) -> Container:
     container: Container = request.app.state.container
     return container
 
 
-Parts = Annotated[Container, Depends(_container)]
+Parts = Annotated[Container, Depends(_build_container)]
 
 
 def _sign_ins(parts: Parts) -> SignIns:
@@ -130,7 +130,7 @@ async def _claim_form(request: Request, visit: Visit, parts: Container) -> None:
     request.state.claimed = Claimed(tenant_id, key)
 
 
-async def _token_sent(request: Request) -> str:
+async def _read_sent_token(request: Request) -> str:
     if TOKEN_HEADER in request.headers:
         return request.headers[TOKEN_HEADER]
     sent = (await request.form(max_files=0, max_fields=LONGEST_FORM_FIELDS)).get(TOKEN_FIELD)
@@ -152,7 +152,7 @@ async def anyone_signed_in(request: Request, visit: MaybeVisit, parts: Parts) ->
     if visit is None:
         raise SentElsewhere(sign_in_address(request))
     request.state.visit = visit  # a refusal is shown with the navigation of its visitor
-    if request.method not in SAFE_METHODS and not is_form_token(await _token_sent(request), visit.secret):
+    if request.method not in SAFE_METHODS and not is_form_token(await _read_sent_token(request), visit.secret):
         raise NotPermitted("this form is not of your session; load the page again")
     bind_contextvars(tenant_id=str(visit.visitor.tenant_id))
     if request.method not in SAFE_METHODS:

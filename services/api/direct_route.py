@@ -33,19 +33,19 @@ class DirectRoute(StrictRoute):
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the request, or let the framework answer it."""
-        principal = self._usual_caller(scope)
+        principal = self._find_usual_caller(scope)
         if principal is None:  # the framework refuses an unauthenticated client there, unread
             await super().handle(scope, receive, send)
             return
         messages = await _read(receive)
-        arguments = self._arguments(scope, messages, principal)
+        arguments = self._build_arguments(scope, messages, principal)
         if arguments is None:
             await super().handle(scope, _read_again(messages, receive), send)
         else:
             response = await self.endpoint(**arguments)
             await response(scope, receive, send)
 
-    def _usual_caller(self, scope: Scope) -> Principal | None:
+    def _find_usual_caller(self, scope: Scope) -> Principal | None:
         """Return who sends a request with an ordinary head, if that is cached."""
         if scope["query_string"] or scope["method"] not in (self.methods or ()):  # neither is ordinary
             return None
@@ -54,7 +54,9 @@ class DirectRoute(StrictRoute):
             return None
         return recall_agent(scope["app"].state.container, headers.get(b"authorization", b""))
 
-    def _arguments(self, scope: Scope, messages: Sequence[Message], principal: Principal) -> dict[str, Any] | None:
+    def _build_arguments(
+        self, scope: Scope, messages: Sequence[Message], principal: Principal
+    ) -> dict[str, Any] | None:
         """Return the endpoint's arguments; ``None`` where the framework has to refuse."""
         body = _join_body(messages)
         if body is None:

@@ -62,13 +62,13 @@ def make_problem(
 
 def install_handlers(app: FastAPI) -> None:
     """Answer every error of the application as a problem."""
-    app.add_exception_handler(errors.TradewindError, _domain_error)
+    app.add_exception_handler(errors.TradewindError, _build_domain_error)
     app.add_exception_handler(RequestValidationError, _request_error)
-    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(HTTPException, _build_http_error)
     app.add_exception_handler(Exception, _defect)
 
 
-async def _domain_error(_: Request, error: Exception) -> Response:
+async def _build_domain_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, errors.TradewindError)
     return to_problem(error)
 
@@ -79,10 +79,10 @@ def to_problem(error: errors.TradewindError) -> Response:
     fields = (FieldProblem(field=error.field, reason=error.reason),) if isinstance(error, errors.InvalidValue) else ()
     members = {"sqlstate": error.sqlstate, "position": error.position} if isinstance(error, errors.QueryRefused) else {}
     extensions = {name: value for name, value in members.items() if value is not None}
-    return make_problem(status, title, str(error), fields=fields, headers=_headers(error, status), **extensions)
+    return make_problem(status, title, str(error), fields=fields, headers=_find_headers(error, status), **extensions)
 
 
-def _headers(error: errors.TradewindError, status: int) -> Mapping[str, str] | None:
+def _find_headers(error: errors.TradewindError, status: int) -> Mapping[str, str] | None:
     """Return headers for programs: how to authenticate, or when to retry.
 
     References
@@ -105,7 +105,7 @@ def _headers(error: errors.TradewindError, status: int) -> Mapping[str, str] | N
 
 async def _request_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    fields = [_field_problem(each, error.body) for each in _own_faults(error.errors())]
+    fields = [_build_field_problem(each, error.body) for each in _own_faults(error.errors())]
     detail = "; ".join(f"{field.field}: {field.reason}" for field in fields)
     return make_problem(422, "Invalid value", detail, fields=tuple(fields))
 
@@ -124,7 +124,7 @@ def _within(place: tuple[Any, ...], outer: tuple[Any, ...]) -> bool:
     return len(place) > len(outer) and place[: len(outer)] == outer
 
 
-def _field_problem(error: Mapping[str, Any], body: Any) -> FieldProblem:
+def _build_field_problem(error: Mapping[str, Any], body: Any) -> FieldProblem:
     """Return one of the framework's errors in words; a body is bytes where its type did not call it JSON."""
     if error["type"] == "json_invalid":
         at = f"{error['ctx']['error']} at character {error['loc'][1]}"
@@ -140,7 +140,7 @@ def _field_problem(error: Mapping[str, Any], body: Any) -> FieldProblem:
     return FieldProblem(field="body" if wrong.field == "row" else wrong.field, reason=wrong.reason)
 
 
-async def _http_error(_: Request, error: Exception) -> Response:
+async def _build_http_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == UNREADABLE and error.__cause__ is not None:
         reason = "cannot be read: send JSON in UTF-8, not compressed and not nested deeply"

@@ -37,7 +37,7 @@ from tradewind.errors import InvalidValue, TradewindError
 
 def main(arguments: Sequence[str]) -> int:
     """Run one command on backups; return 0, 1 if it failed, 2 for wrong usage or settings."""
-    options = _parser().parse_args(arguments)
+    options = _build_parser().parse_args(arguments)
     try:
         _COMMANDS[options.command](BackupFolder(options.folder), options)
     except InvalidValue as error:
@@ -156,7 +156,7 @@ def _server() -> Iterator[tuple[str, Mapping[str, Path]]]:
         yield server.url(), {name: path for name, path in found.items() if path.exists()}
 
 
-def _parser() -> argparse.ArgumentParser:
+def _build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m services.backup", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -173,7 +173,9 @@ def _parser() -> argparse.ArgumentParser:
         commands.choices[name].add_argument("--name", help="of one copy; without, the newest that fits")
     restore = commands.choices["restore"]
     restore.add_argument("--into", type=Path, required=True, help="a new folder")
-    restore.add_argument("--until", type=_moment, help="as 2026-11-22T18:30:00Z; without, all that was written down")
+    restore.add_argument(
+        "--until", type=_parse_moment, help="as 2026-11-22T18:30:00Z; without, all that was written down"
+    )
     restore.add_argument("--cluster", action="store_true", help="a cluster for a PostgreSQL of your own, not started")
     return parser
 
@@ -191,7 +193,7 @@ def _time_of_day(text: str) -> time_of_day:
         raise argparse.ArgumentTypeError("must be a time of day such as 01:00") from None
 
 
-def _moment(text: str) -> datetime:
+def _parse_moment(text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

@@ -54,7 +54,7 @@ class Backup:
             raise BackupFailed(f"cannot read {place}: {error.strerror}") from None
         except (ValueError, KeyError, TypeError):
             raise BackupFailed(f"{place} is not as it was written") from None
-        return cls(folder, ended_at, size, _first_segment(folder / "data" / "backup_label"))
+        return cls(folder, ended_at, size, _find_first_segment(folder / "data" / "backup_label"))
 
     @property
     def name(self) -> str:
@@ -240,7 +240,7 @@ def _make(*folders: Path) -> None:
             raise BackupFailed(f"cannot write to {folder}")
 
 
-def _first_segment(label: Path) -> str:
+def _find_first_segment(label: Path) -> str:
     with report_os_errors(label):
         found = _START.search(label.read_text(encoding="utf-8", errors="replace"))
     if found is None:

@@ -21,18 +21,18 @@ def verify(copy: Path) -> None:
     ------
     BackupFailed : with the first file that differs or is missing.
     """
-    for entry in _files(copy):
+    for entry in _list_files(copy):
         name = entry.get("Path") or bytes.fromhex(entry["Encoded-Path"]).decode("utf-8", "surrogateescape")
         file = copy / name
         if not file.is_file():
             raise BackupFailed(f"{copy}: {name} is missing")
         if file.stat().st_size != entry["Size"]:
             raise BackupFailed(f"{copy}: {name} has {file.stat().st_size} bytes, not {entry['Size']}")
-        if entry["Checksum-Algorithm"] != ALGORITHM or _sha256(file) != entry["Checksum"]:
+        if entry["Checksum-Algorithm"] != ALGORITHM or _compute_sha256(file) != entry["Checksum"]:
             raise BackupFailed(f"{copy}: {name} is not as it was copied")
 
 
-def _files(copy: Path) -> list[dict[str, Any]]:
+def _list_files(copy: Path) -> list[dict[str, Any]]:
     try:
         text = (copy / MANIFEST).read_bytes()
     except OSError as error:
@@ -49,6 +49,6 @@ def _files(copy: Path) -> list[dict[str, Any]]:
     return files
 
 
-def _sha256(file: Path) -> str:
+def _compute_sha256(file: Path) -> str:
     with file.open("rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()

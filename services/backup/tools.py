@@ -36,7 +36,7 @@ def follow_log(url: str, into: Path) -> None:
     _run("pg_receivewal", f"--slot={BACKUP_SLOT}", "--create-slot", "--if-not-exists", url=url)
     program = find_program("pg_receivewal")
     options = [f"--directory={into}", f"--slot={BACKUP_SLOT}", "--synchronous", "--no-loop", *_place(url)]
-    os.execve(program, [str(program), *options], _environment(url))  # noqa: S606 - signals then reach it directly
+    os.execve(program, [str(program), *options], _build_environment(url))  # noqa: S606 - signals then reach it directly
 
 
 def read_control_data(cluster: Path) -> str:
@@ -49,7 +49,7 @@ def _run(name: str, *options: str, url: str | None = None) -> str:
     done = subprocess.run(
         [find_program(name), *options, *place],
         check=False,
-        env={**os.environ, "LC_ALL": "C"} if url is None else _environment(url),
+        env={**os.environ, "LC_ALL": "C"} if url is None else _build_environment(url),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -71,6 +71,6 @@ def _place(url: str) -> list[str]:
     return ["--no-password", f"--dbname={urlunsplit(without)}"]
 
 
-def _environment(url: str) -> dict[str, str]:
+def _build_environment(url: str) -> dict[str, str]:
     password = urlsplit(url).password
     return dict(os.environ) | ({} if password is None else {"PGPASSWORD": unquote(password)})

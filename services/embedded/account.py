@@ -65,7 +65,7 @@ def make_reachable_folder(preferred: Path, account: Account) -> Path:
     folder.chmod(0o711)
     if _others_may_enter(folder):
         return folder
-    folder = PUBLIC_FOLDER / f"tradewind-{_short_hash(folder)}"
+    folder = PUBLIC_FOLDER / f"tradewind-{_compute_short_hash(folder)}"
     _own_folder(folder)
     folder.chmod(0o711)
     return folder
@@ -81,7 +81,7 @@ def create_private_folder(folder: Path, account: Account) -> None:
 
 def shorten_folder(folder: Path) -> Path:
     """Return a folder with a short and plain name that stands for this one."""
-    return SHORT_FOLDER / f"tradewind-{_short_hash(folder)}"
+    return SHORT_FOLDER / f"tradewind-{_compute_short_hash(folder)}"
 
 
 def make_program_reachable(packages: Path, parts: Sequence[str], program: str, version: str, account: Account) -> Path:
@@ -97,7 +97,7 @@ def make_program_reachable(packages: Path, parts: Sequence[str], program: str, v
     original = packages / program
     if account.is_caller or (_others_may_enter(original.parent) and original.stat().st_mode & stat.S_IROTH):
         return original
-    copy = PUBLIC_FOLDER / f"tradewind-programs-{_short_hash(original, version)}"
+    copy = PUBLIC_FOLDER / f"tradewind-programs-{_compute_short_hash(original, version)}"
     if not copy.exists():
         partial = Path(tempfile.mkdtemp(prefix="tradewind-programs-", dir=PUBLIC_FOLDER))
         for part in parts:
@@ -129,5 +129,5 @@ def _others_may_enter(folder: Path) -> bool:
     return all(place.stat().st_mode & stat.S_IXOTH for place in (folder, *folder.parents))
 
 
-def _short_hash(*parts: object) -> str:
+def _compute_short_hash(*parts: object) -> str:
     return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:16]

@@ -74,7 +74,7 @@ class TransferCopy:
         months: set[tuple[int, int]] = set()
         for row in rows:
             lines.append(render_line(row, *common))
-            months.add(_month(row.record.started_at))
+            months.add(_find_month(row.record.started_at))
         return RenderedBlock(lines, months)
 
     def store(self, block: RenderedBlock) -> Future[Collection[int]]:
@@ -115,10 +115,10 @@ def render_line(accepted: AcceptedRow, tenant_id: UUID, batch_id: UUID, received
     row, record, link = accepted
     values = (row, tenant_id, record.id, link.id, batch_id, received_at, *list_record_values(record))
     line = orjson.dumps(values)[1:-1]
-    return (_csv_of_odd_text(values) if b"\\" in line else line) + b"\n"
+    return (_encode_csv_of_odd_text(values) if b"\\" in line else line) + b"\n"
 
 
-def _csv_of_odd_text(values: Sequence[Any]) -> bytes:
+def _encode_csv_of_odd_text(values: Sequence[Any]) -> bytes:
     """Return values with quotes, backslashes or control characters as CSV; JSON escapes most of them differently."""
     return b",".join(
         b'"%s"' % value.replace("\\", "\\\\").replace('"', '\\"').encode()
@@ -172,6 +172,6 @@ def list_record_values(record: WireRecord) -> tuple[Any, ...]:
     )
 
 
-def _month(at: datetime) -> tuple[int, int]:
+def _find_month(at: datetime) -> tuple[int, int]:
     utc = at.astimezone(UTC)
     return utc.year, utc.month

@@ -148,14 +148,14 @@ class ParquetLake:
         """
         try:
             with self._storage.read(f"{folder_of(exported.view, tenant_id, exported.day)}/{PART}") as file:
-                return _sha256_of(file) == exported.file.sha256
+                return _compute_sha256(file) == exported.file.sha256
         except FileNotFoundError:
             return False
         except OSError as error:
             raise Unavailable(f"the storage of exports does not answer: {error}") from error
 
 
-def _sha256_of(file: IO[bytes]) -> str:
+def _compute_sha256(file: IO[bytes]) -> str:
     sha256 = hashlib.sha256()
     while block := file.read(BLOCK_BYTES):
         sha256.update(block)

@@ -107,7 +107,7 @@ class LogReader:
         rows = f"link_id = '{link_id}'"
         also = f"status = 'succeeded' AND throughput_bps > 0 AND {_is_unlimited(rows)}"
         query = _each_once(columns, rows, chunks=rows, also=also)
-        return self._reading(tenant_id, f"{query} ORDER BY started_at, id")
+        return self._open_reading(tenant_id, f"{query} ORDER BY started_at, id")
 
     def month_rows(
         self, tenant_id: UUID, endpoint_id: UUID, month: datetime
@@ -118,7 +118,7 @@ class LogReader:
         rows = f"{here} AND started_at >= {begins} AND started_at < {begins} + interval '1 month'"
         # The chunks of a transfer may begin after the month in which the transfer began.
         chunks = f"{here} AND started_at >= {begins} AND started_at < {begins} + interval '2 months'"
-        return self._reading(tenant_id, _each_once(_MOVED, rows, chunks=chunks))
+        return self._open_reading(tenant_id, _each_once(_MOVED, rows, chunks=chunks))
 
     def day_rows(self, view: View, tenant_id: UUID, day: date) -> AbstractContextManager[pa.RecordBatchReader]:
         """Return all rows of a view of one day (UTC), with its columns except the day."""
@@ -130,7 +130,7 @@ class LogReader:
              WHERE {began} >= {begins} AND {began} < {begins} + interval '1 day'
              ORDER BY {order}
         """  # noqa: S608 - see LogReader
-        return self._reading(tenant_id, query)
+        return self._open_reading(tenant_id, query)
 
     def rows_between(self, tenant_id: UUID, link: StoredLink) -> AbstractContextManager[Iterator[pa.RecordBatch]]:
         """Return what moved between the two ends of a link, by any mover, in either direction."""
@@ -138,10 +138,10 @@ class LogReader:
         rows = _of_links(
             f"source_id = '{one}' AND destination_id = '{other}' OR source_id = '{other}' AND destination_id = '{one}'"
         )
-        return self._reading(tenant_id, _each_once(_MOVED, rows, chunks=rows))
+        return self._open_reading(tenant_id, _each_once(_MOVED, rows, chunks=rows))
 
     @contextmanager
-    def _reading(self, tenant_id: UUID, query: str) -> Iterator[pa.RecordBatchReader]:
+    def _open_reading(self, tenant_id: UUID, query: str) -> Iterator[pa.RecordBatchReader]:
         try:
             with self._connected() as connection, connection.cursor() as cursor:
                 cursor.execute(f"SELECT set_config('tradewind.tenant', '{tenant_id}', true)")

@@ -94,16 +94,16 @@ def list_steps() -> Mapping[str, Step]:
     """Return every migration, oldest first: revision → its kind."""
     return {
         each.revision: Step(getattr(each.module, "step", None), getattr(each.module, "since", None))
-        for each in _oldest_first()
+        for each in _list_oldest_first()
     }
 
 
 def list_migration_files() -> Mapping[str, Path]:
     """Return every migration, oldest first: revision → its file."""
-    return {each.revision: Path(each.path) for each in _oldest_first()}
+    return {each.revision: Path(each.path) for each in _list_oldest_first()}
 
 
-def _oldest_first() -> Iterator[Script]:
+def _list_oldest_first() -> Iterator[Script]:
     return reversed(list(ScriptDirectory.from_config(_config()).walk_revisions()))
 
 

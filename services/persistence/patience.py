@@ -30,12 +30,12 @@ class Patience:
     @property
     def for_rivals(self) -> str:
         """The setting that bounds the wait for another process that migrates, which may take long."""
-        return f"SET statement_timeout = {_milliseconds(self.statement_s)}"
+        return f"SET statement_timeout = {_compute_milliseconds(self.statement_s)}"
 
     @property
     def for_locks(self) -> str:
         """The setting that bounds the wait for readers and writers."""
-        return f"SET lock_timeout = {_milliseconds(self.lock_s)}"
+        return f"SET lock_timeout = {_compute_milliseconds(self.lock_s)}"
 
     @property
     def as_options(self) -> str:
@@ -45,7 +45,7 @@ class Patience:
             "statement_timeout": self.statement_s,
             "idle_in_transaction_session_timeout": self.forgotten_s,
         }
-        return " ".join(f"-c {name}={_milliseconds(seconds)}" for name, seconds in settings.items())
+        return " ".join(f"-c {name}={_compute_milliseconds(seconds)}" for name, seconds in settings.items())
 
 
 PATIENCE = Patience(lock_s=5.0, statement_s=600.0)
@@ -55,7 +55,7 @@ PATIENCE_OF_REQUESTS = Patience(lock_s=10.0, statement_s=300.0)
 """For statements of an API process: an upload of the largest size takes a minute or two."""
 
 
-def _milliseconds(seconds: float) -> int:
+def _compute_milliseconds(seconds: float) -> int:
     """Return a limit as PostgreSQL takes it; 0 would mean no limit."""
     return max(1, round(seconds * 1e3))
 

@@ -21,17 +21,17 @@ def has_expired(error: BaseException | None) -> bool:
     if not isinstance(cause, psycopg.OperationalError) or cause.pgconn is None or "certificate" not in str(cause):
         return False
     values = {option.keyword.decode(): (option.val or b"").decode() for option in cause.pgconn.info}
-    return any(_has_expired(host, port, values) for host, port in _servers(values))
+    return any(_has_expired(host, port, values) for host, port in _list_servers(values))
 
 
-def _servers(values: Mapping[str, str]) -> list[tuple[str, int]]:
+def _list_servers(values: Mapping[str, str]) -> list[tuple[str, int]]:
     hosts, ports = values["host"].split(","), values["port"].split(",")
     return [(host, int(ports[min(n, len(ports) - 1)])) for n, host in enumerate(hosts) if not host.startswith("/")]
 
 
 def _has_expired(host: str, port: int, values: Mapping[str, str]) -> bool:
     with contextlib.suppress(OSError):  # an unreadable file of authorities raises it too
-        context = ssl.create_default_context(cafile=_authorities(values["sslrootcert"]))
+        context = ssl.create_default_context(cafile=_find_authorities(values["sslrootcert"]))
         context.check_hostname = False  # another reason, which libpq reports
         with socket.create_connection((host, port), timeout=PATIENCE_S) as plain:
             plain.sendall(SSL_REQUEST)
@@ -44,5 +44,5 @@ def _has_expired(host: str, port: int, values: Mapping[str, str]) -> bool:
     return False
 
 
-def _authorities(root: str) -> str | None:
+def _find_authorities(root: str) -> str | None:
     return None if root in ("", "system") else root

@@ -93,10 +93,10 @@ class JournalStream:
         _, left_behind, *_ = self._client.xautoclaim(
             self._name, GROUP, WORKER, min_idle_time=self._left_behind_after_ms, count=limit
         )
-        found = [_entry(*each) for each in left_behind]
+        found = [_build_entry(*each) for each in left_behind]
         if len(found) < limit:
             new: Any = self._client.xreadgroup(GROUP, WORKER, {self._name: ">"}, count=limit - len(found))
-            found += [_entry(*each) for _, entries in new for each in entries]
+            found += [_build_entry(*each) for _, entries in new for each in entries]
         return found
 
     def _begin(self) -> None:
@@ -107,7 +107,7 @@ class JournalStream:
                 raise
 
 
-def _entry(token: bytes, fields: Mapping[bytes, bytes]) -> StreamEntry:
+def _build_entry(token: bytes, fields: Mapping[bytes, bytes]) -> StreamEntry:
     """Return an entry; its token begins with the time of the store in ms."""
     name = token.decode()
     heard_at = datetime.fromtimestamp(int(name.partition("-")[0]) / 1000, UTC)

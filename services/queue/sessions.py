@@ -75,14 +75,14 @@ class RedisSessions:
         self._held = client.register_script(watching + (_SCRIPTS / "held.lua").read_text())
 
     async def exchange(self, key: TransferKey, tick: Tick) -> ExchangeResult:
-        caps = [_text(cap) for claim in tick.claims for cap in (claim.concurrency, claim.streams)]
+        caps = [_format_text(cap) for claim in tick.claims for cap in (claim.concurrency, claim.streams)]
         counted = (_live_key(key.tenant_id, tick.owner), _live_key(key.tenant_id))
         keys = [
             format_session_key(key),
             JOURNAL,
             WATCH,
             *counted,
-            *(_scope_key(key.tenant_id, claim.scope) for claim in tick.claims),
+            *(_format_scope_key(key.tenant_id, claim.scope) for claim in tick.claims),
         ]
         arguments: list[bytes | str | float] = [
             tick.known,
@@ -174,7 +174,7 @@ class RedisSessions:
 
     async def held(self, tenant_id: UUID, scopes: Sequence[str]) -> Sequence[ScopeUsage]:
         try:
-            reply = await self._held(keys=[_scope_key(tenant_id, scope) for scope in scopes])
+            reply = await self._held(keys=[_format_scope_key(tenant_id, scope) for scope in scopes])
         except (RedisError, OSError) as away:
             raise SessionsUnreachable(str(away)) from away
         return [ScopeUsage(transfers, float(weight), files, streams) for transfers, weight, files, streams in reply]
@@ -191,7 +191,7 @@ def format_session_key(key: TransferKey) -> str:
     return f"tradewind:session:{key.tenant_id}:{key.transfer_id}"
 
 
-def _scope_key(tenant_id: UUID, scope: str) -> str:
+def _format_scope_key(tenant_id: UUID, scope: str) -> str:
     return f"tradewind:shares:{tenant_id}:{scope}"
 
 
@@ -204,7 +204,7 @@ def _at(milliseconds: bytes) -> datetime:
     return datetime.fromtimestamp(int(milliseconds) / 1000, UTC)
 
 
-def _text(cap: int | None) -> str:
+def _format_text(cap: int | None) -> str:
     return "" if cap is None else str(cap)
 
 

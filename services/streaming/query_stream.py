@@ -58,9 +58,9 @@ class QueryStream(Response):
                     chunk = await query.next()
                 has_started = True
                 await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-                await send(_body(b"".join(held)))
+                await send(_build_body(b"".join(held)))
                 while chunk is not None:
-                    await send(_body(chunk))
+                    await send(_build_body(chunk))
                     chunk = await query.next()
             # A client with the complete answer may send the next query at once: the slot is released before
             # the end is sent.
@@ -75,5 +75,5 @@ class QueryStream(Response):
             pass
 
 
-def _body(piece: bytes) -> Message:
+def _build_body(piece: bytes) -> Message:
     return {"type": "http.response.body", "body": piece, "more_body": True}

@@ -193,13 +193,15 @@ def check_loss_first(_claim: Claim, _claims: Claims) -> Finding:
     return make_finding(
         compare_property("loss outweighs queueing delay", both is Signal.LOSS),
         compare_computed(
-            f"streams that loss leaves of {files} files of {each}", (files - 1) * each, _streams(left, Signal.LOSS)
+            f"streams that loss leaves of {files} files of {each}",
+            (files - 1) * each,
+            _count_streams(left, Signal.LOSS),
         ),
-        compare_computed("and delay", files * (each - 1), _streams(left, Signal.DELAY)),
+        compare_computed("and delay", files * (each - 1), _count_streams(left, Signal.DELAY)),
     )
 
 
-def _streams(left: Mapping[Signal, StreamLimit], signal: Signal) -> int:
+def _count_streams(left: Mapping[Signal, StreamLimit], signal: Signal) -> int:
     return left[signal].streams or 0
 
 

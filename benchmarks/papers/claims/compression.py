@@ -61,7 +61,7 @@ class Point(NamedTuple):
 Form = Callable[[Point], float]
 
 
-def _points(claims: Claims) -> Iterator[Point]:
+def _list_points(claims: Claims) -> Iterator[Point]:
     start_up = claims["003-tsc"].values
     for table in ("003-table2", "003-table3"):
         values = claims[table].values
@@ -132,7 +132,7 @@ OURS: dict[tuple[int, ...], Form] = {
 def _check_equation(claim: Claim, claims: Claims) -> Finding:
     number = int(claim.id.partition("-eq")[2])
     numbers = next(each for each in PRINTED if number in each)
-    points = list(_points(claims))
+    points = list(_list_points(claims))
     same = [abs(PRINTED[numbers](x) - OURS[numbers](x)) <= 10 * ROUNDING * abs(PRINTED[numbers](x)) for x in points]
     comparisons = [compare_cases("points of its tables: ours is the printed form", len(points), sum(same))]
     return make_finding(*comparisons, *(_bounded(points) if number in (20, 22) else ()))
@@ -170,23 +170,23 @@ def check_codecs(claim: Claim, _claims: Claims) -> Finding:
 
 def check_worth_it(_claim: Claim, claims: Claims) -> Finding:
     """Compare its rule with its own equation, and our rule with the durations of our model, for an endless file."""
-    points = [x._replace(us=LONG_FILE_MB) for x in _points(claims)]
+    points = [x._replace(us=LONG_FILE_MB) for x in _list_points(claims)]
     slower = [x for x in points if x.coder < x.th]
     gains_nothing = sum(_piped(x) <= x.th for x in slower)
-    right = sum(is_worthwhile_for_long_files(MBPS * x.th, _speeds(x)) == _quicker_packed(x) for x in points)
+    right = sum(is_worthwhile_for_long_files(MBPS * x.th, _build_speeds(x)) == _quicker_packed(x) for x in points)
     return make_finding(
         compare_cases("points with a codec slower than the path: no gain by equation 20", len(slower), gains_nothing),
         compare_cases("points: our rule agrees with the durations of our model", len(points), right),
     )
 
 
-def _speeds(x: Point) -> Speeds:
+def _build_speeds(x: Point) -> Speeds:
     return Speeds(x.cr, MBPS * x.coder, 1e6 * MBPS)
 
 
 def _quicker_packed(x: Point) -> bool:
     size, line = round(x.us * MB), NetworkLine(MBPS * x.th, x.tsc)
-    return duration_s(Mode.PIPED, size, line, _speeds(x)) < duration_s(Mode.RAW, size, line, None)
+    return duration_s(Mode.PIPED, size, line, _build_speeds(x)) < duration_s(Mode.RAW, size, line, None)
 
 
 def check_examples(claim: Claim, claims: Claims) -> Finding:

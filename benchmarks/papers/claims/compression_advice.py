@@ -38,7 +38,7 @@ def advised(claim: Claim, claims: Claims) -> Iterator[Comparison]:
     rows, size = claim.values["rows"], round(MB * claim.values["US_MB"])
     speeds = {_setting(row): _solved(row, FAST, claim, claims) for row in rows if row[0] != "raw"}
     best = max(rows, key=itemgetter(SLOW))
-    advice = _advice(size, _line(claim, claims, SLOW), speeds)
+    advice = _build_advice(size, _build_line(claim, claims, SLOW), speeds)
     network = f"{claims['003-tsc'].values['net_MBps'][0]:g} MB/s"
     yield compare_property(
         f"{network}: our advice is what was fastest ({best[0]} -{best[1]})", advice.best.setting == _setting(best)
@@ -51,7 +51,7 @@ def _setting(row: Row) -> CodecSetting | None:
     return None if row[0] == "raw" else CodecSetting(Codec(row[0]), row[1])
 
 
-def _line(claim: Claim, claims: Claims, column: int) -> NetworkLine:
+def _build_line(claim: Claim, claims: Claims, column: int) -> NetworkLine:
     """The path as sending the file raw had it, with the paper's start-up."""
     setup_s, size = claims["003-tsc"].values["T_SC_s"], MB * claim.values["US_MB"]
     raw = next(row for row in claim.values["rows"] if row[0] == "raw")
@@ -60,7 +60,7 @@ def _line(claim: Claim, claims: Claims, column: int) -> NetworkLine:
 
 def _solved(row: Row, column: int, claim: Claim, claims: Claims) -> Speeds:
     """The codec's speed with which our model takes as long as was measured."""
-    size, ratio, line = round(MB * claim.values["US_MB"]), row[2], _line(claim, claims, column)
+    size, ratio, line = round(MB * claim.values["US_MB"]), row[2], _build_line(claim, claims, column)
     took_s, low, high = claim.values["US_MB"] / row[column], LEAST_BPS, MOST_BPS
     for _ in range(HALVINGS):
         middle = sqrt(low * high)
@@ -69,7 +69,7 @@ def _solved(row: Row, column: int, claim: Claim, claims: Claims) -> Speeds:
     return Speeds(ratio, high, MOST_BPS)
 
 
-def _advice(size: int, line: NetworkLine, speeds: Mapping[CodecSetting | None, Speeds]) -> CodecAdvice:
+def _build_advice(size: int, line: NetworkLine, speeds: Mapping[CodecSetting | None, Speeds]) -> CodecAdvice:
     case = CompressionCase(file_bytes=size, kind="table", cpu_class="arm", probe=speeds[PROBE])
     packed_speeds = {setting: each for setting, each in speeds.items() if setting is not None}
     samples = [CodecObservation(case=case, setting=setting, speeds=each) for setting, each in packed_speeds.items()]
@@ -91,7 +91,7 @@ def check_error_sign(_claim: Claim, claims: Claims) -> Finding:
 def _xz_error_pct(claims: Claims) -> float:
     table = claims["003-table2"]
     row = next(row for row in table.values["rows"] if row[:2] == ["xz", 0])
-    line, speeds = _line(table, claims, FAST), _solved(row, FAST, table, claims)
+    line, speeds = _build_line(table, claims, FAST), _solved(row, FAST, table, claims)
     size = MB * table.values["US_MB"]
     promised = piped_bps(size, line.rate_bps, line.setup_s, speeds.ratio, speeds.compress_bps)
     return error_pct({"printed_bps": promised, "measured_bps": MBPS * row[FAST]})

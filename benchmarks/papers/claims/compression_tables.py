@@ -20,7 +20,7 @@ PHONES = "its phones and wireless network"
 CORES = "Krait 400"
 
 
-def _headlines(claim: Claim) -> list[Comparison]:
+def _list_headlines(claim: Claim) -> list[Comparison]:
     """The best of each network over sending as it is and over gzip -6."""
     rows = claim.values["rows"]
     raw = next(row for row in rows if row[0] == "raw")
@@ -49,7 +49,7 @@ def check_uploads(claim: Claim, claims: Claims) -> Finding:
         for n, most_mbps in enumerate(carried)
     )
     return make_finding(
-        *_headlines(claim),
+        *_list_headlines(claim),
         compare_computed("codecs that are slower on the faster network", 0, falls, source=Source.ARITHMETIC),
         compare_computed("codecs faster than ratio times network", 0, over, source=Source.ARITHMETIC),
         *advised(claim, claims),
@@ -60,7 +60,7 @@ def check_downloads(claim: Claim, claims: Claims) -> Finding:
     rows = claim.values["rows"]
     falls = sum(printed_range(row[4]).high < printed_range(row[3]).low for row in rows)
     return make_finding(
-        *_headlines(claim),
+        *_list_headlines(claim),
         compare_computed("codecs that are slower on the faster network", 0, falls, source=Source.ARITHMETIC),
         *advised(claim, claims),
     )

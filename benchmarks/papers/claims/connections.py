@@ -176,7 +176,7 @@ def _made_page() -> tuple[float, list[list[Interval]]]:
     return 3.2, connections
 
 
-def _milliseconds(intervals: list[Interval]) -> set[int]:
+def _list_milliseconds(intervals: list[Interval]) -> set[int]:
     return {ms for begin, end in intervals for ms in range(round(begin * 1e3), round(end * 1e3))}
 
 
@@ -184,7 +184,7 @@ def check_net_transfer_time(_claim: Claim, _claims: Claims) -> Finding:
     """By counting the milliseconds of a made page in which an object is received."""
     load_s, connections = _made_page()
     received = [each for connection in connections for each in connection]
-    counted_s = len([ms for ms in _milliseconds(received) if ms < load_s * 1e3]) / 1e3
+    counted_s = len([ms for ms in _list_milliseconds(received) if ms < load_s * 1e3]) / 1e3
     return make_finding(
         compare_recovered(
             "s of a page that something is received",
@@ -197,7 +197,7 @@ def check_net_transfer_time(_claim: Claim, _claims: Claims) -> Finding:
 
 def check_concurrency(_claim: Claim, _claims: Claims) -> Finding:
     _, connections = _made_page()
-    each = [_milliseconds(connection) for connection in connections]
+    each = [_list_milliseconds(connection) for connection in connections]
     counted = sum(map(len, each)) / len(set().union(*each))
     busy = [[(0.0, 1.0)], [(0.0, 0.5)]]
     return make_finding_elsewhere(
@@ -214,7 +214,7 @@ def check_concurrency(_claim: Claim, _claims: Claims) -> Finding:
     )
 
 
-def _gain_s(path: Path, size_bytes: float) -> float:
+def _compute_gain_s(path: Path, size_bytes: float) -> float:
     return (
         send(size_bytes, Sender(growth=RENO), path).duration_s
         - send(size_bytes, Sender(growth=FLD_TCP), path).duration_s
@@ -224,7 +224,9 @@ def _gain_s(path: Path, size_bytes: float) -> float:
 def check_faster_pages(_claim: Claim, claims: Claims) -> Finding:
     """Which way it goes, by the round model, for flows of all sizes between 30 kB and the threshold."""
     sizes = [30_000 * 2**n for n in range(7)]
-    gains = {name: sum(_gain_s(_path(claims["004-setup"], name), size) for size in sizes) for name in ("LTE", "3G")}
+    gains = {
+        name: sum(_compute_gain_s(_path(claims["004-setup"], name), size) for size in sizes) for name in ("LTE", "3G")
+    }
     return make_finding_elsewhere(
         PAGES,
         [
@@ -237,7 +239,11 @@ def check_faster_pages(_claim: Claim, claims: Claims) -> Finding:
 
 def check_shorter_connections(_claim: Claim, claims: Claims) -> Finding:
     """No flow is slower by the round model, whatever is sent in it."""
-    gains = [_gain_s(_path(claims["004-setup"], name), 1448.0 * n) for name in ("LTE", "3G") for n in range(1, 1400, 7)]
+    gains = [
+        _compute_gain_s(_path(claims["004-setup"], name), 1448.0 * n)
+        for name in ("LTE", "3G")
+        for n in range(1, 1400, 7)
+    ]
     return make_finding_elsewhere(
         PAGES, [compare_property("no flow takes longer with FLD_TCP, by the round model", min(gains) >= -ROUNDING)]
     )

@@ -170,7 +170,7 @@ def check_accuracy(claim: Claim, _claims: Claims) -> Finding:
     )
 
 
-def _bdp_bytes(site: Mapping[str, float]) -> float:
+def _compute_bdp_bytes(site: Mapping[str, float]) -> float:
     return Path(bandwidth_bps=site["bw"] * 1e9, rtt_s=site["rtt_ms"] / 1e3).bdp_bytes or 0.0
 
 
@@ -182,7 +182,7 @@ def check_sites(claim: Claim, _claims: Claims) -> Finding:
     """Its buffers are near what its paths hold, a few streams' worth at most, if the rates are in Gbit/s."""
     comparisons = []
     for name, site in claim.values.items():
-        ours = parallelism(_bdp_bytes(site), 4 * GB, site["buffer_MB"] * MB)
+        ours = parallelism(_compute_bdp_bytes(site), 4 * GB, site["buffer_MB"] * MB)
         comparisons.append(
             compare_property(f"{name}: so few streams fill it that its buffers suit Gbit/s", ours <= SUITED_STREAMS)
         )
@@ -191,7 +191,7 @@ def check_sites(claim: Claim, _claims: Claims) -> Finding:
 
 def check_data_sets(claim: Claim, claims: Claims) -> Finding:
     """Its three classes of files are ours on its path of 10 Gbit/s."""
-    bdp = _bdp_bytes(claims["001-table1"].values["XSEDE"])
+    bdp = _compute_bdp_bytes(claims["001-table1"].values["XSEDE"])
     units = {"MB": MB, "GB": GB}
     named = {name.split("_")[0]: sum(ends) / 2 * units[name.split("_")[1]] for name, ends in claim.values.items()}
     right = sum(classify_file(size, bdp).value == name for name, size in named.items())

@@ -165,7 +165,7 @@ def check_rules(_claim: Claim, claims: Claims) -> Finding:
     path = Path(bandwidth_bps=values["bw_Mbps"] * MBIT, rtt_s=values["rtt_ms"] / 1e3)
     bdp = path.bdp_bytes or 0.0
     small, large = bdp / 50, bdp * 50
-    gains = [_gains(path, row) for row in claims["002-table1"].values["rows"]]
+    gains = [_list_gains(path, row) for row in claims["002-table1"].values["rows"]]
     return make_finding(
         compare_cases(
             f"data sets: {MOST_FILES} files gain no less than {PIPELINED} requests ahead or {MOST_STREAMS} streams",
@@ -179,7 +179,7 @@ def check_rules(_claim: Claim, claims: Claims) -> Finding:
     )
 
 
-def _gains(path: Path, row: list[Any]) -> list[float]:
+def _list_gains(path: Path, row: list[Any]) -> list[float]:
     """Rates of a data set by our closed form, over that of one file, stream and request at a time."""
     _, total_mb, files, *_ = row
     at = throughput_model(path, DataSet(file_count=files, total_bytes=round(total_mb * MB)))

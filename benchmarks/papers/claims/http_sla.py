@@ -162,7 +162,7 @@ def check_tools(_claim: Claim, _claims: Claims) -> Finding:
     )
 
 
-def _bdp_bytes(mbps: float, rtt_ms: float) -> float:
+def _compute_bdp_bytes(mbps: float, rtt_ms: float) -> float:
     bdp = Path(bandwidth_bps=mbps * MBIT, rtt_s=rtt_ms / 1e3).bdp_bytes
     assert bdp is not None
     return bdp
@@ -175,7 +175,7 @@ def _chunks(*sizes: tuple[ChunkKind, int, int]) -> tuple[Chunk, ...]:
 def check_least_energy(_claim: Claim, claims: Claims) -> Finding:
     """pp = BDP/mean of its own data sets on its path of figure 2, rounded up; most channels for small files."""
     path = claims["002-fig2"].values
-    bdp = _bdp_bytes(path["bw_Mbps"], path["rtt_ms"])
+    bdp = _compute_bdp_bytes(path["bw_Mbps"], path["rtt_ms"])
     comparisons = []
     for name, _, _, _, mean, *_ in claims["002-table1"].values["rows"]:
         mean_bytes = read_bytes_both_ways(mean)[0].value
@@ -271,7 +271,7 @@ def check_setup(claim: Claim, _claims: Claims) -> Finding:
             claim.find_number_after(words),
             claim.find_number_after(f"{words} {claim.find_number_after(words):g} Gbps"),
         )
-        bdp = _bdp_bytes(1e3 * gbps, rtt_ms)
+        bdp = _compute_bdp_bytes(1e3 * gbps, rtt_ms)
         kinds = [classify_file(1e3 * kb, bdp) for kb in claim.values["file_KB"]]
         comparisons.append(
             compare_property(

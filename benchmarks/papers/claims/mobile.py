@@ -123,12 +123,12 @@ def check_device_table(claim: Claim, _claims: Claims) -> Finding:
     for row in claim.values["rows"]:
         printed_fields = dict(zip(columns, row, strict=True))
         device = catalogue.devices.get(DEVICE_OF.get(printed_fields["model"], ""))
-        same = 0 if device is None else _same_facts(printed_fields, device)
+        same = 0 if device is None else _count_same_facts(printed_fields, device)
         comparisons.append(compare_cases(f"{printed_fields['model']}: fields as in our catalogue", len(columns), same))
     return make_finding(*comparisons)
 
 
-def _same_facts(printed_fields: dict[str, object], device: DeviceProfile) -> int:
+def _count_same_facts(printed_fields: dict[str, object], device: DeviceProfile) -> int:
     ours = {
         "producer": device.producer,
         "model": device.model,

@@ -26,7 +26,7 @@ from tradewind.units import BITS_PER_BYTE, GB, MBIT, MIB
 MB = 10**6
 
 
-def _total_bytes(claim: Claim) -> Range:
+def _compute_total_bytes(claim: Claim) -> Range:
     return sum((printed_range(row[5]) * MB for row in claim.values["rows"]), exact_range(0.0))
 
 
@@ -45,7 +45,7 @@ def check_data_sets(claim: Claim, _claims: Claims) -> Finding:
 
 def check_total_data(claim: Claim, claims: Claims) -> Finding:
     claimed = printed_range(claim.values["total_GB"])
-    total = _total_bytes(claims["000-table2"])
+    total = _compute_total_bytes(claims["000-table2"])
     ours = pick_closest(claimed, [total / GB, total * (2**20 / MB) / 2**30])
     return make_finding(compare_printed("sum of its table of data sets, GB", claimed, ours))
 

@@ -12,10 +12,10 @@ POINTS = 1.0
 
 
 def check_sizes(claim: Claim, _claims: Claims) -> Finding:
-    return make_finding_elsewhere(f"{PAGES}; ours are drawn so that they have its two shares", _shares(claim))
+    return make_finding_elsewhere(f"{PAGES}; ours are drawn so that they have its two shares", _list_shares(claim))
 
 
-def _shares(claim: Claim) -> Iterator[Comparison]:
+def _list_shares(claim: Claim) -> Iterator[Comparison]:
     """Of many sizes drawn as our pages' are, how many lie below each of its two."""
     drawn = draw_typical_sizes(SEED, DRAWN)
     for name, limit_bytes in claim.values.items():

@@ -19,7 +19,7 @@ DATA_BYTES = 10**10
 CONFIDENCE = 0.9
 
 
-def _table() -> SettingTable:
+def _build_table() -> SettingTable:
     draw = random.Random(SEED)
     return SettingTable(
         tuple(
@@ -39,7 +39,7 @@ def _table() -> SettingTable:
 
 def _solved(kind: SlaKind) -> tuple[int, int]:
     """Targets tried, and those for which our choice is that of looking at every setting."""
-    table = _table()
+    table = _build_table()
     each = [(exp(one.log_throughput_mean), exp(one.log_power_mean or 0.0), one.parameters) for one in table.settings]
     right = tried = 0
     for share in (0.2, 0.4, 0.6, 0.8, 0.95):
@@ -67,7 +67,7 @@ def check_throughput_sla(_claim: Claim, _claims: Claims) -> Finding:
 def check_energy_sla(claim: Claim, _claims: Claims) -> Finding:
     """An objective that is the integral of T until the end is the data set: no setting is better than another."""
     tried, right = _solved(SlaKind.ENERGY_AT_MOST)
-    rates_bps = [exp(one.log_throughput_mean) for one in _table().settings]
+    rates_bps = [exp(one.log_throughput_mean) for one in _build_table().settings]
     durations_s = [BITS_PER_BYTE * DATA_BYTES / bps for bps in rates_bps]
     printed = "integral" in claim.statement
     objectives = [bps * took_s for bps, took_s in zip(rates_bps, durations_s, strict=True)] if printed else rates_bps
@@ -94,7 +94,7 @@ def check_partition(claim: Claim, _claims: Claims) -> Finding:
     joins = [one[1] == other[0] for one, other in pairwise(cells)]
     ours = [
         each
-        for each in solve_partitions(_table(), confidences=[CONFIDENCE])
+        for each in solve_partitions(_build_table(), confidences=[CONFIDENCE])
         if each.kind is SlaKind.ENERGY_AT_MOST and each.energy_basis is EnergyBasis.TOTAL
     ]
     return make_finding(
@@ -112,7 +112,7 @@ def check_looked_up(_claim: Claim, _claims: Claims) -> Finding:
     """Every target within the range of a made table finds the one range that holds it."""
     parts = [
         each
-        for each in solve_partitions(_table(), confidences=[CONFIDENCE])
+        for each in solve_partitions(_build_table(), confidences=[CONFIDENCE])
         if each.kind is SlaKind.THROUGHPUT_AT_LEAST and each.energy_basis is EnergyBasis.TOTAL
     ]
     draw = random.Random(SEED)

@@ -17,7 +17,7 @@ GRID = [(cc, p) for cc in (1, 4, 8, 16) for p in (1, 4, 8)]
 PIPELINED = 32
 
 
-def _phone_j(row: Row, radio: str = "wifi") -> float:
+def _compute_phone_j(row: Row, radio: str = "wifi") -> float:
     """Return the dynamic energy of a phone per 100 MB, as the mobile paper has it; modelled."""
     return split_energy(row, published_constants(radio)).dynamic_j
 
@@ -42,7 +42,7 @@ def _judge_concurrency(claim: Claim, _claims: Claims, rows: Rows) -> Iterator[Co
         yield compare_measured_share(
             f"{name}: energy saved at 16, %",
             each["energy_saving_pct_cc16"],
-            saved_pct(_phone_j(ran[0]), _phone_j(at_16)),
+            saved_pct(_compute_phone_j(ran[0]), _compute_phone_j(at_16)),
         )
 
 
@@ -58,12 +58,12 @@ def _judge_streams(claim: Claim, _claims: Claims, rows: Rows) -> Iterator[Compar
     yield compare_measured_share(
         "video: energy saved at best, %",
         claim.values["video_energy_saving_pct"],
-        saved_pct(_phone_j(video[0]), min(map(_phone_j, video))),
+        saved_pct(_compute_phone_j(video[0]), min(map(_compute_phone_j, video))),
     )
     yield compare_property("html: rate falls with streams", mbps(html[-1]) < mbps(html[0]), source=Source.TESTBED)
 
 
-def _io_runs(sizes_kb: Sequence[int]) -> list[Run]:
+def _list_io_runs(sizes_kb: Sequence[int]) -> list[Run]:
     return [make_run(SYDNEY, "000/video", cc=8, io_block_bytes=1024 * kb) for kb in sizes_kb]
 
 
@@ -74,11 +74,11 @@ SPREAD = 0.02
 
 
 def _judge_io(claim: Claim, _claims: Claims, rows: Rows) -> Iterator[Comparison]:
-    ran = {kb: rows[run] for kb, run in zip(IO_KB, _io_runs(IO_KB), strict=True)}
+    ran = {kb: rows[run] for kb, run in zip(IO_KB, _list_io_runs(IO_KB), strict=True)}
     rates = {kb: mbps(row) for kb, row in ran.items()}
     knee = max(claim.values["knee_KB"])
     yield compare_excess(f"rate rises from 1 to {knee} KB", rates[knee] / rates[IO_KB[0]] - 1, spread=SPREAD)
-    energy = _phone_j(ran[IO_KB[-1]]) / _phone_j(ran[knee]) - 1
+    energy = _compute_phone_j(ran[IO_KB[-1]]) / _compute_phone_j(ran[knee]) - 1
     yield compare_excess(f"energy rises from {knee} to {IO_KB[-1]} KB", energy, spread=SPREAD)
     for kb in IO_KB:
         if kb > knee:
@@ -99,7 +99,9 @@ def _judge_large(claim: Claim, _claims: Claims, rows: Rows) -> Iterator[Comparis
         relative=RATIO,
     )
     yield compare_measured_share(
-        "3 GB: energy saved by 16, %", each["energy_saving_pct_p16"], saved_pct(_phone_j(ran[1]), _phone_j(ran[16]))
+        "3 GB: energy saved by 16, %",
+        each["energy_saving_pct_p16"],
+        saved_pct(_compute_phone_j(ran[1]), _compute_phone_j(ran[16])),
     )
 
 
@@ -107,7 +109,7 @@ def _judge_radios(claim: Claim, _claims: Claims, rows: Rows) -> Iterator[Compari
     for name, claimed in zip(PHONE_SETS, claim.values["lte_pct"], strict=True):
         ran = [rows[run] for run in _over_files(SYDNEY, f"000/{name}")]
         saved = {
-            radio: saved_pct(_phone_j(ran[0], radio), min(_phone_j(row, radio) for row in ran))
+            radio: saved_pct(_compute_phone_j(ran[0], radio), min(_compute_phone_j(row, radio) for row in ran))
             for radio in ("lte", "wifi")
         }
         yield compare_measured_share(f"{name}: energy saved over LTE, %", claimed, saved["lte"])
@@ -118,7 +120,7 @@ def _judge_paths(claim: Claim, _claims: Claims, rows: Rows) -> Iterator[Comparis
     best: dict[str, float] = {}
     for name, claimed in claim.values["html_saving_pct"].items():
         ran = [rows[run] for run in _over_files(name, "000/html")]
-        best[name] = saved_pct(_phone_j(ran[0]), min(map(_phone_j, ran)))
+        best[name] = saved_pct(_compute_phone_j(ran[0]), min(map(_compute_phone_j, ran)))
         yield compare_measured_share(f"{name}, html: energy saved at best, %", claimed, best[name])
     yield compare_property(
         "the longer the path the more is saved",
@@ -127,54 +129,56 @@ def _judge_paths(claim: Claim, _claims: Claims, rows: Rows) -> Iterator[Comparis
     )
 
 
-def _grid_runs(files: str) -> list[Run]:
+def _list_grid_runs(files: str) -> list[Run]:
     return [make_run(SYDNEY, files, cc=cc, p=p) for cc, p in GRID]
 
 
 GRID_SETS = ("000/video", "000/32gb")
 
 
-def _grid_j(files: str, rows: Rows) -> dict[tuple[int, int], float]:
-    return {pair: _phone_j(rows[run]) for pair, run in zip(GRID, _grid_runs(files), strict=True)}
+def _build_grid_j(files: str, rows: Rows) -> dict[tuple[int, int], float]:
+    return {pair: _compute_phone_j(rows[run]) for pair, run in zip(GRID, _list_grid_runs(files), strict=True)}
 
 
-def _best_of_grid_pct(rows: Rows) -> float:
-    grids = [_grid_j(files, rows) for files in GRID_SETS]
+def _compute_best_of_grid_pct(rows: Rows) -> float:
+    grids = [_build_grid_j(files, rows) for files in GRID_SETS]
     return max(saved_pct(spent[1, 1], min(spent.values())) for spent in grids)
 
 
 def _judge_combined(claim: Claim, _claims: Claims, rows: Rows) -> Iterator[Comparison]:
     for files in GRID_SETS:
-        spent = _grid_j(files, rows)
+        spent = _build_grid_j(files, rows)
         single = min(joules for pair, joules in spent.items() if 1 in pair)
         together = min(joules for pair, joules in spent.items() if 1 not in pair)
         yield compare_property(
             f"{files[4:]}: both together save no less than one alone", together <= single, source=Source.TESTBED
         )
-    yield compare_measured_share("energy saved at best, %", claim.values["best_saving_pct"], _best_of_grid_pct(rows))
+    yield compare_measured_share(
+        "energy saved at best, %", claim.values["best_saving_pct"], _compute_best_of_grid_pct(rows)
+    )
 
 
 def _judge_lessons(claim: Claim, _claims: Claims, rows: Rows) -> Iterator[Comparison]:
     """Compare what the paper's summary takes from figures 2 and 7."""
-    over_files = [[_phone_j(rows[run]) for run in _over_files(SYDNEY, f"000/{name}")] for name in PHONE_SETS]
+    over_files = [[_compute_phone_j(rows[run]) for run in _over_files(SYDNEY, f"000/{name}")] for name in PHONE_SETS]
     alone_pct = max(saved_pct(spent[0], min(spent)) for spent in over_files)
     yield compare_measured_share("files at once alone: energy saved at best, %", claim.values["single_pct"], alone_pct)
     yield compare_measured_share(
-        "with streams: energy saved at best, %", claim.values["combined_pct"], _best_of_grid_pct(rows)
+        "with streams: energy saved at best, %", claim.values["combined_pct"], _compute_best_of_grid_pct(rows)
     )
 
 
 def _judge_not_proportional(claim: Claim, _claims: Claims, rows: Rows) -> Iterator[Comparison]:
     ran = {cc: rows[make_run(SYDNEY, "000/video", cc=cc)] for cc in CC}
-    least = min(CC, key=lambda cc: _phone_j(ran[cc]))
+    least = min(CC, key=lambda cc: _compute_phone_j(ran[cc]))
     fastest = max(CC, key=lambda cc: mbps(ran[cc]))
-    more = _phone_j(ran[fastest]) / _phone_j(ran[least]) - 1
+    more = _compute_phone_j(ran[fastest]) / _compute_phone_j(ran[least]) - 1
     yield compare_excess("video: energy is more where the rate is highest than where it is least", more, spread=SPREAD)
     if more > SPREAD:
         yield compare_measured("video: files at a time of the least energy", claim.values["energy_break_cc"], least)
 
 
-def _http_runs(path: str) -> list[Run]:
+def _list_http_runs(path: str) -> list[Run]:
     single = [make_run(path, f"002/{kind}", cc=cc) for kind in PHONE_SETS for cc in (1, 8, 16)]
     pipelined = [make_run(path, f"002/{kind}", pp=PIPELINED) for kind in ("html", "image")]
     return [*single, *pipelined, *(make_run(path, "002/video", p=p) for p in (4, 8))]
@@ -254,13 +258,13 @@ def _judge_all_together(claim: Claim, _claims: Claims, rows: Rows) -> Iterator[C
         )
 
 
-_GRID_RUNS = [run for files in GRID_SETS for run in _grid_runs(files)]
+_GRID_RUNS = [run for files in GRID_SETS for run in _list_grid_runs(files)]
 _SYDNEY_FILES = [run for kind in PHONE_SETS for run in _over_files(SYDNEY, f"000/{kind}")]
 
 FORMS: Mapping[str, Form] = {
     "000-fig2-cc": Form(_SYDNEY_FILES, _judge_concurrency),
     "000-fig2-p": Form([make_run(SYDNEY, f"000/{kind}", p=p) for kind in ("html", "video") for p in P], _judge_streams),
-    "000-fig2-io": Form(_io_runs(IO_KB), _judge_io),
+    "000-fig2-io": Form(_list_io_runs(IO_KB), _judge_io),
     "000-fig3": Form([make_run(SYDNEY, "000/3gb", p=p) for p in LARGE_P], _judge_large),
     "000-fig4": Form(_SYDNEY_FILES, _judge_radios),
     "000-fig6": Form(
@@ -269,7 +273,7 @@ FORMS: Mapping[str, Form] = {
     "000-fig7": Form(_GRID_RUNS, _judge_combined),
     "000-fig9": Form(_over_files(SYDNEY, "000/video"), _judge_not_proportional),
     "000-lessons": Form([*_SYDNEY_FILES, *_GRID_RUNS], _judge_lessons),
-    "002-fig2": Form(_http_runs(NEAR), _judge_near),
-    "002-fig3": Form(_http_runs(FAR), _judge_far),
+    "002-fig2": Form(_list_http_runs(NEAR), _judge_near),
+    "002-fig3": Form(_list_http_runs(FAR), _judge_far),
     "002-fig4": Form(_combined_runs(), _judge_all_together),
 }

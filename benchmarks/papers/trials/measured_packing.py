@@ -34,14 +34,14 @@ def error_pct(row: Row) -> float:
     return 100 * float(1 - row["printed_bps"] / row["measured_bps"])
 
 
-def _files(row: Row, *, large: bool) -> list[Row]:
+def _list_files(row: Row, *, large: bool) -> list[Row]:
     return [file for file in row["files"] if file["file"].endswith(f"-{LARGE_BYTES}") == large]
 
 
-def _errors_pct(row: Row, *, large: bool) -> dict[str, list[float]]:
+def _build_errors_pct(row: Row, *, large: bool) -> dict[str, list[float]]:
     """Return the errors of each codec's files, with their signs, %."""
     by_codec: dict[str, list[float]] = {}
-    for file in _files(row, large=large):
+    for file in _list_files(row, large=large):
         by_codec.setdefault(file["setting"].partition(":")[0], []).append(error_pct(file))
     return by_codec
 
@@ -83,7 +83,7 @@ def _judge_errors(claim: Claim, trials: Mapping[float, PackedTransfers], rows: R
     for rate, trial in trials.items():
         for large in (True, False):
             where = f"{rate:g} MB/s, {'large' if large else 'small'} files"
-            values, by_codec = claim.values[f"net{rate:g}"], _errors_pct(rows[trial], large=large)
+            values, by_codec = claim.values[f"net{rate:g}"], _build_errors_pct(rows[trial], large=large)
             known_files = {
                 codec: _compared_pct(values, codec, errors, large=large) for codec, errors in by_codec.items()
             }

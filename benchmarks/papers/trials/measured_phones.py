@@ -26,12 +26,12 @@ def _runs(phone: str, kind: str) -> list[Run]:
     return [make_run(phone, f"000/{kind}", cc=cc) for cc in levels]
 
 
-def _highest(phone: str, kind: str, rows: Rows) -> float:
+def _find_highest(phone: str, kind: str, rows: Rows) -> float:
     rates = [mbps(rows[run]) for run in _runs(phone, kind)]
     return max(rates) / rates[0]
 
 
-def _phone_j(row: Row, phone: str) -> float:
+def _compute_phone_j(row: Row, phone: str) -> float:
     return split_energy(row, published_constants("wifi", PROFILES[phone])).dynamic_j
 
 
@@ -40,7 +40,7 @@ def _judge_older(claim: Claim, _claims: Claims, rows: Rows) -> Iterator[Comparis
         yield compare_measured(
             f"{phone}, html: highest rate over that of one file at a time",
             claim.values[phone][2],
-            _highest(phone, "html", rows),
+            _find_highest(phone, "html", rows),
             relative=RATIO,
         )
         for kind in ("image", "video"):
@@ -49,11 +49,11 @@ def _judge_older(claim: Claim, _claims: Claims, rows: Rows) -> Iterator[Comparis
                 yield compare_measured(
                     f"{phone}, {kind}: highest rate over that of one file at a time",
                     claimed,
-                    _highest(phone, kind, rows),
+                    _find_highest(phone, kind, rows),
                     relative=RATIO,
                 )
     for kind in ("html", "image", "video"):
-        gains = [_highest(phone, kind, rows) for phone in PHONES]
+        gains = [_find_highest(phone, kind, rows) for phone in PHONES]
         yield compare_property(
             f"{kind}: the older the phone, the less is gained", gains == sorted(gains), source=Source.TESTBED
         )
@@ -62,7 +62,7 @@ def _judge_older(claim: Claim, _claims: Claims, rows: Rows) -> Iterator[Comparis
 def _judge_weak(claim: Claim, _claims: Claims, rows: Rows) -> Iterator[Comparison]:
     for kind in ("image", "video"):
         for number, phone in enumerate(WEAK):
-            spent = [_phone_j(rows[run], phone) for run in _runs(phone, kind)]
+            spent = [_compute_phone_j(rows[run], phone) for run in _runs(phone, kind)]
             saved = {cc: saved_pct(spent[0], joules) for cc, joules in zip(LEVELS, spent, strict=True)}
             for cc in LEVELS[1:]:
                 yield compare_measured_share(

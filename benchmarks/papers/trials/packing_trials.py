@@ -78,7 +78,7 @@ class PackedTransfers:
 
     def measure(self, yard: TrialSite) -> Row:
         with _set_up(self.mb_per_s, yard) as (ground, watch):
-            settings = _settings(UP_LEVEL if self.upload else DOWN_LEVEL)
+            settings = _list_settings(UP_LEVEL if self.upload else DOWN_LEVEL)
             timed = _probe_sizes(ground, upload=self.upload)
             line = fit_network_line(timed).line
             rows = []
@@ -147,7 +147,7 @@ class SlowCodec:
         return row
 
 
-def _settings(level: int) -> list[CodecSetting]:
+def _list_settings(level: int) -> list[CodecSetting]:
     return [parse_setting(f"{codec}:{level}") for codec in CODECS]
 
 

@@ -41,7 +41,7 @@ SLA_SHARES = (0.5, 0.7)
 _TABLES = ROOT / "var" / "bench"
 
 
-def _mean_metrics(ticks: Sequence[TickRow]) -> dict[str, float]:
+def _compute_mean_metrics(ticks: Sequence[TickRow]) -> dict[str, float]:
     """Return mean rate and modelled power."""
     powers = [tick["power_w"] for tick in ticks if tick["power_w"] is not None]
     return {"bps": statistics.fmean(tick["throughput_bps"] for tick in ticks), "power_w": statistics.fmean(powers)}
@@ -139,7 +139,7 @@ class _TunerRuns:
         self.disturbance = self.disturbance or find_disturbance(
             testbed.path, testbed.share, rtt_s=testbed.known.rtt_s, prioritised=testbed.prioritised
         )
-        return _mean_metrics(ticks[-last:])
+        return _compute_mean_metrics(ticks[-last:])
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,7 @@ def find_service(environ: Mapping[str, str]) -> Service | None:
         return None
     # A key belongs to its service: the kept one is not sent to another address.
     stored_key = stored.get("key") if check_url(url) == stored.get("url") else None
-    key = environ.get(KEY_VARIABLE) or _key_of_file(environ) or stored_key
+    key = environ.get(KEY_VARIABLE) or _find_key_of_file(environ) or stored_key
     if not key:
         raise NotConfigured(
             f"no key for {url}: set {KEY_VARIABLE} or {KEY_FILE_VARIABLE}, or run `tradewind login {url} --key KEY`"
@@ -88,7 +88,7 @@ def require_service(environ: Mapping[str, str]) -> Service:
     return service
 
 
-def _key_of_file(environ: Mapping[str, str]) -> str | None:
+def _find_key_of_file(environ: Mapping[str, str]) -> str | None:
     path = environ.get(KEY_FILE_VARIABLE)
     if not path:
         return None

@@ -72,8 +72,8 @@ class ServiceProblem(AgentError):
         self.problem = problem
         self.title = str(problem.get("title") or f"status {status}")
         self.detail = str(problem.get("detail") or self.title)
-        self.field, self.reason = _first_error(problem)
-        super().__init__(self._line())
+        self.field, self.reason = _find_first_error(problem)
+        super().__init__(self._format_line())
 
     @property
     def wrong_fields(self) -> tuple[tuple[str, str], ...]:
@@ -82,7 +82,7 @@ class ServiceProblem(AgentError):
         fields = [(each.get("field"), each.get("reason")) for each in errors or () if isinstance(each, dict)]
         return tuple((field, str(reason)) for field, reason in fields if isinstance(field, str))
 
-    def _line(self) -> str:
+    def _format_line(self) -> str:
         blame = f"; first {self.field}: {self.reason}" if self.field and f"{self.field}:" not in self.detail else ""
         advice = f"; {self.advice}" if self.advice else ""
         return " ".join(f"the service refused ({self.status}): {self.detail}{blame}{advice}".split())
@@ -245,7 +245,7 @@ class FolderFound(FileFault):
         super().__init__("it is a folder; copy it by its address with / at the end", retryable=False)
 
 
-def _first_error(problem: dict[str, Any]) -> tuple[str | None, str | None]:
+def _find_first_error(problem: dict[str, Any]) -> tuple[str | None, str | None]:
     """Return field and reason of the problem's first error, if it has one in the known form."""
     match problem.get("errors"):
         case [{"field": str(field), "reason": str(reason)}, *_]:

@@ -104,7 +104,7 @@ def advise(question: CompressionQuery, history: History) -> CodecAdvice:
         for setting in question.settings:
             expected = history.expected(setting, question.case, question.samples)
             if expected is not None:
-                options += [_option(question, setting, expected, mode) for mode in question.modes]
+                options += [_build_option(question, setting, expected, mode) for mode in question.modes]
     ranked = sorted(options, key=_merit(question.objective))
     best = raw if _is_taken_not_to_pack(question) else ranked[0]
     if question.objective is Objective.MAX_THROUGHPUT and best is not raw:
@@ -149,7 +149,7 @@ def _raw(question: CompressionQuery) -> CompressionOption:
     )
 
 
-def _option(
+def _build_option(
     question: CompressionQuery, setting: CodecSetting, expected: ExpectedSpeeds, mode: Mode
 ) -> CompressionOption:
     file_bytes = question.case.file_bytes

@@ -165,7 +165,7 @@ class History:
         estimates = dict(self._estimates)
         for observation in observations:
             x = observation.relative
-            for key in _keys(observation.setting, observation.case):
+            for key in _list_keys(observation.setting, observation.case):
                 estimates[key] = estimates.get(key, Estimate()).update(x)
         return History(estimates)
 
@@ -214,7 +214,7 @@ class History:
     def _estimate(self, setting: CodecSetting, case: CompressionCase) -> WeightedEstimate:
         """By all keys that are known, from the broadest on; of weight 0 where none is."""
         found = WeightedEstimate()
-        for key, likeness in zip(_keys(setting, case), _LIKENESSES, strict=True):
+        for key, likeness in zip(_list_keys(setting, case), _LIKENESSES, strict=True):
             own = self._estimates.get(key)
             if own is not None:
                 found = found.combine_with(own, likeness)
@@ -232,7 +232,7 @@ def parse_core_count(cpu_class: str) -> int:
     return 1
 
 
-def _keys(setting: CodecSetting, case: CompressionCase) -> Iterator[Key]:
+def _list_keys(setting: CodecSetting, case: CompressionCase) -> Iterator[Key]:
     """Yield the keys from the broadest to the most special."""
     architecture = case.cpu_class.partition("/")[0]
     key: Key = (setting,)

@@ -20,7 +20,7 @@ _ON_ONE_CORE = CPU_CLASS.rpartition("/")[0] + "/1"
 
 def typical_probe(kind: Kind) -> Speeds:
     """Return what gzip -1 achieves on content of this kind."""
-    return _speeds(PROBES[KIND_WITHOUT_ROW.get(kind, kind)])
+    return _build_speeds(PROBES[KIND_WITHOUT_ROW.get(kind, kind)])
 
 
 @cache
@@ -31,9 +31,11 @@ def load_packaged_history(without: Kind | None = None) -> History:
     """
     return History.of(
         CodecObservation(
-            case=CompressionCase(file_bytes=file_bytes, kind=kind, cpu_class=_ON_ONE_CORE, probe=_speeds(PROBES[kind])),
+            case=CompressionCase(
+                file_bytes=file_bytes, kind=kind, cpu_class=_ON_ONE_CORE, probe=_build_speeds(PROBES[kind])
+            ),
             setting=CodecSetting(Codec(codec), level),
-            speeds=_speeds(row),
+            speeds=_build_speeds(row),
         )
         for (codec, level), rows in ROWS.items()
         for kind, row in rows.items()
@@ -42,6 +44,6 @@ def load_packaged_history(without: Kind | None = None) -> History:
     )
 
 
-def _speeds(row: Row) -> Speeds:
+def _build_speeds(row: Row) -> Speeds:
     ratio, compress_mbps, decompress_mbps = row
     return Speeds(ratio, compress_mbps * MBIT, decompress_mbps * MBIT)

@@ -134,28 +134,28 @@ def advise(loads: Sequence[PageLoad], path: Path, sender: Sender) -> list[list[P
     sender : how the servers begin now.
     """
     pages = [assign_connections(load.objects) for load in loads]
-    servers = [(place, server) for place, page in enumerate(pages) for server in _largest_servers(page)]
+    servers = [(place, server) for place, page in enumerate(pages) for server in _list_largest_servers(page)]
     found: list[list[PageAdvice]] = [[] for _ in loads]
-    for place, server in sorted(servers, key=lambda each: -_wire_bytes(each[1]))[:MAX_SERVERS]:
-        rtt_s = path.rtt_s or _handshake_s(server) or _handshake_s(pages[place])
+    for place, server in sorted(servers, key=lambda each: -_compute_wire_bytes(each[1]))[:MAX_SERVERS]:
+        rtt_s = path.rtt_s or _compute_handshake_s(server) or _compute_handshake_s(pages[place])
         if rtt_s is not None:
             found[place] += _advise_server(server, replace(path, rtt_s=rtt_s), sender)
     return [sorted(page, key=lambda each: -each.saved_s) for page in found]
 
 
-def _largest_servers(connections: Sequence[HarConnection]) -> list[list[HarConnection]]:
+def _list_largest_servers(connections: Sequence[HarConnection]) -> list[list[HarConnection]]:
     """Return the connections of each of a page's servers, those with most bytes first."""
     by_origin: dict[str, list[HarConnection]] = defaultdict(list)
     for connection in connections:
         by_origin[connection.origin].append(connection)
-    return sorted(by_origin.values(), key=_wire_bytes, reverse=True)[:MAX_ORIGINS]
+    return sorted(by_origin.values(), key=_compute_wire_bytes, reverse=True)[:MAX_ORIGINS]
 
 
-def _wire_bytes(connections: Sequence[HarConnection]) -> int:
+def _compute_wire_bytes(connections: Sequence[HarConnection]) -> int:
     return sum(connection.wire_bytes for connection in connections)
 
 
-def _handshake_s(connections: Sequence[HarConnection]) -> float | None:
+def _compute_handshake_s(connections: Sequence[HarConnection]) -> float | None:
     return min(
         (connection.handshake_s for connection in connections if connection.handshake_s is not None), default=None
     )
@@ -241,7 +241,7 @@ def _try_http_1_changes(now: ConnectionPlan, used: int, saved_s: Callable[[Conne
         text += " Browsers speak it over TLS alone, whose handshake is counted."
     yield AdviceKind.HTTP_2, text, None, saved_s(by_http_2)
     gains = {count: saved_s(replace(now, connections=count)) for count in range(1, MAX_CONNECTIONS + 1)}
-    count = _fewest(gains)
+    count = _find_fewest(gains)
     text = f"Let browsers have {format_count(count, 'connection')} to it; they used {used}."
     if count != now.connections:
         yield AdviceKind.CONNECTIONS_PER_HOST, text, count, gains[count]
@@ -251,12 +251,12 @@ def _try_http_2_changes(now: ConnectionPlan, saved_s: Callable[[ConnectionPlan],
     """Several connections begin with a window each, which can outweigh that they do not share one that has grown."""
     several = replace(now, multiplexed=False, keep_alive=True, quic=False)
     gains = {count: saved_s(replace(several, connections=count)) for count in range(2, MAX_CONNECTIONS + 1)}
-    count = _fewest(gains)
+    count = _find_fewest(gains)
     text = f"Serve it by HTTP/1.1 over {count} connections; each begins with a window of its own."
     yield AdviceKind.HTTP_1, text, count, gains[count]
 
 
-def _fewest(gains: Mapping[int, float]) -> int:
+def _find_fewest(gains: Mapping[int, float]) -> int:
     """Return the least number that gains as much as any."""
     best = max(gains.values())
     return next(count for count, gain_s in gains.items() if gain_s >= best - MIN_GAIN * max(best, 0.0))

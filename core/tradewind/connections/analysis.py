@@ -118,7 +118,7 @@ def analyse(load: PageLoad, *, rtt_s: float | None = None, proxy: str | None = N
     """
     connections = assign_connections(load.objects)
     received = [item.receive for item in load.objects if item.receive is not None]
-    load_s = load.load_s if load.load_s is not None else _last_s(load.objects)
+    load_s = load.load_s if load.load_s is not None else _find_last_s(load.objects)
     return PageAnalysis(
         name=load.name,
         started_at=load.started_at,
@@ -137,7 +137,7 @@ def analyse(load: PageLoad, *, rtt_s: float | None = None, proxy: str | None = N
     )
 
 
-def _last_s(objects: Iterable[WebObject]) -> float:
+def _find_last_s(objects: Iterable[WebObject]) -> float:
     """Return the time of the last known event, s since the begin of the load."""
     known_s = (item.started_s if item.receive is None else item.receive[1] for item in objects)
     return max(max(known_s, default=0.0), 0.0)

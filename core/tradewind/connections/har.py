@@ -186,7 +186,7 @@ def build_page_loads(har: Har) -> list[PageLoad]:
     started: list[tuple[datetime, _Page]] = []
     lost: list[Any] = []
     for page in _with_entries(har):
-        started_at = page.started_at or _first_start(page.entries)
+        started_at = page.started_at or _find_first_start(page.entries)
         if started_at is None:
             lost += page.entries
         elif page.entries:
@@ -199,16 +199,16 @@ def build_page_loads(har: Har) -> list[PageLoad]:
 
 
 def _with_entries(har: Har) -> Collection[_Page]:
-    pages = {str(page.get("id")): _page(page) for page in har.pages}
+    pages = {str(page.get("id")): _build_page(page) for page in har.pages}
     by_begin = sorted(
         (page for page in pages.values() if page.started_at is not None), key=lambda page: page.started_at or 0
     )
     for entry in har.entries:
-        _owner(entry, pages, by_begin).entries.append(entry)
+        _build_owner(entry, pages, by_begin).entries.append(entry)
     return pages.values()
 
 
-def _first_start(entries: Sequence[Any]) -> datetime | None:
+def _find_first_start(entries: Sequence[Any]) -> datetime | None:
     counts = (parse_instant(entry.get("startedDateTime")) for entry in entries if isinstance(entry, Mapping))
     return min((each for each in counts if each is not None), default=None)
 
@@ -217,13 +217,13 @@ def _printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else " " for letter in text[:MAX_NAME_LENGTH])
 
 
-def _page(page: Json) -> _Page:
+def _build_page(page: Json) -> _Page:
     timings = page.get("pageTimings")
     load_s = parse_seconds(timings.get("onLoad")) if isinstance(timings, Mapping) else None
     return _Page(parse_instant(page.get("startedDateTime")), load_s or None)
 
 
-def _owner(entry: Any, pages: dict[str, _Page], by_begin: Sequence[_Page]) -> _Page:
+def _build_owner(entry: Any, pages: dict[str, _Page], by_begin: Sequence[_Page]) -> _Page:
     named = entry.get("pageref") if isinstance(entry, Mapping) else None
     if named is not None and str(named) in pages:
         return pages[str(named)]

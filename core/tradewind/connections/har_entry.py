@@ -59,11 +59,11 @@ def read_entry(entry: Any, *, page_started_at: datetime, tool: str) -> WebObject
         return LeftOut.NO_START
     if (reason := _find_left_out_reason(entry, response)) is not None:
         return reason
-    timings, version = _object(entry, "timings"), _version(response, request)
+    timings, version = _object(entry, "timings"), _build_version(response, request)
     encrypted = address.scheme == "https"
     started_s = (started_at - page_started_at).total_seconds()
     before_s = sum(_seconds(timings, phase) or 0.0 for phase in ("blocked", "dns", "connect"))
-    connect_s, handshake_s = _seconds(timings, "connect"), _handshake_s(timings, version, encrypted=encrypted)
+    connect_s, handshake_s = _seconds(timings, "connect"), _compute_handshake_s(timings, version, encrypted=encrypted)
     return WebObject(
         origin=parse_origin(address),
         encrypted=encrypted,
@@ -71,11 +71,11 @@ def read_entry(entry: Any, *, page_started_at: datetime, tool: str) -> WebObject
         started_s=started_s,
         sent_s=started_s + before_s,
         receive=_received(timings, started_s + before_s),
-        wire_bytes=_wire_bytes(response, method=str(request.get("method", ""))),
+        wire_bytes=_compute_wire_bytes(response, method=str(request.get("method", ""))),
         handshake_s=handshake_s,
         opens=connect_s is not None and connect_s > 0,
-        connection_id=_connection_id(entry, address, tool),
-        x_cache=_header(response, "x-cache"),
+        connection_id=_find_connection_id(entry, address, tool),
+        x_cache=_format_header(response, "x-cache"),
     )
 
 
@@ -117,7 +117,7 @@ def slim_entry(entry: Any) -> dict[str, Any]:
     if not isinstance(entry, Mapping) or not isinstance(entry.get("request"), Mapping):
         return {}
     request, response = _object(entry, "request"), _object(entry, "response")
-    headers = [_slim_header(each) for each in _headers(response) if _header_name(each) in _HEADERS_READ]
+    headers = [_slim_header(each) for each in _list_headers(response) if _format_header_name(each) in _HEADERS_READ]
     address = _address(request)
     slim = {name: entry[name] for name in _ENTRY_FIELDS_READ if name in entry}
     slim["request"] = {
@@ -195,17 +195,19 @@ def _count(parent: Json, name: str) -> int | None:
     return int(value) if known else None  # type: ignore[arg-type]  # it is a number here
 
 
-def _headers(response: Json) -> list[Json]:
+def _list_headers(response: Json) -> list[Json]:
     found = response.get("headers")
     return [each for each in found if isinstance(each, Mapping)] if isinstance(found, list | tuple) else []
 
 
-def _header(response: Json, name: str) -> str:
+def _format_header(response: Json, name: str) -> str:
     """Return all values of a header, separated by commas, as caches on the way have added them."""
-    return ", ".join(str(each.get("value", "")) for each in _headers(response) if _header_name(each) == name)
+    return ", ".join(
+        str(each.get("value", "")) for each in _list_headers(response) if _format_header_name(each) == name
+    )
 
 
-def _header_name(header: Json) -> str:
+def _format_header_name(header: Json) -> str:
     return str(header.get("name", "")).lower()
 
 
@@ -229,7 +231,7 @@ def _find_left_out_reason(entry: Json, response: Json) -> LeftOut | None:
     return LeftOut.CACHED if entry.get("_fromCache") or nothing_sent else None
 
 
-def _version(response: Json, request: Json) -> HttpVersion:
+def _build_version(response: Json, request: Json) -> HttpVersion:
     value = str(response.get("httpVersion") or request.get("httpVersion") or "").lower()
     if value.startswith(("http/1.1", "h1")):
         return HttpVersion.HTTP_1
@@ -249,7 +251,7 @@ def _received(timings: Json, sent_s: float) -> tuple[float, float] | None:
     return begin_s, begin_s + receive_s
 
 
-def _handshake_s(timings: Json, version: HttpVersion, *, encrypted: bool) -> float | None:
+def _compute_handshake_s(timings: Json, version: HttpVersion, *, encrypted: bool) -> float | None:
     """Return the part of connecting that takes one round trip: TCP's part, or all of QUIC's; ``None`` if unknown."""
     connect_s, tls_s = _seconds(timings, "connect"), _seconds(timings, "ssl")
     if connect_s is None:
@@ -261,7 +263,7 @@ def _handshake_s(timings: Json, version: HttpVersion, *, encrypted: bool) -> flo
     return connect_s if LEAST_RTT_S <= connect_s <= MOST_RTT_S else None
 
 
-def _wire_bytes(response: Json, *, method: str) -> int | None:
+def _compute_wire_bytes(response: Json, *, method: str) -> int | None:
     """Return the bytes received for an object: the largest of the sizes in the log.
 
     An uncompressed body is as long as its content: browsers count fewer bytes where some of it came late. The announced
@@ -273,20 +275,20 @@ def _wire_bytes(response: Json, *, method: str) -> int | None:
         value.append(headers + body)
     content = None
     if method != "HEAD" and _count(response, "status") not in _NO_BODY:
-        if not _header(response, "content-encoding"):
+        if not _format_header(response, "content-encoding"):
             content = _count(_object(response, "content"), "size")
         if content is None and not response.get("_error"):
-            content = _content_length(response)
+            content = _read_content_length(response)
     value.append(None if content is None else headers + content)
     return max((each for each in value if each is not None), default=None)
 
 
-def _content_length(response: Json) -> int | None:
-    value = _header(response, "content-length")
+def _read_content_length(response: Json) -> int | None:
+    value = _format_header(response, "content-length")
     return int(value) if value.isascii() and value.isdigit() and len(value) < len(str(MAX_BYTES)) else None
 
 
-def _connection_id(entry: Json, address: SplitResult, tool: str) -> str | None:
+def _find_connection_id(entry: Json, address: SplitResult, tool: str) -> str | None:
     """Return the log's name of the connection; some tools write the server's port instead, which names none."""
     value = entry.get("connection")
     name = str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""

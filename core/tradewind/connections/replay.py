@@ -121,7 +121,7 @@ class _Replay:
         heapq.heappush(self._events, (when_s, next(self._order), happen))
 
     def _request(self, what: _Object, now_s: float) -> None:
-        line = self._line(now_s)
+        line = self._find_line(now_s)
         if line is None:
             self._waiting.append(what)
             return
@@ -129,7 +129,7 @@ class _Replay:
         line.taken = not self._plan.multiplexed
         self._at(max(now_s, line.opened_s), partial(self._send, line))
 
-    def _line(self, now_s: float) -> _Line | None:
+    def _find_line(self, now_s: float) -> _Line | None:
         """Return the connection for an object; ``None`` where the object has to wait.
 
         It is the only one, by HTTP/1.1 the one that became idle last, else a new one.

@@ -104,7 +104,7 @@ def fit_fine(samples: Sequence[CalibrationSample]) -> FineModel:
     CannotFit : too few samples, or no component's utilisation varies.
     """
     _check(samples)
-    names = [name for name in _components(samples) if _spread(samples, name) >= _LEAST_SPREAD]
+    names = [name for name in _list_components(samples) if _spread(samples, name) >= _LEAST_SPREAD]
     if not names:
         raise CannotFit("no component's utilisation varies: nothing shows what takes power")
     columns = [[1.0] * len(samples), *([sample.usage[name] for sample in samples] for name in names)]
@@ -123,7 +123,7 @@ def fit_cpu(samples: Sequence[CalibrationSample]) -> CpuModel:
     _check(samples)
     if _spread(samples, "cpu") < _LEAST_SPREAD:
         raise CannotFit("the CPU's utilisation does not vary: nothing shows what it takes")
-    fits = {CurveForm.LINE: fit_line, CurveForm.PLATEAU: _plateau, CurveForm.CURVE: _curve}
+    fits = {CurveForm.LINE: fit_line, CurveForm.PLATEAU: _plateau, CurveForm.CURVE: _build_curve}
     return min(fits.values(), key=lambda fit: _cross_validation_error(samples, fit))(samples)
 
 
@@ -141,7 +141,9 @@ def cross_validate(
 
 def fit_line(samples: Sequence[CalibrationSample]) -> CpuModel:
     """P = P_idle + (P_full − P_idle) · u, both not negative and rising."""
-    idle_w, range_w = _non_negative([[1.0] * len(samples), _loads(samples)], [sample.power_w for sample in samples])
+    idle_w, range_w = _non_negative(
+        [[1.0] * len(samples), _list_loads(samples)], [sample.power_w for sample in samples]
+    )
     return CpuModel(CurveForm.LINE, ((0.0, idle_w), (1.0, idle_w + range_w)))
 
 
@@ -150,7 +152,7 @@ def _plateau(samples: Sequence[CalibrationSample]) -> CpuModel:
     power_w = [sample.power_w for sample in samples]
     best: tuple[float, CpuModel] | None = None
     for knee in _KNEES:
-        bent = [min(load, knee) for load in _loads(samples)]
+        bent = [min(load, knee) for load in _list_loads(samples)]
         if max(bent) - min(bent) < _LEAST_SPREAD:
             continue
         idle_w, slope_w = _non_negative([[1.0] * len(bent), bent], power_w)
@@ -164,7 +166,7 @@ def _plateau(samples: Sequence[CalibrationSample]) -> CpuModel:
     return fit_line(samples) if best is None else best[1]
 
 
-def _curve(samples: Sequence[CalibrationSample]) -> CpuModel:
+def _build_curve(samples: Sequence[CalibrationSample]) -> CpuModel:
     """Connect the samples by straight lines, made monotonic by pooling neighbours that fall, and extrapolate to 0 and
     1.
     """
@@ -241,7 +243,7 @@ def _check(samples: Sequence[CalibrationSample]) -> None:
         raise InvalidValue("power_w", "is 0 W in every sample; check that the meter, or its trace, reports power")
 
 
-def _components(samples: Sequence[CalibrationSample]) -> list[str]:
+def _list_components(samples: Sequence[CalibrationSample]) -> list[str]:
     """Return the components that every sample reports."""
     usages = [set(sample.usage) for sample in samples]
     return sorted(set.intersection(*usages))
@@ -252,5 +254,5 @@ def _spread(samples: Sequence[CalibrationSample], name: str) -> float:
     return max(values) - min(values) if len(values) == len(samples) else 0.0
 
 
-def _loads(samples: Sequence[CalibrationSample]) -> list[float]:
+def _list_loads(samples: Sequence[CalibrationSample]) -> list[float]:
     return [sample.usage["cpu"] for sample in samples]

@@ -77,7 +77,7 @@ class CurrentModel:
         new = np.flatnonzero(rows.received_s > self.fitted_s)
         if not len(new):
             return expected
-        nearest = _nearest_leaves(
+        nearest = _build_nearest_leaves(
             [each.leaf for each in self.model.leaves],
             rows.mean_file_bytes[new],
             rows.file_count[new],
@@ -90,7 +90,7 @@ class CurrentModel:
         return expected
 
 
-def _nearest_leaves(
+def _build_nearest_leaves(
     leaves: Sequence[Leaf], mean_file_bytes: Floats, file_count: Floats, load: Floats
 ) -> np.typing.NDArray[np.intp]:
     """Return the index of the leaf (n,) that `tradewind.cluster.nearest_leaf` finds for each row, for all rows at

@@ -90,7 +90,7 @@ class LeafSurfaces:
             elif axis in self.constant:
                 settings[:, column] = self.constant[axis]
             else:
-                settings[:, column] = self._median(axis)
+                settings[:, column] = self._compute_median(axis)
         return LatticeTable(lattice, load, self.predict(settings, np.full(len(lattice), load)))
 
     def load_effect(self) -> LoadEffect | None:
@@ -105,7 +105,7 @@ class LeafSurfaces:
             log_power=None if self.power is None else tuple(self.power.load_effect(loads).tolist()),
         )
 
-    def _median(self, axis: str) -> float:
+    def _compute_median(self, axis: str) -> float:
         bases = self.throughput.plane.design.axes
         return next((basis.reference for basis in bases if basis.name == axis and not basis.indicator), float("nan"))
 

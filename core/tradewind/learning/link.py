@@ -98,7 +98,7 @@ def _fit(leaf: Leaf, rows: LeafRows, rng: np.random.Generator, current: CurrentM
     columns = _Columns(rows)
     informative = _find_informative_axes(rows.settings)
     axes = tuple(axis for axis, is_informative in zip(AXES, informative.tolist(), strict=True) if is_informative)
-    power_w, base_power_w = _power(columns)
+    power_w, base_power_w = _build_power(columns)
     observations = Observations(
         axes=axes,
         settings=rows.settings[rows.setting][:, informative],
@@ -122,10 +122,10 @@ def _fit(leaf: Leaf, rows: LeafRows, rng: np.random.Generator, current: CurrentM
         observed=_observed(axes, rows, columns, power_w),
         partitions=solve_partitions(table),
         load_effect=fitted.load_effect(),
-        power_by_end=_power_by_end(columns) if fitted.power else {},
+        power_by_end=_build_power_by_end(columns) if fitted.power else {},
         accuracy=validation.to_dict(),
         queueing_delay_p90_s=_delays(axes, observations.settings, columns["queueing_delay_s"]),
-        loss_baseline=_quantile(columns["loss"], QUIET_QUANTILE),
+        loss_baseline=_compute_quantile(columns["loss"], QUIET_QUANTILE),
     )
 
 
@@ -150,7 +150,7 @@ def _to_comparison_rows(rows: LeafRows, columns: _Columns) -> ComparisonRows:
     )
 
 
-def _power(columns: _Columns) -> tuple[FloatArray, float | None]:
+def _build_power(columns: _Columns) -> tuple[FloatArray, float | None]:
     """Return the power of the rows whose metered ends are the leaf's usual ones, NaN elsewhere, and the base power of
     those ends.
 
@@ -160,11 +160,11 @@ def _power(columns: _Columns) -> tuple[FloatArray, float | None]:
     if not (meters > 0).any():
         return np.full(len(meters), np.nan), None
     usual = _usually_metered(meters)
-    return np.where(usual, columns["power_w"], np.nan), _quantile(columns["base_power_w"][usual], 0.5)
+    return np.where(usual, columns["power_w"], np.nan), _compute_quantile(columns["base_power_w"][usual], 0.5)
 
 
-def _power_by_end(columns: _Columns) -> PowerByEnd:
-    """Return the median power of each end in the rows that `_power` takes; an end that they do not meter is absent."""
+def _build_power_by_end(columns: _Columns) -> PowerByEnd:
+    """Return the median power of each end in the rows that `_build_power` takes; without ends that are not metered."""
     usual = _usually_metered(columns["meters"])
     source = columns["source_power_w"][usual], columns["source_base_w"][usual]
     # What is known of the source alone is the sum of the ends that are known.
@@ -173,9 +173,9 @@ def _power_by_end(columns: _Columns) -> PowerByEnd:
     meters = int(columns["meters"][usual][0])
     by_host = {Host.SOURCE: (1, *source), Host.DESTINATION: (2, others_w, others_base_w)}
     return {
-        host: EndPower(power_w, _quantile(base_w, 0.5))
+        host: EndPower(power_w, _compute_quantile(base_w, 0.5))
         for host, (bit, watts, base_w) in by_host.items()
-        if meters & bit and (power_w := _quantile(watts, 0.5)) is not None
+        if meters & bit and (power_w := _compute_quantile(watts, 0.5)) is not None
     }
 
 
@@ -186,7 +186,7 @@ def _usually_metered(meters: FloatArray) -> npt.NDArray[np.bool_]:
     return usual
 
 
-def _quantile(values: FloatArray, q: float) -> float | None:
+def _compute_quantile(values: FloatArray, q: float) -> float | None:
     known = values[np.isfinite(values)]
     return float(np.quantile(known, q)) if len(known) else None
 
@@ -211,7 +211,7 @@ def _observed(
         values = {axis: setting[AXES.index(axis)] for axis in axes}
         found.append(
             model.ObservedSetting(
-                parameters=_parameters(values),
+                parameters=_build_parameters(values),
                 rows=int(count),
                 log_throughput_mean=float(log_throughput[inside].mean()),
                 power_w_mean=float(known.mean()) if len(known) else None,
@@ -220,7 +220,7 @@ def _observed(
     return tuple(found)
 
 
-def _parameters(values: Mapping[str, float]) -> Parameters:
+def _build_parameters(values: Mapping[str, float]) -> Parameters:
     known = {axis: value for axis, value in values.items() if np.isfinite(value)}
     return Parameters(**{axis: float(v) if axis == "frequency_hz" else int(v) for axis, v in known.items()})  # type: ignore[arg-type]  # keys are field names
 
@@ -231,5 +231,5 @@ def _delays(axes: tuple[str, ...], settings: FloatArray, delay_s: FloatArray) ->
     for axis in ("concurrency", "parallelism"):
         if axis in axes:
             streams = streams * np.nan_to_num(settings[:, axes.index(axis)], nan=1.0)
-    found = {int(count): _quantile(delay_s[streams == count], DELAY_QUANTILE) for count in np.unique(streams)}
+    found = {int(count): _compute_quantile(delay_s[streams == count], DELAY_QUANTILE) for count in np.unique(streams)}
     return {count: delay for count, delay in found.items() if delay is not None}

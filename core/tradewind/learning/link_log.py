@@ -176,7 +176,7 @@ class _RunningMedians:
     def add(self, batch: LinkLog, load: FloatArray) -> None:
         loss = batch.retransmitted_bytes / np.maximum(batch.moved_bytes, 1.0)
         columns = (batch.bandwidth_bps, batch.path_rtt_s, batch.buffer_bytes, loss, load)
-        self._medians.append((len(batch), np.array([_median(column) for column in columns])))
+        self._medians.append((len(batch), np.array([_compute_median(column) for column in columns])))
         self._ends_s = max(self._ends_s, float(batch.end_s.max(initial=-np.inf)))
 
     def reduced(self, digest: Digest, unknown_bps: float) -> ReducedLog:
@@ -191,7 +191,7 @@ class _RunningMedians:
         return ReducedLog(digest, int(counts.sum()), bandwidth, rtt, buffer, loss, load, unknown_bps, self._ends_s)
 
 
-def _median(column: FloatArray) -> float:
+def _compute_median(column: FloatArray) -> float:
     known = column[np.isfinite(column)]
     return float(np.median(known)) if len(known) else np.nan
 
@@ -201,7 +201,7 @@ def _clustered(log: LinkLog, load: FloatArray) -> ClusterRows:
     values = {
         "throughput_bps": log.throughput_bps,
         "power_w": np.where(meters > 0, _sum_known(log.source_power_w, log.destination_power_w), np.nan),
-        "base_power_w": _base_power_w(log),
+        "base_power_w": _compute_base_power_w(log),
         "source_power_w": log.source_power_w,
         "source_base_w": log.source_base_w,
         "load": load,
@@ -223,7 +223,7 @@ def _clustered(log: LinkLog, load: FloatArray) -> ClusterRows:
     )
 
 
-def _base_power_w(log: LinkLog) -> FloatArray:
+def _compute_base_power_w(log: LinkLog) -> FloatArray:
     """Return the base power of the metered ends; NaN where one of them does not know its own."""
     base_w = _sum_known(log.source_base_w, log.destination_base_w)
     for power_w, own_base_w in (

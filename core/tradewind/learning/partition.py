@@ -92,7 +92,7 @@ class _Solver:
 
     def partitions(self, kind: SlaKind, confidence: float, basis: EnergyBasis) -> Iterable[Partition]:
         if kind in PARTITIONED:
-            return self._ranges(kind, confidence, basis)
+            return self._list_ranges(kind, confidence, basis)
         return [self._single(kind, confidence, basis)]
 
     def _single(self, kind: SlaKind, confidence: float, basis: EnergyBasis) -> Partition:
@@ -101,9 +101,9 @@ class _Solver:
         best = self.table.first_without_target(order, kind, basis)
         bound = self.table.merits(quantity, basis)[best].lower(z_of(confidence))
         level = target_of_merit(bound, quantity, basis)
-        return self._partition(PartitionKey(kind, confidence, basis), (level, level), best, bound)
+        return self._build_partition(PartitionKey(kind, confidence, basis), (level, level), best, bound)
 
-    def _ranges(self, kind: SlaKind, confidence: float, basis: EnergyBasis) -> list[Partition]:
+    def _list_ranges(self, kind: SlaKind, confidence: float, basis: EnergyBasis) -> list[Partition]:
         quantity = QUANTITY_OF[kind]
         steps = staircase_of(self.table, kind, confidence, basis)
         targets = [merit_of_target(target, quantity, basis) for target in self.requested.get(kind, ())]
@@ -113,19 +113,19 @@ class _Solver:
         cuts = cut_into_parts(regret, demand, MAX_PARTITIONS, first_alone=edge[0] != edge[1])
         ends = cuts.last_steps[cuts.enough(REGRET_GOAL) - 1]
         parts = [
-            self._partition(
+            self._build_partition(
                 PartitionKey(kind, confidence, basis),
                 (edge[first], edge[last + 1]),
                 int(steps.setting[last]),
                 float(steps.bound[last]),
-                _mean(regret[first : last + 1, last], demand[first : last + 1]),
+                _compute_mean(regret[first : last + 1, last], demand[first : last + 1]),
             )
             for first, last in zip((0, *(end + 1 for end in ends[:-1])), ends, strict=True)
         ]
         parts.sort(key=lambda part: part.lower)
         return [*parts[:-1], replace(parts[-1], closed=True)]
 
-    def _partition(
+    def _build_partition(
         self, key: PartitionKey, edges: tuple[float, float], setting: int, bound: float, regret: float = 0.0
     ) -> Partition:
         own = self.table.merits(QUANTITY_OF.get(key.kind) or LEVEL_OF[key.kind], key.energy_basis)[setting]
@@ -165,6 +165,6 @@ def regret_matrix(steps: Staircase, objective: Objective, basis: EnergyBasis) ->
     return regret_of_expense(steps.cost)
 
 
-def _mean(values: FloatArray, weights: FloatArray) -> float:
+def _compute_mean(values: FloatArray, weights: FloatArray) -> float:
     total = float(weights.sum())
     return float(weights @ values) / total if total > 0 else float(values.mean())

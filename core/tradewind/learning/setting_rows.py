@@ -91,7 +91,7 @@ class SettingRows:
         setting_key = hash_rows(*settings.T)
         group_of_row = hash_rows(cell, setting_key)
         group, first, counts = np.unique(group_of_row, return_index=True, return_counts=True)
-        rows = _smallest(group_of_row, row_hash, values, ROWS_A_SETTING)
+        rows = _find_smallest(group_of_row, row_hash, values, ROWS_A_SETTING)
         sample = cls(group, cell[first], setting_key[first], counts.astype(np.int64), settings[first], *rows)
         return _within_budget(sample)
 
@@ -103,7 +103,7 @@ class SettingRows:
         counts = np.zeros(len(group), dtype=np.int64)
         np.add.at(counts, inverse, np.concatenate([self.counts, other.counts]))
         rows_a_setting = min(self.rows_a_setting, other.rows_a_setting)
-        rows = _smallest(
+        rows = _find_smallest(
             np.concatenate([self.row_group, other.row_group]),
             np.concatenate([self.row_hash, other.row_hash]),
             np.concatenate([self.values, other.values]),
@@ -128,7 +128,7 @@ class SettingRows:
         np.add.at(counts, inverse, self.counts[chosen])
         in_leaf = np.isin(self.row_group, self.group[chosen])
         position = np.searchsorted(self.group[chosen], self.row_group[in_leaf])
-        row_keys, _, values = _smallest(
+        row_keys, _, values = _find_smallest(
             keys[inverse[position]], self.row_hash[in_leaf], self.values[in_leaf], ROWS_A_SETTING
         )
         return LeafRows(self.settings[chosen][first], counts, np.searchsorted(keys, row_keys).astype(np.int64), values)
@@ -141,11 +141,11 @@ def _within_budget(sample: SettingRows) -> SettingRows:
         rows_a_setting //= 2
     if rows_a_setting == sample.rows_a_setting:
         return sample
-    row_group, row_hash, values = _smallest(sample.row_group, sample.row_hash, sample.values, rows_a_setting)
+    row_group, row_hash, values = _find_smallest(sample.row_group, sample.row_hash, sample.values, rows_a_setting)
     return replace(sample, row_group=row_group, row_hash=row_hash, values=values, rows_a_setting=rows_a_setting)
 
 
-def _smallest(
+def _find_smallest(
     group: HashArray, row_hash: HashArray, values: FloatArray, rows_a_setting: int
 ) -> tuple[HashArray, HashArray, FloatArray]:
     """Rows with the ``rows_a_setting`` smallest hashes of each group, ordered by group and hash."""

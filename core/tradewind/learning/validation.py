@@ -184,7 +184,7 @@ def judge_folds(
                 predicted.log_throughput_mean,
                 predicted.log_throughput_sd,
                 model.throughput.weight[trial.test] > 0,
-                _r2_train(trial.refit.throughput, observations.throughput_bps[trial.train]),
+                _compute_r2_train(trial.refit.throughput, observations.throughput_bps[trial.train]),
             )
         )
         if trial.refit.power is not None and model.power is not None:
@@ -198,7 +198,7 @@ def judge_folds(
                     predicted.log_power_mean,
                     predicted.log_power_sd,
                     model.power.weight[trial.test] > 0,
-                    _r2_train(trial.refit.power, observations.power_w[trial.train]),
+                    _compute_r2_train(trial.refit.power, observations.power_w[trial.train]),
                 )
             )
     throughput = _held_out(on_throughput)
@@ -290,7 +290,7 @@ class _Tested(NamedTuple):
     r2_train: float
 
 
-def _r2_train(surface: Surface, trained_on: Floats) -> float:
+def _compute_r2_train(surface: Surface, trained_on: Floats) -> float:
     fitted = surface.weight > 0
     log_train = np.log(trained_on[fitted])
     return r_squared(log_train, log_train - surface.held_out.own_residual[fitted])

@@ -112,8 +112,10 @@ def plan_batches(jobs: Sequence[QueuedJob], terms: BatchTerms) -> BatchPlan:
     if len(punctual) < len(jobs):
         orders.append(sorted(jobs, key=lambda job: (job.name not in punctual, job.due_s, job.ready_s)))
     candidates = [group_into_bursts(way) for way in soonest]
-    candidates += [found for order in orders if (found := _cheapest(order, terms, capacity_bps, punctual)) is not None]
-    return evaluate_bursts(min(candidates, key=lambda bursts: _cost_j(bursts, terms)), terms)
+    candidates += [
+        found for order in orders if (found := _find_cheapest(order, terms, capacity_bps, punctual)) is not None
+    ]
+    return evaluate_bursts(min(candidates, key=lambda bursts: _compute_cost_j(bursts, terms)), terms)
 
 
 def evaluate_bursts(bursts: Sequence[Burst], terms: BatchTerms) -> BatchPlan:
@@ -123,12 +125,12 @@ def evaluate_bursts(bursts: Sequence[Burst], terms: BatchTerms) -> BatchPlan:
     return BatchPlan(
         bursts=tuple(bursts),
         active_j=radio.active_above_idle_w * sum(burst.active_s for burst in bursts),
-        tail_j=_tails_j(bursts, radio),
+        tail_j=_compute_tails_j(bursts, radio),
         separate_active_j=radio.active_above_idle_w * sum(job.duration_s for job in jobs),
         separate_tail_j=len(jobs) * radio.tail_energy_j(inf),
         delay_s=sum(burst.delay_s for burst in bursts),
         missed=tuple(slot.job.name for burst in bursts for slot in burst.placed if not slot.meets_deadline),
-        tails_saved=len(jobs) - sum(gap_s >= radio.tail_s.value for gap_s in _gaps_s(bursts)),
+        tails_saved=len(jobs) - sum(gap_s >= radio.tail_s.value for gap_s in _list_gaps_s(bursts)),
     )
 
 
@@ -169,15 +171,15 @@ def _soonest(jobs: Sequence[QueuedJob], capacity_bps: float) -> list[list[Schedu
     the first three ways meets.
     """
     ways = [_by_deadline(jobs), share_capacity([(job, job.ready_s) for job in jobs], capacity_bps)]
-    if min(map(_misses, ways)):
+    if min(map(_count_misses, ways)):
         ways.append(_with_postponed_jobs(jobs))
         if len(jobs) <= _MOST_PERMUTED:
             ways += [_one_by_one(order) for order in permutations(jobs)]
-    fewest = min(map(_misses, ways))
-    return [way for way in ways if _misses(way) == fewest]
+    fewest = min(map(_count_misses, ways))
+    return [way for way in ways if _count_misses(way) == fewest]
 
 
-def _misses(placed: Sequence[ScheduledJob]) -> int:
+def _count_misses(placed: Sequence[ScheduledJob]) -> int:
     return sum(not slot.meets_deadline for slot in placed)
 
 
@@ -201,7 +203,7 @@ def _with_postponed_jobs(jobs: Sequence[QueuedJob]) -> list[ScheduledJob]:
     in_time, postponed = list(jobs), [job for job in jobs if job.undelayed_end_s > job.due_s]
     for job in postponed:
         in_time.remove(job)
-    while _misses(placed := _by_deadline(in_time)):
+    while _count_misses(placed := _by_deadline(in_time)):
         late = next(number for number, slot in enumerate(placed) if not slot.meets_deadline)
         longest = max(placed[: late + 1], key=lambda each: each.job.duration_s).job
         in_time.remove(longest)
@@ -218,19 +220,19 @@ def _one_by_one(jobs: Sequence[QueuedJob], now_s: float = 0.0) -> list[Scheduled
     return placed
 
 
-def _gaps_s(bursts: Sequence[Burst]) -> list[float]:
+def _list_gaps_s(bursts: Sequence[Burst]) -> list[float]:
     """Return the gap after each burst, s; infinite after the last."""
     return [*(later.starts_s - before.ends_s for before, later in pairwise(bursts)), *([inf] if bursts else [])]
 
 
-def _tails_j(bursts: Sequence[Burst], radio: RadioProfile) -> float:
-    return sum(map(radio.tail_energy_j, _gaps_s(bursts)))
+def _compute_tails_j(bursts: Sequence[Burst], radio: RadioProfile) -> float:
+    return sum(map(radio.tail_energy_j, _list_gaps_s(bursts)))
 
 
-def _cost_j(bursts: Sequence[Burst], terms: BatchTerms) -> float:
+def _compute_cost_j(bursts: Sequence[Burst], terms: BatchTerms) -> float:
     active_s = sum(burst.active_s for burst in bursts)
     waiting_j = terms.waiting_price_w * sum(burst.delay_s for burst in bursts)
-    return terms.radio.active_above_idle_w * active_s + _tails_j(bursts, terms.radio) + waiting_j
+    return terms.radio.active_above_idle_w * active_s + _compute_tails_j(bursts, terms.radio) + waiting_j
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +244,7 @@ class _State:
     bursts: tuple[Burst, ...]
 
 
-def _cheapest(
+def _find_cheapest(
     order: Sequence[QueuedJob], terms: BatchTerms, capacity_bps: float, punctual: frozenset[str]
 ) -> tuple[Burst, ...] | None:
     """Divide an order into bursts by dynamic programming; ``None`` where no division meets what can be met."""
@@ -251,7 +253,7 @@ def _cheapest(
     for first in range(len(order)):
         for state in states[first]:
             for after in range(first + 1, len(order) + 1):
-                layouts = _layouts(order[first:after], max(state.ends_s, 0.0), capacity_bps)
+                layouts = _list_layouts(order[first:after], max(state.ends_s, 0.0), capacity_bps)
                 for burst in (layout for layout in layouts if _meets_deadlines(layout, punctual)):
                     tail_j = radio.tail_energy_j(burst.starts_s - state.ends_s) if state.bursts else 0.0
                     cost_j = state.cost_j + tail_j + radio.active_above_idle_w * burst.active_s
@@ -266,7 +268,7 @@ def _meets_deadlines(burst: Burst, punctual: frozenset[str]) -> bool:
     return all(slot.meets_deadline for slot in burst.placed if slot.job.name in punctual)
 
 
-def _layouts(jobs: Sequence[QueuedJob], not_before_s: float, capacity_bps: float) -> list[Burst]:
+def _list_layouts(jobs: Sequence[QueuedJob], not_before_s: float, capacity_bps: float) -> list[Burst]:
     orders = [list(jobs)]
     for other in (
         sorted(jobs, key=lambda job: (job.due_s, job.ready_s)),

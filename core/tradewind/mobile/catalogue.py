@@ -60,12 +60,12 @@ def find_radio(name: str, radios: Mapping[str, RadioProfile]) -> RadioProfile:
 @cache
 def load_shipped_catalogue() -> Catalogue:
     """Load the profiles of the package, once."""
-    radios = {name: parse_radio(name, content) for name, content in _documents("radios")}
-    devices = {name: parse_device(name, content, radios) for name, content in _documents("devices")}
+    radios = {name: parse_radio(name, content) for name, content in _list_documents("radios")}
+    devices = {name: parse_device(name, content, radios) for name, content in _list_documents("devices")}
     return Catalogue(radios, devices)
 
 
-def _documents(folder: str) -> list[tuple[str, Mapping[str, Any]]]:
+def _list_documents(folder: str) -> list[tuple[str, Mapping[str, Any]]]:
     found = sorted(files("tradewind.mobile").joinpath("data", folder).iterdir(), key=lambda entry: entry.name)
     return [
         (entry.name.removesuffix(".toml"), tomllib.loads(entry.read_text(encoding="utf-8")))

@@ -148,13 +148,13 @@ def slice_trace(
     equal.
     """
     inside = range(bisect_left(time_s, begin_s), bisect_left(time_s, end_s))
-    ends = {begin_s: _power_at(time_s, power_w, begin_s), end_s: _power_at(time_s, power_w, end_s)}
+    ends = {begin_s: _compute_power_at(time_s, power_w, begin_s), end_s: _compute_power_at(time_s, power_w, end_s)}
     samples = ends | {time_s[index]: power_w[index] for index in inside}
     times = sorted(samples)
     return times, [samples[each] for each in times]
 
 
-def _power_at(time_s: Sequence[float], power_w: Sequence[float], at_s: float) -> float:
+def _compute_power_at(time_s: Sequence[float], power_w: Sequence[float], at_s: float) -> float:
     after = min(max(bisect_left(time_s, at_s), 1), len(time_s) - 1)
     t0, t1 = time_s[after - 1], time_s[after]
     return power_w[after - 1] + (power_w[after] - power_w[after - 1]) * (at_s - t0) / (t1 - t0)

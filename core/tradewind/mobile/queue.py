@@ -160,7 +160,7 @@ def share_capacity(starts: Iterable[tuple[QueuedJob, float]], capacity_bps: floa
     now_s = 0.0
     started = 0
     while len(ends_s) < len(waiting):
-        rates_bps = _shares({index: waiting[index][0] for index in left_bits}, capacity_bps)
+        rates_bps = _build_shares({index: waiting[index][0] for index in left_bits}, capacity_bps)
         left_s = {index: left_bits[index] / rates_bps[index] for index in left_bits}
         first_left_s = min(left_s.values(), default=inf)
         next_start_s = waiting[started][1] if started < len(waiting) else inf
@@ -179,7 +179,7 @@ def share_capacity(starts: Iterable[tuple[QueuedJob, float]], capacity_bps: floa
     return [ScheduledJob(job, start_s, ends_s[index]) for index, (job, start_s) in enumerate(waiting)]
 
 
-def _shares(jobs: dict[int, QueuedJob], capacity_bps: float) -> dict[int, float]:
+def _build_shares(jobs: dict[int, QueuedJob], capacity_bps: float) -> dict[int, float]:
     requested_bps = sum(job.throughput_bps for job in jobs.values())
     room_bps = max(capacity_bps, *(job.throughput_bps for job in jobs.values())) if jobs else 0.0
     slowed = min(1.0, room_bps / requested_bps) if requested_bps else 1.0

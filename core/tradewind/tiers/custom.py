@@ -70,7 +70,7 @@ def solve_between(table: SettingTable, key: PartitionKey, edges: Sequence[float]
 
 def _solved(table: SettingTable, key: PartitionKey, lower: float, upper: float) -> Partition:
     is_floor = key.kind is SlaKind.THROUGHPUT_AT_LEAST
-    choice = _best(table, key, upper if is_floor else lower)
+    choice = _find_best(table, key, upper if is_floor else lower)
     if choice is None or not choice.feasible:
         raise InvalidValue("bounds", "reach beyond what can be promised on this link")
     return Partition(
@@ -82,18 +82,18 @@ def _solved(table: SettingTable, key: PartitionKey, lower: float, upper: float) 
         closed=False,
         setting=choice.setting,
         probability=max(key.confidence, choice.probability),
-        regret=_regret(table, key, choice, lower, upper),
+        regret=_compute_regret(table, key, choice, lower, upper),
     )
 
 
-def _best(table: SettingTable, key: PartitionKey, target: float) -> Choice | None:
+def _find_best(table: SettingTable, key: PartitionKey, target: float) -> Choice | None:
     if target <= 0:
         raise InvalidValue("bounds", "must be above 0")
     sla = Sla(kind=key.kind, target=target, confidence=key.confidence, energy_basis=key.energy_basis)
     return choose_setting(table, sla, dataset_bytes=1.0)
 
 
-def _regret(table: SettingTable, key: PartitionKey, choice: Choice, lower: float, upper: float) -> float:
+def _compute_regret(table: SettingTable, key: PartitionKey, choice: Choice, lower: float, upper: float) -> float:
     """Return the mean relative loss against solving each target by itself."""
     quantity, objective = QUANTITY_OF[key.kind], table.objective(key.kind)
     cost_of = dict(zip(map(id, table.settings), table.costs(objective, key.energy_basis), strict=True))
@@ -101,7 +101,7 @@ def _regret(table: SettingTable, key: PartitionKey, choice: Choice, lower: float
     own, total = cost_of[id(choice.setting)], 0.0
     for n in range(TARGETS):
         at = from_merit + (to_merit - from_merit) * (n + 0.5) / TARGETS
-        best = _best(table, key, target_of_merit(at, quantity, key.energy_basis))
+        best = _find_best(table, key, target_of_merit(at, quantity, key.energy_basis))
         total += 0.0 if best is None else _lost(cost_of[id(best.setting)], own, objective, key)
     return max(total / TARGETS, 0.0)
 

@@ -179,7 +179,7 @@ def match_partitions(old: Iterable[Partition], new: Iterable[Partition]) -> tupl
             if before.key != after.key:
                 continue
             alone = before_of_key[before.key] == after_of_key[after.key] == 1
-            overlap = 1.0 if alone else _overlap(before, after)
+            overlap = 1.0 if alone else _compute_overlap(before, after)
             if overlap > 0:
                 pairs.append((-overlap, b, a))
     continued: dict[int, int] = {}
@@ -215,7 +215,7 @@ def has_moved(before: Bounds, after: Bounds) -> bool:
     return any(abs(one - other) > MOVE_THRESHOLD * abs(one) for one, other in edges)
 
 
-def _overlap(before: Partition, after: Partition) -> float:
+def _compute_overlap(before: Partition, after: Partition) -> float:
     """Return the shared length over the joint length."""
     joint = max(before.upper, after.upper) - min(before.lower, after.lower)
     shared = shared_length(before, after)

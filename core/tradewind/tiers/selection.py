@@ -212,7 +212,7 @@ class SettingTable:
         known = self._contenders.get((quantity, basis))
         if known is None:
             certified = [i for i, setting in enumerate(self.settings) if setting.certified]
-            known = _likeliest_somewhere(certified or range(len(self.settings)), self.merits(quantity, basis))
+            known = _find_likeliest_somewhere(certified or range(len(self.settings)), self.merits(quantity, basis))
             self._contenders[quantity, basis] = known
         return known
 
@@ -292,11 +292,11 @@ def choose_setting(table: SettingTable, sla: Sla, caps: Caps = NO_CAPS, *, datas
             if merits[i].lower(z) >= needed:
                 return Choice(setting=settings[i], probability=probability_of(merits[i], needed), feasible=True)
     contenders = table.contenders(quantity, sla.energy_basis) if caps == NO_CAPS else promised or order
-    i = _likeliest(contenders, merits, needed)
+    i = _find_likeliest(contenders, merits, needed)
     return Choice(setting=settings[i], probability=probability_of(merits[i], needed), feasible=False)
 
 
-def _likeliest(candidates: Sequence[int], merits: Sequence[Gaussian], needed: float) -> int:
+def _find_likeliest(candidates: Sequence[int], merits: Sequence[Gaussian], needed: float) -> int:
     """Return the candidate whose merit most probably reaches ``needed``, by the standard score, so that tails still
     rank.
 
@@ -311,7 +311,7 @@ def _likeliest(candidates: Sequence[int], merits: Sequence[Gaussian], needed: fl
     return likeliest if best > HOPELESS_SCORE else max(candidates, key=lambda i: merits[i].mean)
 
 
-def _likeliest_somewhere(candidates: Iterable[int], merits: Sequence[Gaussian]) -> tuple[int, ...]:
+def _find_likeliest_somewhere(candidates: Iterable[int], merits: Sequence[Gaussian]) -> tuple[int, ...]:
     """Candidates that no others surpass at every merit: the upper envelope of their standard scores, which are lines.
 
     Few of a table are. Ascending in spread: the narrowest is the likeliest to reach little, the widest to reach much.

@@ -124,7 +124,7 @@ def bank_balance(bank: Bank, basis: Basis, *, remaining_bytes: int, elapsed_s: f
 def set_goal(bank: Bank, basis: Basis, *, remaining_bytes: int, elapsed_s: float, knows_power: bool) -> Goal:
     """Return the goal from now on."""
     kind, target = basis.sla.kind, basis.target
-    objective = _objective(kind, knows_power=knows_power)
+    objective = _build_objective(kind, knows_power=knows_power)
     if QUANTITY_OF.get(kind) is None:
         return Goal(objective=objective)
     if target is None:  # a share of a maximum that nobody knows, or nothing to move
@@ -144,7 +144,7 @@ def set_goal(bank: Bank, basis: Basis, *, remaining_bytes: int, elapsed_s: float
     return Goal(objective=objective, ceiling_w=target + max(-leeway_w, min(saved_w, leeway_w)))
 
 
-def _objective(kind: SlaKind, *, knows_power: bool) -> Objective:
+def _build_objective(kind: SlaKind, *, knows_power: bool) -> Objective:
     if kind in _FASTEST:
         return Objective.SLOWNESS
     if knows_power:

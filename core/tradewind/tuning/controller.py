@@ -102,7 +102,7 @@ def _propose(basis: Basis, state: TuningState, seen: Observation) -> Proposal:
     early = _nothing_runs(basis, state, seen)
     if early is not None:
         return early
-    state, aim = state.with_limit(state.limit.count_sign(seen.signal)), _goal(basis, seen)
+    state, aim = state.with_limit(state.limit.count_sign(seen.signal)), _build_goal(basis, seen)
     eased = back_off(basis, state, seen, aim)
     if eased is not None:
         return eased
@@ -172,7 +172,7 @@ def _within_limits(basis: Basis, state: TuningState, seen: Observation) -> Propo
     if limits.permits(here):
         return None
     allowed = _allowed(basis, state, seen, here, streams=sum(setting.streams for setting in here))
-    if _axes(allowed) == _axes(here):
+    if _list_axes(allowed) == _list_axes(here):
         return None
     reason = f"files left and limits permit {format_settings(allowed)}"
     return Proposal(state, DecisionKind.REDISTRIBUTE, reason, allowed)
@@ -240,7 +240,7 @@ def _conclude(basis: Basis, proposal: Proposal, seen: Observation) -> tuple[Tuni
         sla_bank=bank_balance(seen.bank, basis, remaining_bytes=sample.remaining_bytes, elapsed_s=seen.elapsed_s),
     )
     belief, changed_s = state.belief, state.changed_s
-    if decision.changed and _axes(decision.settings) != _axes(before.settings):
+    if decision.changed and _list_axes(decision.settings) != _list_axes(before.settings):
         changed_s = seen.elapsed_s
         if state.search is None and seen.forecaster is not None:
             belief = belief.widen(UNTRIED_SHARE * seen.forecaster.log_sd())
@@ -272,12 +272,12 @@ def _reason(basis: Basis, proposal: Proposal, seen: Observation) -> str:
     return proposal.reason
 
 
-def _axes(settings: Sequence[Parameters]) -> list[tuple[int | None, int | None]]:
+def _list_axes(settings: Sequence[Parameters]) -> list[tuple[int | None, int | None]]:
     """Return concurrency and parallelism of each chunk: changes of these open and close connections."""
     return [(setting.concurrency, setting.parallelism) for setting in settings]
 
 
-def _goal(basis: Basis, seen: Observation) -> Goal:
+def _build_goal(basis: Basis, seen: Observation) -> Goal:
     return set_goal(
         seen.bank,
         basis,

@@ -176,7 +176,7 @@ class Expectation:
 
     @cached_property
     def _doublings(self) -> tuple[tuple[tuple[float, ...], ExpectedPerformance], ...]:
-        return tuple((_doublings_of(point), expected) for point, expected in self.entries.items())
+        return tuple((_find_doublings(point), expected) for point, expected in self.entries.items())
 
     def at(self, concurrency: int, parallelism: int, pipelining: int) -> ExpectedPerformance:
         """Return the expected performance at any setting: its entry, else its nearest four by inverse squared distance.
@@ -192,14 +192,14 @@ class Expectation:
         return self._between.setdefault(point, self._interpolated(point))
 
     def _interpolated(self, point: Point) -> ExpectedPerformance:
-        here = _doublings_of(point)
+        here = _find_doublings(point)
         nearest = heapq.nsmallest(NEIGHBOURS, self._doublings, key=lambda entry: math.dist(entry[0], here))
         weights = [1.0 / math.dist(there, here) ** 2 for there, _ in nearest]
         found = [expected for _, expected in nearest]
         return ExpectedPerformance(
-            _geometric_mean([each.throughput_bps for each in found], weights),
+            _compute_geometric_mean([each.throughput_bps for each in found], weights),
             sum(w * each.log_sd for w, each in zip(weights, found, strict=True)) / sum(weights),
-            _geometric_mean([each.power_w or 1.0 for each in found], weights) if self._knows_power else None,
+            _compute_geometric_mean([each.power_w or 1.0 for each in found], weights) if self._knows_power else None,
         )
 
 
@@ -208,11 +208,11 @@ def to_point(parameters: Parameters) -> Point:
     return (parameters.concurrency or 1, parameters.parallelism or 1, parameters.pipelining or 1)
 
 
-def _doublings_of(point: Point) -> tuple[float, ...]:
+def _find_doublings(point: Point) -> tuple[float, ...]:
     concurrency, parallelism, pipelining = point
     return (math.log2(concurrency), math.log2(parallelism), math.log2(pipelining + 1))
 
 
-def _geometric_mean(values: list[float], weights: list[float]) -> float:
+def _compute_geometric_mean(values: list[float], weights: list[float]) -> float:
     logs = sum(weight * math.log(value) for weight, value in zip(weights, values, strict=True))
     return math.exp(logs / sum(weights))

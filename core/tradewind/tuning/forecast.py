@@ -79,7 +79,7 @@ class Forecaster:
         self.power_gain = math.exp(belief.power.mean)
         self.own_gains = _own_gains(active, belief)
         self.base_w = basis.idle_power_w or 0.0
-        self.bases_w = [_base_of_table_w(chunk.basis, self.base_w) for chunk in active]
+        self.bases_w = [_compute_base_of_table_w(chunk.basis, self.base_w) for chunk in active]
         fastest_bps = [expectation.fastest_bps for expectation in expectations]
         self.pipe_bps = max(fastest_bps)
         self.bits = [BITS_PER_BYTE * chunk.remaining_bytes for chunk in active]
@@ -124,7 +124,7 @@ class Forecaster:
     def expected_power_w(self) -> float | None:
         """Return the expected total power at the current settings, W."""
         lone = sum(each.throughput_bps * gain for each, gain in zip(self.expected_now, self.own_gains, strict=True))
-        return self._power_w(self.expected_now, min(1.0, self.pipe_bps / lone))
+        return self._compute_power_w(self.expected_now, min(1.0, self.pipe_bps / lone))
 
     def table_power_w(self) -> float | None:
         """Return the power at the current settings on the SLA's energy basis by the tables alone, W."""
@@ -168,7 +168,7 @@ class Forecaster:
         """Return the power that the SLA's energy basis leaves out."""
         return self.base_w if self.basis.sla.energy_basis is EnergyBasis.DYNAMIC else 0.0
 
-    def _power_w(self, found: Sequence[ExpectedPerformance], share: float) -> float | None:
+    def _compute_power_w(self, found: Sequence[ExpectedPerformance], share: float) -> float | None:
         added_w = 0.0
         for expected, base_w in zip(found, self.bases_w, strict=True):
             if expected.power_w is None:
@@ -211,7 +211,7 @@ class ChunkForecaster:
         rate = own.throughput_bps * view.own_gains[self._index]
         lone = self._others_bps + rate
         share = 1.0 if lone <= view.pipe_bps else view.pipe_bps / lone
-        throughput_bps = self._effective_bps(rate, lone, share * view.path_gain)
+        throughput_bps = self._compute_effective_bps(rate, lone, share * view.path_gain)
         sd = view.path_sd if tried else math.hypot(view.path_sd, UNTRIED_SHARE * max(own.log_sd, self._others_sd))
         low_bps = throughput_bps * math.exp(-view.z * sd)
         if own.power_w is None or not self._others_know_power:
@@ -222,7 +222,7 @@ class ChunkForecaster:
         j_per_byte = energy_per_byte(view.basis, throughput_bps=throughput_bps, power_w=power_w)
         return Outlook(throughput_bps, low_bps, on_basis_w, j_per_byte, streams)
 
-    def _effective_bps(self, rate: float, lone: float, served_share: float) -> float:
+    def _compute_effective_bps(self, rate: float, lone: float, served_share: float) -> float:
         """Return T_e; ``served_share`` is the part of its lone rate that each chunk has. Times here ignore it."""
         total_bps = lone * served_share
         if self._last is None:
@@ -244,7 +244,7 @@ class ChunkForecaster:
 
     def throughputs_bps(self, candidates: Candidates) -> list[float]:
         """Return T_e of each candidate, as `outlook` would, fast enough for a hundred of them a tick."""
-        return [bps for bps, _ in self._rates_and_shares(candidates)]
+        return [bps for bps, _ in self._list_rates_and_shares(candidates)]
 
     def j_per_byte(self, candidates: Candidates) -> list[float]:
         """Return the energy of a byte of each candidate, J; power must be known."""
@@ -253,10 +253,10 @@ class ChunkForecaster:
         factor = BITS_PER_BYTE * view.power_gain
         return [
             factor * (base_w + share * (added_w + power_w)) / bps
-            for (bps, share), power_w in zip(self._rates_and_shares(candidates), candidates.powers_w, strict=True)
+            for (bps, share), power_w in zip(self._list_rates_and_shares(candidates), candidates.powers_w, strict=True)
         ]
 
-    def _rates_and_shares(self, candidates: Candidates) -> list[tuple[float, float]]:
+    def _list_rates_and_shares(self, candidates: Candidates) -> list[tuple[float, float]]:
         """Return T_e and f of each candidate, without a function call for each."""
         view, index = self._view, self._index
         pipe_bps, path_gain = view.pipe_bps, view.path_gain
@@ -296,7 +296,7 @@ def build_forecaster(basis: Basis, active: tuple[ActiveChunk, ...], belief: Beli
     return Forecaster(basis, active, expectations, tuple(expected_now), belief=belief, z=z)
 
 
-def _base_of_table_w(chunk: ChunkBasis, base_w: float) -> float:
+def _compute_base_of_table_w(chunk: ChunkBasis, base_w: float) -> float:
     """Return the base power that a chunk's table assumes; ``base_w`` where the table does not state it."""
     stated = None if chunk.table is None else chunk.table.predicted.base_power_w
     return base_w if stated is None else stated

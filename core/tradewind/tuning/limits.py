@@ -48,7 +48,7 @@ class SettingLimits:
             if pipelining is not None and pipelining > 1 and pipelining * channels > files:
                 return False
         most_channels, max_streams = self.caps.concurrency, self.max_streams
-        return (most_channels is None or _channels(settings) <= most_channels) and (
+        return (most_channels is None or _count_channels(settings) <= most_channels) and (
             max_streams is None or sum(setting.streams for setting in settings) <= max_streams
         )
 
@@ -74,7 +74,9 @@ class SettingLimits:
         if not self.share_a_cap:
             return Room(files, self.caps.parallelism, self.caps.pipelining, None, files)
         others = [setting for i, setting in enumerate(settings) if i != index]
-        channels = files if self.caps.concurrency is None else min(files, self.caps.concurrency - _channels(others))
+        channels = (
+            files if self.caps.concurrency is None else min(files, self.caps.concurrency - _count_channels(others))
+        )
         return Room(
             channels=max(channels, 1),
             parallelism=self.caps.parallelism,
@@ -146,7 +148,7 @@ def fit_to_limits(
     """
     if limits.permits(settings):
         return tuple(settings)
-    cut = _streams_fitted(settings, limits, first)
+    cut = _list_streams_fitted(settings, limits, first)
     return tuple(_with_requests(setting, files) for setting, files in zip(cut, limits.files, strict=True))
 
 
@@ -157,7 +159,7 @@ def _with_requests(parameters: Parameters, files: int) -> Parameters:
     return parameters if allowed == parameters.pipelining else replace(parameters, pipelining=allowed)
 
 
-def _streams_fitted(settings: Sequence[Parameters], limits: SettingLimits, first: First) -> tuple[Parameters, ...]:
+def _list_streams_fitted(settings: Sequence[Parameters], limits: SettingLimits, first: First) -> tuple[Parameters, ...]:
     permitted = [setting if limits.caps.allow(setting) else limits.caps.clamp(setting) for setting in settings]
     within = tuple(
         setting
@@ -166,7 +168,7 @@ def _streams_fitted(settings: Sequence[Parameters], limits: SettingLimits, first
         for setting, files in zip(permitted, limits.files, strict=True)
     )
     most_channels = limits.caps.concurrency
-    if most_channels is not None and _channels(within) > most_channels:
+    if most_channels is not None and _count_channels(within) > most_channels:
         channels = split_streams([setting.concurrency or 1 for setting in within], most_channels)
         within = tuple(replace(setting, concurrency=count) for setting, count in zip(within, channels, strict=True))
     most = limits.max_streams
@@ -225,5 +227,5 @@ def fit_to_streams(
     return replace(parameters, concurrency=concurrency, parallelism=parallelism)
 
 
-def _channels(settings: Sequence[Parameters]) -> int:
+def _count_channels(settings: Sequence[Parameters]) -> int:
     return sum(setting.concurrency or 1 for setting in settings)

@@ -109,7 +109,7 @@ class Observation(NamedTuple):
 
 def observe(basis: Basis, state: TuningState, sample: TickSample) -> Observation:
     """Interpret the sample; ``state`` is the one before it."""
-    interval_s = _interval_s(state, sample)
+    interval_s = _compute_interval_s(state, sample)
     plan = {each.chunk: each.parameters for each in state.decision.chunks}
     active = active_chunks(basis, plan, sample)
     streams = max(sum([chunk.parameters.streams for chunk in active]), 1)
@@ -123,7 +123,7 @@ def observe(basis: Basis, state: TuningState, sample: TickSample) -> Observation
     sample = base_rtt.correct_sample(_with_shortest_rtt(basis, sample, tables, before_cuts))
     expected_delay_s = congestion.expected_delay_s(tables, before_cuts, max(stated_min_rtt_s, base_rtt.found_s))
     longer_by_s = base_rtt.found_s - max(stated_min_rtt_s, state.base_rtt.found_s)
-    loss, tolerated_loss = _loss(state, sample), congestion.tolerated_loss(basis.loss_baseline, state.limit)
+    loss, tolerated_loss = _find_loss(state, sample), congestion.tolerated_loss(basis.loss_baseline, state.limit)
     view = build_forecaster(basis, active, state.belief, basis.z)
     power_w = sample.power_w
     if power_w is None and view is not None:
@@ -181,7 +181,7 @@ def _with_shortest_rtt(basis: Basis, sample: TickSample, tables: Sequence[Compac
     return replace(sample, min_rtt_s=known_s) if sample.min_rtt_s - known_s <= explained_s else sample
 
 
-def _interval_s(state: TuningState, sample: TickSample) -> float:
+def _compute_interval_s(state: TuningState, sample: TickSample) -> float:
     """Return the time since the last tick by the clock where it is plausible, else by the intervals that must have
     passed.
     """
@@ -192,7 +192,7 @@ def _interval_s(state: TuningState, sample: TickSample) -> float:
     return by_clock if by_ticks / _CLOCK_SLACK <= by_clock <= by_ticks * _CLOCK_SLACK else by_ticks
 
 
-def _loss(state: TuningState, sample: TickSample) -> Loss | None:
+def _find_loss(state: TuningState, sample: TickSample) -> Loss | None:
     """Return the loss of this tick; ``None`` where too few bytes were sent, or counters were reset."""
     if None in (sample.sent_bytes, sample.retransmitted_bytes, state.sent_bytes, state.retransmitted_bytes):
         return None

@@ -54,20 +54,20 @@ class TuningState:
         """Return a form that JSON can hold; `from_dict` restores the same state."""
         return {
             "version": VERSION,
-            "decision": _decision_to_dict(self.decision),
-            "belief": _belief_to_dict(self.belief),
+            "decision": _build_decision_to_dict(self.decision),
+            "belief": _build_belief_to_dict(self.belief),
             "sequence": self.sequence,
             "at_s": self.at_s,
             "elapsed_s": self.elapsed_s,
             "changed_s": self.changed_s,
             "sent_bytes": self.sent_bytes,
             "retransmitted_bytes": self.retransmitted_bytes,
-            "bank": _values(self.bank),
-            "change": _values(self.change),
-            "limit": _values(self.limit),
-            "plateau": _values(self.plateau),
-            "base_rtt": _values(self.base_rtt),
-            "search": None if self.search is None else _values(self.search),
+            "bank": _list_values(self.bank),
+            "change": _list_values(self.change),
+            "limit": _list_values(self.limit),
+            "plateau": _list_values(self.plateau),
+            "base_rtt": _list_values(self.base_rtt),
+            "search": None if self.search is None else _list_values(self.search),
             "reopened": self.reopened,
         }
 
@@ -84,8 +84,8 @@ class TuningState:
         try:
             search = stored["search"]
             return cls(
-                decision=_decision_from_dict(stored["decision"]),
-                belief=_belief_from_dict(stored["belief"]),
+                decision=_build_decision_from_dict(stored["decision"]),
+                belief=_build_belief_from_dict(stored["belief"]),
                 bank=Bank(*stored["bank"]),
                 change=ChangeDetector(*stored["change"]),
                 limit=StreamLimit(*stored["limit"]),
@@ -105,12 +105,12 @@ class TuningState:
 _PLAIN = ("sequence", "at_s", "elapsed_s", "changed_s", "sent_bytes", "retransmitted_bytes", "reopened")
 
 
-def _values(flat: Bank | BaseRtt | ChangeDetector | StreamLimit | Plateau | Search) -> list[Any]:
+def _list_values(flat: Bank | BaseRtt | ChangeDetector | StreamLimit | Plateau | Search) -> list[Any]:
     """Return the values in the order of the fields; ``astuple`` would copy each deeply, every tick."""
     return [getattr(flat, name) for name in flat.__slots__]
 
 
-def _decision_to_dict(decision: Decision) -> dict[str, Any]:
+def _build_decision_to_dict(decision: Decision) -> dict[str, Any]:
     return {
         "chunks": [[plan.chunk.value, plan.max_file_bytes, plan.parameters.known()] for plan in decision.chunks],
         "changed": decision.changed,
@@ -120,7 +120,7 @@ def _decision_to_dict(decision: Decision) -> dict[str, Any]:
     }
 
 
-def _decision_from_dict(stored: Mapping[str, Any]) -> Decision:
+def _build_decision_from_dict(stored: Mapping[str, Any]) -> Decision:
     chunks: Sequence[tuple[str, int | None, dict[str, Any]]] = stored["chunks"]
     return Decision(
         chunks=tuple(ChunkPlan(ChunkKind(kind), top, Parameters(**known)) for kind, top, known in chunks),
@@ -131,7 +131,7 @@ def _decision_from_dict(stored: Mapping[str, Any]) -> Decision:
     )
 
 
-def _belief_to_dict(belief: Belief) -> dict[str, Any]:
+def _build_belief_to_dict(belief: Belief) -> dict[str, Any]:
     return {
         "path": list(belief.path),
         "chunks": {kind.value: list(gain) for kind, gain in belief.chunks.items()},
@@ -141,7 +141,7 @@ def _belief_to_dict(belief: Belief) -> dict[str, Any]:
     }
 
 
-def _belief_from_dict(stored: Mapping[str, Any]) -> Belief:
+def _build_belief_from_dict(stored: Mapping[str, Any]) -> Belief:
     return Belief(
         path=Gain(*stored["path"]),
         chunks={ChunkKind(kind): Gain(*gain) for kind, gain in stored["chunks"].items()},

@@ -41,10 +41,10 @@ class LendableSettings:
     def of(cls, leaf: LeafModel, compact: CompactTable) -> "LendableSettings":
         """Return the lendable settings of a leaf; its compact table already holds the best."""
         best = (each.parameters for each in compact_settings(compact.predicted.settings, BEST) if each.certified)
-        return cls(tuple(dict.fromkeys((*best, *_grid(leaf)))), tuple(_by_streams(leaf)))
+        return cls(tuple(dict.fromkeys((*best, *_list_grid(leaf)))), tuple(_by_streams(leaf)))
 
 
-def _grid(leaf: LeafModel) -> Iterable[Parameters]:
+def _list_grid(leaf: LeafModel) -> Iterable[Parameters]:
     """Yield certified settings spread over the leaf's lattice."""
     settings, place_of = leaf.table.settings, leaf.lattice.places()
     for thinned in leaf.lattice.thinned(GRID).settings():
@@ -117,7 +117,7 @@ def borrow_table(lenders: Sequence[Lender], path: Path, dataset: DataSet, load: 
         for lender in lenders
     ]
     settings = []
-    for candidate in _candidates(lenders, expected_bps):
+    for candidate in _list_candidates(lenders, expected_bps):
         lent = [
             (
                 power_weight,
@@ -130,7 +130,7 @@ def borrow_table(lenders: Sequence[Lender], path: Path, dataset: DataSet, load: 
             if (place := place_of(candidate)) is not None and entries[place].certified
         ]
         settings.append(_borrowed_setting(candidate, lent, math.log(expected_bps(candidate))))
-    return SettingTable(tuple(settings), _base_power_w(powered))
+    return SettingTable(tuple(settings), _compute_base_power_w(powered))
 
 
 def find_power_by_end(lenders: Sequence[Lender]) -> PowerByEnd:
@@ -148,7 +148,7 @@ def select_power_lenders(lenders: Sequence[Lender]) -> list[Lender]:
     return [lender for lender in powered if lender.leaf.power_by_end.keys() == powered[0].leaf.power_by_end.keys()]
 
 
-def _base_power_w(powered: Sequence[Lender]) -> float | None:
+def _compute_base_power_w(powered: Sequence[Lender]) -> float | None:
     """Return the lenders' base power by their weights; ``None`` where one of them does not know it."""
     known = [(lender.weight, lender.leaf.table.base_power_w) for lender in powered]
     bases = [(weight, base_w) for weight, base_w in known if base_w is not None]
@@ -157,7 +157,7 @@ def _base_power_w(powered: Sequence[Lender]) -> float | None:
     return sum(weight * base_w for weight, base_w in bases) / sum(weight for weight, _ in bases)
 
 
-def _candidates(lenders: Sequence[Lender], expected_bps: Callable[[Parameters], float]) -> Iterable[Parameters]:
+def _list_candidates(lenders: Sequence[Lender], expected_bps: Callable[[Parameters], float]) -> Iterable[Parameters]:
     """Return the settings to evaluate, each certified by a lender.
 
     The fastest of each number of streams on this path is added, since the lenders' own best may miss it: many settings

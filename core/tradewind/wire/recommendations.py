@@ -275,7 +275,7 @@ def serialize_table(table: CompactTable) -> bytes:
     """
     return to_json(
         {
-            "settings": [_table_setting(setting) for setting in table.predicted.settings],
+            "settings": [_build_table_setting(setting) for setting in table.predicted.settings],
             "base_power_w": table.predicted.base_power_w,
             "queueing_delay_p90_s": dict(table.queueing_delay_p90_s),
             "loss_baseline": table.loss_baseline,
@@ -285,7 +285,7 @@ def serialize_table(table: CompactTable) -> bytes:
     )
 
 
-def _table_setting(setting: PredictedSetting) -> dict[str, object]:
+def _build_table_setting(setting: PredictedSetting) -> dict[str, object]:
     written: dict[str, object] = {
         "parameters": setting.parameters.known(),
         "log_throughput_mean": round(setting.log_throughput_mean, 5),

@@ -154,14 +154,14 @@ class WireRecord(Strict):
     @classmethod
     def from_domain(cls, record: TransferRecord) -> Self:
         """Return the wire form of a domain record."""
-        return _RECORD.validate_python(asdict(record) | {"dataset": _dataset_fields(record.dataset)})  # type: ignore[return-value]  # the adapter is of this class
+        return _RECORD.validate_python(asdict(record) | {"dataset": _build_dataset_fields(record.dataset)})  # type: ignore[return-value]  # the adapter is of this class
 
     def to_line(self) -> bytes:
         """Return the one NDJSON line with its newline; what is unknown is left out."""
         return self.__pydantic_serializer__.to_json(self, exclude_none=True, exclude_defaults=True) + b"\n"
 
 
-def _dataset_fields(dataset: DataSet) -> dict[str, object]:
+def _build_dataset_fields(dataset: DataSet) -> dict[str, object]:
     return asdict(dataset) | {"mean_file_bytes": dataset.mean_file_bytes}
 
 

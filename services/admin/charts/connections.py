@@ -23,23 +23,23 @@ _DASH = {"plain": "dashed", "HTTP/2": "dotted", "mixed": "dotted"}
 def volumes(found: Distributions) -> Options:
     """Return the share of connections that carried no more than each volume (Fig. 3)."""
     in_kb = {name: [max(value / KB, LEAST_KB) for value in values] for name, values in found.volumes_bytes.items()}
-    return _distribution(in_kb, "volume of a connection, kB", "connections, %", type="log")
+    return _build_distribution(in_kb, "volume of a connection, kB", "connections, %", type="log")
 
 
 def durations(found: Distributions) -> Options:
     """Return the share of connections that lasted no longer than each time (Figs 9 and 10)."""
-    return _distribution(found.durations_s, "duration of a connection, s", "connections, %")
+    return _build_distribution(found.durations_s, "duration of a connection, s", "connections, %")
 
 
 def idle_shares(found: Distributions) -> Options:
     """Return the share of pages that were idle for no more than each share of their load (Fig. 7)."""
     in_percent = {name: [100 * value for value in values] for name, values in found.idle_shares.items()}
-    return _distribution(in_percent, "idle, % of the load", "pages, %", min=0, max=100)
+    return _build_distribution(in_percent, "idle, % of the load", "pages, %", min=0, max=100)
 
 
 def concurrencies(found: Distributions) -> Options:
     """Return the share of pages with no more than so many connections receiving at once (Fig. 8)."""
-    return _distribution(found.concurrencies, "effective concurrency", "pages, %", min=1)
+    return _build_distribution(found.concurrencies, "effective concurrency", "pages, %", min=1)
 
 
 def first_objects(found: Distributions) -> Options:
@@ -121,7 +121,7 @@ def _by_then(sender: Sender, rounds: int) -> list[float]:
     return [sent / KB for sent in accumulate(flights)]
 
 
-def _distribution(classes: Mapping[str, Sequence[float]], across: str, up: str, **x: Any) -> Options:
+def _build_distribution(classes: Mapping[str, Sequence[float]], across: str, up: str, **x: Any) -> Options:
     """Return a chart of cumulative shares; ``x`` : more options of the horizontal axis."""
     return framed(
         legend=list(classes),

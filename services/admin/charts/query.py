@@ -59,13 +59,17 @@ def query_chart(rows: QueryRows, request: ChartRequest) -> QueryChart | None:
     kind = _chosen(rows, request) if request.kind is ChartKind.AUTO else request.kind
     if kind is ChartKind.NONE or len(rows.rows) < 2:
         return None
-    across, up = _axes(rows, kind, request)
+    across, up = _build_axes(rows, kind, request)
     if across is None or not up:
         return None
     if kind is ChartKind.BAR:
-        return _bars(rows, across, up)
+        return _build_bars(rows, across, up)
     apart = _apart(rows, across, request)
-    return _points(rows, across, up, kind) if apart is None else _points_apart(rows, (across, up[0], apart), kind)
+    return (
+        _build_points(rows, across, up, kind)
+        if apart is None
+        else _build_points_apart(rows, (across, up[0], apart), kind)
+    )
 
 
 def _place(rows: QueryRows, name: str) -> int | None:
@@ -88,7 +92,7 @@ def _has_lines(rows: QueryRows) -> bool:
     return bool(texts) and len(rows.of(Held.NUMBERS)) >= 2 and len(set(rows.values(texts[0]))) < len(rows.rows)
 
 
-def _axes(rows: QueryRows, kind: ChartKind, request: ChartRequest) -> tuple[int | None, Sequence[int]]:
+def _build_axes(rows: QueryRows, kind: ChartKind, request: ChartRequest) -> tuple[int | None, Sequence[int]]:
     numbers = rows.of(Held.NUMBERS)
     across = _place(rows, request.across)
     if across is None or (kind is not ChartKind.BAR and rows.columns[across].held is Held.TEXT):
@@ -112,7 +116,7 @@ def _apart(rows: QueryRows, across: int, request: ChartRequest) -> int | None:
     return next(several, None) if repeated else None
 
 
-def _bars(rows: QueryRows, across: int, up: Sequence[int]) -> QueryChart:
+def _build_bars(rows: QueryRows, across: int, up: Sequence[int]) -> QueryChart:
     shown = rows.rows[:MOST_BARS]
     labels = [str(row[across]) for row in shown]
     series = [{"type": "bar", "name": rows.columns[place].name, "data": [row[place] for row in shown]} for place in up]
@@ -122,25 +126,27 @@ def _bars(rows: QueryRows, across: int, up: Sequence[int]) -> QueryChart:
     return QueryChart(options, rows.columns[across].name, names, "")
 
 
-def _points(rows: QueryRows, across: int, up: Sequence[int], kind: ChartKind) -> QueryChart:
+def _build_points(rows: QueryRows, across: int, up: Sequence[int], kind: ChartKind) -> QueryChart:
     names = [rows.columns[place].name for place in up]
-    series = [_series(rows.rows, across, place, name, kind) for place, name in zip(up, names, strict=True)]
+    series = [_build_series(rows.rows, across, place, name, kind) for place, name in zip(up, names, strict=True)]
     options = _framed(names, names[0] if len(names) == 1 else "", series, _scale(rows, across))
     return QueryChart(options, rows.columns[across].name, names, "")
 
 
-def _points_apart(rows: QueryRows, places: tuple[int, int, int], kind: ChartKind) -> QueryChart:
+def _build_points_apart(rows: QueryRows, places: tuple[int, int, int], kind: ChartKind) -> QueryChart:
     """Return a chart with a line for each of the most frequent values of the third column."""
     across, up, apart = places
     counts = Counter(cell(row[apart]) for row in rows.rows)
     names = sorted(name for name, _ in counts.most_common(MOST_LINES))
-    series = [_series([row for row in rows.rows if cell(row[apart]) == name], across, up, name, kind) for name in names]
+    series = [
+        _build_series([row for row in rows.rows if cell(row[apart]) == name], across, up, name, kind) for name in names
+    ]
     options = _framed(names, rows.columns[up].name, series, _scale(rows, across), legend=True)
     columns = rows.columns
     return QueryChart(options, columns[across].name, [columns[up].name], columns[apart].name, len(counts) - len(names))
 
 
-def _series(rows: Sequence[Sequence[Any]], across: int, up: int, name: str, kind: ChartKind) -> Options:
+def _build_series(rows: Sequence[Sequence[Any]], across: int, up: int, name: str, kind: ChartKind) -> Options:
     ordered = sorted((row for row in rows if row[across] is not None), key=lambda row: row[across])
     shape = {"type": "line", "symbolSize": 4} if kind is ChartKind.LINE else {"type": "scatter", "symbolSize": 7}
     return shape | {"name": name, "data": [(row[across], row[up]) for row in ordered]}

@@ -61,8 +61,8 @@ def timeline(samples: Sequence[TransferSample], levels: Sequence[Level] = ()) ->
         "series": [
             {"type": "line", "name": name, "data": lines[name], "xAxisIndex": number, "yAxisIndex": number,
              "symbolSize": 5, "step": "end" if name == STREAMS else False, "itemStyle": {"color": COLOURS[number]},
-             "markLine": _marks(changes if name == THROUGHPUT else [], across.get(name, ())),
-             "markArea": _bands(across.get(name, ()))}
+             "markLine": _build_marks(changes if name == THROUGHPUT else [], across.get(name, ())),
+             "markArea": _build_bands(across.get(name, ()))}
             for number, name in enumerate(panels)
         ],
     }  # fmt: skip
@@ -91,7 +91,7 @@ def _time(number: int, *, last: bool) -> Options:
     )
 
 
-def _marks(changes: Sequence[Options], levels: Sequence[Level]) -> Options:
+def _build_marks(changes: Sequence[Options], levels: Sequence[Level]) -> Options:
     """Return vertical lines where parameters changed, and the horizontal lines with their names."""
     across = [_level(each) for each in levels]
     return {
@@ -111,7 +111,7 @@ def _level(level: Level) -> Options:
     }  # fmt: skip
 
 
-def _bands(levels: Sequence[Level]) -> Options:
+def _build_bands(levels: Sequence[Level]) -> Options:
     """Return the shaded interval of the expected value."""
     bands = [[{"yAxis": each.band[0]}, {"yAxis": each.band[1]}] for each in levels if each.band is not None]
     return {"silent": True, "data": bands, "itemStyle": {"color": _EXPECTED, "opacity": 0.1}}

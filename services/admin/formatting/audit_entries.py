@@ -48,24 +48,24 @@ def format_detail(entry: AuditEntry) -> Sequence[tuple[str, str]]:
     is_price = entry.action.startswith("price.")
     ordered = sorted(entry.detail.items(), key=lambda pair: _ORDER.index(pair[0]) if pair[0] in _ORDER else -1)
     return [
-        (name.replace("_", " "), _value(value))
+        (name.replace("_", " "), _format_value(value))
         for name, value in ordered
         if name not in _HIDDEN and (value not in (None, [], {}) or (is_price and name in ("before", "after")))
     ]
 
 
-def _value(value: Any) -> str:
+def _format_value(value: Any) -> str:
     match value:
         case None:
             text = "not priced"
         case str():
-            text = _instant(value)
+            text = _format_instant(value)
         case list():
-            text = "; ".join(_value(each) for each in value)
+            text = "; ".join(_format_value(each) for each in value)
         case dict() if set(value) == {*PARTS}:
             text = format_price(PriceModel(**{part: Decimal(value[part]) for part in PARTS}))
         case dict():
-            text = ", ".join(f"{name.replace('_', ' ')} {_value(each)}" for name, each in value.items())
+            text = ", ".join(f"{name.replace('_', ' ')} {_format_value(each)}" for name, each in value.items())
         case bool():
             text = "yes" if value else "no"
         case _:
@@ -73,7 +73,7 @@ def _value(value: Any) -> str:
     return text
 
 
-def _instant(text: str) -> str:
+def _format_instant(text: str) -> str:
     """Return a time as pages write it; any other text unchanged."""
     try:
         at = datetime.fromisoformat(text)

@@ -45,12 +45,12 @@ def parse_price(sent: Mapping[str, str], whose: str, *, suffix: str = "") -> Pri
     if not any(texts.values()):
         return None
     try:
-        return PriceModel(**{part: _decimal(part, text) for part, text in texts.items()})
+        return PriceModel(**{part: _parse_decimal(part, text) for part, text in texts.items()})
     except InvalidValue as wrong:
         raise InvalidValue(f"{whose}, {wrong.field}", wrong.reason) from None
 
 
-def _decimal(part: str, text: str) -> Decimal:
+def _parse_decimal(part: str, text: str) -> Decimal:
     if not text:
         raise InvalidValue(part, "is empty; write 0 where nothing is charged")
     if part == "margin":

@@ -30,14 +30,14 @@ def connections_page(request: Request, visit: Signed, parts: Parts, before: UUID
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         loads = uow.page_loads.page(limit=PAGE + 1, before=before)
         found = uow.page_loads.distributions(newest=NEWEST, objects=MOST_OBJECTS) if loads else None
-    charts = {} if found is None else _charts(found)
+    charts = {} if found is None else _build_charts(found)
     more = loads[PAGE - 1].id if len(loads) > PAGE else None
     return page(
         request, "connections.html", visit, loads=loads[:PAGE], more=more, found=found, charts=charts, before=before,
     )  # fmt: skip
 
 
-def _charts(found: Distributions) -> dict[str, str]:
+def _build_charts(found: Distributions) -> dict[str, str]:
     return {
         "volumes": chart(volumes(found)),
         "idle": chart(idle_shares(found)),

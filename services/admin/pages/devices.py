@@ -97,7 +97,7 @@ async def devices_page(
         own_radios=[each for each in radios if each not in shipped],
         shown=shown,
         shown_radios=radios,
-        energy_chart=chart(stacked(_bars(shown.profile, radios))),
+        energy_chart=chart(stacked(_list_bars(shown.profile, radios))),
         equal_jobs=equal_jobs,
         most_jobs=MAX_JOBS,
         chosen=chosen,
@@ -137,7 +137,7 @@ def _shown(known: Sequence[KnownDevice], name: str) -> KnownDevice:
     return found
 
 
-def _bars(device: DeviceProfile, radios: Sequence[RadioProfile]) -> Sequence[Bar]:
+def _list_bars(device: DeviceProfile, radios: Sequence[RadioProfile]) -> Sequence[Bar]:
     """Return the energy of receiving 100 MB at several rates by each radio, screen on, with a complete tail."""
     bars = []
     for radio in radios:

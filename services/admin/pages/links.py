@@ -79,7 +79,7 @@ def cluster_page(
     metered = leaf.model.table.knows_power
     if not metered:
         shown = Shown.THROUGHPUT
-    cut = Cut.of(leaf.model, shown, _numbers(request))
+    cut = Cut.of(leaf.model, shown, _compute_numbers(request))
     tiers = [
         (tier_name(partition), partition, tier)
         for partition, tier in zip(leaf.model.partitions, leaf.tiers, strict=True)
@@ -106,13 +106,13 @@ def cluster_page(
         basis=basis,
         bases=tuple(EnergyBasis),
         confidences=sorted({partition.confidence for partition in leaf.model.partitions}),
-        bounds=_bounds,
+        bounds=_format_bounds,
     )
     response.headers.update(WITH_SHADERS)
     return response
 
 
-def _numbers(request: Request) -> dict[str, float]:
+def _compute_numbers(request: Request) -> dict[str, float]:
     """Return the values of axes in the address."""
     found = {}
     for name in AXIS_NAMES:
@@ -123,6 +123,6 @@ def _numbers(request: Request) -> dict[str, float]:
     return found
 
 
-def _bounds(partition: Partition) -> str:
+def _format_bounds(partition: Partition) -> str:
     """Return the tier's range in words."""
     return tier_name(partition).rpartition(" at ")[0]

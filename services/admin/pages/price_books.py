@@ -166,7 +166,7 @@ def price_tiers(
             for tier_id in list_priced_tiers(sent)
         }
         set_prices(book_id, prices, version=version, uow=uow)
-    return done(request, _book_as_shown(book_id, sent), "The prices are set.")
+    return done(request, _format_book_as_shown(book_id, sent), "The prices are set.")
 
 
 @router.post("/{book_id}/together")
@@ -188,7 +188,9 @@ def price_together(
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         chosen = {each.tier.id: price for each in list_link_tiers(link, uow) if kind in (None, each.partition.kind)}
         set_prices(book_id, chosen, version=version, uow=uow)
-    return done(request, _book_as_shown(book_id, sent), f"The price of {format_count(len(chosen), 'tier')} is set.")
+    return done(
+        request, _format_book_as_shown(book_id, sent), f"The price of {format_count(len(chosen), 'tier')} is set."
+    )
 
 
 @router.post("/{book_id}/energy-cost")
@@ -208,10 +210,10 @@ def cost_energy(
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         book = set_energy_cost(book_id, per_kwh, version=version, uow=uow)
     # The version makes the address a new one: for a place on the present page a browser only scrolls.
-    return done(request, f"{_book_as_shown(book_id, sent, book.version)}#what-if", "The cost of energy is kept.")
+    return done(request, f"{_format_book_as_shown(book_id, sent, book.version)}#what-if", "The cost of energy is kept.")
 
 
-def _book_as_shown(book_id: UUID, sent: Mapping[str, str], version: int | None = None) -> str:
+def _format_book_as_shown(book_id: UUID, sent: Mapping[str, str], version: int | None = None) -> str:
     """Return the address of the book's page with the link, the confidence and the energy chosen on it."""
     shown_tiers = [quote(sent.get("shown", ""), safe="=&"), "" if version is None else f"version={version}"]
     query = "&".join(each for each in shown_tiers if each)

@@ -72,7 +72,7 @@ def sql_page(
     """Show the editor with a saved query or a text in it; nothing runs yet."""
     if saved is not None:
         sql = _saved(visit, parts, saved)
-    return _page(request, visit, parts, sql=sql or EXAMPLES[0].sql)
+    return _build_page(request, visit, parts, sql=sql or EXAMPLES[0].sql)
 
 
 @router.post("/run")
@@ -104,7 +104,7 @@ async def run(
     except (QueryRefused, TooLarge, Unavailable) as refused:
         status, _ = find_status(refused)
         context |= _describe_refusal(refused, statement.sql)
-    return await run_in_threadpool(_page, request, visit, parts, status=status, **context)
+    return await run_in_threadpool(_build_page, request, visit, parts, status=status, **context)
 
 
 @router.post("/download")
@@ -123,7 +123,7 @@ async def download(
     def refused(error: TradewindError) -> Response:
         context = _describe_refusal(error, statement.sql) | {"form": form}
         status, _ = find_status(error)
-        return _page(request, visit, parts, status=status, **context)
+        return _build_page(request, visit, parts, status=status, **context)
 
     slots = request.app.state.query_slots
     return QueryStream(query, slots, media_type=MEDIA_TYPES[form], headers=headers, refused=refused)
@@ -143,7 +143,7 @@ def save(
             saved = save_query(name, sql, author=visit.visitor, uow=uow, clock=parts.clock)
     except (Conflict, InvalidValue) as refused:
         status, _ = find_status(refused)
-        return _page(request, visit, parts, status=status, **_describe_refusal(refused, sql))
+        return _build_page(request, visit, parts, status=status, **_describe_refusal(refused, sql))
     notice_text = "The saved query of that name is replaced." if saved.replaced else "The query is saved."
     return done(request, f"{HERE}?saved={saved.id}", notice_text)
 
@@ -155,7 +155,7 @@ def remove(request: Request, query_id: UUID, visit: Analyst, parts: Parts) -> Re
     return done(request, HERE, "The query is removed.")
 
 
-def _page(
+def _build_page(
     request: Request, visit: Visit, parts: Container, *, status: HTTPStatus = HTTPStatus.OK, **context: Any
 ) -> Response:
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:

@@ -82,7 +82,7 @@ def cuts_page(
 
     def rows(tiers: Sequence[BoundedTier]) -> Sequence[Row]:
         edges = (tiers[0].partition.lower, *(each.partition.upper for each in tiers))
-        return [_row(n, each, edges, key=key, leaf=leaf, names=names) for n, each in enumerate(tiers)]
+        return [_build_row(n, each, edges, key=key, leaf=leaf, names=names) for n, each in enumerate(tiers)]
 
     try:
         cuts = parse_boundaries(upper, known=known, scale=scale, from_=lower) if upper else known[1:-1]
@@ -106,7 +106,7 @@ def cuts_page(
         after=rows(effect.after),
         changed=changed,
         gone=_gone(effect, names),
-        summary=_summary(effect),
+        summary=_build_summary(effect),
     )
 
 
@@ -171,7 +171,7 @@ def _known(leaf: StoredLeaf, key: PartitionKey) -> Sequence[float]:
     return [held[0].partition.lower, *(each.partition.upper for each in held)]
 
 
-def _row(
+def _build_row(
     n: int, each: BoundedTier, edges: Sequence[float], *, key: PartitionKey, leaf: StoredLeaf, names: Mapping[UUID, str]
 ) -> Row:
     scale, partition = SCALES[key.kind], each.partition
@@ -209,7 +209,7 @@ def _gone(effect: BoundaryPreview, names: Mapping[UUID, str]) -> Sequence[str]:
     ]
 
 
-def _summary(effect: BoundaryPreview) -> Sequence[tuple[str, float, float]]:
+def _build_summary(effect: BoundaryPreview) -> Sequence[tuple[str, float, float]]:
     """Return the loss against a setting of its own for each target (regret), before and after, over all tiers equally,
     as shares.
     """

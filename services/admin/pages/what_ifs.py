@@ -71,12 +71,12 @@ def shown(tried: Replay, draft: PriceBook, in_force: PriceBook | None) -> Shown:
     what_if = tried.what_if
     same_currency = in_force is not None and in_force.currency == draft.currency
     digits = choose_decimals(
-        max(_largest(what_if.draft), _largest(what_if.in_force) if same_currency else Decimal(0)),
+        max(_find_largest(what_if.draft), _find_largest(what_if.in_force) if same_currency else Decimal(0)),
         minor_digits(draft.currency),
     )
     in_force_digits = digits
     if in_force is not None and not same_currency:
-        in_force_digits = choose_decimals(_largest(what_if.in_force), minor_digits(in_force.currency))
+        in_force_digits = choose_decimals(_find_largest(what_if.in_force), minor_digits(in_force.currency))
     named = [tried.tiers.get(each.tier_id, OF_EARLIER) for each in what_if.tiers]
     after = _of_tiers([each.draft for each in what_if.tiers], digits)
     before: Sequence[Money | None] = [None] * len(after)
@@ -86,7 +86,7 @@ def shown(tried: Replay, draft: PriceBook, in_force: PriceBook | None) -> Shown:
     is_earned = bool(what_if.draft.revenue or (same_currency and what_if.in_force.revenue))
     return Shown(
         what_if,
-        _sums(what_if, digits, None if in_force is None else in_force_digits, same_currency=same_currency),
+        _list_sums(what_if, digits, None if in_force is None else in_force_digits, same_currency=same_currency),
         list(map(TierRow, named, what_if.tiers, before, after)),
         digits,
         in_force_digits,
@@ -95,27 +95,27 @@ def shown(tried: Replay, draft: PriceBook, in_force: PriceBook | None) -> Shown:
     )
 
 
-def _largest(earned: Earnings) -> Decimal:
+def _find_largest(earned: Earnings) -> Decimal:
     return max(earned.revenue, earned.energy_cost or Decimal(0))
 
 
 _LINES = ("Base and GB charged", "Energy charged", "Mark-up charged", "Revenue", "Energy cost", "Margin")
 
 
-def _sums(what_if: WhatIf, digits: int, in_force_digits: int | None, *, same_currency: bool) -> Sequence[Sum]:
-    after = _lines(what_if.draft, digits)
+def _list_sums(what_if: WhatIf, digits: int, in_force_digits: int | None, *, same_currency: bool) -> Sequence[Sum]:
+    after = _list_lines(what_if.draft, digits)
     before: Sequence[Decimal | None] = [None] * len(_LINES)
     if in_force_digits is not None:
-        before = _lines(what_if.in_force, in_force_digits)
+        before = _list_lines(what_if.in_force, in_force_digits)
     changes = [
         now - was if same_currency and was is not None and now is not None else None
         for was, now in zip(before, after, strict=True)
     ]
-    exact = (_exact_lines(what_if.in_force), _exact_lines(what_if.draft))
+    exact = (_list_exact_lines(what_if.in_force), _list_exact_lines(what_if.draft))
     return [Sum(*each) for each in zip(_LINES, before, after, changes, *exact, strict=True)]
 
 
-def _exact_lines(earned: Earnings) -> Sequence[Decimal | None]:
+def _list_exact_lines(earned: Earnings) -> Sequence[Decimal | None]:
     of_bytes = earned.revenue - earned.energy_charged - earned.mark_up
     return [
         of_bytes,
@@ -127,9 +127,9 @@ def _exact_lines(earned: Earnings) -> Sequence[Decimal | None]:
     ]
 
 
-def _lines(earned: Earnings, digits: int) -> Sequence[Decimal | None]:
+def _list_lines(earned: Earnings, digits: int) -> Sequence[Decimal | None]:
     """Return the parts of the revenue, the revenue, the cost of energy and the margin, so that they add up."""
-    parts = round_parts([each or NONE for each in _exact_lines(earned)[:3]], digits)
+    parts = round_parts([each or NONE for each in _list_exact_lines(earned)[:3]], digits)
     total = Money(round_amount(earned.revenue, digits), _rounded_cost(earned, digits), earned)
     return [*parts, total.revenue, total.energy_cost, total.margin]
 

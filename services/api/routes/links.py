@@ -48,7 +48,7 @@ def read_surface(cluster_id: UUID, parts: Parts, principal: AnyKey) -> Surface:
     """Return the lattice of a cluster of the current release, the observed means, and its SLA partitions."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         found = find_current_cluster(cluster_id, uow)
-    return _surface(found.leaf, found.release)
+    return _build_surface(found.leaf, found.release)
 
 
 def _link(
@@ -92,9 +92,9 @@ def _cluster(leaf: StoredLeaf, link_id: UUID, release: int) -> Cluster:
     )
 
 
-def _surface(leaf: StoredLeaf, release: int) -> Surface:
+def _build_surface(leaf: StoredLeaf, release: int) -> Surface:
     model = leaf.model
-    power_w = _power_w(model)
+    power_w = _list_power_w(model)
     return Surface(
         cluster_id=leaf.cluster_id,
         release=release,
@@ -106,12 +106,12 @@ def _surface(leaf: StoredLeaf, release: int) -> Surface:
         certified=tuple(each.certified for each in model.table.settings),
         observed=tuple(_observed(model)),
         partitions=tuple(
-            _partition(partition, tier.id) for partition, tier in zip(model.partitions, leaf.tiers, strict=True)
+            _build_partition(partition, tier.id) for partition, tier in zip(model.partitions, leaf.tiers, strict=True)
         ),
     )
 
 
-def _power_w(model: LeafModel) -> list[tuple[float, float]]:
+def _list_power_w(model: LeafModel) -> list[tuple[float, float]]:
     """Return mean and sd of the log-normal power, W; empty where no power was metered."""
     moments = []
     for each in model.table.settings:
@@ -134,7 +134,7 @@ def _observed(model: LeafModel) -> list[dict[str, float]]:
     return shown
 
 
-def _partition(partition: Partition, tier_id: UUID) -> SlaPartition:
+def _build_partition(partition: Partition, tier_id: UUID) -> SlaPartition:
     return SlaPartition(
         id=tier_id,
         kind=partition.kind,

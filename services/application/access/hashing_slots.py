@@ -142,7 +142,7 @@ class HashingSlots:
         with self._changed:
             pool = self._choose_pool(attempt)
             if not pool.make_room(attempt.network, self._hashes.count):
-                raise _busy_error()
+                raise _build_busy_error()
             pool.waiting.append(waiting)
             pool.admit()
             self._changed.notify_all()
@@ -150,7 +150,7 @@ class HashingSlots:
             if waiting.is_admitted:
                 self._hashes.add(attempt.network)
         if waiting.is_refused:
-            raise _busy_error()
+            raise _build_busy_error()
         try:
             yield
         finally:
@@ -194,5 +194,5 @@ class FailedAttempts:
             self._failed.add(network)
 
 
-def _busy_error() -> Unavailable:
+def _build_busy_error() -> Unavailable:
     return Unavailable("too many users sign in at this moment; try again in a few seconds")

@@ -26,11 +26,11 @@ def _at_least_one(share: int | None) -> int | None:
 
 def fits_share(chunks: tuple[ChunkPlan, ...], share: Share) -> bool:
     """Return whether the plan of all chunks together stays within the share."""
-    files, streams = _total(chunks)
+    files, streams = _compute_total(chunks)
     return files <= (share.concurrency or files) and streams <= (share.streams or streams)
 
 
-def _total(chunks: tuple[ChunkPlan, ...]) -> tuple[int, int]:
+def _compute_total(chunks: tuple[ChunkPlan, ...]) -> tuple[int, int]:
     """Return files and streams at once."""
     return (
         sum(chunk.parameters.concurrency or 1 for chunk in chunks),
@@ -51,7 +51,7 @@ def count_used(beat: Heartbeat) -> tuple[int, int]:
 
 def count_requested(beat: Heartbeat, decision: Decision, caps: Caps) -> tuple[int, int]:
     """Return files and streams that the transfer may use until its next heartbeat."""
-    files, streams = _total(decision.chunks)
+    files, streams = _compute_total(decision.chunks)
     if beat.sequence:
         files, streams = min(GROWTH * files, max(beat.remaining_files, 1)), GROWTH * streams
     files, streams = min(files, caps.concurrency or files), min(streams, caps.streams or streams)

@@ -123,7 +123,7 @@ def _store_rows(body: UploadedBody, receipt: IngestReceipt, uow: UnitOfWork) -> 
     storing = _Storing(uow)
     links = LinkBook(uow.links, before_query=storing.wait)
     owners = OwnerBook(uow.owners, before_query=storing.wait)
-    for lines in _blocks(body.lines()):
+    for lines in _list_blocks(body.lines()):
         block = Block(lines, links, owners, earliest=earliest, latest=latest)
         rendered = uow.transfers.render(block, batch_id=receipt.batch_id, received_at=receipt.received_at)
         receipt = storing.settle(receipt)
@@ -135,7 +135,7 @@ def _store_rows(body: UploadedBody, receipt: IngestReceipt, uow: UnitOfWork) -> 
     return replace(receipt, content_sha256=body.sha256())
 
 
-def _blocks(lines: Iterable[Line]) -> Iterator[list[Line]]:
+def _list_blocks(lines: Iterable[Line]) -> Iterator[list[Line]]:
     block: list[Line] = []
     size = 0
     for line in lines:

@@ -85,7 +85,7 @@ def decompress(chunks: Iterable[bytes], encoding: Encoding, limits: BodyLimits) 
 
     def counted() -> Iterator[bytes]:
         nonlocal consumed
-        for part in _slices(chunks, SLICE_BYTES[encoding]):
+        for part in _list_slices(chunks, SLICE_BYTES[encoding]):
             consumed += len(part)
             yield part
 
@@ -103,17 +103,17 @@ def _decode(slices: Iterable[bytes], encoding: Encoding, limits: BodyLimits) -> 
         case Encoding.IDENTITY:
             yield from slices
         case Encoding.GZIP:
-            yield from _members(slices, lambda: zlib.decompressobj(GZIP_WINDOW), "gzip", limits.members_per_mib)
+            yield from _list_members(slices, lambda: zlib.decompressobj(GZIP_WINDOW), "gzip", limits.members_per_mib)
         case Encoding.ZSTD:
             context = zstandard.ZstdDecompressor(max_window_size=ZSTD_MAX_WINDOW_BYTES)
-            yield from _members(slices, context.decompressobj, "zstd", limits.members_per_mib)
+            yield from _list_members(slices, context.decompressobj, "zstd", limits.members_per_mib)
 
 
-def _slices(chunks: Iterable[bytes], size: int) -> Iterator[bytes]:
+def _list_slices(chunks: Iterable[bytes], size: int) -> Iterator[bytes]:
     return (chunk[start : start + size] for chunk in chunks for start in range(0, len(chunk), size))
 
 
-def _members(
+def _list_members(
     slices: Iterable[bytes], start: Callable[[], _Decompressor], name: str, most_per_mib: int
 ) -> Iterator[bytes]:
     """Yield the output of consecutive gzip members or zstd frames as one stream (RFC 1952 §2.2, RFC 8878 §3.1)."""
@@ -153,16 +153,16 @@ def split_lines(pieces: Iterable[bytes], limits: BodyLimits) -> Iterator[Line]:
                 skipping, carry = True, carry[:LONG_LINE_PREFIX_BYTES]
             continue
         number += 1
-        yield from _line(number, bytes(carry), skipping, limits)
+        yield from _build_line(number, bytes(carry), skipping, limits)
         *complete, last = rest.split(b"\n")
         skipping, carry = False, bytearray(last)
         for content in complete:
             number += 1
-            yield from _line(number, content, False, limits)
-    yield from _line(number + 1, bytes(carry), skipping, limits)
+            yield from _build_line(number, content, False, limits)
+    yield from _build_line(number + 1, bytes(carry), skipping, limits)
 
 
-def _line(number: int, content: bytes, cut: bool, limits: BodyLimits) -> Iterator[Line]:
+def _build_line(number: int, content: bytes, cut: bool, limits: BodyLimits) -> Iterator[Line]:
     if cut or len(content) > limits.line_bytes:
         yield Line(number, content[:LONG_LINE_PREFIX_BYTES], too_long=True)
     elif content and not content.isspace():

@@ -67,7 +67,7 @@ class Verdict:
 def judge_fit(new: LinkModel) -> Verdict:
     """Judge a new model by its own claims and against the current model."""
     held_out = int(sum(leaf.accuracy[HELD_OUT_ROWS] for leaf in new.leaves))
-    accuracy, coverage = (_mean(new.leaves, metric, HELD_OUT_ROWS) for metric in (ACCURACY, COVERAGE))
+    accuracy, coverage = (_compute_mean(new.leaves, metric, HELD_OUT_ROWS) for metric in (ACCURACY, COVERAGE))
     reasons = []
     lowest = LOWEST_COVERAGE - CHANCE_DEVIATIONS * math.sqrt(LOWEST_COVERAGE * (1 - LOWEST_COVERAGE) / held_out)
     if coverage < lowest:
@@ -76,7 +76,9 @@ def judge_fit(new: LinkModel) -> Verdict:
     rows = int(sum(leaf.accuracy[COMPARED_ROWS] for leaf in compared))
     error = error_of_current = None
     if compared:
-        error, error_of_current = (_mean(compared, metric, COMPARED_ROWS) for metric in (ERROR, ERROR_OF_CURRENT))
+        error, error_of_current = (
+            _compute_mean(compared, metric, COMPARED_ROWS) for metric in (ERROR, ERROR_OF_CURRENT)
+        )
         growth_sd = math.hypot(*(leaf.accuracy[GROWTH_SD] * leaf.accuracy[COMPARED_ROWS] for leaf in compared)) / rows
         if error - error_of_current > GROWTH_ALLOWED + CHANCE_DEVIATIONS * growth_sd:
             reasons.append(f"errs by {error:.0%} on {rows} new rows, the current model by {error_of_current:.0%}")
@@ -91,7 +93,7 @@ def judge_fit(new: LinkModel) -> Verdict:
     )
 
 
-def _mean(leaves: tuple[LeafModel, ...], metric: str, weight: str) -> float:
+def _compute_mean(leaves: tuple[LeafModel, ...], metric: str, weight: str) -> float:
     """Return the mean of a metric over the leaves, weighted by the rows that it was measured on."""
     total = sum(leaf.accuracy[weight] for leaf in leaves)
     return sum(leaf.accuracy[metric] * leaf.accuracy[weight] for leaf in leaves) / total

@@ -90,7 +90,7 @@ def _describe_change(
     """Return the change of a tier that becomes another promise; of several leaves the best one counts."""
     if any(_is_same_promise(old, parts) for parts in successors):
         return None
-    hull = _hull(successors[0]) if successors else None
+    hull = _build_hull(successors[0]) if successors else None
     return TierChange(
         tier_id=tier.id,
         link_id=link_id,
@@ -104,14 +104,14 @@ def _describe_change(
     )
 
 
-def _hull(parts: Sequence[Bounds]) -> _Range:
+def _build_hull(parts: Sequence[Bounds]) -> _Range:
     return _Range(min(part.lower for part in parts), max(part.upper for part in parts))
 
 
 def _is_same_promise(old: Bounds, parts: Sequence[Bounds]) -> bool:
     """Return whether targets that were promised in the old range are by and large those of the new ranges."""
     drift = LEVEL_DRIFT if old.lower == old.upper else DRIFT
-    hull = _hull(parts)
+    hull = _build_hull(parts)
     if all(
         abs(one - other) <= drift * max(abs(one), abs(other))
         for one, other in ((old.lower, hull.lower), (old.upper, hull.upper))

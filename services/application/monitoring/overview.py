@@ -173,10 +173,12 @@ def estimate_untuned(
     time_s = sum(
         BITS_PER_BYTE * size / math.exp(each.log_throughput_mean) for size, each in zip(sizes, clusters, strict=True)
     )
-    return UntunedEstimate(BITS_PER_BYTE * sum(sizes) / time_s, _j_per_byte(clusters, sizes), find_usual_ends(metered))
+    return UntunedEstimate(
+        BITS_PER_BYTE * sum(sizes) / time_s, _compute_j_per_byte(clusters, sizes), find_usual_ends(metered)
+    )
 
 
-def _j_per_byte(clusters: Sequence[LowestSetting], sizes: Sequence[float]) -> float | None:
+def _compute_j_per_byte(clusters: Sequence[LowestSetting], sizes: Sequence[float]) -> float | None:
     """Return J per byte; ``None`` where a cluster's power was not metered."""
     total_j = 0.0
     for each, size in zip(clusters, sizes, strict=True):

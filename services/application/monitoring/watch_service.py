@@ -157,20 +157,20 @@ class ServiceWatch:
             stored, answers = None, False
         return ServiceState(
             database_answers=answers,
-            ingest_lag_s=None if stored is None else self._age_s(stored.unlearned_since) or 0.0,
-            oldest_release_s=None if stored is None else self._age_s(stored.oldest_release_at),
+            ingest_lag_s=None if stored is None else self._compute_age_s(stored.unlearned_since) or 0.0,
+            oldest_release_s=None if stored is None else self._compute_age_s(stored.oldest_release_at),
             live_transfers=None if stored is None else stored.live_transfers,
             days_to_export=stored.days_to_export if stored is not None and self._exports else None,
-            months_overdue=None if stored is None else self._months_overdue(),
+            months_overdue=None if stored is None else self._count_months_overdue(),
             backup=None if stored is None else stored.backup,
-            copy_s=None if stored is None else self._age_s(stored.copied_at),
+            copy_s=None if stored is None else self._compute_age_s(stored.copied_at),
             queued=queued,
         )
 
-    def _age_s(self, since: datetime | None) -> float | None:
+    def _compute_age_s(self, since: datetime | None) -> float | None:
         return None if since is None else max(0.0, (self._clock.now() - since).total_seconds())
 
-    def _months_overdue(self) -> int | None:
+    def _count_months_overdue(self) -> int | None:
         if self._log_months is None:
             return None
         oldest, stored = (

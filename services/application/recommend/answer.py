@@ -66,7 +66,7 @@ def recommend_from_history(
         return replace(request, path=path, load=load.share)
     solutions, chunk_slas = solved
     plan = tuple(map(plan_chunk, chunks, solutions))
-    room_bps = min(_available_bps(model, path, load), request.rate_limit_bps or math.inf)
+    room_bps = min(_compute_available_bps(model, path, load), request.rate_limit_bps or math.inf)
     predicted = predict_together(chunks, solutions, request.dataset, request.sla, room_bps)
     probability, feasible = assess_together(solutions, predicted, request.dataset, request.sla, ceiling_bps)
     is_ceiling_reached = ceiling_bps is not None and predicted.throughput_bps.mean >= ceiling_bps
@@ -135,7 +135,7 @@ def _add_tier_and_price(
     return sla._replace(price=quote.price), quote
 
 
-def _available_bps(model: ServedModel, path: Path, load: AssumedLoad) -> float:
+def _compute_available_bps(model: ServedModel, path: Path, load: AssumedLoad) -> float:
     """Return what all chunks together cannot exceed: the pipe less the load, or the fastest setting if that is more.
 
     The load of a link is an upper bound where transfers did not fill the pipe, so what was reached counts too.
@@ -155,7 +155,7 @@ def _solve(
     total_bytes = max(request.dataset.total_bytes, 1)
     shares = [chunk.dataset.total_bytes / total_bytes for chunk in chunks]
     chunk_slas = [
-        _sla_of_chunk(request.sla, leaf, ceiling_bps, share) for leaf, share in zip(leaves, shares, strict=True)
+        _build_sla_of_chunk(request.sla, leaf, ceiling_bps, share) for leaf, share in zip(leaves, shares, strict=True)
     ]
     caps = request.caps
     solutions = _solve_within(chunk_slas, chunks, leaves, [caps] * len(chunks))
@@ -165,7 +165,7 @@ def _solve(
     return None if solutions is None else (solutions, [sla for sla, _ in chunk_slas])
 
 
-def _sla_of_chunk(sla: Sla, leaf: ServedLeaf, ceiling_bps: float, share: float) -> tuple[Sla, float]:
+def _build_sla_of_chunk(sla: Sla, leaf: ServedLeaf, ceiling_bps: float, share: float) -> tuple[Sla, float]:
     """Return the SLA of a chunk, and which share of its target the chunk has to meet.
 
     The logs may report more than the path carries or the user permits. A fraction of the maximum is then a fraction of

@@ -271,12 +271,12 @@ def _predict_by_prior(request: TransferRequest, chunk: Chunk, plan: ChunkPlan, p
         setting=setting,
         per_byte=predict(setting, dataset_bytes=1.0),
         base_power_w=None,
-        probability=_rate_probability(setting, chunk, scale_sla(request.sla, share, None)),
+        probability=_compute_rate_probability(setting, chunk, scale_sla(request.sla, share, None)),
         feasible=False,
     )
 
 
-def _rate_probability(setting: PredictedSetting, chunk: Chunk, sla: Sla) -> float:
+def _compute_rate_probability(setting: PredictedSetting, chunk: Chunk, sla: Sla) -> float:
     """Return the probability under the prior that a rate is met: 0 for energy or power, even odds without a target."""
     if sla.target is None:
         return 0.5

@@ -196,14 +196,14 @@ def _to_end(total: WireRecord, now: datetime, sla: Sla | None, link_id: UUID) ->
         status=outcome.status,
         bytes_moved=outcome.bytes_moved,
         throughput_bps=outcome.throughput_bps,
-        duration_s=_duration_s(total),
+        duration_s=_compute_duration_s(total),
         energy=total.energy,
         is_sla_met=None if sla is None else _is_sla_met(sla, total),
         link_id=link_id,
     )
 
 
-def _duration_s(total: WireRecord) -> float:
+def _compute_duration_s(total: WireRecord) -> float:
     return (total.ended_at - total.started_at).total_seconds()
 
 
@@ -217,6 +217,6 @@ def _is_sla_met(sla: Sla, total: WireRecord) -> bool | None:
     return is_met(
         sla,
         throughput_bps=total.outcome.throughput_bps,
-        duration_s=_duration_s(total),
+        duration_s=_compute_duration_s(total),
         energy=[EnergyReading(**dict(reading)) for reading in total.energy],
     )

@@ -131,7 +131,7 @@ def login_for_queries(
         existing = uow.warehouse_logins.find(LoginKind.QUERY)
         if existing is not None and existing != found:
             return existing
-        login = uow.warehouse_logins.open(LoginKind.QUERY, _new_password(), at=clock.now())
+        login = uow.warehouse_logins.open(LoginKind.QUERY, _make_password(), at=clock.now())
         uow.audit.note("warehouse_login.created", login.name)
         uow.commit()
     return login
@@ -145,7 +145,7 @@ def issue_login(tenant_id: UUID, *, actor: Actor, units: UnitsOfWork, clock: Clo
     with units(tenant_id, actor) as uow:
         uow.warehouse_logins.take_slot(LoginKind.READER)
         found = uow.warehouse_logins.hold(LoginKind.READER)
-        password, at = (_new_password(), clock.now()) if found is None else (found.password, found.created_at)
+        password, at = (_make_password(), clock.now()) if found is None else (found.password, found.created_at)
         login = uow.warehouse_logins.open(LoginKind.READER, password, at=at)
         uow.audit.note(f"warehouse_login.{'created' if found is None else 'handed_out'}", login.name)
         uow.commit()
@@ -162,5 +162,5 @@ def revoke_login(kind: LoginKind, tenant_id: UUID, *, actor: Actor, units: Units
     return True
 
 
-def _new_password() -> str:
+def _make_password() -> str:
     return secrets.token_urlsafe(PASSWORD_BYTES)

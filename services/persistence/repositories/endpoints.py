@@ -69,7 +69,7 @@ class Endpoints:
         """
         self._lock_names()
         before = self.get(endpoint_id)
-        name, aliases = _names_after(before, change)
+        name, aliases = _list_names_after(before, change)
         if (name, aliases) != (before.name, before.aliases):
             self._require_free([name, *aliases], owner=endpoint_id)
             self._connection.execute(delete(endpoint_aliases).where(endpoint_aliases.c.endpoint_id == endpoint_id))
@@ -112,7 +112,7 @@ class Endpoints:
             .order_by(endpoint_aliases.c.alias)
         ):
             aliases.setdefault(owner, []).append(alias)
-        pairs = self._pairs(only)
+        pairs = self._build_pairs(only)
         return [
             Endpoint(
                 id=row.id,
@@ -124,7 +124,7 @@ class Endpoints:
             for row in self._connection.execute(select(endpoints).where(chosen).order_by(endpoints.c.name))
         ]
 
-    def _pairs(self, only: UUID | None) -> dict[UUID, list[KnownPair]]:
+    def _build_pairs(self, only: UUID | None) -> dict[UUID, list[KnownPair]]:
         destination = endpoints.alias("destination")
         query = (
             select(endpoint_pairs, destination.c.name)
@@ -188,7 +188,7 @@ class Endpoints:
         )
 
 
-def _names_after(before: Endpoint, change: EndpointChange) -> tuple[str, tuple[str, ...]]:
+def _list_names_after(before: Endpoint, change: EndpointChange) -> tuple[str, tuple[str, ...]]:
     """Return the name and the aliases after ``change``, with the former name among them once."""
     name = before.name if change.name is None else change.name
     remaining = tuple(alias for alias in before.aliases if alias != name)

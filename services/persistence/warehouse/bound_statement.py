@@ -58,10 +58,10 @@ def bind_parameters(
     text = SqlText(sql)
     if text.parameters and max(text.parameters) > len(types):
         raise QueryRefused(_UNCLEAR)
-    names = _type_names(connection, types)
+    names = _list_type_names(connection, types)
     if text.places:
         _confirm_places(connection, text, types, names)
-    literals = {number: _literal(connection, value) for number, value in enumerate(parameters, start=1)}
+    literals = {number: _format_literal(connection, value) for number, value in enumerate(parameters, start=1)}
     filled = text.filled(lambda _, number: f"CAST({literals[number]} AS {names[number - 1]})")
     if filled != sql:
         probed = _described(connection, filled)
@@ -118,14 +118,14 @@ def to_query_refused(error: psycopg.Error, position: int | None = None) -> Query
     )
 
 
-def _type_names(connection: psycopg.Connection, types: Sequence[int]) -> Sequence[str]:
+def _list_type_names(connection: psycopg.Connection, types: Sequence[int]) -> Sequence[str]:
     if not types:
         return ()
     query = "SELECT format_type(oid, NULL) FROM unnest(%s::oid[]) WITH ORDINALITY AS asked(oid, nth) ORDER BY nth"
     return [name for (name,) in connection.execute(query, [list(types)])]
 
 
-def _literal(connection: psycopg.Connection, value: Parameter) -> str:
+def _format_literal(connection: psycopg.Connection, value: Parameter) -> str:
     if value is None:
         return "NULL"
     text = str(value).lower() if isinstance(value, bool) else value if isinstance(value, str) else repr(value)

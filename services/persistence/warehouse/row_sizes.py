@@ -68,7 +68,7 @@ def limit_row_sizes(statement: str, columns: Sequence[Column], most_bytes: int) 
     # and costs more.
     share = most_bytes // len(long)
     suspect = " OR ".join(_beyond(name, kind, share) for name, kind in long)
-    size = " + ".join(["0::bigint", *(f"coalesce({_length(name, kind)}, 0)" for name, kind in long)])
+    size = " + ".join(["0::bigint", *(f"coalesce({_format_length(name, kind)}, 0)" for name, kind in long)])
     carrier = long[0][0]
     checked = f"CASE WHEN {suspect} THEN {_checked(size, carrier, most_bytes)} ELSE {carrier} END"
     selected = ", ".join(
@@ -97,13 +97,13 @@ def _checked(size: str, value: str, most_bytes: int) -> str:
 
 
 def _beyond(name: str, kind: int, share: int) -> str:
-    longer = f"{_length(name, kind)} > {share}"
+    longer = f"{_format_length(name, kind)} > {share}"
     if kind in TEXTS or kind == BYTES:
         return longer
     return f"(pg_column_size({name}) > {share // LONGEST_PER_BYTE} AND {longer})"
 
 
-def _length(name: str, kind: int) -> str:
+def _format_length(name: str, kind: int) -> str:
     if kind in TEXTS:
         return f"octet_length({name})"
     return f"2 * octet_length({name})" if kind == BYTES else f"octet_length({name}::text)"

@@ -123,7 +123,7 @@ class ArrowRows:
         import adbc_driver_postgresql.dbapi as adbc  # noqa: PLC0415
 
         self._errors: Any = adbc
-        self._url = _url_of(connection)
+        self._url = _find_url(connection)
         connection.close()  # a login has few connections
         self._rows = rows
         self._limit = rows.limit
@@ -193,7 +193,7 @@ class _Sink:
             yield b"".join(held)
 
 
-def _url_of(connection: psycopg.Connection) -> str:
+def _find_url(connection: psycopg.Connection) -> str:
     """Return a connection's address, with its password, as a connection string of libpq."""
     return psycopg.conninfo.make_conninfo(connection.info.dsn, password=connection.info.password or None)
 
@@ -201,7 +201,7 @@ def _url_of(connection: psycopg.Connection) -> str:
 def _as_psycopg(error: Exception) -> Exception:
     """Return an error of the columnar driver as the other driver's error, by PostgreSQL's code."""
     sqlstate = getattr(error, "sqlstate", None)
-    message = _server_message(str(error))
+    message = _find_server_message(str(error))
     if "canceling statement" in message:
         sqlstate = "57014"
     if ROW_TOO_LARGE in message:
@@ -215,7 +215,7 @@ def _as_psycopg(error: Exception) -> Exception:
     return kind(message) if kind is not None else QueryRefused(message, sqlstate=sqlstate)
 
 
-def _server_message(text: str) -> str:
+def _find_server_message(text: str) -> str:
     """Return PostgreSQL's own message from that of the driver."""
     return text.rpartition("ERROR: ")[2].strip().partition("\n")[0] or text
 

@@ -111,7 +111,7 @@ def run(arguments: list[str]) -> int:
         if os.environ.get(TRACE_VARIABLE):
             traceback.print_exc()
         done = error if isinstance(error, PartlyDone) else None
-        line, code = _verdict((done and done.__cause__) or error)
+        line, code = _build_verdict((done and done.__cause__) or error)
         Terminal(json=_wants_json(arguments)).failure(line, code, done)
         return code
 
@@ -139,7 +139,7 @@ def _format_usage_error(error: typer.TyperException) -> str:
     return f"{message.removesuffix('.')}: {', '.join(commands)}" if message == "Missing command." else message
 
 
-def _verdict(error: BaseException) -> tuple[str, int]:
+def _build_verdict(error: BaseException) -> tuple[str, int]:
     """Return the line and the exit code of an error."""
     match error:
         case typer.TyperException():

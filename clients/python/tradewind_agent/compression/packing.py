@@ -231,11 +231,11 @@ class PackedFile:
     def _block_bytes(self) -> int:
         """As large as the file's size makes them, unless one core would be busy with it for too long."""
         usual_bytes, setting = block_bytes(self._status.st_size), self.steering.setting
-        if setting is None or (core_bps := self._core_bps(setting)) is None:
+        if setting is None or (core_bps := self._compute_core_bps(setting)) is None:
             return usual_bytes
         return min(usual_bytes, max(int(LONGEST_PACK_S * core_bps / BITS_PER_BYTE), MIN_BLOCK_BYTES))
 
-    def _core_bps(self, setting: CodecSetting) -> float | None:
+    def _compute_core_bps(self, setting: CodecSetting) -> float | None:
         """Return the plain bits a second that one core packs, as was seen of this file, or else is expected."""
         if (effort := self.work.efforts.get(setting)) is not None:
             return effort.compress_bps

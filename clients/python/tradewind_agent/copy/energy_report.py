@@ -18,7 +18,7 @@ def format_energy(reading: EnergyReading, moved_bytes: int) -> str:
     text += f"{format_joules(reading.tail_j)} of tail after it (modelled)"
     if not moved_bytes:
         return text
-    per_unit = _scale(_parts(reading), PAPER_UNIT_BYTES / moved_bytes)
+    per_unit = _scale(_compute_parts(reading), PAPER_UNIT_BYTES / moved_bytes)
     parts = (
         f"{format_joules(joules)} {name.removesuffix('_j')}" for name, joules in per_unit.items() if joules is not None
     )
@@ -27,14 +27,14 @@ def format_energy(reading: EnergyReading, moved_bytes: int) -> str:
 
 def energy_split(reading: EnergyReading, moved_bytes: int) -> dict[str, Any]:
     """Return the parts of a reading under their wire names; an unknown part is ``None``, never zero."""
-    parts = _parts(reading)
+    parts = _compute_parts(reading)
     split: dict[str, Any] = {"host": str(reading.host), **parts}
     for name, unit_bytes in UNITS_BYTES.items():
         split[name] = _scale(parts, unit_bytes / moved_bytes) if moved_bytes else None
     return split
 
 
-def _parts(reading: EnergyReading) -> dict[str, float | None]:
+def _compute_parts(reading: EnergyReading) -> dict[str, float | None]:
     dynamic_j = reading.dynamic_j
     base_j = None if dynamic_j is None else reading.total_j - dynamic_j
     return {"base_j": base_j, "dynamic_j": dynamic_j, "tail_j": reading.tail_j}

@@ -165,7 +165,7 @@ async def _list_downloads(
     if ask_for_meter and manifest is None and len({url.origin for url in urls}) == 1:
         meter_query = asyncio.create_task(fetch_document(urls[0].join(TRANSFERS_PATH), options))
     try:
-        found = await _jobs(urls, target, manifest, options, round_trips=round_trips, on_folders=on_folders)
+        found = await _build_jobs(urls, target, manifest, options, round_trips=round_trips, on_folders=on_folders)
         jobs = await query_sizes(found.jobs, options, round_trips.see)
         remote = jobs[0].source.origin
         await _time_handshake(remote, connecting, options, round_trips)
@@ -212,7 +212,7 @@ async def _time_handshake(
         round_trips.see(remote, info)
 
 
-async def _jobs(
+async def _build_jobs(
     urls: Sequence[Url],
     target: _Target,
     manifest: str | None,

@@ -36,7 +36,7 @@ def summarize_chunks(
     retransmitted = movement.last.path.retransmitted_bytes if listing.direction is Direction.UPLOAD else None
     total = MovedChunk(
         chunk=ChunkKind.WHOLE,
-        dataset=_dataset(
+        dataset=_build_dataset(
             listing.sizes_bytes if exact and not result.files_skipped else (),
             result.files_done + files_failed,
             result.bytes_moved,
@@ -49,7 +49,7 @@ def summarize_chunks(
             bytes_moved=result.bytes_moved,
             files_done=result.files_done,
             files_failed=files_failed,
-            throughput_bps=_rate_bps(result.bytes_moved, result.duration_s),
+            throughput_bps=_compute_rate_bps(result.bytes_moved, result.duration_s),
             retransmitted_bytes=retransmitted,
         ),
     )
@@ -63,7 +63,7 @@ def _summarize_chunk(
     status = Status.CANCELLED if movement.cancelled else Status.FAILED
     return MovedChunk(
         chunk=plan.chunk,
-        dataset=_dataset(
+        dataset=_build_dataset(
             () if seen.files_skipped else sizes_bytes, seen.files_done + seen.files_failed, seen.moved_bytes
         ),
         parameters=_used_parameters(plan.parameters, seen.parameters),
@@ -74,7 +74,7 @@ def _summarize_chunk(
             bytes_moved=seen.moved_bytes,
             files_done=seen.files_done,
             files_failed=seen.files_failed,
-            throughput_bps=_rate_bps(seen.moved_bytes, finished_s),
+            throughput_bps=_compute_rate_bps(seen.moved_bytes, finished_s),
         ),
     )
 
@@ -84,12 +84,12 @@ def _used_parameters(planned: Parameters, seen: Parameters) -> Parameters:
     return replace(planned, io_block_bytes=planned.io_block_bytes or seen.io_block_bytes)
 
 
-def _dataset(sizes_bytes: Sequence[int], files: int, bytes_moved: int) -> DataSet:
+def _build_dataset(sizes_bytes: Sequence[int], files: int, bytes_moved: int) -> DataSet:
     """Return the listed data set; without exact sizes of all files, return what was moved."""
     if sizes_bytes:
         return DataSet.of_sizes(sizes_bytes)
     return DataSet(file_count=max(files, 1), total_bytes=bytes_moved)
 
 
-def _rate_bps(moved_bytes: int, duration_s: float) -> float:
+def _compute_rate_bps(moved_bytes: int, duration_s: float) -> float:
     return throughput_bps(moved_bytes, max(duration_s, LEAST_DURATION.total_seconds()))

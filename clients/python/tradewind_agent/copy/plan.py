@@ -113,11 +113,11 @@ def _build_request(
         sla=WireSla(**asdict(options.sla)),
         path=WirePath(**asdict(path)),
         load=options.load,
-        limits=_limits(options),
+        limits=_find_limits(options),
     )
 
 
-def _limits(options: CopyOptions) -> WireLimits | None:
+def _find_limits(options: CopyOptions) -> WireLimits | None:
     """Return the user's limits on settings and rate; ``None`` without any."""
     limits = WireLimits(**asdict(options.limits), throughput_bps=options.rate_limit_bps)
     return None if limits == WireLimits() else limits

@@ -154,7 +154,7 @@ class CopyReport:
             "duration_s": self.duration_s,
             "throughput_bps": self.throughput_bps,
             "energy_j": self.energy_j,
-            **_efficiency(self.throughput_bps, self.energy_j, self.duration_s),
+            **_compute_efficiency(self.throughput_bps, self.energy_j, self.duration_s),
             "energy": [_to_document(reading) for reading in self.energy],
             "energy_split": [energy_split(reading, self.bytes_moved) for reading in self.energy],
             "usage": _to_document(self.usage),
@@ -220,7 +220,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
             }
             for chunk in plan.chunks
         ],
-        "predicted": _prediction_document(plan.predicted),
+        "predicted": _find_prediction_document(plan.predicted),
         "sla": plan.answer.sla.model_dump(mode="json", exclude_none=True) if plan.answer else None,
     }
 
@@ -282,7 +282,7 @@ def _format_comparison(plan: Plan, reached_bps: float) -> str:
     return f", {share}the predicted {_format_band(plan.predicted.throughput_bps)}, {plan.source}"
 
 
-def _prediction_document(prediction: Prediction | None) -> dict[str, Any] | None:
+def _find_prediction_document(prediction: Prediction | None) -> dict[str, Any] | None:
     if prediction is None:
         return None
     document: dict[str, Any] = {
@@ -290,10 +290,12 @@ def _prediction_document(prediction: Prediction | None) -> dict[str, Any] | None
     }
     energy_j, power_w = prediction.energy_j, prediction.power_w
     duration_s = energy_j.mean / power_w.mean if energy_j and power_w and power_w.mean else 0.0
-    return document | _efficiency(prediction.throughput_bps.mean, energy_j.mean if energy_j else None, duration_s)
+    return document | _compute_efficiency(
+        prediction.throughput_bps.mean, energy_j.mean if energy_j else None, duration_s
+    )
 
 
-def _efficiency(rate_bps: float, energy_j: float | None, duration_s: float) -> dict[str, float | None]:
+def _compute_efficiency(rate_bps: float, energy_j: float | None, duration_s: float) -> dict[str, float | None]:
     """Return both metrics of energy efficiency, which rank differently; ``None`` without a known energy above 0."""
     if energy_j is None or not energy_j > 0 or not duration_s > 0:
         return {"bits_per_joule": None, "throughput_per_joule": None}
@@ -305,7 +307,7 @@ def _efficiency(rate_bps: float, energy_j: float | None, duration_s: float) -> d
 
 def format_efficiency(rate_bps: float, energy_j: float | None, duration_s: float) -> str:
     """Format bits per joule as a part of the closing line; empty if no energy is known."""
-    efficiency = _efficiency(rate_bps, energy_j, duration_s)["bits_per_joule"]
+    efficiency = _compute_efficiency(rate_bps, energy_j, duration_s)["bits_per_joule"]
     return "" if efficiency is None else f"; {format_bits_per_joule(efficiency)}"
 
 

@@ -78,7 +78,7 @@ def hold_resources(
     with limiter.apply(limits.without(*_ENGINE_LIMITS)) as applied:
         yield CopyResources(
             applied=applied,
-            by_engine=tuple(_engine_verdicts(limits, direction, options.engine)),
+            by_engine=tuple(_list_engine_verdicts(limits, direction, options.engine)),
             not_applied=not_applied,
             engine=_limit_engine(options.engine, limits),
             congestion_control=read_congestion_control(options.engine.congestion_control)
@@ -87,7 +87,7 @@ def hold_resources(
         )
 
 
-def _engine_verdicts(limits: Limits, direction: Direction, engine: EngineOptions) -> Iterator[Enforced]:
+def _list_engine_verdicts(limits: Limits, direction: Direction, engine: EngineOptions) -> Iterator[Enforced]:
     if limits.nic_bps is not None:
         yield Enforced("nic_bps", limits.nic_bps, "the engine's own rate")
     if limits.disk_bps is not None:

@@ -185,7 +185,7 @@ def run(
         path = _add_measured_rtts(prepared.path, movement, prepared.options)
         timeline = tuple(tuning.ticks) if tuning is not None else ()
         records = _build_records(session, prepared, held, movement, path, timeline=timeline)
-        session.status = _status(movement)
+        session.status = _find_status(movement)
         log = session.finish(records)
     return _report(prepared, held, movement, path, records=records, timeline=timeline, log=log)
 
@@ -206,7 +206,7 @@ def _report(
         failures.insert(0, Failure("the transfer", str(result.stopped)))
     return CopyReport(
         plan=prepared.plan,
-        status=_status(movement),
+        status=_find_status(movement),
         source=prepared.source,
         destination=prepared.destination,
         path=path,
@@ -224,7 +224,7 @@ def _report(
         timeline=timeline,
         log=log,
         limits=held.verdicts,
-        notes=(*prepared.planned.notes, *held.notes, *_notes(movement)),
+        notes=(*prepared.planned.notes, *held.notes, *_list_notes(movement)),
         left_out=prepared.listing.left_out,
         accepted=prepared.listing.accepted,
     )
@@ -275,7 +275,7 @@ def _build_records(
     if not is_measured:
         return ()
     used_plan = held.apply_to_plan(replace_settings(prepared.plan, main_settings(timeline)))
-    total, chunks = summarize_chunks(used_plan, prepared.listing, movement, _status(movement))
+    total, chunks = summarize_chunks(used_plan, prepared.listing, movement, _find_status(movement))
     return session.build_records(total, chunks, path=path, energy=movement.energy, usage=movement.usage)
 
 
@@ -301,13 +301,13 @@ def get_agent_version() -> str | None:
         return None
 
 
-def _status(movement: Movement) -> Status:
+def _find_status(movement: Movement) -> Status:
     if movement.cancelled:
         return Status.CANCELLED
     return Status.SUCCEEDED if movement.result.succeeded else Status.FAILED
 
 
-def _notes(movement: Movement) -> tuple[str, ...]:
+def _list_notes(movement: Movement) -> tuple[str, ...]:
     permitted = tuple(
         f"{origin} permits {format_count(count, 'connection')} at once; it refused more"
         for origin, count in movement.result.permitted.items()

@@ -61,7 +61,7 @@ def build_tuning_for_sizes(
         return None
     is_given = planned.plan.source == GIVEN
     fixed = is_given or not options.tune
-    request = planned.request if fixed else _cap_request(planned.request, options.by_hand)
+    request = planned.request if fixed else _build_cap_request(planned.request, options.by_hand)
     exchange = None
     if service is not None and planned.is_key_accepted:
         exchange = HeartbeatExchange(service, planned.plan.transfer_id, patience_s=ANSWER_PATIENCE_S)
@@ -85,7 +85,7 @@ def build_tuning_for_sizes(
     )
 
 
-def _cap_request(request: RecommendRequest, by_hand: Parameters) -> RecommendRequest:
+def _build_cap_request(request: RecommendRequest, by_hand: Parameters) -> RecommendRequest:
     """Return the request with the user's settings as caps, which no decision exceeds."""
     user_caps = Caps(
         concurrency=by_hand.concurrency, parallelism=by_hand.parallelism, pipelining=by_hand.pipelining or None

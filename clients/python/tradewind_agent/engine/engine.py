@@ -75,7 +75,7 @@ class TransferEngine:
             finally:
                 self._finished_at = self._loop.time()
                 await self._shut()
-        return self._result()
+        return self._build_result()
 
     def retune(self, plan: Sequence[ChunkPlan]) -> None:
         """Apply another plan, from the next request of each connection on.
@@ -291,7 +291,7 @@ class TransferEngine:
             if isinstance(error, AgentError):
                 self._stopped = self._stopped or error
 
-    def _result(self) -> TransferResult:
+    def _build_result(self) -> TransferResult:
         return TransferResult(
             bytes_moved=sum(chunk.moved_bytes for chunk in self._chunks),
             files_done=sum(chunk.files_done for chunk in self._chunks),

@@ -36,7 +36,7 @@ class PathSampler:
 
     def add_closed(self, info: TcpInfo) -> None:
         """Add the totals of a closed connection."""
-        self._min_rtt_s = _min_known(self._min_rtt_s, info.min_rtt_s)
+        self._min_rtt_s = _compute_min_known(self._min_rtt_s, info.min_rtt_s)
         for receiving, (carried, again) in self._closed.items():
             more, more_again = _count_carried(info, receiving=receiving)
             self._closed[receiving] = (carried + more, again + more_again)
@@ -45,8 +45,8 @@ class PathSampler:
         """Sample open and closed connections; ``receiving`` reads the values of incoming data."""
         infos, waits_s = list(open_infos), list(first_bytes_s)
         for info in infos:
-            self._min_rtt_s = _min_known(self._min_rtt_s, info.min_rtt_s)
-        self._min_first_byte_s = _min_known(self._min_first_byte_s, min(waits_s, default=None))
+            self._min_rtt_s = _compute_min_known(self._min_rtt_s, info.min_rtt_s)
+        self._min_first_byte_s = _compute_min_known(self._min_first_byte_s, min(waits_s, default=None))
         rtts_s = [rtt_s for info in infos if (rtt_s := _read_rtt_s(info, receiving=receiving)) is not None]
         carried = [self._closed[receiving], *(_count_carried(info, receiving=receiving) for info in infos)]
         return PathSample(
@@ -71,5 +71,5 @@ def _count_carried(info: TcpInfo, *, receiving: bool) -> tuple[int, int]:
     return info.sent_bytes or 0, info.retransmitted_bytes or 0
 
 
-def _min_known(known: float | None, seen: float | None) -> float | None:
+def _compute_min_known(known: float | None, seen: float | None) -> float | None:
     return min((value for value in (known, seen) if value is not None), default=None)

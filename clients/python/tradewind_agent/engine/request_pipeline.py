@@ -147,7 +147,7 @@ class RequestPipeline:
             return self.connection is None or self.connection.is_open
         if self.connection is not None and not self.connection.is_open:
             return False
-        count, window = len(self._outstanding), self._window(self.channel)
+        count, window = len(self._outstanding), self._compute_window(self.channel)
         return (
             self._depth.has_room(count, window, self._traits, self.connection)
             and self._may_request_more(self._outstanding[-1], self.channel)
@@ -161,7 +161,7 @@ class RequestPipeline:
         most_bytes = min(max(allowed_bytes, _MIN_REQUESTED_BYTES), _MAX_REQUESTED_BYTES)
         return sum(exchange.expected_bytes for exchange in self._outstanding) < most_bytes
 
-    def _window(self, channel: ExchangeSource) -> int:
+    def _compute_window(self, channel: ExchangeSource) -> int:
         answered = 0 if self.connection is None else self.connection.answered
         return self._traits.window(channel.pipelining, answered)
 
@@ -197,7 +197,7 @@ class RequestPipeline:
             self._dialling.add_done_callback(self._dialled)
 
     def _send(self, connection: Connection, exchange: FileExchange) -> None:
-        window = 1 if self._is_cautious or self.channel is None else self._window(self.channel)
+        window = 1 if self._is_cautious or self.channel is None else self._compute_window(self.channel)
         before = self._outstanding[-2] if len(self._outstanding) > 1 else None
         self._depth.send(connection, exchange, before, self._traits, window=window, round_trip_s=self._round_trip_s)
 

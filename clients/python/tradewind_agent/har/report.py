@@ -14,10 +14,10 @@ SHOWN_ADVICE = 8
 
 def describe_analysis(analysis: ConnectionAnalysis) -> str:
     """Return a paragraph for each page."""
-    return "\n\n".join("\n".join(_page(page)) for page in analysis.pages)
+    return "\n\n".join("\n".join(_build_page(page)) for page in analysis.pages)
 
 
-def _page(page: AnalysedPage) -> Iterator[str]:
+def _build_page(page: AnalysedPage) -> Iterator[str]:
     reused = f"{page.reused} on one that was open" if page.reused else "none on one that was open"
     yield (
         f"{page.name}: {format_count(page.objects, 'object')}, {format_bytes(page.wire_bytes)}, over "
@@ -34,7 +34,7 @@ def _page(page: AnalysedPage) -> Iterator[str]:
     if page.effective_concurrency is not None:
         yield f"  {page.effective_concurrency:.2f} connections received at once, in the mean of the rest"
     if page.encryption is not None:
-        yield f"  connections: {page.encryption}; {_versions(page)}"
+        yield f"  connections: {page.encryption}; {_format_versions(page)}"
     lengths = page.lengths
     yield (
         f"  {lengths.first_window} fit in a first window, {lengths.short} are short (up to 2 MB), {lengths.long} longer"
@@ -54,10 +54,10 @@ def _page(page: AnalysedPage) -> Iterator[str]:
         yield f"  {format_count(page.untimed, 'object')} without times: idle time and concurrency do without"
     if page.unsized:
         yield f"  {format_count(page.unsized, 'object')} without a size"
-    yield from _advice(page)
+    yield from _list_advice(page)
 
 
-def _advice(page: AnalysedPage) -> Iterator[str]:
+def _list_advice(page: AnalysedPage) -> Iterator[str]:
     if not page.objects:
         yield "  no advice: nothing came over the network"
     elif page.rtt_s is None and not page.advice:
@@ -78,7 +78,7 @@ def _advice(page: AnalysedPage) -> Iterator[str]:
         yield f"  and {more} of advice: see --json"
 
 
-def _versions(page: AnalysedPage) -> str:
+def _format_versions(page: AnalysedPage) -> str:
     counts: dict[str, int] = {}
     for each in page.connections:
         counts[each.http_version] = counts.get(each.http_version, 0) + 1

@@ -103,7 +103,7 @@ def read_logs(
             imported = import_file(log, format=format_name, context=context)
             report.report = imported.report
             for item in imported:
-                if isinstance(item, ImportedRow) and (line := _line(item, imported.report)) is not None:
+                if isinstance(item, ImportedRow) and (line := _encode_line(item, imported.report)) is not None:
                     report.links[item.record.link] += 1
                     yield line
         except InvalidValue as wrong:
@@ -174,7 +174,7 @@ def _named(link: LinkKey) -> str:
     return f"{link.source} to {link.destination}{network}, moved by {link.mover}"
 
 
-def _line(item: ImportedRow, report: ImportReport) -> bytes | None:
+def _encode_line(item: ImportedRow, report: ImportReport) -> bytes | None:
     try:
         return WireRecord.from_domain(item.record).to_line()
     except ValidationError as invalid:

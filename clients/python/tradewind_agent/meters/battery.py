@@ -36,7 +36,7 @@ class BatteryMeter:
             raise MeterUnavailable(f"{folder} has no battery of this device")
         self._batteries = [battery for battery in batteries if _read_power_w(battery) is not None] or batteries
         self._integral = PowerIntegral()
-        self._power_w()
+        self._compute_power_w()
 
     @property
     def description(self) -> str:
@@ -44,22 +44,22 @@ class BatteryMeter:
 
     def energy_j(self, counters: HostCounters) -> float:
         """Energy drawn since the first reading."""
-        self._integral.add(counters.at_s, self._power_w())
+        self._integral.add(counters.at_s, self._compute_power_w())
         return self._integral.energy_j
 
-    def _power_w(self) -> float:
-        discharging = [battery for battery in self._batteries if _text(battery / "status") == "Discharging"]
+    def _compute_power_w(self) -> float:
+        discharging = [battery for battery in self._batteries if _find_text(battery / "status") == "Discharging"]
         if not discharging:
             raise MeterUnavailable("the device runs on mains: its battery is not discharging")
-        return sum(_discharge_w(battery) for battery in discharging)
+        return sum(_compute_discharge_w(battery) for battery in discharging)
 
 
 def _feeds_this_device(supply: Path) -> bool:
     """Return whether it is the device's own battery: peripherals have the scope ``Device``, most drivers set none."""
-    return _text(supply / "type") == "Battery" and _text(supply / "scope") != "Device"
+    return _find_text(supply / "type") == "Battery" and _find_text(supply / "scope") != "Device"
 
 
-def _discharge_w(battery: Path) -> float:
+def _compute_discharge_w(battery: Path) -> float:
     if (power_w := _read_power_w(battery)) is None:
         raise MeterUnavailable(f"{battery} has neither power_now nor current_now and voltage_now")
     return power_w
@@ -77,13 +77,13 @@ def _read_power_w(battery: Path) -> float | None:
 def _number(path: Path) -> float | None:
     """Return the value of a gauge; ``None`` if the driver has none, or no number."""
     try:
-        value = float(_text(path) or "")
+        value = float(_find_text(path) or "")
     except ValueError:
         return None
     return value if isfinite(value) else None
 
 
-def _text(path: Path) -> str | None:
+def _find_text(path: Path) -> str | None:
     """Return the text of a sysfs file; ``None`` if the driver does not provide it."""
     try:
         return path.read_text(encoding="ascii").strip()

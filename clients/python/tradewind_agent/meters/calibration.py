@@ -91,7 +91,7 @@ def calibrate(steps: Sequence[LadderStep], *, method: EnergyMethod, source: str)
         fine, cpu = cross_validate(samples, fit_fine), cross_validate(samples, fit_cpu)
     except CannotFit as failure:
         raise CannotFit(f"{failure}; stop what else keeps this host busy, and calibrate again") from None
-    of_means = _error_of_means([sample.power_w for sample in samples])
+    of_means = _compute_error_of_means([sample.power_w for sample in samples])
     if of_means < NO_SPREAD or min(fine.error, cpu.error) > LARGEST_ERROR_SHARE * of_means:
         raise CannotFit("the power does not follow the load; see that the meter is this host's, and that it is idle")
     return Calibration(
@@ -108,7 +108,7 @@ def calibrate(steps: Sequence[LadderStep], *, method: EnergyMethod, source: str)
     )
 
 
-def _error_of_means(powers_w: Sequence[float]) -> float:
+def _compute_error_of_means(powers_w: Sequence[float]) -> float:
     """Mean absolute error over the mean power, each step predicted by the mean of the others."""
     total_w, others = sum(powers_w), len(powers_w) - 1
     return sum(abs(power_w - (total_w - power_w) / others) for power_w in powers_w) / total_w

@@ -113,7 +113,7 @@ class MeterSession:
         if duration_s > 0:
             usage = replace(usage, memory=self._memory_s / duration_s)
         return MeterResult(
-            energy=self._reading(),
+            energy=self._find_reading(),
             usage=usage,
             work=CpuWork(
                 duration_s=duration_s, cpu_s=last.tree_cpu_s - first.tree_cpu_s, logical_cpus=last.logical_cpus
@@ -158,7 +158,7 @@ class MeterSession:
             except MeterUnavailable as error:
                 self._failure = str(error)
 
-    def _reading(self) -> EnergyReading | None:
+    def _find_reading(self) -> EnergyReading | None:
         if self._failure is not None:
             return None
         try:

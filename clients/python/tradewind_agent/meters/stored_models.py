@@ -54,10 +54,10 @@ def load_calibration(folder: Path) -> "Calibration | None":
     ------
     CalibrationUnusable
     """
-    return _read_file(folder, _calibration)
+    return _read_file(folder, _build_calibration)
 
 
-def _calibration(models: Mapping[str, Any]) -> "Calibration":
+def _build_calibration(models: Mapping[str, Any]) -> "Calibration":
     from tradewind_agent.meters.calibration import Calibration  # noqa: PLC0415 -- no copy needs it
 
     if "cpu_knots" not in models:

@@ -104,7 +104,7 @@ class HostReader:
     def _tree(self) -> float:
         """CPU time of the tree; a process that ended is in its parent's children's time once it is reaped."""
         total_s = 0.0
-        for process in self._members():
+        for process in self._list_members():
             try:
                 times = process.cpu_times()
             except psutil.Error:
@@ -114,17 +114,17 @@ class HostReader:
         self._tree_cpu_s = max(self._tree_cpu_s, total_s)
         return self._tree_cpu_s
 
-    def _members(self) -> Iterator[psutil.Process]:
+    def _list_members(self) -> Iterator[psutil.Process]:
         """The tree, each process after its parent."""
         waiting = [self._root]
         while waiting:
             process = waiting.pop()
             with suppress(psutil.NoSuchProcess):
-                waiting += _children(process)
+                waiting += _list_children(process)
             yield process
 
 
-def _children(process: psutil.Process) -> Iterator[psutil.Process]:
+def _list_children(process: psutil.Process) -> Iterator[psutil.Process]:
     """As its threads tell, where the kernel does: to ask every process of the host for its parent takes far longer."""
     threads = Path(psutil.PROCFS_PATH, str(process.pid), "task")
     if not (threads / str(process.pid) / "children").exists():

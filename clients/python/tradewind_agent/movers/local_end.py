@@ -28,18 +28,18 @@ class LocalEnd:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._before: Mapping[Path, tuple[int, int]] = {
-            file: (stat.st_ctime_ns, stat.st_size) for file, stat in self._files()
+            file: (stat.st_ctime_ns, stat.st_size) for file, stat in self._list_files()
         }
 
     def written(self) -> list[int]:
         """Return the bytes that each file now has that is new or changed; of a sparse one what is there already."""
         return [
             _count_allocated_bytes(stat)
-            for file, stat in self._files()
+            for file, stat in self._list_files()
             if self._before.get(file) != (stat.st_ctime_ns, stat.st_size)
         ]
 
-    def _files(self) -> Iterator[tuple[Path, os.stat_result]]:
+    def _list_files(self) -> Iterator[tuple[Path, os.stat_result]]:
         paths = self._path.rglob("*") if self._path.is_dir() else [self._path]
         for path in paths:
             try:

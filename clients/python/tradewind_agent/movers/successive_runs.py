@@ -78,7 +78,7 @@ class SuccessiveRuns(ABC):
         """Return the positions of the part under way, or just interrupted, that are not over."""
 
     @abstractmethod
-    def _lost_bytes(self) -> int:
+    def _compute_lost_bytes(self) -> int:
         """Return the bytes of unfinished files that an interruption would have fetched again."""
 
     @abstractmethod
@@ -130,7 +130,7 @@ class SuccessiveRuns(ABC):
                 self._left, self._missing = self._missing, []
             self._parameters = self.step_down.within(self._parameters)
             sizes = [self._sizes[at] for at in self._left]
-            rate_bps = self._rate_bps() or self._tuning.expected_bps
+            rate_bps = self._compute_rate_bps() or self._tuning.expected_bps
             at_once = self._parameters.concurrency or 1
             rounds = count_rounds(sizes, rate_bps, self._tuning.round_s, at_once)
             count = len(split_by_bytes(sizes, rounds)[0]) if sizes else 0
@@ -171,7 +171,7 @@ class SuccessiveRuns(ABC):
 
     def _make_case(self) -> RestartCase | None:
         """Return what there is to weigh now; ``None`` where nothing waits, or nothing is known of it."""
-        weighing, now_bps = self._tuning.restarting, self._rate_bps()
+        weighing, now_bps = self._tuning.restarting, self._compute_rate_bps()
         before, after = self._expressed(self._running), self._expressed(self._parameters)
         if weighing is None or self._pid is None or self._interrupting or before == after or now_bps is None:
             return None
@@ -181,7 +181,7 @@ class SuccessiveRuns(ABC):
             expected_then_bps=weighing.expected_bps(after),
             streams_ratio=after.streams / before.streams,
         )
-        lost = self._lost_bytes()
+        lost = self._compute_lost_bytes()
         part = max(sum(self._sizes[at] for at in self._unfinished()) - lost, 0)
         return RestartCase(
             now_bps=now_bps,
@@ -195,7 +195,7 @@ class SuccessiveRuns(ABC):
             tick_s=weighing.tick_s,
         )
 
-    def _rate_bps(self) -> float | None:
+    def _compute_rate_bps(self) -> float | None:
         """Return the rate over the last two ticks of this run; ``None`` before two samples."""
         if len(self._samples) < 2:
             return None
@@ -208,6 +208,6 @@ class SuccessiveRuns(ABC):
             self._pid = None
             if not self._interrupting or code != _INTERRUPTED:
                 return code
-            self._refetched_bytes += self._lost_bytes()
+            self._refetched_bytes += self._compute_lost_bytes()
             self._left = [*self._unfinished(), *self._left]
             return 0

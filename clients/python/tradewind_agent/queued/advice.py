@@ -89,12 +89,12 @@ def _check_apart(listings: Sequence[tuple[CopyRequest, Listing]]) -> None:
     writers: dict[str, str] = {}
     for request, listing in listings:
         for job in listing.jobs:
-            file = _file_name(job.destination)
+            file = _format_file_name(job.destination)
             if (other := writers.setdefault(file, request.name)) != request.name:
                 raise InvalidValue(request.name, f"would write {file}, as {other} does; give each a place of its own")
 
 
-def _file_name(destination: Url | Path) -> str:
+def _format_file_name(destination: Url | Path) -> str:
     """The one name of a file, however it is spelt."""
     return str(destination.resolve() if isinstance(destination, Path) else destination)
 
@@ -145,10 +145,10 @@ def _ask_service(jobs: Sequence[QueuedJob], choice: RadioChoice, client: "Client
         bandwidth_bps=choice.capacity_bps,
         jobs=tuple(WireQueuedJob.from_domain(job) for job in jobs),
     )
-    return _bursts(client.mobile.advise_batching(request), jobs)
+    return _list_bursts(client.mobile.advise_batching(request), jobs)
 
 
-def _bursts(advice: BatchingAdvice, jobs: Sequence[QueuedJob]) -> list[Burst]:
+def _list_bursts(advice: BatchingAdvice, jobs: Sequence[QueuedJob]) -> list[Burst]:
     by_name = {job.name: job for job in jobs}
     return [
         Burst(burst.mode, tuple(ScheduledJob(by_name[each.name], each.starts_s, each.ends_s) for each in burst.jobs))

@@ -85,18 +85,18 @@ def _request(content: Mapping[str, Any], now: datetime) -> CopyRequest:
         raise InvalidValue("sources", "must be a list of addresses or paths")
     for each in sources:
         _require_a_name("sources", each)
-    destination = _text(content, "destination")
+    destination = _find_text(content, "destination")
     if destination is None:
         raise InvalidValue("destination", "is missing")
-    deadline_s = _moment_s(content, "deadline", now)
+    deadline_s = _parse_moment_s(content, "deadline", now)
     return CopyRequest(
-        name=_name(_text(content, "name") or destination),
+        name=_name(_find_text(content, "name") or destination),
         sources=tuple(sources),
         destination=destination,
-        manifest=_text(content, "manifest"),
-        ready_s=max(_moment_s(content, "not_before", now) or 0.0, 0.0),
+        manifest=_find_text(content, "manifest"),
+        ready_s=max(_parse_moment_s(content, "not_before", now) or 0.0, 0.0),
         deadline_s=None if deadline_s is None else max(deadline_s, 0.0),
-        throughput_bps=_rate_bps(content),
+        throughput_bps=_compute_rate_bps(content),
     )
 
 
@@ -110,8 +110,8 @@ def _name(text: str) -> str:
     return text
 
 
-def _rate_bps(content: Mapping[str, Any]) -> float | None:
-    text = _text(content, "rate")
+def _compute_rate_bps(content: Mapping[str, Any]) -> float | None:
+    text = _find_text(content, "rate")
     if text is None:
         return None
     rate_bps, (lowest, highest) = parse_bps(text), BOUNDS["bandwidth_bps"]
@@ -120,7 +120,7 @@ def _rate_bps(content: Mapping[str, Any]) -> float | None:
     return rate_bps
 
 
-def _text(content: Mapping[str, Any], field: str) -> str | None:
+def _find_text(content: Mapping[str, Any], field: str) -> str | None:
     value = content.get(field)
     if value is not None and not (isinstance(value, str) and value):
         raise InvalidValue(field, "must be a text that is not empty")
@@ -137,7 +137,7 @@ def _require_a_name(field: str, text: str) -> None:
         raise InvalidValue(field, "has a NUL, which no name has")
 
 
-def _moment_s(content: Mapping[str, Any], field: str, now: datetime) -> float | None:
+def _parse_moment_s(content: Mapping[str, Any], field: str, now: datetime) -> float | None:
     """Seconds from ``now``; below 0 of a moment that has passed."""
     at_s = _any_moment_s(content, field, now)
     if at_s is not None and at_s > MAX_WAIT_S:
@@ -147,7 +147,7 @@ def _moment_s(content: Mapping[str, Any], field: str, now: datetime) -> float | 
 
 
 def _any_moment_s(content: Mapping[str, Any], field: str, now: datetime) -> float | None:
-    text = _text(content, field)
+    text = _find_text(content, field)
     if text is None:
         return None
     try:

@@ -84,7 +84,7 @@ class QueueReport:
 
     def lines(self) -> list[str]:
         """A line a job, and what was saved."""
-        lines = [*describe_unlisted(self.unlisted), *(_line(each) for each in self.sent)]
+        lines = [*describe_unlisted(self.unlisted), *(_format_line(each) for each in self.sent)]
         if self.as_sent is not None:
             radio = self.advice.radio
             own_j = self.as_sent.separate_active_j + self.as_sent.separate_tail_j
@@ -103,7 +103,7 @@ class QueueReport:
             "as_sent": None if self.as_sent is None else batch_plan_document(self.as_sent),
             "energy_is": "modelled, of the radio above idle",
             "stopped": self.stopped,
-            "jobs": [_document(each) for each in self.sent],
+            "jobs": [_build_document(each) for each in self.sent],
             "not_planned": dict(self.unlisted),
         }
 
@@ -129,7 +129,7 @@ def send_queue(
     try:
         for burst in advice.plan.bursts:
             if (left_s := burst.starts_s - clock_s()) > 0:
-                say(f"waiting {left_s:.0f} s for {_names(burst)}, {_explain_wait(burst)}")
+                say(f"waiting {left_s:.0f} s for {_format_names(burst)}, {_explain_wait(burst)}")
                 sending.wait_until(burst.starts_s)
             sending.send(burst)
             if stopped := sending.cancelled:
@@ -218,7 +218,7 @@ class _Sending:
         )
 
 
-def _names(burst: Burst) -> str:
+def _format_names(burst: Burst) -> str:
     return ", ".join(each.job.name for each in burst.placed)
 
 
@@ -279,7 +279,7 @@ def batch_plan_document(plan: BatchPlan) -> Mapping[str, Any]:
     }
 
 
-def _line(each: SentJob) -> str:
+def _format_line(each: SentJob) -> str:
     due = {True: "; in time", False: "; after its deadline", None: ""}[each.in_time]
     start = "" if each.starts_s is None else f"started after {each.starts_s:.0f} s{due}; "
     lines = each.failure if each.report is None else each.report.line()
@@ -290,7 +290,7 @@ def describe_unlisted(unlisted: Mapping[str, str]) -> list[str]:
     return [f"{name}: not sent: {reason}" for name, reason in unlisted.items()]
 
 
-def _document(each: SentJob) -> dict[str, Any]:
+def _build_document(each: SentJob) -> dict[str, Any]:
     return {
         "name": each.job.name,
         "planned_starts_s": each.planned.starts_s,

@@ -49,7 +49,7 @@ class ControlGroups:
                 self._hand_down(self._unified.folder.parent, controller)
                 write(self._unified)
                 return self._unified
-            parent = self._parent(origin, controller) if unified else origin
+            parent = self._build_parent(origin, controller) if unified else origin
         except OSError as refusal:
             raise _refused(controller, refusal) from None
         group = Group(parent / f"tradewind-{target.entry.path.stem}", unified)
@@ -76,7 +76,7 @@ class ControlGroups:
     def _place(self, controller: str) -> tuple[Path, bool]:
         """Return the target's present group for this controller, and whether it is in version 2's tree."""
         files, root = self._target.files, self._target.host.cgroup
-        paths = self._paths()
+        paths = self._build_paths()
         if files.is_there(root / controller / "cgroup.procs"):
             return self._visible(root / controller, paths.get(controller, "/")), False
         for tree in (root, root / "unified"):
@@ -91,13 +91,13 @@ class ControlGroups:
         group = tree / path.lstrip("/")
         return group if self._target.files.is_there(group / "cgroup.procs") else tree
 
-    def _paths(self) -> dict[str, str]:
+    def _build_paths(self) -> dict[str, str]:
         """Return the target's group by controller; that of version 2 has the empty name."""
         lines = (self._target.host.proc / str(self._target.pid) / "cgroup").read_text().splitlines()
         split = (line.split(":", 2) for line in lines)
         return {name: path for _, names, path in split for name in names.split(",")}
 
-    def _parent(self, own: Path, controller: str) -> Path:
+    def _build_parent(self, own: Path, controller: str) -> Path:
         """Below the process's own group of version 2 if that can hand the controller down, else next to it."""
         try:
             self._hand_down(own, controller)

@@ -27,19 +27,19 @@ def limit_cores(cores: float, target: Target, groups: ControlGroups) -> tuple[Ve
     except OSError as refusal:
         return (Advice("cores", cores, f"the process cannot be looked at: {explain_os_error(refusal).what}"),)
     if cores >= len(before):
-        return (Enforced("cores", float(len(before)), f"the process has no more than {_cpus(before)} anyway"),)
+        return (Enforced("cores", float(len(before)), f"the process has no more than {_format_cpus(before)} anyway"),)
     given, is_exact = _least_taken(before, math.ceil(cores), target), cores.is_integer()
     try:
         _bind(before, given, target)
     except OSError as refusal:
-        return _quota(cores, target, groups, otherwise=f"binding to CPUs failed: {explain_os_error(refusal).what}")
-    bound = Enforced("cores", float(len(given)), f"bound to {_cpus(given)}")
+        return _read_quota(cores, target, groups, otherwise=f"binding to CPUs failed: {explain_os_error(refusal).what}")
+    bound = Enforced("cores", float(len(given)), f"bound to {_format_cpus(given)}")
     if is_exact:
         return (bound,)
-    return (*([bound] if len(given) < len(before) else []), *_quota(cores, target, groups, otherwise=""))
+    return (*([bound] if len(given) < len(before) else []), *_read_quota(cores, target, groups, otherwise=""))
 
 
-def _quota(cores: float, target: Target, groups: ControlGroups, *, otherwise: str) -> tuple[Verdict, ...]:
+def _read_quota(cores: float, target: Target, groups: ControlGroups, *, otherwise: str) -> tuple[Verdict, ...]:
     def write(group: Group) -> None:
         quota_us = max(round(cores * PERIOD_US), 1000)  # the kernel takes no quota below 1 ms
         if group.unified:
@@ -111,5 +111,5 @@ def unbind(target: Target) -> str | None:
     return None
 
 
-def _cpus(cpus: tuple[int, ...]) -> str:
+def _format_cpus(cpus: tuple[int, ...]) -> str:
     return f"CPU {cpus[0]}" if len(cpus) == 1 else f"CPUs {', '.join(map(str, cpus))}"

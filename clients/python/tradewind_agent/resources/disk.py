@@ -28,7 +28,7 @@ def limit_disk(disk_bps: float, target: Target, groups: ControlGroups) -> tuple[
                 target.files.write(group.folder / f"blkio.throttle.{direction}_bps_device", f"{disk} {bytes_per_s}")
 
     try:
-        disks = _disks(target)
+        disks = _list_disks(target)
         group = groups.limit("blkio" if _first_version(target) else "io", write)
     except ResourceRefused as refusal:
         return (Advice("disk_bps", disk_bps, str(refusal)),)
@@ -40,14 +40,14 @@ def _first_version(target: Target) -> bool:
     return target.files.is_there(target.host.cgroup / "blkio" / "cgroup.procs")
 
 
-def _disks(target: Target) -> tuple[str, ...]:
+def _list_disks(target: Target) -> tuple[str, ...]:
     """Return the physical disks of the folders, as MAJOR:MINOR."""
     if not target.folders:
         raise ResourceRefused("it is not known which disks the transfer uses")
-    return tuple(sorted({_disk_of(folder, target) for folder in target.folders}))
+    return tuple(sorted({_find_disk(folder, target) for folder in target.folders}))
 
 
-def _disk_of(folder: Path, target: Target) -> str:
+def _find_disk(folder: Path, target: Target) -> str:
     """Return the disk of a folder, or of its nearest existing parent; for a partition, its entire disk."""
     there = folder.absolute()
     while not there.exists() and there != there.parent:

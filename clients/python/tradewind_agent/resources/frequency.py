@@ -19,7 +19,7 @@ _CAP, _LOWEST = "scaling_max_freq", "cpuinfo_min_freq"
 def limit_frequency(frequency_hz: float, cpus: tuple[int, ...], target: Target) -> tuple[Verdict, ...]:
     """Cap the frequency of ``cpus``, all of them or none."""
     try:
-        files = _caps(cpus, target)
+        files = _list_caps(cpus, target)
         limit_khz = int(frequency_hz / _HZ_PER_KHZ)
         reached_khz = max(_cap(file, limit_khz, target) for file in files)
     except (OSError, ResourceRefused) as refusal:
@@ -30,7 +30,7 @@ def limit_frequency(frequency_hz: float, cpus: tuple[int, ...], target: Target) 
     return (Enforced("frequency_hz", float(reached_khz * _HZ_PER_KHZ), how),)
 
 
-def _caps(cpus: tuple[int, ...], target: Target) -> list[Path]:
+def _list_caps(cpus: tuple[int, ...], target: Target) -> list[Path]:
     """Return the files to write; CPUs with a common policy share a file."""
     folders = {(target.host.cpus / f"cpu{cpu}" / "cpufreq").resolve() for cpu in cpus}
     if not all(target.files.is_there(folder / _CAP) for folder in folders):

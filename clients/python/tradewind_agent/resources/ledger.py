@@ -111,14 +111,14 @@ class Ledger:
         """Yield all entries; an unreadable file is removed, since nothing can be undone by it."""
         for path in sorted(self.folder.glob("*.json")):
             try:
-                entry = _entry(path, json.loads(path.read_bytes()))
+                entry = _build_entry(path, json.loads(path.read_bytes()))
             except (ValueError, KeyError, TypeError):
                 path.unlink(missing_ok=True)
             else:
                 yield entry
 
 
-def _entry(path: Path, content: dict[str, Any]) -> Entry:
+def _build_entry(path: Path, content: dict[str, Any]) -> Entry:
     affinity = content["affinity"]
     return Entry(
         owner=ProcessIdentity(**content["owner"]),

@@ -321,7 +321,7 @@ class Client:
     def healthy(self) -> datetime | None:
         """Call ``/healthz`` and return the service's clock, if the answer has a date."""
         response = self._calls.send("GET", "/healthz")
-        return _date_of(response)
+        return _find_date(response)
 
 
 def _receipt_in(refusal: RequestRefused) -> BatchReceipt | None:
@@ -332,7 +332,7 @@ def _receipt_in(refusal: RequestRefused) -> BatchReceipt | None:
         return None
 
 
-def _date_of(response: httpx.Response) -> datetime | None:
+def _find_date(response: httpx.Response) -> datetime | None:
     header = response.headers.get("Date")
     try:
         return datetime.strptime(header, "%a, %d %b %Y %H:%M:%S GMT").replace(tzinfo=UTC) if header else None

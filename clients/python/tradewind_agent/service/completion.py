@@ -83,7 +83,7 @@ class _CompletionAttempt:
 
     def send_all(self, ticks: Sequence[SpooledHeartbeat]) -> None:
         """Send every part, and as much as possible of a refused one."""
-        parts = deque(_parts(ticks))
+        parts = deque(_list_parts(ticks))
         while parts:
             part = parts.popleft()
             if (refusal := self._send_part(part)) is None:
@@ -134,7 +134,7 @@ def _find_blamed(refusal: ServiceProblem, count: int) -> dict[int, str]:
     return blamed
 
 
-def _parts(ticks: Sequence[SpooledHeartbeat]) -> Iterator[tuple[SpooledHeartbeat, ...]]:
+def _list_parts(ticks: Sequence[SpooledHeartbeat]) -> Iterator[tuple[SpooledHeartbeat, ...]]:
     """``ticks`` in parts of bounded size and number; one empty part where there are none."""
     part: list[SpooledHeartbeat] = []
     part_bytes = 0

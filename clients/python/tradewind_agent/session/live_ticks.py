@@ -55,7 +55,7 @@ class LiveTicks:
         """Add a tick, also to the file."""
         spooled = tick.to_spooled()
         self._pending.append(spooled)
-        self._write([*([] if self._file else [self._beginning.to_line()]), _line(spooled)])
+        self._write([*([] if self._file else [self._beginning.to_line()]), _encode_line(spooled)])
 
     def drop_journalled(self, sequence: int) -> None:
         """Drop every tick up to ``sequence``, which the service has journalled."""
@@ -65,7 +65,7 @@ class LiveTicks:
         stored = pending or self._pending[-1:]
         self._pending = pending
         if self._file is not None:
-            self._replace([self._beginning.to_line(), *map(_line, stored)])
+            self._replace([self._beginning.to_line(), *map(_encode_line, stored)])
 
     def remove(self) -> None:
         """Remove the file of a transfer that is sealed, or not worth storing."""
@@ -196,5 +196,5 @@ def _times(noted_at: datetime, last: Heartbeat) -> tuple[datetime, datetime]:
     return last.at - max(by_ticks, LEAST_DURATION), last.at
 
 
-def _line(spooled: SpooledHeartbeat) -> bytes:
+def _encode_line(spooled: SpooledHeartbeat) -> bytes:
     return spooled.model_dump_json(exclude_none=True).encode() + b"\n"

@@ -87,7 +87,7 @@ def request_plan(client: "Client | None", request: RecommendRequest) -> Plan | s
         chunks=chunks,
         source=str(answer.source),
         rationale=answer.rationale,
-        predicted=_prediction(answer.predicted),
+        predicted=_build_prediction(answer.predicted),
         feasible=answer.sla.feasible,
         answer=answer,
     )
@@ -182,15 +182,15 @@ def _cover_all_sizes(chunks: Sequence[ChunkPlan]) -> bool:
     return bool(limits) and limits[-1] == math.inf and all(low < high for low, high in pairwise(limits))
 
 
-def _prediction(wire: WirePrediction) -> Prediction:
+def _build_prediction(wire: WirePrediction) -> Prediction:
     return Prediction(
-        throughput_bps=_interval(wire.throughput_bps),
-        energy_j=_interval(wire.energy_j) if wire.energy_j else None,
-        power_w=_interval(wire.power_w) if wire.power_w else None,
+        throughput_bps=_build_interval(wire.throughput_bps),
+        energy_j=_build_interval(wire.energy_j) if wire.energy_j else None,
+        power_w=_build_interval(wire.power_w) if wire.power_w else None,
     )
 
 
-def _interval(wire: WireInterval) -> Interval:
+def _build_interval(wire: WireInterval) -> Interval:
     return Interval(wire.mean, wire.low, wire.high)
 
 

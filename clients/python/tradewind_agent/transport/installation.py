@@ -126,7 +126,7 @@ def _install_locked(parameters: Parameters, btf: Path, pins: Pins, *, dry_run: b
     with tempfile.TemporaryDirectory(prefix="tradewind-transport-") as folder:
         made = compile_object(tools, btf, Path(folder))
         _mount_bpf_file_system()
-        with _folder_of(pins):
+        with _open_folder(pins):
             Library().load(made, name=NAME, constants=parameters.pack(source_digest()), pins=pins)
     return Change(steps, read_state(pins))
 
@@ -175,7 +175,7 @@ def _lock_host() -> Iterator[None]:
 
 
 @contextmanager
-def _folder_of(pins: Pins) -> Iterator[None]:
+def _open_folder(pins: Pins) -> Iterator[None]:
     """Create the folder of the pins; remove it again if the block fails."""
     pins.folder.mkdir(mode=0o700, exist_ok=True)
     _require_own(pins.folder)

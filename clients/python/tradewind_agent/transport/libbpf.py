@@ -81,12 +81,12 @@ class Library:
         """
         descriptor = self._bpf.bpf_obj_get(os.fsencode(pinned))
         if descriptor < 0:
-            raise _failure(f"{pinned} cannot be read", ctypes.get_errno())
+            raise _build_failure(f"{pinned} cannot be read", ctypes.get_errno())
         try:
             self._require_form(descriptor, pinned, size)
             key, value = ctypes.c_uint32(0), ctypes.create_string_buffer(size)
             if self._bpf.bpf_map_lookup_elem(descriptor, ctypes.byref(key), value):
-                raise _failure(f"{pinned} cannot be read", ctypes.get_errno())
+                raise _build_failure(f"{pinned} cannot be read", ctypes.get_errno())
             return value.raw
         finally:
             os.close(descriptor)
@@ -94,7 +94,7 @@ class Library:
     def _require_form(self, descriptor: int, pinned: Path, size: int) -> None:
         info, info_bytes = _MapInfo(), ctypes.c_uint32(ctypes.sizeof(_MapInfo))
         if self._bpf.bpf_obj_get_info_by_fd(descriptor, ctypes.byref(info), ctypes.byref(info_bytes)):
-            raise _failure(f"{pinned} cannot be read", ctypes.get_errno())
+            raise _build_failure(f"{pinned} cannot be read", ctypes.get_errno())
         if (info.type, info.key_size) != (_BPF_MAP_TYPE_ARRAY, _KEY_BYTES):
             raise OtherVersionLoaded(f"{pinned} holds no parameters in a form that this version knows")
         if info.value_size != size:
@@ -108,7 +108,7 @@ class Library:
         if link == table:  # libbpf before 1.2 has handed the table over, and no link
             link = self._bpf.bpf_link_create(table, 0, _BPF_STRUCT_OPS, None)
             if link < 0:
-                raise _failure("the kernel refuses to register it", ctypes.get_errno())
+                raise _build_failure("the kernel refuses to register it", ctypes.get_errno())
         try:
             yield link
         finally:
@@ -116,7 +116,7 @@ class Library:
 
     def _pin(self, descriptor: int, path: Path) -> None:
         if self._bpf.bpf_obj_pin(descriptor, os.fsencode(path)):
-            raise _failure(f"{path} cannot be made", ctypes.get_errno())
+            raise _build_failure(f"{path} cannot be made", ctypes.get_errno())
 
     def _map(self, handle: ctypes.c_void_p, name: str) -> ctypes.c_void_p:
         return ctypes.c_void_p(
@@ -135,7 +135,9 @@ class Library:
     def _refused(self, doing: str, number: int) -> TransportFailed:
         info = next((line for line in self._warnings if "permission" not in line.lower()), "")
         reason = f"the kernel does not {doing}"
-        return _failure(f"{reason} ({info})" if info and number not in (errno.EPERM, errno.EACCES) else reason, number)
+        return _build_failure(
+            f"{reason} ({info})" if info and number not in (errno.EPERM, errno.EACCES) else reason, number
+        )
 
     def _hear(self, level: int, form: bytes, values: int) -> int:
         if level == 0:  # a warning; else information
@@ -154,7 +156,7 @@ class Pins:
         self.parameters = folder / "fld_tcp_parameters"
 
 
-def _failure(what: str, number: int) -> TransportFailed:
+def _build_failure(what: str, number: int) -> TransportFailed:
     advice = {
         errno.EPERM: "; run it with sudo, outside of a container",
         errno.EEXIST: "; another is registered under this name",

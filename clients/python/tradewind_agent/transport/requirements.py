@@ -73,14 +73,14 @@ def _require_version(release: str) -> None:
 
 def require_capabilities() -> None:
     """Raise `TransportFailed` where this process may not change what the kernel has loaded."""
-    held = _effective_capabilities()
+    held = _compute_effective_capabilities()
     missing = [name for name, bit in _CAPABILITIES.items() if not held >> bit & 1]
     if missing:
         who = "root without these" if os.geteuid() == 0 else "not root"
         raise TransportFailed(f"{', '.join(missing)} needed to change the kernel's transport ({who}); run it with sudo")
 
 
-def _effective_capabilities() -> int:
+def _compute_effective_capabilities() -> int:
     for line in Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines():
         if line.startswith("CapEff:"):
             return int(line.split()[1], 16)

@@ -35,7 +35,7 @@ class Sampling:
         """Return heartbeat 0, sent before the first byte, with the plan of ``basis``."""
         files = sum(chunk.file_count for chunk in basis.chunks)
         chunks = [(chunk.plan, 0.0, chunk.total_bytes) for chunk in basis.chunks]
-        return self._heartbeat(chunks, interval_s=0.0, moved_bytes=0, left=(basis.total_bytes, files))
+        return self._build_heartbeat(chunks, interval_s=0.0, moved_bytes=0, left=(basis.total_bytes, files))
 
     def next(self, now: Snapshot, live: LiveSample | None) -> Heartbeat:
         """Return the heartbeat of the tick between the last snapshot and ``now``."""
@@ -52,7 +52,7 @@ class Sampling:
             (ChunkPlan(chunk.chunk, None, chunk.parameters), rate_bps(chunk), chunk.remaining_bytes)
             for chunk in now.chunks
         ]
-        return self._heartbeat(
+        return self._build_heartbeat(
             chunks,
             interval_s=interval_s,
             moved_bytes=now.moved_bytes,
@@ -60,7 +60,7 @@ class Sampling:
             **(self._path(now.path) | _metered(live)),
         )
 
-    def _heartbeat(
+    def _build_heartbeat(
         self,
         chunks: Sequence[tuple[ChunkPlan, float, int]],
         *,
@@ -77,7 +77,7 @@ class Sampling:
             throughput_bps=sum(rate for _, rate, _ in chunks),
             remaining_bytes=left[0],
             remaining_files=left[1],
-            parameters=to_wire_parameters(combine_settings(_active_settings(chunks))),
+            parameters=to_wire_parameters(combine_settings(_list_active_settings(chunks))),
             chunks=tuple(
                 ChunkSample(
                     chunk=plan.chunk,
@@ -102,7 +102,7 @@ class Sampling:
         }
 
 
-def _active_settings(chunks: Sequence[tuple[ChunkPlan, float, int]]) -> list[Parameters]:
+def _list_active_settings(chunks: Sequence[tuple[ChunkPlan, float, int]]) -> list[Parameters]:
     """Return the settings of the unfinished chunks, which alone use streams; of all chunks once all are finished."""
     unfinished = [plan.parameters for plan, _, remaining_bytes in chunks if remaining_bytes]
     return unfinished or [plan.parameters for plan, _, _ in chunks]

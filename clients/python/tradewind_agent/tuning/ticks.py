@@ -87,7 +87,7 @@ _WORDS = (
 
 def _changes(before: Sequence[ChunkPlan], after: Sequence[ChunkPlan]) -> list[str]:
     """Describe the differences of all chunks together, or chunk by chunk if the totals are equal."""
-    combined = _differences(_combine(before), _combine(after))
+    combined = _list_differences(_combine(before), _combine(after))
     if combined or len(before) == 1:
         return combined
     known = {chunk.chunk: chunk.parameters for chunk in before}
@@ -95,7 +95,7 @@ def _changes(before: Sequence[ChunkPlan], after: Sequence[ChunkPlan]) -> list[st
         f"{chunk.chunk} {change}"
         for chunk in after
         if chunk.chunk in known
-        for change in _differences(known[chunk.chunk], chunk.parameters)
+        for change in _list_differences(known[chunk.chunk], chunk.parameters)
     ]
 
 
@@ -103,7 +103,7 @@ def _combine(plan: Sequence[ChunkPlan]) -> Parameters:
     return combine_settings([chunk.parameters for chunk in plan])
 
 
-def _differences(before: Parameters, after: Parameters) -> list[str]:
+def _list_differences(before: Parameters, after: Parameters) -> list[str]:
     pairs = ((getattr(before, name) or 1, getattr(after, name) or 1, words) for name, words in _WORDS)
     return [f"{old} → {new} {words}" for old, new, words in pairs if old != new]
 

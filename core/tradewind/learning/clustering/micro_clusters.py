@@ -65,7 +65,7 @@ def cell_keys(points: FloatArray) -> IntArray:
     return keys
 
 
-def _centres(keys: IntArray) -> FloatArray:
+def _compute_centres(keys: IntArray) -> FloatArray:
     index = np.column_stack([keys >> 2 * _AXIS_BITS, (keys >> _AXIS_BITS) & _AXIS_MASK, keys & _AXIS_MASK])
     return (index + 0.5) / _PER_UNIT
 
@@ -91,7 +91,7 @@ class MicroClusters:
     def of_points(cls, points: FloatArray) -> Self:
         """Cells of n points (`coordinates`). O(n log n)."""
         keys = cell_keys(points)
-        offsets = np.rint((points - _centres(keys)) * _RESOLUTION).astype(np.int64)
+        offsets = np.rint((points - _compute_centres(keys)) * _RESOLUTION).astype(np.int64)
         ones = np.ones((len(keys), 1), dtype=np.int64)
         return cls(*_summed(keys, np.hstack([ones, offsets, offsets**2])))
 
@@ -111,17 +111,17 @@ class MicroClusters:
         dataset_keys = self.keys >> _AXIS_BITS << _AXIS_BITS
         keys, sums = _summed(dataset_keys, self.sums)
         shared = np.searchsorted(keys, dataset_keys)
-        return np.column_stack([_means(keys, sums)[shared, :2], _means(self.keys, self.sums)[:, 2]])
+        return np.column_stack([_compute_means(keys, sums)[shared, :2], _compute_means(self.keys, self.sums)[:, 2]])
 
     def dataset_cells(self) -> Cells:
         """Summaries by mean file size and file count, whatever the load."""
         keys, sums = _summed(self.keys >> _AXIS_BITS << _AXIS_BITS, self.sums)
-        return Cells(sums[:, 0], _means(keys, sums)[:, :2], _scatter(sums, slice(0, 2)))
+        return Cells(sums[:, 0], _compute_means(keys, sums)[:, :2], _compute_scatter(sums, slice(0, 2)))
 
     def load_cells(self, chosen: npt.NDArray[np.bool_]) -> Cells:
         """Summaries by load of the chosen ones of ``keys``, whatever the data set."""
         keys, sums = _summed(self.keys[chosen] & _AXIS_MASK, self.sums[chosen])
-        return Cells(sums[:, 0], _means(keys, sums)[:, 2:], _scatter(sums, slice(2, 3)))
+        return Cells(sums[:, 0], _compute_means(keys, sums)[:, 2:], _compute_scatter(sums, slice(2, 3)))
 
 
 def _summed(keys: IntArray, sums: IntArray) -> tuple[IntArray, IntArray]:
@@ -134,7 +134,7 @@ def _summed(keys: IntArray, sums: IntArray) -> tuple[IntArray, IntArray]:
     return keys[first], np.add.reduceat(sums, first, axis=0)
 
 
-def _scatter(sums: IntArray, axes: slice) -> FloatArray:
+def _compute_scatter(sums: IntArray, axes: slice) -> FloatArray:
     """Σ offset² − (Σ offset)² / n over the given axes, (m,)."""
     count = sums[:, :1].astype(np.float64)
     totals, squares = sums[:, 1:4][:, axes].astype(np.float64), sums[:, 4:7][:, axes].astype(np.float64)
@@ -142,6 +142,6 @@ def _scatter(sums: IntArray, axes: slice) -> FloatArray:
     return np.asarray(within / _RESOLUTION**2)
 
 
-def _means(keys: IntArray, sums: IntArray) -> FloatArray:
+def _compute_means(keys: IntArray, sums: IntArray) -> FloatArray:
     """Centroids, (m, 3)."""
-    return np.asarray(_centres(keys) + sums[:, 1:4] / sums[:, :1] / _RESOLUTION)
+    return np.asarray(_compute_centres(keys) + sums[:, 1:4] / sums[:, :1] / _RESOLUTION)

@@ -161,7 +161,7 @@ def cut(cells: Cells, rule: CutRule) -> FloatArray:
     waiting = [(cells, rule.min_silhouette)]
     while waiting:
         group, min_silhouette = waiting.pop(0)
-        centres = _best_cut(group, rule, min_silhouette, rule.max_clusters - len(waiting) - len(finished))
+        centres = _find_best_cut(group, rule, min_silhouette, rule.max_clusters - len(waiting) - len(finished))
         if len(centres) == 1:
             finished.append(centres[0])
             continue
@@ -172,7 +172,7 @@ def cut(cells: Cells, rule: CutRule) -> FloatArray:
     return centres[np.lexsort(centres.T[::-1])]
 
 
-def _best_cut(cells: Cells, rule: CutRule, min_silhouette: float, max_clusters: int) -> FloatArray:
+def _find_best_cut(cells: Cells, rule: CutRule, min_silhouette: float, max_clusters: int) -> FloatArray:
     """Return the centres of the number of clusters with the highest mean silhouette, the fewer on a tie, (k, d).
 
     For each number the dendrogram's centroids are taken, cells go to the nearest one (as new rows will), and centroids

@@ -70,7 +70,7 @@ class AxisBasis:
         step = (grid[-1] - grid[0]) / (size - degree)
         knots = grid[0] + step * np.arange(-degree, size + 1)
         marginal = _mixed_form(size)
-        raw = _b_splines(grid, knots, degree) @ marginal
+        raw = _compute_b_splines(grid, knots, degree) @ marginal
         centre = raw.mean(axis=0)
         spread = raw - centre
         scale = np.ones(size - 1)
@@ -101,7 +101,7 @@ class AxisBasis:
 
     def columns(self, x: Floats) -> Floats:
         """M (n, K − 1) at coordinates x (n,)."""
-        return _b_splines(x, self.knots, self.degree) @ self.marginal - self.centre
+        return _compute_b_splines(x, self.knots, self.degree) @ self.marginal - self.centre
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ def _mixed_form(size: int) -> Floats:
     return np.concatenate([line, u[:, ::-1] / singular[::-1]], axis=1)
 
 
-def _b_splines(x: Floats, knots: Floats, degree: int) -> Floats:
+def _compute_b_splines(x: Floats, knots: Floats, degree: int) -> Floats:
     size = len(knots) - degree - 1
     inside = np.clip(x, knots[degree], knots[size])
     dense: Floats = BSpline.design_matrix(inside, knots, degree).toarray()

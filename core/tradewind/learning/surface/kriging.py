@@ -91,16 +91,16 @@ class ResidualKriging:
             local = axis[near]
             between += np.abs(local[:, :, None] - local[:, None, :])
             distance += np.abs(local - position[:, j, None] * self.decay[j])
-        K = self._covariance(between)
+        K = self._compute_covariance(between)
         own = np.arange(near.shape[1])
         K[:, own, own] += self.noise[near]
-        k = self._covariance(distance)
+        k = self._compute_covariance(distance)
         weights = np.linalg.solve(K, k[:, :, None])[:, :, 0]
         mean = np.sum(weights * self.residual[near], axis=1)
         variance = self.signal + self.nugget - np.sum(weights * k, axis=1)
         return mean, np.maximum(variance, 0.0)
 
-    def _covariance(self, distance: Floats) -> Floats:
+    def _compute_covariance(self, distance: Floats) -> Floats:
         covariance: Floats = self.signal * np.exp(-distance)
         if self.nugget > 0:
             covariance += self.nugget * (distance < 1e-9)
@@ -131,7 +131,7 @@ def fit_kriging(effects: ResidualKriging, cells: Cells, held_out: Floats, believ
     held_out : (m,) residuals of the cell means, each cell left out of the spline.
     believed : (m,) weight of each cell.
     """
-    lagged = np.array([_lag_covariance(cells, effects.residual, believed, j) for j in range(cells.x.shape[1])])
+    lagged = np.array([_compute_lag_covariance(cells, effects.residual, believed, j) for j in range(cells.x.shape[1])])
     strongest = float(np.max(lagged, initial=0.0))
     if len(cells) <= NEIGHBOURS // 2 or strongest <= 0:
         return None
@@ -142,7 +142,7 @@ def fit_kriging(effects: ResidualKriging, cells: Cells, held_out: Floats, believ
     best, least = None, plain
     for factor in SIGNAL_FACTORS:
         signal = min(factor * strongest, LARGEST_SIGNAL * plain)
-        kriging = _with_kernel(effects, signal, -np.log(_correlation(lagged, signal)))
+        kriging = _with_kernel(effects, signal, -np.log(_compute_correlation(lagged, signal)))
         mean, variance = kriging.predict_from(effects.position, near)
         loss = float(weight @ (held_out - mean) ** 2)
         if loss < least:
@@ -167,7 +167,7 @@ def _with_kernel(effects: ResidualKriging, signal: float, decay: Floats) -> Resi
     return replace(effects, signal=signal, nugget=nugget, noise=noise, decay=decay)
 
 
-def _correlation(lagged: Floats, signal: float) -> Floats:
+def _compute_correlation(lagged: Floats, signal: float) -> Floats:
     return np.clip(lagged / signal, *CORRELATION_RANGE)
 
 
@@ -175,11 +175,11 @@ def _metric(lagged: Floats, signal: float) -> Floats:
     """Return the weights of the steps, rounded so that rounding errors upstream do not choose between
     similar neighbours.
     """
-    metric: Floats = np.round(-np.log(_correlation(lagged, signal)), METRIC_DIGITS).astype(np.float64)
+    metric: Floats = np.round(-np.log(_compute_correlation(lagged, signal)), METRIC_DIGITS).astype(np.float64)
     return metric
 
 
-def _lag_covariance(cells: Cells, residual: Floats, believed: Floats, axis: int) -> float:
+def _compute_lag_covariance(cells: Cells, residual: Floats, believed: Floats, axis: int) -> float:
     """Return the covariance of the residuals of cells one step apart on ``axis``."""
     one, two = cells.adjacent(axis)
     weight = np.minimum(believed[one], believed[two])

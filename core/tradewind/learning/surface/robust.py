@@ -106,7 +106,7 @@ def huber_weights(cells: Cells, loo: LeaveOneOut, s2: Floats, neighbours: Index)
     s2 : (m,) noise variance.
     neighbours : (m, k) nearest other cells.
     """
-    around = np.median(_median_by_cell(cells, loo.residual)[neighbours], axis=1)[cells.of_row]
+    around = np.median(_compute_median_by_cell(cells, loo.residual)[neighbours], axis=1)[cells.of_row]
     plain, relative = np.abs(loo.residual), np.abs(loo.residual - around)
     distance = np.where(around * loo.residual > 0, np.minimum(plain, relative), plain)
     t = distance / np.sqrt(s2[cells.of_row] + loo.variance)
@@ -122,7 +122,7 @@ def nearest_cells(cells: Cells) -> Index:
     return np.asarray(found, dtype=np.intp)
 
 
-def _median_by_cell(cells: Cells, rows: Floats) -> Floats:
+def _compute_median_by_cell(cells: Cells, rows: Floats) -> Floats:
     order = np.lexsort((rows, cells.of_row))
     counts = np.bincount(cells.of_row, minlength=len(cells))
     start = np.concatenate([[0], np.cumsum(counts)[:-1]])

@@ -95,12 +95,12 @@ class Algorithms12:
         if not violated:
             sla = tightened
         elif (sample.queueing_delay_s or 0.0) > self.expected_delay_s:
-            overruled = self._fairness_control(state, sample)
+            overruled = self._build_fairness_control(state, sample)
         parameters = self.precomputed(sla)
         now = PrintedState(sla, parameters, overruled, sample.sent_bytes or 0, sample.retransmitted_bytes or 0)
         return now, (self.plan._replace(parameters=parameters),)
 
-    def _fairness_control(self, state: PrintedState, sample: TickSample) -> Parameters:
+    def _build_fairness_control(self, state: PrintedState, sample: TickSample) -> Parameters:
         sent = (sample.sent_bytes or 0) - state.sent_bytes
         again = (sample.retransmitted_bytes or 0) - state.retransmitted_bytes
         return back_off_control(

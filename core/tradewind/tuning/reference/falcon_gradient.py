@@ -58,7 +58,7 @@ class FalconGradient:
         return state, max_throughput(self.chunks, self.path, state.probed)
 
     def step(self, state: FalconState, sample: TickSample) -> tuple[FalconState, Plan]:
-        now = self._moved(state, utility(sample.throughput_bps, state.probed, _loss(state, sample)))
+        now = self._moved(state, utility(sample.throughput_bps, state.probed, _compute_loss(state, sample)))
         now = replace(now, sent_bytes=sample.sent_bytes or 0, retransmitted_bytes=sample.retransmitted_bytes or 0)
         left = chunks_left(self.chunks, sample) or self.chunks
         return now, max_throughput(left, self.path, now.probed)
@@ -75,7 +75,7 @@ class FalconGradient:
         return FalconState(workers=workers, theta=theta)
 
 
-def _loss(state: FalconState, sample: TickSample) -> float:
+def _compute_loss(state: FalconState, sample: TickSample) -> float:
     sent = (sample.sent_bytes or 0) - state.sent_bytes
     again = (sample.retransmitted_bytes or 0) - state.retransmitted_bytes
     return min(max(again / sent, 0.0), 1.0) if sent > 0 else 0.0

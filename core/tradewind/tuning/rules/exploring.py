@@ -49,12 +49,14 @@ def explore(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> 
     search = state.search
     if search.settled:
         return _settled(basis, state, seen, goal, search)
-    if search.streams != seen.streams and search.ticks < MAX_WAITS and search.streams == _streams_requested(seen):
+    if search.streams != seen.streams and search.ticks < MAX_WAITS and search.streams == _count_requested_streams(seen):
         return _stay(state, seen, search.wait(), f"waiting for {format_count(search.streams, 'stream')}")
     slow_start = SLOW_START_ROUND_TRIPS * seen.rtt_s / max(seen.interval_s, 1e-9)
     if search.ticks == 0 and slow_start > LONG_SLOW_START and seen.slow_start > 0:
         return _stay(state, seen, search.wait(), f"{format_count(seen.streams, 'stream')} in slow start still")
-    return _next_try(basis, state, seen, replace(search, streams=seen.streams), _utility(basis, seen, goal, search))
+    return _next_try(
+        basis, state, seen, replace(search, streams=seen.streams), _compute_utility(basis, seen, goal, search)
+    )
 
 
 def begin_search(
@@ -64,12 +66,12 @@ def begin_search(
     search = start_search(seen.streams, doublings)
     if not trusted:
         return _stay(state, seen, search, f"measuring {format_count(seen.streams, 'stream')} again")
-    return _next_try(basis, state, seen, search, _utility(basis, seen, goal, search))
+    return _next_try(basis, state, seen, search, _compute_utility(basis, seen, goal, search))
 
 
 def _next_try(basis: Basis, state: TuningState, seen: Observation, search: Search, value: float) -> Proposal:
     limits = limits_of(basis, state, seen)
-    lowest, highest = len(seen.active), _highest(limits)
+    lowest, highest = len(seen.active), _find_highest(limits)
     if seen.is_at_ceiling or (seen.is_full and seen.streams >= POLITE_STREAMS):
         highest = min(highest, max(seen.streams, search.best_streams))
     search = search.advance(value, lowest, highest)
@@ -77,11 +79,11 @@ def _next_try(basis: Basis, state: TuningState, seen: Observation, search: Searc
     reached = sum(setting.streams for setting in settings)
     if not search.settled and reached in (seen.streams, search.best_streams):  # files or caps leave nothing to try
         search = Search(reached, reached, search.best_utility, settled=True)
-    elif search.settled and reached < search.best_streams <= _highest(limits):  # the nearest that files can have
+    elif search.settled and reached < search.best_streams <= _find_highest(limits):  # the nearest that files can have
         search = Search(reached, reached, settled=True)
     elif not search.settled:
         search = replace(search, streams=reached)
-    search = replace(search, capped=search.settled and max(reached, proposed) >= _highest(limits))
+    search = replace(search, capped=search.settled and max(reached, proposed) >= _find_highest(limits))
     measured = f"{format_count(seen.streams, 'stream')}: {format_bps(seen.throughput_bps)}"
     if seen.is_at_ceiling:
         measured += f" of {format_bps(seen.ceiling_bps or 0.0)} at most"
@@ -91,20 +93,20 @@ def _next_try(basis: Basis, state: TuningState, seen: Observation, search: Searc
 
 def _settled(basis: Basis, state: TuningState, seen: Observation, goal: Goal, search: Search) -> Proposal:
     if search.best_utility is not None and seen.streams == search.best_streams:
-        if abs(_utility(basis, seen, goal, search) - search.best_utility) > STALE:
+        if abs(_compute_utility(basis, seen, goal, search) - search.best_utility) > STALE:
             again = begin_search(basis, state, seen, goal, doublings=1.0, trusted=True)
             return again._replace(reason=f"the path has changed while streams were tried; {again.reason}")
         if state.belief.ticks >= SURE_TICKS:
             search = search.confirm()
     limits = limits_of(basis, state, seen)
-    proposed = min(search.best_streams, _highest(limits))
+    proposed = min(search.best_streams, _find_highest(limits))
     if seen.streams < proposed:
         settings = scale_streams(basis, seen, proposed, limits)
-        if (reached := sum(setting.streams for setting in settings)) > _streams_requested(seen):
+        if (reached := sum(setting.streams for setting in settings)) > _count_requested_streams(seen):
             search = replace(search, streams=reached)
             reason = f"the path has been quiet: {format_count(reached, 'stream')} again"
             return Proposal(replace(state, search=search), DecisionKind.RESTORE, reason, settings)
-    if search.capped and search.best_streams < _highest(limits):
+    if search.capped and search.best_streams < _find_highest(limits):
         more = begin_search(basis, state, seen, goal, doublings=1.0, trusted=True)
         before = format_count(search.best_streams, "stream")
         return more._replace(reason=f"more than {before} permitted now; {more.reason}")
@@ -127,7 +129,7 @@ def _stay(
     return Proposal(replace(state, search=search), kind, reason, seen.requested)
 
 
-def _utility(basis: Basis, seen: Observation, goal: Goal, search: Search) -> float:
+def _compute_utility(basis: Basis, seen: Observation, goal: Goal, search: Search) -> float:
     """Return the utility of this tick, with what its new connections lost to slow start added back."""
     grown = max(seen.streams - search.best_streams, 0) / seen.streams
     return utility(
@@ -147,7 +149,7 @@ def scale_streams(basis: Basis, seen: Observation, streams: int, limits: Setting
     without a channel would stay half done.
     """
     now = seen.requested
-    fewer = streams < _streams_requested(seen)
+    fewer = streams < _count_requested_streams(seen)
     budgets = split_streams([streams * setting.streams for setting in now], streams)
     return tuple(
         fit_to_streams(
@@ -172,11 +174,11 @@ def restore_streams(seen: Observation, streams: int) -> tuple[Parameters, ...]:
     )
 
 
-def _streams_requested(seen: Observation) -> int:
+def _count_requested_streams(seen: Observation) -> int:
     return sum(setting.streams for setting in seen.requested)
 
 
-def _highest(limits: SettingLimits) -> int:
+def _find_highest(limits: SettingLimits) -> int:
     return MAX_STREAMS if limits.max_streams is None else min(limits.max_streams, MAX_STREAMS)
 
 

@@ -44,7 +44,7 @@ class Users:
         ).one_or_none()
         if row is None:
             raise Conflict(f"the login {login!r} is taken")
-        return _user(row)
+        return _build_user(row)
 
     def get(self, user_id: UUID) -> User:
         """Return the user.
@@ -56,11 +56,11 @@ class Users:
         row = self._connection.execute(select(users).where(users.c.id == user_id)).one_or_none()
         if row is None:
             raise NotFound("no such user")
-        return _user(row)
+        return _build_user(row)
 
     def all(self) -> Sequence[User]:
         """Return all users, by login."""
-        return [_user(row) for row in self._connection.execute(select(users).order_by(users.c.login))]
+        return [_build_user(row) for row in self._connection.execute(select(users).order_by(users.c.login))]
 
     def lock_all(self) -> None:
         """Keep others from changing users of the tenant until this transaction ends."""
@@ -140,7 +140,7 @@ class UserSessions:
     def holder(self, secret_sha256: bytes, *, at: datetime, idle_since: datetime) -> User | None:
         """Return the user of a session that is valid, if the user may sign in."""
         session = self._going_on(secret_sha256, at=at, idle_since=idle_since)
-        return None if session is None else _user(session)
+        return None if session is None else _build_user(session)
 
     def visit(self, secret_sha256: bytes, *, at: datetime, idle_since: datetime) -> User | None:
         """Return the user as `holder` does, and record the visit."""
@@ -151,7 +151,7 @@ class UserSessions:
             self._connection.execute(
                 update(user_sessions).where(user_sessions.c.secret_sha256 == secret_sha256).values(last_seen_at=at)
             )
-        return _user(session)
+        return _build_user(session)
 
     def _going_on(self, secret_sha256: bytes, *, at: datetime, idle_since: datetime) -> Row[Any] | None:
         return self._connection.execute(
@@ -174,7 +174,7 @@ class UserSessions:
         self._connection.execute(own if but is None else own.where(user_sessions.c.secret_sha256 != but))
 
 
-def _user(row: Row[Any]) -> User:
+def _build_user(row: Row[Any]) -> User:
     return User(
         id=row.id,
         login=row.login,

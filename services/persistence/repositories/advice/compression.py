@@ -29,7 +29,7 @@ class CompressionObservations:
 
     def add(self, seen: Sequence[SeenObservation]) -> int:
         """Store the observations that are new; return how many. The oldest are dropped, of their keys and of all."""
-        rows = [self._row(each) for each in seen]
+        rows = [self._build_row(each) for each in seen]
         added = self._connection.execute(
             insert(table).on_conflict_do_nothing(index_elements=["tenant_id", "id"]).returning(table.c.id), rows
         ).all()
@@ -99,7 +99,7 @@ class CompressionObservations:
             .limit(MOST_MACHINES)
         ).all()
 
-    def _row(self, seen: SeenObservation) -> dict[str, object]:
+    def _build_row(self, seen: SeenObservation) -> dict[str, object]:
         case, speeds = seen.observation.case, seen.observation.speeds
         return {
             "id": seen.id,

@@ -36,7 +36,7 @@ class PageLoads:
         """
         turn = func.hashtextextended(f"page loads of {self._tenant_id}", 0)
         self._connection.execute(select(func.pg_advisory_xact_lock(turn)))
-        idle_s = page.load_s if page.idle_s is None else page.idle_s  # `_idle_s` reads it back
+        idle_s = page.load_s if page.idle_s is None else page.idle_s  # `_compute_idle_s` reads it back
         values = page.model_dump(exclude=_DERIVED) | {"idle_s": idle_s, "tool": tool, "received_at": at}
         page_id: UUID = self._connection.execute(
             insert(page_loads)
@@ -81,7 +81,7 @@ class PageLoads:
                 tool=row.tool,
                 started_at=row.started_at,
                 load_s=row.load_s,
-                idle_s=_idle_s(row),
+                idle_s=_compute_idle_s(row),
                 effective_concurrency=row.effective_concurrency,
                 encryption=row.encryption,
                 connections=row.connections,
@@ -96,8 +96,8 @@ class PageLoads:
         row = self._connection.execute(select(page_loads).where(page_loads.c.id == page_load_id)).one_or_none()
         if row is None:
             return None
-        connections = [PageConnection.model_validate(each) for each in self._connections_of(page_load_id)]
-        idle_s = _idle_s(row)
+        connections = [PageConnection.model_validate(each) for each in self._find_connections(page_load_id)]
+        idle_s = _compute_idle_s(row)
         values = dict(row._mapping) | {  # noqa: SLF001 -- how SQLAlchemy names a row as a mapping
             "connections": connections,
             "idle_s": idle_s,
@@ -108,7 +108,7 @@ class PageLoads:
         page = AnalysedPage.model_validate(values)
         return StoredPage(id=row.id, tool=row.tool, received_at=row.received_at, page=page)
 
-    def _connections_of(self, page_load_id: UUID) -> Sequence[dict[str, object]]:
+    def _find_connections(self, page_load_id: UUID) -> Sequence[dict[str, object]]:
         rows = self._connection.execute(
             select(page_connections)
             .where(page_connections.c.page_load_id == page_load_id)
@@ -136,7 +136,7 @@ class PageLoads:
         )
 
 
-def _idle_s(row: Row[Any]) -> float | None:
+def _compute_idle_s(row: Row[Any]) -> float | None:
     """Return the idle time; ``None`` where no object has times, for which the table, which has no NULL, holds the full
     load time.
     """

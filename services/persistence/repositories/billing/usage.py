@@ -138,7 +138,7 @@ class Usage:
                 missed=row.missed,
                 from_log_alone=row.from_log_alone,
             )
-            for row in self._connection.execute(_SUMS, _bounds(month))
+            for row in self._connection.execute(_SUMS, _build_bounds(month))
         ]
         # Read last: if the rows were dropped before they were added up, the month is sealed now.
         sealed = self._seals.usage(month)
@@ -153,7 +153,7 @@ class Usage:
         Conflict : the rows of the month are dropped; raised before the first of them.
         """
         as_taken = {"yield_per": ROWS_AT_ONCE}
-        with self._connection.execute(_EACH, _bounds(month), execution_options=as_taken) as rows:
+        with self._connection.execute(_EACH, _build_bounds(month), execution_options=as_taken) as rows:
             # Read afterwards, as for the sums: rows that are being read are not dropped until the
             # transaction ends.
             if self._seals.usage(month) is not None:
@@ -162,7 +162,7 @@ class Usage:
                 yield UsageTransfer(billing=Billing(row.billing), **{name: getattr(row, name) for name in _ONE_BY_ONE})
 
 
-def _bounds(month: Month) -> Mapping[str, Any]:
+def _build_bounds(month: Month) -> Mapping[str, Any]:
     begins_at = month.begins_at
     return {
         "begins_at": begins_at,

@@ -74,7 +74,7 @@ class Batches:
         of_key = select(batches).where(batches.c.idempotency_key == idempotency_key)
         held = of_key.with_for_update(key_share=True)  # rows that refer to the batch need not wait
         earlier = self._connection.execute(held).one()
-        return _receipt(earlier, repeated=True)
+        return _build_receipt(earlier, repeated=True)
 
     def reopen(self, receipt: IngestReceipt, *, at: datetime) -> IngestReceipt:
         """Return the batch as if it arrived now, locked until the transaction ends, with its rows out of the
@@ -110,14 +110,14 @@ class Batches:
         if brought_by is not None:
             filters = filters.where(batches.c.key_id.in_(brought_by))
         found = self._connection.execute(filters).one_or_none()
-        return None if found is None else _receipt(found, repeated=False)
+        return None if found is None else _build_receipt(found, repeated=False)
 
     def page(self, *, limit: int, before: UUID | None = None) -> Sequence[IngestReceipt]:
         """Return at most ``limit`` batches before the batch ``before``, the newest first."""
         query = select(batches).order_by(batches.c.id.desc()).limit(limit)  # ids follow the order of creation
         if before is not None:
             query = query.where(batches.c.id < before)
-        return [_receipt(row, repeated=False) for row in self._connection.execute(query)]
+        return [_build_receipt(row, repeated=False) for row in self._connection.execute(query)]
 
 
 def _of_its_key(idempotency_key: str, key_id: UUID | None) -> str:
@@ -130,7 +130,7 @@ def _not_behind(at: datetime) -> ColumnElement[datetime]:
     return func.greatest(at, func.now(), type_=batches.c.received_at.type)
 
 
-def _receipt(row: Row[tuple[object, ...]], *, repeated: bool) -> IngestReceipt:
+def _build_receipt(row: Row[tuple[object, ...]], *, repeated: bool) -> IngestReceipt:
     return IngestReceipt(
         batch_id=row.id,
         received_at=row.received_at,

@@ -52,21 +52,21 @@ class MonthsOfLogs:
 
     def stored(self) -> Sequence[StoredMonth]:
         """Return the stored months, the oldest first."""
-        with self._transaction() as connection:
+        with self._open_transaction() as connection:
             rows = connection.execute(text("SELECT * FROM months_of_logs()")).all()
         return [
-            StoredMonth(month=_month_of(row.month), rows=row.rows, bytes=row.bytes, closed=row.closed) for row in rows
+            StoredMonth(month=_find_month(row.month), rows=row.rows, bytes=row.bytes, closed=row.closed) for row in rows
         ]
 
     def oldest_live_transfer(self) -> datetime | None:
         """Return when the oldest live transfer started."""
-        with self._transaction() as connection:
+        with self._open_transaction() as connection:
             started_at: datetime | None = connection.execute(text("SELECT oldest_live_transfer()")).scalar_one()
         return started_at
 
     def tenants(self, month: Month) -> Sequence[UUID]:
         """Return the tenants with days in the month."""
-        with self._transaction() as connection:
+        with self._open_transaction() as connection:
             query = text("SELECT * FROM tenants_of_month(:month)")
             return list(connection.execute(query, {"month": to_first_day(month)}).scalars())
 
@@ -77,7 +77,7 @@ class MonthsOfLogs:
         ------
         Unavailable : another transaction stores rows, and takes longer than others should wait for.
         """
-        with self._transaction() as connection:
+        with self._open_transaction() as connection:
             connection.execute(text("SELECT close_months_of_logs(:before)"), {"before": to_first_day(before)})
 
     def drop(self, month: Month) -> None:
@@ -88,11 +88,11 @@ class MonthsOfLogs:
         Conflict : it is not closed, or what outlives its rows differs from what is stored.
         Unavailable : another transaction reads them, and takes longer than others should wait for.
         """
-        with self._transaction() as connection:
+        with self._open_transaction() as connection:
             connection.execute(text("SELECT drop_month_of_logs(:month)"), {"month": to_first_day(month)})
 
     @contextmanager
-    def _transaction(self) -> Iterator[Connection]:
+    def _open_transaction(self) -> Iterator[Connection]:
         with translate_failures(), _translate_conflicts(), self._engine.begin() as connection:
             yield connection
 
@@ -110,7 +110,7 @@ class ClosedMonths:
         if not self._is_held:
             self._connection.execute(_HOLD)
             newest = self._connection.execute(_NEWEST).scalar_one()
-            self._closed_until, self._is_held = None if newest is None else _month_of(newest).ends_at, True
+            self._closed_until, self._is_held = None if newest is None else _find_month(newest).ends_at, True
         return self._closed_until
 
 
@@ -218,7 +218,7 @@ class MonthSeals:
         )
         return [
             MonthOfTenant(
-                month=_month_of(row.month),
+                month=_find_month(row.month),
                 files=row.files,
                 exported_files=row.exported_files,
                 first_to_export=row.first_to_export,
@@ -237,7 +237,7 @@ def to_first_day(month: Month) -> date:
     return month.begins_at.date()
 
 
-def _month_of(first: date) -> Month:
+def _find_month(first: date) -> Month:
     return Month.of(datetime(first.year, first.month, 1, tzinfo=UTC))
 
 

@@ -21,11 +21,11 @@ def _sum(value: str, condition: str = "true") -> str:
     return f"coalesce(sum({value}) FILTER (WHERE {condition}), 0)"
 
 
-def _bytes(condition: str = "true") -> str:
+def _format_bytes(condition: str = "true") -> str:
     return f"least({_sum('bytes_moved', condition)}, {MOST_BYTES})"
 
 
-def _energy(quality: str) -> str:
+def _format_energy(quality: str) -> str:
     """Return the SQL of the energy of both ends with this quality, J."""
     ends = (_sum(f"{end}_energy_j", f"{end}_energy_quality {quality}") for end in ("source", "destination"))
     return " + ".join(ends)
@@ -47,11 +47,11 @@ def _ended_metered_at(ends: MeteredEnds) -> str:
 _LOGGED: Mapping[str, str] = {
     "transfers": "count(*)",
     "succeeded": "count(*) FILTER (WHERE status = 'succeeded')",
-    "bytes_moved": _bytes(),
+    "bytes_moved": _format_bytes(),
     "duration_s": _sum("extract(epoch FROM ended_at - started_at)::float8"),
-    "measured_energy_j": _energy("= 'measured'"),
-    "modelled_energy_j": _energy("<> 'measured'"),
-    "metered_bytes": _bytes("source_energy_j IS NOT NULL OR destination_energy_j IS NOT NULL"),
+    "measured_energy_j": _format_energy("= 'measured'"),
+    "modelled_energy_j": _format_energy("<> 'measured'"),
+    "metered_bytes": _format_bytes("source_energy_j IS NOT NULL OR destination_energy_j IS NOT NULL"),
     **{f"metered_{ends}": f"count(*) FILTER (WHERE {_logged_metered_at(ends)})" for ends in MeteredEnds},
 }
 _GAINED = f"status = 'succeeded' AND throughput_bps > 0 AND bytes_moved > 0 AND link_id <> '{NO_LINK}'"
@@ -62,12 +62,12 @@ _ENDED: Mapping[str, str] = {
     "missed": f"count(*) FILTER (WHERE NOT agreement_kept AND {_PROMISED})",
     "unpromised": f"count(*) FILTER (WHERE agreement_kept IS NOT NULL AND NOT {_PROMISED})",
     "tuned_transfers": f"count(*) FILTER (WHERE {_GAINED})",
-    "tuned_bytes": _bytes(_GAINED),
+    "tuned_bytes": _format_bytes(_GAINED),
     "tuned_s": _sum("8.0 * bytes_moved / throughput_bps", _GAINED),
     "tuned_energy_j": _sum("energy_j", _GAINED),
-    "tuned_metered_bytes": _bytes(f"{_GAINED} AND energy_j IS NOT NULL"),
+    "tuned_metered_bytes": _format_bytes(f"{_GAINED} AND energy_j IS NOT NULL"),
     **{f"tuned_{ends}_j": _sum("energy_j", f"{_GAINED} AND {_ended_metered_at(ends)}") for ends in MeteredEnds},
-    **{f"tuned_{ends}_bytes": _bytes(f"{_GAINED} AND {_ended_metered_at(ends)}") for ends in MeteredEnds},
+    **{f"tuned_{ends}_bytes": _format_bytes(f"{_GAINED} AND {_ended_metered_at(ends)}") for ends in MeteredEnds},
 }
 _MEASURES = (*_LOGGED, *_ENDED)
 

@@ -108,14 +108,14 @@ def to_model_outline(model: Row[Any], clusters: Sequence[Row[Any]]) -> ModelOutl
                 leaf=to_centre(row),
                 accuracy=row.accuracy,
                 settings_seen=row.settings_seen,
-                fastest_bps=_throughputs(row).certifiable_throughput_bps(DEFAULT_CONFIDENCE),
+                fastest_bps=_build_throughputs(row).certifiable_throughput_bps(DEFAULT_CONFIDENCE),
             )
             for row in clusters
         ),
     )
 
 
-def _throughputs(row: Row[Any]) -> SettingTable:
+def _build_throughputs(row: Row[Any]) -> SettingTable:
     """Return a table of throughput only, which is all that its level needs: building thousands of settings takes
     long.
     """
@@ -150,7 +150,7 @@ def to_stored_leaf(row: Row[Any], partitions: Sequence[Row[Any]]) -> StoredLeaf:
     model = LeafModel(
         leaf=to_centre(row),
         lattice=lattice,
-        table=SettingTable(_settings(row, lattice), row.base_power_w),
+        table=SettingTable(_list_settings(row, lattice), row.base_power_w),
         observed=tuple(
             ObservedSetting(**(each | {"parameters": Parameters(**each["parameters"])})) for each in row.observed
         ),
@@ -170,7 +170,7 @@ def _load_effect(stored: Mapping[str, list[float] | None] | None) -> LoadEffect 
     return LoadEffect(**{name: None if values is None else tuple(values) for name, values in stored.items()})  # type: ignore[arg-type]  # as it was written
 
 
-def _settings(row: Row[Any], lattice: Lattice) -> tuple[PredictedSetting, ...]:
+def _list_settings(row: Row[Any], lattice: Lattice) -> tuple[PredictedSetting, ...]:
     unmetered = [None] * len(row.certified), [0.0] * len(row.certified), [0.0] * len(row.certified)
     powers = (row.log_power_mean, row.log_power_sd, row.log_covariance) if row.log_power_mean else unmetered
     return tuple(

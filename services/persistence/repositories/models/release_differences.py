@@ -22,7 +22,7 @@ _DIFFERING = """
 _SAME = text(f"WITH {_DIFFERING} SELECT count(*) FROM held WHERE before = after")  # noqa: S608 - made of the above
 
 
-def _figures(model: str) -> str:
+def _format_figures(model: str) -> str:
     return f"""
         SELECT count(*) AS clusters, sum(accuracy * rows) / nullif(sum(rows), 0) AS accuracy,
                sum(coverage90 * rows) / nullif(sum(rows), 0) AS coverage90,
@@ -49,7 +49,7 @@ _LINKS = text(
       JOIN links l ON l.id = differing.link_id
       JOIN endpoints source ON source.id = l.source_id
       JOIN endpoints destination ON destination.id = l.destination_id,
-        LATERAL ({_figures("before")}) old, LATERAL ({_figures("after")}) new
+        LATERAL ({_format_figures("before")}) old, LATERAL ({_format_figures("after")}) new
      ORDER BY source.name, destination.name, l.mover, l.network
     """  # noqa: S608 - made of the expressions above
 )
@@ -96,8 +96,8 @@ class ReleaseDifferences:
                 network=row.network,
                 mover=row.mover,
                 change=_change(row.before, row.after),
-                before=_figures_of(row, "old", row.before),
-                after=_figures_of(row, "new", row.after),
+                before=_find_figures(row, "old", row.before),
+                after=_find_figures(row, "new", row.after),
             )
             for row in rows
         ]
@@ -127,7 +127,7 @@ def _change(before: Any, after: Any) -> ChangeKind:
     return ChangeKind.LOST if after is None else ChangeKind.CHANGED
 
 
-def _figures_of(row: Row[Any], which: str, model_id: UUID | None) -> LinkMetrics | None:
+def _find_figures(row: Row[Any], which: str, model_id: UUID | None) -> LinkMetrics | None:
     if model_id is None:
         return None
     return LinkMetrics(**{name: getattr(row, f"{which}_{name}") for name in LinkMetrics.model_fields})

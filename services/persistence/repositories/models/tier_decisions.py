@@ -49,7 +49,7 @@ class TierDecisions:
         if not rows:
             return []
         names = {row.tier_id: row.name for row in self._connection.execute(select(tier_names))}
-        return [_decision(row, names) for row in rows]
+        return [_build_decision(row, names) for row in rows]
 
     def claim(self, decision_id: UUID) -> TierDecision:
         """Return an open decision, locked until the transaction ends.
@@ -63,10 +63,10 @@ class TierDecisions:
         ).one_or_none()
         if row is None:
             raise NotFound("no such open decision: it was decided already, or a newer model has taken its place")
-        return _decision(row, {})
+        return _build_decision(row, {})
 
 
-def _decision(row: Row[Any], names: dict[UUID, str]) -> TierDecision:
+def _build_decision(row: Row[Any], names: dict[UUID, str]) -> TierDecision:
     changes = [TierChange(**each) for each in row.changes]
     return TierDecision(
         id=row.id,

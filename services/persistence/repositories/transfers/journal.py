@@ -144,9 +144,9 @@ class TransferJournal:
         place = tuple_(transfers.c.started_at, transfers.c.id)
         older = () if before is None else (place < _place_of(before),)
         newest = transfers.c.started_at.desc(), transfers.c.id.desc()
-        found = select(transfers).where(*older, *_conditions(matching, now)).order_by(*newest).limit(limit)
+        found = select(transfers).where(*older, *_list_conditions(matching, now)).order_by(*newest).limit(limit)
         rows = self._connection.execute(found)
-        return [_summary(row, now) for row in rows]
+        return [_build_summary(row, now) for row in rows]
 
     def get(self, transfer_id: UUID, *, now: datetime) -> JournalledTransfer:
         """Return what is stored of the transfer.
@@ -159,7 +159,7 @@ class TransferJournal:
         if row is None:
             raise NotFound("no such transfer")
         return JournalledTransfer(
-            summary=_summary(row, now),
+            summary=_build_summary(row, now),
             request=row.enquiry,
             expected=None if row.expected is None else ExpectedOutcome.model_validate(row.expected),
             duration_s=row.duration_s,
@@ -225,7 +225,7 @@ def _place_of(transfer_id: UUID) -> Any:
     return select(transfers.c.started_at, transfers.c.id).where(transfers.c.id == transfer_id).scalar_subquery()
 
 
-def _conditions(matching: TransferFilter, now: datetime) -> Iterator[Any]:
+def _list_conditions(matching: TransferFilter, now: datetime) -> Iterator[Any]:
     known = transfers.c
     for name in ("source", "destination", "sla"):
         if (value := getattr(matching, name)) is not None:
@@ -258,7 +258,7 @@ def _state(row: Row[Any], now: datetime) -> TransferState:
     return TransferState.LIVE if silent_at is not None and silent_at > now else TransferState.SILENT
 
 
-def _summary(row: Row[Any], now: datetime) -> TransferSummary:
+def _build_summary(row: Row[Any], now: datetime) -> TransferSummary:
     made = {"transfer_id", "state", "agreement_promised"}
     plain = {name: getattr(row, name) for name in TransferSummary.model_fields.keys() - made}
     promised = None if row.expected is None else row.expected.get("feasible")

@@ -76,14 +76,14 @@ class TransferOwners:
 
     def find(self, transfer_id: UUID, *, started_by: UUID | None = None) -> KnownTransfer:
         """Return what is known of a transfer; ``started_by`` is its owner where the database knows none yet."""
-        row = self._connection.execute(_FIND, self._parameters([transfer_id], started_by)).one()
+        row = self._connection.execute(_FIND, self._build_parameters([transfer_id], started_by)).one()
         return KnownTransfer(row.owner, row.is_of_other_key, row.is_over)
 
     def select_others_logs(self, transfer_ids: Collection[UUID]) -> Collection[UUID]:
         """Return those of the transfers whose logs the acting key may not upload; a provider's key may upload all."""
         if self._key_id is None or not transfer_ids:
             return ()
-        return frozenset(self._connection.execute(_OTHERS_LOGS, self._parameters(transfer_ids, None)).scalars())
+        return frozenset(self._connection.execute(_OTHERS_LOGS, self._build_parameters(transfer_ids, None)).scalars())
 
     def is_of_other_key(self, owner: UUID) -> bool:
         """Return whether the acting key may not act on transfers of ``owner``."""
@@ -94,7 +94,7 @@ class TransferOwners:
         """Return the acting key and those that it replaces."""
         return frozenset(self._connection.execute(_OWN_KEYS, {"key_id": self._key_id}).scalars())
 
-    def _parameters(self, transfer_ids: Collection[UUID], started_by: UUID | None) -> dict[str, object]:
+    def _build_parameters(self, transfer_ids: Collection[UUID], started_by: UUID | None) -> dict[str, object]:
         return {
             "ids": list(transfer_ids),
             "tenant_id": self._tenant_id,

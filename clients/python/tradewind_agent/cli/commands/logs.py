@@ -68,7 +68,7 @@ def import_context(
         destination=destination,
         bandwidth_bps=options.bandwidth_bps(bandwidth),
         rtt_s=options.rtt_s(rtt),
-        timezone=_zone(timezone),
+        timezone=_find_zone(timezone),
         mover=mover,
         network=network,
     )
@@ -265,7 +265,7 @@ def _check_format(name: str, *more: str) -> None:
         raise typer.BadParameter(f"unknown format {name!r}; one of {', '.join(known)}", param_hint="--format")
 
 
-def _zone(name: str | None) -> ZoneInfo | None:
+def _find_zone(name: str | None) -> ZoneInfo | None:
     try:
         return None if name is None else ZoneInfo(name)
     except (KeyError, ValueError, OSError):
@@ -282,16 +282,16 @@ def _open_logs(logs: list[str], closing: ExitStack) -> Iterator[tuple[str, Any]]
         if log == "-":
             yield "standard input", sys.stdin.buffer
         elif path.is_dir():
-            yield from ((str(file), file) for file in _files_below(path))
+            yield from ((str(file), file) for file in _list_files_below(path))
         elif path.is_file():
             yield log, path
         elif path.exists():
-            yield log, _pipe(path, closing)
+            yield log, _build_pipe(path, closing)
         else:
             raise typer.BadParameter(f"{log} does not exist", param_hint="FILE|DIR|-")
 
 
-def _pipe(path: Path, closing: ExitStack) -> IO[bytes]:
+def _build_pipe(path: Path, closing: ExitStack) -> IO[bytes]:
     from tradewind_agent.system_errors import explain_os_error
 
     try:
@@ -301,7 +301,7 @@ def _pipe(path: Path, closing: ExitStack) -> IO[bytes]:
         raise typer.BadParameter(reason, param_hint="FILE|DIR|-") from None
 
 
-def _files_below(folder: Path) -> list[Path]:
+def _list_files_below(folder: Path) -> list[Path]:
     """Return all files in a folder and below it, by path; refuse a folder without files, or one that is unreadable."""
     from tradewind_agent.system_errors import explain_os_error
 

@@ -68,7 +68,7 @@ def meter(
         "usage": _known(result.usage),
         "failure": result.failure,
     }
-    terminal.result(_summary(result), document)
+    terminal.result(_format_summary(result), document)
     if result.energy is None:
         raise typer.Exit(1)
 
@@ -96,15 +96,15 @@ async def _show(terminal: Terminal, session: "MeterSession", interval_s: float) 
     while True:
         await asyncio.sleep(interval_s)
         if not terminal.json and (sample := session.latest()) is not None:
-            print(_line(sample), flush=True)
+            print(_format_line(sample), flush=True)
 
 
-def _line(sample: "LiveSample") -> str:
+def _format_line(sample: "LiveSample") -> str:
     power = "power unknown" if sample.power_w is None else f"{sample.power_w:.2f} W"
-    return f"{power} ({sample.method}, {sample.quality})  {_usage(sample.usage)}"
+    return f"{power} ({sample.method}, {sample.quality})  {_format_usage(sample.usage)}"
 
 
-def _usage(usage: ResourceUsage) -> str:
+def _format_usage(usage: ResourceUsage) -> str:
     return "  ".join(f"{name} {100 * share:.0f} %" for name, share in _known(usage).items())
 
 
@@ -113,7 +113,7 @@ def _known(usage: ResourceUsage) -> dict[str, float]:
     return {name: share for name, share in shares.items() if share is not None}
 
 
-def _summary(result: "MeterResult") -> str:
+def _format_summary(result: "MeterResult") -> str:
     if result.energy is None:
         return f"not measured: {result.failure}"
     mean_w = result.energy.total_j / result.work.duration_s

@@ -64,8 +64,8 @@ def trace_options(
         raise typer.BadParameter("is of a transfer: say when, by --began and --ended", param_hint=alone)
     return TraceOptions(
         trace,
-        _moment_s("--began", began),
-        _moment_s("--ended", ended),
+        _parse_moment_s("--began", began),
+        _parse_moment_s("--ended", ended),
         options.positive_size_if("--moved", moved),
         None if tail is None else options.duration("--tail", tail),
     )
@@ -173,7 +173,7 @@ def format_moment(moment_s: float) -> str:
     return datetime.fromtimestamp(moment_s).astimezone().isoformat(timespec="milliseconds")
 
 
-def _moment_s(option: str, text: str | None) -> float | None:
+def _parse_moment_s(option: str, text: str | None) -> float | None:
     """Seconds as the trace has them, or a time of RFC 3339."""
     if text is None:
         return None

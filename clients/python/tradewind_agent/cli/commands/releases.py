@@ -55,9 +55,9 @@ def compare(release: Number, *, as_json: options.Json = False) -> None:
     with environment.open_client() as client:
         found = client.releases.compare(release)
     if found.links or as_json:
-        terminal.table(COMPARED, list(_lines(found)), found.model_dump(mode="json"))
+        terminal.table(COMPARED, list(_list_lines(found)), found.model_dump(mode="json"))
     if not as_json:
-        terminal.note(_summary(found))
+        terminal.note(_format_summary(found))
 
 
 def publish(
@@ -79,7 +79,7 @@ def rollback(release: Number, *, as_json: options.Json = False) -> None:
     Terminal(as_json).result(f"release {now.id} is current", now.model_dump(mode="json"))
 
 
-def _lines(found: "ReleaseComparison") -> Iterator[Sequence[str]]:
+def _list_lines(found: "ReleaseComparison") -> Iterator[Sequence[str]]:
     for each in found.links:
         yield (
             f"{each.source} → {each.destination}",
@@ -100,7 +100,7 @@ def _format_figure(figures: "LinkMetrics | None", name: str) -> str:
     return str(value) if isinstance(value, int) else f"{value:.1%}"
 
 
-def _summary(found: "ReleaseComparison") -> str:
+def _format_summary(found: "ReleaseComparison") -> str:
     current = "no current release" if found.in_force is None else f"the current release {found.in_force}"
     moved = found.tiers_changed - found.tiers_gained - found.tiers_lost
     return (

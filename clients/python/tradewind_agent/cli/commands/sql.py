@@ -66,7 +66,7 @@ def sql(
 ) -> None:
     """Ask the warehouse; the key needs the scope analyst."""
     terminal = Terminal(as_json)
-    form = _form(format_, output, as_json=as_json)
+    form = _build_form(format_, output, as_json=as_json)
     if form in (Format.PARQUET, Format.ARROW) and output is None:
         raise typer.BadParameter(f"{form} needs --output FILE", param_hint="--format")
     if statement == "-":
@@ -85,7 +85,7 @@ def sql(
         terminal.note(f"there are more rows than these; {shown_by}")
 
 
-def _form(format_: Format | None, output: Path | None, *, as_json: bool) -> Format:
+def _build_form(format_: Format | None, output: Path | None, *, as_json: bool) -> Format:
     """The format of the rows: as it is said, or as their file is called; on standard output --json says it.
 
     Raises
@@ -159,7 +159,7 @@ def table_of(rows: list[dict[str, Any]], *, brief: bool) -> str:
     if not rows:
         return "(no rows)"
     heads = list(rows[0])
-    cells = [list(map(one_line, heads)), *([_cell(row[head], brief=brief) for head in heads] for row in rows)]
+    cells = [list(map(one_line, heads)), *([_format_cell(row[head], brief=brief) for head in heads] for row in rows)]
     widths = [max(len(line[column]) for line in cells) for column in range(len(heads))]
     numeric = [all(_is_number(row[head]) for row in rows) for head in heads]
     return "\n".join(
@@ -175,7 +175,7 @@ def _is_number(value: Any) -> bool:
     return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
 
 
-def _cell(value: Any, *, brief: bool) -> str:
+def _format_cell(value: Any, *, brief: bool) -> str:
     if value is None:
         return ""
     if brief and isinstance(value, float):

@@ -40,12 +40,12 @@ def usage(
         statements = client.usage.statements(month)
     document = {"month": month, "statements": [each.model_dump(mode="json") for each in statements]}
     if statements or as_json:
-        terminal.table(HEADS, [line for each in statements for line in _lines(each)], document)
+        terminal.table(HEADS, [line for each in statements for line in _list_lines(each)], document)
     else:
         terminal.result(f"no transfer that began in {month} is logged", document)
 
 
-def _lines(statement: "UsageStatement") -> Iterator[Sequence[str]]:
+def _list_lines(statement: "UsageStatement") -> Iterator[Sequence[str]]:
     key = " ".join((statement.key or "not known").split())
     for billed in statement.billed:
         yield (

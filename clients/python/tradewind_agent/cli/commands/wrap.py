@@ -91,7 +91,7 @@ def run_and_report(terminal: Terminal, prepared: "PreparedWrap", client: "Client
     from tradewind_agent.movers.wrap.run import run_wrap
     from tradewind_agent.session.logbook import Logbook
 
-    for line in _notes_before_run(prepared):
+    for line in _list_notes_before_run(prepared):
         terminal.note(line)
     logbook = Logbook(spool=environment.open_spool(terminal), client=client)
     # The document alone is on standard output; the tool's own output goes to standard error.
@@ -117,7 +117,7 @@ def show_command(terminal: Terminal, prepared: "PreparedWrap") -> None:
     from tradewind_agent.movers.wrap.report import format_command
 
     command = prepared.first_command()
-    for line in _notes_before_run(prepared):
+    for line in _list_notes_before_run(prepared):
         terminal.note(line)
     document = {
         "dry_run": True,
@@ -139,5 +139,5 @@ def _say_nothing(_: str) -> None:
     """Ignore a note, for users who want none."""
 
 
-def _notes_before_run(prepared: "PreparedWrap") -> list[str]:
+def _list_notes_before_run(prepared: "PreparedWrap") -> list[str]:
     return [*prepared.notes, *(f"cannot be set: {phrase}" for phrase in prepared.not_expressible)]

@@ -122,7 +122,7 @@ class PackedDownload:
         """Fetch the file; ``by_range`` requests the unpacked rest, which another server would send in full."""
         with (
             self._connections.to(self._url, self._options) as used,
-            closing(used.send_request("GET", self._headers(by_range=by_range))) as answer,
+            closing(used.send_request("GET", self._build_headers(by_range=by_range))) as answer,
         ):
             self._check_status(answer, by_range=by_range)
             self._identity = self._parse_identity(answer)
@@ -185,9 +185,9 @@ class PackedDownload:
         It may have no turn to pack.
         """
         has_started = self._plain_bytes > 0 and self._etag is not None
-        return has_started and self._coding(answer) == IDENTITY and self._etag_of_rest(answer) is not None
+        return has_started and self._coding(answer) == IDENTITY and self._find_etag_of_rest(answer) is not None
 
-    def _etag_of_rest(self, answer: HTTPResponse) -> str | None:
+    def _find_etag_of_rest(self, answer: HTTPResponse) -> str | None:
         """Return the ETag of an unpacked file whose rest can be requested by range."""
         has_ranges = answer.headers.get("Accept-Ranges") == "bytes" or answer.status == _PARTIAL
         is_strong = self._identity.validator == self._identity.etag
@@ -253,7 +253,7 @@ class PackedDownload:
             self.discard()
         return fault
 
-    def _headers(self, *, by_range: bool) -> dict[str, str]:
+    def _build_headers(self, *, by_range: bool) -> dict[str, str]:
         headers = {"Accept": "*/*"}
         if self._options.checksum:
             headers["Want-Repr-Digest"] = "sha-256=10"
@@ -299,7 +299,7 @@ class PackedDownload:
         if answer.status != _PARTIAL:
             self.discard()
         if coding == IDENTITY:
-            self._etag = self._etag_of_rest(answer)
+            self._etag = self._find_etag_of_rest(answer)
             return self._count_plain(self._read(answer))
         if not encodes_on_the_fly(self._url, self._options):
             raise _StoredEncoded(f"it is stored as {coding}")

@@ -140,12 +140,12 @@ class PackedCopy:
         until_s = time.monotonic() + OBSERVING_S
         try:
             while self._observed and len(found) < MOST_OBSERVED and time.monotonic() < until_s:
-                found += self._observations_of(*self._observed.pop())
+                found += self._find_observations(*self._observed.pop())
         except KeyboardInterrupt:
             pass  # the files are there, and what was found is true
         return found[:MOST_OBSERVED]
 
-    def _observations_of(self, job: Job, outcome: PackedOutcome) -> "Sequence[WireObservation]":
+    def _find_observations(self, job: Job, outcome: PackedOutcome) -> "Sequence[WireObservation]":
         """Nothing, where a codec fails at what it has done before: the file is there all the same."""
         assert outcome.sample is not None
         transfer_id = self.report.transfer_id

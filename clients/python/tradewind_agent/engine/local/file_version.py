@@ -33,7 +33,7 @@ class FileVersion:
         self._answered = FileIdentity()
         self._changes = 0
         # An empty file is requested like one of unknown size.
-        self.identity = FileIdentity(_exact_size(job) or None, job.etag)
+        self.identity = FileIdentity(_find_exact_size(job) or None, job.etag)
         self.validator: str | None = None
         self.sha256 = job.sha256
         self.in_one_answer = False
@@ -50,7 +50,7 @@ class FileVersion:
     @property
     def required_bytes(self) -> int | None:
         """Return the size that a body without a stated one must have: one that was cut looks complete."""
-        return self.identity.size_bytes if self.identity.size_bytes is not None else _exact_size(self._job)
+        return self.identity.size_bytes if self.identity.size_bytes is not None else _find_exact_size(self._job)
 
     @property
     def answered_identity(self) -> FileIdentity:
@@ -109,5 +109,5 @@ class FileVersion:
         return None
 
 
-def _exact_size(job: DownloadJob) -> int | None:
+def _find_exact_size(job: DownloadJob) -> int | None:
     return None if job.size_trust is SizeTrust.ROUNDED else job.size_bytes

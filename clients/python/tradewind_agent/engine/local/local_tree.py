@@ -25,7 +25,7 @@ def list_tree(folder: Path, links: LinkRule) -> Iterator[Path | Omission]:
     UnusableSource : the folder itself cannot be read.
     """
     try:
-        waiting = _children(folder, (_identity(folder.stat()),))
+        waiting = _list_children(folder, (_identity(folder.stat()),))
     except OSError as failure:
         raise UnusableSource(f"{folder} cannot be read: {explain_os_error(failure)}") from failure
     while waiting:  # the next path is the last
@@ -40,7 +40,7 @@ def list_tree(folder: Path, links: LinkRule) -> Iterator[Path | Omission]:
             elif (identity := _identity(found)) in above:
                 yield Omission(str(path), _LEADS_BACK, OmissionKind.LINK)
             else:
-                waiting.extend(_children(path, (*above, identity)))
+                waiting.extend(_list_children(path, (*above, identity)))
         except OSError as failure:
             yield Omission(str(path), f"cannot be read: {explain_os_error(failure)}", OmissionKind.UNREADABLE)
 
@@ -49,7 +49,7 @@ def _identity(found: os.stat_result) -> tuple[int, int]:
     return found.st_dev, found.st_ino
 
 
-def _children(folder: Path, above: _Identities) -> list[tuple[Path, _Identities]]:
+def _list_children(folder: Path, above: _Identities) -> list[tuple[Path, _Identities]]:
     """Return what is in a folder, last name first."""
     with os.scandir(folder) as scan:
         return [(folder / name, above) for name in sorted((entry.name for entry in scan), reverse=True)]

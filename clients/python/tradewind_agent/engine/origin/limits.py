@@ -138,7 +138,7 @@ class OriginLimits:
     def note_refused_file(self, file: Hashable, sent: SendContext, in_use: int, status: int) -> None:
         """Note that a request was refused while others were in flight."""
         self._refused.add(file)
-        burst = self._burst_of(sent, in_use)
+        burst = self._find_burst(sent, in_use)
         if burst is None:
             return
         burst.files.add(file)
@@ -149,13 +149,13 @@ class OriginLimits:
 
     def note_refused_connection(self, sent: SendContext, in_use: int, *, others_work: bool) -> None:
         """Note that a connection was refused, or closed before its first answer."""
-        burst = self._burst_of(sent, in_use)
+        burst = self._find_burst(sent, in_use)
         if burst is not None:
             burst.is_certain = True
             if others_work or burst.is_applied:
                 self._apply(burst)
 
-    def _burst_of(self, sent: SendContext, in_use: int) -> _Burst | None:
+    def _find_burst(self, sent: SendContext, in_use: int) -> _Burst | None:
         """Return the burst that a refusal belongs to; ``None`` for one that was sent under an older limit."""
         if self._permitted is not None:
             self._changed_s = self._clock_s()

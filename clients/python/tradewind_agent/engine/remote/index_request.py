@@ -65,7 +65,7 @@ class IndexClient:
             except UnsafeName:
                 raise
             except UnusableSource:
-                if _media_type_of(answer) in HTML_TYPES or answer.head.status != _OK:
+                if _find_media_type(answer) in HTML_TYPES or answer.head.status != _OK:
                     raise
         answer = await self._fetch(url, _AS_HTML)
         return answer.url, _parse(answer)
@@ -96,7 +96,7 @@ class IndexClient:
         try:
             async with self._gate:
                 answer = await fetch(url, self._once, {"Accept-Encoding": "identity"}, method="HEAD")
-                if answer.head.status == _OK and _media_type_of(answer) in HTML_TYPES and not is_page_name(url.name):
+                if answer.head.status == _OK and _find_media_type(answer) in HTML_TYPES and not is_page_name(url.name):
                     answer = await fetch(url, self._once, _AS_HTML)
         except (FileFault, UnusableSource):
             return None
@@ -116,7 +116,7 @@ def _is_index(answer: FetchedAnswer) -> bool:
         return False
 
 
-def _media_type_of(answer: FetchedAnswer) -> str:
+def _find_media_type(answer: FetchedAnswer) -> str:
     return media_type(answer.head.headers.get("content-type", ""))
 
 

@@ -121,7 +121,7 @@ class RemoteTree:
         if _leads_back(folder, page):
             self._leave_out(folder.url, "leads back to a folder above it, whose files are copied", OmissionKind.LINK)
             return ()
-        if folder.parent is not None and _last_name(url) != _last_name(folder.url):
+        if folder.parent is not None and _find_last_name(url) != _find_last_name(folder.url):
             self._leave_out(folder.url, f"is a folder that leads elsewhere, to {url}", OmissionKind.UNREADABLE)
             return ()
         self._found.add(str(url))
@@ -133,7 +133,7 @@ class RemoteTree:
         ]
 
     def _take(self, folder: _Folder, url: Url, entry: ListingEntry) -> _Folder | None:
-        child, destination = _address_of(url, entry), folder.destination / entry.name
+        child, destination = _find_address(url, entry), folder.destination / entry.name
         if len(child.target) > LONGEST_PATH_BYTES:
             self._leave_out(folder.url, f"holds paths of more than {LONGEST_PATH_BYTES} bytes", OmissionKind.NOT_A_FILE)
             return None
@@ -168,7 +168,7 @@ class RemoteTree:
         return [settled.get(entry.name, entry) for entry in entries]
 
     async def _probe_entries(self, url: Url, entries: Sequence[ListingEntry]) -> Sequence[ListingEntry]:
-        found = await asyncio.gather(*(self._client.probe(_address_of(url, entry)) for entry in entries))
+        found = await asyncio.gather(*(self._client.probe(_find_address(url, entry)) for entry in entries))
         return [_apply_probe(entry, probe) for entry, probe in zip(entries, found, strict=True)]
 
 
@@ -182,13 +182,13 @@ def _apply_probe(entry: ListingEntry, probe: ProbedAddress | None) -> ListingEnt
     return replace(entry, size_bytes=probe.size_bytes, size_trust=trust, may_be_folder=False)
 
 
-def _address_of(folder: Url, entry: ListingEntry) -> Url:
+def _find_address(folder: Url, entry: ListingEntry) -> Url:
     if entry.target is not None:
         return Url(folder.origin, entry.target, folder.login)
     return folder.join_path(entry.name, is_folder=entry.is_folder)
 
 
-def _last_name(folder: Url) -> str:
+def _find_last_name(folder: Url) -> str:
     return unquote(folder.path).rstrip("/").rpartition("/")[2]
 
 

@@ -136,10 +136,10 @@ class Aria2Importer:
         if context.timezone is None:
             report.assume("times without a zone are taken as UTC; --timezone names another")
         report.assume("a file lasts for its size over the mean rate in the table of results, both as rounded by aria2")
-        return _rows(text, context)
+        return _list_rows(text, context)
 
 
-def _rows(text: LogText, context: ImportContext) -> Iterator[ImportedRow | RefusedRow]:
+def _list_rows(text: LogText, context: ImportContext) -> Iterator[ImportedRow | RefusedRow]:
     log = _Log(context)
     for line in text.lines():
         try:

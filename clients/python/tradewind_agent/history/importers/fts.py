@@ -45,8 +45,8 @@ def _record(line: Line, context: ImportContext) -> TransferRecord | None:
     status = _STATUS.get(text_at(message, "t_final_transfer_state").strip().lower())
     if status is None:
         raise InvalidValue("outcome.status", f"is unknown: {text_at(message, 't_final_transfer_state')[:40]!r}")
-    started_at = _moment("started_at", message, "timestamp_tr_st")
-    ended_at = _moment("ended_at", message, "timestamp_tr_comp")
+    started_at = _parse_moment("started_at", message, "timestamp_tr_st")
+    ended_at = _parse_moment("ended_at", message, "timestamp_tr_comp")
     if ended_at <= started_at:
         raise InvalidValue("ended_at", "is not after started_at")
     moved = _count("outcome.bytes_moved", message, "tr_bt_transfered")
@@ -55,8 +55,8 @@ def _record(line: Line, context: ImportContext) -> TransferRecord | None:
     if succeeded and moved == 0:
         raise InvalidValue("outcome.bytes_moved", "is zero")
     mover = Mover(context.mover or "fts")
-    source = _host("source", message, ("src_hostname", "src_url"), context.source)
-    destination = _host("destination", message, ("dst_hostname", "dst_url"), context.destination)
+    source = _find_host("source", message, ("src_hostname", "src_url"), context.source)
+    destination = _find_host("destination", message, ("dst_hostname", "dst_url"), context.destination)
     return TransferRecord(
         id=record_id(LinkKey(source, destination, context.network, mover.name), line.number, line.text),
         started_at=started_at,
@@ -64,7 +64,7 @@ def _record(line: Line, context: ImportContext) -> TransferRecord | None:
         source=source,
         destination=destination,
         mover=mover,
-        protocol=_protocol(message),
+        protocol=_find_protocol(message),
         direction=Direction.THIRD_PARTY,
         dataset=DataSet(file_count=1, total_bytes=max(size, moved)),
         outcome=TransferOutcome(
@@ -88,7 +88,7 @@ def _record(line: Line, context: ImportContext) -> TransferRecord | None:
     )
 
 
-def _moment(field: str, message: Mapping[str, object], key: str) -> datetime:
+def _parse_moment(field: str, message: Mapping[str, object], key: str) -> datetime:
     """A time in milliseconds since 1970; FTS writes 0 for what has not started."""
     ms = number(field, text_at(message, key))
     if not 0 < ms < _LATEST_MS:
@@ -106,20 +106,20 @@ def _chosen(field: str, message: Mapping[str, object], key: str, highest: int = 
     return (bounded(field, number(field, text), 0, highest) or None) if text.strip() else None
 
 
-def _url_part(url: str, part: str) -> str:
+def _find_url_part(url: str, part: str) -> str:
     try:
         return getattr(urlsplit(url), part) or ""
     except ValueError:
         return ""
 
 
-def _host(field: str, message: Mapping[str, object], keys: tuple[str, str], given: str | None) -> str:
-    host = text_at(message, keys[0]).strip() or _url_part(text_at(message, keys[1]), "hostname") or given
+def _find_host(field: str, message: Mapping[str, object], keys: tuple[str, str], given: str | None) -> str:
+    host = text_at(message, keys[0]).strip() or _find_url_part(text_at(message, keys[1]), "hostname") or given
     if host is None:
         raise InvalidValue(field, f"is not in the message; give it with --{field}")
     return name(field, host)
 
 
-def _protocol(message: Mapping[str, object]) -> str:
-    scheme = _url_part(text_at(message, "src_url"), "scheme")
+def _find_protocol(message: Mapping[str, object]) -> str:
+    scheme = _find_url_part(text_at(message, "src_url"), "scheme")
     return name("protocol", scheme) if scheme else "unknown"

@@ -48,10 +48,10 @@ class GridFtpImporter:
 def _record(line: Line, context: ImportContext) -> TransferRecord | None:
     if not line.text.strip():
         return None
-    values = _values(line.text)
+    values = _build_values(line.text)
     direction, source, destination = _ends(values, context)
-    started_at = _moment("started_at", values.get("START", ""), context)
-    ended_at = _moment("ended_at", values.get("DATE", ""), context)
+    started_at = _parse_moment("started_at", values.get("START", ""), context)
+    ended_at = _parse_moment("ended_at", values.get("DATE", ""), context)
     if ended_at <= started_at:
         raise InvalidValue("ended_at", "is not after started_at")
     complete = values.get("CODE") == _COMPLETE
@@ -90,7 +90,7 @@ def _record(line: Line, context: ImportContext) -> TransferRecord | None:
     )
 
 
-def _values(text: str) -> Mapping[str, str]:
+def _build_values(text: str) -> Mapping[str, str]:
     """Values by key. A file name may hold blanks and even ``KEY=``: of keys after it the last counts, else the first"""
     found = list(_KEY.finditer(text))
     values: dict[str, str] = {}
@@ -104,7 +104,7 @@ def _values(text: str) -> Mapping[str, str]:
     return values
 
 
-def _moment(field: str, text: str, context: ImportContext) -> datetime:
+def _parse_moment(field: str, text: str, context: ImportContext) -> datetime:
     match = _MOMENT.fullmatch(text)
     if match is None:
         raise InvalidValue(field, "is missing" if not text else f"is no time: {text[:40]!r}")
@@ -128,11 +128,11 @@ def _ends(values: Mapping[str, str], context: ImportContext) -> tuple[Direction,
     peer = match[1].strip() if match else ""
     host = name("source" if command in _SENT else "destination", values.get("HOST", ""))
     if command in _SENT:
-        return Direction.DOWNLOAD, host, _peer("destination", peer, context.destination)
-    return Direction.UPLOAD, _peer("source", peer, context.source), host
+        return Direction.DOWNLOAD, host, _find_peer("destination", peer, context.destination)
+    return Direction.UPLOAD, _find_peer("source", peer, context.source), host
 
 
-def _peer(field: str, address: str, given: str | None) -> str:
+def _find_peer(field: str, address: str, given: str | None) -> str:
     """The other end; the server writes 0.0.0.0 where it does not know it."""
     if address not in _NO_PEERS:
         return name(field, address)

@@ -36,10 +36,10 @@ class RcloneImporter:
         """A record a run; otherwise as ``Importer.rows``."""
         required("source", "--source", context.source)
         required("destination", "--destination", context.destination)
-        return _rows(text, context, report)
+        return _list_rows(text, context, report)
 
 
-def _rows(text: LogText, context: ImportContext, report: ImportReport) -> Iterator[ImportedRow | RefusedRow]:
+def _list_rows(text: LogText, context: ImportContext, report: ImportReport) -> Iterator[ImportedRow | RefusedRow]:
     for found in split_runs(text.lines()):
         if isinstance(found, RefusedRow):
             yield found
@@ -80,10 +80,10 @@ def _moved_bytes(run: Run) -> int:
 
 
 def _moved_files(run: Run) -> int:
-    return max(count_in(run.stats, "transfers") - _files_inside(run), 0)
+    return max(count_in(run.stats, "transfers") - _count_files_inside(run), 0)
 
 
-def _files_inside(run: Run) -> int:
+def _count_files_inside(run: Run) -> int:
     """Return how many files the server copied or moved within itself."""
     return count_in(run.stats, "serverSideCopies") + count_in(run.stats, "serverSideMoves")
 
@@ -94,10 +94,10 @@ def _record(run: Run, line: Line, context: ImportContext, report: ImportReport) 
         raise InvalidValue("started_at", f"is not in the log: {seen} with an end but no start; {ADVICE}")
     if run.ended_at is None:
         raise InvalidValue("ended_at", "is not in the log: its stats lines have no time")
-    duration_s = max(_busy_s(run, report), _SHORTEST_RUN_S)
+    duration_s = max(_compute_busy_s(run, report), _SHORTEST_RUN_S)
     moved, files = _moved_bytes(run), _moved_files(run)
     inside_bytes = count_in(run.stats, "bytes") - moved
-    planned_files = max(count_in(run.stats, "totalTransfers") - _files_inside(run), 0)
+    planned_files = max(count_in(run.stats, "totalTransfers") - _count_files_inside(run), 0)
     planned_bytes = max(count_in(run.stats, "totalBytes") - inside_bytes, 0)
     errors = max(count_in(run.stats, "errors"), run.files.failed)
     if moved == 0:
@@ -116,7 +116,7 @@ def _record(run: Run, line: Line, context: ImportContext, report: ImportReport) 
         destination=destination,
         mover=mover,
         protocol=run.files.source_kind if run.files.source_kind not in (None, _LOCAL) else "unknown",
-        direction=_direction(run, report),
+        direction=_find_direction(run, report),
         dataset=DataSet(
             file_count=max(files, planned_files, 1),
             total_bytes=max(moved, planned_bytes),
@@ -124,31 +124,31 @@ def _record(run: Run, line: Line, context: ImportContext, report: ImportReport) 
             max_file_bytes=run.files.largest_bytes if complete else None,
         ),
         outcome=TransferOutcome(
-            status=_status(files, planned_files, errors),
+            status=_find_status(files, planned_files, errors),
             bytes_moved=moved,
             files_done=files,
             files_failed=errors,
             throughput_bps=rate_bps,
         ),
         path=Path(bandwidth_bps=context.bandwidth_bps, rtt_s=context.rtt_s),
-        parameters=_parameters(run, report),
+        parameters=_build_parameters(run, report),
         network=context.network,
     )
 
 
-def _status(files: int, planned: int, errors: int) -> Status:
+def _find_status(files: int, planned: int, errors: int) -> Status:
     if errors:
         return Status.FAILED
     return Status.SUCCEEDED if files >= planned else Status.CANCELLED
 
 
-def _direction(run: Run, report: ImportReport) -> Direction:
+def _find_direction(run: Run, report: ImportReport) -> Direction:
     if run.files.source_kind is None:
         report.assume("the log does not tell local from remote: runs are recorded as downloads")
     return Direction.UPLOAD if run.files.source_kind == _LOCAL else Direction.DOWNLOAD
 
 
-def _parameters(run: Run, report: ImportReport) -> Parameters:
+def _build_parameters(run: Run, report: ImportReport) -> Parameters:
     transfers = run.flags.get("transfers") or None
     if transfers is None and 0 < run.waiting_in_flight <= MAX_SETTING:
         transfers = run.waiting_in_flight
@@ -163,7 +163,7 @@ def _parameters(run: Run, report: ImportReport) -> Parameters:
     )
 
 
-def _busy_s(run: Run, report: ImportReport) -> float:
+def _compute_busy_s(run: Run, report: ImportReport) -> float:
     """Time in which files were in flight if this version of rclone logs it, else the elapsed time, listing included."""
     busy_s = seconds_in(run.stats, "transferTime")
     if busy_s > 0:

@@ -155,7 +155,7 @@ class Event:
             message,
             stats,
             seconds_in(stats, "elapsedTime"),
-            _moment(text_at(message, "time")) if stats else None,
+            _parse_moment(text_at(message, "time")) if stats else None,
             _STARTED.match(spoken),
             _LIMITED.match(spoken),
         )
@@ -219,7 +219,7 @@ def count_in(stats: Mapping[str, object], key: str) -> int:
     return bounded(f"stats.{key}", number(f"stats.{key}", text), 0) if text else 0
 
 
-def _moment(text: str) -> datetime | None:
+def _parse_moment(text: str) -> datetime | None:
     if not text:
         return None
     try:

@@ -189,7 +189,7 @@ class CurlRun(SuccessiveRuns):
         if not self._is_run_due:
             return None
         task, stderr = self._task, self._scratch / f"stderr{self._start_count}"
-        if self._start_count and "fail-early" in task.words.options and self._totals().files_failed:
+        if self._start_count and "fail-early" in task.words.options and self._build_totals().files_failed:
             return None
         part = self._take_part()
         ours = [*self._added]
@@ -252,16 +252,16 @@ class CurlRun(SuccessiveRuns):
         return ToolProgress(moved, max(files - len(self._reports), 0) if files else None)
 
     def result(self) -> ToolResult | None:
-        return self._totals() if self._reports else None
+        return self._build_totals() if self._reports else None
 
-    def _totals(self) -> ToolResult:
+    def _build_totals(self) -> ToolResult:
         reports = list(self._reports)
         failed = sum(1 for report in reports if report.get("exitcode"))
         moved = sum(_read_number(report, "size_download") + _read_number(report, "size_upload") for report in reports)
         return ToolResult(moved + self._resumed_bytes, len(reports) - failed, failed)
 
     def _moved(self) -> int:
-        return self._totals().bytes_moved + sum(self._grown(at) for at in self._under_way())
+        return self._build_totals().bytes_moved + sum(self._grown(at) for at in self._under_way())
 
     def _unfinished(self) -> Sequence[int]:
         return [at for number, at in enumerate(self._part) if number not in self._reported]
@@ -270,7 +270,7 @@ class CurlRun(SuccessiveRuns):
         """Return those it is at: it begins files in their order."""
         return self._unfinished()[: self._running.concurrency or 1]
 
-    def _lost_bytes(self) -> int:
+    def _compute_lost_bytes(self) -> int:
         return 0 if self._task.resumes else sum(self._grown(at) for at in self._under_way())
 
     def _expressed(self, parameters: Parameters) -> Parameters:

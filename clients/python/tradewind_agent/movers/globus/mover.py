@@ -237,7 +237,7 @@ class GlobusRun(SuccessiveRuns):
             if self._pairs[at].destination in left or self._written_of(at) < (self._pairs[at].size_bytes or 0)
         ]
 
-    def _lost_bytes(self) -> int:
+    def _compute_lost_bytes(self) -> int:
         return sum(self._written_of(at) for at in self._unfinished())
 
     def _expressed(self, parameters: Parameters) -> Parameters:

@@ -239,7 +239,7 @@ class RcloneRun:
             self._log.close()
             self._has_statistics = self._has_statistics and self._log.has_statistics
             failed_before = self._before.files_failed
-            self._before, self._log = self._totals(), None
+            self._before, self._log = self._build_totals(), None
             if code in _REPEATABLE and self._added and self.step_down.lower(self._running):
                 # It skips what is there already.
                 self._before = replace(self._before, files_failed=failed_before)
@@ -249,7 +249,7 @@ class RcloneRun:
         return code
 
     def progress(self) -> ToolProgress:
-        totals = self._totals()
+        totals = self._build_totals()
         left = None if self._files is None else max(self._files - totals.files_done - totals.files_failed, 0)
         return ToolProgress(totals.bytes_moved, left)
 
@@ -261,9 +261,9 @@ class RcloneRun:
         return True
 
     def result(self) -> ToolResult | None:
-        return self._totals() if self._has_statistics else None
+        return self._build_totals() if self._has_statistics else None
 
-    def _totals(self) -> ToolResult:
+    def _build_totals(self) -> ToolResult:
         now = self._log.totals if self._log is not None else ToolResult(0, 0, 0)
         return ToolResult(
             self._before.bytes_moved + now.bytes_moved,

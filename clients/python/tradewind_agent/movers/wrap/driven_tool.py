@@ -91,7 +91,7 @@ class DrivenTool:
         return Snapshot(
             elapsed_s=self._clock_s() - self._started_s if run is not None else 0.0,
             chunks=tuple(
-                self._chunk(each, moved_share, min(left / files, 1.0) if files else 0.0) for each in self.plan
+                self._build_chunk(each, moved_share, min(left / files, 1.0) if files else 0.0) for each in self.plan
             ),
             path=path,
             open_connections=connections,
@@ -105,7 +105,7 @@ class DrivenTool:
         if all(getattr(new_parameters, name) == value for name, value in self._run.current_parameters.known().items()):
             self.plan, self._next = self._next, None
 
-    def _chunk(self, plan: ChunkPlan, moved_share: float, left_share: float) -> ChunkSnapshot:
+    def _build_chunk(self, plan: ChunkPlan, moved_share: float, left_share: float) -> ChunkSnapshot:
         share = self._shares.get(plan.chunk, _Share(0, 0))
         moved_bytes = round(share.total_bytes * moved_share)
         remaining_files = round(share.files * left_share)

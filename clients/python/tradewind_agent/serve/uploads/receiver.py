@@ -58,12 +58,12 @@ class Receiver:
         """
         offered = make_packing_fields() if CODECS_HEADER.lower() in request.headers else ()
         try:
-            answer = await self._status(request, segments)
+            answer = await self._find_status(request, segments)
         except RequestRefused as refused:
             raise RequestRefused(refused.status, refused.detail, *refused.headers, *offered) from refused
         return replace(answer, headers=[*answer.headers, *offered])
 
-    async def _status(self, request: ReceivedRequest, segments: Sequence[str]) -> Response:
+    async def _find_status(self, request: ReceivedRequest, segments: Sequence[str]) -> Response:
         upload_id = _parse_upload_id(request)
         async with self._target(segments, create=False) as (folder, name):
             if (known := self._uploads.finished(folder, name, upload_id)) is not None:

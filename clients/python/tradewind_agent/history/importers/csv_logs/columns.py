@@ -127,7 +127,7 @@ class Columns:
             raise InvalidValue("row", f"is no CSV row: {broken}") from None
 
 
-def _quantity_of(title: str) -> tuple[str | None, str | None]:
+def _find_quantity(title: str) -> tuple[str | None, str | None]:
     """Quantity and declared unit of a header such as ``Throughput (Mbps)``, ``rate MB/s`` or ``duration_ms``."""
     bytes_spelled = re.sub(r"B(?=/s|ps)", "byte", title)
     plain = _PLAIN.sub("", bytes_spelled.lower().replace("bits", "bit").replace("/s", "ps").replace("bitps", "bps"))
@@ -142,10 +142,10 @@ def _quantity_of(title: str) -> tuple[str | None, str | None]:
 
 def read_header(line: str) -> Columns:
     """Columns of a header line, by the delimiter under which most of them are known."""
-    return max((_columns(line, delimiter) for delimiter in DELIMITERS), key=lambda columns: len(columns.place))
+    return max((_build_columns(line, delimiter) for delimiter in DELIMITERS), key=lambda columns: len(columns.place))
 
 
-def _columns(line: str, delimiter: str) -> Columns:
+def _build_columns(line: str, delimiter: str) -> Columns:
     try:
         header = next(csv.reader([line], delimiter=delimiter), [])
     except csv.Error:
@@ -155,7 +155,7 @@ def _columns(line: str, delimiter: str) -> Columns:
     place: dict[str, int] = {}
     declared: dict[str, str] = {}
     for index, title in enumerate(header):
-        quantity, unit = _quantity_of(title)
+        quantity, unit = _find_quantity(title)
         if quantity is not None and quantity not in place:
             place[quantity] = index
             if unit is not None:

@@ -127,7 +127,7 @@ class _RowReader:
             return status
         path = self._repeated.path(self._path_texts(row))
         dataset = self._repeated.data_set(self._data_set_texts(row))
-        outcome, duration_s = self._outcome(row, status, dataset, path)
+        outcome, duration_s = self._build_outcome(row, status, dataset, path)
         ends = self._repeated.ends(self._ends_texts(row))
         started_at = self._clock.start(row)
         ended_at = instant("ended_at", started_at + timedelta(seconds=duration_s))
@@ -146,7 +146,7 @@ class _RowReader:
             path=path,
             parameters=self._repeated.parameters(self._parameter_texts(row)),
             network=ends.network,
-            energy=self._energy(row, duration_s) if self._has_energy else (),
+            energy=self._build_energy(row, duration_s) if self._has_energy else (),
         )
         return ImportedRow(record, number, self._repeated.group(self._group_texts(row)))
 
@@ -154,10 +154,12 @@ class _RowReader:
         """Picks the texts of quantities out of a row that ends with an empty text, which stands for absent columns."""
         return itemgetter(*(self._place.get(quantity, self._width) for quantity in quantities))
 
-    def _outcome(self, row: list[str], status: Status, dataset: DataSet, path: Path) -> tuple[TransferOutcome, float]:
+    def _build_outcome(
+        self, row: list[str], status: Status, dataset: DataSet, path: Path
+    ) -> tuple[TransferOutcome, float]:
         """Return how the transfer of a row ended, and how long it lasted, s."""
         if status is Status.SUCCEEDED:
-            rate_bps, duration_s = self._rate_and_duration(row, dataset, path)
+            rate_bps, duration_s = self._compute_rate_and_duration(row, dataset, path)
             moved_bytes = dataset.total_bytes
         else:
             rate_bps, duration_s = self._unfinished(row)
@@ -176,7 +178,7 @@ class _RowReader:
     def _unfinished(self, row: list[str]) -> tuple[float, float]:
         """Return rate and duration of a transfer that did not succeed; its size is what it was to move."""
         throughput, _ = self._rate_texts(row)
-        duration_s = self._duration_s(row)
+        duration_s = self._compute_duration_s(row)
         if duration_s is None:
             raise InvalidValue("ended_at", "is missing of a transfer that did not succeed")
         if throughput.strip().lower() in UNKNOWN_TEXTS:
@@ -185,15 +187,15 @@ class _RowReader:
         rate_bps = number("outcome.throughput_bps", throughput) * RATE_UNITS[self._reading.units.throughput]
         return rate_bps, _possible_duration_s(duration_s)
 
-    def _duration_s(self, row: list[str]) -> float | None:
+    def _compute_duration_s(self, row: list[str]) -> float | None:
         if "duration" in self._place:
             return positive_if_known("ended_at", self._rate_texts(row)[1], TIME_UNITS[self._reading.units.duration])
         return self._reading.times.lasted_s(row)
 
-    def _rate_and_duration(self, row: list[str], dataset: DataSet, path: Path) -> tuple[float, float]:
+    def _compute_rate_and_duration(self, row: list[str], dataset: DataSet, path: Path) -> tuple[float, float]:
         units = self._reading.units
         throughput, _ = self._rate_texts(row)
-        duration_s = self._duration_s(row)
+        duration_s = self._compute_duration_s(row)
         if "throughput" in self._place:
             rate_bps = positive("outcome.throughput_bps", throughput, RATE_UNITS[units.throughput])
         elif duration_s is None:
@@ -209,7 +211,7 @@ class _RowReader:
             raise InvalidValue("outcome.throughput_bps", f"contradicts duration and size: {found}")
         return rate_bps, _possible_duration_s(duration_s)
 
-    def _energy(self, row: list[str], duration_s: float) -> tuple[EnergyReading, ...]:
+    def _build_energy(self, row: list[str], duration_s: float) -> tuple[EnergyReading, ...]:
         total, dynamic = self._energy_texts(row)
         if total.strip().lower() in UNKNOWN_TEXTS:
             return ()
@@ -223,13 +225,13 @@ class _RowReader:
             EnergyReading(
                 host=self._energy_host,
                 total_j=total_j,
-                dynamic_j=self._dynamic_j(dynamic, total_j),
+                dynamic_j=self._compute_dynamic_j(dynamic, total_j),
                 method=EnergyMethod.METER,
                 quality=EnergyQuality.ASSUMED,
             ),
         )
 
-    def _dynamic_j(self, text: str, total_j: float) -> float | None:
+    def _compute_dynamic_j(self, text: str, total_j: float) -> float | None:
         """Energy above the base power: it may be negative, by noise around the base, and is not clipped."""
         if text.strip().lower() in UNKNOWN_TEXTS:
             return None

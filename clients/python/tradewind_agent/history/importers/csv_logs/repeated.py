@@ -59,8 +59,8 @@ class RepeatedFields:
         self._context = context
         self._report = report
         self.path = lru_cache(_REMEMBERED)(self._path)
-        self.parameters = lru_cache(_REMEMBERED)(self._parameters)
-        self.data_set = lru_cache(_REMEMBERED)(self._data_set)
+        self.parameters = lru_cache(_REMEMBERED)(self._build_parameters)
+        self.data_set = lru_cache(_REMEMBERED)(self._build_data_set)
         self.group = lru_cache(_REMEMBERED)(self._group)
         self.ends = lru_cache(_REMEMBERED)(self._ends)
 
@@ -78,7 +78,7 @@ class RepeatedFields:
             buffer_bytes=positive_if_known("path.buffer_bytes", buffer, reading.bytes_per_buffer),
         )
 
-    def _parameters(self, texts: tuple[str, ...]) -> Parameters:
+    def _build_parameters(self, texts: tuple[str, ...]) -> Parameters:
         parallelism, concurrency, pipelining, cores, frequency = texts
         return Parameters(
             parallelism=setting("parameters.parallelism", parallelism),
@@ -88,12 +88,12 @@ class RepeatedFields:
             frequency_hz=positive_if_known("parameters.frequency_hz", frequency, self._reading.hertz_per_frequency),
         )
 
-    def _data_set(self, texts: tuple[str, ...]) -> DataSet:
+    def _build_data_set(self, texts: tuple[str, ...]) -> DataSet:
         file_type, label, file_size, total_size, file_count = (text.strip() for text in texts)
         a_file = "file_size" in self._reading.columns.place
         field = "dataset.mean_file_bytes" if a_file else "dataset.total_bytes"
         written = file_size if a_file else total_size
-        count = self._file_count(file_count)
+        count = self._count_files(file_count)
         size_bytes = self._size_bytes(field, (file_type, label, written))
         total_bytes = size_bytes if self._reading.units.size_is_total else size_bytes * count
         if file_type in CONTENT_TYPES:
@@ -104,7 +104,7 @@ class RepeatedFields:
             content_type=known_name("dataset.content_type", CONTENT_TYPES.get(file_type, file_type)),
         )
 
-    def _file_count(self, text: str) -> int:
+    def _count_files(self, text: str) -> int:
         if "file_count" in self._reading.columns.place:
             return bounded("dataset.file_count", number("dataset.file_count", text), 1)
         self._report.assume("there is no count of files: each row is taken as one file")

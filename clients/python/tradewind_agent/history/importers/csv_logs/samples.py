@@ -140,15 +140,15 @@ def samples_of(pairs: Iterable[RowPair], times: TimeColumns, joules_per_energy: 
             bandwidth=measured(row, place.get("bandwidth")),
             size=measured(row, size_at),
             file_count=measured(row, place.get("file_count")),
-            duration=_duration(row, times),
+            duration=_compute_duration(row, times),
             energy_j=_scaled(measured(row, place.get("total_energy")), joules_per_energy),
-            gap_s=_gap_s(row, following, times),
+            gap_s=_compute_gap_s(row, following, times),
         )
         for row, following in pairs
     ]
 
 
-def _duration(row: list[str], times: TimeColumns) -> float | None:
+def _compute_duration(row: list[str], times: TimeColumns) -> float | None:
     """As written, or from the row's start to its end."""
     place = times.columns.place.get("duration")
     if place is not None:
@@ -162,7 +162,7 @@ def _scaled(value: float | None, scale: float) -> float | None:
     return None if value is None else value * scale
 
 
-def _gap_s(row: list[str], following: list[str] | None, times: TimeColumns) -> float | None:
+def _compute_gap_s(row: list[str], following: list[str] | None, times: TimeColumns) -> float | None:
     """Seconds from the start of a row to the next, where both are known and in order."""
     if following is None:
         return None

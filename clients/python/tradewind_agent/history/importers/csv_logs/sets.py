@@ -80,13 +80,13 @@ class _Judge:
         """Meaning of a set's sizes; ``None``: nothing speaks against the unit of the file."""
         if found.energy is None or self._agrees(found, SIZE_UNITS[self.units.size]):
             return None
-        power_w = self._power_w(found, SIZE_UNITS[self.units.size])
+        power_w = self._compute_power_w(found, SIZE_UNITS[self.units.size])
         against = (
             f"in {self.units.size} the host would draw {power_w:.3g} W against {self.host_power_w:.3g} W in the file"
         )
         for unit in _DECIMAL_UNITS:
             if unit != self.units.size and self._agrees(found, SIZE_UNITS[unit]):
-                against += f", in {unit} {self._power_w(found, SIZE_UNITS[unit]):.3g} W"
+                against += f", in {unit} {self._compute_power_w(found, SIZE_UNITS[unit]):.3g} W"
                 return SetSize(unit, SIZE_UNITS[unit], note=against)
         return SetSize("no unit", None, note=f"contradicts throughput and energy: {against}, and no other unit fits")
 
@@ -100,9 +100,9 @@ class _Judge:
             if other[0] == key[0]
             and size.bytes_per_size is not None
             and size.replaced_bytes is None
-            and (size_bytes := scaled(_mean_size(sets[other]), size.bytes_per_size)) is not None
+            and (size_bytes := scaled(_compute_mean_size(sets[other]), size.bytes_per_size)) is not None
         ]
-        written = _mean_size(sets[key])
+        written = _compute_mean_size(sets[key])
         if written is not None:
             for size_bytes in sorted(candidates):
                 if self._agrees(found, size_bytes / written):
@@ -110,17 +110,17 @@ class _Judge:
                     return SetSize(self.units.size, SIZE_UNITS[self.units.size], replaced_bytes=size_bytes, note=note)
         return sizes[key]
 
-    def _power_w(self, found: SizeEvidence, bytes_per_size: float) -> float:
+    def _compute_power_w(self, found: SizeEvidence, bytes_per_size: float) -> float:
         assert found.energy is not None
         return found.energy * RATE_UNITS[self.units.throughput] / (8 * bytes_per_size)
 
     def _agrees(self, found: SizeEvidence, bytes_per_size: float) -> bool:
-        power_w = self._power_w(found, bytes_per_size)
+        power_w = self._compute_power_w(found, bytes_per_size)
         if not self.host_power_w / POWER_TOLERANCE <= power_w <= self.host_power_w * POWER_TOLERANCE:
             return False
         early = scaled(found.early_gap, RATE_UNITS[self.units.throughput] / (8 * bytes_per_size))
         return early is None or 1 / POWER_TOLERANCE <= early <= _LONGEST_PAUSE
 
 
-def _mean_size(samples: Sequence[Sample]) -> float | None:
+def _compute_mean_size(samples: Sequence[Sample]) -> float | None:
     return middle([sample.size for sample in samples if sample.size is not None])

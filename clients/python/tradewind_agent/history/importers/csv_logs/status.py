@@ -104,9 +104,9 @@ def _is_known(text: str) -> bool:
     return text.strip().lower() not in UNKNOWN_TEXTS
 
 
-def _status(title: str, values: Sequence[str]) -> Reader | None:
+def _find_status(title: str, values: Sequence[str]) -> Reader | None:
     """Return how a column of statuses is read: words, codes, or not at all."""
-    if (code := _response_code(title, values) or _exit_code(title, values)) is not None:
+    if (code := _find_response_code(title, values) or _exit_code(title, values)) is not None:
         if set(values) <= {"0", "1"} and "1" in values:
             advice = "call the column success or exit_code"
             raise InvalidValue("outcome.status", f"is 0 or 1 in the column {title}, which may mean either; {advice}")
@@ -116,7 +116,7 @@ def _status(title: str, values: Sequence[str]) -> Reader | None:
     return _read_word if is_sure or known >= _LEAST_KNOWN * len(values) else None
 
 
-def _response_code(_: str, values: Sequence[str]) -> Reader | None:
+def _find_response_code(_: str, values: Sequence[str]) -> Reader | None:
     return _read_response if all(_number(value) in _RESPONSES for value in values) else None
 
 
@@ -126,10 +126,10 @@ def _exit_code(_: str, values: Sequence[str]) -> Reader | None:
 
 _CHOICES: Mapping[str, Callable[[str, Sequence[str]], Reader | None]] = MappingProxyType(
     {
-        "status": _status,
+        "status": _find_status,
         "success": lambda _title, _values: _read_word,
         "exit_code": _exit_code,
-        "response_code": _response_code,
+        "response_code": _find_response_code,
         "failure": lambda _title, _values: _read_failure,
     }
 )

@@ -99,13 +99,13 @@ class TimeColumns:
         if date is None or time is None:
             raise InvalidValue("started_at", f"is no date and time: {text[:40]!r}")
         try:
-            moment = self._moment(date, time)
+            moment = self._parse_moment(date, time)
             # Where the clock is changed, two times of one zone are not as far apart as it shows.
             return replace(moment, at=moment.at.astimezone(UTC))
         except (ValueError, OverflowError) as impossible:
             raise InvalidValue("started_at", f"does not exist: {text[:40]!r} ({impossible})") from None
 
-    def _moment(self, date: re.Match[str], time: re.Match[str]) -> Moment:
+    def _parse_moment(self, date: re.Match[str], time: re.Match[str]) -> Moment:
         year, month, day = (date[place] for place in _PLACES[self.order])
         full_year = int(year) + (2000 if len(year) <= 2 else 0)
         midnight = datetime(full_year, int(month), int(day), tzinfo=self.zone)

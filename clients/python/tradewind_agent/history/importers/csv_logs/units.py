@@ -103,15 +103,17 @@ def settle(columns: Columns, text: LogText, context: ImportContext, report: Impo
     notes = _Notes(columns, report)
     size_ratio = notes.rates(units, evidence, set_sizes)
     notes.sets(set_sizes)
-    rtt_scale = _rtt_unit(columns, pairs, notes)
-    bdp_bytes = _bdp_bytes(evidence, units, scaled(_median_of(columns, "rtt", pairs), rtt_scale) or context.rtt_s)
+    rtt_scale = _find_rtt_unit(columns, pairs, notes)
+    bdp_bytes = _compute_bdp_bytes(
+        evidence, units, scaled(_compute_median(columns, "rtt", pairs), rtt_scale) or context.rtt_s
+    )
     return CsvReading(
         columns=columns,
         times=times,
         units=units,
         seconds_per_rtt=rtt_scale,
         bytes_per_buffer=_buffer_unit(columns, pairs, bdp_bytes, notes),
-        hertz_per_frequency=_frequency_unit(columns, pairs, notes),
+        hertz_per_frequency=_find_frequency_unit(columns, pairs, notes),
         joules_per_energy=joules,
         joules_per_dynamic_energy=_ENERGY_UNITS[columns.declared.get("dynamic_energy", "J")],
         sizes_agree=size_ratio is not None and abs(size_ratio - 1) < _AGREES,
@@ -191,13 +193,13 @@ def _check_durations(columns: Columns, evidence: Evidence, samples: Sequence[Sam
         raise InvalidValue(title, f"may be in s{in_s} or in ms{in_ms}; {advice}")
 
 
-def _median_of(columns: Columns, quantity: str, pairs: Iterable[RowPair]) -> float | None:
+def _compute_median(columns: Columns, quantity: str, pairs: Iterable[RowPair]) -> float | None:
     place = columns.place.get(quantity)
     values = (measured(row, place) for row, _ in pairs)
     return middle([value for value in values if value is not None])
 
 
-def _nearest_unit(value: float, scales: Mapping[str, float], low: float, high: float, target: float) -> str:
+def _find_nearest_unit(value: float, scales: Mapping[str, float], low: float, high: float, target: float) -> str:
     """The unit that brings a value into a range, and there nearest to a target."""
     return min(
         scales,
@@ -205,8 +207,8 @@ def _nearest_unit(value: float, scales: Mapping[str, float], low: float, high: f
     )
 
 
-def _rtt_unit(columns: Columns, pairs: Sequence[RowPair], notes: _Notes) -> float:
-    value = _median_of(columns, "rtt", pairs)
+def _find_rtt_unit(columns: Columns, pairs: Sequence[RowPair], notes: _Notes) -> float:
+    value = _compute_median(columns, "rtt", pairs)
     if value is None:
         return 1.0
     if "rtt" not in columns.declared and _RTT_UNDECIDED[0] <= value <= _RTT_UNDECIDED[1]:
@@ -219,21 +221,21 @@ def _rtt_unit(columns: Columns, pairs: Sequence[RowPair], notes: _Notes) -> floa
     return TIME_UNITS[unit]
 
 
-def _frequency_unit(columns: Columns, pairs: Sequence[RowPair], notes: _Notes) -> float:
-    value = _median_of(columns, "frequency", pairs)
+def _find_frequency_unit(columns: Columns, pairs: Sequence[RowPair], notes: _Notes) -> float:
+    value = _compute_median(columns, "frequency", pairs)
     if value is None:
         return 1.0
-    unit = columns.declared.get("frequency") or _nearest_unit(value, _FREQUENCY_UNITS, *_FREQUENCY_HZ, target=2e9)
+    unit = columns.declared.get("frequency") or _find_nearest_unit(value, _FREQUENCY_UNITS, *_FREQUENCY_HZ, target=2e9)
     notes.unit("frequency", unit, f"median {value * _FREQUENCY_UNITS[unit] / 1e9:.3g} GHz")
     return _FREQUENCY_UNITS[unit]
 
 
 def _buffer_unit(columns: Columns, pairs: Sequence[RowPair], bdp_bytes: float, notes: _Notes) -> float:
-    value = _median_of(columns, "buffer", pairs)
+    value = _compute_median(columns, "buffer", pairs)
     if value is None:
         return 1.0
     scales = {unit: SIZE_UNITS[unit] for unit in _BUFFER_UNITS}
-    unit = columns.declared.get("buffer") or _nearest_unit(value, scales, *_BUFFER_BYTES, target=bdp_bytes)
+    unit = columns.declared.get("buffer") or _find_nearest_unit(value, scales, *_BUFFER_BYTES, target=bdp_bytes)
     scale = SIZE_UNITS[unit]
     notes.unit(
         "buffer",
@@ -243,7 +245,7 @@ def _buffer_unit(columns: Columns, pairs: Sequence[RowPair], bdp_bytes: float, n
     return scale
 
 
-def _bdp_bytes(evidence: Evidence, units: Units, rtt_s: float | None) -> float:
+def _compute_bdp_bytes(evidence: Evidence, units: Units, rtt_s: float | None) -> float:
     """Bandwidth-delay product of the path; 1 MB, a common buffer, stands in where it is not known."""
     bandwidth_bps = evidence.link_bps(units)
     return bandwidth_bps * rtt_s / BITS_PER_BYTE if bandwidth_bps and rtt_s else 1e6

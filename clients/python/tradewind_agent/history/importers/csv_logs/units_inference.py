@@ -163,11 +163,11 @@ def outside(value: float | None, low: float, high: float) -> float:
 
 def infer_units(evidence: Evidence, columns: Columns, *, duration: str | None = None) -> Units:
     """The candidate with the least penalty, of those with this unit of the duration; declared units are believed."""
-    candidates = [units for units in _candidates(columns) if duration in (None, units.duration)]
+    candidates = [units for units in _list_candidates(columns) if duration in (None, units.duration)]
     return min(candidates, key=lambda units: penalty(units, evidence))
 
 
-def _candidates(columns: Columns) -> Iterator[Units]:
+def _list_candidates(columns: Columns) -> Iterator[Units]:
     """Every combination of units that the columns could be in; one for what the file lacks."""
 
     def choice(quantity: str, units: Sequence[str]) -> Sequence[str]:
@@ -200,7 +200,7 @@ def penalty(units: Units, evidence: Evidence) -> float:
         share = evidence.high_throughput * rate / link_bps
         total += _OVERBOOKED * (share > 1.05) + _DECADE * outside(share, _IDLE_LINK, 1.05)
     if evidence.throughput is None:
-        total += _rate_penalty(rate_by_duration_bps(units, evidence), link_bps)
+        total += _compute_rate_penalty(rate_by_duration_bps(units, evidence), link_bps)
     return total + _size_penalty(units, evidence.of_sizes(units))
 
 
@@ -216,7 +216,7 @@ def rate_by_duration_bps(units: Units, evidence: Evidence) -> float | None:
     return scaled(evidence.of_sizes(units).rate, units.bits_per_size / TIME_UNITS[units.duration])
 
 
-def _rate_penalty(rate_bps: float | None, link_bps: float | None) -> float:
+def _compute_rate_penalty(rate_bps: float | None, link_bps: float | None) -> float:
     """How implausible size over duration is as a rate, in a log without another."""
     implausible = _DECADE * outside(rate_bps, *_TRANSFER_BPS)
     if rate_bps is None or link_bps is None:
