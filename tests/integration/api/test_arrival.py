@@ -11,7 +11,7 @@ import pytest
 
 from infra.reference.authorisation import calls
 from services.api.arrival import MAX_HEAD_BYTES, BoundedHttp
-from services.bootstrap import Container
+from services.bootstrap import build_container
 from tests.stack import Tenant, serving
 from tradewind.units import KIB
 
@@ -19,14 +19,17 @@ PATIENCE_S = 30.0
 
 
 class Hasty(BoundedHttp):
-    """Does not wait as long."""
+    """Waits less long: for requests that never end. A busy machine may take as long for those that do."""
 
     window_s = 0.3
 
 
 @pytest.fixture(scope="module")
-def hasty(parts: Container) -> Iterator[str]:
-    with serving(parts, http=Hasty) as address:
+def hasty(database_url: str, redis_url: str) -> Iterator[str]:
+    with (
+        build_container(database_url=database_url, redis_url=redis_url) as parts,
+        serving(parts, http=Hasty) as address,
+    ):
         yield address
 
 
@@ -97,8 +100,8 @@ def test_refused_upload_is_answered_without_reading_on(hasty: str) -> None:
     assert told.count(b"HTTP/1.1") == 1
 
 
-def test_a_connection_goes_on_after_a_request_that_came_in_pieces(hasty: str, tenant: Tenant) -> None:
-    with connected(hasty) as connection:
+def test_a_connection_goes_on_after_a_request_that_came_in_pieces(api: str, tenant: Tenant) -> None:
+    with connected(api) as connection:
         for _ in range(3):
             for piece in (b"GET /healthz HT", b"TP/1.1\r\nHost: te", b"st\r\n\r\n"):
                 connection.sendall(piece)
@@ -130,8 +133,8 @@ def test_a_line_end_after_an_answer_begins_no_request_that_is_awaited_for_ever(h
     ],
     ids=["one field", "an enormous field", "many fields", "a field that goes on"],
 )
-def test_a_long_head_is_refused(hasty: str, long: str) -> None:
-    with connected(hasty) as connection:
+def test_a_long_head_is_refused(api: str, long: str) -> None:
+    with connected(api) as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: test\r\n" + long.encode())
         if long.endswith("\r\n"):
             with suppress(OSError):  # closed already
@@ -140,14 +143,14 @@ def test_a_long_head_is_refused(hasty: str, long: str) -> None:
     assert told.startswith(b"HTTP/1.1 431 ") or (told == b"" and len(long) > 10 * MAX_HEAD_BYTES)
 
 
-def test_a_long_address_is_refused(hasty: str) -> None:
-    with connected(hasty) as connection:
+def test_a_long_address_is_refused(api: str) -> None:
+    with connected(api) as connection:
         connection.sendall(b"GET /healthz?" + b"a" * MAX_HEAD_BYTES + b" HTTP/1.1\r\nHost: test\r\n\r\n")
         assert until_closed(connection).startswith(b"HTTP/1.1 431 ")
 
 
-def test_a_long_body_behind_a_short_head_is_none(hasty: str, tenant: Tenant) -> None:
-    with connected(hasty) as connection:
+def test_a_long_body_behind_a_short_head_is_none(api: str, tenant: Tenant) -> None:
+    with connected(api) as connection:
         connection.sendall(head(tenant, 200_000) + b" " * 200_000)
         assert connection.recv(64 * KIB).startswith(b"HTTP/1.1 422 ")
 
@@ -171,15 +174,15 @@ def begin_chunks(connection: socket.socket, tenant: Tenant) -> None:
     ],
     ids=["many fields", "a field that goes on", "an extension of a chunk"],
 )
-def test_endless_trailer_is_refused(hasty: str, tenant: Tenant, endless: bytes) -> None:
-    with connected(hasty) as connection:
+def test_endless_trailer_is_refused(api: str, tenant: Tenant, endless: bytes) -> None:
+    with connected(api) as connection:
         begin_chunks(connection, tenant)
         connection.sendall(endless)
         assert until_closed(connection).startswith(b"HTTP/1.1 431 ")
 
 
-def test_a_field_behind_the_body_is_none_of_the_head(hasty: str, tenant: Tenant) -> None:
-    with connected(hasty) as connection:
+def test_a_field_behind_the_body_is_none_of_the_head(api: str, tenant: Tenant) -> None:
+    with connected(api) as connection:
         begin_chunks(connection, tenant)
         connection.sendall(b"2\r\n{}\r\n0\r\nContent-Type: application/json\r\n\r\n")
         told = connection.recv(64 * KIB)
@@ -187,8 +190,8 @@ def test_a_field_behind_the_body_is_none_of_the_head(hasty: str, tenant: Tenant)
     assert b"is no JSON by its type" in told
 
 
-def test_a_body_in_chunks_may_be_longer_than_a_head(hasty: str, tenant: Tenant) -> None:
-    with connected(hasty) as connection:
+def test_a_body_in_chunks_may_be_longer_than_a_head(api: str, tenant: Tenant) -> None:
+    with connected(api) as connection:
         begin_chunks(connection, tenant)
         for _ in range(4):
             connection.sendall(b"%x\r\n%b\r\n" % (MAX_HEAD_BYTES, b" " * MAX_HEAD_BYTES))

@@ -34,7 +34,7 @@ def ending(database_url: str, redis_url: str) -> Iterator[tuple[subprocess.Popen
 
 def connected(port: int) -> socket.socket | None:
     try:
-        return socket.create_connection(("127.0.0.1", port), timeout=20)
+        return socket.create_connection(("127.0.0.1", port), timeout=stretched(20))
     except ConnectionRefusedError:
         return None
 
@@ -64,7 +64,7 @@ def _received(connection: socket.socket, before: bytes) -> bytes:
 def test_a_process_that_ends_lets_nobody_in_and_answers_once_more_on_each_connection(ending):
     process, port = ending
     used = eventually(lambda: connected(port))
-    unused = socket.create_connection(("127.0.0.1", port), timeout=20)
+    unused = socket.create_connection(("127.0.0.1", port), timeout=stretched(20))
     with used, unused:
         used.sendall(REQUEST)
         assert b"connection: close" not in answer(used)
@@ -81,7 +81,9 @@ def test_a_process_that_ends_lets_nobody_in_and_answers_once_more_on_each_connec
 
 def test_connections_that_nobody_uses_do_not_keep_a_process_that_ends(ending):
     process, port = ending
-    with eventually(lambda: connected(port)) as idle:
+    with eventually(lambda: connected(port)) as idle, socket.create_connection(("127.0.0.1", port)) as used:
+        used.sendall(REQUEST)  # once it is answered the process has started, and has the connection before it, too
+        answer(used)
         process.send_signal(signal.SIGTERM)
         assert idle.recv(1) == b""
         assert process.wait(stretched(20)) is not None

@@ -17,15 +17,15 @@ from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
 from services.persistence.engine import MAX_OVERFLOW, POOL_SIZE
 from services.persistence.migrate import prepare_database
-from services.persistence.schema import head_revision, known_revisions
+from services.persistence.schema import list_known_revisions, read_head_revision
 from services.readiness import Readiness
 from tests.conditions import eventually
 from tests.integration.live_transfers import ENQUIRY
 from tests.ports import free_port
 from tests.stack import new_tenant, serving
 
-HEAD = head_revision()
-EARLIER = known_revisions()[-2]
+HEAD = read_head_revision()
+EARLIER = list_known_revisions()[-2]
 
 
 def readiness(address):

@@ -14,7 +14,7 @@ from services.persistence.engine import create_pooled_engine
 from services.persistence.patience import Patience
 from tests.conditions import eventually
 from tests.records import ndjson, record
-from tests.stack import Tenant, new_tenant, serving
+from tests.stack import Tenant, serving
 from tradewind.errors import Deadlocked, Unavailable
 
 MORE_THAN_MAY_RUN = 5
@@ -22,12 +22,14 @@ MORE_THAN_MAY_RUN = 5
 
 FIRST, SECOND = "SELECT pg_advisory_xact_lock(1)", "SELECT pg_advisory_xact_lock(2)"
 
-HASTY = Patience(lock_s=0.1, statement_s=2.0, forgotten_s=0.2)
+LONG_S = 60.0
 
 
-@pytest.fixture
-def hasty(database_url: str, redis_url: str) -> Iterator[Container]:
-    with build_container(database_url=database_url, redis_url=redis_url, options=Options(patience=HASTY)) as parts:
+@contextmanager
+def impatient(database_url: str, redis_url: str, **short_s: float) -> Iterator[Container]:
+    """The parts of an API process with one limit so short that a test reaches it; a busy machine reaches no other."""
+    patience = Patience(**{"lock_s": LONG_S, "statement_s": LONG_S, "forgotten_s": LONG_S} | short_s)
+    with build_container(database_url=database_url, redis_url=redis_url, options=Options(patience=patience)) as parts:
         yield parts
 
 
@@ -40,10 +42,14 @@ def somebody_holds(admin_url: str, statement: str) -> Iterator[None]:
 
 
 def test_upload_blocked_by_a_lock_is_answered_with_retry_after_and_succeeds_later(
-    hasty: Container, database_url: str, admin_database_url: str
+    tenant: Tenant, database_url: str, redis_url: str, admin_database_url: str
 ) -> None:
-    tenant, lines = new_tenant(hasty, database_url), ndjson([record(0)])
-    with serving(hasty) as address, tenant.client(address) as client:
+    lines = ndjson([record(0)])
+    with (
+        impatient(database_url, redis_url, lock_s=0.1) as parts,
+        serving(parts) as address,
+        tenant.client(address) as client,
+    ):
         with somebody_holds(admin_database_url, "LOCK TABLE batches IN ACCESS EXCLUSIVE MODE"):
             answers = [client.post("/v1/logs", content=lines) for _ in range(MORE_THAN_MAY_RUN)]
         # A busy machine may let it wait once more, for something else: its patience is short.
@@ -60,19 +66,23 @@ def _unless_sent_away(answer: httpx.Response) -> httpx.Response | None:
 
 
 def test_a_statement_that_takes_too_long_is_ended_and_its_connection_serves_others(
-    hasty: Container, database_url: str
+    tenant: Tenant, database_url: str, redis_url: str
 ) -> None:
-    tenant = new_tenant(hasty, database_url)
-    with pytest.raises(Unavailable, match="took too long"), hasty.store.unit_of_work(tenant.id) as uow:
-        uow.connection.execute(text("SELECT pg_sleep(60)"))
-    with hasty.store.unit_of_work(tenant.id) as uow:
-        assert uow.connection.scalar(text("SELECT 1")) == 1
+    with impatient(database_url, redis_url, statement_s=2.0) as parts:
+        with pytest.raises(Unavailable, match="took too long"), parts.store.unit_of_work(tenant.id) as uow:
+            uow.connection.execute(text("SELECT pg_sleep(60)"))
+        with parts.store.unit_of_work(tenant.id) as uow:
+            assert uow.connection.scalar(text("SELECT 1")) == 1
 
 
-def test_idle_transaction_is_ended_and_reported(hasty: Container, database_url: str, admin_database_url: str) -> None:
-    tenant = new_tenant(hasty, database_url)
-    with pytest.raises(Unavailable, match="without a word"):
-        forget_a_transaction(hasty, tenant, admin_database_url)
+def test_idle_transaction_is_ended_and_reported(
+    tenant: Tenant, database_url: str, redis_url: str, admin_database_url: str
+) -> None:
+    with (
+        impatient(database_url, redis_url, forgotten_s=0.2) as parts,
+        pytest.raises(Unavailable, match="without a word"),
+    ):
+        forget_a_transaction(parts, tenant, admin_database_url)
 
 
 def forget_a_transaction(parts: Container, tenant: Tenant, admin_url: str) -> None:
