@@ -32,7 +32,7 @@ from benchmarks.support.processes import read_peak_rss_mb
 from benchmarks.support.report import Value, make_parser, write_report
 from benchmarks.support.workload import draw_ndjson_lines
 from services.app import create_app_for
-from services.application.access.authenticate import Scope, new_secret
+from services.application.access.authenticate import Scope, make_secret
 from services.application.access.keys import register_tenant
 from services.bootstrap import Options, build_container
 from services.embedded.postgres import EmbeddedPostgres
@@ -255,7 +255,7 @@ def make_key(database_url: str, redis_url: str, *, scopes: Sequence[Scope] = (Sc
     with build_container(database_url=database_url, redis_url=redis_url) as parts:
         first_key = NewKey(name="benchmark", scopes=tuple(scopes))
         with parts.store.unit_of_work(uuid4()) as uow:
-            return register_tenant("benchmark", first_key, new_secret(), uow=uow, clock=parts.clock).secret
+            return register_tenant("benchmark", first_key, make_secret(), uow=uow, clock=parts.clock).secret
 
 
 if __name__ == "__main__":

@@ -29,9 +29,9 @@ from benchmarks.ingest import run_api
 from benchmarks.support.command import run_command
 from benchmarks.support.processes import ProcessorWatch, read_peak_rss_mb
 from benchmarks.support.report import Value, make_parser, write_report
-from services.application.access.authenticate import Scope, new_secret
+from services.application.access.authenticate import Scope, make_secret
 from services.application.access.keys import register_tenant
-from services.application.logs.export import View, folder_of
+from services.application.logs.export import View, find_folder
 from services.application.warehouse.query import QueryLimits
 from services.bootstrap import Options, build_container
 from services.embedded.postgres import EmbeddedPostgres
@@ -134,7 +134,7 @@ class Exports:
         seconds = time.perf_counter() - began
         assert written.rows == rows
         assert (
-            pq.ParquetFile(self._folder / folder_of(View.TRANSFERS, self._tenant_id, DAY) / PART).metadata.num_rows
+            pq.ParquetFile(self._folder / find_folder(View.TRANSFERS, self._tenant_id, DAY) / PART).metadata.num_rows
             == rows
         )
         return seconds
@@ -204,7 +204,7 @@ def make_analyst(database_url: str, redis_url: str) -> tuple[UUID, str]:
     with build_container(database_url=database_url, redis_url=redis_url) as parts:
         first_key = NewKey(name="benchmark", scopes=(Scope.ANALYST,))
         with parts.store.unit_of_work(tenant_id) as uow:
-            made = register_tenant("benchmark", first_key, new_secret(), uow=uow, clock=parts.clock)
+            made = register_tenant("benchmark", first_key, make_secret(), uow=uow, clock=parts.clock)
     return tenant_id, made.secret
 
 

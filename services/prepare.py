@@ -19,7 +19,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
-from services.application.access.authenticate import Scope, new_secret
+from services.application.access.authenticate import Scope, make_secret
 from services.application.access.keys import create_key, register_tenant
 from services.application.access.users import ROLES, add_user, unlock_user
 from services.bootstrap import Container, build_container
@@ -81,8 +81,8 @@ def issue_key(parts: Container, *, tenant: str, name: str, scopes: Sequence[Scop
     tenant_id = parts.store.registry.find_tenant(tenant)
     with parts.store.unit_of_work(tenant_id or uuid4()) as uow:
         if tenant_id is None:
-            return register_tenant(tenant, new, new_secret(), uow=uow, clock=parts.clock)
-        return create_key(new, new_secret(), uow=uow, clock=parts.clock)
+            return register_tenant(tenant, new, make_secret(), uow=uow, clock=parts.clock)
+        return create_key(new, make_secret(), uow=uow, clock=parts.clock)
 
 
 def issue_login(parts: Container, *, tenant: str, login: str) -> str:

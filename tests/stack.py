@@ -21,7 +21,7 @@ from psycopg import sql
 from services.api.arrival import BoundedHttp
 from services.api_process import KEEP_ALIVE_S
 from services.app import create_app
-from services.application.access.authenticate import Scope, new_secret
+from services.application.access.authenticate import Scope, make_secret
 from services.application.access.keys import create_key, register_tenant
 from services.bootstrap import Container, build_container
 from services.embedded.postgres import DATABASE as TEMPLATE
@@ -184,7 +184,7 @@ class Tenant:
         """The secret of a new key with ``scopes``."""
         with self.parts.store.unit_of_work(self.id) as uow:
             new = NewKey(name="test", scopes=scopes)
-            return create_key(new, new_secret(), uow=uow, clock=self.parts.clock).secret
+            return create_key(new, make_secret(), uow=uow, clock=self.parts.clock).secret
 
     def client(self, address: str, *scopes: Scope) -> httpx.Client:
         """A client with a key of ``scopes``, or of all."""
@@ -202,7 +202,7 @@ def new_tenant(parts: Container, database_url: str) -> Tenant:
     tenant_id = uuid4()
     first_key = NewKey(name="first", scopes=tuple(Scope))
     with parts.store.unit_of_work(tenant_id) as uow:
-        key = register_tenant(f"tenant {tenant_id}", first_key, new_secret(), uow=uow, clock=parts.clock)
+        key = register_tenant(f"tenant {tenant_id}", first_key, make_secret(), uow=uow, clock=parts.clock)
     return Tenant(tenant_id, parts, key.secret, database_url)
 
 

@@ -12,7 +12,7 @@ from tradewind.compression.codecs import CODEC_LEVELS, PROBE, Codec, CodecSettin
 from tradewind.compression.content import SAMPLE_BLOCK_BYTES, sample_offsets
 from tradewind.compression.model import Speeds
 from tradewind.units import KIB, MBIT, MIB
-from tradewind_agent.compression.codecs import available_codecs
+from tradewind_agent.compression.codecs import list_available_codecs
 from tradewind_agent.compression.sampling import measure_setting, read_cpu_class
 
 MEASURED_BYTES = MIB
@@ -37,7 +37,7 @@ def main() -> None:
         print(f'    "{KINDS[name]}": {_format_row(measure_setting(blocks, PROBE, read_cpu_s))},')
     print("}\n\n# The same of each codec and level.\nROWS = {")
     for codec in Codec:
-        if codec in available_codecs():
+        if codec in list_available_codecs():
             for level in CODEC_LEVELS[codec].candidates:
                 print(f'    ("{codec}", {level}): {{')
                 for name, data in contents.items():

@@ -20,11 +20,11 @@ from benchmarks.compression.packing import PackedStream, pack_file
 from benchmarks.compression.row_store import RowStore
 from benchmarks.compression.slow_path import run_slow_path
 from benchmarks.wan.runs import Row
-from tradewind.compression.codecs import CodecSetting, candidate_settings, parse_setting
+from tradewind.compression.codecs import CodecSetting, list_candidate_settings, parse_setting
 from tradewind.compression.model import NetworkLine, Speeds
 from tradewind.compression.probe import FittedLine
 from tradewind.units import BITS_PER_BYTE
-from tradewind_agent.compression.codecs import available_codecs
+from tradewind_agent.compression.codecs import list_available_codecs
 from tradewind_agent.compression.packed.path_probe import probe_download_line, probe_upload_line
 from tradewind_agent.compression.planning import make_case
 from tradewind_agent.compression.sampling import FileSample, sample_file
@@ -55,7 +55,7 @@ class Extent:
 
     def candidates(self) -> Sequence[CodecSetting]:
         """Return the settings that are compared."""
-        return tuple(map(parse_setting, self.settings)) or candidate_settings(available_codecs())
+        return tuple(map(parse_setting, self.settings)) or list_candidate_settings(list_available_codecs())
 
 
 Extent.FULL = Extent((20.0, 5.0, 2.0, 0.5), (12_000_000, 1_000_000), tuple(KINDS))

@@ -25,7 +25,7 @@ from benchmarks.api.app import ECHO, ECHO_REDIS, REALLY_ANSWERED
 from benchmarks.api.cases import make_log_lines
 from benchmarks.faults.service import API, JOURNAL, SCHEDULE, WORKERS, Service, run_service
 from benchmarks.faults.waiting import wait_until
-from benchmarks.load.crowd import COMPLETE, HEARTBEAT, RECOMMEND, SITES, UPLOAD, site_name
+from benchmarks.load.crowd import COMPLETE, HEARTBEAT, RECOMMEND, SITES, UPLOAD, format_site_name
 from benchmarks.load.memory import Memory
 from benchmarks.support import report
 from benchmarks.support.background import run_in_background
@@ -185,7 +185,7 @@ def run_service_with_releases(
         with build_container(database_url=service.database_url, redis_url=service.valkey.url()) as parts:
             key = ensure_first_key(parts, folder / "key")
         with httpx.Client(base_url=service.address, headers={"Authorization": f"Bearer {key}"}, timeout=60) as client:
-            named = [site_name(number, sites) for number in range(sites)]
+            named = [format_site_name(number, sites) for number in range(sites)]
             client.post("/v1/logs", content=b"".join(make_log_lines(seed, named))).raise_for_status()
             wait_until(
                 lambda: _count_released(client) == sites, "a release of all links", patience_s=RELEASE_PATIENCE_S

@@ -91,7 +91,7 @@ class SimulatedAgent:
         self._draw = random.Random(number)
         self._connection = Connection(crowd.host, crowd.port)
         requests = make_live_requests()
-        self._site = site_name(number, crowd.sites)
+        self._site = format_site_name(number, crowd.sites)
         self._request = requests[number % len(requests)] | {"destination": self._site}
         self._request_body = json.dumps(self._request).encode()
 
@@ -177,7 +177,7 @@ class SimulatedAgent:
         return list(islice(drawn, first, first + count))
 
 
-def site_name(number: int, sites: int = SITES) -> str:
+def format_site_name(number: int, sites: int = SITES) -> str:
     """Return the destination of an agent."""
     return f"site-{number % sites:02d}"
 

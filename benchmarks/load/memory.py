@@ -48,7 +48,7 @@ class Memory:
 
         Memory that is taken once, such as a new release's models, changes few of them unless it comes in the middle.
         """
-        return self._compute_slopes(since_s, median_slope)
+        return self._compute_slopes(since_s, compute_median_slope)
 
     def _compute_slopes(
         self, since_s: float, of: Callable[[Sequence[tuple[float, float]]], float]
@@ -93,7 +93,7 @@ def slope(points: Sequence[tuple[float, float]]) -> float:
     return sum((x - middle_x) * (y - middle_y) for x, y in points) / spread if spread else 0.0
 
 
-def median_slope(points: Sequence[tuple[float, float]]) -> float:
+def compute_median_slope(points: Sequence[tuple[float, float]]) -> float:
     """Return the median of the slopes between any two points; 0 through fewer than two."""
     if len(points) < 2:
         return 0.0

@@ -37,7 +37,7 @@ def mbps(row: Row) -> float:
     return throughput_bps(row["bytes_done"], row["duration_s"]) / 1e6
 
 
-def client_j(row: Row) -> float:
+def compute_client_j(row: Row) -> float:
     """Return the energy of the client per GB by its processor's model, J."""
     return float(GB * row["energy_j"] / row["bytes_done"])
 

@@ -20,29 +20,29 @@ class Range:
     high: float
 
     def __add__(self, other: Number) -> "Range":
-        right = exact_range(other)
+        right = build_exact_range(other)
         return Range(self.value + right.value, self.low + right.low, self.high + right.high)
 
     def __sub__(self, other: Number) -> "Range":
-        right = exact_range(other)
+        right = build_exact_range(other)
         return Range(self.value - right.value, self.low - right.high, self.high - right.low)
 
     def __mul__(self, other: Number) -> "Range":
-        right = exact_range(other)
+        right = build_exact_range(other)
         ends = [mine * yours for mine in (self.low, self.high) for yours in (right.low, right.high)]
         return Range(self.value * right.value, min(ends), max(ends))
 
     def __truediv__(self, other: Number) -> "Range":
         """Divide by something above 0."""
-        right = exact_range(other)
+        right = build_exact_range(other)
         ends = [mine / yours for mine in (self.low, self.high) for yours in (right.low, right.high)]
         return Range(self.value / right.value, min(ends), max(ends))
 
     def __rsub__(self, other: float) -> "Range":
-        return exact_range(other) - self
+        return build_exact_range(other) - self
 
     def __rtruediv__(self, other: float) -> "Range":
-        return exact_range(other) / self
+        return build_exact_range(other) / self
 
     __radd__ = __add__
     __rmul__ = __mul__
@@ -53,7 +53,7 @@ class Range:
         return self.low <= other.high + slack and other.low <= self.high + slack
 
 
-def exact_range(number: Number) -> Range:
+def build_exact_range(number: Number) -> Range:
     """Return the range of a number that is exact."""
     return number if isinstance(number, Range) else Range(number, number, number)
 

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from benchmarks.sample.service_parts import OpenParts
 from services.api.routes.recommend import to_transfer_request
-from services.application.access.authenticate import Scope, new_secret
+from services.application.access.authenticate import Scope, make_secret
 from services.application.access.keys import create_key
 from services.application.billing.journal_quotes import StoredQuote
 from services.application.billing.price_books import draft_book, publish_book, set_prices
@@ -137,4 +137,4 @@ def _make_request(row: dict[str, Any], sla: dict[str, Any]) -> RecommendRequest:
 
 def _make_key(parts: Container, tenant_id: UUID, name: str) -> UUID:
     with parts.store.unit_of_work(tenant_id) as uow:
-        return create_key(NewKey(name=name, scopes=(Scope.AGENT,)), new_secret(), uow=uow, clock=parts.clock).id
+        return create_key(NewKey(name=name, scopes=(Scope.AGENT,)), make_secret(), uow=uow, clock=parts.clock).id

@@ -14,7 +14,15 @@ from tradewind.learning.observations import Flags, Floats, Observations
 from tradewind.learning.rolling import fit_with_recent_load
 from tradewind.learning.surface.cells import Index
 from tradewind.learning.surface.response import NORMAL_90
-from tradewind.learning.validation import accuracy, mape, r_squared, random_split, regret, setting_folds, validate_leaf
+from tradewind.learning.validation import (
+    accuracy,
+    compute_r_squared,
+    mape,
+    regret,
+    setting_folds,
+    split_randomly,
+    validate_leaf,
+)
 
 OUTLIER = 1000.0
 MIN_SETTINGS = 8
@@ -38,7 +46,7 @@ class Predictions:
         return {
             "accuracy": accuracy(self.actual, self.predicted),
             "mape": mape(self.actual, self.predicted),
-            "r2": r_squared(self.actual, self.predicted),
+            "r2": compute_r_squared(self.actual, self.predicted),
             "coverage90": float(np.mean(within)),
         }
 
@@ -46,7 +54,7 @@ class Predictions:
 def measure_held_out(surfaces: SurfaceSet, seed: int) -> Mapping[str, dict[str, float]]:
     """Return figures of the throughput and, where metered, the energy surface on one split, and the baseline's."""
     o = surfaces.observations
-    train, test = random_split(len(o), np.random.default_rng(seed))
+    train, test = split_randomly(len(o), np.random.default_rng(seed))
     model = fit_leaf(o.take(train))
     prediction = model.predict(o.settings[test], o.load[test])
     found = {
@@ -101,7 +109,7 @@ def _measure_baseline(inputs: Floats, target: Floats, train: Flags, test: Flags,
 def measure_choice_regret(surfaces: SurfaceSet, seed: int) -> float:
     """Return the mean regret over data sets of the setting picked after training on 70 %, against all-row means."""
     o = surfaces.observations
-    train, _ = random_split(len(o), np.random.default_rng(seed))
+    train, _ = split_randomly(len(o), np.random.default_rng(seed))
     predicted = _predict_mean_throughput(fit_leaf(o.take(train)), o)
     losses = [
         regret(
@@ -116,7 +124,7 @@ def measure_choice_regret(surfaces: SurfaceSet, seed: int) -> float:
 def measure_cross_fit_ratio(surfaces: SurfaceSet, seed: int) -> float:
     """Return the throughput on an unseen half of our pick over that of the pick with the best mean on the seen half."""
     o = surfaces.observations
-    half, other = random_split(len(o), np.random.default_rng(seed), share=0.5)
+    half, other = split_randomly(len(o), np.random.default_rng(seed), share=0.5)
     ratios = []
     for seen, unseen in ((half, other), (other, half)):
         predicted = _predict_mean_throughput(fit_leaf(o.take(seen)), o)
@@ -136,7 +144,7 @@ def measure_cross_fit_ratio(surfaces: SurfaceSet, seed: int) -> float:
 def measure_load_gain(surfaces: SurfaceSet, seed: int) -> tuple[float, float]:
     """Return the accuracy without and with load, the median residual of the last five earlier training rows."""
     o = surfaces.observations
-    train, test = (o.take(rows) for rows in random_split(len(o), np.random.default_rng(seed)))
+    train, test = (o.take(rows) for rows in split_randomly(len(o), np.random.default_rng(seed)))
     model = fit_with_recent_load(train)
     load = model.load(test, model.plain.throughput.smooth_residual, train.started_s)
     without = model.plain.predict(test.settings, test.load).throughput_bps

@@ -60,7 +60,7 @@ def _read_sizes(path: Path) -> list[int]:
     return sizes
 
 
-def bytes_to_fill(path: PathSpec, tuned_s: float = TUNED_S) -> float:
+def compute_bytes_to_fill(path: PathSpec, tuned_s: float = TUNED_S) -> float:
     """Return the bytes that keep a well-tuned transfer busy for ``tuned_s``."""
     return tuned_s * TUNED_SHARE * path.rate_bps / BITS_PER_BYTE
 

@@ -107,7 +107,7 @@ def _analyse_har(har: Path, *, rtt_s: float) -> PageAnalysis:
     return analyse(build_page_loads(decode_har(har.read_bytes()))[0], rtt_s=rtt_s, proxy=NAME)
 
 
-def median_connection_s(*pages: PageAnalysis) -> float:
+def compute_median_connection_s(*pages: PageAnalysis) -> float:
     """Return the median duration of the connections of these pages, s."""
     return statistics.median(
         each.duration_s for page in pages for each in page.connections if each.duration_s is not None
@@ -128,7 +128,7 @@ def make_page_row(case: PageCase, sizes_bytes: Sequence[int], loads: LoadedPages
         row[f"{control}_net_s"] = statistics.median(net_transfer_s(page) for page in pages)
         row[f"{control}_idle_share"] = statistics.median(page.idle_share or 0.0 for page in pages)
         row[f"{control}_concurrency"] = statistics.median(page.effective_concurrency or 0.0 for page in pages)
-        row[f"{control}_connection_s"] = median_connection_s(*pages)
+        row[f"{control}_connection_s"] = compute_median_connection_s(*pages)
     all_pages = [page for pages in loads.pages.values() for page in pages]
     row["connections"] = statistics.median(len(page.connections) for page in all_pages)
     if case.protocol is not None:

@@ -16,10 +16,10 @@ from benchmarks.tuning.cases import BASE, Case, CompetitorCase, FairnessCase, Sl
 from benchmarks.tuning.driver import TickRow
 from benchmarks.tuning.metrics import (
     competitor_share,
+    compute_jain_index,
+    compute_mean_bps_between,
     count_changes,
-    jain_index,
     mean_bps,
-    mean_bps_between,
     oscillation,
     shortfall,
 )
@@ -113,9 +113,11 @@ class CaseRunner:
             runs = testbed.run(specs, apart_s=case.apart_s)
             link = _describe_link(testbed)
         all_started_s = max(rows[0]["until_s"] - rows[0]["interval_s"] for rows in runs)
-        rates = [mean_bps_between(rows, all_started_s + case.from_s, all_started_s + case.to_s) for rows in runs]
+        rates = [
+            compute_mean_bps_between(rows, all_started_s + case.from_s, all_started_s + case.to_s) for rows in runs
+        ]
         return {
-            "jain": jain_index(rates),
+            "jain": compute_jain_index(rates),
             "changes": sum(count_changes(rows) for rows in runs),
             "mbps": sum(rates) / 1e6,
             "rates_mbps": [round(rate / 1e6, 2) for rate in rates],

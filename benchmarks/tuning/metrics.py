@@ -26,12 +26,12 @@ def shortfall(rows: Sequence[TickRow], target_bps: float) -> float:
     return max(0.0, 1.0 - mean_bps(rows) / target_bps)
 
 
-def jain_index(rates: Sequence[float]) -> float:
+def compute_jain_index(rates: Sequence[float]) -> float:
     """Return Jain's index of fairness, (Σ x)² / (n · Σ x²): 1 where all are equal, 1/n where one has everything."""
     return sum(rates) ** 2 / (len(rates) * sum(rate**2 for rate in rates))
 
 
-def mean_bps_between(rows: Sequence[TickRow], from_s: float, to_s: float) -> float:
+def compute_mean_bps_between(rows: Sequence[TickRow], from_s: float, to_s: float) -> float:
     """Return the mean throughput between two times of the machine's clock; a tick counts by its part within."""
     bits = seconds = 0.0
     for row in rows:

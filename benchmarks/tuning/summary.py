@@ -37,7 +37,7 @@ def make_result(row: Row) -> dict[str, Value]:
     return {"case": f"{row['case']} {row['tuner']}", **{name: row[name] for name in row if name not in HIDDEN}}
 
 
-def figures_of_tuner(rows: Sequence[Row]) -> dict[str, Value]:
+def summarise_tuner(rows: Sequence[Row]) -> dict[str, Value]:
     """Return the figures of one tuner: of each case the median over its repeats, then the worst case."""
     found: dict[str, Value] = {}
     for name, worst in WORST.items():
@@ -56,11 +56,11 @@ def summarise(rows: Sequence[Row]) -> dict[str, Value]:
         by_tuner.setdefault(row["tuner"], []).append(row)
     ours = by_tuner.pop(OURS, [])
     return {
-        **figures_of_tuner(ours),
+        **summarise_tuner(ours),
         **_rank_figures(rows),
         "cells": len(rows),
         "refused": sum(row["refused"] for row in rows),
-        "reference": {tuner: figures_of_tuner(by_variant) for tuner, by_variant in by_tuner.items()},
+        "reference": {tuner: summarise_tuner(by_variant) for tuner, by_variant in by_tuner.items()},
     }
 
 
@@ -97,14 +97,14 @@ def compare_tuners(rows: Sequence[Row]) -> list[dict[str, Value]]:
     for name, worst in WORST.items():
         cases = {row["case"] for row in ours if name in row}
         by_variant = {
-            tuner: figures_of_tuner([row for row in found if row["case"] in cases])[name]
+            tuner: summarise_tuner([row for row in found if row["case"] in cases])[name]
             for tuner, found in by_tuner.items()
             if cases and cases <= {row["case"] for row in found if name in row}
         }
         best = max if worst is min else min
         known = [value for value in by_variant.values() if isinstance(value, int | float)]
         lines.append(
-            {"figure": name, OURS: figures_of_tuner(ours)[name], "best of the others": best(known, default=None)}
+            {"figure": name, OURS: summarise_tuner(ours)[name], "best of the others": best(known, default=None)}
         )
         lines[-1] |= {tuner: by_variant.get(tuner) for tuner in by_tuner}
     return lines

@@ -19,7 +19,7 @@ from pathlib import Path
 from benchmarks.support.command import run_command
 from benchmarks.support.precedence import take_precedence
 from benchmarks.support.report import ROOT, judge_summary, make_parser, open_scratch_folder, write_report
-from benchmarks.testbed.data_sets import TUNED_S, SizeLists, bytes_to_fill, draw_sizes, read_size_lists
+from benchmarks.testbed.data_sets import TUNED_S, SizeLists, compute_bytes_to_fill, draw_sizes, read_size_lists
 from benchmarks.testbed.measured_run import CUT_S
 from benchmarks.testbed.peers import PEERS, list_missing_packages
 from benchmarks.testbed.permissions import become_root_of_a_user_namespace, require_permission
@@ -143,7 +143,7 @@ def _measure_missing(
     options.scratch.mkdir(parents=True, exist_ok=True)
     list_missing = [cell for cell in cells if (row := records.find(cell.name)) is None or not _is_current(row, current)]
     for number, cell in enumerate(list_missing, start=1):
-        total_bytes = sum(draw_sizes(cell.kind, lists, bytes_to_fill(cell.path), plan.seed))
+        total_bytes = sum(draw_sizes(cell.kind, lists, compute_bytes_to_fill(cell.path), plan.seed))
         about = f"about {estimate_duration_s(cell.path, total_bytes, PEERS, plan) / 60:.0f} min"
         sys.stderr.write(
             f"wan: {cell.name}, {number} of {len(list_missing)}: {about} if nothing of it is measured yet\n"
@@ -172,7 +172,7 @@ def _set_up(
     return set_up_arena(
         cell,
         lists,
-        at_least_bytes=bytes_to_fill(cell.path, QUICK_TUNED_S if options.quick else TUNED_S),
+        at_least_bytes=compute_bytes_to_fill(cell.path, QUICK_TUNED_S if options.quick else TUNED_S),
         seed=plan.seed,
         folder=options.scratch,
         knowledge=Knowledge.of(cell, lists, plan.seed, hashes=plan.hashes, folder=VAR / "wan-logs"),

@@ -10,7 +10,7 @@ from benchmarks.testbed.errors import EmulationBroke
 from benchmarks.testbed.peers import TRADEWIND, Peer
 from benchmarks.wan.arena import Arena, Contender
 from benchmarks.wan.cell_row import FASTEST, CellMeasurements, Plan, make_cell_row
-from benchmarks.wan.cell_runner import FINAL, CellRunner, static_contender
+from benchmarks.wan.cell_runner import FINAL, CellRunner, build_static_contender
 from benchmarks.wan.knowledge import digest_logs
 from benchmarks.wan.learned_service import run_learned_service
 from benchmarks.wan.runs import Row, RunLog
@@ -45,7 +45,7 @@ def run_cell(arena: Arena, peers: Sequence[Peer], log: RunLog, plan: Plan) -> Ro
     if plan.uses_service:
         runner.take_lessons()
     for setting in FRUGAL:
-        runner.measured.frugal.append(runner.run(static_contender(TRADEWIND, setting), FINAL, plan.cut_s))
+        runner.measured.frugal.append(runner.run(build_static_contender(TRADEWIND, setting), FINAL, plan.cut_s))
     oracles = _find_oracles(runner, plan)
     with _run_services(arena, plan, runner.measured) as services:
         contenders = [

@@ -13,7 +13,7 @@ from benchmarks.testbed.soundness import find_disturbance, repeat_until_undistur
 from benchmarks.wan.arena import Arena, Contender
 from benchmarks.wan.cell_row import CellMeasurements, Plan, make_run_row
 from benchmarks.wan.cells import settled_duration_s
-from benchmarks.wan.lessons import LESSON_REPEATS, LESSONS, lesson_cut_s
+from benchmarks.wan.lessons import LESSON_REPEATS, LESSONS, compute_lesson_cut_s
 from benchmarks.wan.runs import Row, RunLog
 from benchmarks.wan.search import FIRST_BYTES, SearchRun
 from tradewind.parameters import Parameters
@@ -25,7 +25,7 @@ START_PATIENCE_S = 30.0
 """How long a run of the search may take until data begin to come."""
 
 
-def static_contender(peer: Peer, setting: Parameters) -> Contender:
+def build_static_contender(peer: Peer, setting: Parameters) -> Contender:
     """Return a contender that is a tool at one setting."""
     return Contender(name=peer.name, peer=peer, setting=setting)
 
@@ -52,11 +52,11 @@ class CellRunner:
 
     def take_lessons(self) -> None:
         """Make the history that the release is learned from; only transfers that finish before the cut are in it."""
-        folder, cut_s = self._arena.knowledge.own, lesson_cut_s(self._arena.cell.path)
+        folder, cut_s = self._arena.knowledge.own, compute_lesson_cut_s(self._arena.cell.path)
         for round_number in range(LESSON_REPEATS):
             for number, setting in enumerate(LESSONS):
                 log = folder / f"{round_number}-{number:02d}.ndjson"
-                contender, role = static_contender(TRADEWIND, setting), f"{LESSON} {round_number}"
+                contender, role = build_static_contender(TRADEWIND, setting), f"{LESSON} {round_number}"
                 if not log.exists():
                     self._log.forget(self._key(contender, role, cut_s))
                 row = self._find_or_run(contender, role, cut_s, partial(self._lesson, log, cut_s))
@@ -87,7 +87,7 @@ class CellRunner:
                 "given_up": search_run.is_hopeless,
             }
 
-        row = self._find_or_run(static_contender(peer, setting), SEARCH, cut_s, make)
+        row = self._find_or_run(build_static_contender(peer, setting), SEARCH, cut_s, make)
         if row not in rows:
             rows.append(row)
         return float(row["score_bps"])
@@ -100,7 +100,7 @@ class CellRunner:
         """Return the setting that is fastest over a complete run."""
         return max(
             settings,
-            key=lambda setting: float(self.run(static_contender(peer, setting), FINAL, cut_s)["throughput_bps"]),
+            key=lambda setting: float(self.run(build_static_contender(peer, setting), FINAL, cut_s)["throughput_bps"]),
         )
 
     def run(self, contender: Contender, role: str, cut_s: float) -> Row:

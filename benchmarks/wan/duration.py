@@ -8,7 +8,7 @@ from benchmarks.testbed.peers import TRADEWIND, Peer
 from benchmarks.wan.cell_row import Plan
 from benchmarks.wan.cell_run import FRUGAL
 from benchmarks.wan.cells import settled_duration_s
-from benchmarks.wan.lessons import LESSON_REPEATS, LESSONS, lesson_duration_s
+from benchmarks.wan.lessons import LESSON_REPEATS, LESSONS, compute_lesson_duration_s
 from benchmarks.wan.search import REFINED, coarse_settings
 from tradewind.units import BITS_PER_BYTE
 
@@ -35,7 +35,9 @@ def estimate_duration_s(path: PathSpec, total_bytes: float, peers: Sequence[Peer
     tuned_s = BITS_PER_BYTE * total_bytes / (TUNED_SHARE * path.rate_bps)
     searched = sum(len(coarse_settings(peer.axes)) for peer in (TRADEWIND, *plan.searched)) * (1 + REFINED_SHARE)
     search_s = searched * (SEARCHED_SHARE * settled_duration_s(path, plan.search_cut_s) + OVERHEAD_S)
-    lessons_s = len(LESSONS) * LESSON_REPEATS * (LESSON_SLOWDOWN * lesson_duration_s(path) + OVERHEAD_S) + SERVICES_S
+    lessons_s = (
+        len(LESSONS) * LESSON_REPEATS * (LESSON_SLOWDOWN * compute_lesson_duration_s(path) + OVERHEAD_S) + SERVICES_S
+    )
     slow = sum(peer.name in SLOW_PEERS for peer in peers)
     fast = len(peers) - slow + TUNED_CONTENDERS + 1 + len(plan.searched) / 2
     run_s = min(tuned_s, plan.cut_s) + OVERHEAD_S

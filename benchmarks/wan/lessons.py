@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from benchmarks.support.sources import digest_values
-from benchmarks.testbed.data_sets import Kind, SizeLists, bytes_to_fill, draw_sizes
+from benchmarks.testbed.data_sets import Kind, SizeLists, compute_bytes_to_fill, draw_sizes
 from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.wan.cells import Cell, settled_duration_s
 from tradewind.parameters import Parameters
@@ -29,26 +29,26 @@ LESSONS: Sequence[Parameters] = tuple(
 LESSON_REPEATS = 2
 
 
-def lesson_duration_s(path: PathSpec) -> float:
+def compute_lesson_duration_s(path: PathSpec) -> float:
     """Return how long a lesson lasts on a well-used path, s; only finished transfers are learned from."""
     return settled_duration_s(path, LEAST_LESSON_S)
 
 
-def lesson_cut_s(path: PathSpec) -> float:
+def compute_lesson_cut_s(path: PathSpec) -> float:
     """Return when a lesson is stopped, after which it is not learned from, s."""
-    return CUT_OVER_LESSON * lesson_duration_s(path)
+    return CUT_OVER_LESSON * compute_lesson_duration_s(path)
 
 
 def draw_lesson_sizes(cell: Cell, lists: SizeLists, seed: int) -> list[int]:
     """Draw files like those of the cell, cut so that at least two of them fit."""
-    needed = bytes_to_fill(cell.path, lesson_duration_s(cell.path))
+    needed = compute_bytes_to_fill(cell.path, compute_lesson_duration_s(cell.path))
     pieces = {kind: [min(size, round(needed / 2)) for size in sizes] for kind, sizes in lists.items()}
     return draw_sizes(Kind(cell.kind), pieces, needed, seed + _SEED_STEP)
 
 
 def digest_lessons(cell: Cell, sizes: Sequence[int], hashes: Mapping[str, str]) -> str:
     """Return the digest of what a cell's lessons depend on: their logs are valid as long as it stays."""
-    cut_s = lesson_cut_s(cell.path)
+    cut_s = compute_lesson_cut_s(cell.path)
     return digest_values(
         str(cell.path), list(sizes), list(LESSONS), LESSON_REPEATS, cut_s, hashes["engine"], hashes["testbed"]
     )

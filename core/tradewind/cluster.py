@@ -38,16 +38,16 @@ class Leaf:
         (Euclidean).
         """
         return math.hypot(
-            log2_of(mean_file_bytes) - self.log2_mean_file_bytes, log2_of(file_count) - self.log2_file_count
+            compute_log2(mean_file_bytes) - self.log2_mean_file_bytes, compute_log2(file_count) - self.log2_file_count
         )
 
 
-def log2_of(value: float) -> float:
+def compute_log2(value: float) -> float:
     """Return the base-2 logarithm; an empty file counts as one byte, a missing count as one file."""
     return math.log2(max(value, 1.0))
 
 
-def nearest_leaf(
+def find_nearest_leaf(
     leaves: Sequence[Leaf], *, mean_file_bytes: float, file_count: float, load: float
 ) -> tuple[int, float]:
     """Return the leaf whose data set centre is nearest and, among those that share it, whose load is nearest.
@@ -62,7 +62,7 @@ def nearest_leaf(
     ------
     InvalidValue : there is no leaf.
     """
-    log2_mean_file_bytes, log2_file_count = log2_of(mean_file_bytes), log2_of(file_count)
+    log2_mean_file_bytes, log2_file_count = compute_log2(mean_file_bytes), compute_log2(file_count)
     found, nearest = -1, math.inf
     for i, leaf in enumerate(leaves):
         distance = math.hypot(log2_mean_file_bytes - leaf.log2_mean_file_bytes, log2_file_count - leaf.log2_file_count)

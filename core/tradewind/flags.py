@@ -103,7 +103,7 @@ _TOOLS: dict[str, Callable[[Parameters], ToolFlags]] = {
 }
 
 
-def flags_for_tool(tool: str, parameters: Parameters) -> ToolFlags:
+def build_flags_for_tool(tool: str, parameters: Parameters) -> ToolFlags:
     """Return the flags of one of the known tools.
 
     Raises
@@ -113,7 +113,7 @@ def flags_for_tool(tool: str, parameters: Parameters) -> ToolFlags:
     return _TOOLS[tool](parameters)
 
 
-def flags_by_tool(parameters: Parameters) -> tuple[dict[str, str], tuple[str, ...]]:
+def list_flags_by_tool(parameters: Parameters) -> tuple[dict[str, str], tuple[str, ...]]:
     """Return the flags of every known tool by its name, and a phrase for each parameter that a tool cannot express."""
     made = {tool: express(parameters) for tool, express in _TOOLS.items()}
     left_out = tuple(phrase for flags in made.values() for phrase in flags.not_expressible)

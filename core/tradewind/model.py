@@ -60,7 +60,7 @@ class LeafModel:
     def compact(self) -> CompactTable:
         """Return the table that is sent with a recommendation."""
         return CompactTable(
-            predicted=SettingTable(compact_settings(self.table.settings), self.table.base_power_w),
+            predicted=SettingTable(list_compact_settings(self.table.settings), self.table.base_power_w),
             queueing_delay_p90_s=self.queueing_delay_p90_s,
             loss_baseline=self.loss_baseline,
             power_by_end=self.power_by_end,
@@ -85,7 +85,7 @@ class LinkModel:
     """Leaves that could not be fitted, and why."""
 
 
-def compact_settings(
+def list_compact_settings(
     settings: tuple[PredictedSetting, ...], limit: int = COMPACT_SETTINGS
 ) -> tuple[PredictedSetting, ...]:
     """At most ``limit`` settings: first those that no other beats in throughput with as few streams or watts, then the

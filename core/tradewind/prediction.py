@@ -112,7 +112,7 @@ class Prediction(NamedTuple):
         )
 
 
-def z_of(confidence: float) -> float:
+def compute_z(confidence: float) -> float:
     """Return the standard normal quantile z(c)."""
     return _STANDARD.inv_cdf(confidence)
 
@@ -166,15 +166,15 @@ def merit(
     return Gaussian(-energy_j, math.sqrt(max(variance, 0.0)))
 
 
-def merit_of_target(target: float, quantity: Quantity, basis: EnergyBasis) -> float:
+def compute_merit(target: float, quantity: Quantity, basis: EnergyBasis) -> float:
     """Return the merit of a target in bit/s, J per byte or W (above 0 unless the merit is linear)."""
     if is_linear(quantity, basis):
         return -target
     return math.log(target) if quantity is Quantity.THROUGHPUT else -math.log(target)
 
 
-def target_of_merit(value: float, quantity: Quantity, basis: EnergyBasis) -> float:
-    """Return the target in bit/s, J per byte or W that has this merit; inverse of `merit_of_target`."""
+def compute_target(value: float, quantity: Quantity, basis: EnergyBasis) -> float:
+    """Return the target in bit/s, J per byte or W that has this merit; inverse of `compute_merit`."""
     if is_linear(quantity, basis):
         return -value
     return math.exp(value if quantity is Quantity.THROUGHPUT else -value)
@@ -192,7 +192,7 @@ def log_change(quantity: Quantity, shift: LoadShift) -> float:
     return shift.log_power if quantity is Quantity.POWER else shift.log_power - shift.log_throughput
 
 
-def probability_of(merit_of_setting: Gaussian, needed: float) -> float:
+def compute_probability(merit_of_setting: Gaussian, needed: float) -> float:
     """Return the probability that the setting reaches the merit ``needed``."""
     margin = merit_of_setting.mean - needed
     if merit_of_setting.sd > 0:

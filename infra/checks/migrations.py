@@ -16,7 +16,7 @@ from infra.checks import frozen_migrations
 from infra.checks.frozen_migrations import FROZEN, digest_migrations, parse_digests
 from infra.checks.migration_steps import LAID, find_violations
 from services.embedded.postgres import EmbeddedPostgres
-from services.persistence.engine import sqlalchemy_url
+from services.persistence.engine import format_sqlalchemy_url
 from services.persistence.migrate import list_steps, render_sql, upgrade
 from services.persistence.roles import prepare_roles
 from services.persistence.tables import METADATA
@@ -43,7 +43,7 @@ def find_drift() -> list[Any]:
     with EmbeddedPostgres.temporary() as server:
         prepare_roles(server.url())
         upgrade(server.url())
-        engine = create_engine(sqlalchemy_url(server.url()), poolclass=NullPool)
+        engine = create_engine(format_sqlalchemy_url(server.url()), poolclass=NullPool)
         with engine.connect() as connection:
             differences: list[Any] = compare_metadata(make_context(connection), METADATA)
             return differences

@@ -37,7 +37,7 @@ EXTRAS = {DEVELOPING: ["--extra=dev"], RUNNING: ["--extra=checkout", f"--constra
 """In the order of resolving: the running service has the versions that were tested."""
 
 
-def declarations_hash(root: Path) -> str:
+def compute_declarations_hash(root: Path) -> str:
     """Return a hash of what the three projects declare to need; other settings do not enter it."""
     declared = []
     for name in PROJECTS:
@@ -54,7 +54,7 @@ def declarations_hash(root: Path) -> str:
 
 def is_in_step(root: Path) -> bool:
     """Return whether both files were resolved from the declarations as they are now."""
-    expected = MARK + declarations_hash(root)
+    expected = MARK + compute_declarations_hash(root)
     return all((root / name).read_text(encoding="utf-8").partition("\n")[0] == expected for name in EXTRAS)
 
 
@@ -65,7 +65,7 @@ def write(*, upgrade: bool) -> None:
         subprocess.run([*COMMAND, *options], cwd=ROOT, check=True)
         resolved = (ROOT / name).read_text(encoding="utf-8")
         pins = resolved[resolved.index("\n") + 1 :] if resolved.startswith(MARK) else resolved
-        (ROOT / name).write_text(f"{MARK}{declarations_hash(ROOT)}\n{pins}", encoding="utf-8")
+        (ROOT / name).write_text(f"{MARK}{compute_declarations_hash(ROOT)}\n{pins}", encoding="utf-8")
 
 
 def main() -> int:

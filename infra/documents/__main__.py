@@ -4,7 +4,7 @@ import argparse
 import sys
 
 from infra.documents.links import find_broken_links, find_missing_paths
-from infra.documents.sentences import average_sentence, find_hard_pages, pages_to_read
+from infra.documents.sentences import compute_average_sentence, find_hard_pages, list_pages_to_read
 from infra.documents.site import ROOT, SITE, build_site, find_foreign_sources, serve_site
 from infra.reference.pages import find_outdated_pages
 
@@ -21,7 +21,9 @@ def check_documents() -> list[str]:
 
 def print_averages() -> None:
     """Print the average length of a sentence of each page, the longest last."""
-    for average, page in sorted((average_sentence(page.read_text(encoding="utf-8")), page) for page in pages_to_read()):
+    for average, page in sorted(
+        (compute_average_sentence(page.read_text(encoding="utf-8")), page) for page in list_pages_to_read()
+    ):
         print(f"{average:5.1f} words a sentence  {page.relative_to(ROOT)}")
 
 

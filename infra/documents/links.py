@@ -17,7 +17,7 @@ HEADING = re.compile(r"^#+ +(.+?)\s*$", re.MULTILINE)
 
 def find_broken_links(root: Path = ROOT) -> Iterator[str]:
     """Yield each relative link of a document outside ``docs/`` that leads to no file or heading."""
-    for document in documents_outside_the_site(root):
+    for document in list_documents_outside_the_site(root):
         name = document.relative_to(root)
         for target in LINK.findall(CODE.sub("", document.read_text(encoding="utf-8"))):
             if not re.match(r"[a-z]+:", target) and not _leads_somewhere(document, target):
@@ -26,7 +26,7 @@ def find_broken_links(root: Path = ROOT) -> Iterator[str]:
 
 def find_missing_paths(root: Path = ROOT) -> Iterator[str]:
     """Yield each path of the checkout that a document names, in code, and that is not there."""
-    for document in sorted([*documents_outside_the_site(root), *(root / "docs").rglob("*.md")]):
+    for document in sorted([*list_documents_outside_the_site(root), *(root / "docs").rglob("*.md")]):
         for path in PATH.findall(document.read_text(encoding="utf-8")):
             if not all(_is_there(root, each) for each in _list_alternatives(path)):
                 yield f"{document.relative_to(root)}: there is no {path}"
@@ -44,7 +44,7 @@ def _is_there(root: Path, path: str) -> bool:
     return any(True for _ in root.glob(path.rstrip("/")))
 
 
-def documents_outside_the_site(root: Path = ROOT) -> list[Path]:
+def list_documents_outside_the_site(root: Path = ROOT) -> list[Path]:
     """Return the documents at the top of the checkout and those in the folders of code."""
     in_code_folders = (page for folder in FOLDERS for page in (root / folder).rglob("*.md"))
     return sorted([*root.glob("*.md"), *in_code_folders])

@@ -27,7 +27,7 @@ END_OF_SENTENCE = re.compile(r"(?<=[.!?…])[)\"'*_”]*(?:\s+|$)")
 WORD = re.compile(r"\w")
 
 
-def average_sentence(text: str) -> float:
+def compute_average_sentence(text: str) -> float:
     """Return the average number of words of a document's sentences, 0 for one without prose."""
     lengths = [sum(1 for word in each.split() if WORD.search(word)) for each in sentences(text)]
     counted = [length for length in lengths if length]
@@ -40,7 +40,7 @@ def sentences(text: str) -> Iterator[str]:
         yield from (each for each in END_OF_SENTENCE.split(paragraph) if each.strip())
 
 
-def pages_to_read(root: Path = ROOT) -> list[Path]:
+def list_pages_to_read(root: Path = ROOT) -> list[Path]:
     """Return the documents that are read as prose: the site's except the table of claims, and those at the top."""
     site = (page for page in (root / "docs").rglob("*.md") if page.relative_to(root).as_posix() not in TABLES)
     return sorted([*site, *(root / name for name in AT_THE_TOP if (root / name).exists())])
@@ -48,8 +48,8 @@ def pages_to_read(root: Path = ROOT) -> list[Path]:
 
 def find_hard_pages(root: Path = ROOT) -> Iterator[str]:
     """Yield a line for each document whose sentences are too long on average."""
-    for page in pages_to_read(root):
-        average = average_sentence(page.read_text(encoding="utf-8"))
+    for page in list_pages_to_read(root):
+        average = compute_average_sentence(page.read_text(encoding="utf-8"))
         if average > MOST_WORDS:
             yield f"{page.relative_to(root)}: {average:.1f} words a sentence on average, at most {MOST_WORDS:g}"
 

@@ -61,7 +61,7 @@ SECTIONS = (
 )
 
 
-def sections_for(visitor: Visitor) -> Sequence[Section]:
+def list_sections(visitor: Visitor) -> Sequence[Section]:
     """Return the sections with the pages that a user may open."""
     seen = (
         Section(section.name, tuple(entry for entry in section.entries if visitor.may(*entry.roles)))

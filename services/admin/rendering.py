@@ -21,8 +21,8 @@ from services.admin.formatting.field_labels import format_refusal
 from services.admin.formatting.no_model import explain_no_model
 from services.admin.formatting.plain_words import format_decision, format_odds, format_reason, format_setting
 from services.admin.formatting.price_forms import format_decimal, format_price
-from services.admin.navigation import OVERVIEW, SECTIONS, sections_for
-from services.admin.static_files import address_of
+from services.admin.navigation import OVERVIEW, SECTIONS, list_sections
+from services.admin.static_files import find_address
 from services.admin.visitors import Claimed, OwnForm, SentBefore, SentElsewhere, Visit
 from services.application.models.current_cluster import ClusterSuperseded
 from services.idempotent_requests import give_up, settle
@@ -137,7 +137,7 @@ def _build_environment() -> Environment:
         "origin": _format_origin,
         "thousands": lambda number: f"{number:,}".replace(",", "\u202f"),
     }
-    environment.globals["asset"] = address_of
+    environment.globals["asset"] = find_address
     environment.policies["json.dumps_kwargs"] = {"ensure_ascii": True, "allow_nan": False}
     return environment
 
@@ -152,7 +152,7 @@ def page(
     now = request.app.state.container.clock.now()
     framed = {
         "visit": visit,
-        "sections": () if visit is None else sections_for(visit.visitor),
+        "sections": () if visit is None else list_sections(visit.visitor),
         "path": request.url.path,
         "now": now,
         "notice": request.app.state.notice,
@@ -271,7 +271,7 @@ def _find_page_above(path: str) -> str:
     return section if section in known and section != path else OVERVIEW
 
 
-def page_router(below: str = "") -> APIRouter:
+def build_page_router(below: str = "") -> APIRouter:
     """Return a router of pages, which are no part of the API's description."""
     return APIRouter(prefix=f"/admin{below}", include_in_schema=False, route_class=PageRoute, dependencies=[OwnForm])
 

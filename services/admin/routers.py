@@ -25,7 +25,7 @@ from services.admin.pages import (
     transfers,
     usage,
 )
-from services.admin.rendering import go_to, page_router
+from services.admin.rendering import build_page_router, go_to
 from services.admin.visitors import HOME, anyone_signed_in
 from tradewind.errors import NotFound
 
@@ -88,7 +88,7 @@ def _to(page: str) -> Callable[[Request], Response]:
     return to_page
 
 
-_unknown_pages = page_router()
+_unknown_pages = build_page_router()
 
 
 @_unknown_pages.get("/{unknown:path}", dependencies=[Depends(anyone_signed_in)], name=UNKNOWN_PAGE)

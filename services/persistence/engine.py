@@ -25,7 +25,7 @@ By default, a client whose answer was lost on its way waits for two hours.
 """
 
 
-def sqlalchemy_url(libpq_url: str) -> str:
+def format_sqlalchemy_url(libpq_url: str) -> str:
     """Return the URL of the psycopg dialect for a libpq URL."""
     _, separator, rest = libpq_url.partition("://")
     return f"postgresql+psycopg{separator}{rest}"
@@ -37,7 +37,7 @@ def create_pooled_engine(libpq_url: str, patience: Patience | None = None) -> En
     ``patience`` : limits of locks and statements; ``None``: no limits, as fits need it.
     """
     return create_engine(
-        sqlalchemy_url(libpq_url),
+        format_sqlalchemy_url(libpq_url),
         pool_size=POOL_SIZE,
         max_overflow=MAX_OVERFLOW,
         pool_timeout=POOL_PATIENCE_S,
@@ -55,7 +55,7 @@ def create_unpooled_engine(libpq_url: str, patience: Patience | None = None) -> 
     From the pool it could wait for ever for the very requests that wait for it.
     """
     return create_engine(
-        sqlalchemy_url(libpq_url),
+        format_sqlalchemy_url(libpq_url),
         poolclass=NullPool,
         hide_parameters=True,
         connect_args=_connecting(libpq_url, patience),

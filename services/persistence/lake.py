@@ -22,7 +22,7 @@ import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from services.application.logs.export import ExportedDay, View, WrittenDay, folder_of
+from services.application.logs.export import ExportedDay, View, WrittenDay, find_folder
 from services.persistence.log_reader import LogReader
 from tradewind.errors import Unavailable
 
@@ -129,7 +129,7 @@ class ParquetLake:
         ------
         Unavailable : the database or the storage does not answer.
         """
-        folder = folder_of(view, tenant_id, day)
+        folder = find_folder(view, tenant_id, day)
         try:
             with self._storage.replace(f"{folder}/{PART}") as file, self._logs.day_rows(view, tenant_id, day) as rows:
                 written = write_parquet(rows, file)
@@ -147,7 +147,7 @@ class ParquetLake:
         Unavailable : the storage does not answer.
         """
         try:
-            with self._storage.read(f"{folder_of(exported.view, tenant_id, exported.day)}/{PART}") as file:
+            with self._storage.read(f"{find_folder(exported.view, tenant_id, exported.day)}/{PART}") as file:
                 return _compute_sha256(file) == exported.file.sha256
         except FileNotFoundError:
             return False

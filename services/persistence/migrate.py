@@ -13,16 +13,16 @@ from alembic.script import Script, ScriptDirectory
 from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.pool import NullPool
 
-from services.persistence.engine import CONNECT_PATIENCE_S, sqlalchemy_url
+from services.persistence.engine import CONNECT_PATIENCE_S, format_sqlalchemy_url
 from services.persistence.failures import translate_failures
 from services.persistence.patience import PATIENCE, Patience, explain_timeouts
 from services.persistence.roles import APP, OWNER, build_app_url, prepare_roles
 from services.persistence.schema import (
-    current_revision,
+    find_current_revision,
     format_compatibility,
-    head_revision,
     is_compatible,
-    known_revisions,
+    list_known_revisions,
+    read_head_revision,
 )
 from tradewind.errors import Conflict
 
@@ -113,7 +113,7 @@ def _record_compatibility(connection: Connection) -> None:
     It does until something is removed: a contracting migration names in ``since`` the migration from which on code no
     longer uses it.
     """
-    found = current_revision(connection) or BASE_OF_ALL
+    found = find_current_revision(connection) or BASE_OF_ALL
     oldest = max(
         (step.since for revision, step in list_steps().items() if revision <= found and step.since), default=BASE_OF_ALL
     )
@@ -128,14 +128,14 @@ def _config() -> Config:
 
 
 def _is_of_a_later_version(connection: Connection) -> bool:
-    found = current_revision(connection)
-    if found is None or found in known_revisions():
+    found = find_current_revision(connection)
+    if found is None or found in list_known_revisions():
         connection.commit()  # each migration has a transaction of its own
         return False
     if is_compatible(connection, found):
         return True
     raise Conflict(
-        f"the database's schema {found} is not known to this version, whose newest is {head_revision()}: "
+        f"the database's schema {found} is not known to this version, whose newest is {read_head_revision()}: "
         "run the version that made it, or a newer one"
     )
 
@@ -143,7 +143,7 @@ def _is_of_a_later_version(connection: Connection) -> bool:
 @contextmanager
 def _migrating(admin_url: str, patience: Patience) -> Iterator[tuple[Config, Connection]]:
     engine = create_engine(
-        sqlalchemy_url(admin_url), poolclass=NullPool, connect_args={"connect_timeout": CONNECT_PATIENCE_S}
+        format_sqlalchemy_url(admin_url), poolclass=NullPool, connect_args={"connect_timeout": CONNECT_PATIENCE_S}
     )
     try:
         with engine.connect() as connection, explain_timeouts(patience):

@@ -17,18 +17,18 @@ _FILE_OF_A_MIGRATION = re.compile(r"(\d{4}(?:_\d{2,4}){3})_\w+\.py")
 
 
 @cache
-def known_revisions() -> tuple[str, ...]:
+def list_known_revisions() -> tuple[str, ...]:
     """Return the versions of the schema that this code knows, oldest first."""
     names = (each.name for each in files("migrations").joinpath("versions").iterdir())
     return tuple(sorted(found[1] for found in map(_FILE_OF_A_MIGRATION.fullmatch, names) if found))
 
 
-def head_revision() -> str:
+def read_head_revision() -> str:
     """Return the newest version that this code knows."""
-    return known_revisions()[-1]
+    return list_known_revisions()[-1]
 
 
-def current_revision(connection: Connection) -> str | None:
+def find_current_revision(connection: Connection) -> str | None:
     """Return the version of the schema behind ``connection``; ``None`` where there is none."""
     if connection.scalar(text("SELECT to_regclass('alembic_version')")) is None:
         return None
@@ -43,12 +43,12 @@ def require_known(connection: Connection) -> None:
     ------
     UnknownSchema : the message has the version of the database and the expected one.
     """
-    found, newest = current_revision(connection), head_revision()
+    found, newest = find_current_revision(connection), read_head_revision()
     if found == newest:
         return
     if found is None:
         raise UnknownSchema(f"the database has no schema: run the migrations up to {newest}")
-    if found in known_revisions():
+    if found in list_known_revisions():
         raise UnknownSchema(f"the database's schema {found} is older than {newest} of this version: run the migrations")
     if not is_compatible(connection, found):
         raise UnknownSchema(
@@ -68,4 +68,4 @@ def is_compatible(connection: Connection, revision: str) -> bool:
     """Return whether a schema that this code does not know states that it supports this code."""
     statement = connection.scalar(text("SELECT obj_description(to_regclass('alembic_version'), 'pg_class')")) or ""
     oldest = statement.rpartition(" ")[2]
-    return statement == format_compatibility(revision, oldest) and oldest <= head_revision()
+    return statement == format_compatibility(revision, oldest) and oldest <= read_head_revision()

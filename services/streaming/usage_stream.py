@@ -5,7 +5,7 @@ from uuid import UUID
 
 from starlette.responses import Response
 
-from services.application.billing.usage import Month, UsageFile, usage_file_name
+from services.application.billing.usage import Month, UsageFile, format_usage_file_name
 from services.application.shared.unit_of_work import UnitOfWork
 from services.streaming.query_slots import QuerySlots
 from services.streaming.query_stream import QueryStream
@@ -26,6 +26,6 @@ def stream_usage(
         UsageFile(tenant_id=tenant_id, month=month, unit_of_work=unit_of_work),
         slots,
         media_type="text/csv",
-        headers={**(headers or {}), "Content-Disposition": f"attachment; filename={usage_file_name(month)}"},
+        headers={**(headers or {}), "Content-Disposition": f"attachment; filename={format_usage_file_name(month)}"},
         refused=refused,
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from services.persistence.schema import head_revision
+from services.persistence.schema import read_head_revision
 from tests.compose_stack import SERVER_SERVICES, ComposeStack
 from tests.conditions import eventually
 
@@ -62,7 +62,7 @@ def next_version(stack: ComposeStack) -> str:
     compose = folder / "docker-compose.yml"
     (image,) = {stack.inspect(each, "{{.Config.Image}}") for each in stack.containers("api")}
     compose.write_text(compose.read_text().replace(image, f"{image}-next"))
-    migration = MIGRATION.format(revision=NEXT, before=head_revision())
+    migration = MIGRATION.format(revision=NEXT, before=read_head_revision())
     (folder / "migrations" / "versions" / f"{NEXT}_next.py").write_text(migration)
     return f"{image}-next"
 

@@ -24,15 +24,15 @@ from benchmarks.papers.printed import Range, printed_range
 from tradewind.compression.codecs import CODEC_LEVELS, Codec
 from tradewind.compression.model import Mode, NetworkLine, Speeds, duration_s, is_worthwhile_for_long_files
 from tradewind.compression.printed import (
+    compute_overlap_factor,
+    compute_upper_bound_bps,
     line_bps,
     lower_bound_bps,
-    overlap_factor,
     overlapped_s,
     piped_bps,
     sequential_s,
     uncompressed_bps,
     uncompressed_s,
-    upper_bound_bps,
 )
 from tradewind.compression.probe import TimedTransfer, solve_line_of_two
 from tradewind.units import BITS_PER_BYTE
@@ -107,7 +107,7 @@ def _least(x: Point) -> float:
 
 
 def _most(x: Point) -> float:
-    return upper_bound_bps(MB * x.us, MBPS * x.th, x.tsc, x.cr) / MBPS
+    return compute_upper_bound_bps(MB * x.us, MBPS * x.th, x.tsc, x.cr) / MBPS
 
 
 def _piped(x: Point) -> float:
@@ -124,7 +124,7 @@ OURS: dict[tuple[int, ...], Form] = {
     (10, 16): _most,
     (11, 17): _least,
     (12, 18): _most,
-    (19, 21): lambda x: overlap_factor(MBPS * x.th, MBPS * x.coder),
+    (19, 21): lambda x: compute_overlap_factor(MBPS * x.th, MBPS * x.coder),
     (20, 22): _piped,
 }
 

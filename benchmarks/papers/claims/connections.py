@@ -18,7 +18,7 @@ from benchmarks.papers.finding import (
 from benchmarks.papers.printed import printed_range
 from tradewind.connections.advice import MAX_CONNECTIONS
 from tradewind.connections.analysis import effective_concurrency, idle_s
-from tradewind.connections.caching import cache_class
+from tradewind.connections.caching import classify_cache
 from tradewind.connections.page_load import Interval
 from tradewind.connections.rounds import (
     FLD_TCP,
@@ -136,7 +136,7 @@ def check_of_its_pages(_claim: Claim, _claims: Claims) -> Finding:
 def check_caches(claim: Claim, _claims: Claims) -> Finding:
     values = claim.values
     classes = {"hit": "HIT from squid", "miss": "MISS from squid", "foreign": "HIT from elsewhere", "none": ""}
-    ours = {name: cache_class(header, "squid") for name, header in classes.items()}
+    ours = {name: classify_cache(header, "squid") for name, header in classes.items()}
     return make_finding_elsewhere(
         f"{PAGES}; what its proxy had already is of its users",
         [

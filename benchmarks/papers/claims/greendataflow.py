@@ -22,19 +22,19 @@ from benchmarks.papers.finding import (
 from tradewind.dataset import DataSet, classify_file
 from tradewind.energy.measured import EnergyReading
 from tradewind.errors import InvalidValue
-from tradewind.flags import flags_for_tool
+from tradewind.flags import build_flags_for_tool
 from tradewind.heuristics import parallelism
 from tradewind.learning.clustering.micro_clusters import MicroClusters, coordinates
 from tradewind.learning.clustering.tiered import find_tiers
-from tradewind.learning.load.external import unknown_rate_bps
-from tradewind.learning.validation import random_split
+from tradewind.learning.load.external import compute_unknown_rate_bps
+from tradewind.learning.validation import split_randomly
 from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.transfer import ResourceUsage, TransferRecord
 from tradewind.tuning.reference import htee
 from tradewind.tuning.sample import TickSample
 from tradewind.units import BITS_PER_BYTE, GB, MBIT
-from tradewind.unknown_path.prior import throughput_model
+from tradewind.unknown_path.prior import build_throughput_model
 
 SEED, MB = 11, 10**6
 DATA_BYTES = 10**10
@@ -98,7 +98,7 @@ def check_headlines(claim: Claim, claims: Claims) -> Finding:
 def check_parameters(_claim: Claim, _claims: Claims) -> Finding:
     """Without requests ahead each file costs a round trip more: time by our prior less that with many ahead."""
     rtt_s, data = 0.06, DataSet(file_count=1000, total_bytes=100 * MB)
-    at = throughput_model(Path(bandwidth_bps=1000 * MBIT, rtt_s=rtt_s), data)
+    at = build_throughput_model(Path(bandwidth_bps=1000 * MBIT, rtt_s=rtt_s), data)
 
     def seconds(concurrency: int, pipelining: int) -> float:
         setting = Parameters(concurrency=concurrency, parallelism=1, pipelining=pipelining)
@@ -126,7 +126,7 @@ def check_bandwidth_shares(_claim: Claim, _claims: Claims) -> Finding:
     rng = np.random.default_rng(SEED)
     bandwidth = np.full(1000, 1e9)
     actual, known, lost = (rng.uniform(0, 4e8, 1000) for _ in range(3))
-    unknown = unknown_rate_bps(bandwidth, actual, known, lost)
+    unknown = compute_unknown_rate_bps(bandwidth, actual, known, lost)
     left = bandwidth - actual - known - lost
     summed = actual + known + unknown + lost
     return make_finding(
@@ -160,7 +160,7 @@ def check_tiers(claim: Claim, _claims: Claims) -> Finding:
 
 
 def check_accuracy(claim: Claim, _claims: Claims) -> Finding:
-    train, test = random_split(1000, np.random.default_rng(SEED))
+    train, test = split_randomly(1000, np.random.default_rng(SEED))
     return make_finding_elsewhere(
         "its two weeks of logs, and what it means by accuracy",
         [
@@ -237,7 +237,7 @@ def check_rclone(claim: Claim, _claims: Claims) -> Finding:
     count = claim.values["transfers"]
     flag = next(
         each
-        for each in flags_for_tool("rclone", Parameters(concurrency=count)).flags
+        for each in build_flags_for_tool("rclone", Parameters(concurrency=count)).flags
         if each.words == ("--transfers", str(count))
     )
     return make_finding(compare_property("rclone's four are streams of one file", flag.parameter == "parallelism"))

@@ -20,12 +20,12 @@ from benchmarks.papers.finding import (
 )
 from benchmarks.papers.printed import printed_range, read_bytes_both_ways
 from tradewind.dataset import DataSet
-from tradewind.energy.measured import base_energy_j
+from tradewind.energy.measured import compute_base_energy_j
 from tradewind.heuristics import parallelism, pipelining
 from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.units import MBIT
-from tradewind.unknown_path.prior import throughput_model
+from tradewind.unknown_path.prior import build_throughput_model
 
 MB = 10**6
 MOST_FILES, PIPELINED, MOST_STREAMS = 16, 32, 8
@@ -67,7 +67,7 @@ def check_figure_3(claim: Claim, claims: Claims) -> Finding:
 
 
 def _pipelining_gain(rtt_ms: float, mbps: float, data: DataSet) -> float:
-    at = throughput_model(Path(bandwidth_bps=mbps * MBIT, rtt_s=rtt_ms / 1e3), data)
+    at = build_throughput_model(Path(bandwidth_bps=mbps * MBIT, rtt_s=rtt_ms / 1e3), data)
     one, many = (Parameters(concurrency=1, parallelism=1, pipelining=n) for n in (1, PIPELINED))
     return at(many) / at(one) - 1
 
@@ -101,7 +101,7 @@ def check_figure_5(claim: Claim, _claims: Claims) -> Finding:
         )
         comparisons.append(
             compare_computed(
-                f"{which}: the same by our energy, J", energy_j, base_energy_j(time_s, power_w), relative=0.03
+                f"{which}: the same by our energy, J", energy_j, compute_base_energy_j(time_s, power_w), relative=0.03
             )
         )
     return make_finding_elsewhere(HOSTS, comparisons)
@@ -182,7 +182,7 @@ def check_rules(_claim: Claim, claims: Claims) -> Finding:
 def _list_gains(path: Path, row: list[Any]) -> list[float]:
     """Rates of a data set by our closed form, over that of one file, stream and request at a time."""
     _, total_mb, files, *_ = row
-    at = throughput_model(path, DataSet(file_count=files, total_bytes=round(total_mb * MB)))
+    at = build_throughput_model(path, DataSet(file_count=files, total_bytes=round(total_mb * MB)))
     one = Parameters(concurrency=1, parallelism=1, pipelining=1)
     more = (
         replace(one, concurrency=MOST_FILES),

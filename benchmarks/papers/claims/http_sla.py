@@ -24,7 +24,7 @@ from benchmarks.testbed.peers import PEERS
 from tradewind.dataset import Chunk, ChunkKind, DataSet, classify_file
 from tradewind.energy.power_model import CalibrationSample, FineModel, fit_cpu, fit_fine
 from tradewind.errors import InvalidUnit
-from tradewind.flags import flags_for_tool
+from tradewind.flags import build_flags_for_tool
 from tradewind.heuristics import (
     EFFICIENCY_STEP,
     bits_per_joule,
@@ -152,7 +152,7 @@ def check_power_models(claim: Claim, _claims: Claims) -> Finding:
 def check_tools(_claim: Claim, _claims: Claims) -> Finding:
     """Whether either opens several channels by what we ask it for; how much energy they took is of their time."""
     wget = next(peer for peer in PEERS if peer.name == "wget")
-    curl_flags = flags_for_tool("curl", Parameters(concurrency=SEVERAL)).flags
+    curl_flags = build_flags_for_tool("curl", Parameters(concurrency=SEVERAL)).flags
     return make_finding_elsewhere(
         f"{HOSTS}, and wget and curl of its time",
         [

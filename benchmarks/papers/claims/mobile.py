@@ -18,7 +18,7 @@ from benchmarks.papers.finding import (
     make_finding_elsewhere,
 )
 from tradewind.dataset import DataSet
-from tradewind.energy.measured import base_energy_j, dynamic_energy_j
+from tradewind.energy.measured import compute_base_energy_j, compute_dynamic_energy_j
 from tradewind.heuristics import parallelism
 from tradewind.mobile.batching import BatchTerms, plan_batches
 from tradewind.mobile.catalogue import load_shipped_catalogue
@@ -28,7 +28,7 @@ from tradewind.mobile.queue import QueuedJob
 from tradewind.parameters import AXES, Parameters
 from tradewind.path import Path
 from tradewind.units import MBIT
-from tradewind.unknown_path.prior import throughput_model
+from tradewind.unknown_path.prior import build_throughput_model
 
 PHONE_AND_METER = "the paper's phones and its power meter"
 AXIS_OF = {"cc": "concurrency", "p": "parallelism", "io_request_size": "io_block_bytes"}
@@ -91,7 +91,7 @@ def check_dynamic_energy(_claim: Claim, _claims: Claims) -> Finding:
     exact_j = (1 * 1.0) + (3 * 2.0) + 0.5 * (2.0 - 0.5) / 2 + 4.5 * -0.5
     return make_finding(
         compare_recovered(
-            "E_d of straight lines, J", exact_j, dynamic_energy_j(time_s, power_w, 1.0), relative=ROUNDING
+            "E_d of straight lines, J", exact_j, compute_dynamic_energy_j(time_s, power_w, 1.0), relative=ROUNDING
         )
     )
 
@@ -110,7 +110,7 @@ def check_power_meter(claim: Claim, _claims: Claims) -> Finding:
     return make_finding_elsewhere(
         PHONE_AND_METER,
         [
-            compare_recovered("E_b of readings, J", base_energy_j(run_s, base_w), base_j, relative=0.01),
+            compare_recovered("E_b of readings, J", compute_base_energy_j(run_s, base_w), base_j, relative=0.01),
             compare_recovered("E_d of readings, J", above_w * run_s, dynamic_j, relative=0.01),
         ],
     )
@@ -176,7 +176,7 @@ def check_break_even(_claim: Claim, _claims: Claims) -> Finding:
     draw = random.Random(SEED)
     pairs = [tuple(draw.uniform(0.5, 5.0) for _ in range(4)) for _ in range(1000)]
     right = sum(
-        saves_energy(p2 / p1, t2 / t1) == (base_energy_j(1 / t2, p2) < base_energy_j(1 / t1, p1))
+        saves_energy(p2 / p1, t2 / t1) == (compute_base_energy_j(1 / t2, p2) < compute_base_energy_j(1 / t1, p1))
         for p1, p2, t1, t2 in pairs
     )
     return make_finding(compare_cases("pairs: the rule finds which takes less energy", len(pairs), right))
@@ -189,7 +189,7 @@ def check_lessons(_claim: Claim, claims: Claims) -> Finding:
     sydney = Path(bandwidth_bps=104 * MBIT, rtt_s=servers["EC2_Sydney"]["rtt_ms"] / 1e3, buffer_bytes=256 * 1024)
     assert sydney.bdp_bytes is not None
     small, large = DataSet(file_count=1500, total_bytes=192 * 10**6), DataSet(file_count=32, total_bytes=32 * 2**30)
-    on_small = throughput_model(sydney, small)
+    on_small = build_throughput_model(sydney, small)
     rates = [on_small(Parameters(concurrency=n, parallelism=1, pipelining=1)) for n in (1, 2, 4, 8, 16)]
     streams = [parallelism(sydney.bdp_bytes, each.mean_file_bytes, 256 * 1024) for each in (small, large)]
     order = sorted(servers, key=lambda name: servers[name]["rtt_ms"])

@@ -17,7 +17,7 @@ from benchmarks.papers.finding import (
     make_finding,
     make_finding_elsewhere,
 )
-from benchmarks.papers.printed import Range, exact_range, pick_closest, printed_range, read_bytes_both_ways
+from benchmarks.papers.printed import Range, build_exact_range, pick_closest, printed_range, read_bytes_both_ways
 from tradewind.mobile.catalogue import load_shipped_catalogue
 from tradewind.mobile.energy_split import PAPER_UNIT_BYTES, TransferWork, model_energy_split
 from tradewind.path import Path
@@ -27,7 +27,7 @@ MB = 10**6
 
 
 def _compute_total_bytes(claim: Claim) -> Range:
-    return sum((printed_range(row[5]) * MB for row in claim.values["rows"]), exact_range(0.0))
+    return sum((printed_range(row[5]) * MB for row in claim.values["rows"]), build_exact_range(0.0))
 
 
 def check_data_sets(claim: Claim, _claims: Claims) -> Finding:
@@ -37,7 +37,7 @@ def check_data_sets(claim: Claim, _claims: Claims) -> Finding:
             claimed = printed_range(total_mb)
             sizes: Sequence[Range] = read_bytes_both_ways(mean)
             if least == most:  # all of one size, which is what it says
-                sizes = [exact_range(size.value) for size in sizes]
+                sizes = [build_exact_range(size.value) for size in sizes]
             ours = pick_closest(claimed, [files * each / unit for each in sizes for unit in (MB, MIB)])
             comparisons.append(compare_printed(f"{name}: files times mean size, MB", claimed, ours))
     return make_finding(*comparisons)

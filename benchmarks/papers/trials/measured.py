@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from benchmarks.mobile.pricing import published_constants, split_energy
 from benchmarks.papers.catalogue import Claim, Claims
 from benchmarks.papers.finding import Comparison, Source, compare_excess, compare_measured, compare_property
-from benchmarks.papers.form import RATIO, Form, Rows, client_j, compare_measured_share, mbps, saved_pct
+from benchmarks.papers.form import RATIO, Form, Rows, compare_measured_share, compute_client_j, mbps, saved_pct
 from benchmarks.papers.paths import CHAMELEON, FAR, FRANKFURT, NEAR, SYDNEY, Run, make_run
 from benchmarks.wan.runs import Row
 
@@ -230,7 +230,7 @@ def _judge_far(claim: Claim, _claims: Claims, rows: Rows) -> Iterator[Comparison
         relative=RATIO,
     )
     for name, (cc, change_pct) in claim.values["best"].items():
-        spent = [client_j(rows[make_run(FAR, f"002/{name.lower()}", cc=n)]) for n in (1, cc)]
+        spent = [compute_client_j(rows[make_run(FAR, f"002/{name.lower()}", cc=n)]) for n in (1, cc)]
         yield compare_measured_share(f"{name}: energy saved at {cc}, %", -change_pct, saved_pct(*spent))
 
 
@@ -254,7 +254,9 @@ def _judge_all_together(claim: Claim, _claims: Claims, rows: Rows) -> Iterator[C
             relative=RATIO,
         )
         yield compare_measured_share(
-            f"{name}: energy saved at best, %", -change_pct, saved_pct(client_j(start), min(map(client_j, others)))
+            f"{name}: energy saved at best, %",
+            -change_pct,
+            saved_pct(compute_client_j(start), min(map(compute_client_j, others))),
         )
 
 

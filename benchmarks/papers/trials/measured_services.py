@@ -17,7 +17,7 @@ from benchmarks.papers.finding import (
     compare_upper_bound,
     leave_open,
 )
-from benchmarks.papers.form import RATIO, Form, Rows, client_j, compare_measured_share, mbps, saved_pct
+from benchmarks.papers.form import RATIO, Form, Rows, compare_measured_share, compute_client_j, mbps, saved_pct
 from benchmarks.papers.paths import CHICAGO, COASTS, NEAR, VIRGINIA, make_run
 from benchmarks.papers.trials.peer_trial import MIN_ENERGY, Tools
 from benchmarks.papers.trials.tuner_trials import Schemes, SlaTargets, Targets
@@ -54,16 +54,21 @@ def _judge_coasts(claim: Claim, _claims: Claims, rows: Rows) -> Iterator[Compari
     first, last = ran[COAST_LEVELS[0]], ran[COAST_LEVELS[-1]]
     for name, values, at_most, at_least in (
         ("time of one file at a time over that of 32", claim.values["t_s"], mbps(last), mbps(first)),
-        ("energy of one file at a time over that of 32", claim.values["E_J"], client_j(first), client_j(last)),
+        (
+            "energy of one file at a time over that of 32",
+            claim.values["E_J"],
+            compute_client_j(first),
+            compute_client_j(last),
+        ),
     ):
         yield compare_measured(name, values[0] / values[1], at_most / at_least, relative=RATIO)
-    powers = [client_j(row) * mbps(row) for row in (first, last)]
+    powers = [compute_client_j(row) * mbps(row) for row in (first, last)]
     ratio = claim.values["P_W"][1] / claim.values["P_W"][0]
     yield compare_measured(
         "power with 32 over that of one file at a time", ratio, powers[1] / powers[0], relative=RATIO
     )
     yield compare_property(
-        "energy rises again from 16 to 32", client_j(last) > client_j(ran[16]), source=Source.TESTBED
+        "energy rises again from 16 to 32", compute_client_j(last) > compute_client_j(ran[16]), source=Source.TESTBED
     )
 
 

@@ -29,7 +29,7 @@ from tradewind.compression.printed import piped_bps
 from tradewind.compression.prior import load_packaged_history
 from tradewind.compression.probe import TimedTransfer, fit_network_line, solve_line_of_two
 from tradewind.units import BITS_PER_BYTE, MBIT
-from tradewind_agent.compression.cores import usable_cores
+from tradewind_agent.compression.cores import count_usable_cores
 from tradewind_agent.compression.planning import make_case
 from tradewind_agent.compression.sampling import measure_setting, sample_file
 
@@ -228,7 +228,7 @@ def _compare_with_model(ground: _Client, file: Path, setting: CodecSetting, line
 
 def _on_all_cores(speeds: Speeds, setting: CodecSetting) -> Speeds:
     """Return the speeds of packed copies: they pack blocks in parallel, except codecs that use all cores themselves."""
-    cores = usable_cores() if CODEC_LEVELS[setting.codec].is_parallel else 1
+    cores = count_usable_cores() if CODEC_LEVELS[setting.codec].is_parallel else 1
     return speeds._replace(compress_bps=cores * speeds.compress_bps)
 
 

@@ -13,10 +13,10 @@ from benchmarks.transport.arena import LTE_PHONE, set_up_arena
 from benchmarks.transport.cases import CUBIC, FLD, HSPA, LTE, PAGES, PageCase
 from benchmarks.transport.installed import install_fld_tcp
 from benchmarks.transport.pages import (
+    compute_median_connection_s,
     draw_typical_sizes,
     load_pages,
     make_page_row,
-    median_connection_s,
     net_transfer_s,
 )
 from benchmarks.transport.proxy import PageProtocol
@@ -70,7 +70,7 @@ class DrawnPage:
             row[f"{control}_net_s_each"] = [net_transfer_s(page) for page in pages]
             row[f"{control}_idle_share_each"] = [page.idle_share or 0.0 for page in pages]
             row[f"{control}_concurrency_each"] = [page.effective_concurrency or 0.0 for page in pages]
-            row[f"{control}_connection_s_each"] = [median_connection_s(page) for page in pages]
+            row[f"{control}_connection_s_each"] = [compute_median_connection_s(page) for page in pages]
         return row
 
 

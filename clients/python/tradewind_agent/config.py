@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from tradewind_agent.errors import NotConfigured
-from tradewind_agent.folders import config_folder, make_private, replace_durably
+from tradewind_agent.folders import build_config_folder, make_private, replace_durably
 from tradewind_agent.system_errors import explain_os_error
 
 URL_VARIABLE = "TRADEWIND_URL"
@@ -40,13 +40,13 @@ def check_url(url: str) -> str:
     return url.strip().rstrip("/")
 
 
-def config_file(environ: Mapping[str, str]) -> Path:
-    return config_folder(environ) / _FILE
+def build_config_file(environ: Mapping[str, str]) -> Path:
+    return build_config_folder(environ) / _FILE
 
 
 def store_service(environ: Mapping[str, str], *, url: str, key: str) -> Path:
     """Store address and key for later commands, mode 0600, and return the path of the file."""
-    path = config_file(environ)
+    path = build_config_file(environ)
     make_private(path.parent)
     replace_durably(path, json.dumps({"url": check_url(url), "key": key}).encode() + b"\n")
     return path
@@ -59,7 +59,7 @@ def find_service(environ: Mapping[str, str]) -> Service | None:
     ------
     NotConfigured : the file or an address is not what it should be.
     """
-    stored, path = _read_file(config_file(environ))
+    stored, path = _read_file(build_config_file(environ))
     url = environ.get(URL_VARIABLE) or stored.get("url")
     if not url:
         return None

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tradewind.energy.measured import EnergyQuality
 from tradewind.units import MIB, format_bytes, format_count
-from tradewind_agent.config import Service, config_file, find_service
+from tradewind_agent.config import Service, build_config_file, find_service
 from tradewind_agent.errors import KeyRefused, NotConfigured, ServiceProblem, ServiceUnreachable
 from tradewind_agent.history.spool import Spool
 from tradewind_agent.history.transfer_spool import TransferSpool
@@ -77,7 +77,7 @@ def examine_service(environ: Mapping[str, str], now: Callable[[], datetime]) -> 
 
 def examine_config(environ: Mapping[str, str]) -> list[Finding]:
     """Check whether only the user can read the stored key."""
-    path = config_file(environ)
+    path = build_config_file(environ)
     try:
         mode = path.stat().st_mode
     except OSError:

@@ -262,7 +262,7 @@ _BY_STATUS: dict[int, type[ServiceProblem]] = {
 }
 
 
-def error_from_problem(status: int, problem: dict[str, Any]) -> ServiceProblem:
+def build_error(status: int, problem: dict[str, Any]) -> ServiceProblem:
     """Return the exception for a problem document that came with ``status``."""
     kind = _BY_STATUS.get(status, RequestRefused if 400 <= status < 500 else ServiceFailed)
     return kind(status, problem)

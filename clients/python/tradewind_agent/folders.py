@@ -11,7 +11,7 @@ PRIVATE_FOLDER_MODE = 0o700
 PRIVATE_FILE_MODE = 0o600
 
 
-def config_folder(environ: Mapping[str, str]) -> Path:
+def build_config_folder(environ: Mapping[str, str]) -> Path:
     """``$XDG_CONFIG_HOME/tradewind``, by default ``~/.config/tradewind``."""
     return _base(environ, "XDG_CONFIG_HOME", ".config") / APPLICATION
 
@@ -21,7 +21,7 @@ def state_folder(environ: Mapping[str, str]) -> Path:
     return _base(environ, "XDG_STATE_HOME", ".local/state") / APPLICATION
 
 
-def ledger_folder(environ: Mapping[str, str]) -> Path:
+def build_ledger_folder(environ: Mapping[str, str]) -> Path:
     """Return the folder where agents note their changes to this host for the limits of a transfer."""
     return state_folder(environ) / "resources"
 

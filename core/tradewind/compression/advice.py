@@ -9,7 +9,7 @@ from typing import NamedTuple
 from tradewind.compression.codecs import CodecSetting
 from tradewind.compression.content import INCOMPRESSIBLE_RATIO, Content
 from tradewind.compression.history import CodecObservation, CompressionCase, ExpectedSpeeds, History
-from tradewind.compression.model import Mode, NetworkLine, Speeds, duration_s, raw_s, stage_times
+from tradewind.compression.model import Mode, NetworkLine, Speeds, compute_stage_times, duration_s, raw_s
 from tradewind.units import BITS_PER_BYTE, format_bps
 
 CAUTION_SD = 0.5
@@ -160,7 +160,7 @@ def _build_option(
         for sds in (-CAUTION_SD, 0.0, CAUTION_SD)
     )
     took_s = duration_s(mode, file_bytes, line, means)
-    stages = stage_times(file_bytes, line, means)
+    stages = compute_stage_times(file_bytes, line, means)
     sending_s = line.setup_s + stages.send_s if mode is Mode.SEQUENTIAL else took_s
     core_s = stages.compress_s * question.case.cores_for(setting) + stages.decompress_s
     return CompressionOption(

@@ -35,7 +35,7 @@ class CodecSetting(NamedTuple):
 class CodecLevels:
     """The levels of a codec.
 
-    ``candidate_settings`` : the levels worth comparing; those between differ by less than a prediction errs.
+    ``list_candidate_settings`` : the levels worth comparing; those between differ by less than a prediction errs.
     ``is_parallel`` : packs blocks on several cores at once.
     """
 
@@ -69,7 +69,7 @@ _MOST_DIGITS = 2
 """Digits of any level; more digits are rejected without being parsed."""
 
 
-def candidate_settings(codecs: frozenset[Codec] | None = None) -> tuple[CodecSetting, ...]:
+def list_candidate_settings(codecs: frozenset[Codec] | None = None) -> tuple[CodecSetting, ...]:
     """Return the settings worth comparing, limited to these codecs where they are given."""
     chosen = [codec for codec in Codec if codecs is None or codec in codecs]
     return tuple(CodecSetting(codec, level) for codec in chosen for level in CODEC_LEVELS[codec].candidates)

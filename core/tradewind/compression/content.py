@@ -131,6 +131,6 @@ def size_bin(file_bytes: int) -> int:
     return min(max(int(math.log10(max(file_bytes, 1))), _LEAST_BIN), _LARGEST_BIN)
 
 
-def ratio_bin(ratio: float) -> int:
+def compute_ratio_bin(ratio: float) -> int:
     """Return the rounded log2 of a sample's ratio: how compressible its content is."""
     return round(math.log2(max(ratio, 0.5)))

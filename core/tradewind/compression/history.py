@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from tradewind.compression.codecs import CODEC_LEVELS, CodecSetting
-from tradewind.compression.content import ratio_bin, size_bin
+from tradewind.compression.content import compute_ratio_bin, size_bin
 from tradewind.compression.model import Speeds
 from tradewind.errors import InvalidValue
 
@@ -236,7 +236,14 @@ def _list_keys(setting: CodecSetting, case: CompressionCase) -> Iterator[Key]:
     """Yield the keys from the broadest to the most special."""
     architecture = case.cpu_class.partition("/")[0]
     key: Key = (setting,)
-    for part in (None, architecture, size_bin(case.file_bytes), ratio_bin(case.probe.ratio), case.kind, case.cpu_class):
+    for part in (
+        None,
+        architecture,
+        size_bin(case.file_bytes),
+        compute_ratio_bin(case.probe.ratio),
+        case.kind,
+        case.cpu_class,
+    ):
         if part is not None:
             key = (*key, part)
         yield key

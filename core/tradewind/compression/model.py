@@ -79,7 +79,7 @@ def block_bytes(file_bytes: int) -> int:
     return min(max(math.ceil(file_bytes / TARGET_BLOCKS), MIN_BLOCK_BYTES), MAX_BLOCK_BYTES)
 
 
-def stage_times(file_bytes: int, line: NetworkLine, speeds: Speeds) -> Stages:
+def compute_stage_times(file_bytes: int, line: NetworkLine, speeds: Speeds) -> Stages:
     bits = BITS_PER_BYTE * file_bytes
     return Stages(
         bits / speeds.compress_bps,
@@ -95,12 +95,12 @@ def raw_s(file_bytes: int, line: NetworkLine) -> float:
 
 def sequential_s(file_bytes: int, line: NetworkLine, speeds: Speeds) -> float:
     """Return the duration where each stage waits for the one before, s."""
-    return line.setup_s + stage_times(file_bytes, line, speeds).together_s
+    return line.setup_s + compute_stage_times(file_bytes, line, speeds).together_s
 
 
 def piped_s(file_bytes: int, line: NetworkLine, speeds: Speeds) -> float:
     """Return the duration where the stages work at the same time, s."""
-    each = stage_times(file_bytes, line, speeds)
+    each = compute_stage_times(file_bytes, line, speeds)
     blocks = max(math.ceil(file_bytes / block_bytes(file_bytes)), 1)
     return line.setup_s + each.slowest_s + (each.together_s - each.slowest_s) / blocks
 

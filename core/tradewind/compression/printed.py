@@ -57,13 +57,13 @@ def lower_bound_bps(us_bytes: float, line_bps: float, setup_s: float, ratio: flo
     return full_bps / (1 + full_bps * (1 / coder_bps + setup_s / (BITS_PER_BYTE * us_bytes)))
 
 
-def upper_bound_bps(us_bytes: float, line_bps: float, setup_s: float, ratio: float) -> float:
+def compute_upper_bound_bps(us_bytes: float, line_bps: float, setup_s: float, ratio: float) -> float:
     """Th.CUP.max = CR·Th.UP/(1 + Th.UP·CR·T.SC/US) (equations 10, 12, 16, 18)."""
     full_bps = ratio * line_bps
     return full_bps / (1 + full_bps * setup_s / (BITS_PER_BYTE * us_bytes))
 
 
-def overlap_factor(line_bps: float, coder_bps: float) -> float:
+def compute_overlap_factor(line_bps: float, coder_bps: float) -> float:
     """k.th.c = Th.UP/Th.C where Th.C > Th.UP, else 1 (equations 19, 21; equal rates, left open, have the limit 1)."""
     return line_bps / coder_bps if coder_bps > line_bps else 1.0
 
@@ -74,5 +74,5 @@ def piped_bps(us_bytes: float, line_bps: float, setup_s: float, ratio: float, co
     The stages balance at Th.C = CR·Th.UP, not at Th.C = Th.UP as k has it: between these it may exceed Th.C.
     """
     full_bps = ratio * line_bps
-    factor = overlap_factor(line_bps, coder_bps)
+    factor = compute_overlap_factor(line_bps, coder_bps)
     return full_bps / (1 + full_bps * (setup_s / (BITS_PER_BYTE * us_bytes) + factor / coder_bps))

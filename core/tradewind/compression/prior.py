@@ -18,7 +18,7 @@ KIND_WITHOUT_ROW: Mapping[Kind, Kind] = {Kind.PACKED: Kind.BINARY}
 _ON_ONE_CORE = CPU_CLASS.rpartition("/")[0] + "/1"
 
 
-def typical_probe(kind: Kind) -> Speeds:
+def build_typical_probe(kind: Kind) -> Speeds:
     """Return what gzip -1 achieves on content of this kind."""
     return _build_speeds(PROBES[KIND_WITHOUT_ROW.get(kind, kind)])
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from tradewind.connections.assignment import HarConnection, assign_connections
-from tradewind.connections.caching import CacheClass, cache_class
+from tradewind.connections.caching import CacheClass, classify_cache
 from tradewind.connections.intervals import clip_intervals, covered_s
 from tradewind.connections.page_load import HttpVersion, Interval, LeftOut, PageLoad, WebObject
 
@@ -41,7 +41,7 @@ class ConnectionMetrics:
     duration_s : from that to the last byte received over it (Figs 9 and 10); None where no object of it has times.
     receiving_s : |A_i|.
     rtt_s : the first TCP handshake that the log records, else what is known of the path; None if neither.
-    first_object_rtts : the bin of its first object (Fig. 11), see `rtt_bin`.
+    first_object_rtts : the bin of its first object (Fig. 11), see `compute_rtt_bin`.
     """
 
     origin: str
@@ -114,7 +114,7 @@ def analyse(load: PageLoad, *, rtt_s: float | None = None, proxy: str | None = N
     Parameters
     ----------
     rtt_s : round trip of the path, s, for connections whose handshake the log does not tell.
-    proxy : name of one's own cache, see `cache_class`.
+    proxy : name of one's own cache, see `classify_cache`.
     """
     connections = assign_connections(load.objects)
     received = [item.receive for item in load.objects if item.receive is not None]
@@ -126,12 +126,12 @@ def analyse(load: PageLoad, *, rtt_s: float | None = None, proxy: str | None = N
         load_told=load.load_s is not None,
         idle_s=idle_s(load_s, received) if received else None,
         effective_concurrency=effective_concurrency([_received(connection) for connection in connections]),
-        encryption=encryption_class(sum(connection.encrypted for connection in connections), len(connections)),
+        encryption=classify_encryption(sum(connection.encrypted for connection in connections), len(connections)),
         objects=len(load.objects),
         wire_bytes=sum(item.wire_bytes or 0 for item in load.objects),
         untimed=sum(item.receive is None for item in load.objects),
         unsized=sum(item.wire_bytes is None for item in load.objects),
-        caches=Counter(cache_class(item.x_cache, proxy) for item in load.objects),
+        caches=Counter(classify_cache(item.x_cache, proxy) for item in load.objects),
         left_out=load.left_out,
         connections=[_measure_connection(connection, rtt_s) for connection in connections],
     )
@@ -173,7 +173,7 @@ def effective_concurrency(received: Sequence[Sequence[Interval]]) -> float | Non
     return sum(covered_s(connection) for connection in received) / busy_s if busy_s > 0 else None
 
 
-def encryption_class(encrypted: int, connections: int) -> EncryptionClass | None:
+def classify_encryption(encrypted: int, connections: int) -> EncryptionClass | None:
     """Classify a page: more than 90 % of the connections encrypted, more than 90 % not, or neither (section 3, Fig.
     5).
     """
@@ -184,7 +184,7 @@ def encryption_class(encrypted: int, connections: int) -> EncryptionClass | None
     return EncryptionClass.PLAIN if connections - encrypted > MOSTLY * connections else EncryptionClass.MIXED
 
 
-def rtt_bin(receive_s: float, rtt_s: float) -> int:
+def compute_rtt_bin(receive_s: float, rtt_s: float) -> int:
     """Return the round trip, from 1, in which an object is complete that was received for ``receive_s`` (Fig. 11).
 
     What comes with the first byte belongs to the first round: a window later than the first takes a round trip more.
@@ -213,5 +213,5 @@ def _measure_connection(connection: HarConnection, path_rtt_s: float | None) -> 
         receiving_s=covered_s(received),
         rtt_s=rtt_s,
         first_object_bytes=first.wire_bytes,
-        first_object_rtts=rtt_bin(first.receive[1] - first.receive[0], rtt_s) if known else None,  # type: ignore[index, arg-type]
+        first_object_rtts=compute_rtt_bin(first.receive[1] - first.receive[0], rtt_s) if known else None,  # type: ignore[index, arg-type]
     )

@@ -17,7 +17,7 @@ _HIT, _MISS = re.compile(r"hit", re.IGNORECASE), re.compile(r"miss|expired|refre
 """What a cache writes before its name."""
 
 
-def cache_class(x_cache: str, proxy: str | None = None) -> CacheClass:
+def classify_cache(x_cache: str, proxy: str | None = None) -> CacheClass:
     """Return what the header says of the nearest cache, or of one's own.
 
     Parameters

@@ -15,7 +15,7 @@ from pydantic_core import from_json
 
 from tradewind.connections.har_entry import (
     Json,
-    entry_origin,
+    find_origin,
     parse_finite,
     parse_instant,
     parse_seconds,
@@ -255,4 +255,4 @@ def _load(page: _Page, started_at: datetime, tool: str) -> PageLoad:
 
 def _name(entries: Sequence[Any]) -> str:
     """Return the origin of the first entry that has one: a title, or the rest of an address, may be private."""
-    return next((_printable(origin) for entry in entries if (origin := entry_origin(entry)) is not None), "page")
+    return next((_printable(origin) for entry in entries if (origin := find_origin(entry)) is not None), "page")

@@ -162,7 +162,7 @@ def parse_instant(text: Any) -> datetime | None:
         return None
 
 
-def entry_origin(entry: Any) -> str | None:
+def find_origin(entry: Any) -> str | None:
     """Return the origin of the requested address; ``None`` where it is neither http nor https."""
     address = _address(_object(entry, "request")) if isinstance(entry, Mapping) else None
     return None if address is None else parse_origin(address)

@@ -47,7 +47,7 @@ class EnergyReading:
     tail_j: float | None = None
 
 
-def total_energy_j(time_s: Sequence[float], power_w: Sequence[float]) -> float:
+def compute_total_energy_j(time_s: Sequence[float], power_w: Sequence[float]) -> float:
     """Return the energy of a power trace, E_t = ∫ P(t) dt, by trapezoids.
 
     Parameters
@@ -74,18 +74,18 @@ _ROUNDING = 1e-9
 """Share of the total below which a difference of energies is rounding of their sums."""
 
 
-def energy_above_base_j(total_j: float, base_j: float) -> float:
+def compute_energy_above_base_j(total_j: float, base_j: float) -> float:
     """Return the energy above the base, J: negative by noise, but 0 where only the rounding of the two is left."""
     dynamic_j = total_j - base_j
     return 0.0 if abs(dynamic_j) <= _ROUNDING * abs(total_j) else dynamic_j
 
 
-def base_energy_j(duration_s: float, base_power_w: float) -> float:
+def compute_base_energy_j(duration_s: float, base_power_w: float) -> float:
     """Return the energy that the host would have used anyway, E_b = P_b · duration."""
     return base_power_w * duration_s
 
 
-def dynamic_energy_j(time_s: Sequence[float], power_w: Sequence[float], base_power_w: float) -> float:
+def compute_dynamic_energy_j(time_s: Sequence[float], power_w: Sequence[float], base_power_w: float) -> float:
     """Return the energy above the base power, E_d = ∫ (P(t) − P_b) dt.
 
     Parameters
@@ -105,4 +105,4 @@ def dynamic_energy_j(time_s: Sequence[float], power_w: Sequence[float], base_pow
     ----------
     Guner & Kosar, "Energy-Performance Trade-offs in Mobile Data Transfers", eq. 2.
     """
-    return total_energy_j(time_s, power_w) - base_energy_j(time_s[-1] - time_s[0], base_power_w)
+    return compute_total_energy_j(time_s, power_w) - compute_base_energy_j(time_s[-1] - time_s[0], base_power_w)

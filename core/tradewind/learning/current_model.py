@@ -93,7 +93,7 @@ class CurrentModel:
 def _build_nearest_leaves(
     leaves: Sequence[Leaf], mean_file_bytes: Floats, file_count: Floats, load: Floats
 ) -> np.typing.NDArray[np.intp]:
-    """Return the index of the leaf (n,) that `tradewind.cluster.nearest_leaf` finds for each row, for all rows at
+    """Return the index of the leaf (n,) that `tradewind.cluster.find_nearest_leaf` finds for each row, for all rows at
     once.
     """
     size, count = (np.log2(np.maximum(values, 1.0))[:, None] for values in (mean_file_bytes, file_count))

@@ -10,7 +10,7 @@ from tradewind.errors import CannotFit
 from tradewind.learning.leaf_prediction import LatticeTable, LeafPrediction
 from tradewind.learning.observations import Flags, Floats, Observations
 from tradewind.learning.surface.plane import Plane
-from tradewind.learning.surface.response import Surface, fit_surface, mean_of_lognormal, smearing_factor
+from tradewind.learning.surface.response import Surface, compute_mean_of_lognormal, fit_surface, smearing_factor
 from tradewind.load_effect import LoadEffect
 from tradewind.parameters import Lattice
 from tradewind.units import BITS_PER_BYTE, format_count
@@ -65,7 +65,7 @@ class LeafSurfaces:
         log_power = np.where(p.certified, p.log_mean, np.maximum(p.log_mean, self.highest_log_power))
         covariance = np.where(p.certified, self.correlation * t_sd * p_sd, 0.0)
         spread = np.sqrt(np.maximum(p_sd**2 + t_sd**2 - 2 * covariance, 0.0))
-        per_bit = self.energy_smearing * mean_of_lognormal(log_power - t.log_mean, spread)
+        per_bit = self.energy_smearing * compute_mean_of_lognormal(log_power - t.log_mean, spread)
         idle_w = max(self.idle_power_w, np.finfo(np.float64).tiny)
         return LeafPrediction(
             log_throughput_mean=t.log_mean,

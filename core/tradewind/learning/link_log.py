@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tradewind.learning.clustering.tiered import ClusterRows, Digest
-from tradewind.learning.load.external import LinkRows, external_load, request_limit_bps
+from tradewind.learning.load.external import LinkRows, compute_external_load, request_limit_bps
 from tradewind.learning.load.known_load import LoadTimeline
 from tradewind.learning.setting_rows import hash_rows
 from tradewind.parameters import AXES
@@ -151,7 +151,7 @@ def reduce_log(batches: Iterable[LinkLog], curves: EndpointCurves, *, unknown_be
     unknown_bps = unknown_before_bps
     for batch in batches:
         joined = batch if tail is None else tail.joined(batch)
-        load = external_load(
+        load = compute_external_load(
             joined.rates(),
             source=curves.source,
             destination=curves.destination,

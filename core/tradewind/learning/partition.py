@@ -13,21 +13,21 @@ import numpy as np
 from tradewind.learning.staircase import (
     FloatArray,
     Staircase,
+    compute_regret_of_difference,
+    compute_regret_of_expense,
+    compute_regret_of_gain,
     cut_into_parts,
-    regret_of_difference,
-    regret_of_expense,
-    regret_of_gain,
     staircase,
 )
 from tradewind.parameters import NO_CAPS, Caps
 from tradewind.prediction import (
     ROUNDING,
     Quantity,
+    compute_merit,
+    compute_probability,
+    compute_target,
+    compute_z,
     is_linear,
-    merit_of_target,
-    probability_of,
-    target_of_merit,
-    z_of,
 )
 from tradewind.sla.kinds import CONFIDENCES, EnergyBasis, SlaKind
 from tradewind.tiers.partitions import Partition, PartitionKey
@@ -40,7 +40,7 @@ PARTITIONED = (SlaKind.THROUGHPUT_AT_LEAST, SlaKind.ENERGY_AT_MOST, SlaKind.POWE
 """Kinds with a range of targets; a deadline is served by the partitions of throughput_at_least."""
 
 
-def bases_of(table: SettingTable) -> tuple[EnergyBasis, ...]:
+def list_bases(table: SettingTable) -> tuple[EnergyBasis, ...]:
     """Return the energy bases on which a table can be solved: dynamic energy needs power and base power."""
     if table.knows_power and table.base_power_w is not None:
         return (EnergyBasis.TOTAL, EnergyBasis.DYNAMIC)
@@ -74,7 +74,7 @@ def solve_partitions(
     return tuple(
         partition
         for kind in kinds
-        for basis in bases_of(table)
+        for basis in list_bases(table)
         for confidence in confidences
         for partition in solver.partitions(kind, confidence, basis)
     )
@@ -99,17 +99,17 @@ class _Solver:
         quantity = LEVEL_OF[kind]
         order = self.table.best_first(self.table.objective(kind), basis)
         best = self.table.first_without_target(order, kind, basis)
-        bound = self.table.merits(quantity, basis)[best].lower(z_of(confidence))
-        level = target_of_merit(bound, quantity, basis)
+        bound = self.table.merits(quantity, basis)[best].lower(compute_z(confidence))
+        level = compute_target(bound, quantity, basis)
         return self._build_partition(PartitionKey(kind, confidence, basis), (level, level), best, bound)
 
     def _list_ranges(self, kind: SlaKind, confidence: float, basis: EnergyBasis) -> list[Partition]:
         quantity = QUANTITY_OF[kind]
-        steps = staircase_of(self.table, kind, confidence, basis)
-        targets = [merit_of_target(target, quantity, basis) for target in self.requested.get(kind, ())]
+        steps = build_staircase_of(self.table, kind, confidence, basis)
+        targets = [compute_merit(target, quantity, basis) for target in self.requested.get(kind, ())]
         demand = steps.demand(np.array(targets) if targets else None)
-        regret = regret_matrix(steps, self.table.objective(kind), basis)
-        edge = [target_of_merit(b, quantity, basis) for b in (steps.lowest, *steps.bound.tolist())]
+        regret = compute_regret_matrix(steps, self.table.objective(kind), basis)
+        edge = [compute_target(b, quantity, basis) for b in (steps.lowest, *steps.bound.tolist())]
         cuts = cut_into_parts(regret, demand, MAX_PARTITIONS, first_alone=edge[0] != edge[1])
         ends = cuts.last_steps[cuts.enough(REGRET_GOAL) - 1]
         parts = [
@@ -137,16 +137,18 @@ class _Solver:
             upper=max(edges),
             closed=edges[0] == edges[1],
             setting=self.table.settings[setting],
-            probability=max(key.confidence, probability_of(own, bound)),  # equal but for rounding, or 1 without spread
+            probability=max(
+                key.confidence, compute_probability(own, bound)
+            ),  # equal but for rounding, or 1 without spread
             regret=regret,
         )
 
 
-def staircase_of(table: SettingTable, kind: SlaKind, confidence: float, basis: EnergyBasis) -> Staircase:
+def build_staircase_of(table: SettingTable, kind: SlaKind, confidence: float, basis: EnergyBasis) -> Staircase:
     """Best cost for every certifiable target of a kind, over the certified settings of a table (at least one)."""
     quantity = QUANTITY_OF[kind]
     merits = np.array(table.merits(quantity, basis))
-    bound = merits[:, 0] - z_of(confidence) * merits[:, 1]
+    bound = merits[:, 0] - compute_z(confidence) * merits[:, 1]
     cost = np.array(table.costs(table.objective(kind), basis))
     sure = np.flatnonzero([setting.certified for setting in table.settings])
     gap = ROUNDING * (float(np.abs(bound[sure]).max()) if is_linear(quantity, basis) else 1.0)
@@ -154,15 +156,15 @@ def staircase_of(table: SettingTable, kind: SlaKind, confidence: float, basis: E
     return Staircase(steps.bound, steps.cost, sure[steps.setting], steps.lowest)
 
 
-def regret_matrix(steps: Staircase, objective: Objective, basis: EnergyBasis) -> FloatArray:
+def compute_regret_matrix(steps: Staircase, objective: Objective, basis: EnergyBasis) -> FloatArray:
     """Return the relative regret of serving a step's targets by a harder step, (f, f), in terms of what is
     minimised.
     """
     if objective is Objective.SLOWNESS:
-        return regret_of_gain(steps.cost)
+        return compute_regret_of_gain(steps.cost)
     if objective is Objective.ENERGY and basis is EnergyBasis.DYNAMIC:
-        return regret_of_difference(steps.cost)
-    return regret_of_expense(steps.cost)
+        return compute_regret_of_difference(steps.cost)
+    return compute_regret_of_expense(steps.cost)
 
 
 def _compute_mean(values: FloatArray, weights: FloatArray) -> float:

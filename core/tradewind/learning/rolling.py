@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tradewind.learning.leaf import LeafSurfaces, fit_leaf
-from tradewind.learning.load.recent import free_residual, load_of_residual, recent_residual
+from tradewind.learning.load.recent import compute_recent_residual, free_residual, load_of_residual
 from tradewind.learning.observations import Flags, Floats, Observations
 
 ROLLING_ROWS = 100
@@ -29,7 +29,7 @@ class WithRecentLoad:
 
     def load(self, rows: Observations, residual: Floats, started_s: Floats) -> Floats:
         """ℓ (n,) of rows from the residuals of others; only those that started strictly before a row count."""
-        return load_of_residual(recent_residual(residual, started_s, rows.started_s), self.free)
+        return load_of_residual(compute_recent_residual(residual, started_s, rows.started_s), self.free)
 
     def residual(self, rows: Observations) -> Floats:
         """Log residuals (n,) from the smooth surface of rows that it was not fitted to."""
@@ -46,7 +46,7 @@ def fit_with_recent_load(train: Observations) -> WithRecentLoad:
     CannotFit : as ``fit_leaf``.
     """
     plain = fit_leaf(replace(train, load=np.full(len(train), np.nan)))
-    recent = recent_residual(plain.throughput.smooth_residual, train.started_s, train.started_s)
+    recent = compute_recent_residual(plain.throughput.smooth_residual, train.started_s, train.started_s)
     free = free_residual(recent)
     loaded = fit_leaf(replace(train, load=load_of_residual(recent, free)))
     return WithRecentLoad(plain, loaded, free)

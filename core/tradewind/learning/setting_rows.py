@@ -83,7 +83,7 @@ class SettingRows:
 
         Parameters
         ----------
-        cell : (n,) cell numbers (`micro_clusters.cell_keys`).
+        cell : (n,) cell numbers (`micro_clusters.compute_cell_keys`).
         settings : (n, a) axis values.
         row_hash : (n,) hash of each row's id (`hash_rows`).
         values : (n, d) what is to be kept of each row.

@@ -81,17 +81,17 @@ def staircase(bound: FloatArray, cost: FloatArray, *, gap: float = 0.0) -> Stair
     return Staircase(bound[steps], cost[steps], steps.astype(np.int64), float(bound.min()))
 
 
-def regret_of_gain(cost: FloatArray) -> FloatArray:
+def compute_regret_of_gain(cost: FloatArray) -> FloatArray:
     """R for a cost that is −ln of something wanted, such as throughput: the share lost, 1 − T_j / T_i."""
     return np.asarray(-np.expm1(cost[:, None] - cost[None, :]))
 
 
-def regret_of_expense(cost: FloatArray) -> FloatArray:
+def compute_regret_of_expense(cost: FloatArray) -> FloatArray:
     """R for a cost that is ln of something spent, such as energy: the share spent beyond need, E_j / E_i − 1."""
     return np.asarray(np.expm1(cost[None, :] - cost[:, None]))
 
 
-def regret_of_difference(cost: FloatArray) -> FloatArray:
+def compute_regret_of_difference(cost: FloatArray) -> FloatArray:
     """R for a cost on the linear scale that may be near or below 0: relative to at least a twentieth of the largest."""
     scale = np.maximum(np.abs(cost), np.abs(cost).max() / 20 or 1.0)
     return np.asarray((cost[None, :] - cost[:, None]) / scale[:, None])

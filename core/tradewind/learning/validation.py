@@ -53,7 +53,7 @@ def mape(actual: Floats, predicted: Floats) -> float:
     return float(np.mean(np.abs(predicted / actual - 1.0)))
 
 
-def r_squared(actual: Floats, predicted: Floats) -> float:
+def compute_r_squared(actual: Floats, predicted: Floats) -> float:
     """Return the share of the variance explained; 0 where the values do not vary."""
     total = float(np.sum((actual - actual.mean()) ** 2))
     return 1.0 - float(np.sum((actual - predicted) ** 2)) / total if total > 0 else 0.0
@@ -105,7 +105,7 @@ class Validation:
         return {f"{part}.{k}": v for part, held in parts.items() if held for k, v in held.to_dict().items()}
 
 
-def random_split(n: int, rng: np.random.Generator, share: float = TRAIN_SHARE) -> tuple[Flags, Flags]:
+def split_randomly(n: int, rng: np.random.Generator, share: float = TRAIN_SHARE) -> tuple[Flags, Flags]:
     """Masks (n,) of training and test rows."""
     train = np.zeros(n, dtype=np.bool_)
     train[rng.permutation(n)[: int(share * n)]] = True
@@ -152,7 +152,7 @@ def validate_leaf(
     if n < MIN_VALIDATED_ROWS:
         raise CannotFit(f"{n} rows can be fitted but not validated: at least {MIN_VALIDATED_ROWS} are needed")
     if n >= MIN_SPLIT_ROWS:
-        splits = [random_split(n, rng)]
+        splits = [split_randomly(n, rng)]
     else:
         fold = rng.permutation(n) % FOLDS
         splits = [(fold != i, fold == i) for i in range(FOLDS)]
@@ -293,7 +293,7 @@ class _Tested(NamedTuple):
 def _compute_r2_train(surface: Surface, trained_on: Floats) -> float:
     fitted = surface.weight > 0
     log_train = np.log(trained_on[fitted])
-    return r_squared(log_train, log_train - surface.held_out.own_residual[fitted])
+    return compute_r_squared(log_train, log_train - surface.held_out.own_residual[fitted])
 
 
 def _held_out(trials: Sequence[_Tested]) -> HeldOut | None:
@@ -315,7 +315,7 @@ def _held_out(trials: Sequence[_Tested]) -> HeldOut | None:
         accuracy=accuracy(actual[known], mean[known]),
         mape=mape(actual[known], mean[known]),
         r2_train=float(np.mean([trial.r2_train for trial in trials])),
-        r2_test=r_squared(log_actual[known & believed], log_mean[known & believed]),
+        r2_test=compute_r_squared(log_actual[known & believed], log_mean[known & believed]),
         r2_test_sd=float(np.std(square)) / (total * np.sqrt(len(square))) if total > 0 else 0.0,
         coverage90=float(np.mean(np.abs(log_actual - log_mean)[known] <= NORMAL_90 * log_sd[known])),
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from math import inf
 from types import MappingProxyType
 
-from tradewind.energy.measured import base_energy_j, dynamic_energy_j, total_energy_j
+from tradewind.energy.measured import compute_base_energy_j, compute_dynamic_energy_j, compute_total_energy_j
 from tradewind.errors import InvalidTrace, InvalidValue
 from tradewind.mobile.profiles import DeviceProfile, RadioProfile
 from tradewind.units import BITS_PER_BYTE, GB
@@ -89,7 +89,7 @@ def model_energy_split(
         radio.receive_j_per_bit.value * work.received_bytes + radio.send_j_per_bit.value * work.sent_bytes
     )
     return EnergySplit(
-        base_j=base_energy_j(work.duration_s, device.base_w(radio, screen_on=screen_on)),
+        base_j=compute_base_energy_j(work.duration_s, device.base_w(radio, screen_on=screen_on)),
         dynamic_j=(radio.active_above_idle_w + components_w) * work.duration_s + bits_j,
         tail_j=radio.tail_energy_j(gap_s),
     )
@@ -120,7 +120,7 @@ def split_power_trace(
     """
     if not ended_s > started_s:
         raise InvalidTrace("ended_s", "must be after the beginning")
-    total_energy_j(time_s, power_w)  # checks the entire trace once
+    compute_total_energy_j(time_s, power_w)  # checks the entire trace once
     if not time_s[0] <= started_s <= ended_s <= time_s[-1]:
         raise InvalidTrace(
             "time_s",
@@ -130,14 +130,14 @@ def split_power_trace(
         before = bisect_right(time_s, started_s)  # real samples only: one after the start would include the transfer
         if before < 2:
             raise InvalidTrace("base_power_w", "the trace has fewer than two samples before the transfer")
-        base_power_w = total_energy_j(time_s[:before], power_w[:before]) / (time_s[before - 1] - time_s[0])
+        base_power_w = compute_total_energy_j(time_s[:before], power_w[:before]) / (time_s[before - 1] - time_s[0])
     during = slice_trace(time_s, power_w, started_s, ended_s)
     tail_end_s = time_s[-1] if tail_s is None else min(ended_s + tail_s, time_s[-1])
     after = slice_trace(time_s, power_w, ended_s, tail_end_s)
     return EnergySplit(
-        base_j=base_energy_j(ended_s - started_s, base_power_w),
-        dynamic_j=dynamic_energy_j(*during, base_power_w),
-        tail_j=dynamic_energy_j(*after, base_power_w) if tail_end_s > ended_s else None,
+        base_j=compute_base_energy_j(ended_s - started_s, base_power_w),
+        dynamic_j=compute_dynamic_energy_j(*during, base_power_w),
+        tail_j=compute_dynamic_energy_j(*after, base_power_w) if tail_end_s > ended_s else None,
     )
 
 

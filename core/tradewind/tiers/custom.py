@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tradewind.errors import InvalidValue
-from tradewind.prediction import merit_of_target, target_of_merit
+from tradewind.prediction import compute_merit, compute_target
 from tradewind.sla.kinds import Sla, SlaKind
 from tradewind.tiers.partitions import Partition, PartitionKey
 from tradewind.tiers.selection import QUANTITY_OF, Choice, Objective, SettingTable, choose_setting
@@ -97,11 +97,11 @@ def _compute_regret(table: SettingTable, key: PartitionKey, choice: Choice, lowe
     """Return the mean relative loss against solving each target by itself."""
     quantity, objective = QUANTITY_OF[key.kind], table.objective(key.kind)
     cost_of = dict(zip(map(id, table.settings), table.costs(objective, key.energy_basis), strict=True))
-    from_merit, to_merit = (merit_of_target(edge, quantity, key.energy_basis) for edge in (lower, upper))
+    from_merit, to_merit = (compute_merit(edge, quantity, key.energy_basis) for edge in (lower, upper))
     own, total = cost_of[id(choice.setting)], 0.0
     for n in range(TARGETS):
         at = from_merit + (to_merit - from_merit) * (n + 0.5) / TARGETS
-        best = _find_best(table, key, target_of_merit(at, quantity, key.energy_basis))
+        best = _find_best(table, key, compute_target(at, quantity, key.energy_basis))
         total += 0.0 if best is None else _lost(cost_of[id(best.setting)], own, objective, key)
     return max(total / TARGETS, 0.0)
 

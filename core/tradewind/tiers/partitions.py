@@ -17,7 +17,7 @@ from tradewind.load_effect import LoadShift
 from tradewind.parameters import Parameters
 from tradewind.prediction import ROUNDING, PredictedSetting, log_change
 from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
-from tradewind.tiers.selection import LEVEL_OF, QUANTITY_OF, convert_target, target_in_unit
+from tradewind.tiers.selection import LEVEL_OF, QUANTITY_OF, compute_target_in_unit, convert_target
 from tradewind.units import format_bps, format_joules
 
 MOVE_THRESHOLD = 0.02
@@ -84,7 +84,7 @@ class Partition:
         return self.lower <= target < self.upper or (self.closed and target == self.upper)
 
 
-def tier_name(partition: Partition) -> str:
+def format_tier_name(partition: Partition) -> str:
     """Return the name of a partition until its provider names it, such as ``40 Mbit/s to 80 Mbit/s at 90 %``."""
     at = f"at {partition.confidence:.0%}" + (" dynamic" if partition.energy_basis is EnergyBasis.DYNAMIC else "")
     write = _WRITTEN.get(partition.kind)
@@ -138,7 +138,7 @@ def find_serving_partition(
     if part_of_target is not None:
         target: float | None = convert_target(part_of_target, sla.kind, dataset_bytes)
     else:
-        target = target_in_unit(sla, dataset_bytes=dataset_bytes, certifiable_bps=last.upper)
+        target = compute_target_in_unit(sla, dataset_bytes=dataset_bytes, certifiable_bps=last.upper)
     if target is None:
         return last
     if sla.kind in _BOUNDED_ABOVE:

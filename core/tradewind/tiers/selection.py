@@ -24,12 +24,12 @@ from tradewind.prediction import (
     Gaussian,
     PredictedSetting,
     Quantity,
+    compute_merit,
+    compute_probability,
+    compute_z,
     is_linear,
     merit,
-    merit_of_target,
-    probability_of,
     within_rounding,
-    z_of,
 )
 from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
 from tradewind.units import BITS_PER_BYTE
@@ -199,7 +199,7 @@ class SettingTable:
         """Return the highest merit that some setting meets with this probability; −∞ if none is certified."""
         known = self._bounds.get((quantity, basis, confidence))
         if known is None:
-            z = z_of(confidence)
+            z = compute_z(confidence)
             merits = zip(self.merits(quantity, basis), self.settings, strict=True)
             known = max((own.lower(z) for own, setting in merits if setting.certified), default=-math.inf)
             self._bounds[quantity, basis, confidence] = known
@@ -238,7 +238,7 @@ class Choice:
     feasible: bool
 
 
-def target_in_unit(sla: Sla, *, dataset_bytes: float, certifiable_bps: float | None) -> float | None:
+def compute_target_in_unit(sla: Sla, *, dataset_bytes: float, certifiable_bps: float | None) -> float | None:
     """Return the SLA's target in the unit of its quantity: bit/s, J per byte or W; ``None`` where it has none.
 
     A deadline becomes the throughput that keeps it, a fraction that share of ``certifiable_bps``, the highest
@@ -278,22 +278,22 @@ def choose_setting(table: SettingTable, sla: Sla, caps: Caps = NO_CAPS, *, datas
         return None
     quantity = QUANTITY_OF.get(sla.kind)
     certifiable_bps = table.certifiable_throughput_bps(sla.confidence) if sla.fraction is not None else None
-    target = target_in_unit(sla, dataset_bytes=dataset_bytes, certifiable_bps=certifiable_bps)
+    target = compute_target_in_unit(sla, dataset_bytes=dataset_bytes, certifiable_bps=certifiable_bps)
     if quantity is None or not target:  # without one, no bytes to move by the deadline, or a share of nothing
         first = settings[table.first_without_target(order, sla.kind, sla.energy_basis)]
         return Choice(setting=first, probability=sla.confidence, feasible=first.certified)
     needed = within_rounding(
-        merit_of_target(target, quantity, sla.energy_basis), linear=is_linear(quantity, sla.energy_basis)
+        compute_merit(target, quantity, sla.energy_basis), linear=is_linear(quantity, sla.energy_basis)
     )
     merits = table.merits(quantity, sla.energy_basis)
     if table.certifiable_merit(quantity, sla.energy_basis, sla.confidence) >= needed:
-        z = z_of(sla.confidence)
+        z = compute_z(sla.confidence)
         for i in promised:
             if merits[i].lower(z) >= needed:
-                return Choice(setting=settings[i], probability=probability_of(merits[i], needed), feasible=True)
+                return Choice(setting=settings[i], probability=compute_probability(merits[i], needed), feasible=True)
     contenders = table.contenders(quantity, sla.energy_basis) if caps == NO_CAPS else promised or order
     i = _find_likeliest(contenders, merits, needed)
-    return Choice(setting=settings[i], probability=probability_of(merits[i], needed), feasible=False)
+    return Choice(setting=settings[i], probability=compute_probability(merits[i], needed), feasible=False)
 
 
 def _find_likeliest(candidates: Sequence[int], merits: Sequence[Gaussian], needed: float) -> int:

@@ -88,7 +88,7 @@ def credit_bank(bank: Bank, basis: Basis, *, throughput_bps: float, power_w: flo
     if basis.sla.kind is SlaKind.THROUGHPUT_AT_LEAST and basis.target is not None:
         limit = bank_limit_bits(basis, basis.target)
         bits = max(-limit, min(bits + (throughput_bps - basis.target) * interval_s, limit))
-    spent_w = 0.0 if power_w is None else above_base_w(basis, power_w)
+    spent_w = 0.0 if power_w is None else compute_above_base_w(basis, power_w)
     return Bank(bits, bank.used_j + spent_w * interval_s)
 
 
@@ -102,7 +102,7 @@ def estimate_bank(basis: Basis, *, remaining_bytes: int, elapsed_s: float, power
     return credit_bank(Bank(), basis, throughput_bps=done_bits / elapsed_s, power_w=power_w, interval_s=elapsed_s)
 
 
-def above_base_w(basis: Basis, power_w: float) -> float:
+def compute_above_base_w(basis: Basis, power_w: float) -> float:
     """Return the power on the SLA's basis."""
     return power_w - (basis.idle_power_w or 0.0) if basis.sla.energy_basis is EnergyBasis.DYNAMIC else power_w
 
@@ -152,6 +152,6 @@ def _build_objective(kind: SlaKind, *, knows_power: bool) -> Objective:
     return Objective.STREAMS if QUANTITY_OF.get(kind) is not None else Objective.SLOWNESS
 
 
-def energy_per_byte(basis: Basis, *, throughput_bps: float, power_w: float) -> float:
+def compute_energy_per_byte(basis: Basis, *, throughput_bps: float, power_w: float) -> float:
     """Return the energy of a byte on the SLA's basis, J; the rate must be above 0."""
-    return BITS_PER_BYTE * above_base_w(basis, power_w) / throughput_bps
+    return BITS_PER_BYTE * compute_above_base_w(basis, power_w) / throughput_bps

@@ -9,10 +9,10 @@ from tradewind.energy.measured import Host
 from tradewind.errors import InvalidValue
 from tradewind.parameters import NO_CAPS, Caps
 from tradewind.path import UNKNOWN_PATH, Path
-from tradewind.prediction import z_of
+from tradewind.prediction import compute_z
 from tradewind.recommendation import ChunkPlan, CompactTable
 from tradewind.sla.kinds import Sla
-from tradewind.tiers.selection import target_in_unit
+from tradewind.tiers.selection import compute_target_in_unit
 from tradewind.tuning.expectation import Expectation
 
 
@@ -91,12 +91,12 @@ class Basis:
             if self.sla.fraction is not None and chunk.table is not None
         )
         best = max((bps for bps in certifiable if bps is not None), default=None)
-        return target_in_unit(self.sla, dataset_bytes=self.total_bytes, certifiable_bps=best) or None
+        return compute_target_in_unit(self.sla, dataset_bytes=self.total_bytes, certifiable_bps=best) or None
 
     @cached_property
     def z(self) -> float:
         """Return the standard normal quantile of the SLA's confidence."""
-        return z_of(self.sla.confidence)
+        return compute_z(self.sla.confidence)
 
     @cached_property
     def ceiling_bps(self) -> float | None:

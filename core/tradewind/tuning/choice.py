@@ -57,7 +57,7 @@ def choose_best(forecaster: Forecaster, goal: Goal, limits: SettingLimits) -> Se
     """Return the best settings within the limits, at any distance; the current ones where no change could be
     worthwhile.
     """
-    present = current_settings(forecaster, limits)
+    present = list_current_settings(forecaster, limits)
     here = predict_outlook(forecaster, present)
     bound = math.inf if _is_fastest_of_one(goal, present) else _most_gained(forecaster, goal, limits, here)
     if bound <= HYSTERESIS:
@@ -73,10 +73,12 @@ def choose_best(forecaster: Forecaster, goal: Goal, limits: SettingLimits) -> Se
 
 def count_sufficient_streams(forecaster: Forecaster, limits: SettingLimits) -> int:
     """Count the streams of the fastest settings, however little a change to them would gain."""
-    return sum(each.streams for each in _searched(forecaster, FASTEST, limits, current_settings(forecaster, limits)))
+    return sum(
+        each.streams for each in _searched(forecaster, FASTEST, limits, list_current_settings(forecaster, limits))
+    )
 
 
-def current_settings(forecaster: Forecaster, limits: SettingLimits) -> tuple[Parameters, ...]:
+def list_current_settings(forecaster: Forecaster, limits: SettingLimits) -> tuple[Parameters, ...]:
     """Return the current settings, cut to what the limits still permit."""
     return fit_to_limits([chunk.parameters for chunk in forecaster.active], limits)
 

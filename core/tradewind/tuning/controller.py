@@ -31,7 +31,7 @@ from tradewind.tuning.observation import Observation, observe, with_channels
 from tradewind.tuning.path.change import ChangeDetector
 from tradewind.tuning.path.congestion import Signal
 from tradewind.tuning.rules.back_off import back_off
-from tradewind.tuning.rules.exploring import begin_search, doublings_to_regain, explore
+from tradewind.tuning.rules.exploring import begin_search, count_doublings_to_regain, explore
 from tradewind.tuning.rules.following import follow_table
 from tradewind.tuning.rules.proposal import Proposal, build_plan, dwell_s, format_settings, limits_of
 from tradewind.tuning.rules.redistribution import redeal_streams, widen_chunks
@@ -207,7 +207,7 @@ def _changed(basis: Basis, state: TuningState, seen: Observation, aim: Goal, bef
     expected_bps = predict_throughput_bps(before, seen)
     gap = f"{format_bps(seen.throughput_bps)} where {format_bps(expected_bps)} was expected"
     trusted = max(before.change.up, before.change.down) > BUILDING_UP
-    doublings = doublings_to_regain(expected_bps, seen.throughput_bps) if state.change.direction < 0 else 1.0
+    doublings = count_doublings_to_regain(expected_bps, seen.throughput_bps) if state.change.direction < 0 else 1.0
     has_room = seen.has_room and not seen.is_lossy
     is_shared = state.limit.streams is not None and not has_room
     change = ChangeDetector() if is_shared else state.change.restart()

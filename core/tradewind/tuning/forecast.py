@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from tradewind.parameters import Parameters
 from tradewind.sla.kinds import EnergyBasis
-from tradewind.tuning.bank import above_base_w, energy_per_byte
+from tradewind.tuning.bank import compute_above_base_w, compute_energy_per_byte
 from tradewind.tuning.basis import Basis, ChunkBasis
 from tradewind.tuning.expectation import Candidates, Expectation, ExpectedPerformance
 from tradewind.tuning.limits import SettingLimits
@@ -218,8 +218,8 @@ class ChunkForecaster:
             return Outlook(throughput_bps, low_bps, None, None, streams)
         added_w = self._others_w + own.power_w - view.bases_w[self._index]
         power_w = view.total_w(added_w if self._last is None else share * added_w)
-        on_basis_w = above_base_w(view.basis, power_w)
-        j_per_byte = energy_per_byte(view.basis, throughput_bps=throughput_bps, power_w=power_w)
+        on_basis_w = compute_above_base_w(view.basis, power_w)
+        j_per_byte = compute_energy_per_byte(view.basis, throughput_bps=throughput_bps, power_w=power_w)
         return Outlook(throughput_bps, low_bps, on_basis_w, j_per_byte, streams)
 
     def _compute_effective_bps(self, rate: float, lone: float, served_share: float) -> float:

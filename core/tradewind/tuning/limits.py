@@ -195,7 +195,7 @@ def split_streams(requested: Sequence[int], total: int) -> tuple[int, ...]:
     return tuple(dealt)
 
 
-def parallelism_limit(caps: Caps, now: int) -> int:
+def compute_parallelism_limit(caps: Caps, now: int) -> int:
     """Return how many streams a file that has ``now`` may have."""
     return min(caps.parallelism or MAX_PARALLELISM, max(MAX_PARALLELISM, now))
 
@@ -215,7 +215,7 @@ def fit_to_streams(
         parallelism = max(1, min(parallelism, streams // concurrency))
         concurrency = max(1, min(most_channels, concurrency, streams // parallelism))
         return replace(parameters, concurrency=concurrency, parallelism=parallelism)
-    most_parallel = parallelism_limit(caps, parallelism)
+    most_parallel = compute_parallelism_limit(caps, parallelism)
     parallelism = min(parallelism, max(streams, 1))
     concurrency = max(1, min(most_channels, streams // parallelism))
     if concurrency < most_channels:

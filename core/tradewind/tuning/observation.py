@@ -12,7 +12,7 @@ from tradewind.energy.ends import count_power
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Caps, Parameters
 from tradewind.recommendation import CompactTable
-from tradewind.tuning.bank import Bank, above_base_w, credit_bank, energy_per_byte
+from tradewind.tuning.bank import Bank, compute_above_base_w, compute_energy_per_byte, credit_bank
 from tradewind.tuning.basis import Basis
 from tradewind.tuning.choice import SLOW_START_ROUND_TRIPS
 from tradewind.tuning.forecast import ActiveChunk, Forecaster, build_forecaster
@@ -99,19 +99,19 @@ class Observation(NamedTuple):
         return self.sample.remaining_bits / self.throughput_bps if self.throughput_bps > 0 else math.inf
 
     def power_on_basis_w(self, basis: Basis) -> float | None:
-        return None if self.power_w is None else above_base_w(basis, self.power_w)
+        return None if self.power_w is None else compute_above_base_w(basis, self.power_w)
 
     def j_per_byte(self, basis: Basis) -> float | None:
         if self.power_w is None or self.throughput_bps <= 0:
             return None
-        return energy_per_byte(basis, throughput_bps=self.throughput_bps, power_w=self.power_w)
+        return compute_energy_per_byte(basis, throughput_bps=self.throughput_bps, power_w=self.power_w)
 
 
 def observe(basis: Basis, state: TuningState, sample: TickSample) -> Observation:
     """Interpret the sample; ``state`` is the one before it."""
     interval_s = _compute_interval_s(state, sample)
     plan = {each.chunk: each.parameters for each in state.decision.chunks}
-    active = active_chunks(basis, plan, sample)
+    active = list_active_chunks(basis, plan, sample)
     streams = max(sum([chunk.parameters.streams for chunk in active]), 1)
     rtt_s = next((rtt for rtt in (sample.rtt_s, basis.path.rtt_s, sample.min_rtt_s) if rtt is not None), 0.0)
     tables = [chunk.basis.table for chunk in active if chunk.basis.table is not None]
@@ -156,7 +156,7 @@ def observe(basis: Basis, state: TuningState, sample: TickSample) -> Observation
         power_note=power_note,
         ceiling_bps=basis.ceiling_bps,
         base_rtt=base_rtt,
-        is_longer=longer_by_s > congestion.dead_band_s(expected_delay_s),
+        is_longer=longer_by_s > congestion.compute_dead_band_s(expected_delay_s),
     )
 
 
@@ -177,7 +177,7 @@ def _with_shortest_rtt(basis: Basis, sample: TickSample, tables: Sequence[Compac
     if known_s is None or sample.min_rtt_s is None or sample.min_rtt_s <= known_s:
         return sample
     expected_delay_s = congestion.expected_delay_s(tables, streams, 0.0)
-    explained_s = expected_delay_s + congestion.dead_band_s(expected_delay_s)
+    explained_s = expected_delay_s + congestion.compute_dead_band_s(expected_delay_s)
     return replace(sample, min_rtt_s=known_s) if sample.min_rtt_s - known_s <= explained_s else sample
 
 
@@ -211,7 +211,7 @@ def _slow_start(state: TuningState, interval_s: float, rtt_s: float) -> float:
     return min(SLOW_START_ROUND_TRIPS * rtt_s / interval_s, 1.0) / 2
 
 
-def active_chunks(basis: Basis, plan: Plan, sample: TickSample) -> tuple[ActiveChunk, ...]:
+def list_active_chunks(basis: Basis, plan: Plan, sample: TickSample) -> tuple[ActiveChunk, ...]:
     """Return the chunks with bytes left, in the order of the basis, no more than the caps have channels for.
 
     Raises

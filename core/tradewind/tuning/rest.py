@@ -27,7 +27,14 @@ from dataclasses import dataclass
 from tradewind.parameters import Parameters
 from tradewind.tiers.selection import Objective
 from tradewind.tuning.bank import Goal
-from tradewind.tuning.choice import HYSTERESIS, SettingChoice, choose_best, current_settings, predict_outlook, shortfall
+from tradewind.tuning.choice import (
+    HYSTERESIS,
+    SettingChoice,
+    choose_best,
+    list_current_settings,
+    predict_outlook,
+    shortfall,
+)
 from tradewind.tuning.forecast import Forecaster
 from tradewind.tuning.limits import SettingLimits
 
@@ -51,7 +58,7 @@ class Rest:
 
     def holds(self, view: Forecaster, goal: Goal, limits: SettingLimits) -> bool:
         """Return whether a search would still find no worthwhile change."""
-        settings = current_settings(view, limits)
+        settings = list_current_settings(view, limits)
         if settings != self.settings or goal.objective is not self.goal.objective:
             return False
         if not limits.are_within(self.limits) or not self._keeps_requests(view, limits):
@@ -92,7 +99,7 @@ def build_rest(chosen: SettingChoice, view: Forecaster, goal: Goal, limits: Sett
         chosen = choose_best(view, goal.relax(HYSTERESIS), limits)
     if chosen.max_gain >= HYSTERESIS:
         return None
-    settings = current_settings(view, limits)
+    settings = list_current_settings(view, limits)
     return Rest(
         settings=settings,
         limits=limits,

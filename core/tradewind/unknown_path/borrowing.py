@@ -12,7 +12,7 @@ from itertools import chain
 
 from tradewind.dataset import DataSet
 from tradewind.energy.ends import PowerByEnd
-from tradewind.model import LeafModel, compact_settings
+from tradewind.model import LeafModel, list_compact_settings
 from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.prediction import PredictedSetting
@@ -40,7 +40,7 @@ class LendableSettings:
     @classmethod
     def of(cls, leaf: LeafModel, compact: CompactTable) -> "LendableSettings":
         """Return the lendable settings of a leaf; its compact table already holds the best."""
-        best = (each.parameters for each in compact_settings(compact.predicted.settings, BEST) if each.certified)
+        best = (each.parameters for each in list_compact_settings(compact.predicted.settings, BEST) if each.certified)
         return cls(tuple(dict.fromkeys((*best, *_list_grid(leaf)))), tuple(_by_streams(leaf)))
 
 
@@ -103,7 +103,7 @@ def borrow_table(lenders: Sequence[Lender], path: Path, dataset: DataSet, load: 
     log T_new(x) = log prior_new(x) + Σ w·(log T_nb(x) − log prior_nb(x)) / Σ w; the variance is the neighbours' plus
     their disagreement plus half of the prior's, so that the interval is wider than any neighbour's.
     """
-    expected_bps = prior.throughput_model(path, dataset, load)
+    expected_bps = prior.build_throughput_model(path, dataset, load)
     powered = select_power_lenders(lenders)
     known = [
         (
@@ -112,7 +112,7 @@ def borrow_table(lenders: Sequence[Lender], path: Path, dataset: DataSet, load: 
             lender.log_variance,
             lender.leaf.table.settings,
             lender.leaf.lattice.places(),
-            prior.throughput_model(lender.path, lender.dataset(), lender.leaf.leaf.load),
+            prior.build_throughput_model(lender.path, lender.dataset(), lender.leaf.leaf.load),
         )
         for lender in lenders
     ]

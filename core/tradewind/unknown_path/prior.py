@@ -64,10 +64,10 @@ def throughput_bps(path: Path, dataset: DataSet, parameters: Parameters, load: f
     ------
     InvalidValue : neither bandwidth nor RTT of the path is known, so that nothing bounds the rate.
     """
-    return throughput_model(path, dataset, load)(parameters)
+    return build_throughput_model(path, dataset, load)(parameters)
 
 
-def throughput_model(path: Path, dataset: DataSet, load: float = 0.0) -> Callable[[Parameters], float]:
+def build_throughput_model(path: Path, dataset: DataSet, load: float = 0.0) -> Callable[[Parameters], float]:
     """Return the prior throughput as a function of the setting; what does not depend on the setting is computed
     once.
     """
@@ -97,7 +97,7 @@ def build_table(path: Path, dataset: DataSet, caps: Caps = NO_CAPS, load: float 
 
     Nothing in it is certified, so no SLA is promised on it.
     """
-    expected_bps = throughput_model(path, dataset, load)
+    expected_bps = build_throughput_model(path, dataset, load)
     return SettingTable(
         settings=tuple(
             PredictedSetting(

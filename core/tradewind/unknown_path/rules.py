@@ -16,7 +16,7 @@ from tradewind.path import BOUNDS, Path
 from tradewind.recommendation import ChunkPlan
 from tradewind.shared_pipe import end_times_s
 from tradewind.sla.kinds import Sla, SlaKind
-from tradewind.tiers.selection import target_in_unit
+from tradewind.tiers.selection import compute_target_in_unit
 from tradewind.units import format_bps, format_seconds
 from tradewind.unknown_path import prior
 
@@ -235,7 +235,7 @@ def _by_rule(sla: Sla, chunks: Sequence[Chunk], path: Path, channels: int) -> tu
         return "EE", _efficient(chunks, path, channels)
     if sla.kind in {SlaKind.THROUGHPUT_AT_LEAST, SlaKind.DEADLINE}:
         total_bytes = sum(chunk.dataset.total_bytes for chunk in chunks)
-        target_bps = target_in_unit(sla, dataset_bytes=total_bytes, certifiable_bps=path.bandwidth_bps)
+        target_bps = compute_target_in_unit(sla, dataset_bytes=total_bytes, certifiable_bps=path.bandwidth_bps)
         return "FlexibleThr", heuristics.flexible_throughput(chunks, path, max(target_bps or 0.0, 1.0), channels)
     return "MinE", heuristics.min_energy(chunks, path, channels)
 

@@ -13,7 +13,7 @@ from tradewind.compression.advice import (
     CompressionQuery,
     Objective,
 )
-from tradewind.compression.codecs import Codec, CodecSetting, candidate_settings, parse_setting
+from tradewind.compression.codecs import Codec, CodecSetting, list_candidate_settings, parse_setting
 from tradewind.compression.content import Content, Kind
 from tradewind.compression.history import MAX_CORES, CodecObservation, CompressionCase, parse_core_count
 from tradewind.compression.model import (
@@ -151,7 +151,7 @@ class SampledFile(Strict):
             packing_setup_s=self.packing_setup_s,
             raw_bps=raw_bps,
             sampled=self.probe is not None,
-            settings=candidate_settings(None if self.codecs is None else frozenset(self.codecs)),
+            settings=list_candidate_settings(None if self.codecs is None else frozenset(self.codecs)),
             content=None if entropy is None else Content(self.kind, entropy),
             samples=[
                 CodecObservation(case=case, setting=sample.to_setting(), speeds=sample.speeds.to_speeds())

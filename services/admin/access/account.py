@@ -5,7 +5,7 @@ from typing import Annotated
 
 from fastapi import Form, Request, Response
 
-from services.admin.rendering import ONE_LINE, done, go_to, page, page_router
+from services.admin.rendering import ONE_LINE, build_page_router, done, go_to, page
 from services.admin.visitors import (
     COOKIE,
     HOME,
@@ -27,7 +27,7 @@ from services.bootstrap import Container
 from services.statuses import find_status
 from tradewind.errors import InvalidValue, Unauthenticated, Unavailable
 
-router = page_router()
+router = build_page_router()
 
 Login = Annotated[str, Form(max_length=MAX_LOGIN_LENGTH, pattern=ONE_LINE)]
 Password = Annotated[str, Form(max_length=MAX_LENGTH)]

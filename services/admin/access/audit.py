@@ -5,11 +5,11 @@ from typing import Annotated
 from fastapi import Query, Request, Response
 
 from services.admin.formatting.audit_entries import KINDS
-from services.admin.rendering import ONE_LINE, page, page_router
+from services.admin.rendering import ONE_LINE, build_page_router, page
 from services.admin.visitors import Operator, Parts
 from tradewind.wire.base import BIGINT_MAX
 
-router = page_router("/audit")
+router = build_page_router("/audit")
 
 PAGE = 100
 

@@ -6,15 +6,15 @@ from uuid import UUID
 
 from fastapi import Form, Request, Response
 
-from services.admin.rendering import done, page, page_router
+from services.admin.rendering import build_page_router, done, page
 from services.admin.visitors import Operator, Parts, Visit
-from services.application.access.authenticate import Scope, new_secret
+from services.application.access.authenticate import Scope, make_secret
 from services.application.access.keys import adjust_key, create_key, revoke_key
 from services.bootstrap import Container
 from tradewind.wire.base import Name
 from tradewind.wire.inventory import KeyChange, NewKey
 
-router = page_router("/keys")
+router = build_page_router("/keys")
 
 HERE = "/admin/keys"
 Weight = Annotated[float, Form(ge=0.01, le=100)]
@@ -43,7 +43,7 @@ def add(
     """Create a key and show its secret once."""
     new = NewKey(name=name, scopes=tuple(scopes), weight=weight, rate_factor=rate_factor)
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
-        created = create_key(new, new_secret(), uow=uow, clock=parts.clock)
+        created = create_key(new, make_secret(), uow=uow, clock=parts.clock)
     return page(
         request,
         "secret.html",

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Query, Request, Response
 
 from services.admin.access.account import begin_session, not_signed_in
-from services.admin.rendering import go_to, page_router
+from services.admin.rendering import build_page_router, go_to
 from services.admin.visitors import HOME, Parts, own_address
 from services.application.access.pending_sign_ins import (
     PENDING_S,
@@ -17,7 +17,7 @@ from services.application.access.single_sign_on import SingleSignOn
 from services.bootstrap import Container, SignOn
 from tradewind.errors import NotFound, Unauthenticated, Unavailable
 
-router = page_router("/sign-in/oidc")
+router = build_page_router("/sign-in/oidc")
 
 COOKIE = "tradewind_sign_in"
 PATH = "/admin/sign-in/oidc"

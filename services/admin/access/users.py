@@ -6,7 +6,7 @@ from uuid import UUID
 
 from fastapi import Form, Request, Response
 
-from services.admin.rendering import done, page, page_router
+from services.admin.rendering import build_page_router, done, page
 from services.admin.visitors import Operator, Parts
 from services.application.access.users import (
     MAX_LOGIN_LENGTH,
@@ -21,7 +21,7 @@ from services.application.access.users import (
 )
 from tradewind.errors import Conflict
 
-router = page_router("/users")
+router = build_page_router("/users")
 
 HERE = "/admin/users"
 Roles = Annotated[list[str], Form(min_length=1)]

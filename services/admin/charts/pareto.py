@@ -7,7 +7,7 @@ from services.admin.charts.style import COLOURS, Options, axis, framed, in_unit
 from tradewind.model import LeafModel
 from tradewind.prediction import PredictedSetting
 from tradewind.sla.kinds import EnergyBasis, SlaKind
-from tradewind.tiers.partitions import tier_name
+from tradewind.tiers.partitions import format_tier_name
 from tradewind.units import BITS_PER_BYTE, GB, MBIT
 
 Point = tuple[float, float]
@@ -47,7 +47,7 @@ def pareto(leaf: LeafModel, confidence: float, basis: EnergyBasis) -> Options:
     ]  # fmt: skip
     for number, kind in enumerate(TIER_KINDS, start=1):
         marked = [
-            {"name": tier_name(each), "value": point}
+            {"name": format_tier_name(each), "value": point}
             for each in tiers
             if each.kind is kind and (point := place(each.setting, idle_w)) is not None
         ]

@@ -9,7 +9,9 @@ MOST_TIERS = 8
 NARROW_PX = 560
 
 
-def revenues(what_if: WhatIf, names: Sequence[tuple[str, str]], *, currency: str, in_force: str | None) -> Options:
+def compute_revenues(
+    what_if: WhatIf, names: Sequence[tuple[str, str]], *, currency: str, in_force: str | None
+) -> Options:
     """Draw the revenue of the tiers that earn most: the draft, and the current book where it has the same currency.
 
     Parameters

@@ -5,13 +5,13 @@ from typing import Annotated
 from fastapi import Query, Request, Response
 
 from services.admin.charts.codecs import by_rate
-from services.admin.rendering import chart, page, page_router
+from services.admin.rendering import build_page_router, chart, page
 from services.admin.visitors import Parts, Signed
 from services.application.advice.codec_outlook import RATES_BPS, estimate_outlook
 from tradewind.compression.content import Kind
 from tradewind.compression.prior_table import CPU_CLASS
 
-router = page_router("/compression")
+router = build_page_router("/compression")
 
 Machine = Annotated[str, Query(max_length=100)]
 

@@ -5,14 +5,14 @@ from uuid import UUID
 from fastapi import Request, Response
 
 from services.admin.charts.connections import concurrencies, durations, first_objects, idle_shares, lines, volumes
-from services.admin.rendering import chart, page, page_router
+from services.admin.rendering import build_page_router, chart, page
 from services.admin.visitors import Parts, Signed
 from services.application.advice.connections import Distributions
 from tradewind.connections.advice import MAX_ORIGINS, MAX_SERVERS
 from tradewind.connections.rounds import FLD_THRESHOLD_BYTES
 from tradewind.errors import NotFound
 
-router = page_router("/connections")
+router = build_page_router("/connections")
 
 PAGE = 25
 NEWEST = 1_000

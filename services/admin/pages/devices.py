@@ -10,7 +10,7 @@ from fastapi import Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from services.admin.charts.energy import Bar, stacked
-from services.admin.rendering import chart, page, page_router
+from services.admin.rendering import build_page_router, chart, page
 from services.admin.visitors import Parts, Signed, Visit
 from services.application.advice.devices import KnownDevice, list_known_devices
 from services.bootstrap import Container
@@ -22,7 +22,7 @@ from tradewind.mobile.profiles import DeviceProfile, RadioProfile
 from tradewind.mobile.queue import QueuedJob
 from tradewind.units import BITS_PER_BYTE, MBIT
 
-router = page_router("/devices")
+router = build_page_router("/devices")
 
 SHOWN_RATES_MBPS = (5, 20, 80)
 """Rates at which the energy of 100 MB is shown."""

@@ -5,12 +5,12 @@ from datetime import date
 from fastapi import Request, Response
 
 from services.admin.events import stream_changes
-from services.admin.rendering import done, fragment, page, page_router
+from services.admin.rendering import build_page_router, done, fragment, page
 from services.admin.visitors import Operator, Parts, SignInsOf, Visit
-from services.application.logs.export import View, folder_of, request_export
+from services.application.logs.export import View, find_folder, request_export
 from services.application.logs.long_jobs import LongJob, describe_export
 
-router = page_router("/logs/exports")
+router = build_page_router("/logs/exports")
 
 HERE = "/admin/logs/exports"
 PAGE = 50
@@ -32,7 +32,7 @@ def exports_page(
         work=[_work(visit, parts)],
         view=view,
         views=tuple(View),
-        files=[(each, folder_of(view, tenant_id, each.day)) for each in found[:PAGE]],
+        files=[(each, find_folder(view, tenant_id, each.day)) for each in found[:PAGE]],
         more=found[PAGE - 1].day if len(found) > PAGE else None,
     )
 

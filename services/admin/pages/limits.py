@@ -7,7 +7,7 @@ from fastapi import Form, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import ValidationError
 
-from services.admin.rendering import ONE_LINE, done, page, page_router
+from services.admin.rendering import ONE_LINE, build_page_router, done, page
 from services.admin.visitors import Parts, Provider, Visit
 from services.application.limits.caps import Limit, LimitScope, limit_from_wire, put_limit
 from services.application.limits.live_shares import ScopeUsage
@@ -17,7 +17,7 @@ from tradewind.errors import InvalidValue
 from tradewind.wire.base import MAX_NAME_LENGTH, describe_validation_error
 from tradewind.wire.limits import WireLimit
 
-router = page_router("/limits")
+router = build_page_router("/limits")
 
 HERE = "/admin/limits"
 LARGEST_CAP = 32_767

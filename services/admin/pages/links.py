@@ -9,16 +9,16 @@ from fastapi import Query, Request, Response
 from services.admin.charts.days import moved
 from services.admin.charts.pareto import pareto
 from services.admin.charts.surface import AXIS_NAMES, Cut, Shown, heat, slices, solid
-from services.admin.rendering import WITH_SHADERS, chart, page, page_router
+from services.admin.rendering import WITH_SHADERS, build_page_router, chart, page
 from services.admin.visitors import Parts, Signed
 from services.application.logs.roll_up import RollUp
 from services.application.models.current_cluster import find_current_cluster
 from services.application.models.learned_model import LastFit
 from services.application.monitoring.metrics import read_overview_metrics
 from tradewind.sla.kinds import DEFAULT_CONFIDENCE, EnergyBasis
-from tradewind.tiers.partitions import Partition, tier_name
+from tradewind.tiers.partitions import Partition, format_tier_name
 
-router = page_router()
+router = build_page_router()
 
 
 @router.get("/links")
@@ -81,7 +81,7 @@ def cluster_page(
         shown = Shown.THROUGHPUT
     cut = Cut.of(leaf.model, shown, _compute_numbers(request))
     tiers = [
-        (tier_name(partition), partition, tier)
+        (format_tier_name(partition), partition, tier)
         for partition, tier in zip(leaf.model.partitions, leaf.tiers, strict=True)
         if partition.confidence == confidence and partition.energy_basis is basis
     ]
@@ -125,4 +125,4 @@ def _compute_numbers(request: Request) -> dict[str, float]:
 
 def _format_bounds(partition: Partition) -> str:
     """Return the tier's range in words."""
-    return tier_name(partition).rpartition(" at ")[0]
+    return format_tier_name(partition).rpartition(" at ")[0]

@@ -9,7 +9,7 @@ from uuid import UUID
 from fastapi import Form, Path, Query, Request, Response
 
 from services.admin.events import stream_changes
-from services.admin.rendering import STORABLE, done, fragment, page, page_router
+from services.admin.rendering import STORABLE, build_page_router, done, fragment, page
 from services.admin.visitors import Operator, Parts, SignInsOf, Visit
 from services.application.logs.correct_rows import MAX_RETRIED, RejectionReason, dismiss_row, retry_row, retry_rows
 from services.application.logs.long_jobs import LongJob, list_long_jobs
@@ -18,7 +18,7 @@ from services.application.logs.rows import MAX_RAW_BYTES
 from tradewind.units import format_count
 from tradewind.wire.base import BIGINT_MAX
 
-router = page_router("/logs")
+router = build_page_router("/logs")
 
 HERE, QUARANTINE = "/admin/logs", "/admin/logs/quarantine"
 PAGE = 50

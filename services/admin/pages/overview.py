@@ -7,8 +7,8 @@ from fastapi import Request, Response
 
 from services.admin.charts.days import moved
 from services.admin.events import stream_changes
-from services.admin.pages.releases import tier_bounds
-from services.admin.rendering import chart, fragment, page, page_router
+from services.admin.pages.releases import format_tier_bounds
+from services.admin.rendering import build_page_router, chart, fragment, page
 from services.admin.visitors import Parts, Signed, SignInsOf, Visit
 from services.application.access.authenticate import Scope
 from services.application.logs.roll_up import RollUp
@@ -18,7 +18,7 @@ from services.application.transfers.journal import TransferFilter
 from services.bootstrap import Container
 from tradewind.wire.transfers import TransferState
 
-router = page_router()
+router = build_page_router()
 
 LIVE_SHOWN = 10
 """The others are on the page of transfers."""
@@ -45,7 +45,7 @@ def overview_page(request: Request, visit: Signed, parts: Parts) -> Response:
         links=links,
         figures=metrics,
         undecided=undecided,
-        bounds=tier_bounds,
+        bounds=format_tier_bounds,
         decides=visit.visitor.may(Scope.PROVIDER, Scope.OPERATOR),
         not_offered=not_offered,
         moved=chart(moved(metrics.days)),

@@ -10,9 +10,9 @@ from fastapi import Depends, Form, Query, Request, Response
 
 from services.admin.formatting.form_numbers import parse_number
 from services.admin.formatting.price_forms import PARTS, list_priced_tiers, parse_instant, parse_price
-from services.admin.pages.tiers import LinkId, shown_link
+from services.admin.pages.tiers import LinkId, find_shown_link
 from services.admin.pages.what_ifs import shown as what_if_shown
-from services.admin.rendering import done, page, page_router
+from services.admin.rendering import build_page_router, done, page
 from services.admin.visitors import LONGEST_FORM_FIELDS, Parts, Provider, Signed
 from services.application.access.authenticate import Scope
 from services.application.billing.currencies import list_currencies
@@ -34,7 +34,7 @@ from tradewind.sla.kinds import DEFAULT_CONFIDENCE, EnergyBasis, SlaKind
 from tradewind.units import format_count
 from tradewind.wire.base import BIGINT_MAX, Name
 
-router = page_router("/price-books")
+router = build_page_router("/price-books")
 
 HERE = "/admin/price-books"
 HISTORY = 20
@@ -113,7 +113,7 @@ def book_page(
         links = uow.links.all()
         release = uow.releases.current()
         learned = set() if release is None else set(uow.models.overviews(release))
-        shown = shown_link(links, link, learned)
+        shown = find_shown_link(links, link, learned)
         tiers = [] if shown is None else list_link_tiers(shown.id, uow)
         changed = list_price_changes(book, current_book, uow)
         history = uow.audit.of_book(

@@ -6,7 +6,7 @@ from uuid import UUID
 from fastapi import Form, Path, Query, Request, Response
 
 from services.admin.formatting.bounds_forms import SCALES
-from services.admin.rendering import done, page, page_router
+from services.admin.rendering import build_page_router, done, page
 from services.admin.visitors import HOME, Operator, Parts, Provider, Signed
 from services.application.access.authenticate import Scope
 from services.application.models.compare_releases import compare_releases
@@ -16,7 +16,7 @@ from tradewind.sla.kinds import SlaKind
 from tradewind.wire.base import BIGINT_MAX
 from tradewind.wire.releases import MAX_REASON_LENGTH, Reason, TierBounds, TierChange
 
-router = page_router("/releases")
+router = build_page_router("/releases")
 
 HERE = "/admin/releases"
 PAGE = 50
@@ -39,7 +39,7 @@ def releases_page(
         releases=found[:PAGE],
         more=more,
         undecided=undecided,
-        bounds=tier_bounds,
+        bounds=format_tier_bounds,
         decides=visit.visitor.may(Scope.PROVIDER, Scope.OPERATOR),
         manages=visit.visitor.may(Scope.OPERATOR),
     )
@@ -68,7 +68,7 @@ def release_page(request: Request, release_id: ReleaseId, visit: Signed, parts: 
         known=known,
         comparison=comparison,
         link_names={link.id: f"{link.key.source} → {link.key.destination}" for link in links},
-        bounds=tier_bounds,
+        bounds=format_tier_bounds,
         undecided=undecided,
         decides=visit.visitor.may(Scope.PROVIDER, Scope.OPERATOR),
         longest_reason=MAX_REASON_LENGTH,
@@ -117,7 +117,7 @@ _LEVELS = {
 """How the level of a kind without a target is written."""
 
 
-def tier_bounds(tier: TierChange, bounds: TierBounds | None) -> str:
+def format_tier_bounds(tier: TierChange, bounds: TierBounds | None) -> str:
     """Return a range in words; of a kind without one, the certified level."""
     if bounds is None:
         return "–"

@@ -13,7 +13,7 @@ from services.admin.charts.query import ChartKind, ChartRequest, query_chart
 from services.admin.formatting.field_labels import format_refusal
 from services.admin.formatting.query_rows import QueryRows, cell
 from services.admin.pages.sql_examples import EXAMPLES
-from services.admin.rendering import ONE_LINE, STORABLE, chart, done, page, page_router
+from services.admin.rendering import ONE_LINE, STORABLE, build_page_router, chart, done, page
 from services.admin.visitors import Analyst, Parts, Visit
 from services.application.warehouse.query import Format
 from services.application.warehouse.query import Query as SqlQuery
@@ -25,7 +25,7 @@ from services.streaming.query_stream import MEDIA_TYPES, QueryStream
 from tradewind.errors import Conflict, InvalidValue, NotFound, QueryRefused, TooLarge, TradewindError, Unavailable
 from tradewind.units import MIB
 
-router = page_router("/sql")
+router = build_page_router("/sql")
 
 HERE = "/admin/sql"
 ROWS_SHOWN = (100, 500, 2000)

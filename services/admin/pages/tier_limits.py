@@ -10,7 +10,7 @@ from fastapi import Form, Query, Request, Response
 
 from services.admin.formatting.bounds_forms import SCALES, format_bound, parse_boundaries, typed_tiers
 from services.admin.pages.tiers import HERE
-from services.admin.rendering import done, page, page_router
+from services.admin.rendering import build_page_router, done, page
 from services.admin.visitors import Parts, Provider
 from services.application.models.current_cluster import find_current_cluster
 from services.application.models.custom_tiers import (
@@ -27,10 +27,10 @@ from tradewind.errors import InvalidValue, NotFound
 from tradewind.prediction import predict
 from tradewind.sla.kinds import CONFIDENCES, DEFAULT_CONFIDENCE, EnergyBasis, SlaKind
 from tradewind.tiers.custom import MAX_TIERS
-from tradewind.tiers.partitions import PartitionKey, tier_name
+from tradewind.tiers.partitions import PartitionKey, format_tier_name
 from tradewind.units import GB
 
-router = page_router(f"{HERE.removeprefix('/admin')}/{{cluster_id}}/{{kind}}")
+router = build_page_router(f"{HERE.removeprefix('/admin')}/{{cluster_id}}/{{kind}}")
 
 Confidence = Annotated[float, Query(ge=0, le=1)]
 Bounds = Annotated[list[str], Query(max_length=2 * MAX_TIERS)]
@@ -182,7 +182,7 @@ def _build_row(
     middle = (partition.lower * partition.upper) ** 0.5 if partition.lower > 0 else partition.upper / 2
     return Row(
         each,
-        names.get(each.tier.id, tier_name(partition)),
+        names.get(each.tier.id, format_tier_name(partition)),
         format_bound(partition.lower, scale),
         format_bound(partition.upper, scale),
         expected.throughput_bps.mean,
@@ -203,7 +203,7 @@ def _gone(effect: BoundaryPreview, names: Mapping[UUID, str]) -> Sequence[str]:
     """Return the tiers that nothing continues: their prices are no longer quoted."""
     remaining_ids = {each.tier.id for each in effect.after}
     return [
-        names.get(each.tier.id, tier_name(each.partition))
+        names.get(each.tier.id, format_tier_name(each.partition))
         for each in effect.before
         if each.tier.id not in remaining_ids
     ]

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from fastapi import Form, Query, Request, Response
 
-from services.admin.rendering import ONE_LINE, done, page, page_router
+from services.admin.rendering import ONE_LINE, build_page_router, done, page
 from services.admin.visitors import Parts, Provider, Signed
 from services.application.access.authenticate import Scope
 from services.application.models.custom_tiers import accept_tiers, rename_tier
@@ -18,7 +18,7 @@ from tradewind.sla.kinds import DEFAULT_CONFIDENCE, EnergyBasis
 from tradewind.tiers.selection import QUANTITY_OF
 from tradewind.wire.base import MAX_NAME_LENGTH
 
-router = page_router("/tiers")
+router = build_page_router("/tiers")
 
 HERE = "/admin/tiers"
 Shown = Annotated[str, Form(max_length=200, pattern=ONE_LINE)]
@@ -45,7 +45,7 @@ def tiers_page(
         release = uow.releases.current()
         learned = set() if release is None else set(uow.models.overviews(release))
         reasons = {} if release is None else uow.models.reasons(release)
-        shown = shown_link(links, link, learned)
+        shown = find_shown_link(links, link, learned)
         tiers = (
             [] if release is None or shown is None else uow.sla_tiers.page(release, limit=MAX_OF_LINK, link_id=shown.id)
         )
@@ -102,7 +102,7 @@ def back_to(shown: str) -> str:
     return f"{HERE}?{quote(shown, safe='=&')}" if shown else HERE
 
 
-def shown_link(links: Sequence[StoredLink], link_id: str, learned: Collection[UUID]) -> StoredLink | None:
+def find_shown_link(links: Sequence[StoredLink], link_id: str, learned: Collection[UUID]) -> StoredLink | None:
     """Return the requested link, else the first that has tiers, else the first.
 
     Raises

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from services.admin.charts.timeline import Level, timeline
 from services.admin.events import stream_changes
 from services.admin.pages.sla_outcomes import describe_outcome, find_target_bps
-from services.admin.rendering import ONE_LINE, chart, fragment, page, page_router
+from services.admin.rendering import ONE_LINE, build_page_router, chart, fragment, page
 from services.admin.visitors import Parts, Signed, SignInsOf
 from services.application.transfers.journal import JournalledTransfer, TransferFilter
 from tradewind.errors import InvalidValue
@@ -22,7 +22,7 @@ from tradewind.wire.base import EARLIEST_INSTANT, END_OF_INSTANTS, MAX_NAME_LENG
 from tradewind.wire.inventory import Key
 from tradewind.wire.transfers import TransferState, TransferSummary
 
-router = page_router("/transfers")
+router = build_page_router("/transfers")
 
 PAGE = 50
 MOST_SAMPLES = 2_000

@@ -5,13 +5,13 @@ from typing import Annotated
 
 from fastapi import Query, Request, Response
 
-from services.admin.rendering import HEADERS, page, page_router, refused
+from services.admin.rendering import HEADERS, build_page_router, page, refused
 from services.admin.visitors import Parts, Provider
 from services.application.billing.currencies import minor_digits
 from services.application.billing.usage import Month, build_statements
 from services.streaming.usage_stream import stream_usage
 
-router = page_router("/usage")
+router = build_page_router("/usage")
 
 MonthText = Annotated[str, Query(alias="month", max_length=7)]
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from services.api.dependencies import OperatorKey, Parts
 from services.api.routing import OnceRoute, create_v1_router
-from services.application.access.authenticate import new_secret
+from services.application.access.authenticate import make_secret
 from services.application.access.keys import adjust_key, create_key, revoke_key
 from tradewind.wire.inventory import CreatedKey, Key, KeyChange, NewKey
 
@@ -23,7 +23,7 @@ def list_keys(parts: Parts, principal: OperatorKey) -> Sequence[Key]:
 def add_key(new: NewKey, parts: Parts, principal: OperatorKey) -> CreatedKey:
     """Create a key. Its secret is in this answer only."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
-        return create_key(new, new_secret(), uow=uow, clock=parts.clock)
+        return create_key(new, make_secret(), uow=uow, clock=parts.clock)
 
 
 @router.patch("/{key_id}")

@@ -19,7 +19,7 @@ from services.application.recommend.request import PricedRecommendation, Transfe
 from services.application.recommend.snapshot import Snapshot
 from services.bootstrap import Container
 from tradewind.errors import InvalidValue
-from tradewind.flags import flags_by_tool
+from tradewind.flags import list_flags_by_tool
 from tradewind.parameters import NO_CAPS, Parameters
 from tradewind.prediction import Interval, Prediction
 from tradewind.recommendation import SlaAnswer, combine_settings
@@ -142,7 +142,7 @@ class _EncodedSettings:
 def _encode_settings(settings: tuple[Parameters, ...]) -> _EncodedSettings:
     """Encode the settings; cached, because settings are few and repeat."""
     combined = combine_settings(settings)
-    flags, not_expressible = flags_by_tool(combined)
+    flags, not_expressible = list_flags_by_tool(combined)
     return _EncodedSettings(
         of_chunks=tuple(_json(setting.known()) for setting in settings),
         combined=_json(combined.known()),

@@ -9,7 +9,7 @@ from fastapi import Request, Response
 from services.api.dependencies import AnalystKey, OperatorKey, Parts
 from services.api.problems import to_problem
 from services.api.routing import create_v1_router
-from services.application.logs.export import ExportFailure, View, folder_of, request_export
+from services.application.logs.export import ExportFailure, View, find_folder, request_export
 from services.application.warehouse.query import Format, LoginKind, Query, issue_login, revoke_login
 from services.streaming.query_stream import MEDIA_TYPES, QueryStream
 from tradewind.errors import NotFound
@@ -109,7 +109,7 @@ def read_exports(
     exports = tuple(
         WarehouseExport(
             day=each.day,
-            folder=folder_of(view, principal.tenant_id, each.day),
+            folder=find_folder(view, principal.tenant_id, each.day),
             rows=each.file.rows,
             bytes=each.file.bytes,
             sha256=each.file.sha256,

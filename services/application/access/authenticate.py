@@ -82,7 +82,7 @@ class NewSecret:
     sha256: bytes
 
 
-def new_secret() -> NewSecret:
+def make_secret() -> NewSecret:
     """Create a random secret; 256 bits of entropy need no slow hash."""
     secret = SECRET_PREFIX + secrets.token_urlsafe(SECRET_BYTES)
     return NewSecret(secret, secret[:SHOWN_CHARACTERS], hash_secret(secret))

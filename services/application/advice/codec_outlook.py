@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from tradewind.compression.advice import CompressionOption, CompressionQuery, advise
-from tradewind.compression.codecs import CodecSetting, candidate_settings
+from tradewind.compression.codecs import CodecSetting, list_candidate_settings
 from tradewind.compression.content import Kind
 from tradewind.compression.history import CompressionCase, History
 from tradewind.compression.model import NetworkLine, Speeds
-from tradewind.compression.prior import typical_probe
+from tradewind.compression.prior import build_typical_probe
 from tradewind.compression.prior_table import CPU_CLASS
 from tradewind.units import BITS_PER_BYTE
 
@@ -47,8 +47,10 @@ class CodecOutlook:
 
 def estimate_outlook(history: History, kind: Kind, machine: str = CPU_CLASS) -> CodecOutlook:
     """Return the expectations for one large file of the kind without a sample."""
-    case = CompressionCase(file_bytes=FILE_BYTES, kind=kind, cpu_class=machine, probe=typical_probe(kind))
-    question = CompressionQuery(case=case, line=NetworkLine(RATES_BPS[0]), settings=candidate_settings(), sampled=False)
+    case = CompressionCase(file_bytes=FILE_BYTES, kind=kind, cpu_class=machine, probe=build_typical_probe(kind))
+    question = CompressionQuery(
+        case=case, line=NetworkLine(RATES_BPS[0]), settings=list_candidate_settings(), sampled=False
+    )
     advices = [advise(replace(question, line=NetworkLine(rate_bps)), history) for rate_bps in RATES_BPS]
     by_setting = [{option.setting: option for option in advice.options} for advice in advices]
     known: Sequence[CodecSetting] = [setting for setting in by_setting[0] if setting is not None]

@@ -14,7 +14,7 @@ from services.application.shared.ports import Clock
 from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.compression.advice import CodecAdvice, CompressionQuery, advise, discount_assumed_rate
 from tradewind.compression.history import CodecObservation, History
-from tradewind.compression.prior import load_packaged_history, typical_probe
+from tradewind.compression.prior import build_typical_probe, load_packaged_history
 from tradewind.path import Path
 from tradewind.recommendation import AnswerSource, Recommendation
 from tradewind.units import format_count
@@ -162,12 +162,12 @@ def _share(recommendation: Recommendation, request: FileClassRequest) -> float:
 
 def to_query(request: AdviceRequest) -> CompressionQuery:
     """Return the question of a request; a file without a sample counts as usual of its kind."""
-    return request.to_query(typical_probe(request.kind))
+    return request.to_query(build_typical_probe(request.kind))
 
 
 def to_class_query(request: FileClassRequest, recommendation: Recommendation, path: Path) -> CompressionQuery:
     """Return the question of files that are sent with those of a recommendation."""
-    return request.to_query(typical_probe(request.kind), estimate_baseline(recommendation, path, request))
+    return request.to_query(build_typical_probe(request.kind), estimate_baseline(recommendation, path, request))
 
 
 def advise_from_history(question: CompressionQuery, history: History, own_count: int) -> CompressionAdvice:

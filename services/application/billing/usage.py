@@ -166,7 +166,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """Characters that start a formula in a spreadsheet."""
 
 
-def usage_file_name(month: Month) -> str:
+def format_usage_file_name(month: Month) -> str:
     """Return the name of the file with the transfers of a month."""
     return f"usage-{month}.csv"
 

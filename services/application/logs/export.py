@@ -65,7 +65,7 @@ class ExportFailure:
     reason: str
 
 
-def folder_of(view: View, tenant_id: UUID, day: date) -> str:
+def find_folder(view: View, tenant_id: UUID, day: date) -> str:
     """Return the folder of a day below the export location, partitioned as Hive, Spark and DuckDB expect."""
     return f"{view}/tenant={tenant_id}/day={day.isoformat()}"
 

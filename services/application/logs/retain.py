@@ -12,7 +12,7 @@ from datetime import datetime
 from uuid import UUID
 
 from services.application.billing.usage import Month
-from services.application.logs.export import ExportedDay, View, folder_of
+from services.application.logs.export import ExportedDay, View, find_folder
 from services.application.logs.ports import Lake, MonthsOfLogs
 from services.application.shared.events import LogsDropped, LogsRetained, Reporter
 from services.application.shared.ports import Clock
@@ -61,7 +61,7 @@ class MonthDue:
     dropped: bool = False
 
 
-def oldest_retained_month(now: datetime, months: int) -> Month:
+def find_oldest_retained_month(now: datetime, months: int) -> Month:
     """Return the oldest month whose rows are retained: so many full months before the current one."""
     month = Month.of(now)
     for _ in range(months):
@@ -99,12 +99,12 @@ class LogRetention:
         return [self._process(month, closable) for month in self._list_due()]
 
     def _list_due(self) -> Sequence[StoredMonth]:
-        oldest = oldest_retained_month(self.clock.now(), self.months)
+        oldest = find_oldest_retained_month(self.clock.now(), self.months)
         return [month for month in self.stored.stored() if month.month < oldest]
 
     def _find_closable_before(self) -> Month:
         """Return the month before which months may be closed: no live transfer will be logged in them."""
-        oldest = oldest_retained_month(self.clock.now(), self.months)
+        oldest = find_oldest_retained_month(self.clock.now(), self.months)
         live_since = self.stored.oldest_live_transfer()
         return oldest if live_since is None else min(oldest, Month.of(live_since))
 
@@ -160,4 +160,4 @@ class LogRetention:
             yield f"tenant {tenant_id}: days to export: {days.to_export}"
         for day in days.exported:
             if day.current and not exports.holds(tenant_id, day):
-                yield f"{folder_of(day.view, tenant_id, day.day)}: the exported file is missing or changed"
+                yield f"{find_folder(day.view, tenant_id, day.day)}: the exported file is missing or changed"

@@ -5,7 +5,7 @@ from datetime import date, datetime
 from enum import StrEnum
 
 from services.application.billing.usage import Month
-from services.application.logs.retain import oldest_retained_month
+from services.application.logs.retain import find_oldest_retained_month
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ def find_next_step(month: MonthOfTenant, *, now: datetime, months: int | None) -
         return NextStep.GONE
     if months is None:
         return NextStep.STAYS
-    if month.month >= oldest_retained_month(now, months):
+    if month.month >= find_oldest_retained_month(now, months):
         return NextStep.STAYS_UNTIL
     if not month.closed:
         return NextStep.CLOSES

@@ -25,7 +25,7 @@ from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import Conflict, InvalidValue, NotFound
 from tradewind.model import LeafModel, LinkModel
 from tradewind.tiers.custom import MIN_WIDTH, check_boundaries, solve_between
-from tradewind.tiers.partitions import Partition, PartitionKey, has_moved, match_partitions, tier_name
+from tradewind.tiers.partitions import Partition, PartitionKey, format_tier_name, has_moved, match_partitions
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +130,8 @@ def set_boundaries(
         "tier.cut",
         _format_key(key),
         link=_format_link(model.link_id, uow.links),
-        before=[tier_name(bounded.partition) for bounded in preview.before],
-        after=[tier_name(bounded.partition) for bounded in preview.after],
+        before=[format_tier_name(bounded.partition) for bounded in preview.before],
+        after=[format_tier_name(bounded.partition) for bounded in preview.after],
         release=new_release,
     )
     stored = uow.models.of_link(new_release, model.link_id)

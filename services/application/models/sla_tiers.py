@@ -6,7 +6,7 @@ from uuid import UUID
 
 from services.application.models.learned_model import Tier
 from services.application.shared.unit_of_work import UnitOfWork
-from tradewind.tiers.partitions import Partition, tier_name
+from tradewind.tiers.partitions import Partition, format_tier_name
 from tradewind.transfer import LinkKey
 from tradewind.units import format_bytes, format_count
 
@@ -36,7 +36,7 @@ class LinkTier:
 
     @property
     def range(self) -> str:
-        return tier_name(self.partition)
+        return format_tier_name(self.partition)
 
 
 def list_link_tiers(link_id: UUID, uow: UnitOfWork) -> Sequence[LinkTier]:

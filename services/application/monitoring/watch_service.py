@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Protocol, TypeVar
 
 from services.application.logs.ports import MonthsOfLogs
-from services.application.logs.retain import oldest_retained_month
+from services.application.logs.retain import find_oldest_retained_month
 from services.application.shared.ports import Clock
 from tradewind.errors import Unavailable
 
@@ -174,7 +174,7 @@ class ServiceWatch:
         if self._log_months is None:
             return None
         oldest, stored = (
-            oldest_retained_month(self._clock.now(), self._log_months),
+            find_oldest_retained_month(self._clock.now(), self._log_months),
             _read_if_reachable(self._months.stored),
         )
         return None if stored is None else sum(month.month < oldest for month in stored)

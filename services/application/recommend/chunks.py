@@ -11,7 +11,7 @@ from tradewind.prediction import Interval, PredictedSetting, Prediction, Quantit
 from tradewind.recommendation import ChunkPlan
 from tradewind.shared_pipe import shared_duration_s
 from tradewind.sla.kinds import ENERGY_KINDS, EnergyBasis, Sla, SlaKind
-from tradewind.tiers.selection import QUANTITY_OF, SettingTable, choose_setting, target_in_unit
+from tradewind.tiers.selection import QUANTITY_OF, SettingTable, choose_setting, compute_target_in_unit
 from tradewind.units import BITS_PER_BYTE
 
 
@@ -134,7 +134,7 @@ def assess_together(
         feasible = feasible and solution.feasible
     if sla.target is None or QUANTITY_OF.get(sla.kind) is not Quantity.THROUGHPUT:
         return probability, feasible
-    needed_bps = target_in_unit(sla, dataset_bytes=dataset.total_bytes, certifiable_bps=None)
+    needed_bps = compute_target_in_unit(sla, dataset_bytes=dataset.total_bytes, certifiable_bps=None)
     if needed_bps and ceiling_bps is not None and needed_bps > ceiling_bps:
         return 0.0, False
     if len(solutions) == 1 or not needed_bps:

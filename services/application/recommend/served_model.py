@@ -8,14 +8,14 @@ from functools import cached_property
 
 from services.application.models.learned_model import StoredModel, Tier
 from services.application.recommend.chunks import Solution
-from tradewind.cluster import Leaf, load_share, nearest_leaf
+from tradewind.cluster import Leaf, find_nearest_leaf, load_share
 from tradewind.dataset import LARGE_BDPS, DataSet
 from tradewind.load_effect import NO_SHIFT, LoadEffect, LoadShift
 from tradewind.model import LeafModel
 from tradewind.path import Path
 from tradewind.prediction import predict
 from tradewind.recommendation import CompactTable
-from tradewind.tiers.partitions import Partition, PartitionKey, tier_name
+from tradewind.tiers.partitions import Partition, PartitionKey, format_tier_name
 from tradewind.tiers.selection import SettingTable
 from tradewind.units import BITS_PER_BYTE, MIB
 from tradewind.unknown_path.borrowing import LendableSettings
@@ -78,7 +78,7 @@ class ServedPartition(Solution):
             base_power_w=base_power_w,
             feasible=True,
             tier_id=tier.id,
-            tier=tier_name(partition),
+            tier=format_tier_name(partition),
         )
 
 
@@ -183,7 +183,7 @@ class ServedModel:
 
         Files longer than `_longest_bytes` count as that long.
         """
-        position, distance = nearest_leaf(
+        position, distance = find_nearest_leaf(
             self._centres,
             mean_file_bytes=min(dataset.mean_file_bytes, self._longest_bytes),
             file_count=dataset.file_count,

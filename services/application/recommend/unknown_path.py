@@ -24,7 +24,7 @@ from services.application.recommend.served_model import ServedModel
 from services.application.recommend.snapshot import Snapshot
 from tradewind.dataset import Chunk
 from tradewind.energy.ends import PowerByEnd
-from tradewind.model import compact_settings
+from tradewind.model import list_compact_settings
 from tradewind.path import Path
 from tradewind.prediction import PredictedSetting, Prediction, Quantity, predict
 from tradewind.recommendation import AnswerSource, ChunkPlan, CompactTable, Recommendation, SlaAnswer
@@ -95,7 +95,8 @@ def recommend_unknown_path(
     compact = {
         chunk.kind: serialize_table(
             CompactTable(
-                predicted=SettingTable(compact_settings(table.settings), table.base_power_w), power_by_end=power_by_end
+                predicted=SettingTable(list_compact_settings(table.settings), table.base_power_w),
+                power_by_end=power_by_end,
             )
         )
         for chunk, table, power_by_end in zip(chunks, estimate.tables, estimate.power_by_end, strict=True)

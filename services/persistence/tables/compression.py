@@ -2,12 +2,12 @@
 
 from sqlalchemy import BigInteger, Column, Index, SmallInteger, Table, Uuid
 
-from services.persistence.tables.metadata import METADATA, UUID_V7, instant, label, quantity, tenant_column
+from services.persistence.tables.metadata import METADATA, UUID_V7, build_tenant_column, instant, label, quantity
 
 compression_observations = Table(
     "compression_observations",
     METADATA,
-    tenant_column(primary_key=True),
+    build_tenant_column(primary_key=True),
     Column("id", Uuid, primary_key=True, server_default=UUID_V7),
     instant("seen_at"),
     label("codec"),

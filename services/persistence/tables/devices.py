@@ -3,12 +3,12 @@
 from sqlalchemy import Column, Table, Text, Uuid
 from sqlalchemy.dialects.postgresql import JSONB
 
-from services.persistence.tables.metadata import METADATA, instant, tenant_column
+from services.persistence.tables.metadata import METADATA, build_tenant_column, instant
 
 device_profiles = Table(
     "device_profiles",
     METADATA,
-    tenant_column(primary_key=True),
+    build_tenant_column(primary_key=True),
     Column("name", Text, primary_key=True),
     Column("content", JSONB, nullable=False),
     instant("uploaded_at"),

@@ -2,12 +2,12 @@
 
 from sqlalchemy import BigInteger, Column, Date, Identity, Index, Table, Text, Uuid, text
 
-from services.persistence.tables.metadata import METADATA, instant, label, tenant_column
+from services.persistence.tables.metadata import METADATA, build_tenant_column, instant, label
 
 log_days = Table(
     "log_days",
     METADATA,
-    tenant_column(primary_key=True),
+    build_tenant_column(primary_key=True),
     Column("view", Text, primary_key=True, server_default="transfers"),
     Column("day", Date, primary_key=True),
     Column("version", BigInteger, nullable=False),
@@ -22,7 +22,7 @@ log_days = Table(
 export_failures = Table(
     "export_failures",
     METADATA,
-    tenant_column(primary_key=True),
+    build_tenant_column(primary_key=True),
     instant("failed_at"),
     label("reason"),
 )

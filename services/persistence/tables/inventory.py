@@ -3,13 +3,21 @@
 from sqlalchemy import BigInteger, Column, Index, Integer, Table, Text, UniqueConstraint, text
 from sqlalchemy.dialects.postgresql import JSONB
 
-from services.persistence.tables.metadata import METADATA, instant, label, own_id, quantity, reference, tenant_column
+from services.persistence.tables.metadata import (
+    METADATA,
+    build_tenant_column,
+    instant,
+    label,
+    own_id,
+    quantity,
+    reference,
+)
 
 endpoints = Table(
     "endpoints",
     METADATA,
     own_id(),
-    tenant_column(),
+    build_tenant_column(),
     label("name"),
     Column("power_profile", JSONB(none_as_null=True)),
     UniqueConstraint("tenant_id", "name"),
@@ -18,7 +26,7 @@ endpoints = Table(
 endpoint_aliases = Table(
     "endpoint_aliases",
     METADATA,
-    tenant_column(primary_key=True),
+    build_tenant_column(primary_key=True),
     Column("alias", Text, primary_key=True),
     reference("endpoint_id", "endpoints"),
     Index(None, "endpoint_id"),
@@ -27,7 +35,7 @@ endpoint_aliases = Table(
 endpoint_pairs = Table(
     "endpoint_pairs",
     METADATA,
-    tenant_column(),
+    build_tenant_column(),
     reference("source_id", "endpoints", primary_key=True),
     reference("destination_id", "endpoints", primary_key=True),
     quantity("bandwidth_bps"),
@@ -39,7 +47,7 @@ links = Table(
     "links",
     METADATA,
     own_id(),
-    tenant_column(),
+    build_tenant_column(),
     reference("source_id", "endpoints"),
     reference("destination_id", "endpoints"),
     label("network", nullable=True),
@@ -59,7 +67,7 @@ limits = Table(
     "limits",
     METADATA,
     own_id(),
-    tenant_column(),
+    build_tenant_column(),
     label("scope"),
     reference("source_id", "endpoints", nullable=True),
     reference("destination_id", "endpoints", nullable=True),

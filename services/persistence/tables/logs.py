@@ -15,13 +15,21 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from services.persistence.tables.metadata import METADATA, instant, label, own_id, quantity, reference, tenant_column
+from services.persistence.tables.metadata import (
+    METADATA,
+    build_tenant_column,
+    instant,
+    label,
+    own_id,
+    quantity,
+    reference,
+)
 
 batches = Table(
     "batches",
     METADATA,
     own_id(),
-    tenant_column(),
+    build_tenant_column(),
     label("idempotency_key"),
     Column("content_sha256", LargeBinary, nullable=False),
     instant("received_at"),
@@ -38,7 +46,7 @@ log_quarantine = Table(
     "log_quarantine",
     METADATA,
     Column("id", BigInteger, Identity(always=True), primary_key=True),
-    tenant_column(),
+    build_tenant_column(),
     reference("batch_id", "batches"),
     Column("row", BigInteger, nullable=False),
     label("field"),

@@ -20,7 +20,7 @@ def own_id() -> Column[object]:
     return Column("id", Uuid, primary_key=True, server_default=UUID_V7)
 
 
-def tenant_column(*, primary_key: bool = False) -> Column[object]:
+def build_tenant_column(*, primary_key: bool = False) -> Column[object]:
     """Return the column of a row's tenant, which row-level security compares."""
     return Column(
         "tenant_id", Uuid, ForeignKey("tenants.id", ondelete="CASCADE"), nullable=False, primary_key=primary_key

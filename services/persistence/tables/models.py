@@ -19,7 +19,15 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import DOUBLE_PRECISION, JSONB
 
-from services.persistence.tables.metadata import METADATA, instant, label, own_id, quantity, reference, tenant_column
+from services.persistence.tables.metadata import (
+    METADATA,
+    build_tenant_column,
+    instant,
+    label,
+    own_id,
+    quantity,
+    reference,
+)
 
 
 def _lattice(name: str, *, nullable: bool = False) -> Column[object]:
@@ -38,7 +46,7 @@ releases = Table(
     "releases",
     METADATA,
     Column("id", BigInteger, Identity(always=True), primary_key=True),
-    tenant_column(),
+    build_tenant_column(),
     label("state"),
     instant("created_at"),
     instant("published_at", nullable=True),
@@ -52,7 +60,7 @@ releases = Table(
 current_releases = Table(
     "current_releases",
     METADATA,
-    tenant_column(primary_key=True),
+    build_tenant_column(primary_key=True),
     _release("release_id"),
     Index(None, "release_id"),
 )
@@ -61,7 +69,7 @@ link_models = Table(
     "link_models",
     METADATA,
     own_id(),
-    tenant_column(),
+    build_tenant_column(),
     reference("link_id", "links"),
     instant("fitted_at"),
     Column("rows", BigInteger, nullable=False),
@@ -75,7 +83,7 @@ link_models = Table(
 release_links = Table(
     "release_links",
     METADATA,
-    tenant_column(),
+    build_tenant_column(),
     _release("release_id", primary_key=True),
     reference("link_id", "links", primary_key=True),
     Column("link_model_id", Uuid, ForeignKey("link_models.id", ondelete="CASCADE")),
@@ -94,7 +102,7 @@ clusters = Table(
     "clusters",
     METADATA,
     own_id(),
-    tenant_column(),
+    build_tenant_column(),
     reference("link_model_id", "link_models"),
     Column("ordinal", SmallInteger, nullable=False),
     Column("dataset_tier", SmallInteger, nullable=False),
@@ -113,7 +121,7 @@ clusters = Table(
 surfaces = Table(
     "surfaces",
     METADATA,
-    tenant_column(),
+    build_tenant_column(),
     reference("cluster_id", "clusters", primary_key=True),
     Column("axes", JSONB, nullable=False),
     _lattice("log_throughput_mean"),
@@ -133,7 +141,7 @@ sla_partitions = Table(
     "sla_partitions",
     METADATA,
     own_id(),
-    tenant_column(),
+    build_tenant_column(),
     reference("cluster_id", "clusters"),
     Column("ordinal", SmallInteger, nullable=False),
     label("kind"),
@@ -156,7 +164,7 @@ sla_partitions = Table(
 release_endpoints = Table(
     "release_endpoints",
     METADATA,
-    tenant_column(),
+    build_tenant_column(),
     _release("release_id", primary_key=True),
     reference("endpoint_id", "endpoints", primary_key=True),
 )
@@ -166,7 +174,7 @@ release_endpoints = Table(
 endpoint_curves = Table(
     "endpoint_curves",
     METADATA,
-    tenant_column(),
+    build_tenant_column(),
     reference("endpoint_id", "endpoints", primary_key=True),
     Column("month", instant("month").type, primary_key=True),
     Column("rows", BigInteger, nullable=False),

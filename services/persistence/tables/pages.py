@@ -3,7 +3,15 @@
 from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, LargeBinary, Table, UniqueConstraint
 from sqlalchemy.dialects.postgresql import JSONB
 
-from services.persistence.tables.metadata import METADATA, instant, label, own_id, quantity, reference, tenant_column
+from services.persistence.tables.metadata import (
+    METADATA,
+    build_tenant_column,
+    instant,
+    label,
+    own_id,
+    quantity,
+    reference,
+)
 
 
 def _count(name: str) -> Column[int]:
@@ -18,7 +26,7 @@ page_loads = Table(
     "page_loads",
     METADATA,
     own_id(),
-    tenant_column(),
+    build_tenant_column(),
     Column("content_sha256", LargeBinary, nullable=False),
     _count("ordinal"),
     instant("received_at"),
@@ -46,7 +54,7 @@ page_loads = Table(
 page_connections = Table(
     "page_connections",
     METADATA,
-    tenant_column(),
+    build_tenant_column(),
     reference("page_load_id", "page_loads", primary_key=True),
     Column("ordinal", Integer, primary_key=True),
     label("origin"),

@@ -3,7 +3,15 @@
 from sqlalchemy import ARRAY, BigInteger, Column, Index, Integer, Numeric, Table, UniqueConstraint, Uuid, text
 from sqlalchemy.dialects.postgresql import DOUBLE_PRECISION, JSONB
 
-from services.persistence.tables.metadata import METADATA, instant, label, own_id, quantity, reference, tenant_column
+from services.persistence.tables.metadata import (
+    METADATA,
+    build_tenant_column,
+    instant,
+    label,
+    own_id,
+    quantity,
+    reference,
+)
 
 
 def _price(name: str, *, nullable: bool = False) -> Column[object]:
@@ -16,7 +24,7 @@ price_books = Table(
     "price_books",
     METADATA,
     own_id(),
-    tenant_column(),
+    build_tenant_column(),
     label("name"),
     label("currency"),
     label("energy_basis"),
@@ -31,7 +39,7 @@ price_books = Table(
 prices = Table(
     "prices",
     METADATA,
-    tenant_column(),
+    build_tenant_column(),
     reference("book_id", "price_books", primary_key=True),
     Column("tier_id", Uuid, primary_key=True),
     _price("base"),
@@ -66,7 +74,7 @@ tier_decisions = Table(
     "tier_decisions",
     METADATA,
     own_id(),
-    tenant_column(),
+    build_tenant_column(),
     reference("link_id", "links"),
     reference("link_model_id", "link_models"),
     Column("release_id", BigInteger, nullable=False),
@@ -79,7 +87,7 @@ tier_decisions = Table(
 tier_names = Table(
     "tier_names",
     METADATA,
-    tenant_column(primary_key=True),
+    build_tenant_column(primary_key=True),
     Column("tier_id", Uuid, primary_key=True),
     label("name"),
 )
@@ -89,7 +97,7 @@ own_cuts = Table(
     "own_cuts",
     METADATA,
     own_id(),
-    tenant_column(),
+    build_tenant_column(),
     reference("link_id", "links"),
     label("kind"),
     quantity("confidence", nullable=False),

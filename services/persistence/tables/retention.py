@@ -2,7 +2,7 @@
 
 from sqlalchemy import BigInteger, Column, Date, Identity, Numeric, Table, UniqueConstraint, Uuid
 
-from services.persistence.tables.metadata import METADATA, instant, label, tenant_column
+from services.persistence.tables.metadata import METADATA, build_tenant_column, instant, label
 
 
 def _count(name: str) -> Column[int]:
@@ -20,7 +20,7 @@ closed_months = Table(
 sealed_months = Table(
     "sealed_months",
     METADATA,
-    tenant_column(primary_key=True),
+    build_tenant_column(primary_key=True),
     Column("month", Date, primary_key=True),
     Column("versions", Numeric, nullable=False),
     _count("rows"),
@@ -32,7 +32,7 @@ sealed_usage = Table(
     "sealed_usage",
     METADATA,
     Column("id", BigInteger, Identity(always=True), primary_key=True),
-    tenant_column(),
+    build_tenant_column(),
     Column("month", Date, nullable=False),
     Column("key_id", Uuid),
     label("key", nullable=True),
@@ -50,7 +50,7 @@ sealed_usage = Table(
 sealed_transfers = Table(
     "sealed_transfers",
     METADATA,
-    tenant_column(primary_key=True),
+    build_tenant_column(primary_key=True),
     Column("month", Date, primary_key=True),
     Column("transfer_id", Uuid, primary_key=True),
 )

@@ -3,7 +3,7 @@
 from sqlalchemy import BigInteger, Column, Date, Identity, Index, Table, Uuid
 
 from services.application.monitoring.overview import MeteredEnds
-from services.persistence.tables.metadata import METADATA, instant, quantity, tenant_column
+from services.persistence.tables.metadata import METADATA, build_tenant_column, instant, quantity
 
 
 def _count(name: str) -> Column[int]:
@@ -13,7 +13,7 @@ def _count(name: str) -> Column[int]:
 daily_rollups = Table(
     "daily_rollups",
     METADATA,
-    tenant_column(primary_key=True),
+    build_tenant_column(primary_key=True),
     Column("day", Date, primary_key=True),
     Column("link_id", Uuid, primary_key=True),
     _count("transfers"),

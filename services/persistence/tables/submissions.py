@@ -2,13 +2,13 @@
 
 from sqlalchemy import Column, Index, LargeBinary, Table
 
-from services.persistence.tables.metadata import METADATA, instant, label, tenant_column
+from services.persistence.tables.metadata import METADATA, build_tenant_column, instant, label
 
 # Only the sender of the request can derive the key that seals the answer; absent while it is worked out.
 submissions = Table(
     "submissions",
     METADATA,
-    tenant_column(primary_key=True),
+    build_tenant_column(primary_key=True),
     Column("digest", LargeBinary, primary_key=True),
     Column("content_sha256", LargeBinary, nullable=False),
     instant("at"),

@@ -2,7 +2,7 @@
 
 from sqlalchemy import ARRAY, Column, Double, Index, LargeBinary, Table, Text, text
 
-from services.persistence.tables.metadata import METADATA, instant, label, own_id, tenant_column
+from services.persistence.tables.metadata import METADATA, build_tenant_column, instant, label, own_id
 
 tenants = Table(
     "tenants",
@@ -16,7 +16,7 @@ api_keys = Table(
     "api_keys",
     METADATA,
     own_id(),
-    tenant_column(),
+    build_tenant_column(),
     label("name"),
     label("prefix"),
     Column("secret_sha256", LargeBinary, nullable=False, unique=True),

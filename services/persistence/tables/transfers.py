@@ -5,7 +5,7 @@ from uuid import UUID
 from sqlalchemy import BigInteger, Boolean, Column, Index, Table, Uuid, text
 from sqlalchemy.dialects.postgresql import JSONB
 
-from services.persistence.tables.metadata import METADATA, instant, label, quantity, tenant_column
+from services.persistence.tables.metadata import METADATA, build_tenant_column, instant, label, quantity
 
 
 def _count(name: str, *, nullable: bool = False) -> Column[int]:
@@ -24,7 +24,7 @@ NO_LINK = UUID(int=0)
 transfers = Table(
     "transfers",
     METADATA,
-    tenant_column(primary_key=True),
+    build_tenant_column(primary_key=True),
     Column("id", Uuid, primary_key=True),
     instant("started_at"),
     label("source"),

@@ -17,13 +17,13 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB, UUID
 
-from services.persistence.tables.metadata import METADATA, instant, label, own_id, reference, tenant_column
+from services.persistence.tables.metadata import METADATA, build_tenant_column, instant, label, own_id, reference
 
 users = Table(
     "users",
     METADATA,
     own_id(),
-    tenant_column(),
+    build_tenant_column(),
     label("login"),
     label("password_hash", nullable=True),
     Column("must_change_password", Boolean, nullable=False, server_default=text("false")),
@@ -41,7 +41,7 @@ user_sessions = Table(
     "user_sessions",
     METADATA,
     Column("secret_sha256", LargeBinary, primary_key=True),
-    tenant_column(),
+    build_tenant_column(),
     reference("user_id", "users"),
     instant("created_at"),
     instant("last_seen_at"),
@@ -55,7 +55,7 @@ sign_in_networks = Table(
     METADATA,
     reference("user_id", "users", primary_key=True),
     Column("network", Text, primary_key=True),
-    tenant_column(),
+    build_tenant_column(),
     Column("failures", BigInteger, nullable=False, server_default=text("0")),
     instant("locked_until", nullable=True),
     instant("signed_in_at", nullable=True),
@@ -65,7 +65,7 @@ user_identities = Table(
     "user_identities",
     METADATA,
     reference("user_id", "users", primary_key=True),
-    tenant_column(),
+    build_tenant_column(),
     label("issuer"),
     label("subject"),
     UniqueConstraint("issuer", "subject"),
@@ -75,7 +75,7 @@ audit_log = Table(
     "audit_log",
     METADATA,
     Column("id", BigInteger, Identity(always=True), primary_key=True),
-    tenant_column(),
+    build_tenant_column(),
     Column("at", instant("at").type, nullable=False, server_default=text("clock_timestamp()")),
     label("actor_kind"),
     Column("actor_id", UUID(as_uuid=True)),

@@ -4,12 +4,12 @@ that are shown again.
 
 from sqlalchemy import Column, Index, Table, Text, UniqueConstraint
 
-from services.persistence.tables.metadata import METADATA, instant, label, own_id, reference, tenant_column
+from services.persistence.tables.metadata import METADATA, build_tenant_column, instant, label, own_id, reference
 
 warehouse_logins = Table(
     "warehouse_logins",
     METADATA,
-    tenant_column(primary_key=True),
+    build_tenant_column(primary_key=True),
     Column("kind", Text, primary_key=True),
     label("password"),
     instant("created_at"),
@@ -19,7 +19,7 @@ personal_logins = Table(
     "personal_logins",
     METADATA,
     reference("user_id", "users", primary_key=True),
-    tenant_column(),
+    build_tenant_column(),
     label("name"),
     instant("created_at"),
     instant("valid_until", nullable=True),
@@ -29,7 +29,7 @@ saved_queries = Table(
     "saved_queries",
     METADATA,
     own_id(),
-    tenant_column(),
+    build_tenant_column(),
     label("name"),
     label("sql"),
     reference("author_id", "users"),

@@ -29,7 +29,7 @@ from tradewind_agent.copy.run import copy_files
 from tradewind_agent.session.metering import HostMeter
 from tradewind_agent.session.other_end import OtherEnd
 from tradewind_agent.session.server_query import PATIENCE_S
-from tradewind_agent.session.transfer_naming import TRANSFER_HEADER, TRANSFERS_PATH, energy_path
+from tradewind_agent.session.transfer_naming import TRANSFER_HEADER, TRANSFERS_PATH, format_energy_path
 
 SMALL, LARGE = 20_000, 3_000_000
 WAN = CopyOptions(source="alpha", destination="beta", bandwidth_bps=1e9, rtt_s=0.002)
@@ -207,7 +207,7 @@ def end_of(told: Answer, *, moved_bytes: int = 4, duration_s: float = 2.0) -> tu
     """What the agent makes of a server that reports ``told``, and what that server was asked."""
 
     async def story() -> tuple[Any, list[RoughRequest]]:
-        async with RoughServer({TRANSFERS_PATH: METER, energy_path(TRANSFER): told}) as server:
+        async with RoughServer({TRANSFERS_PATH: METER, format_energy_path(TRANSFER): told}) as server:
             jobs = jobs_for(server.url, ["file"], Path("unused"))
             other = await OtherEnd.find(jobs, TRANSFER, Host.SOURCE, options())
             assert other is not None
@@ -235,7 +235,7 @@ def test_the_time_that_the_server_did_not_see_counts_with_its_base_power():
     assert end.energy.total_j == pytest.approx(10.0 * 2.0 + 5.0)
     assert (end.energy.dynamic_j, end.energy.base_w, end.energy.quality) == (5.0, 10.0, EnergyQuality.CALIBRATED)
     assert (end.work.duration_s, end.work.cpu_s, end.work.logical_cpus) == (2.0, 0.25, 4)
-    assert [each.path for each in asked] == [TRANSFERS_PATH, energy_path(TRANSFER)]
+    assert [each.path for each in asked] == [TRANSFERS_PATH, format_energy_path(TRANSFER)]
 
 
 def test_unknown_fields_are_ignored_and_missing_ones_stay_unknown():
@@ -289,7 +289,7 @@ def test_a_copy_by_a_manifest_does_not_wait_for_what_the_server_says_of_its_mete
         )
     assert report.succeeded
     asked = {each.path: each for each in server.asked}
-    assert set(asked) == {TRANSFERS_PATH, "/file", energy_path(report.plan.transfer_id)}
+    assert set(asked) == {TRANSFERS_PATH, "/file", format_energy_path(report.plan.transfer_id)}
     assert asked["/file"].headers[TRANSFER_HEADER.lower()] == str(report.plan.transfer_id)
 
 

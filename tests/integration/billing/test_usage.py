@@ -13,7 +13,7 @@ import psycopg
 import pytest
 import redis
 
-from services.application.access.authenticate import Scope, new_secret
+from services.application.access.authenticate import Scope, make_secret
 from services.application.access.keys import create_key
 from services.bootstrap import Container
 from services.queue.quote_recorder import QUOTES
@@ -66,7 +66,7 @@ def customer(api: str, learned: Tenant, provider: httpx.Client) -> Iterator[Cust
     name = f"=customer {uuid4()} <script>alert(1)</script>"
     with learned.parts.store.unit_of_work(learned.id) as uow:
         new = NewKey(name=name, scopes=(Scope.AGENT,))
-        secret = create_key(new, new_secret(), uow=uow, clock=learned.parts.clock).secret
+        secret = create_key(new, make_secret(), uow=uow, clock=learned.parts.clock).secret
     with httpx.Client(base_url=api, headers={"Authorization": f"Bearer {secret}"}, timeout=60) as client:
         yield Customer(name, client, provider)
 

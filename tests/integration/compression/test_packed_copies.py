@@ -61,7 +61,7 @@ def leftovers(folder: Path) -> list[str]:
     return sorted(each.name for each in folder.iterdir() if each.name.startswith("."))
 
 
-@pytest.mark.parametrize("wish", ["auto", *sorted(f"{codec}:1" for codec in codecs.available_codecs())])
+@pytest.mark.parametrize("wish", ["auto", *sorted(f"{codec}:1" for codec in codecs.list_available_codecs())])
 def test_packed_upload_and_download_preserve_file(server: Server, root: Path, tmp_path: Path, wish: str) -> None:
     down = copied(f"{server.url}a.csv", str(tmp_path / "b.csv"), wish)
     assert down.succeeded, down.failures

@@ -10,7 +10,7 @@ import pytest
 from tests.integration.agent.support.command import environment, run
 from tests.integration.serve_files.serving import serving
 from tradewind.units import KIB, MIB
-from tradewind_agent.compression.codecs import available_codecs
+from tradewind_agent.compression.codecs import list_available_codecs
 from tradewind_agent.compression.packed.path_probe import probe_download_line, probe_upload_line
 from tradewind_agent.errors import CopyFailed
 from tradewind_agent.serve import Server
@@ -58,7 +58,7 @@ def test_path_is_probed_by_uploads_that_are_not_stored(server: Server, root: Pat
     probed, codecs = probe_upload_line(server.url, lambda: next(ticks))
     assert probed.line.rate_bps == pytest.approx(4e6)
     assert probed.line.setup_s == pytest.approx(0.1)
-    assert codecs == available_codecs()
+    assert codecs == list_available_codecs()
     assert sorted(root.iterdir()) == before
 
 

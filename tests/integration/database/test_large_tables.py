@@ -10,7 +10,7 @@ from sqlalchemy import create_engine
 from sqlalchemy.pool import NullPool
 
 from migrations.large_tables import add_index, fill
-from services.persistence.engine import sqlalchemy_url
+from services.persistence.engine import format_sqlalchemy_url
 
 VALID = """
     SELECT relname FROM pg_class JOIN pg_index ON indexrelid = pg_class.oid
@@ -29,7 +29,7 @@ def migrated(admin_database_url: str) -> Callable[[Callable[[], None]], None]:
     """Does something as a migration does it."""
 
     def run(change: Callable[[], None]) -> None:
-        engine = create_engine(sqlalchemy_url(admin_database_url), poolclass=NullPool)
+        engine = create_engine(format_sqlalchemy_url(admin_database_url), poolclass=NullPool)
         with engine.connect() as connection:
             context = MigrationContext.configure(connection, opts={"transaction_per_migration": True})
             with context.begin_transaction(_per_migration=True), Operations.context(context):

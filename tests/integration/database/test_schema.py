@@ -16,11 +16,11 @@ from sqlalchemy import create_engine
 from sqlalchemy.pool import NullPool
 
 from services.persistence import migrate
-from services.persistence.engine import sqlalchemy_url
+from services.persistence.engine import format_sqlalchemy_url
 from services.persistence.migrate import prepare_database
 from services.persistence.patience import Patience
 from services.persistence.roles import APP, build_app_url, prepare_roles
-from services.persistence.schema import head_revision
+from services.persistence.schema import read_head_revision
 from services.persistence.tables import METADATA
 from tests.integration.database.every_table import fill_empty_tables
 from tests.integration.database.test_upgrades import learn
@@ -45,7 +45,7 @@ def test_several_processes_may_migrate_at_once(empty_database: str) -> None:
     with ThreadPoolExecutor(3) as threads:
         list(threads.map(migrate.upgrade, [empty_database] * 3))
     with psycopg.connect(empty_database) as admin:
-        assert names(admin, "SELECT version_num FROM alembic_version") == [head_revision()]
+        assert names(admin, "SELECT version_num FROM alembic_version") == [read_head_revision()]
 
 
 def test_a_lock_that_is_not_had_ends_a_migration_in_one_line(empty_database: str) -> None:
@@ -89,7 +89,7 @@ def test_the_version_before_prepares_a_later_database_that_serves_it_by_leaving_
     empty_database: str,
 ) -> None:
     prepare_database(empty_database)
-    newest = head_revision()
+    newest = read_head_revision()
     with psycopg.connect(empty_database, autocommit=True) as admin:
         admin.execute("UPDATE alembic_version SET version_num = '2999_01_01_0000'")
         for oldest, served in ((newest, True), ("2999_01_01_0000", False)):
@@ -105,7 +105,7 @@ def test_the_schema_is_that_of_the_tables(admin_database_url: str) -> None:
         table = name if kind == "table" else getattr(getattr(thing, "table", None), "name", "")
         return not str(table).startswith(("transfer_logs_", "transfer_samples_", "quotes_"))  # partitions
 
-    engine = create_engine(sqlalchemy_url(admin_database_url), poolclass=NullPool)
+    engine = create_engine(format_sqlalchemy_url(admin_database_url), poolclass=NullPool)
     with engine.connect() as connection:
         options = {"compare_type": True, "include_object": relevant}
         assert compare_metadata(MigrationContext.configure(connection, opts=options), METADATA) == []

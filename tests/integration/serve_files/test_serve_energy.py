@@ -13,7 +13,7 @@ from tradewind_agent.meters import CpuModelMeter, HostReader, MeterChoice, calib
 from tradewind_agent.serve import Server
 from tradewind_agent.session.metering import HostMeter
 from tradewind_agent.session.server_energy import ServerEnergyReport, ServerMeter
-from tradewind_agent.session.transfer_naming import TRANSFERS_PATH, energy_path
+from tradewind_agent.session.transfer_naming import TRANSFERS_PATH, format_energy_path
 
 WATTS = 100.0
 """Of a host whose power does not depend on what it does: its energy is its time."""
@@ -41,7 +41,7 @@ def server(root: Path) -> Iterator[Server]:
 
 
 def report(server: Server, transfer_id: UUID) -> ServerEnergyReport:
-    answer = ask(server.port, "GET", energy_path(transfer_id))
+    answer = ask(server.port, "GET", format_energy_path(transfer_id))
     assert answer.status == 200, answer.body
     return ServerEnergyReport.model_validate_json(answer.body)
 
@@ -95,14 +95,14 @@ def test_two_transfers_at_once_share_the_host(server: Server):
 def test_energy_report_needs_read_access_and_transfer_id(root: Path):
     transfer_id = uuid4()
     with serving(root, meter=constant_meter(), bearer_token="t0k3n") as server:
-        path = energy_path(transfer_id)
+        path = format_energy_path(transfer_id)
         assert ask(server.port, "GET", path).status == 401
         assert ask(server.port, "GET", TRANSFERS_PATH).status == 401
         token = {"Authorization": "Bearer t0k3n"}
         assert ask(server.port, "GET", "/small", Tradewind_Transfer=str(transfer_id)).status == 401
         assert ask(server.port, "GET", "/small", Tradewind_Transfer=str(transfer_id), **token).status == 200
         assert ask(server.port, "GET", path, **token).status == 200
-        assert ask(server.port, "GET", energy_path(uuid4()), **token).status == 404
+        assert ask(server.port, "GET", format_energy_path(uuid4()), **token).status == 404
 
 
 @pytest.mark.parametrize("path", ["/", "/x/energy", "//energy", f"/{UUID(int=7)}", f"/{UUID(int=7)}/energy/x"])

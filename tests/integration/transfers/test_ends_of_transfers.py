@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 
-from services.application.access.authenticate import Scope, new_secret
+from services.application.access.authenticate import Scope, make_secret
 from services.application.access.keys import create_key, revoke_key
 from services.bootstrap import Container, build_container
 from tests.integration.live_transfers import Transfer, client, learned, transfer
@@ -87,14 +87,14 @@ def test_new_key_of_the_same_name_ends_transfers_of_a_revoked_one(
     api: str, other: httpx.Client, learned: Tenant, parts: Container
 ) -> None:
     with parts.store.unit_of_work(learned.id) as uow:
-        old = create_key(NewKey(name="old", scopes=(Scope.AGENT,)), new_secret(), uow=uow, clock=parts.clock)
+        old = create_key(NewKey(name="old", scopes=(Scope.AGENT,)), make_secret(), uow=uow, clock=parts.clock)
     with httpx.Client(base_url=api, headers={"Authorization": f"Bearer {old.secret}"}) as before:
         begun = Transfer(before)
         cancelled = complete(before, begun.id, {"heartbeats": [{"heartbeat": begun.body(0)}]})
     with parts.store.unit_of_work(learned.id) as uow:
         revoke_key(UUID(str(old.id)), uow=uow, clock=parts.clock)
     with parts.store.unit_of_work(learned.id) as uow:
-        new = create_key(NewKey(name="old", scopes=(Scope.AGENT,)), new_secret(), uow=uow, clock=parts.clock)
+        new = create_key(NewKey(name="old", scopes=(Scope.AGENT,)), make_secret(), uow=uow, clock=parts.clock)
     refused = other.post(f"/v1/transfers/{begun.id}/complete", json=completion(begun.id))
     assert (refused.status_code, "of the same name" in refused.json()["detail"]) == (409, True)
     with httpx.Client(base_url=api, headers={"Authorization": f"Bearer {new.secret}"}) as after:

@@ -9,7 +9,7 @@ import httpx
 import pytest
 import redis
 
-from services.application.access.authenticate import Scope, new_secret
+from services.application.access.authenticate import Scope, make_secret
 from services.application.access.keys import create_key, revoke_key
 from services.bootstrap import Container
 from services.queue.quote_recorder import QUOTES
@@ -54,7 +54,7 @@ def new_customer(api: str, learned: Tenant, parts: Container) -> Iterator[NewCus
         def new(name: str | None = None) -> Customer:
             name = name or f"customer {uuid4()}"
             with parts.store.unit_of_work(learned.id) as uow:
-                key = create_key(NewKey(name=name, scopes=(Scope.AGENT,)), new_secret(), uow=uow, clock=parts.clock)
+                key = create_key(NewKey(name=name, scopes=(Scope.AGENT,)), make_secret(), uow=uow, clock=parts.clock)
             headers = {"Authorization": f"Bearer {key.secret}"}
             client = closing.enter_context(httpx.Client(base_url=api, headers=headers, timeout=60))
             return Customer(client, key.id, name)

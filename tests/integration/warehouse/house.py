@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from services.application.billing.usage import Month
-from services.application.logs.export import Export, View, folder_of
+from services.application.logs.export import Export, View, find_folder
 from services.application.logs.retain import LogRetention
 from services.application.logs.roll_up import RollUp
 from services.application.shared.events import WorkEvent
@@ -67,7 +67,7 @@ class House:
         return LogRetention(store.unit_of_work, store.months_of_logs, self.lake, months, clock, self.facts)
 
     def file(self, day: str) -> Path:
-        return self.folder / folder_of(View.TRANSFERS, self.tenant.id, date.fromisoformat(day)) / PART
+        return self.folder / find_folder(View.TRANSFERS, self.tenant.id, date.fromisoformat(day)) / PART
 
     def rollups(self) -> list[dict[str, Any]]:
         return self.rows("SELECT day, transfers, bytes_moved, ended FROM daily_rollups ORDER BY day, link_id")

@@ -16,7 +16,7 @@ import s3fs
 from moto.server import ThreadedMotoServer
 
 from services.application.access.authenticate import Scope
-from services.application.logs.export import Export, View, folder_of
+from services.application.logs.export import Export, View, find_folder
 from services.application.logs.roll_up import RollUp
 from services.application.shared.events import LogsExported
 from services.application.shared.jobs import ExportLogs
@@ -129,7 +129,7 @@ def test_columns_have_types_that_spark_reads_and_no_column_of_the_path(
     upload(api, tenant, DAYS[0])
     exported()
     file = pq.ParquetFile(
-        tmp_path / folder_of(View.TRANSFERS, tenant.id, datetime.fromisoformat(DAYS[0]).date()) / PART
+        tmp_path / find_folder(View.TRANSFERS, tenant.id, datetime.fromisoformat(DAYS[0]).date()) / PART
     )
     schema = file.schema_arrow
     assert {field.type for field in schema} <= SPARK_TYPES
@@ -259,7 +259,7 @@ def test_an_object_store_takes_it_too(api: str, tenant: Tenant, exported: Export
     assert exported(storage) == list(DAYS)
     parts = sorted(store.glob("lake/logs/**/*.parquet"))
     assert [path.removeprefix("lake/logs/") for path in parts] == [
-        f"{folder_of(View.TRANSFERS, tenant.id, datetime.fromisoformat(day).date())}/{PART}" for day in DAYS
+        f"{find_folder(View.TRANSFERS, tenant.id, datetime.fromisoformat(day).date())}/{PART}" for day in DAYS
     ]
     with store.open(parts[0]) as file:
         assert pq.read_table(file).num_rows == 2
@@ -311,7 +311,7 @@ def test_heartbeats_and_quotes_are_exported_by_the_day_they_are_of(
     RollUp(tenant.parts.store.unit_of_work).run(tenant.id)
     assert exported() == [DAYS[0]]
     heartbeats, quotes = (
-        pq.read_table(tmp_path / folder_of(view, tenant.id, begun.date()) / PART)
+        pq.read_table(tmp_path / find_folder(view, tenant.id, begun.date()) / PART)
         for view in (View.HEARTBEATS, View.QUOTES)
     )
     assert heartbeats.column("sequence").to_pylist() == [0, 1]

@@ -18,7 +18,7 @@ import pytest
 
 from services.application.access.authenticate import Scope
 from services.application.billing.usage import Month
-from services.application.logs.export import View, folder_of
+from services.application.logs.export import View, find_folder
 from services.application.logs.retain import MonthDue
 from services.application.shared.events import LogsDropped, LogsRetained
 from services.bootstrap import Container, Options, build_container
@@ -134,7 +134,7 @@ def test_months_with_unexported_days_are_retained_and_the_obstacle_is_reported(h
     assert LogsRetained in {type(fact) for fact in house.facts}
     house.export()
     house.file("2003-01-04").write_bytes(b"something else")
-    folder = folder_of(View.TRANSFERS, house.tenant.id, date(2003, 1, 4))
+    folder = find_folder(View.TRANSFERS, house.tenant.id, date(2003, 1, 4))
     assert obstacles(house.retention("2003-06-20").run()) == {
         "2003-01": [f"{folder}: the exported file is missing or changed"]
     }

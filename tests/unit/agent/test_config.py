@@ -1,6 +1,6 @@
 import pytest
 
-from tradewind_agent.config import config_file, find_service, require_service, store_service
+from tradewind_agent.config import build_config_file, find_service, require_service, store_service
 from tradewind_agent.errors import NotConfigured
 
 URL = "https://tradewind.example.org"
@@ -70,10 +70,13 @@ def test_missing_login_is_reported_with_the_command_to_log_in(environ):
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"url": 1, "key": "k"}', b"\xff"])
 def test_a_damaged_file_is_reported(environ, content):
     store_service(environ, url=URL, key="k")
-    config_file(environ).write_bytes(content)
+    build_config_file(environ).write_bytes(content)
     with pytest.raises(NotConfigured, match="tradewind login"):
         find_service(environ)
 
 
 def test_a_relative_xdg_folder_is_ignored(tmp_path):
-    assert config_file({"HOME": str(tmp_path), "XDG_CONFIG_HOME": "x"}) == tmp_path / ".config/tradewind/service.json"
+    assert (
+        build_config_file({"HOME": str(tmp_path), "XDG_CONFIG_HOME": "x"})
+        == tmp_path / ".config/tradewind/service.json"
+    )

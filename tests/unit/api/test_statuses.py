@@ -7,7 +7,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from services.admin.rendering import page_router
+from services.admin.rendering import build_page_router
 from services.api import problems
 from services.statuses import find_status
 from services.system_clock import SystemClock
@@ -18,7 +18,7 @@ ERRORS = (NotFound("a"), TooLarge("a"), QueryRefused("a"), CannotFit("a"), Deadl
 
 def failing(error: TradewindError) -> FastAPI:
     """A page and an address of the API at which ``error`` is raised."""
-    app, pages = FastAPI(), page_router()
+    app, pages = FastAPI(), build_page_router()
     problems.install_handlers(app)
     app.state.notice = ""
     app.state.container = SimpleNamespace(clock=SystemClock())

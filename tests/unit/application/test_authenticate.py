@@ -15,7 +15,7 @@ from services.application.access.authenticate import (
     Principal,
     Scope,
     hash_secret,
-    new_secret,
+    make_secret,
 )
 from tradewind.errors import NotPermitted, Unauthenticated, Unavailable
 
@@ -54,7 +54,7 @@ class Keys:
         return self.kept.get(digest)
 
     def add(self) -> tuple[str, UUID]:
-        new = new_secret()
+        new = make_secret()
         key = StoredKey(uuid4(), uuid4(), frozenset({Scope.AGENT}), new.sha256)
         self.kept[new.sha256] = key
         return new.secret, key.id

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.load.connection import Connection, ConnectionBroken, make_post
 from benchmarks.load.crowd import quantile
-from benchmarks.load.memory import median_slope, slope
+from benchmarks.load.memory import compute_median_slope, slope
 
 
 def test_a_share_of_values_does_not_exceed_its_quantile():
@@ -24,8 +24,8 @@ def test_memory_that_grows_evenly_grows_by_its_slope():
 def test_memory_that_is_taken_once_is_no_steady_growth():
     points = [(each / 10, 2.0 * each / 10 + (50.0 if each >= 50 else 0.0)) for each in range(60)]
     assert slope(points) > 8.0
-    assert round(median_slope(points), 9) == 2.0
-    assert median_slope([(1.0, 5.0)]) == 0.0
+    assert round(compute_median_slope(points), 9) == 2.0
+    assert compute_median_slope([(1.0, 5.0)]) == 0.0
 
 
 async def send_request(*answers: bytes) -> tuple[int, bytes]:

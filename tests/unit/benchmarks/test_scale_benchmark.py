@@ -14,7 +14,7 @@ from benchmarks.scale.rows import COLUMNS, Laws, Span, draw_csv_blocks
 from benchmarks.scale.stored_logs import ROW_SOURCES
 from benchmarks.support.stored_database import digest_row_sources, is_current
 from benchmarks.support.workload import CONCURRENCIES, MEAN_FILE_BYTES, PARALLELISMS, PIPELININGS, draw_link_laws
-from services.persistence.schema import head_revision
+from services.persistence.schema import read_head_revision
 
 SETTINGS = [(cc, p, pp) for cc in CONCURRENCIES for p in PARALLELISMS for pp in PIPELININGS]
 
@@ -64,5 +64,5 @@ def test_stored_rows_outlive_new_migrations_and_nothing_else(tmp_path):
 
 def test_rows_depend_on_their_seed_and_on_every_migration():
     makers = digest_row_sources(ROW_SOURCES, "1")
-    assert head_revision() in makers
+    assert read_head_revision() in makers
     assert digest_row_sources(ROW_SOURCES, "2").items() != makers.items()

@@ -7,7 +7,14 @@ from itertools import pairwise
 import pytest
 
 from benchmarks.support.report import ROOT
-from benchmarks.testbed.data_sets import LEAST_FILES, Kind, bytes_to_fill, draw_sizes, read_size_lists, write_files
+from benchmarks.testbed.data_sets import (
+    LEAST_FILES,
+    Kind,
+    compute_bytes_to_fill,
+    draw_sizes,
+    read_size_lists,
+    write_files,
+)
 from benchmarks.testbed.lateness import Lateness
 from benchmarks.testbed.measured_run import count_bytes_in
 from benchmarks.testbed.path_spec import LEAST_QUEUE_BYTES, PathCounters, PathSpec
@@ -81,7 +88,7 @@ def test_a_file_without_recorded_throughput_is_refused(tmp_path):
 
 @pytest.mark.parametrize("kind", Kind)
 def test_a_data_set_repeats_by_seed_and_keeps_a_tuned_transfer_busy(kind):
-    wanted = bytes_to_fill(PATH)
+    wanted = compute_bytes_to_fill(PATH)
     sizes = draw_sizes(kind, LISTS, wanted, seed=3)
     assert sizes == draw_sizes(kind, LISTS, wanted, seed=3)
     assert sum(sizes) >= wanted

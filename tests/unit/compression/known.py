@@ -1,7 +1,7 @@
 """What three codecs are known to have made of one file, and questions about it."""
 
 from tradewind.compression.advice import CompressionQuery
-from tradewind.compression.codecs import Codec, CodecSetting, candidate_settings
+from tradewind.compression.codecs import Codec, CodecSetting, list_candidate_settings
 from tradewind.compression.content import Kind
 from tradewind.compression.history import CodecObservation, CompressionCase, History
 from tradewind.compression.model import NetworkLine, Speeds
@@ -23,5 +23,5 @@ HISTORY = History.of([observed(XZ, 8.0, 80), observed(ZSTD, 5.0, 1600), observed
 
 
 def question(rate_mbps: float, **changes: object) -> CompressionQuery:
-    told = {"case": case(), "line": NetworkLine(rate_mbps * 1e6), "settings": candidate_settings()} | changes
+    told = {"case": case(), "line": NetworkLine(rate_mbps * 1e6), "settings": list_candidate_settings()} | changes
     return CompressionQuery(**told)  # type: ignore[arg-type]

@@ -22,7 +22,7 @@ from tradewind.compression.codecs import Codec, CodecSetting
 from tradewind.compression.content import Kind
 from tradewind.compression.history import CompressionCase
 from tradewind.compression.model import NetworkLine, Speeds
-from tradewind_agent.compression.cores import usable_cores
+from tradewind_agent.compression.cores import count_usable_cores
 
 ZSTD, GZIP, XZ = CodecSetting(Codec.ZSTD, 3), CodecSetting(Codec.GZIP, 6), CodecSetting(Codec.XZ, 9)
 PROBE = Speeds(4.0, 400e6, 1600e6)
@@ -151,7 +151,7 @@ def test_programs_of_an_end_run_on_its_processors_alone() -> None:
     with run_on(one):
         command = [sys.executable, "-c", "import os; print(sorted(os.sched_getaffinity(0)))"]
         assert subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip() == str(sorted(one))
-        assert usable_cores() == 1
+        assert count_usable_cores() == 1
     assert os.sched_getaffinity(0) == usable
 
 

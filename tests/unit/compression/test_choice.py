@@ -10,7 +10,7 @@ import pytest
 
 from tests.unit.compression.known import GZIP, HISTORY, XZ, ZSTD, case, observed, question
 from tradewind.compression.advice import Objective, advise
-from tradewind.compression.codecs import Codec, CodecSetting, candidate_settings, parse_setting
+from tradewind.compression.codecs import Codec, CodecSetting, list_candidate_settings, parse_setting
 from tradewind.compression.content import (
     SAMPLE_BLOCK_BYTES,
     SAMPLE_BLOCKS,
@@ -22,7 +22,7 @@ from tradewind.compression.content import (
 )
 from tradewind.compression.history import NO_HISTORY, CompressionCase, History
 from tradewind.compression.model import Mode, NetworkLine, Speeds
-from tradewind.compression.prior import load_packaged_history, typical_probe
+from tradewind.compression.prior import build_typical_probe, load_packaged_history
 from tradewind.compression.prior_table import CPU_CLASS, ROWS
 from tradewind.errors import InvalidValue
 from tradewind_agent.compression.advising import make_advice_request
@@ -60,10 +60,10 @@ def test_bytes_that_look_random_are_believed_to_be_where_nobody_has_packed_them(
 
 
 def test_content_without_a_sample_gets_no_advice_from_a_sample() -> None:
-    unknown = case(kind=Kind.BINARY, probe=typical_probe(Kind.BINARY))
+    unknown = case(kind=Kind.BINARY, probe=build_typical_probe(Kind.BINARY))
     for objective in Objective:
         for mbps in (4, 10, 100, 1000):
-            asked = question(mbps, case=unknown, sampled=False, settings=candidate_settings(), objective=objective)
+            asked = question(mbps, case=unknown, sampled=False, settings=list_candidate_settings(), objective=objective)
             advice = advise(asked, load_packaged_history())
             assert not advice.incompressible
             assert advice.best.mode is Mode.RAW
@@ -74,7 +74,7 @@ def test_content_without_a_sample_gets_no_advice_from_a_sample() -> None:
 @pytest.mark.parametrize("kind", [Kind.TEXT, Kind.TABLE, Kind.PROGRAM])
 def test_the_packaged_measurements_of_a_kind_hold_for_files_of_any_size(kind: Kind, file_bytes: int) -> None:
     asked = CompressionCase(
-        file_bytes=file_bytes, kind=kind, cpu_class=f"{CPU_CLASS.rpartition('/')[0]}/1", probe=typical_probe(kind)
+        file_bytes=file_bytes, kind=kind, cpu_class=f"{CPU_CLASS.rpartition('/')[0]}/1", probe=build_typical_probe(kind)
     )
     for (codec, level), rows in ROWS.items():
         expected = load_packaged_history().expected(CodecSetting(Codec(codec), level), asked)
@@ -157,14 +157,14 @@ def test_nothing_is_known_without_history() -> None:
 
 
 def test_packaged_history_covers_every_candidate_setting() -> None:
-    assert {CodecSetting(Codec(codec), level) for codec, level in ROWS} == set(candidate_settings())
+    assert {CodecSetting(Codec(codec), level) for codec, level in ROWS} == set(list_candidate_settings())
 
 
 def test_packaged_history_covers_every_usual_codec_on_an_unknown_machine() -> None:
-    stranger = case(cpu_class="riscv64/x/1", probe=typical_probe(Kind.TEXT))
+    stranger = case(cpu_class="riscv64/x/1", probe=build_typical_probe(Kind.TEXT))
     expected = load_packaged_history().expected(CodecSetting(Codec.XZ, 1), stranger)
     assert expected is not None
-    assert expected.speeds.ratio > typical_probe(Kind.TEXT).ratio
+    assert expected.speeds.ratio > build_typical_probe(Kind.TEXT).ratio
 
 
 def test_an_observation_of_nothing_is_refused() -> None:

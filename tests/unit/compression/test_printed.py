@@ -42,12 +42,12 @@ def test_equations_9_11_15_and_17_are_the_size_over_the_sequential_time() -> Non
 
 
 def test_equations_10_12_16_and_18_are_the_size_over_the_overlapped_time() -> None:
-    assert printed.upper_bound_bps(US, LINE, SETUP, 4) == pytest.approx(8e7 / 1.75)
+    assert printed.compute_upper_bound_bps(US, LINE, SETUP, 4) == pytest.approx(8e7 / 1.75)
 
 
 @pytest.mark.parametrize(("coder_bps", "factor"), [(32e6, 0.5), (16e6, 1.0), (8e6, 1.0)])
 def test_equations_19_and_21_are_continuous_where_the_rates_are_equal(coder_bps: float, factor: float) -> None:
-    assert printed.overlap_factor(LINE, coder_bps) == factor
+    assert printed.compute_overlap_factor(LINE, coder_bps) == factor
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from tradewind.compression.codecs import Codec, CodecSetting
 from tradewind.compression.content import Kind
 from tradewind.compression.history import History
 from tradewind.compression.model import MIN_BLOCK_BYTES, NetworkLine, Speeds, block_bytes
-from tradewind.compression.prior import typical_probe
+from tradewind.compression.prior import build_typical_probe
 from tradewind.compression.steering import PackedBlock, Steering
 from tradewind.wire.compression import AdviceAnswer
 from tradewind_agent.compression import packing, unpacking
@@ -238,7 +238,7 @@ def test_steering_starts_with_expectations_of_service(tmp_path: Path) -> None:
     asked = make_advice_request(sample, NetworkLine(4e6), frozenset({Codec.GZIP, Codec.ZSTD}))
     history = History.of([observed(GZIP, 4.0, 400), observed(ZSTD, 5.0, 1600)])
     advice = AdviceAnswer.from_domain(
-        advise(asked.to_query(typical_probe(Kind.TEXT)), history), sampled=True, source="tests"
+        advise(asked.to_query(build_typical_probe(Kind.TEXT)), history), sampled=True, source="tests"
     )
     steered_by = plan_steering(PackingMode.parse("auto"), sample, 4e6, frozenset(Codec), advice=advice)
     assert set(steered_by.expected) == {GZIP, ZSTD}

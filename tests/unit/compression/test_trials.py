@@ -11,12 +11,12 @@ from random import Random
 
 import pytest
 
-from tradewind.compression.codecs import PROBE, Codec, CodecSetting, candidate_settings
+from tradewind.compression.codecs import PROBE, Codec, CodecSetting, list_candidate_settings
 from tradewind.compression.content import INCOMPRESSIBLE_RATIO, SAMPLE_BLOCKS
 from tradewind.compression.contest import MAX_TRIALS
 from tradewind.compression.history import CodecObservation, History
 from tradewind.compression.model import Speeds
-from tradewind_agent.compression.codecs import available_codecs, pack
+from tradewind_agent.compression.codecs import list_available_codecs, pack
 from tradewind_agent.compression.planning import make_case
 from tradewind_agent.compression.sampling import MOST_PIECES, PIECE_BYTES, FileSample, choose_pieces, sample_file
 from tradewind_agent.compression.trials import try_setting, try_worthwhile_settings
@@ -39,7 +39,7 @@ def known(sample: FileSample, compress_bps: float) -> History:
     probe = sample.probe
     return History.of(
         CodecObservation(case=case, setting=each, speeds=Speeds(probe.ratio + 0.1 * each.level, compress_bps, 1e10))
-        for each in candidate_settings(frozenset({Codec.GZIP, Codec.ZSTD}))
+        for each in list_candidate_settings(frozenset({Codec.GZIP, Codec.ZSTD}))
     )
 
 
@@ -150,7 +150,7 @@ def test_trials_end_once_they_have_taken_their_share_whatever_history_says(sampl
     )
 
 
-@pytest.mark.parametrize("codec", sorted(available_codecs()))
+@pytest.mark.parametrize("codec", sorted(list_available_codecs()))
 def test_the_first_time_that_a_codec_is_tried_its_library_is_not_timed(codec: Codec) -> None:
     """In a process of its own, as each copy is one."""
     program = (

@@ -9,12 +9,12 @@ from tradewind.connections.analysis import (
     EncryptionClass,
     PageAnalysis,
     analyse,
+    classify_encryption,
+    compute_rtt_bin,
     effective_concurrency,
-    encryption_class,
     idle_s,
-    rtt_bin,
 )
-from tradewind.connections.caching import CacheClass, cache_class
+from tradewind.connections.caching import CacheClass, classify_cache
 from tradewind.connections.har import build_page_loads, decode_har
 
 
@@ -43,11 +43,11 @@ def test_effective_concurrency_sums_connections_over_their_union():
      (0, 3, EncryptionClass.PLAIN), (19, 20, EncryptionClass.ENCRYPTED), (0, 0, None)],
 )  # fmt: skip
 def test_a_page_is_of_a_class_above_nine_tenths(encrypted, connections, kind):
-    assert encryption_class(encrypted, connections) is kind
+    assert classify_encryption(encrypted, connections) is kind
 
 
 def test_an_object_is_complete_in_the_round_trip_in_which_its_last_byte_comes():
-    assert [rtt_bin(receive_s, 0.1) for receive_s in (0, 0.09, 0.11, 0.25)] == [1, 1, 2, 3]
+    assert [compute_rtt_bin(receive_s, 0.1) for receive_s in (0, 0.09, 0.11, 0.25)] == [1, 1, 2, 3]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_an_object_is_complete_in_the_round_trip_in_which_its_last_byte_comes():
      ("CONFIG_NOCACHE", None, CacheClass.ELSEWHERE)],
 )  # fmt: skip
 def test_a_cache_is_known_by_its_header(header, proxy, kind):
-    assert cache_class(header, proxy) is kind
+    assert classify_cache(header, proxy) is kind
 
 
 def test_a_page_over_two_named_connections():

@@ -89,7 +89,7 @@ def test_few_settings_of_a_large_lattice_are_tried_and_the_pick_among_them_is_ne
 def large_leaf() -> LeafModel:
     """As made by learning from many settings: its throughput follows the prior less a cost of each stream."""
     lattice = Lattice.spanning({"concurrency": (1, 32), "parallelism": (1, 8), "pipelining": (1, 64)})
-    expected_bps = prior.throughput_model(PATH, HTML)
+    expected_bps = prior.build_throughput_model(PATH, HTML)
     settings = tuple(
         PredictedSetting(
             parameters=each,

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradewind.cluster import Leaf, load_share, nearest_leaf
+from tradewind.cluster import Leaf, find_nearest_leaf, load_share
 from tradewind.errors import InvalidValue
 
 
@@ -21,25 +21,25 @@ LEAVES = (leaf(0, 0, 17, 10, 0.1), leaf(0, 1, 17, 10, 0.6), leaf(1, 0, 30, 2, 0.
 
 
 def test_the_data_set_decides_before_the_load():
-    assert nearest_leaf(LEAVES, mean_file_bytes=2.0**29, file_count=4, load=0.1) == (2, 1)
-    assert nearest_leaf(LEAVES, mean_file_bytes=2.0**16, file_count=2**10, load=0.5) == (1, 1)
+    assert find_nearest_leaf(LEAVES, mean_file_bytes=2.0**29, file_count=4, load=0.1) == (2, 1)
+    assert find_nearest_leaf(LEAVES, mean_file_bytes=2.0**16, file_count=2**10, load=0.5) == (1, 1)
 
 
 @given(st.permutations(LEAVES), st.floats(1, 1e12), st.floats(1, 1e6), st.floats(0, 0.95))
 def test_the_order_of_the_leaves_does_not_matter(leaves, size, count, load):
-    found, octaves = nearest_leaf(leaves, mean_file_bytes=size, file_count=count, load=load)
-    expected, away = nearest_leaf(LEAVES, mean_file_bytes=size, file_count=count, load=load)
+    found, octaves = find_nearest_leaf(leaves, mean_file_bytes=size, file_count=count, load=load)
+    expected, away = find_nearest_leaf(LEAVES, mean_file_bytes=size, file_count=count, load=load)
     assert leaves[found] is LEAVES[expected]
     assert octaves == away == leaves[found].doublings_from(size, count)
 
 
 def test_an_empty_file_is_looked_up_as_one_byte():
-    assert nearest_leaf(LEAVES, mean_file_bytes=0, file_count=2**10, load=0.1) == (0, 17)
+    assert find_nearest_leaf(LEAVES, mean_file_bytes=0, file_count=2**10, load=0.1) == (0, 17)
 
 
 def test_without_leaves_nothing_is_nearest():
     with pytest.raises(InvalidValue):
-        nearest_leaf((), mean_file_bytes=1, file_count=1, load=0)
+        find_nearest_leaf((), mean_file_bytes=1, file_count=1, load=0)
 
 
 def test_load_leaves_something_for_a_new_transfer():

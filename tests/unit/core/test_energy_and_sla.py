@@ -2,7 +2,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradewind.energy.measured import base_energy_j, dynamic_energy_j, energy_above_base_j, total_energy_j
+from tradewind.energy.measured import (
+    compute_base_energy_j,
+    compute_dynamic_energy_j,
+    compute_energy_above_base_j,
+    compute_total_energy_j,
+)
 from tradewind.errors import InvalidTrace, InvalidValue
 from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind, round_up_confidence
 
@@ -18,24 +23,24 @@ def test_total_is_base_plus_dynamic(trace, base_w):
         now += step_s
         times.append(now)
     power = [p for _, p in trace]
-    total = total_energy_j(times, power)
-    parts = base_energy_j(times[-1] - times[0], base_w) + dynamic_energy_j(times, power, base_w)
+    total = compute_total_energy_j(times, power)
+    parts = compute_base_energy_j(times[-1] - times[0], base_w) + compute_dynamic_energy_j(times, power, base_w)
     assert total == pytest.approx(parts, rel=1e-9, abs=1e-9)
 
 
 def test_the_trapezoid_is_exact_on_a_piecewise_linear_trace_with_uneven_steps():
     # P(t) = 10 + 2t on [0, 1], 12 constant on [1, 4]
-    assert total_energy_j([0, 0.25, 1, 4], [10, 10.5, 12, 12]) == pytest.approx(11 + 36)
+    assert compute_total_energy_j([0, 0.25, 1, 4], [10, 10.5, 12, 12]) == pytest.approx(11 + 36)
 
 
 def test_dynamic_energy_may_be_negative():
-    assert dynamic_energy_j([0, 1], [5, 5], 6) == pytest.approx(-1)
+    assert compute_dynamic_energy_j([0, 1], [5, 5], 6) == pytest.approx(-1)
 
 
 @pytest.mark.parametrize(("times", "power"), [([0], [1]), ([0, 0], [1, 1]), ([1, 0], [1, 1]), ([0, 1], [1])])
 def test_a_trace_that_cannot_be_integrated_is_refused(times, power):
     with pytest.raises(InvalidTrace):
-        total_energy_j(times, power)
+        compute_total_energy_j(times, power)
 
 
 @pytest.mark.parametrize(("asked", "kept"), [(0.1, 0.5), (0.5, 0.5), (0.81, 0.9), (0.9, 0.9), (0.96, 0.99)])
@@ -71,5 +76,5 @@ def test_sla_that_makes_no_sense_is_refused(wrong):
 
 
 def test_a_dynamic_energy_of_rounding_alone_is_nought():
-    assert energy_above_base_j(0.3, 0.1 + 0.2) == 0
-    assert energy_above_base_j(100.0, 101.0) == -1
+    assert compute_energy_above_base_j(0.3, 0.1 + 0.2) == 0
+    assert compute_energy_above_base_j(100.0, 101.0) == -1

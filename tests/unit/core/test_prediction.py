@@ -9,12 +9,12 @@ from tradewind.prediction import (
     Gaussian,
     PredictedSetting,
     Quantity,
+    compute_merit,
+    compute_probability,
+    compute_target,
+    compute_z,
     merit,
-    merit_of_target,
     predict,
-    probability_of,
-    target_of_merit,
-    z_of,
 )
 from tradewind.sla.kinds import EnergyBasis
 
@@ -30,7 +30,7 @@ SETTING = PredictedSetting(
 
 def test_total_energy_of_a_byte_is_eight_times_power_over_throughput():
     energy = merit(SETTING, Quantity.ENERGY, EnergyBasis.TOTAL)
-    assert target_of_merit(energy.mean, Quantity.ENERGY, EnergyBasis.TOTAL) == pytest.approx(8 * 100 / 8e8)
+    assert compute_target(energy.mean, Quantity.ENERGY, EnergyBasis.TOTAL) == pytest.approx(8 * 100 / 8e8)
     assert energy.sd == pytest.approx(math.sqrt(0.02**2 + 0.03**2 - 2 * 0.0003))
 
 
@@ -55,7 +55,7 @@ def test_spread_of_dynamic_energy_agrees_with_simulation():
 @pytest.mark.parametrize("quantity", list(Quantity))
 @pytest.mark.parametrize("basis", list(EnergyBasis))
 def test_a_target_comes_back_from_its_merit(quantity, basis):
-    assert target_of_merit(merit_of_target(2.5, quantity, basis), quantity, basis) == pytest.approx(2.5)
+    assert compute_target(compute_merit(2.5, quantity, basis), quantity, basis) == pytest.approx(2.5)
 
 
 def test_energy_without_power_is_refused():
@@ -71,12 +71,12 @@ def test_dynamic_energy_without_base_power_is_refused():
 
 def test_bound_at_a_confidence_is_met_with_that_probability():
     throughput = Gaussian(20.0, 0.3)
-    assert probability_of(throughput, throughput.lower(z_of(0.95))) == pytest.approx(0.95)
+    assert compute_probability(throughput, throughput.lower(compute_z(0.95))) == pytest.approx(0.95)
 
 
 @pytest.mark.parametrize(("needed", "probability"), [(19.9, 1.0), (20.0, 1.0), (20.1, 0.0)])
 def test_target_without_spread_is_met_or_missed_with_certainty(needed, probability):
-    assert probability_of(Gaussian(20.0, 0.0), needed) == probability
+    assert compute_probability(Gaussian(20.0, 0.0), needed) == probability
 
 
 def test_prediction_has_the_energy_of_the_complete_data_set():

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tradewind.dataset import DataSet
 from tradewind.errors import InvalidValue
-from tradewind.flags import flags_by_tool
+from tradewind.flags import list_flags_by_tool
 from tradewind.parameters import Caps, Parameters
 from tradewind.path import Path
 from tradewind.unknown_path import prior
@@ -60,7 +60,9 @@ def test_the_prior_table_keeps_to_its_caps_and_certifies_nothing():
 
 
 def test_flags_say_what_each_tool_can_and_what_it_cannot():
-    flags, left_out = flags_by_tool(Parameters(concurrency=8, parallelism=20, pipelining=4, io_block_bytes=262_144))
+    flags, left_out = list_flags_by_tool(
+        Parameters(concurrency=8, parallelism=20, pipelining=4, io_block_bytes=262_144)
+    )
     assert flags["rclone"] == "--transfers 8 --multi-thread-streams 20 --multi-thread-cutoff 1M"
     assert "-j8 -s16 -x16" in flags["aria2"]
     assert flags["curl"] == "-Z --parallel-max 8"
@@ -71,6 +73,6 @@ def test_flags_say_what_each_tool_can_and_what_it_cannot():
 
 
 def test_a_single_stream_leaves_nothing_out():
-    flags, left_out = flags_by_tool(Parameters(concurrency=2, parallelism=1, pipelining=1))
+    flags, left_out = list_flags_by_tool(Parameters(concurrency=2, parallelism=1, pipelining=1))
     assert left_out == ()
     assert "--multi-thread-streams 0" in flags["rclone"]

@@ -10,9 +10,9 @@ from tests.unit.core.lattices import tables
 from tradewind.errors import InvalidValue
 from tradewind.learning.partition import solve_partitions
 from tradewind.parameters import NO_CAPS, Caps, Parameters
-from tradewind.prediction import PredictedSetting, Quantity, merit, merit_of_target, probability_of, z_of
+from tradewind.prediction import PredictedSetting, Quantity, compute_merit, compute_probability, compute_z, merit
 from tradewind.sla.kinds import CONFIDENCES, EnergyBasis, Sla, SlaKind
-from tradewind.tiers.selection import QUANTITY_OF, SettingTable, choose_setting, target_in_unit
+from tradewind.tiers.selection import QUANTITY_OF, SettingTable, choose_setting, compute_target_in_unit
 
 DATASET_BYTES = 1e9
 SINGLE = (SlaKind.MAX_THROUGHPUT, SlaKind.MIN_ENERGY, SlaKind.ENERGY_EFFICIENCY)
@@ -41,14 +41,14 @@ def draw_slas(draw):
 def keeps(table, setting, sla, *, slack=0.0):
     """The chance constraint, written out."""
     quantity = QUANTITY_OF[sla.kind]
-    target = target_in_unit(
+    target = compute_target_in_unit(
         sla, dataset_bytes=DATASET_BYTES, certifiable_bps=table.certifiable_throughput_bps(sla.confidence)
     )
     own = merit(setting, quantity, sla.energy_basis, table.base_power_w)
     if not target:
         return True
-    needed = merit_of_target(target, quantity, sla.energy_basis)
-    return own.mean - z_of(sla.confidence) * own.sd >= needed - slack * (1.0 if abs(needed) > 1 else abs(needed))
+    needed = compute_merit(target, quantity, sla.energy_basis)
+    return own.mean - compute_z(sla.confidence) * own.sd >= needed - slack * (1.0 if abs(needed) > 1 else abs(needed))
 
 
 def cost(table, setting, sla):
@@ -139,15 +139,17 @@ def test_an_infeasible_answer_is_the_likeliest_one_and_says_so(table, sla, caps)
     if choice is None or choice.feasible or sla.kind in SINGLE:
         return
     quantity = QUANTITY_OF[sla.kind]
-    target = target_in_unit(
+    target = compute_target_in_unit(
         sla, dataset_bytes=DATASET_BYTES, certifiable_bps=table.certifiable_throughput_bps(sla.confidence)
     )
     if not target:
         return
-    needed = merit_of_target(target, quantity, sla.energy_basis)
+    needed = compute_merit(target, quantity, sla.energy_basis)
     permitted = [one for one in table.settings if caps.allow(one.parameters)]
     ranked = [one for one in permitted if one.certified] or permitted
-    best = max(probability_of(merit(one, quantity, sla.energy_basis, table.base_power_w), needed) for one in ranked)
+    best = max(
+        compute_probability(merit(one, quantity, sla.energy_basis, table.base_power_w), needed) for one in ranked
+    )
     assert choice.probability == pytest.approx(best, abs=1e-6)
     assert choice.probability < sla.confidence or not choice.setting.certified
 
@@ -158,8 +160,8 @@ def test_whatever_is_needed_one_of_the_contenders_is_the_likeliest_to_reach_it(t
     certified = [i for i, setting in enumerate(table.settings) if setting.certified] or range(len(merits))
     for mean, sd in merits:
         needed = mean + spreads * sd
-        best = max(probability_of(merits[i], needed) for i in certified)
-        among_few = max(probability_of(merits[i], needed) for i in table.contenders(quantity, basis))
+        best = max(compute_probability(merits[i], needed) for i in certified)
+        among_few = max(compute_probability(merits[i], needed) for i in table.contenders(quantity, basis))
         assert among_few == pytest.approx(best, abs=1e-9)
 
 

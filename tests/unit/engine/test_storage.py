@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tradewind_agent.engine.local.identity import FileIdentity
-from tradewind_agent.engine.local.journal import journal_path, part_path, read_journal
+from tradewind_agent.engine.local.journal import build_part_path, journal_path, read_journal
 from tradewind_agent.engine.local.ranges import RangeSet
 from tradewind_agent.engine.local.storage import PartFile, PartInUse
 from tradewind_agent.errors import FileFault, StorageFailed
@@ -45,7 +45,7 @@ def test_ranges_beyond_the_part_are_not_believed(tmp_path: Path):
     part.write(0, b"0123456789")
     part.checkpoint(IDENTITY, RangeSet([(0, 9)]))
     part.close()
-    part_path(destination).write_bytes(b"01234")
+    build_part_path(destination).write_bytes(b"01234")
     assert read_journal(destination) == (IDENTITY, RangeSet())
 
 
@@ -71,7 +71,7 @@ def test_nothing_is_noted_of_a_file_that_is_published(tmp_path: Path):
 
 def test_a_planted_link_is_not_followed(tmp_path: Path):
     (tmp_path / "victim").write_text("precious")
-    part_path(tmp_path / "file").symlink_to(tmp_path / "victim")
+    build_part_path(tmp_path / "file").symlink_to(tmp_path / "victim")
     with pytest.raises(FileFault):
         PartFile(tmp_path / "file").write(0, b"overwritten")
     assert (tmp_path / "victim").read_text() == "precious"
@@ -154,7 +154,7 @@ def test_a_part_that_another_run_writes_is_refused_and_left_alone(tmp_path: Path
 
 
 def test_a_part_without_a_journal_is_not_written_into(tmp_path: Path):
-    part_path(tmp_path / "file").write_bytes(b"of a run that crashed")
+    build_part_path(tmp_path / "file").write_bytes(b"of a run that crashed")
     part = PartFile(tmp_path / "file")
     assert part.resume() is None
     part.write(0, b"x")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from infra.documents.links import find_broken_links, find_missing_paths, slug_of
-from infra.documents.sentences import MOST_WORDS, average_sentence, find_hard_pages, sentences
+from infra.documents.sentences import MOST_WORDS, compute_average_sentence, find_hard_pages, sentences
 from infra.documents.site import build_site, find_foreign_sources
 
 POLICY = '<meta http-equiv="Content-Security-Policy" content="default-src \'self\'">'
@@ -111,7 +111,7 @@ not this either
         "an item",
         "another item that goes on",
     ]
-    assert average_sentence(text) == (6 + 2 + 2 + 5) / 4
+    assert compute_average_sentence(text) == (6 + 2 + 2 + 5) / 4
 
 
 def test_sentences_of_every_document_are_short_on_average() -> None:

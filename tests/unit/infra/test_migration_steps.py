@@ -4,7 +4,7 @@ import pytest
 
 from infra.checks.migration_steps import LAID, find_violations
 from services.persistence import migrate
-from services.persistence.schema import known_revisions
+from services.persistence.schema import list_known_revisions
 
 HARMLESS = {
     "a new table with its index": (
@@ -83,4 +83,4 @@ def test_the_sql_of_a_migration_is_read_without_a_database():
 
 
 def test_names_of_migration_files_sort_in_the_order_of_their_steps():
-    assert known_revisions() == tuple(migrate.list_steps())
+    assert list_known_revisions() == tuple(migrate.list_steps())

@@ -5,7 +5,7 @@ import pytest
 from scipy.cluster.hierarchy import fcluster, linkage
 from sklearn.metrics import adjusted_rand_score
 
-from tradewind.cluster import nearest_leaf
+from tradewind.cluster import find_nearest_leaf
 from tradewind.errors import CannotFit
 from tradewind.learning.clustering.micro_clusters import MicroClusters, coordinates
 from tradewind.learning.clustering.tiered import ClusterRows, Digest, find_tiers
@@ -93,7 +93,7 @@ def test_a_new_row_goes_where_a_service_without_numpy_would_put_it():
     rng = np.random.default_rng(6)
     new = 2.0 ** rng.uniform(0, 40, 500), 2.0 ** rng.uniform(0, 20, 500), rng.uniform(0, 0.95, 500)
     for leaf, size, count, load in zip(tiers.assign(coordinates(*new)), *new, strict=True):
-        assert nearest_leaf(tiers.leaves, mean_file_bytes=size, file_count=count, load=load)[0] == leaf
+        assert find_nearest_leaf(tiers.leaves, mean_file_bytes=size, file_count=count, load=load)[0] == leaf
 
 
 def test_each_leaf_gets_rows_of_its_own_kind_and_all_are_counted():

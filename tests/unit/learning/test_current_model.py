@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.unit.application.recommend.models import PATH, leaf_model
-from tradewind.cluster import nearest_leaf
+from tradewind.cluster import find_nearest_leaf
 from tradewind.learning.current_model import MIN_COMPARED_ROWS, ComparisonRows, CurrentModel, ModelComparison
 from tradewind.load_effect import LoadEffect
 from tradewind.model import LinkModel
@@ -89,7 +89,7 @@ def test_each_row_gets_the_leaf_that_a_request_like_it_gets():
     told = CurrentModel(replace(in_force().model, leaves=numbered), FITTED_S).log_throughput(rows)
     centres = [leaf.leaf for leaf in leaves]
     found = [
-        nearest_leaf(centres, mean_file_bytes=size, file_count=count, load=load)[0]
+        find_nearest_leaf(centres, mean_file_bytes=size, file_count=count, load=load)[0]
         for size, count, load in zip(rows.mean_file_bytes, rows.file_count, rows.load, strict=True)
     ]
     assert told == pytest.approx(found)

@@ -11,12 +11,12 @@ from tradewind.learning.load.external import (
     RECENT_ROWS,
     START_UP_SHARE,
     LinkRows,
-    congestion_bps,
-    external_load,
+    compute_congestion_bps,
+    compute_external_load,
+    compute_known_rate_bps,
+    compute_recent_unknown_bps,
     is_upper_bound,
-    known_rate_bps,
     load_of,
-    recent_unknown_bps,
     request_limit_bps,
 )
 from tradewind.learning.load.known_load import LoadTimeline
@@ -70,7 +70,7 @@ def test_known_rate_is_that_of_every_other_transfer_that_touches_an_end_counted_
         return LoadTimeline.of_transfers(start[mask], end[mask], moved[mask])
 
     for i, (s, d, *_) in enumerate(rows):
-        known = known_rate_bps(
+        known = compute_known_rate_bps(
             start[i : i + 1],
             end[i : i + 1],
             moved[i : i + 1],
@@ -89,16 +89,20 @@ def test_chunks_of_one_transfer_are_load_for_each_other():
     start, end = np.array([0.0, 0.0]), np.array([10.0, 10.0])
     moved = np.array([1e9, 2e9])
     both = curve((start, end, moved))
-    known = known_rate_bps(start, end, moved, source=both, destination=both, both=both)
+    known = compute_known_rate_bps(start, end, moved, source=both, destination=both, both=both)
     assert known == pytest.approx([8 * 2e8, 8 * 1e8])
 
 
 def test_congestion_counts_retransmission_and_the_round_trips_of_the_start():
-    lost = congestion_bps(np.array([1e6]), np.array([10.0]), np.array([8e6]), np.array([NOT_LOGGED]), np.array([4.0]))
+    lost = compute_congestion_bps(
+        np.array([1e6]), np.array([10.0]), np.array([8e6]), np.array([NOT_LOGGED]), np.array([4.0])
+    )
     assert lost == pytest.approx([8e5])
     window_bytes = 16 * 14600  # four doublings from the first window
     rate = 8 * window_bytes / 0.1
-    ramp = congestion_bps(np.array([NOT_LOGGED]), np.array([10.0]), np.array([rate]), np.array([0.1]), np.array([1.0]))
+    ramp = compute_congestion_bps(
+        np.array([NOT_LOGGED]), np.array([10.0]), np.array([rate]), np.array([0.1]), np.array([1.0])
+    )
     sent = sum(14600 * 2**k for k in range(4))
     assert ramp == pytest.approx([8 * ((2 + 4) * window_bytes - sent) / 10]), "two to connect and to ask"
 
@@ -117,7 +121,7 @@ def test_load_is_the_unexplained_share_of_an_unflagged_ideal_transfer(bandwidth,
     own = curve((start, start + duration, np.array([moved])))
     known = {"rtt_s": np.array([rtt]), "streams": np.array([float(streams)])}
     rows = link_rows(start, start + duration, np.array([moved]), bandwidth_bps=bandwidth, **known)
-    load = external_load(rows, source=own, destination=own, both=own)
+    load = compute_external_load(rows, source=own, destination=own, both=own)
     share = load.unknown_bps[0] / bandwidth
     assert share >= others - 1e-6, "an upper bound"
     if not load.upper_bound[0]:
@@ -179,7 +183,9 @@ histories = st.lists(
 def test_recent_traffic_is_the_lowest_but_one_of_the_last_usable_rows_that_had_ended(rows):
     start, length, unknown, usable = (np.array(column) for column in zip(*rows, strict=True))
     end = start + length
-    found = recent_unknown_bps(start.astype(float), end.astype(float), unknown.astype(float), usable, before_any_bps=7)
+    found = compute_recent_unknown_bps(
+        start.astype(float), end.astype(float), unknown.astype(float), usable, before_any_bps=7
+    )
     for i in range(len(rows)):
         earlier = sorted((end[j], unknown[j]) for j in range(len(rows)) if usable[j] and end[j] <= start[i])
         last = sorted(value for _, value in earlier[-RECENT_ROWS:])
@@ -192,7 +198,7 @@ def test_the_order_of_the_rows_does_not_change_their_load(rows, random):
     start, length, unknown, usable = (np.array(column) for column in zip(*rows, strict=True))
 
     def found(order):
-        return recent_unknown_bps(
+        return compute_recent_unknown_bps(
             start[order].astype(float),
             (start + length)[order].astype(float),
             unknown[order].astype(float),
@@ -232,7 +238,7 @@ def test_a_regressor_cannot_read_noise_off_the_load():
     rng = np.random.default_rng(11)
     noise = rng.uniform(4e8, 2e9, 4000)
     rows, curves = busy_link(rng, noise)
-    load = external_load(rows, **curves)
+    load = compute_external_load(rows, **curves)
     own_residual = load_of(rows.bandwidth_bps, load.known_bps, load.unknown_bps)
     assert held_out_r2(load.feature, noise) < 0.02
     assert held_out_r2(own_residual, noise) > 0.5, "the leak that the feature avoids is there"
@@ -244,8 +250,8 @@ def test_rows_outside_training_never_reach_the_load_of_others():
     rows, curves = busy_link(rng, throughput)
     training = rng.random(300) < 0.7
     disturbed = np.where(training, rows.throughput_bps, rows.throughput_bps * 5)
-    before = external_load(rows, **curves, training=training)
-    after = external_load(replace(rows, throughput_bps=disturbed), **curves, training=training)
+    before = compute_external_load(rows, **curves, training=training)
+    after = compute_external_load(replace(rows, throughput_bps=disturbed), **curves, training=training)
     assert np.array_equal(before.feature, after.feature)
     assert not np.array_equal(before.unknown_bps, after.unknown_bps)
 
@@ -256,7 +262,7 @@ def test_unlogged_traffic_that_comes_and_goes_shows_in_the_load_of_later_rows():
     moved = (1e9 - unlogged) * 50 / 8
     rows = link_rows(start, start + 50, moved)
     own = curve((start, start + 50, moved))
-    load = external_load(rows, source=own, destination=own, both=own, before_any_bps=1e8)
+    load = compute_external_load(rows, source=own, destination=own, both=own, before_any_bps=1e8)
     assert load.feature[:20] == pytest.approx(0.1)
     assert load.feature[25:] == pytest.approx(0.6)
     assert load.present_unknown_bps == pytest.approx(6e8)
@@ -267,7 +273,7 @@ def test_slow_settings_between_fast_ones_do_not_count_as_load():
     settings_bps = np.array([2e8, 9e8, 4e8])[np.arange(60) % 3]
     rows = link_rows(start, start + 50, settings_bps * 50 / 8)
     own = curve((start, start + 50, rows.moved_bytes))
-    load = external_load(rows, source=own, destination=own, both=own)
+    load = compute_external_load(rows, source=own, destination=own, both=own)
     assert load.feature[10:].max() <= 0.6
     assert np.median(load.feature[10:]) == pytest.approx(0.1)
 
@@ -277,10 +283,10 @@ def test_load_is_unknown_where_no_row_shows_others():
     moved = np.full(20, 1e8)
     own = curve((start, start + 50, moved))
     rows = link_rows(start, start + 50, moved, utilisation=np.full(20, 0.9))
-    load = external_load(rows, source=own, destination=own, both=own)
+    load = compute_external_load(rows, source=own, destination=own, both=own)
     assert load.upper_bound.all()
     assert np.isnan(load.present_unknown_bps)
     assert not load.feature.any()
-    before = external_load(rows, source=own, destination=own, both=own, before_any_bps=3e8)
+    before = compute_external_load(rows, source=own, destination=own, both=own, before_any_bps=3e8)
     assert before.present_unknown_bps == 3e8
     assert before.feature == pytest.approx(0.3)

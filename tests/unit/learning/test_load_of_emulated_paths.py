@@ -12,7 +12,7 @@ from benchmarks.emulation.model import Direction
 from benchmarks.emulation.profile import PathProfile
 from tests.unit.benchmarks.emulated_transfers import Sender, TimedPath
 from tradewind.learning.link_log import LinkLog
-from tradewind.learning.load.external import external_load
+from tradewind.learning.load.external import compute_external_load
 from tradewind.learning.load.known_load import LoadTimeline
 from tradewind.parameters import AXES
 
@@ -51,7 +51,7 @@ def link_log(start_s, end_s, moved_bytes, files, settings):
 
 def load_of(log):
     own = LoadTimeline.of_transfers(log.start_s, log.end_s, log.moved_bytes)
-    return external_load(log.rates(), source=own, destination=own, both=own)
+    return compute_external_load(log.rates(), source=own, destination=own, both=own)
 
 
 def duration_s(streams, total_bytes, cross_traffic, seed):

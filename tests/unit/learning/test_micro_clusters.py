@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tradewind.learning.clustering.micro_clusters import MicroClusters, cell_keys, coordinates
+from tradewind.learning.clustering.micro_clusters import MicroClusters, compute_cell_keys, coordinates
 
 
 def some_points(n, seed=1):
@@ -29,7 +29,7 @@ def test_a_cell_knows_count_mean_and_scatter_of_its_rows():
     points = some_points(300) * [0.05, 0.05, 1.0]  # few cells, many rows each
     cells = MicroClusters.of_points(points)
     data_sets = cells.dataset_cells()
-    keys = cell_keys(points * [1, 1, 0])
+    keys = compute_cell_keys(points * [1, 1, 0])
     for i, key in enumerate(np.unique(keys)):
         own = points[keys == key, :2]
         assert data_sets.count[i] == len(own)

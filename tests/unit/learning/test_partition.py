@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.core.lattices import tables
-from tradewind.learning.partition import bases_of, solve_partitions
+from tradewind.learning.partition import list_bases, solve_partitions
 from tradewind.load_effect import LoadShift
 from tradewind.parameters import NO_CAPS, Caps, Lattice
-from tradewind.prediction import PredictedSetting, Quantity, merit, merit_of_target, z_of
+from tradewind.prediction import PredictedSetting, Quantity, compute_merit, compute_z, merit
 from tradewind.sla.kinds import CONFIDENCES, EnergyBasis, Sla, SlaKind
 from tradewind.tiers.partitions import PartitionKey, find_serving_partition
 from tradewind.tiers.selection import QUANTITY_OF, SettingTable, choose_setting
@@ -37,12 +37,13 @@ def test_partitions_cover_the_certifiable_range_without_gap_or_overlap(table, ca
         assert [part.closed for part in parts] == [False] * (len(parts) - 1) + [True]
         quantity = QUANTITY_OF[key.kind]
         kept = [
-            merit(one, quantity, key.energy_basis, table.base_power_w).lower(z_of(key.confidence)) for one in allowed
+            merit(one, quantity, key.energy_basis, table.base_power_w).lower(compute_z(key.confidence))
+            for one in allowed
         ]
         hardest = parts[0].lower if key.kind in ENERGY_BOUNDED else parts[-1].upper
         easiest = parts[-1].upper if key.kind in ENERGY_BOUNDED else parts[0].lower
-        assert merit_of_target(hardest, quantity, key.energy_basis) == pytest.approx(max(kept), rel=1e-9)
-        assert merit_of_target(easiest, quantity, key.energy_basis) == pytest.approx(min(kept), rel=1e-9)
+        assert compute_merit(hardest, quantity, key.energy_basis) == pytest.approx(max(kept), rel=1e-9)
+        assert compute_merit(easiest, quantity, key.energy_basis) == pytest.approx(min(kept), rel=1e-9)
 
 
 @settings(max_examples=40)
@@ -55,8 +56,10 @@ def test_the_serving_setting_keeps_every_target_of_its_partition(table, caps, wh
             if target not in part:
                 continue
             own = merit(part.setting, quantity, key.energy_basis, table.base_power_w)
-            needed = merit_of_target(target, quantity, key.energy_basis)
-            assert own.lower(z_of(key.confidence)) >= needed - 1e-9 * max(abs(needed), 1e-12 if needed > -1 else 1.0)
+            needed = compute_merit(target, quantity, key.energy_basis)
+            assert own.lower(compute_z(key.confidence)) >= needed - 1e-9 * max(
+                abs(needed), 1e-12 if needed > -1 else 1.0
+            )
             assert part.setting.certified
             assert caps.allow(part.parameters)
             assert part.probability >= key.confidence - 1e-9
@@ -85,7 +88,7 @@ def test_partitions_serve_the_slas_that_choosing_finds_feasible(table, confidenc
 def test_the_certifiable_range_shrinks_as_confidence_rises(table):
     parts_of = targeted(solve_partitions(table))
     for kind in (SlaKind.THROUGHPUT_AT_LEAST, *ENERGY_BOUNDED):
-        for basis in bases_of(table):
+        for basis in list_bases(table):
             ranges = [parts_of[key] for c in CONFIDENCES if (key := PartitionKey(kind, c, basis)) in parts_of]
             for laxer, stricter in pairwise(ranges):
                 if kind in ENERGY_BOUNDED:

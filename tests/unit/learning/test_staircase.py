@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from tradewind.learning.staircase import (
     MAX_STEPS,
     Cuts,
+    compute_regret_of_difference,
+    compute_regret_of_expense,
+    compute_regret_of_gain,
     cut_into_parts,
-    regret_of_difference,
-    regret_of_expense,
-    regret_of_gain,
     staircase,
 )
 
@@ -45,7 +45,7 @@ def test_the_first_step_that_keeps_a_target_costs_least(rows, target):
     assert (np.diff(steps.cost) > 0).all()
 
 
-@given(settings, st.sampled_from((regret_of_gain, regret_of_expense, regret_of_difference)))
+@given(settings, st.sampled_from((compute_regret_of_gain, compute_regret_of_expense, compute_regret_of_difference)))
 def test_cuts_are_the_best_of_all_and_more_parts_never_regret_more(rows, regret_of):
     steps = staircase(*rows)
     regret, demand = regret_of(steps.cost), steps.demand()
@@ -61,15 +61,15 @@ def test_cuts_are_the_best_of_all_and_more_parts_never_regret_more(rows, regret_
 
 def test_a_first_step_without_width_is_never_a_part_of_its_own():
     steps = staircase(np.array([1.0, 2.0, 3.0]), np.array([0.0, 2.0, 4.0]))
-    cuts = cut_into_parts(regret_of_expense(steps.cost), steps.demand(), 3, first_alone=False)
+    cuts = cut_into_parts(compute_regret_of_expense(steps.cost), steps.demand(), 3, first_alone=False)
     assert cuts.last_steps == ((2,), (1, 2))
 
 
 def test_regret_is_relative_to_what_the_target_needed():
     costs = np.log([2.0, 3.0])
-    assert regret_of_expense(costs)[0, 1] == pytest.approx(0.5)
-    assert regret_of_gain(-costs[::-1])[0, 1] == pytest.approx(1 / 3)
-    assert regret_of_difference(np.array([-1.0, 0.0, 20.0]))[0].tolist() == [0.0, 1.0, 21.0]
+    assert compute_regret_of_expense(costs)[0, 1] == pytest.approx(0.5)
+    assert compute_regret_of_gain(-costs[::-1])[0, 1] == pytest.approx(1 / 3)
+    assert compute_regret_of_difference(np.array([-1.0, 0.0, 20.0]))[0].tolist() == [0.0, 1.0, 21.0]
 
 
 @given(settings, st.lists(values, max_size=30))

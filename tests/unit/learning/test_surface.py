@@ -6,7 +6,7 @@ import pytest
 from tests.unit.learning.made_leaves import grid, leaf, noisy_leaf, true_log_throughput
 from tradewind.errors import CannotFit, InvalidValue
 from tradewind.learning.leaf import fit_leaf
-from tradewind.learning.validation import accuracy, random_split
+from tradewind.learning.validation import accuracy, split_randomly
 
 
 def unknown_load(n):
@@ -41,7 +41,7 @@ def test_the_90_percent_band_holds_nine_in_ten_new_rows_where_noise_grows_with_s
     settings = grid(4)
     spread = 0.05 + 0.08 * np.log2(settings[:, 0])
     rows = leaf(settings, true_log_throughput(settings) + rng.normal(0, 1, len(settings)) * spread)
-    train, test = random_split(len(rows), rng)
+    train, test = split_randomly(len(rows), rng)
     told = fit_leaf(rows.take(train)).predict(settings[test], rows.load[test])
     z = np.abs(np.log(rows.throughput_bps[test]) - told.log_throughput_mean) / told.log_throughput_sd
     assert np.mean(z <= 1.645) == pytest.approx(0.9, abs=0.04)
@@ -53,7 +53,7 @@ def test_pure_noise_is_not_predicted():
     rng = np.random.default_rng(5)
     settings = grid(3)
     rows = leaf(settings, 20 + rng.normal(0, 0.4, len(settings)))
-    train, test = random_split(len(rows), rng)
+    train, test = split_randomly(len(rows), rng)
     told = fit_leaf(rows.take(train)).predict(settings[test], rows.load[test])
     guess = np.full(int(test.sum()), np.mean(rows.throughput_bps[train]))
     actual = rows.throughput_bps[test]

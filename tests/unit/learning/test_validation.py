@@ -8,19 +8,19 @@ from tests.unit.learning.made_leaves import AXES, grid, leaf, metered_leaf, nois
 from tradewind.errors import CannotFit
 from tradewind.learning.leaf import fit_leaf
 from tradewind.learning.leaf_prediction import LatticeTable
-from tradewind.learning.load.recent import free_residual, load_of_residual, recent_residual
+from tradewind.learning.load.recent import compute_recent_residual, free_residual, load_of_residual
 from tradewind.learning.observations import Observations
 from tradewind.learning.rolling import covered_by_last, fit_with_recent_load, rolling_cover
 from tradewind.learning.validation import (
     ValidationFold,
     accuracy,
+    compute_r_squared,
     judge_folds,
     mape,
-    r_squared,
-    random_split,
     regret,
     restrict_certified,
     setting_folds,
+    split_randomly,
     validate_leaf,
 )
 from tradewind.parameters import Lattice, Parameters
@@ -30,8 +30,8 @@ def test_figures_are_those_of_their_definitions():
     actual, predicted = np.array([1.0, 2.0, 3.0]), np.array([2.0, 2.0, 2.0])
     assert accuracy(actual, predicted) == pytest.approx(1 - np.sqrt(2 / 3) / 2)
     assert mape(actual, predicted) == pytest.approx((1 + 0 + 1 / 3) / 3)
-    assert r_squared(actual, predicted) == pytest.approx(0)
-    assert r_squared(actual, actual) == 1
+    assert compute_r_squared(actual, predicted) == pytest.approx(0)
+    assert compute_r_squared(actual, actual) == 1
     assert regret(np.array([5.0, 10.0, 8.0]), np.array([1.0, 2.0, 3.0])) == pytest.approx(0.2)
 
 
@@ -60,7 +60,7 @@ def test_too_few_rows_can_be_fitted_but_not_validated():
 
 def test_a_surface_that_only_knows_its_training_rows_is_objected_to():
     rows = noisy_leaf()
-    train, test = random_split(len(rows), np.random.default_rng(1))
+    train, test = split_randomly(len(rows), np.random.default_rng(1))
     elsewhere = np.where(test, np.exp(20 + np.random.default_rng(2).normal(0, 1, len(rows))), rows.throughput_bps)
     changed = replace(rows, throughput_bps=elsewhere)
     model = fit_leaf(rows)
@@ -93,7 +93,7 @@ def test_a_refit_is_compared_with_the_model_in_force_on_rows_that_are_new_to_it(
 def test_an_optimum_beyond_twice_the_best_observation_is_objected_to():
     rows = noisy_leaf()
     slower = replace(rows, throughput_bps=rows.throughput_bps / 3)
-    train, test = random_split(len(rows), np.random.default_rng(1))
+    train, test = split_randomly(len(rows), np.random.default_rng(1))
     objections = judge_folds(
         slower, fit_leaf(rows), [ValidationFold(fit_leaf(slower.take(train)), train, test)]
     ).objections
@@ -182,11 +182,12 @@ def test_settings_that_were_left_out_are_predicted_from_their_neighbours():
 def test_the_load_of_a_row_comes_from_strictly_earlier_rows():
     residual = np.array([0.0, -1.0, -2.0, -3.0, 5.0, 7.0])
     started = np.array([0.0, 10.0, 20.0, 30.0, 40.0, 40.0])
-    recent = recent_residual(residual, started, np.array([0.0, 10.0, 30.0, 40.0, 41.0]), window=3)
+    recent = compute_recent_residual(residual, started, np.array([0.0, 10.0, 30.0, 40.0, 41.0]), window=3)
     np.testing.assert_array_equal(recent, [np.nan, 0.0, -1.0, -2.0, 5.0])
     changed = np.where(started >= 30, 100.0, residual)
     np.testing.assert_array_equal(
-        recent_residual(changed, started, np.array([30.0]), 3), recent_residual(residual, started, np.array([30.0]), 3)
+        compute_recent_residual(changed, started, np.array([30.0]), 3),
+        compute_recent_residual(residual, started, np.array([30.0]), 3),
     )
 
 
@@ -204,7 +205,7 @@ def test_recent_load_predicts_what_drifts_and_does_not_predict_pure_noise():
     gains = []
     for log_throughput in (true_log_throughput(settings) + drift, np.full(n, 20.0)):
         rows = leaf(settings, log_throughput + rng.normal(0, 0.2, n))
-        train, test = (rows.take(part) for part in random_split(n, rng))
+        train, test = (rows.take(part) for part in split_randomly(n, rng))
         model = fit_with_recent_load(train)
         load = model.load(test, model.plain.throughput.smooth_residual, train.started_s)
         with_load = model.loaded.predict(test.settings, load).throughput_bps

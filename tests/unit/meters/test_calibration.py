@@ -30,7 +30,7 @@ from tradewind_agent.meters import (
     choose_meter,
 )
 from tradewind_agent.meters.calibration import calibrate, with_trace
-from tradewind_agent.meters.ladder import climb, host_loads
+from tradewind_agent.meters.ladder import climb, compute_host_loads
 from tradewind_agent.meters.power_trace import PowerTrace
 from tradewind_agent.meters.stored_models import FILE, load_calibrated_meter, load_calibration, store_calibration
 from tradewind_agent.session.metering import HostMeter
@@ -173,7 +173,7 @@ def test_a_load_that_fails_while_it_runs_is_no_idle_one(monkeypatch, tmp_path):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fdatasync", refuse)
-    with pytest.raises(OSError, match="No space left"), host_loads(1, tmp_path)["disk"](1.0):
+    with pytest.raises(OSError, match="No space left"), compute_host_loads(1, tmp_path)["disk"](1.0):
         time.sleep(0.05)
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from tradewind.energy.measured import total_energy_j
+from tradewind.energy.measured import compute_total_energy_j
 from tradewind.errors import InvalidTrace
 from tradewind_agent.meters.power_trace import read_power_trace
 
@@ -78,7 +78,7 @@ def test_short_gap_is_bridged_and_noted():
     rows = [(n / 10, 2) for n in range(20)] + [(5 + n / 10, 2) for n in range(20)]
     trace = read_power_trace("t,w\n" + "\n".join(f"{at},{power}" for at, power in rows))
     assert "1 gap, 3.1 s in all" in trace.notes[0]
-    assert total_energy_j(trace.time_s, trace.power_w) == pytest.approx(2 * 6.9)
+    assert compute_total_energy_j(trace.time_s, trace.power_w) == pytest.approx(2 * 6.9)
 
 
 @pytest.mark.parametrize(

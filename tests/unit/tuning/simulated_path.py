@@ -8,7 +8,7 @@ import random
 from dataclasses import dataclass, replace
 
 from tradewind.dataset import ChunkKind, DataSet
-from tradewind.model import compact_settings
+from tradewind.model import list_compact_settings
 from tradewind.parameters import Lattice, Parameters
 from tradewind.path import Path
 from tradewind.prediction import PredictedSetting
@@ -116,7 +116,7 @@ class SimulatedPath:
         """What learning would know of this path: the same 48 settings that agents carry."""
         settings = tuple(self.predicted(setting, mean_file_bytes, log_sd) for setting in LATTICE.settings())
         return CompactTable(
-            predicted=SettingTable(compact_settings(settings), BASE_W),
+            predicted=SettingTable(list_compact_settings(settings), BASE_W),
             queueing_delay_p90_s={1: self.queueing_delay_s(math.inf), 64: self.queueing_delay_s(math.inf)},
             loss_baseline=self.loss_rate,
         )

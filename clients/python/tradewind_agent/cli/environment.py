@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from tradewind_agent.cli.terminal import Terminal
-from tradewind_agent.folders import ledger_folder, state_folder
+from tradewind_agent.folders import build_ledger_folder, state_folder
 
 if TYPE_CHECKING:
     from tradewind_agent.history.spool import Spool
@@ -40,7 +40,7 @@ def open_spool(terminal: Terminal) -> "Spool":
 
 def undo_abandoned_limits(terminal: Terminal) -> None:
     """Remove the limits that a killed agent has left; usually there are none."""
-    if not any(ledger_folder(os.environ).glob("*.json")):
+    if not any(build_ledger_folder(os.environ).glob("*.json")):
         return
     from tradewind_agent.resources.limiter import ResourceLimiter
 

@@ -139,7 +139,7 @@ def _positive(option: str, value: float | None) -> float | None:
     return value
 
 
-def host_meter(
+def build_host_meter(
     *,
     power_profile: PowerProfileText = None,
     base_power: BasePower = "1s",
@@ -161,4 +161,4 @@ def calibrated_meter() -> "CalibratedMeter | None":
     return load_calibrated_meter(state_folder(os.environ))
 
 
-Meter = Annotated["HostMeter", GroupOf(host_meter)]
+Meter = Annotated["HostMeter", GroupOf(build_host_meter)]

@@ -49,7 +49,7 @@ class PlainLines:
             self.say(text)
 
 
-def progress_interval_s() -> float:
+def compute_progress_interval_s() -> float:
     """Time between two plain lines of progress, s."""
     return read(INTERVAL_VARIABLE, parse_seconds, os.environ.get(INTERVAL_VARIABLE) or DEFAULT_INTERVAL)
 
@@ -58,7 +58,7 @@ def plain_lines(terminal: Terminal, *, known: str = "") -> PlainLines | None:
     """Lines of progress on standard error; ``None`` where nobody wants them."""
     if not terminal.shows_progress:
         return None
-    return PlainLines(terminal.note, progress_interval_s(), time.monotonic, known)
+    return PlainLines(terminal.note, compute_progress_interval_s(), time.monotonic, known)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tradewind_agent.resources.limits import Limits
 
 
-def resource_limits(
+def build_resource_limits(
     *,
     limit_cores: Annotated[float | None, typer.Option(help="Processor cores used at most, such as 2 or 0.5.")] = None,
     limit_frequency: Annotated[
@@ -34,7 +34,7 @@ def resource_limits(
     )
 
 
-Resources = Annotated["Limits", GroupOf(resource_limits)]
+Resources = Annotated["Limits", GroupOf(build_resource_limits)]
 ApplyResources = Annotated[
     bool, typer.Option("--apply-resources", help="Limit this host's resources as recommended, not only as asked.")
 ]

@@ -107,9 +107,9 @@ def request_advice(request: AdviceRequest, client: "Client | None") -> tuple[Adv
 
 def advise_locally(request: AdviceRequest) -> AdviceAnswer:
     """Return the advice without a service."""
-    from tradewind.compression.prior import load_packaged_history, typical_probe  # noqa: PLC0415 -- loaded when needed
+    from tradewind.compression.prior import build_typical_probe, load_packaged_history  # noqa: PLC0415 -- loaded when needed
 
-    advice = advise(request.to_query(typical_probe(request.kind)), load_packaged_history())
+    advice = advise(request.to_query(build_typical_probe(request.kind)), load_packaged_history())
     source = "a sample of the file and the packaged measurements"
     return AdviceAnswer.from_domain(advice, sampled=request.probe is not None, source=source)
 
@@ -121,7 +121,7 @@ def advise_on_class_locally(
 
     ``history`` : in place of the packaged measurements.
     """
-    from tradewind.compression.prior import load_packaged_history, typical_probe  # noqa: PLC0415
+    from tradewind.compression.prior import build_typical_probe, load_packaged_history  # noqa: PLC0415
 
-    advice = advise(request.to_query(typical_probe(request.kind), rates), history or load_packaged_history())
+    advice = advise(request.to_query(build_typical_probe(request.kind), rates), history or load_packaged_history())
     return AdviceAnswer.from_domain(advice, sampled=True, source="a sample of the files and the packaged measurements")

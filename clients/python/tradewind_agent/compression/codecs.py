@@ -30,7 +30,7 @@ class CodecMissing(AgentError):
     """A codec that is not on this host."""
 
 
-def available_codecs() -> frozenset[Codec]:
+def list_available_codecs() -> frozenset[Codec]:
     """Return what this host can pack and unpack."""
     found = set(Codec)
     for codec, library in ((Codec.LZ4, "lz4"), (Codec.BROTLI, "brotli")):
@@ -41,12 +41,12 @@ def available_codecs() -> frozenset[Codec]:
     return frozenset(found)
 
 
-def common_codecs(names: str) -> frozenset[Codec]:
+def list_common_codecs(names: str) -> frozenset[Codec]:
     """Return the codecs of this host that the other end lists, separated by commas.
 
     Unknown names are passed over.
     """
-    return available_codecs() & frozenset(Codec(name) for name in names.split(",") if name in set(Codec))
+    return list_available_codecs() & frozenset(Codec(name) for name in names.split(",") if name in set(Codec))
 
 
 def require_codec(codec: Codec) -> None:
@@ -56,7 +56,7 @@ def require_codec(codec: Codec) -> None:
     ------
     CodecMissing
     """
-    if codec in available_codecs():
+    if codec in list_available_codecs():
         return
     advice = {
         Codec.LZ4: "install its package: `pip install lz4`",

@@ -9,6 +9,6 @@ FILES_A_CORE = 4
 """Packed files at once, a core: while one waits for the path another one packs; each holds blocks of up to 4 MiB."""
 
 
-def usable_cores() -> int:
+def count_usable_cores() -> int:
     """Return those that this process is permitted to run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -7,11 +7,11 @@ from email.message import Message
 from pathlib import PurePosixPath
 from random import SystemRandom
 
-from tradewind.compression.codecs import Codec, CodecSetting, candidate_settings
+from tradewind.compression.codecs import Codec, CodecSetting, list_candidate_settings
 from tradewind.compression.content import size_bin
 from tradewind.compression.model import Speeds
 from tradewind.errors import InvalidValue
-from tradewind_agent.compression.codecs import available_codecs, common_codecs
+from tradewind_agent.compression.codecs import list_available_codecs, list_common_codecs
 from tradewind_agent.compression.packed.blocking_http import encodes_on_the_fly, get_coding
 from tradewind_agent.compression.packed.connection_pool import ConnectionPool
 from tradewind_agent.compression.planning import parse_speeds
@@ -115,7 +115,7 @@ def _request_codecs(destination: Url, options: EngineOptions, connections: Conne
     except AgentError:
         return frozenset()
     is_ours = answer.headers.get("Server", "").startswith("tradewind")
-    return common_codecs(answer.headers.get(CODECS_HEADER, "")) if is_ours else frozenset()
+    return list_common_codecs(answer.headers.get(CODECS_HEADER, "")) if is_ours else frozenset()
 
 
 def _sample_class(files: FileClass, listing: Listing, line_bps: float | None) -> FileSample | None:
@@ -142,7 +142,7 @@ def _probe_at_server(
     assert isinstance(job, DownloadJob)
     fields = {
         "Accept-Encoding": ", ".join((PACKED_CODING, *WEB_CODINGS)),
-        CODECS_HEADER: ",".join(sorted(available_codecs())),
+        CODECS_HEADER: ",".join(sorted(list_available_codecs())),
     }
     if line_bps is not None:
         fields[LINE_HEADER] = f"{line_bps:.6g}"
@@ -163,13 +163,13 @@ def parse_server_sample(fields: Message, size_bytes: int) -> ClassProbe | None:
     """Return what a server says of a sample, as far as it makes sense."""
     text = fields.get(SAMPLE_HEADER)
     sample = None if text is None else FileSample.parse(text, size_bytes)
-    codecs = common_codecs(fields.get(CODECS_HEADER, ""))
+    codecs = list_common_codecs(fields.get(CODECS_HEADER, ""))
     if sample is None or not codecs:
         return None
     try:
         speeds = parse_speeds(fields.get(TRIED_HEADER, ""))
     except InvalidValue:
         speeds = {}
-    weighed = candidate_settings(codecs)
+    weighed = list_candidate_settings(codecs)
     tried = {setting: its for setting, its in speeds.items() if its.is_possible and setting in weighed}
     return ClassProbe(sample=sample, codecs=codecs, tried=tried)

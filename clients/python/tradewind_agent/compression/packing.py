@@ -19,7 +19,7 @@ from tradewind.compression.model import MIN_BLOCK_BYTES, block_bytes
 from tradewind.compression.steering import PackedBlock, Steering
 from tradewind.units import BITS_PER_BYTE, KIB
 from tradewind_agent.compression.codecs import pack
-from tradewind_agent.compression.cores import usable_cores
+from tradewind_agent.compression.cores import count_usable_cores
 from tradewind_agent.compression.frames import Block, encode_block, encode_end, encode_failure
 from tradewind_agent.compression.sampling import FileSample, sample_descriptor
 from tradewind_agent.errors import FileFault
@@ -144,7 +144,7 @@ class PackedFile:
         self._descriptor, self._status, self._first = descriptor, status, first
         self.steering, self._adapt = steering, adapt
         self._pool, self._files_at_once = pool, at_once
-        self._workers = usable_cores()
+        self._workers = count_usable_cores()
         self._clock_s = clock_s
         self._resumed_s: float | None = None
         self.work = PackingTotals()

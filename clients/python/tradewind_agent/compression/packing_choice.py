@@ -26,7 +26,7 @@ from tradewind.wire.compression import (
     WireSpeeds,
 )
 from tradewind_agent.compression.advising import advise_on_class_locally, to_wire_samples
-from tradewind_agent.compression.cores import FILES_A_CORE, LEAST_AT_ONCE, usable_cores
+from tradewind_agent.compression.cores import FILES_A_CORE, LEAST_AT_ONCE, count_usable_cores
 from tradewind_agent.compression.file_classes import ClassProbe, FileClass, classify_files, probe_classes
 from tradewind_agent.compression.packed.connection_pool import ConnectionPool
 from tradewind_agent.compression.planning import FileAdvice
@@ -220,7 +220,7 @@ def _get_expected_bps(prepared: PreparedCopy) -> float | None:
 
 def _compute_max_at_once(files: int, direction: Direction) -> int:
     """As many packed files as cores can feed, and as a server packs for one client."""
-    most = max(FILES_A_CORE * usable_cores(), LEAST_AT_ONCE)
+    most = max(FILES_A_CORE * count_usable_cores(), LEAST_AT_ONCE)
     return max(min(files, most, PACKED_AT_ONCE if direction is Direction.DOWNLOAD else most), 1)
 
 

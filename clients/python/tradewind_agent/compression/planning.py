@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 from tradewind.compression.advice import DEFAULT_LINE_BPS, CompressionQuery, advise
-from tradewind.compression.codecs import Codec, CodecSetting, candidate_settings, parse_setting
+from tradewind.compression.codecs import Codec, CodecSetting, list_candidate_settings, parse_setting
 from tradewind.compression.content import Kind
 from tradewind.compression.history import CompressionCase
 from tradewind.compression.model import NetworkLine, Speeds
@@ -129,7 +129,7 @@ def plan_steering(
     ------
     CodecMissing : one end lacks the codec that was asked for.
     """
-    from tradewind.compression.prior import load_packaged_history, typical_probe  # noqa: PLC0415 -- built when it is needed
+    from tradewind.compression.prior import build_typical_probe, load_packaged_history  # noqa: PLC0415 -- built when it is needed
 
     if mode.is_raw:
         return Steering(expected={}, line_bps=line_bps, setting=None)
@@ -146,7 +146,7 @@ def plan_steering(
         question = CompressionQuery(
             case=case,
             line=NetworkLine(line_bps or DEFAULT_LINE_BPS),
-            settings=candidate_settings(codecs),
+            settings=list_candidate_settings(codecs),
             content=sample.content,
         )
         advised = advise(question, load_packaged_history())
@@ -158,10 +158,10 @@ def plan_steering(
         expected = dict(each.expected for each in advice.options if each.expected is not None)
     if hardly_packs or not expected:
         # What was looked at may be the one part without order: the rest is expected to be as usual once it packs.
-        usual = replace(case, kind=Kind.TEXT, probe=typical_probe(Kind.TEXT))
+        usual = replace(case, kind=Kind.TEXT, probe=build_typical_probe(Kind.TEXT))
         expected = {
             setting: found.speeds
-            for setting in candidate_settings(codecs)
+            for setting in list_candidate_settings(codecs)
             if (found := load_packaged_history().expected(setting, usual)) is not None
         }
     exponent = 0.0 if hardly_packs else 1.0

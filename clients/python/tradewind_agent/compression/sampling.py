@@ -26,7 +26,7 @@ from tradewind.compression.history import MAX_CORES, parse_core_count
 from tradewind.compression.model import Speeds
 from tradewind.units import BITS_PER_BYTE, KIB
 from tradewind_agent.compression.codecs import load_codec, pack, unpack
-from tradewind_agent.compression.cores import usable_cores
+from tradewind_agent.compression.cores import count_usable_cores
 
 SHORTEST_S = 1e-6
 """Resolution below which a duration says nothing of a speed."""
@@ -191,7 +191,7 @@ def _compute_sums(plain: bytes) -> None:
 
 def read_cpu_class() -> str:
     """Return how histories call this machine: architecture, model, cores that this process may use."""
-    return f"{_to_word(platform.machine())}/{_to_word(_read_cpu_model())}/{usable_cores()}"
+    return f"{_to_word(platform.machine())}/{_to_word(_read_cpu_model())}/{count_usable_cores()}"
 
 
 def _read_cpu_model() -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tradewind.compression.advice import CodecAdvice, CompressionQuery, advise
-from tradewind.compression.codecs import Codec, CodecSetting, candidate_settings
+from tradewind.compression.codecs import Codec, CodecSetting, list_candidate_settings
 from tradewind.compression.contest import advise_by_trial
 from tradewind.compression.history import CodecObservation
 from tradewind.compression.model import NetworkLine, Speeds
@@ -57,7 +57,7 @@ def try_worthwhile_settings(
 
     known = history or load_packaged_history()
     case = make_case(sample)
-    question = CompressionQuery(case=case, line=NetworkLine(line_bps), settings=candidate_settings(codecs))
+    question = CompressionQuery(case=case, line=NetworkLine(line_bps), settings=list_candidate_settings(codecs))
     found: dict[CodecSetting, Speeds] = {}
     spent_s = 0.0
 

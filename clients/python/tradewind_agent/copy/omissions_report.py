@@ -25,7 +25,7 @@ def describe_omissions(report: HasOmissions) -> str:
     return words
 
 
-def omissions_document(report: HasOmissions) -> dict[str, Any]:
+def build_omissions_document(report: HasOmissions) -> dict[str, Any]:
     """Return what was left out, for programs; ``left_out_as_asked`` holds what the user's options permit."""
     return {
         "left_out": [{"file": omission.place, "reason": omission.reason} for omission in report.left_out],

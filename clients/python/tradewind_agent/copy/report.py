@@ -19,7 +19,7 @@ from tradewind.units import throughput_bps as mean_rate_bps
 from tradewind.wire.recommendations import RecommendResponse, WireSlaAnswer
 from tradewind.wire.records import WireRecord
 from tradewind_agent.copy.energy_report import energy_split, format_energy
-from tradewind_agent.copy.omissions_report import describe_omissions, omissions_document
+from tradewind_agent.copy.omissions_report import build_omissions_document, describe_omissions
 from tradewind_agent.copy.options import MAX_THROUGHPUT
 from tradewind_agent.engine.remote.omissions import Omission
 from tradewind_agent.meters import CpuWork
@@ -150,7 +150,7 @@ class CopyReport:
             "files_skipped": self.files_skipped,
             "files_failed": len(self.failures),
             "failures": [{"file": failure.file, "reason": failure.reason} for failure in self.failures],
-            **omissions_document(self),
+            **build_omissions_document(self),
             "duration_s": self.duration_s,
             "throughput_bps": self.throughput_bps,
             "energy_j": self.energy_j,
@@ -170,7 +170,7 @@ class CopyReport:
                 WireRecord.from_domain(record).model_dump(mode="json", exclude_none=True) for record in self.records
             ],
             "timeline": [tick.document() for tick in self.timeline],
-            "resources": limits_document(self.limits),
+            "resources": build_limits_document(self.limits),
             "log": self.log,
             "notes": list(self.notes),
         }
@@ -195,7 +195,7 @@ def _format_failures(failures: Sequence[Failure]) -> str:
     return f"; {len(failures)} failed, first {failures[0].file}: {failures[0].reason}"
 
 
-def limits_document(limits: Sequence[Verdict]) -> dict[str, Any]:
+def build_limits_document(limits: Sequence[Verdict]) -> dict[str, Any]:
     """Return how each limit of this host's resources was enforced, or why it was not."""
     return {
         "enforced": [_to_document(verdict) for verdict in limits if isinstance(verdict, Enforced)],

@@ -34,7 +34,7 @@ from tradewind_agent.session.planning import Plan, replace_settings
 from tradewind_agent.session.records import TransferIdentity
 from tradewind_agent.session.transfer_session import TransferSession
 from tradewind_agent.sla_text import format_sla
-from tradewind_agent.tuning.ticks import Tick, main_settings
+from tradewind_agent.tuning.ticks import Tick, build_main_settings
 
 if TYPE_CHECKING:
     from tradewind_agent.service.client import Client
@@ -274,7 +274,7 @@ def _build_records(
     is_measured = movement.result.files_done or (movement.cancelled and movement.result.bytes_moved)
     if not is_measured:
         return ()
-    used_plan = held.apply_to_plan(replace_settings(prepared.plan, main_settings(timeline)))
+    used_plan = held.apply_to_plan(replace_settings(prepared.plan, build_main_settings(timeline)))
     total, chunks = summarize_chunks(used_plan, prepared.listing, movement, _find_status(movement))
     return session.build_records(total, chunks, path=path, energy=movement.energy, usage=movement.usage)
 

@@ -85,12 +85,12 @@ def upload_hars(
             yield HarReport(name, analysis)
 
 
-def har_document(reports: Sequence[HarReport], *, dry_run: bool) -> dict[str, Any]:
+def build_har_document(reports: Sequence[HarReport], *, dry_run: bool) -> dict[str, Any]:
     """Return the reports as a document; empty without reports."""
     return {"hars": [each.document() for each in reports], "dry_run": dry_run} if reports else {}
 
 
-def har_lines(reports: Sequence[HarReport], *, dry_run: bool) -> list[str]:
+def list_har_lines(reports: Sequence[HarReport], *, dry_run: bool) -> list[str]:
     """Return the closing lines; none without reports."""
     if not reports:
         return []

@@ -60,13 +60,13 @@ def file_id(status: os.stat_result) -> str:
     return f"{status.st_dev}:{status.st_ino}"
 
 
-def names_before(compressed: str) -> set[str]:
+def list_earlier_names(compressed: str) -> set[str]:
     """What a rotated log was called when it could be read: ``x.log.1.gz`` was ``x.log.1``, or ``x.log``."""
     rotated = Path(compressed).stem
     return {rotated, _ROTATION.sub("", rotated)}
 
 
-def logs_in(folder: Path, pattern: str) -> Iterator[tuple[Path, os.stat_result]]:
+def list_logs(folder: Path, pattern: str) -> Iterator[tuple[Path, os.stat_result]]:
     """Regular files of ``folder`` whose names fit ``pattern``, least recently written first."""
     found = []
     with os.scandir(folder) as entries:

@@ -26,8 +26,8 @@ from tradewind_agent.history.log_tail import (
     Part,
     Position,
     file_id,
-    logs_in,
-    names_before,
+    list_earlier_names,
+    list_logs,
 )
 from tradewind_agent.history.spool import Spool, Uploads
 from tradewind_agent.history.watch_notes import UnreadFile, WatchNotes
@@ -172,8 +172,8 @@ class Watch:
     def _listed(self) -> list[tuple[Path, os.stat_result]]:
         """Logs by pattern, and those followed already under whatever name they have now."""
         try:
-            everything = list(logs_in(self.options.folder, "*"))
-            matching = {path for path, _ in logs_in(self.options.folder, self.options.pattern)}
+            everything = list(list_logs(self.options.folder, "*"))
+            matching = {path for path, _ in list_logs(self.options.folder, self.options.pattern)}
         except OSError as failure:
             raise WatchFailed(f"{self.options.folder} cannot be listed: {explain_os_error(failure)}") from None
         return [
@@ -224,7 +224,7 @@ class Watch:
     def _note_compressed(self, log: LogFile) -> None:
         """Say that a compressed log is passed over, unless its lines were read before it was rotated and compressed."""
         followed = {each.position.name for each in self._state.files.values()}
-        if log.id not in self._state.files and not followed & names_before(log.path.name):
+        if log.id not in self._state.files and not followed & list_earlier_names(log.path.name):
             name = log.path.name
             self._notes.once(log.id, f"{name} is compressed and is not followed; `logs upload` takes gzip and zstd")
 

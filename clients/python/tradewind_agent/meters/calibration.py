@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tradewind.energy.measured import EnergyMethod, total_energy_j
+from tradewind.energy.measured import EnergyMethod, compute_total_energy_j
 from tradewind.energy.power_model import CalibrationSample, cross_validate, fit_cpu, fit_fine
 from tradewind.errors import CannotFit, InvalidTrace
 from tradewind.mobile.energy_split import slice_trace
@@ -133,7 +133,7 @@ def _with_trace(step: LadderStep, trace: PowerTrace) -> LadderStep:
             f"{step.finished_s:.0f} (seconds of the day's clock since 1970); record it all the while, with that clock",
         )
     during = slice_trace(trace.time_s, trace.power_w, step.started_s, step.finished_s)
-    power_w = total_energy_j(*during) / (step.finished_s - step.started_s)
+    power_w = compute_total_energy_j(*during) / (step.finished_s - step.started_s)
     return LadderStep(
         number=step.number, started_s=step.started_s, finished_s=step.finished_s, usage=step.usage, power_w=power_w
     )

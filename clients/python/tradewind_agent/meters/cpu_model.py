@@ -7,7 +7,7 @@ settings the one that needs less time and less CPU comes out cheaper, and nothin
 
 from dataclasses import dataclass
 
-from tradewind.energy.measured import EnergyMethod, EnergyQuality, EnergyReading, Host, energy_above_base_j
+from tradewind.energy.measured import EnergyMethod, EnergyQuality, EnergyReading, Host, compute_energy_above_base_j
 from tradewind.errors import InvalidValue
 from tradewind_agent.meters.utilisation import HostCounters
 
@@ -117,7 +117,7 @@ def reprice(
     return EnergyReading(
         host=host,
         total_j=total_j,
-        dynamic_j=energy_above_base_j(total_j, scaled.idle_w * work.duration_s),
+        dynamic_j=compute_energy_above_base_j(total_j, scaled.idle_w * work.duration_s),
         base_w=scaled.idle_w,
         method=EnergyMethod.CPU_MODEL,
         quality=profile.quality,

@@ -4,7 +4,13 @@ from array import array
 from bisect import bisect_left
 from itertools import pairwise
 
-from tradewind.energy.measured import EnergyReading, Host, base_energy_j, energy_above_base_j, total_energy_j
+from tradewind.energy.measured import (
+    EnergyReading,
+    Host,
+    compute_base_energy_j,
+    compute_energy_above_base_j,
+    compute_total_energy_j,
+)
 from tradewind.errors import InvalidTrace
 from tradewind_agent.meters.meter import Meter
 
@@ -25,7 +31,7 @@ class PowerIntegral:
         """
         if self._last is not None:
             last_s, last_w = self._last
-            self.energy_j += total_energy_j((last_s, at_s), (last_w, power_w))
+            self.energy_j += compute_total_energy_j((last_s, at_s), (last_w, power_w))
         self._last = (at_s, power_w)
 
 
@@ -74,7 +80,9 @@ class EnergyTrace:
         return EnergyReading(
             host=host,
             total_j=total_j,
-            dynamic_j=None if base_w is None else energy_above_base_j(total_j, base_energy_j(self.duration_s, base_w)),
+            dynamic_j=None
+            if base_w is None
+            else compute_energy_above_base_j(total_j, compute_base_energy_j(self.duration_s, base_w)),
             base_w=base_w,
             method=meter.method,
             quality=meter.quality,

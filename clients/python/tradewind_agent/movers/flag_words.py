@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tradewind.flags import flags_for_tool
+from tradewind.flags import build_flags_for_tool
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
 from tradewind_agent.movers.command_line import Grammar, ParsedWords, parse
@@ -17,7 +17,7 @@ def make_flags(
     taken = by_hand.known().keys()
     return tuple(
         word
-        for flag in flags_for_tool(tool, parameters).flags
+        for flag in build_flags_for_tool(tool, parameters).flags
         if flag.parameter not in taken and not parse(flag.words, grammar).options.keys() & words.options.keys()
         for word in flag.words
     )
@@ -25,7 +25,7 @@ def make_flags(
 
 def find_inexpressible(tool: str, parameters: Parameters) -> tuple[str, ...]:
     """Return what of ``parameters`` the tool cannot express."""
-    return flags_for_tool(tool, parameters).not_expressible
+    return build_flags_for_tool(tool, parameters).not_expressible
 
 
 def override(parameters: Parameters, fixed: Parameters) -> Parameters:

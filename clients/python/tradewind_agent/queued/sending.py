@@ -99,8 +99,8 @@ class QueueReport:
             "rationale": self.advice.rationale,
             "planned_by": self.advice.source,
             "radio": self.advice.radio.name,
-            "planned": batch_plan_document(self.advice.plan),
-            "as_sent": None if self.as_sent is None else batch_plan_document(self.as_sent),
+            "planned": build_batch_plan_document(self.advice.plan),
+            "as_sent": None if self.as_sent is None else build_batch_plan_document(self.as_sent),
             "energy_is": "modelled, of the radio above idle",
             "stopped": self.stopped,
             "jobs": [_build_document(each) for each in self.sent],
@@ -257,7 +257,7 @@ def _measured_job(placed: ScheduledJob, moved_bytes: int, among: Sequence[Schedu
     return replace(placed, job=replace(job, total_bytes=moved_bytes, throughput_bps=rate_bps))
 
 
-def batch_plan_document(plan: BatchPlan) -> Mapping[str, Any]:
+def build_batch_plan_document(plan: BatchPlan) -> Mapping[str, Any]:
     """A plan's figures in the names of the wire."""
     return {
         "bursts": [

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tradewind_agent.folders import ledger_folder
+from tradewind_agent.folders import build_ledger_folder
 from tradewind_agent.resources.applied import Advice, Applied, Verdict
 from tradewind_agent.resources.control_groups import ControlGroups, dissolve
 from tradewind_agent.resources.cores import limit_cores, unbind
@@ -37,7 +37,7 @@ class ResourceLimiter:
     @classmethod
     def of_this_host(cls, environ: Mapping[str, str]) -> "ResourceLimiter":
         """Return the limiter with its notes in this user's state folder, where other agents find them."""
-        return cls(ledger_folder(environ))
+        return cls(build_ledger_folder(environ))
 
     def apply(self, limits: Limits, pid: int | None = None, *, folders: Sequence[Path] = ()) -> Applied:
         """Limit a process with its descendants, or this one; what is not permitted becomes advice.

@@ -8,7 +8,7 @@ from tradewind_agent.serve.downloads.download import answer_download
 from tradewind_agent.serve.downloads.packing_slots import PackingSlots
 from tradewind_agent.serve.downloads.sums import FileSums
 from tradewind_agent.serve.folder import ServedFolder, parse_segments
-from tradewind_agent.serve.messages import ReceivedRequest, RequestRefused, Response, json_response
+from tradewind_agent.serve.messages import ReceivedRequest, RequestRefused, Response, build_json_response
 from tradewind_agent.serve.options import ServeOptions
 from tradewind_agent.serve.transfer_meters import TransferMeters
 from tradewind_agent.serve.uploads.packed_upload import make_packing_fields
@@ -87,7 +87,7 @@ def _extract_token(authorization: str) -> bytes:
 async def _answer_energy_report(meters: TransferMeters, target: str) -> Response:
     """Return what a transfer took here, or what it would be metered with."""
     if target == TRANSFERS_PATH:
-        return json_response(HTTPStatus.OK, meters.described.model_dump(mode="json"))
+        return build_json_response(HTTPStatus.OK, meters.described.model_dump(mode="json"))
     transfer_id = parse_energy_path(target)
     if (running_id := parse_energy_so_far_path(target)) is not None:
         report = await meters.report(running_id, is_over=False)
@@ -97,4 +97,4 @@ async def _answer_energy_report(meters: TransferMeters, target: str) -> Response
         raise RequestRefused(HTTPStatus.NOT_FOUND, "no such transfer came by here lately")
     if isinstance(report, str):
         raise RequestRefused(HTTPStatus.SERVICE_UNAVAILABLE, f"the energy is not known: {report}")
-    return json_response(HTTPStatus.OK, report.model_dump(mode="json", exclude_none=True))
+    return build_json_response(HTTPStatus.OK, report.model_dump(mode="json", exclude_none=True))

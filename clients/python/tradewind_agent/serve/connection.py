@@ -12,7 +12,14 @@ from typing import cast
 from tradewind.units import KIB
 from tradewind_agent.serve.body import BodyCutOff, RequestBody
 from tradewind_agent.serve.counters import Counters
-from tradewind_agent.serve.messages import FileSpan, PackedSpan, ReceivedRequest, RequestRefused, Response, http_date
+from tradewind_agent.serve.messages import (
+    FileSpan,
+    PackedSpan,
+    ReceivedRequest,
+    RequestRefused,
+    Response,
+    format_http_date,
+)
 from tradewind_agent.serve.options import AccessEntry, ServeOptions
 from tradewind_agent.serve.outbox import Outbox, PeerGone
 from tradewind_agent.serve.reader import RequestReader
@@ -270,7 +277,7 @@ class ServerConnection(asyncio.Protocol):
         return True
 
     async def _send(self, response: Response, *, keep_alive: bool) -> None:
-        self._outbox.hold(response.head(date=http_date(self._wall_clock()), keep_alive=keep_alive))
+        self._outbox.hold(response.head(date=format_http_date(self._wall_clock()), keep_alive=keep_alive))
         if isinstance(response.body, FileSpan):
             await self._outbox.send_file(response.body)
         elif isinstance(response.body, PackedSpan):
@@ -303,7 +310,7 @@ class ServerConnection(asyncio.Protocol):
         """Answer input that cannot be understood, and close."""
         if self._is_gone or not isinstance(response.body, bytes):
             return
-        self._outbox.hold(response.head(date=http_date(self._wall_clock()), keep_alive=False) + response.body)
+        self._outbox.hold(response.head(date=format_http_date(self._wall_clock()), keep_alive=False) + response.body)
         self._outbox.flush()
         self._counters.count("-", response.status, sent_bytes=response.body_bytes, received_bytes=0)
         await self._linger()

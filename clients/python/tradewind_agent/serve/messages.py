@@ -111,14 +111,16 @@ class RequestRefused(Exception):
     def response(self) -> Response:
         """Return the refusal as a problem (RFC 9457)."""
         problem = {"title": self.status.phrase, "status": self.status.value, "detail": self.detail}
-        return json_response(self.status, problem, *self.headers, content_type="application/problem+json")
+        return build_json_response(self.status, problem, *self.headers, content_type="application/problem+json")
 
 
-def json_response(status: int, value: object, *headers: Header, content_type: str = "application/json") -> Response:
+def build_json_response(
+    status: int, value: object, *headers: Header, content_type: str = "application/json"
+) -> Response:
     body = json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogateescape") + b"\n"
     return Response(status, [("Content-Type", content_type), *headers], body)
 
 
-def http_date(time_s: float) -> str:
+def format_http_date(time_s: float) -> str:
     """Return the POSIX seconds as an HTTP date; fractions are cut off."""
     return formatdate(int(time_s), usegmt=True)

@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Callable
 from uuid import UUID
 
-from tradewind.energy.measured import EnergyQuality, energy_above_base_j
+from tradewind.energy.measured import EnergyQuality, compute_energy_above_base_j
 from tradewind_agent.meters import HostCounters, MeterUnavailable
 from tradewind_agent.serve.energy_shares import EnergyInterval, TransferAccount, share_out
 from tradewind_agent.session.metering import SAMPLE_INTERVAL_S, HostMeter
@@ -112,7 +112,7 @@ class TransferMeters:
         base_w = dynamic_j = None
         if self._base_w is not None:
             base_j = self._base_w * account.base_s
-            base_w, dynamic_j = base_j / account.duration_s, energy_above_base_j(account.energy_j, base_j)
+            base_w, dynamic_j = base_j / account.duration_s, compute_energy_above_base_j(account.energy_j, base_j)
         return ServerEnergyReport(
             transfer_id=transfer_id,
             duration_s=account.duration_s,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 
-from tradewind_agent.serve.messages import http_date
+from tradewind_agent.serve.messages import format_http_date
 
 
 def make_etag(status: os.stat_result) -> str:
@@ -37,7 +37,7 @@ def does_range_apply(headers: Mapping[str, str], etag: str, modified_s: float) -
         return True
     if condition.startswith(('"', "W/")):
         return condition == etag
-    return condition == http_date(modified_s)
+    return condition == format_http_date(modified_s)
 
 
 def _has_match(field: str, etag: str, *, weak: bool) -> bool:

@@ -20,7 +20,7 @@ import httpx
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from tradewind_agent.config import check_url
-from tradewind_agent.errors import ServiceFailed, ServiceUnreachable, error_from_problem
+from tradewind_agent.errors import ServiceFailed, ServiceUnreachable, build_error
 from tradewind_agent.service.retries import TOO_MANY_REQUESTS, UNAVAILABLE_STATUSES, RetryPolicy, retry_after_s
 from tradewind_agent.system_errors import ErrorExplanation, explain_os_error, find_os_error
 
@@ -208,7 +208,7 @@ class Calls:
             # A 429 without Retry-After is a verdict on this caller; 502 and 504 may hide a request that was done.
             again = requested_wait_s is not None if status == TOO_MANY_REQUESTS else repeatable or status == 503
             return failure_to_raise, again
-        return error_from_problem(status, _build_problem(response)), False
+        return build_error(status, _build_problem(response)), False
 
 
 @contextmanager

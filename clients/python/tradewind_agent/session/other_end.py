@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pydantic import ValidationError
 
-from tradewind.energy.measured import EnergyMethod, EnergyReading, Host, base_energy_j
+from tradewind.energy.measured import EnergyMethod, EnergyReading, Host, compute_base_energy_j
 from tradewind.wire.base import Open
 from tradewind_agent.engine.http.address import Origin, Url
 from tradewind_agent.engine.http.tag import TransferTag
@@ -17,7 +17,7 @@ from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.meters import CpuWork, MeterResult
 from tradewind_agent.session.server_energy import ServerEnergyReport, ServerMeter
 from tradewind_agent.session.server_query import fetch_document
-from tradewind_agent.session.transfer_naming import TRANSFERS_PATH, energy_path, energy_so_far_path
+from tradewind_agent.session.transfer_naming import TRANSFERS_PATH, format_energy_path, format_energy_so_far_path
 
 LEAST_SEEN_SHARE = 0.9
 """Share of the moved bytes that the server must have seen; otherwise redirects or caches served some of them."""
@@ -89,7 +89,8 @@ class OtherEnd:
     async def report_so_far(self) -> ServerEnergyReport | None:
         """Return what the running transfer has taken at this end; ``None`` where the server does not report it."""
         return _parse(
-            await fetch_document(self.at.join(energy_so_far_path(self.transfer_id)), self.options), ServerEnergyReport
+            await fetch_document(self.at.join(format_energy_so_far_path(self.transfer_id)), self.options),
+            ServerEnergyReport,
         )
 
     async def reading(self, moved_bytes: int, duration_s: float) -> OtherEndReading | None:
@@ -99,13 +100,13 @@ class OtherEnd:
         round trips, its base power counts.
         """
         report = _parse(
-            await fetch_document(self.at.join(energy_path(self.transfer_id)), self.options), ServerEnergyReport
+            await fetch_document(self.at.join(format_energy_path(self.transfer_id)), self.options), ServerEnergyReport
         )
         if report is None or report.moved_bytes < LEAST_SEEN_SHARE * moved_bytes:
             return None
         total_j = report.total_j
         if report.base_w is not None:
-            total_j += base_energy_j(duration_s - report.duration_s, report.base_w)
+            total_j += compute_base_energy_j(duration_s - report.duration_s, report.base_w)
         if total_j < 0:
             return None
         return OtherEndReading(

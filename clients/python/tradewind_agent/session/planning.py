@@ -13,7 +13,7 @@ from uuid import UUID
 from tradewind.dataset import Chunk, ChunkKind, SizeBin, split_by_bdp
 from tradewind.parameters import NO_CAPS, Caps, Parameters
 from tradewind.path import Path
-from tradewind.prediction import BAND, Interval, Prediction, z_of
+from tradewind.prediction import BAND, Interval, Prediction, compute_z
 from tradewind.recommendation import ChunkPlan, combine_settings
 from tradewind.sla.kinds import Sla
 from tradewind.unknown_path import prior
@@ -135,7 +135,7 @@ def plan_by_rules(
 def _band(chunks: Sequence[Chunk], plan: Sequence[ChunkPlan], path: Path, load: float | None) -> Interval:
     """Return the prior's expected rate with its spread, at most the path's rate, bit/s."""
     mean_bps = expected_bps(chunks, plan, path, load)
-    spread = math.exp(z_of((1 + BAND) / 2) * prior.PRIOR_LOG_SD)
+    spread = math.exp(compute_z((1 + BAND) / 2) * prior.PRIOR_LOG_SD)
     most_bps = max(fill_in_assumptions(path).bandwidth_bps or math.inf, mean_bps)
     return Interval(mean_bps, mean_bps / spread, min(mean_bps * spread, most_bps))
 

@@ -11,25 +11,25 @@ _ENERGY = "/energy"
 _ENERGY_SO_FAR = "/energy-so-far"
 
 
-def energy_path(transfer_id: UUID) -> str:
+def format_energy_path(transfer_id: UUID) -> str:
     """Return the path where a server reports the energy of a transfer."""
     return f"{TRANSFERS_PATH}/{transfer_id}{_ENERGY}"
 
 
-def energy_so_far_path(transfer_id: UUID) -> str:
+def format_energy_so_far_path(transfer_id: UUID) -> str:
     """Return the path where a server reports the energy that a running transfer has taken until now."""
     return f"{TRANSFERS_PATH}/{transfer_id}{_ENERGY_SO_FAR}"
 
 
 def parse_energy_so_far_path(path: str) -> UUID | None:
-    """Return the transfer that an `energy_so_far_path` names; ``None`` for any other path."""
+    """Return the transfer that an `format_energy_so_far_path` names; ``None`` for any other path."""
     if not (path.startswith(f"{TRANSFERS_PATH}/") and path.endswith(_ENERGY_SO_FAR)):
         return None
     return parse_transfer_id(path.removeprefix(f"{TRANSFERS_PATH}/").removesuffix(_ENERGY_SO_FAR))
 
 
 def parse_energy_path(path: str) -> UUID | None:
-    """Return the transfer that an `energy_path` names; ``None`` for any other path."""
+    """Return the transfer that an `format_energy_path` names; ``None`` for any other path."""
     if not (path.startswith(f"{TRANSFERS_PATH}/") and path.endswith(_ENERGY)):
         return None
     return parse_transfer_id(path.removeprefix(f"{TRANSFERS_PATH}/").removesuffix(_ENERGY))

@@ -108,7 +108,7 @@ def _list_differences(before: Parameters, after: Parameters) -> list[str]:
     return [f"{old} → {new} {words}" for old, new, words in pairs if old != new]
 
 
-def main_settings(ticks: Sequence[Tick]) -> dict[ChunkKind, Parameters]:
+def build_main_settings(ticks: Sequence[Tick]) -> dict[ChunkKind, Parameters]:
     """Return the setting of each chunk that moved most bytes: models learn from it.
 
     A sample holds the setting at its own time; a tool may adopt a decision only some ticks later. A chunk that moved

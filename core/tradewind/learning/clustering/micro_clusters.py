@@ -58,7 +58,7 @@ def coordinates(mean_file_bytes: FloatArray, file_count: FloatArray, load: Float
     return np.column_stack([np.log2(np.maximum(mean_file_bytes, 1.0)), np.log2(np.maximum(file_count, 1.0)), load])
 
 
-def cell_keys(points: FloatArray) -> IntArray:
+def compute_cell_keys(points: FloatArray) -> IntArray:
     """Return the number of the cell that each point falls into, (n,)."""
     index = np.floor(points * _PER_UNIT).astype(np.int64)
     keys: IntArray = (index[:, 0] << 2 * _AXIS_BITS) | (index[:, 1] << _AXIS_BITS) | index[:, 2]
@@ -90,7 +90,7 @@ class MicroClusters:
     @classmethod
     def of_points(cls, points: FloatArray) -> Self:
         """Cells of n points (`coordinates`). O(n log n)."""
-        keys = cell_keys(points)
+        keys = compute_cell_keys(points)
         offsets = np.rint((points - _compute_centres(keys)) * _RESOLUTION).astype(np.int64)
         ones = np.ones((len(keys), 1), dtype=np.int64)
         return cls(*_summed(keys, np.hstack([ones, offsets, offsets**2])))

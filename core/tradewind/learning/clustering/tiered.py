@@ -13,8 +13,14 @@ import numpy as np
 
 from tradewind.cluster import Leaf
 from tradewind.errors import CannotFit
-from tradewind.learning.clustering.micro_clusters import FloatArray, IntArray, MicroClusters, cell_keys, coordinates
-from tradewind.learning.clustering.ward import CutRule, cut, nearest_centre
+from tradewind.learning.clustering.micro_clusters import (
+    FloatArray,
+    IntArray,
+    MicroClusters,
+    compute_cell_keys,
+    coordinates,
+)
+from tradewind.learning.clustering.ward import CutRule, cut, find_nearest_centre
 from tradewind.learning.setting_rows import HashArray, LeafRows, SettingRows
 
 MIN_ROWS = 90
@@ -25,7 +31,7 @@ MAX_CELLS = 1000
 """
 
 
-def dataset_rule(min_rows: int) -> CutRule:
+def build_dataset_rule(min_rows: int) -> CutRule:
     """Second tier: data sets half a doubling about are one, those more than a doubling and a half never are.
 
     Between the two, "reasonable structure" after Kaufman & Rousseeuw (1990) decides.
@@ -70,7 +76,7 @@ class Digest:
         points = coordinates(rows.mean_file_bytes, rows.file_count, rows.load)
         return cls(
             MicroClusters.of_points(points),
-            SettingRows.of_rows(cell_keys(points), rows.settings, rows.row_hash, rows.values),
+            SettingRows.of_rows(compute_cell_keys(points), rows.settings, rows.row_hash, rows.values),
         )
 
     @classmethod
@@ -102,8 +108,7 @@ class Tiers:
     leaves: tuple[Leaf, ...]
 
     def assign(self, points: FloatArray) -> IntArray:
-        """Return the index of the nearest leaf of each of n points, (n,), as `tradewind.cluster.nearest_leaf` finds it;
-        no refit.
+        """Return the index of the nearest leaf of each of n points, (n,), by `tradewind.cluster.find_nearest_leaf`.
 
         Parameters
         ----------
@@ -113,11 +118,11 @@ class Tiers:
         first = np.flatnonzero(np.diff(tier, prepend=-1))
         centres = np.array([(leaf.log2_mean_file_bytes, leaf.log2_file_count) for leaf in self.leaves])
         loads = np.array([[leaf.load] for leaf in self.leaves])
-        dataset = nearest_centre(points[:, :2], centres[first])
+        dataset = find_nearest_centre(points[:, :2], centres[first])
         result = np.empty(len(points), dtype=np.int64)
         for i, start in enumerate(first):
             inside = dataset == i
-            result[inside] = start + nearest_centre(points[inside, 2:], loads[tier == i])
+            result[inside] = start + find_nearest_centre(points[inside, 2:], loads[tier == i])
         return result
 
     def rows_of(self, digest: Digest) -> tuple[LeafRows, ...]:
@@ -145,14 +150,14 @@ def find_tiers(cells: MicroClusters, *, min_rows: int = MIN_ROWS) -> Tiers:
     data_sets = cells.dataset_cells()
     if len(data_sets) > MAX_CELLS:
         data_sets = data_sets.coarser(1.0)
-    centres = cut(data_sets, dataset_rule(min_rows))
+    centres = cut(data_sets, build_dataset_rule(min_rows))
     points, counts = cells.points(), cells.counts
-    dataset = nearest_centre(points[:, :2], centres)
+    dataset = find_nearest_centre(points[:, :2], centres)
     leaves: list[Leaf] = []
     for tier, centre in enumerate(centres):
         inside = dataset == tier
         loads = cut(cells.load_cells(inside), load_rule(min_rows))
-        load_tier = nearest_centre(points[inside, 2:], loads)
+        load_tier = find_nearest_centre(points[inside, 2:], loads)
         rows = np.bincount(load_tier, weights=counts[inside], minlength=len(loads))
         leaves.extend(
             Leaf(

@@ -44,7 +44,7 @@ class CutRule:
     min_silhouette: float
 
 
-def ward_merges(weight: FloatArray, centre: FloatArray) -> IntArray:
+def compute_ward_merges(weight: FloatArray, centre: FloatArray) -> IntArray:
     """Return the order in which m weighted points merge, by nearest-neighbour chains; O(m²) time, O(m) memory.
 
     Parameters
@@ -86,7 +86,7 @@ def ward_merges(weight: FloatArray, centre: FloatArray) -> IntArray:
     return np.array([(survivor, gone) for _, survivor, gone in merges], dtype=np.int64).reshape(-1, 2)
 
 
-def labels_at(merges: IntArray, clusters: int) -> IntArray:
+def compute_labels(merges: IntArray, clusters: int) -> IntArray:
     """Return the label of each of the m points when the dendrogram is cut into ``clusters``, (m,), numbered by first
     point.
     """
@@ -98,21 +98,21 @@ def labels_at(merges: IntArray, clusters: int) -> IntArray:
     return labels
 
 
-def centres_of(cells: Cells, labels: IntArray) -> FloatArray:
+def compute_centres(cells: Cells, labels: IntArray) -> FloatArray:
     """Return the weighted centroid of each label, (k, d)."""
     totals = np.bincount(labels, weights=cells.count)
     columns = [np.bincount(labels, weights=cells.count * column) / totals for column in cells.mean.T]
     return np.column_stack(columns)
 
 
-def nearest_centre(points: FloatArray, centres: FloatArray) -> IntArray:
+def find_nearest_centre(points: FloatArray, centres: FloatArray) -> IntArray:
     """Return the index of the nearest of k centres for each of n points, (n,); ties go to the lower index."""
     distance = np.stack([((points - centre) ** 2).sum(axis=1) for centre in centres])
     nearest: IntArray = distance.argmin(axis=0).astype(np.int64)
     return nearest
 
 
-def row_distances(cells: Cells) -> FloatArray:
+def compute_row_distances(cells: Cells) -> FloatArray:
     """Return the root mean square distance of rows of two cells, √(‖c_i − c_j‖² + v_i + v_j) with variances v, (m,
     m).
     """
@@ -128,7 +128,7 @@ def silhouette(distance: FloatArray, count: IntArray, labels: IntArray) -> float
 
     Parameters
     ----------
-    distance : (m, m) of `row_distances`.
+    distance : (m, m) of `compute_row_distances`.
     count, labels : (m,) rows and label of each cell, labels from 0 without gaps.
     """
     k = int(labels.max()) + 1
@@ -165,7 +165,7 @@ def cut(cells: Cells, rule: CutRule) -> FloatArray:
         if len(centres) == 1:
             finished.append(centres[0])
             continue
-        nearest = nearest_centre(group.mean, centres)
+        nearest = find_nearest_centre(group.mean, centres)
         stricter = max(min_silhouette, STANDING_APART)
         waiting += [(group.of(nearest == i), stricter) for i in range(len(centres))]
     centres = _populated(cells, np.array(finished), rule.min_rows)
@@ -179,7 +179,7 @@ def _find_best_cut(cells: Cells, rule: CutRule, min_silhouette: float, max_clust
     with too few rows are dropped, the smallest first. All stays one cluster if no silhouette exceeds the minimum,
     unless that one is wider than the rule permits.
     """
-    overall_mean = centres_of(cells, np.zeros(len(cells), dtype=np.int64))
+    overall_mean = compute_centres(cells, np.zeros(len(cells), dtype=np.int64))
     squared = ((cells.mean - overall_mean) ** 2).sum(axis=1) + cells.scatter / cells.count
     rows = cells.count.sum()
     if squared @ cells.count < rows * rule.min_spread**2 or rows < 2 * rule.min_rows:
@@ -187,11 +187,11 @@ def _find_best_cut(cells: Cells, rule: CutRule, min_silhouette: float, max_clust
     outwards = np.argsort(squared, kind="stable")
     middle = outwards[np.searchsorted(np.cumsum(cells.count[outwards]), rows / 2)]
     best, best_score = overall_mean, min_silhouette if squared[middle] <= rule.max_median**2 else -1.0
-    distance = row_distances(cells)
-    merges = ward_merges(cells.count.astype(np.float64), cells.mean)
+    distance = compute_row_distances(cells)
+    merges = compute_ward_merges(cells.count.astype(np.float64), cells.mean)
     for clusters in range(2, min(max_clusters, len(cells)) + 1):
-        centres = _populated(cells, centres_of(cells, labels_at(merges, clusters)), rule.min_rows)
-        score = silhouette(distance, cells.count, nearest_centre(cells.mean, centres))
+        centres = _populated(cells, compute_centres(cells, compute_labels(merges, clusters)), rule.min_rows)
+        score = silhouette(distance, cells.count, find_nearest_centre(cells.mean, centres))
         if score > best_score:
             best, best_score = centres, score
     return best
@@ -199,7 +199,7 @@ def _find_best_cut(cells: Cells, rule: CutRule, min_silhouette: float, max_clust
 
 def _populated(cells: Cells, centres: FloatArray, min_rows: int) -> FloatArray:
     while len(centres) > 1:
-        rows = np.bincount(nearest_centre(cells.mean, centres), weights=cells.count, minlength=len(centres))
+        rows = np.bincount(find_nearest_centre(cells.mean, centres), weights=cells.count, minlength=len(centres))
         smallest = int(rows.argmin())
         if rows[smallest] >= min_rows:
             break

@@ -62,7 +62,7 @@ class Load:
     present_unknown_bps: float
 
 
-def known_rate_bps(
+def compute_known_rate_bps(
     start_s: FloatArray,
     end_s: FloatArray,
     own_bytes: FloatArray,
@@ -93,7 +93,7 @@ def known_rate_bps(
     return rate
 
 
-def congestion_bps(
+def compute_congestion_bps(
     retransmitted_bytes: FloatArray,
     duration_s: FloatArray,
     throughput_bps: FloatArray,
@@ -127,7 +127,7 @@ def start_up_bytes(rate_bps: FloatArray, rtt_s: FloatArray, streams: FloatArray)
     return fallen_short
 
 
-def unknown_rate_bps(
+def compute_unknown_rate_bps(
     bandwidth_bps: FloatArray, throughput_bps: FloatArray, known_bps: FloatArray, congestion: FloatArray
 ) -> FloatArray:
     """T_unknown = BW − T_act − T_known − δ, not below 0; NaN where BW is not known."""
@@ -180,7 +180,7 @@ def request_limit_bps(
     return rate
 
 
-def recent_unknown_bps(
+def compute_recent_unknown_bps(
     moment_s: FloatArray,
     end_s: FloatArray,
     unknown_bps: FloatArray,
@@ -243,7 +243,7 @@ class LinkRows:
     request_limit_bps: FloatArray
 
 
-def external_load(
+def compute_external_load(
     rows: LinkRows,
     *,
     source: LoadTimeline,
@@ -256,17 +256,17 @@ def external_load(
 
     Parameters
     ----------
-    source, destination, both : curves of known bytes, see `known_rate_bps`.
+    source, destination, both : curves of known bytes, see `compute_known_rate_bps`.
     training : (n,) rows whose residuals others may look back at; all if not given.
     before_any_bps : unknown traffic before the first usable row; NaN if not known, which counts as none.
     """
-    known = known_rate_bps(
+    known = compute_known_rate_bps(
         rows.start_s, rows.end_s, rows.moved_bytes, source=source, destination=destination, both=both
     )
-    lost = congestion_bps(
+    lost = compute_congestion_bps(
         rows.retransmitted_bytes, rows.end_s - rows.start_s, rows.throughput_bps, rows.rtt_s, rows.streams
     )
-    unknown = unknown_rate_bps(rows.bandwidth_bps, rows.throughput_bps, known, lost)
+    unknown = compute_unknown_rate_bps(rows.bandwidth_bps, rows.throughput_bps, known, lost)
     flagged = is_upper_bound(
         bandwidth_bps=rows.bandwidth_bps,
         rtt_s=rows.rtt_s,
@@ -278,6 +278,6 @@ def external_load(
     )
     usable = ~flagged if training is None else ~flagged & training
     moments = np.append(rows.start_s, np.inf)
-    recent = recent_unknown_bps(moments, rows.end_s, unknown, usable, before_any_bps=before_any_bps)
+    recent = compute_recent_unknown_bps(moments, rows.end_s, unknown, usable, before_any_bps=before_any_bps)
     feature = load_of(rows.bandwidth_bps, known, np.nan_to_num(recent[:-1]))
     return Load(known, unknown, flagged, feature, float(recent[-1]))

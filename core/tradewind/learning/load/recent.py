@@ -16,7 +16,7 @@ FREE_PATH = 0.95
 """Quantile of the recent residuals that stands for a path without load."""
 
 
-def recent_residual(residual: Floats, started_s: Floats, at_s: Floats, window: int = WINDOW) -> Floats:
+def compute_recent_residual(residual: Floats, started_s: Floats, at_s: Floats, window: int = WINDOW) -> Floats:
     """Return the median residual of the last ``window`` rows that started strictly before each time.
 
     Parameters

@@ -107,7 +107,7 @@ class ResidualKriging:
         return covariance
 
 
-def cell_effects(cells: Cells, residual: Floats, noise: Floats, tau2: float) -> ResidualKriging:
+def compute_cell_effects(cells: Cells, residual: Floats, noise: Floats, tau2: float) -> ResidualKriging:
     """Only the cells' own effects, shrunk by their noise: what remains where neighbours tell nothing."""
     noise = np.minimum(noise, NEVER_SEEN)
     ones = np.ones(cells.x.shape[1])

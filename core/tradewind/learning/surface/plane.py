@@ -8,7 +8,7 @@ import numpy as np
 from tradewind.learning.observations import Floats
 from tradewind.learning.surface.basis import AxisBasis, Design
 from tradewind.learning.surface.cells import Cells, Index
-from tradewind.learning.surface.robust import nearest_cells
+from tradewind.learning.surface.robust import find_nearest_cells
 
 MIN_LOADS = 8
 MIN_LOAD_RANGE = 0.02
@@ -59,7 +59,7 @@ class Plane:
         cells = Cells.of(design, design.coordinates(settings))
         term = LoadTerm.spanning(load)
         load_columns = term.columns(load) if term else np.empty((len(load), 0))
-        return cls(design, cells, design.columns(cells.x), nearest_cells(cells), term, load_columns)
+        return cls(design, cells, design.columns(cells.x), find_nearest_cells(cells), term, load_columns)
 
     def is_comparable_with(self, other: Self) -> bool:
         """Return whether smoothing parameters of one plane mean the same on the other."""

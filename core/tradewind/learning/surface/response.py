@@ -10,17 +10,17 @@ import numpy as np
 
 from tradewind.learning.observations import Flags, Floats
 from tradewind.learning.surface.cells import Cells, Index
-from tradewind.learning.surface.kriging import ResidualKriging, cell_effects, fit_kriging, krige_like
+from tradewind.learning.surface.kriging import ResidualKriging, compute_cell_effects, fit_kriging, krige_like
 from tradewind.learning.surface.plane import Plane
 from tradewind.learning.surface.reml import MixedFit, fit_mixed
 from tradewind.learning.surface.robust import (
     CellSums,
     LeaveOneOut,
     cell_left_out,
-    huber_weights,
+    compute_huber_weights,
     leave_one_out,
 )
-from tradewind.learning.surface.variance import NoiseModel, paule_mandel, robust_variance
+from tradewind.learning.surface.variance import NoiseModel, compute_paule_mandel, compute_robust_variance
 
 PASSES = 4
 WARM_PASSES = 2
@@ -119,7 +119,7 @@ class Surface:
     def raw_mean(self, prediction: SurfacePrediction) -> Floats:
         """Return the mean of the raw quantity (r,): the log mean is that of a median."""
         deviation = np.hypot(prediction.fit_sd, prediction.noise_sd)
-        raw: Floats = self.smearing * mean_of_lognormal(prediction.log_mean, deviation)
+        raw: Floats = self.smearing * compute_mean_of_lognormal(prediction.log_mean, deviation)
         return raw
 
 
@@ -168,7 +168,7 @@ def fit_surface(plane: Plane, values: Floats, start: Surface | None = None) -> S
     state = _State(
         known=known,
         weight=known.astype(np.float64),
-        noise=start.noise if start and warm else NoiseModel.constant(plane.cells, robust_variance(y[known])),
+        noise=start.noise if start and warm else NoiseModel.constant(plane.cells, compute_robust_variance(y[known])),
         tau2=start.tau2 if start and warm else 0.0,
         precisions=start.fit.precisions if start and warm else np.full(len(plane.blocks), FIRST_PRECISION),
     )
@@ -191,14 +191,14 @@ def _improve(plane: Plane, y: Floats, state: _State, *, constant_noise: bool) ->
     without = cell_left_out(CellSums.of(cells, rest, row), surface, state.tau2)
     loo = leave_one_out(cells, rest, row, without, effect)
     if constant_noise:
-        noise = NoiseModel.constant(cells, robust_variance(loo.residual[state.known]))
+        noise = NoiseModel.constant(cells, compute_robust_variance(loo.residual[state.known]))
     else:
         noise = state.noise.scored(cells, loo, state.weight)
-    weight = huber_weights(cells, loo, noise.at(cells.x), plane.neighbours) * state.known
+    weight = compute_huber_weights(cells, loo, noise.at(cells.x), plane.neighbours) * state.known
     state = replace(state, weight=weight, noise=noise, precisions=solution.fit.precisions)
     sums = CellSums.of(cells, rest, state.row_precision(cells))
     used = float(np.sum(np.minimum(surface[1] * sums.surface_precision(state.tau2), 1)))
-    return replace(state, tau2=paule_mandel(sums, surface[0], used, state.tau2))
+    return replace(state, tau2=compute_paule_mandel(sums, surface[0], used, state.tau2))
 
 
 def _solve(plane: Plane, y: Floats, state: _State, steps: int) -> _Solution:
@@ -230,7 +230,7 @@ def _finish(plane: Plane, centre: float, y: Floats, state: _State, start: Surfac
     seen = sums.rows > 0
     f, v = solution.surface
     noise = np.divide(1.0, sums.precision, out=np.full(len(cells), np.inf), where=seen)
-    effects = cell_effects(cells, np.where(seen, sums.mean - f, 0.0), noise, state.tau2)
+    effects = compute_cell_effects(cells, np.where(seen, sums.mean - f, 0.0), noise, state.tau2)
     without = cell_left_out(sums, (f, v), state.tau2)
     held_out = np.where(seen, sums.mean - without[0], 0.0)
     if start is None:
@@ -248,7 +248,7 @@ def _finish(plane: Plane, centre: float, y: Floats, state: _State, start: Surfac
         tau2=state.tau2,
         kriging=kriged.kriging if kriged else (effects if state.tau2 > 0 else None),
         widest=float(np.max(v[seen])),
-        calibration=conformal_factor((loo.residual / deviation)[state.known]),
+        calibration=compute_conformal_factor((loo.residual / deviation)[state.known]),
         smearing=smearing_factor(y - loo.residual, loo.residual, deviation, state.weight),
         held_out=loo,
         smooth_residual=solution.rest - f[c],
@@ -256,7 +256,7 @@ def _finish(plane: Plane, centre: float, y: Floats, state: _State, start: Surfac
     )
 
 
-def mean_of_lognormal(log_mean: Floats, deviation: Floats) -> Floats:
+def compute_mean_of_lognormal(log_mean: Floats, deviation: Floats) -> Floats:
     """exp(mean + s²/2) (n,); a setting that is hardly known gets no more than a factor e."""
     mean: Floats = np.exp(log_mean + 0.5 * np.minimum(deviation, LARGEST_DEVIATION) ** 2)
     return mean
@@ -275,11 +275,11 @@ def smearing_factor(log_mean: Floats, residual: Floats, deviation: Floats, weigh
     log_mean = np.clip(log_mean, np.min(log_actual), np.max(log_actual))  # a lone corner's leave-one-out runs wild
     limit = SMEARING_DEVIATIONS * np.minimum(deviation, LARGEST_DEVIATION)
     actual = np.exp(log_mean + np.clip(log_actual - log_mean, -limit, limit))
-    expected = mean_of_lognormal(log_mean, deviation)
+    expected = compute_mean_of_lognormal(log_mean, deviation)
     return float(np.clip((weight @ actual) / (weight @ expected), *SMEARING_RANGE))
 
 
-def conformal_factor(z: Floats) -> float:
+def compute_conformal_factor(z: Floats) -> float:
     """Return the factor that makes ±1.645 deviations hold 90 % of held-out standardised residuals (n,), finite-sample
     corrected.
 

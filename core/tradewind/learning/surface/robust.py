@@ -94,7 +94,7 @@ def cell_left_out(sums: CellSums, surface: tuple[Floats, Floats], tau2: float) -
     return (f - leverage * sums.mean) / (1 - leverage), v / (1 - leverage)
 
 
-def huber_weights(cells: Cells, loo: LeaveOneOut, s2: Floats, neighbours: Index) -> Floats:
+def compute_huber_weights(cells: Cells, loo: LeaveOneOut, s2: Floats, neighbours: Index) -> Floats:
     """Return the weights (n,) in [0, 1] from leave-one-out residuals, spared where the neighbourhood says the same.
 
     A corner of a surface that the basis has not followed yet has large residuals too. A row is judged by the smaller
@@ -114,7 +114,7 @@ def huber_weights(cells: Cells, loo: LeaveOneOut, s2: Floats, neighbours: Index)
     return weight
 
 
-def nearest_cells(cells: Cells) -> Index:
+def find_nearest_cells(cells: Cells) -> Index:
     """(m, ≤ NEIGHBOURS) nearest other cells in steps of the lattice."""
     count = min(NEIGHBOURS, len(cells) - 1)
     place = cells.rank.astype(np.float64)

@@ -60,12 +60,12 @@ class NoiseModel:
         return replace(self, gamma=gamma)
 
 
-def robust_variance(residual: Floats) -> float:
+def compute_robust_variance(residual: Floats) -> float:
     """Return the variance from the median absolute deviation around 0, consistent for the normal distribution."""
     return float((1.4826 * np.median(np.abs(residual))) ** 2)
 
 
-def paule_mandel(sums: CellSums, f: Floats, effective: float, start: float) -> float:
+def compute_paule_mandel(sums: CellSums, f: Floats, effective: float, start: float) -> float:
     """Return the between-cell variance τ² that makes Σ p_c (ȳ_c − f_c)² equal its expectation, m − effective degrees of
     freedom.
 

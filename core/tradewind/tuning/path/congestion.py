@@ -200,7 +200,7 @@ def _at(delays_s: Mapping[int, float], streams: int) -> float:
     return delays_s[below] + share * (delays_s[above] - delays_s[below])
 
 
-def dead_band_s(expected_s: float) -> float:
+def compute_dead_band_s(expected_s: float) -> float:
     return max(DEAD_BAND_S, DEAD_BAND * expected_s)
 
 
@@ -229,7 +229,7 @@ def classify_signal(
     if loss is not None and loss.surely_exceeds(tolerated_loss):
         return Signal.LOSS
     tolerated_s = max(expected_s, limit.accepted_delay_s)
-    if delay_s is not None and delay_s > tolerated_s + dead_band_s(tolerated_s):
+    if delay_s is not None and delay_s > tolerated_s + compute_dead_band_s(tolerated_s):
         return Signal.DELAY
     return Signal.QUIET
 

@@ -10,7 +10,7 @@ from tradewind.dataset import Chunk
 from tradewind.heuristics import MAX_CHANNELS, efficiency_levels, energy_efficiency
 from tradewind.path import Path
 from tradewind.tuning.reference.efficiency_search import EfficiencySearch
-from tradewind.tuning.reference.variant import Plan, chunks_left
+from tradewind.tuning.reference.variant import Plan, list_chunks_left
 from tradewind.tuning.sample import TickSample
 
 
@@ -26,5 +26,5 @@ class EE:
 
     def step(self, state: EfficiencySearch, sample: TickSample) -> tuple[EfficiencySearch, Plan]:
         search = state.update(sample)
-        left = chunks_left(self.chunks, sample) or self.chunks
+        left = list_chunks_left(self.chunks, sample) or self.chunks
         return search, energy_efficiency(left, self.path, search.channels)

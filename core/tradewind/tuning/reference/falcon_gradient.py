@@ -11,7 +11,7 @@ from enum import StrEnum
 from tradewind.dataset import Chunk
 from tradewind.heuristics import MAX_CHANNELS, max_throughput
 from tradewind.path import Path
-from tradewind.tuning.reference.variant import Plan, chunks_left
+from tradewind.tuning.reference.variant import Plan, list_chunks_left
 from tradewind.tuning.sample import TickSample
 
 K = 1.02
@@ -60,7 +60,7 @@ class FalconGradient:
     def step(self, state: FalconState, sample: TickSample) -> tuple[FalconState, Plan]:
         now = self._moved(state, utility(sample.throughput_bps, state.probed, _compute_loss(state, sample)))
         now = replace(now, sent_bytes=sample.sent_bytes or 0, retransmitted_bytes=sample.retransmitted_bytes or 0)
-        left = chunks_left(self.chunks, sample) or self.chunks
+        left = list_chunks_left(self.chunks, sample) or self.chunks
         return now, max_throughput(left, self.path, now.probed)
 
     def _moved(self, state: FalconState, seen: float) -> FalconState:

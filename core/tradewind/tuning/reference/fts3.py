@@ -13,7 +13,7 @@ from tradewind.dataset import Chunk
 from tradewind.heuristics import deal_channels
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
-from tradewind.tuning.reference.variant import Plan, chunks_left
+from tradewind.tuning.reference.variant import Plan, list_chunks_left
 from tradewind.tuning.sample import TickSample
 
 INTERVAL_S = 60.0
@@ -58,7 +58,7 @@ class Fts3:
         now = replace(state, elapsed_s=state.elapsed_s + sample.interval_s, ema_bps=ema)
         if now.elapsed_s >= self.interval_s:
             now = self._decided(now, sample)
-        left = chunks_left(self.chunks, sample) or self.chunks
+        left = list_chunks_left(self.chunks, sample) or self.chunks
         return now, self._plan(now, left, sample.remaining_files)
 
     def _decided(self, state: Fts3State, sample: TickSample) -> Fts3State:

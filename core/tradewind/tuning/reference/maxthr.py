@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from tradewind.dataset import Chunk
 from tradewind.heuristics import MAX_CHANNELS, max_throughput
 from tradewind.path import Path
-from tradewind.tuning.reference.variant import Plan, chunks_left
+from tradewind.tuning.reference.variant import Plan, list_chunks_left
 from tradewind.tuning.sample import TickSample
 
 
@@ -22,7 +22,7 @@ class MaxThr:
         return plan, plan
 
     def step(self, state: Plan, sample: TickSample) -> tuple[Plan, Plan]:
-        left = chunks_left(self.chunks, sample)
+        left = list_chunks_left(self.chunks, sample)
         if not left or [chunk.kind for chunk in left] == [chunk_plan.chunk for chunk_plan in state]:
             return state, state
         plan = max_throughput(left, self.path, self.channels)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from tradewind.dataset import Chunk
 from tradewind.heuristics import MAX_CHANNELS, flexible_throughput_concurrency, min_energy
 from tradewind.path import Path
-from tradewind.tuning.reference.variant import Plan, chunks_left
+from tradewind.tuning.reference.variant import Plan, list_chunks_left
 from tradewind.tuning.sample import TickSample
 
 
@@ -36,7 +36,7 @@ class SLAEE:
             if not state.jumped and sample.throughput_bps > 0:
                 channels = flexible_throughput_concurrency(self.target_bps, sample.throughput_bps, state.channels)
         now = FlexibleState(min(channels, self.channels), jumped=True)
-        return now, self._plan(chunks_left(self.chunks, sample) or self.chunks, now.channels)
+        return now, self._plan(list_chunks_left(self.chunks, sample) or self.chunks, now.channels)
 
     def _plan(self, chunks: tuple[Chunk, ...], channels: int) -> Plan:
         """Return the one channel for each chunk, all others to the smallest files that can take them."""

@@ -26,7 +26,7 @@ class Variant(Protocol[StateT]):
         ...
 
 
-def chunks_left(chunks: Sequence[Chunk], sample: TickSample) -> tuple[Chunk, ...]:
+def list_chunks_left(chunks: Sequence[Chunk], sample: TickSample) -> tuple[Chunk, ...]:
     """Return the chunks that still have bytes, with the files that these are likely to be; all if none was reported."""
     if not sample.chunks:
         return tuple(chunks)

@@ -182,6 +182,6 @@ def _find_highest(limits: SettingLimits) -> int:
     return MAX_STREAMS if limits.max_streams is None else min(limits.max_streams, MAX_STREAMS)
 
 
-def doublings_to_regain(expected_bps: float, measured_bps: float) -> float:
+def count_doublings_to_regain(expected_bps: float, measured_bps: float) -> float:
     """Return the first step of a search after a change: the doublings that the streams' rate fell by, 1 … 2."""
     return max(1.0, min(math.log2(expected_bps / measured_bps), 2.0)) if measured_bps > 0 else 1.0

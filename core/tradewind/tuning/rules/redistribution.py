@@ -6,7 +6,7 @@ from statistics import median
 
 from tradewind.parameters import Caps, Parameters
 from tradewind.tuning.forecast import ActiveChunk
-from tradewind.tuning.limits import parallelism_limit
+from tradewind.tuning.limits import compute_parallelism_limit
 from tradewind.units import BITS_PER_BYTE
 
 SLOW_SHARE = 0.25
@@ -47,7 +47,7 @@ def widen_chunks(
         i
         for i, chunk in enumerate(chunks)
         if chunk.files_left <= (given[i].concurrency or 1) <= free
-        and (given[i].parallelism or 1) < parallelism_limit(caps, 1)
+        and (given[i].parallelism or 1) < compute_parallelism_limit(caps, 1)
         and BITS_PER_BYTE * chunk.remaining_bytes >= least_s * chunk.throughput_bps
     ]:
         neediest = max(takers, key=lambda i: chunks[i].remaining_bytes / given[i].streams)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradewind_agent.history.log_tail import MAX_PART_BYTES, LogFile, Position, logs_in
+from tradewind_agent.history.log_tail import MAX_PART_BYTES, LogFile, Position, list_logs
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ def test_logs_are_listed_oldest_first_without_folders_hidden_files_and_other_nam
         (tmp_path / name).write_text("x")
         os.utime(tmp_path / name, (1000 - age, 1000 - age))
     (tmp_path / "d.log").mkdir()
-    assert [path.name for path, _ in logs_in(tmp_path, "*.log")] == ["a.log", "b.log"]
+    assert [path.name for path, _ in list_logs(tmp_path, "*.log")] == ["a.log", "b.log"]
 
 
 @given(st.lists(st.binary(max_size=40), max_size=20))

@@ -10,7 +10,7 @@ from tests.unit.agent.records import record
 from tests.unit.agent.session.test_ticks_on_disk import TRANSFER, tick
 from tradewind.wire.heartbeats import Completion, CompletionReceipt
 from tradewind.wire.records import WireRecord
-from tradewind_agent.errors import ServiceUnreachable, error_from_problem
+from tradewind_agent.errors import ServiceUnreachable, build_error
 from tradewind_agent.history.spool import Spool
 from tradewind_agent.history.transfer_spool import TransferSpool
 from tradewind_agent.service.completion import MOST_REFUSALS
@@ -39,7 +39,7 @@ class Choosy:
             if sequence in self.unwanted
         ]
         if errors:
-            raise error_from_problem(422, {"title": "Invalid value", "errors": errors if self.names else []})
+            raise build_error(422, {"title": "Invalid value", "errors": errors if self.names else []})
         self.stored += sequences
         self.records = len(completion.records)
         return CompletionReceipt(accepted=1, rejected=0, heartbeats=len(sequences), ended_at=RECORD.ended_at)
@@ -56,7 +56,7 @@ class Unwilling:
 
     def complete(self, *_):
         self.calls += 1
-        raise error_from_problem(self.status, {"detail": "no"})
+        raise build_error(self.status, {"detail": "no"})
 
 
 @pytest.fixture

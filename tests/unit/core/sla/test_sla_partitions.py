@@ -5,7 +5,13 @@ import pytest
 from tradewind.parameters import Parameters
 from tradewind.prediction import PredictedSetting
 from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
-from tradewind.tiers.partitions import Partition, PartitionKey, find_serving_partition, match_partitions, tier_name
+from tradewind.tiers.partitions import (
+    Partition,
+    PartitionKey,
+    find_serving_partition,
+    format_tier_name,
+    match_partitions,
+)
 
 
 def partition(lower, upper, *, cc=1, closed=False, kind=SlaKind.THROUGHPUT_AT_LEAST, confidence=0.9):
@@ -133,4 +139,4 @@ def test_a_bound_that_is_nothing_but_rounding_is_called_nothing() -> None:
         probability=0.9,
         regret=0.0,
     )
-    assert tier_name(tier) == "0 J/GB to 100 J/GB at 90% dynamic"
+    assert format_tier_name(tier) == "0 J/GB to 100 J/GB at 90% dynamic"

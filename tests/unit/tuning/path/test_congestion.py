@@ -13,7 +13,7 @@ from tradewind.tuning.path.congestion import (
     Signal,
     StreamLimit,
     classify_signal,
-    dead_band_s,
+    compute_dead_band_s,
     expected_delay_s,
     has_room,
     tolerated_loss,
@@ -54,8 +54,8 @@ def test_without_history_one_round_trip_of_queue_is_expected_and_50_ms_on_short_
 
 @pytest.mark.parametrize("streams", [1, 5])
 def test_a_full_queue_that_one_flow_alone_would_make_is_no_congestion(streams):
-    assert signal(0.06 + dead_band_s(0.06)) is Signal.QUIET
-    assert signal(0.06 + dead_band_s(0.06) + 1e-9) is Signal.DELAY
+    assert signal(0.06 + compute_dead_band_s(0.06)) is Signal.QUIET
+    assert signal(0.06 + compute_dead_band_s(0.06) + 1e-9) is Signal.DELAY
 
 
 def test_loss_counts_above_a_tenth_of_a_per_cent_and_three_times_the_baseline():

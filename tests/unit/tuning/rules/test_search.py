@@ -10,7 +10,7 @@ from tradewind.dataset import DataSet
 from tradewind.tiers.selection import Objective
 from tradewind.tuning.bank import Goal
 from tradewind.tuning.gradient import start_search, utility
-from tradewind.tuning.rules.exploring import doublings_to_regain
+from tradewind.tuning.rules.exploring import count_doublings_to_regain
 
 FASTEST = Goal(objective=Objective.SLOWNESS)
 
@@ -84,7 +84,7 @@ def test_an_energy_objective_ranks_by_joules_a_byte():
     ("expected", "measured", "doublings"), [(90, 80, 1), (90, 30, math.log2(3)), (90, 3, 2), (90, 0, 1)]
 )
 def test_drop_is_answered_with_as_many_doublings(expected, measured, doublings):
-    assert doublings_to_regain(expected, measured) == pytest.approx(doublings)
+    assert count_doublings_to_regain(expected, measured) == pytest.approx(doublings)
 
 
 def test_a_search_over_two_large_files_goes_back_to_what_did_best():

@@ -91,7 +91,7 @@ class _Way(NamedTuple):
 
 
 def _probed_way(to: str | None, come_from: str | None, terminal: Terminal) -> _Way:
-    from tradewind_agent.compression.codecs import available_codecs
+    from tradewind_agent.compression.codecs import list_available_codecs
     from tradewind_agent.compression.packed.path_probe import estimate_query_s, probe_download_line, probe_upload_line
 
     if to is not None:
@@ -99,20 +99,20 @@ def _probed_way(to: str | None, come_from: str | None, terminal: Terminal) -> _W
         line = _report_line(probed, terminal)
         return _Way(line, codecs, estimate_query_s(line))
     assert come_from is not None
-    return _Way(_report_line(probe_download_line(come_from), terminal), available_codecs())
+    return _Way(_report_line(probe_download_line(come_from), terminal), list_available_codecs())
 
 
 def _stated_way(rate_bps: float, setup: str) -> _Way:
     from tradewind.compression.model import NetworkLine
     from tradewind.units import parse_seconds
     from tradewind.wire.compression import MAX_SETUP_S
-    from tradewind_agent.compression.codecs import available_codecs
+    from tradewind_agent.compression.codecs import list_available_codecs
 
     line = NetworkLine(rate_bps, options.read("--setup", parse_seconds, setup))
     if line.setup_s > MAX_SETUP_S:
         reason = f"must be {MAX_SETUP_S:g} s at most, got {line.setup_s:g}"
         raise typer.BadParameter(reason, param_hint="--setup")
-    return _Way(line, available_codecs())
+    return _Way(line, list_available_codecs())
 
 
 def _report_line(probed: "FittedLine", terminal: Terminal) -> "NetworkLine":

@@ -17,7 +17,7 @@ from tradewind_agent.cli.commands.copy_packed import (
     reject_unsupported_options,
     run_packed_copy,
 )
-from tradewind_agent.cli.commands.copy_queue import RadioOptions, copy_queue, radio_options
+from tradewind_agent.cli.commands.copy_queue import RadioOptions, build_radio_options, copy_queue
 from tradewind_agent.cli.option_groups import GroupOf, grouped
 from tradewind_agent.cli.progress import count_plainly, transferring
 from tradewind_agent.cli.terminal import Terminal
@@ -62,7 +62,7 @@ def by_hand(
     )
 
 
-def engine_options(
+def build_engine_options(
     *,
     checksum: Annotated[
         bool, typer.Option("--checksum", help="Compare SHA-256 sums where the other end has them.")
@@ -147,7 +147,7 @@ def copy_options(
         str, typer.Option("--wait", metavar="TIME", help="How long to wait for a share of a path with caps.")
     ] = "10min",
     rules: Annotated["ListingRules", GroupOf(listing_rules)],
-    engine: Annotated["EngineOptions", GroupOf(engine_options)],
+    engine: Annotated["EngineOptions", GroupOf(build_engine_options)],
 ) -> "CopyOptions":
     """Return the options of the copy."""
     return replace(
@@ -172,7 +172,7 @@ def copy(
     manifest: Annotated[
         str | None, typer.Option(metavar="FILE", help="List of files to copy, relative to SRC, instead of its index.")
     ] = None,
-    radio: Annotated["RadioOptions", GroupOf(radio_options)],
+    radio: Annotated["RadioOptions", GroupOf(build_radio_options)],
     mover: Annotated[
         str, typer.Option(help="Who moves the bytes: tradewind, rclone, aria2, curl or globus-url-copy.")
     ] = OWN_MOVER,
@@ -330,7 +330,7 @@ def _make_snapshot_callback(show: "Show") -> "Callable[[Snapshot, PreparedCopy],
 
 def _show_plan(terminal: Terminal, prepared: "PreparedCopy") -> None:
     from tradewind.units import format_bytes, format_count
-    from tradewind_agent.copy.omissions_report import describe_omissions, omissions_document
+    from tradewind_agent.copy.omissions_report import build_omissions_document, describe_omissions
     from tradewind_agent.copy.report import describe_plan, plan_document
 
     listing = prepared.listing
@@ -347,7 +347,7 @@ def _show_plan(terminal: Terminal, prepared: "PreparedCopy") -> None:
         "total_bytes": total_bytes,
         "sizes_are_exact": listing.sizes_are_exact,
         "files": [str(job) for job in listing.jobs[:SHOWN_FILES]],
-        **omissions_document(listing),
+        **build_omissions_document(listing),
         "plan": plan_document(prepared.plan),
     }
     ends = f"{prepared.source} to {prepared.destination}{describe_omissions(listing)}"

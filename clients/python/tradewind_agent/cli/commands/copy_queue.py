@@ -46,7 +46,7 @@ class RadioOptions:
         return replace(context, meter=replace(context.meter, radio=radio))
 
 
-def radio_options(
+def build_radio_options(
     *,
     batch: Annotated[
         Path | None,
@@ -140,13 +140,13 @@ def _copy_one(request: "CopyRequest", settings: "CopyOptions", context: CopyCont
 
 
 def _report(context: CopyContext, advice: "Advice", unlisted: Mapping[str, str]) -> None:
-    from tradewind_agent.queued.sending import batch_plan_document, describe_unlisted
+    from tradewind_agent.queued.sending import build_batch_plan_document, describe_unlisted
 
     lines = [advice.rationale, *describe_unlisted(unlisted)]
     for burst in advice.plan.bursts:
         names = ", ".join(each.job.name for each in burst.placed)
         lines.append(f"after {burst.starts_s:.0f} s, until {burst.ends_s:.0f} s, {burst.mode}: {names}")
     lines += [f"{name} will not be in time" for name in advice.plan.missed]
-    planned = {"planned": batch_plan_document(advice.plan), "not_planned": dict(unlisted)}
+    planned = {"planned": build_batch_plan_document(advice.plan), "not_planned": dict(unlisted)}
     document = {"dry_run": True, "rationale": advice.rationale, **planned}
     context.terminal.result("\n".join(lines), document)

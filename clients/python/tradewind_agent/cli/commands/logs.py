@@ -105,7 +105,7 @@ def upload(
 
     From a browser's log (HAR) the service stores the connections of each page; the same log again replaces them.
     """
-    from tradewind_agent.har.upload import har_document, har_lines, split, upload_hars
+    from tradewind_agent.har.upload import build_har_document, list_har_lines, split, upload_hars
 
     terminal = Terminal(as_json, quiet)
     _check_format(format_name, *UPLOADED_ALONE)
@@ -117,7 +117,7 @@ def upload(
         pages: list[HarReport] = []
         with _report_if_interrupted(pages, dry_run=dry_run):
             pages.extend(upload_hars(hars, client=client, path=path, proxy=proxy))  # what came before a failure stays
-            texts, document = har_lines(pages, dry_run=dry_run), har_document(pages, dry_run=dry_run)
+            texts, document = list_har_lines(pages, dry_run=dry_run), build_har_document(pages, dry_run=dry_run)
             failed = any(each.failure for each in pages)
             if others or not hars:
                 text, records_document, has_failed = _upload_records(others, format_name, context, client, terminal)
@@ -130,15 +130,15 @@ def upload(
 @contextmanager
 def _report_if_interrupted(pages: "list[HarReport]", *, dry_run: bool) -> Iterator[None]:
     """Report the browsers' logs even if the logs that follow them fail."""
-    from tradewind_agent.har.upload import har_document, har_lines
+    from tradewind_agent.har.upload import build_har_document, list_har_lines
 
     try:
         yield
     except (Exception, KeyboardInterrupt) as failure:
         if not pages:
             raise
-        document = har_document(pages, dry_run=dry_run)
-        raise PartlyDone("\n".join(har_lines(pages, dry_run=dry_run)), document) from failure
+        document = build_har_document(pages, dry_run=dry_run)
+        raise PartlyDone("\n".join(list_har_lines(pages, dry_run=dry_run)), document) from failure
 
 
 def _check_options_apply(context: "ImportContext", proxy: str | None, *, pages: bool, transfers: bool) -> None:
@@ -258,9 +258,9 @@ def _make_progress_callback(terminal: Terminal) -> "Callable[[Tally], None]":
 
 
 def _check_format(name: str, *more: str) -> None:
-    from tradewind_agent.history.importers.importing import known_importers
+    from tradewind_agent.history.importers.importing import build_known_importers
 
-    known = ("auto", *known_importers(), *more)
+    known = ("auto", *build_known_importers(), *more)
     if name not in known:
         raise typer.BadParameter(f"unknown format {name!r}; one of {', '.join(known)}", param_hint="--format")
 

@@ -98,13 +98,13 @@ def report_corrections(terminal: Terminal, path: Path, trace: "PowerTrace") -> N
 
 def split_trace(terminal: Terminal, request: TraceOptions) -> None:
     """Report the energy of the trace, split if a transfer is named."""
-    from tradewind.energy.measured import total_energy_j
+    from tradewind.energy.measured import compute_total_energy_j
     from tradewind.units import format_joules
 
     trace = read_trace(request.file)
     report_corrections(terminal, request.file, trace)
     duration_s = trace.time_s[-1] - trace.time_s[0]
-    total_j = total_energy_j(trace.time_s, trace.power_w)
+    total_j = compute_total_energy_j(trace.time_s, trace.power_w)
     document: dict[str, object] = {
         "method": "meter",
         "samples": len(trace.time_s),

@@ -89,19 +89,19 @@ def _check_name(argument: str, name: str | None) -> None:
 
 
 def _check_tool(tool: str | None) -> None:
-    from tradewind.flags import flags_by_tool
+    from tradewind.flags import list_flags_by_tool
     from tradewind.parameters import UNTUNED
 
-    known, _ = flags_by_tool(UNTUNED)
+    known, _ = list_flags_by_tool(UNTUNED)
     if tool is not None and tool not in known:
         raise typer.BadParameter(f"unknown tool {tool!r}; one of {', '.join(known)}", param_hint="--flags")
 
 
 def _report(terminal: Terminal, plan: "Plan", tool: str | None) -> None:
-    from tradewind.flags import flags_by_tool
+    from tradewind.flags import list_flags_by_tool
     from tradewind_agent.copy.report import describe_plan, plan_document
 
-    made, _ = flags_by_tool(plan.parameters)
+    made, _ = list_flags_by_tool(plan.parameters)
     if tool is not None:
         terminal.result(made[tool], {"tool": tool, "flags": made[tool]})
         return

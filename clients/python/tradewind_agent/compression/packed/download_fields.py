@@ -1,6 +1,6 @@
 """Header fields of a packed download: codecs of this host, and what is known of the path and the file."""
 
-from tradewind_agent.compression.codecs import available_codecs
+from tradewind_agent.compression.codecs import list_available_codecs
 from tradewind_agent.compression.options import PackingOptions
 from tradewind_agent.compression.planning import format_expectations
 from tradewind_agent.compression.wire_names import (
@@ -20,7 +20,7 @@ def make_packed_fields(packing: PackingOptions, codings: str) -> dict[str, str]:
     fields = {
         "Accept-Encoding": f"{PACKED_CODING}, {codings}",
         PACK_HEADER: str(packing.mode),
-        CODECS_HEADER: ",".join(sorted(available_codecs())),
+        CODECS_HEADER: ",".join(sorted(list_available_codecs())),
     }
     if packing.advised is not None and packing.advised.answer is not None:
         fields[EXPECTED_HEADER] = format_expectations(packing.advised.answer)

@@ -12,7 +12,7 @@ from tradewind.compression.model import NetworkLine
 from tradewind.compression.probe import MIN_SIZE_RATIO, FittedLine, TimedTransfer, fit_network_line
 from tradewind.errors import InvalidValue
 from tradewind.units import KIB, MIB
-from tradewind_agent.compression.codecs import common_codecs
+from tradewind_agent.compression.codecs import list_common_codecs
 from tradewind_agent.compression.wire_names import CODECS_HEADER
 from tradewind_agent.errors import CopyFailed
 
@@ -58,7 +58,7 @@ def probe_upload_line(url: str, clock_s: Clock = time.perf_counter) -> tuple[Fit
             answer_headers = answer.headers
         if not answer_headers.get("server", "").startswith("tradewind"):
             raise CopyFailed(f"{url} is no serve-files, which alone takes probes; {_INSTEAD}")
-        codecs = common_codecs(answer_headers.get(CODECS_HEADER, ""))
+        codecs = list_common_codecs(answer_headers.get(CODECS_HEADER, ""))
         return PROBE_SIZES_BYTES
 
     return _fit_line(url, sizes, sent), codecs

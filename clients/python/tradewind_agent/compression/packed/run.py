@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 
 from tradewind.units import MIB
 from tradewind_agent.compression.codecs import require_codec
-from tradewind_agent.compression.cores import LEAST_AT_ONCE, usable_cores
+from tradewind_agent.compression.cores import LEAST_AT_ONCE, count_usable_cores
 from tradewind_agent.compression.observations import observe_codecs
 from tradewind_agent.compression.options import PackedOutcome, PackingOptions
 from tradewind_agent.compression.packed.connection_pool import ConnectionPool
@@ -121,7 +121,7 @@ class PackedCopy:
         started_s = time.monotonic()
         with (
             closing(self._connections),
-            ThreadPoolExecutor(usable_cores(), thread_name_prefix="tradewind-pack") as packers,
+            ThreadPoolExecutor(count_usable_cores(), thread_name_prefix="tradewind-pack") as packers,
             ThreadPoolExecutor(self._files_at_once, thread_name_prefix="tradewind-file") as pool,
         ):
             futures = {pool.submit(self._copy_file, job, packers): job for job in self._listing.jobs}

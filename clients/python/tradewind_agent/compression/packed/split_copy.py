@@ -13,7 +13,7 @@ from tradewind_agent.compression.packed.logged import OnMoved, PackedCopyOutcome
 from tradewind_agent.compression.packing_choice import choose_packing, choose_packing_all
 from tradewind_agent.compression.planning import RAW, PackingMode
 from tradewind_agent.copy.listing import Listing
-from tradewind_agent.copy.omissions_report import describe_omissions, omissions_document
+from tradewind_agent.copy.omissions_report import build_omissions_document, describe_omissions
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.copy.report import CopyReport
 from tradewind_agent.copy.run import run
@@ -77,7 +77,7 @@ class SplitCopy:
         if self.packed is not None:
             parts.append(self.packed.document())
         if len(parts) == 1:
-            return parts[0] | omissions_document(self)
+            return parts[0] | build_omissions_document(self)
         sums = {name: sum(part[name] for part in parts) for name in _SUMS}
         rate_bps = throughput_bps(sums["bytes_moved"], sums["duration_s"]) if sums["duration_s"] > 0 else 0.0
         unpacked_bytes = sum(part["ratio"] * part["packed_bytes"] for part in parts)
@@ -94,7 +94,7 @@ class SplitCopy:
             "ratio": unpacked_bytes / sums["packed_bytes"] if sums["packed_bytes"] else 1.0,
             "used": used,
             "failures": [failure for part in parts for failure in part["failures"]],
-            **omissions_document(self),
+            **build_omissions_document(self),
             "notes": list(self.all_notes),
             "parts": parts,
         }

@@ -7,7 +7,7 @@ from http.client import HTTPResponse
 from typing import NamedTuple
 
 from tradewind.compression.codecs import Codec
-from tradewind_agent.compression.codecs import available_codecs, common_codecs
+from tradewind_agent.compression.codecs import list_available_codecs, list_common_codecs
 from tradewind_agent.compression.options import PackedOutcome, PackingOptions
 from tradewind_agent.compression.packed.blocking_http import (
     CONNECTION_ERRORS,
@@ -73,7 +73,7 @@ def _send(
 ) -> PackedOutcome:
     connection, options = used.connection, used.options
     upload_id = make_upload_id(job, source.status, "packed")
-    headers = {"Tradewind-Upload": upload_id, CODECS_HEADER: ",".join(sorted(available_codecs()))}
+    headers = {"Tradewind-Upload": upload_id, CODECS_HEADER: ",".join(sorted(list_available_codecs()))}
     answer = used.request_and_discard("HEAD", headers)
     if answer.headers.get("Tradewind-Complete") == "true":
         used.release(answer)
@@ -141,4 +141,4 @@ def _parse_codecs(answer: HTTPResponse) -> frozenset[Codec]:
     names = answer.headers.get(CODECS_HEADER)
     if names is None:
         raise FileFault("the server takes no uploads; start it with --writable", retryable=False)
-    return common_codecs(names)
+    return list_common_codecs(names)

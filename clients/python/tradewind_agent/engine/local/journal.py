@@ -15,7 +15,7 @@ from tradewind_agent.engine.local.ranges import RangeSet
 _FORMAT = 1
 
 
-def part_path(destination: Path) -> Path:
+def build_part_path(destination: Path) -> Path:
     return destination.with_name(f".{destination.name}.tradewind-part")
 
 
@@ -31,7 +31,7 @@ def read_journal(destination: Path, source: str = "") -> tuple[FileIdentity, Ran
     """
     try:
         lines = journal_path(destination).read_text("utf-8").splitlines()
-        part_bytes = part_path(destination).stat().st_size
+        part_bytes = build_part_path(destination).stat().st_size
         header = json.loads(lines[0])
         identity = FileIdentity(
             header["size_bytes"], header["etag"], header["last_modified"], header.get("has_strong_time") is True

@@ -13,7 +13,7 @@ from threading import Lock
 from uuid import uuid4
 
 from tradewind_agent.engine.local.identity import FileIdentity
-from tradewind_agent.engine.local.journal import journal_path, part_path, read_journal, write_journal
+from tradewind_agent.engine.local.journal import build_part_path, journal_path, read_journal, write_journal
 from tradewind_agent.engine.local.local_files import (
     compute_sha256_of_descriptor,
     make_folders,
@@ -70,7 +70,7 @@ class PartFile:
     @cached_property
     def _path(self) -> Path:
         """Return the path of the part, made on first use: for thousands of files that saves time."""
-        return part_path(self.destination)
+        return build_part_path(self.destination)
 
     def resume(self) -> tuple[FileIdentity, RangeSet] | None:
         """Lock the part of an earlier run and return its version and ranges; remove it if they are unknown.

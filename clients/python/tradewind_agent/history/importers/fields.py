@@ -47,7 +47,7 @@ def positive(field: str, text: str, scale: float = 1.0) -> float:
     raise InvalidValue(field, "is zero" if value == 0 else "is not finite")
 
 
-def positive_if_known(field: str, text: str, scale: float = 1.0) -> float | None:
+def compute_positive_if_known(field: str, text: str, scale: float = 1.0) -> float | None:
     """As ``positive``, ``None`` where the log says that it is not known."""
     return None if text.strip().lower() in UNKNOWN_TEXTS else positive(field, text, scale)
 
@@ -91,7 +91,7 @@ def name(field: str, text: str) -> str:
     return stripped
 
 
-def known_name(field: str, text: str) -> str | None:
+def find_known_name(field: str, text: str) -> str | None:
     """A name, or ``None`` where the log says that it is not known."""
     return None if text.strip().lower() in UNKNOWN_TEXTS else name(field, text)
 

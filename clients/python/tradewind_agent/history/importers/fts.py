@@ -13,7 +13,7 @@ from tradewind.transfer import Direction, LinkKey, Mover, Status, TransferOutcom
 from tradewind.units import throughput_bps
 from tradewind_agent.history.importers.fields import bounded, instant, name, number
 from tradewind_agent.history.importers.identity import record_id
-from tradewind_agent.history.importers.json_messages import message_of, object_at, text_at
+from tradewind_agent.history.importers.json_messages import find_message, find_object, find_text
 from tradewind_agent.history.importers.log_text import Line, LogText
 from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, ImportReport, RefusedRow
 from tradewind_agent.history.importers.sessions import read_sessions
@@ -40,17 +40,17 @@ class FtsImporter:
 def _record(line: Line, context: ImportContext) -> TransferRecord | None:
     if not line.text.strip():
         return None
-    message = message_of(line.text)
-    message = object_at(message, "data") or message
-    status = _STATUS.get(text_at(message, "t_final_transfer_state").strip().lower())
+    message = find_message(line.text)
+    message = find_object(message, "data") or message
+    status = _STATUS.get(find_text(message, "t_final_transfer_state").strip().lower())
     if status is None:
-        raise InvalidValue("outcome.status", f"is unknown: {text_at(message, 't_final_transfer_state')[:40]!r}")
+        raise InvalidValue("outcome.status", f"is unknown: {find_text(message, 't_final_transfer_state')[:40]!r}")
     started_at = _parse_moment("started_at", message, "timestamp_tr_st")
     ended_at = _parse_moment("ended_at", message, "timestamp_tr_comp")
     if ended_at <= started_at:
         raise InvalidValue("ended_at", "is not after started_at")
     moved = _count("outcome.bytes_moved", message, "tr_bt_transfered")
-    size = _count("dataset.total_bytes", message, "f_size" if text_at(message, "f_size") else "file_size")
+    size = _count("dataset.total_bytes", message, "f_size" if find_text(message, "f_size") else "file_size")
     succeeded = status is Status.SUCCEEDED
     if succeeded and moved == 0:
         raise InvalidValue("outcome.bytes_moved", "is zero")
@@ -90,19 +90,19 @@ def _record(line: Line, context: ImportContext) -> TransferRecord | None:
 
 def _parse_moment(field: str, message: Mapping[str, object], key: str) -> datetime:
     """A time in milliseconds since 1970; FTS writes 0 for what has not started."""
-    ms = number(field, text_at(message, key))
+    ms = number(field, find_text(message, key))
     if not 0 < ms < _LATEST_MS:
         raise InvalidValue(field, "is zero: the copy never began" if ms == 0 else f"is no time in ms: {ms:g}")
     return instant(field, datetime.fromtimestamp(ms / _MS_PER_S, UTC))
 
 
 def _count(field: str, message: Mapping[str, object], key: str) -> int:
-    return bounded(field, number(field, text_at(message, key)), 0)
+    return bounded(field, number(field, find_text(message, key)), 0)
 
 
 def _chosen(field: str, message: Mapping[str, object], key: str, highest: int = 1 << 40) -> int | None:
     """A setting, ``None`` where the message lacks it or says 0, the storage's own choice."""
-    text = text_at(message, key)
+    text = find_text(message, key)
     return (bounded(field, number(field, text), 0, highest) or None) if text.strip() else None
 
 
@@ -114,12 +114,12 @@ def _find_url_part(url: str, part: str) -> str:
 
 
 def _find_host(field: str, message: Mapping[str, object], keys: tuple[str, str], given: str | None) -> str:
-    host = text_at(message, keys[0]).strip() or _find_url_part(text_at(message, keys[1]), "hostname") or given
+    host = find_text(message, keys[0]).strip() or _find_url_part(find_text(message, keys[1]), "hostname") or given
     if host is None:
         raise InvalidValue(field, f"is not in the message; give it with --{field}")
     return name(field, host)
 
 
 def _find_protocol(message: Mapping[str, object]) -> str:
-    scheme = _find_url_part(text_at(message, "src_url"), "scheme")
+    scheme = _find_url_part(find_text(message, "src_url"), "scheme")
     return name("protocol", scheme) if scheme else "unknown"

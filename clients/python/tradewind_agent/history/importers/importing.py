@@ -16,7 +16,7 @@ from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, 
 from tradewind_agent.history.importers.rclone import RcloneImporter
 
 
-def known_importers() -> Mapping[str, Importer]:
+def build_known_importers() -> Mapping[str, Importer]:
     """Importers by the name of their format."""
     importers: tuple[Importer, ...] = (
         GridFtpImporter(),
@@ -69,7 +69,7 @@ def import_file(
     InvalidValue : unreadable, of no known format, or lacking what only the context can give. The last is raised by the
         first row that is asked for, at the latest.
     """
-    importers = known_importers()
+    importers = build_known_importers()
     if format != "auto" and format not in importers:
         raise InvalidValue("--format", f"is one of auto, {', '.join(importers)}; got {format!r}")
     text = LogText(log, first_row=first_row, head_rows=head_rows)

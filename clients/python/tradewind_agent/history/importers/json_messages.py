@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from tradewind.errors import InvalidValue
 
 
-def message_of(text: str) -> Mapping[str, object]:
+def find_message(text: str) -> Mapping[str, object]:
     """The JSON object of a line.
 
     Raises
@@ -22,7 +22,7 @@ def message_of(text: str) -> Mapping[str, object]:
     return message
 
 
-def text_at(message: Mapping[str, object], key: str) -> str:
+def find_text(message: Mapping[str, object], key: str) -> str:
     """A value as text: numbers as they are written, "" for what is absent or no single value."""
     value = message.get(key)
     if isinstance(value, str):
@@ -32,7 +32,7 @@ def text_at(message: Mapping[str, object], key: str) -> str:
     return ""
 
 
-def object_at(message: Mapping[str, object], key: str) -> Mapping[str, object]:
+def find_object(message: Mapping[str, object], key: str) -> Mapping[str, object]:
     """An object inside an object, empty if it is absent or something else."""
     value = message.get(key)
     return value if isinstance(value, dict) else {}

@@ -9,7 +9,7 @@ from typing import Self
 from tradewind.errors import InvalidValue
 from tradewind.units import BITS_PER_BYTE
 from tradewind_agent.history.importers.fields import bounded, number
-from tradewind_agent.history.importers.json_messages import message_of, object_at, text_at
+from tradewind_agent.history.importers.json_messages import find_message, find_object, find_text
 from tradewind_agent.history.importers.log_text import Line
 from tradewind_agent.history.importers.ports import RefusedRow, refuse_row
 from tradewind_agent.movers.rate_option import parse_rates
@@ -43,10 +43,10 @@ class FileLines:
         """Add a file that was copied."""
         self.copied += 1
         self.is_multi_thread = self.is_multi_thread or is_multi_thread
-        if (kind := _KIND.fullmatch(text_at(message, "objectType"))) is not None:
+        if (kind := _KIND.fullmatch(find_text(message, "objectType"))) is not None:
             self.source_kind = kind[1]
-        if text_at(message, "size"):
-            size = bounded("dataset.total_bytes", number("dataset.total_bytes", text_at(message, "size")), 0)
+        if find_text(message, "size"):
+            size = bounded("dataset.total_bytes", number("dataset.total_bytes", find_text(message, "size")), 0)
             self._note_sizes(size, size)
 
     def _note_sizes(self, smallest_bytes: int, largest_bytes: int) -> None:
@@ -88,7 +88,7 @@ class Run:
 
     def note(self, event: "Event") -> None:
         """Add the information of a line."""
-        spoken = text_at(event.message, "msg")
+        spoken = find_text(event.message, "msg")
         if event.started is not None:
             self.version, words = event.started[1], event.started[2]
             self.flags = {flag: int(value) for flag, value in _FLAG.findall(words)}
@@ -147,15 +147,15 @@ class Event:
         """
         if line.fault is not None:
             raise line.fault
-        message = message_of(line.text)
-        stats = object_at(message, "stats")
-        spoken = text_at(message, "msg")
+        message = find_message(line.text)
+        stats = find_object(message, "stats")
+        spoken = find_text(message, "msg")
         return cls(
             line,
             message,
             stats,
             seconds_in(stats, "elapsedTime"),
-            _parse_moment(text_at(message, "time")) if stats else None,
+            _parse_moment(find_text(message, "time")) if stats else None,
             _STARTED.match(spoken),
             _LIMITED.match(spoken),
         )
@@ -206,7 +206,7 @@ def split_runs(lines: Iterator[Line]) -> Iterator[Run | RefusedRow]:
 
 def seconds_in(stats: Mapping[str, object], key: str) -> float:
     """Return a time of stats, s; 0 where they lack it."""
-    text = text_at(stats, key)
+    text = find_text(stats, key)
     seconds = number(f"stats.{key}", text) if text else 0.0
     if seconds > _LONGEST_RUN_S:
         raise InvalidValue(f"stats.{key}", f"is no time of a run: {seconds:g} s")
@@ -215,7 +215,7 @@ def seconds_in(stats: Mapping[str, object], key: str) -> float:
 
 def count_in(stats: Mapping[str, object], key: str) -> int:
     """Return a count of stats; 0 where they lack it."""
-    text = text_at(stats, key)
+    text = find_text(stats, key)
     return bounded(f"stats.{key}", number(f"stats.{key}", text), 0) if text else 0
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from tradewind.errors import InvalidValue
 from tradewind.wire.base import BIGINT_MAX
 from tradewind_agent.history.importers.fields import number
-from tradewind_agent.history.importers.json_messages import message_of, object_at, text_at
+from tradewind_agent.history.importers.json_messages import find_message, find_object, find_text
 from tradewind_agent.movers.port import ToolResult
 from tradewind_agent.movers.tail import LineTail
 
@@ -37,7 +37,7 @@ class RcloneLog:
         """Read the new messages; lines that are no messages of rclone go to the user unchanged."""
         for line in self._tail.read():
             try:
-                self._take(message_of(line.decode("utf-8", "replace")))
+                self._take(find_message(line.decode("utf-8", "replace")))
             except InvalidValue:
                 self._echo(line + b"\n")
 
@@ -47,13 +47,13 @@ class RcloneLog:
             self._echo_message(self._held_back)
 
     def _take(self, message: Mapping[str, object]) -> None:
-        stats = object_at(message, "stats")
+        stats = find_object(message, "stats")
         if not stats:
             self._echo_message(message)
             return
         moved, done, errors = (_read_count(stats, key) for key in ("bytes", "transfers", "errors"))
         self.totals, self.has_statistics = ToolResult(moved, done, errors), True
-        elapsed_s = number("elapsedTime", text_at(stats, "elapsedTime") or "0")
+        elapsed_s = number("elapsedTime", find_text(stats, "elapsedTime") or "0")
         self._held_back = message
         if self._stats_every_s is not None and elapsed_s - self._echoed_s >= self._stats_every_s:
             self._echoed_s, self._held_back = elapsed_s, None
@@ -64,15 +64,15 @@ class RcloneLog:
             self._echo(json.dumps(message).encode() + b"\n")
             return
         # As rclone writes it: 2024/05/01 12:00:00 ERROR : name: what happened
-        at = text_at(message, "time")[:19].replace("-", "/").replace("T", " ")
-        level = {"WARNING": "NOTICE"}.get(text_at(message, "level").upper(), text_at(message, "level").upper())
-        about = text_at(message, "object")
-        words = f"{at} {level:<6}: {about + ': ' if about else ''}{text_at(message, 'msg')}"
+        at = find_text(message, "time")[:19].replace("-", "/").replace("T", " ")
+        level = {"WARNING": "NOTICE"}.get(find_text(message, "level").upper(), find_text(message, "level").upper())
+        about = find_text(message, "object")
+        words = f"{at} {level:<6}: {about + ': ' if about else ''}{find_text(message, 'msg')}"
         self._echo(words.rstrip("\n").encode() + b"\n")
 
 
 def _read_count(stats: Mapping[str, object], key: str) -> int:
-    counted = number(key, text_at(stats, key) or "0")
+    counted = number(key, find_text(stats, key) or "0")
     if counted > BIGINT_MAX:
         raise InvalidValue(key, "no tool has moved so much")
     return max(int(counted), 0)

@@ -10,7 +10,7 @@ from tradewind.errors import InvalidUnit, InvalidValue
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
 from tradewind.units import parse_seconds
-from tradewind_agent.history.importers.json_messages import text_at
+from tradewind_agent.history.importers.json_messages import find_text
 from tradewind_agent.movers.command_line import CommandLine, Grammar, ParsedWords, parse, parse_help
 from tradewind_agent.movers.flag_words import choose_single_setting, find_inexpressible, make_flags
 from tradewind_agent.movers.port import (
@@ -294,8 +294,8 @@ def _is_listing_option(option: str) -> bool:
 
 
 def _parse_file(row: Mapping[str, object]) -> ListedFile:
-    size = text_at(row, "Size")
-    return ListedFile(text_at(row, "Path"), int(size) if size.isdecimal() else 0)
+    size = find_text(row, "Size")
+    return ListedFile(find_text(row, "Path"), int(size) if size.isdecimal() else 0)
 
 
 def _parse_stats_interval_s(settled: ParsedWords) -> float | None:

@@ -9,7 +9,7 @@ from tradewind.parameters import Parameters
 from tradewind.transfer import Mover, ResourceUsage, Status, TransferRecord
 from tradewind.units import format_bps, format_bytes, format_joules, throughput_bps
 from tradewind.wire.records import WireRecord
-from tradewind_agent.copy.report import format_efficiency, limits_document, plan_document
+from tradewind_agent.copy.report import build_limits_document, format_efficiency, plan_document
 from tradewind_agent.meters import CpuWork
 from tradewind_agent.movers.port import Command, ToolResult
 from tradewind_agent.movers.wrap.restarts import Restart
@@ -93,7 +93,7 @@ class WrapReport:
             "records": [
                 WireRecord.from_domain(record).model_dump(mode="json", exclude_none=True) for record in self.records
             ],
-            "resources": limits_document(self.limits),
+            "resources": build_limits_document(self.limits),
             "restarts": [restart.document() for restart in self.restarts],
             "timeline": [tick.document() for tick in self.timeline],
             "log": self.log,

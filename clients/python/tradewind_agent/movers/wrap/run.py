@@ -28,7 +28,7 @@ from tradewind_agent.session.planning import Plan, replace_settings
 from tradewind_agent.session.records import TransferIdentity
 from tradewind_agent.session.transfer_session import TransferSession
 from tradewind_agent.sla_text import format_sla
-from tradewind_agent.tuning.ticks import Tick, main_settings
+from tradewind_agent.tuning.ticks import Tick, build_main_settings
 
 
 def run_wrap(
@@ -142,7 +142,7 @@ def _make_report(
 
 def _get_parameters_used(plan: Plan, timeline: Sequence[Tick], current_parameters: Parameters) -> Parameters:
     """Return the settings that moved most bytes, where the tool was tuned; else those that it was started with."""
-    main = main_settings(timeline)
+    main = build_main_settings(timeline)
     return (
         restrict_to_known(replace_settings(plan, main).parameters, current_parameters) if main else current_parameters
     )

@@ -24,8 +24,8 @@ from tradewind_agent.serve.messages import (
     ReceivedRequest,
     RequestRefused,
     Response,
-    http_date,
-    json_response,
+    build_json_response,
+    format_http_date,
 )
 from tradewind_agent.serve.ranges import parse_range
 from tradewind_agent.serve.validators import check_conditions, does_range_apply, make_etag
@@ -89,7 +89,7 @@ def _answer_file(
     if request.target.partition("?")[0].endswith("/"):
         raise RequestRefused(HTTPStatus.NOT_FOUND, "a file is not a folder; leave out the last /")
     etag = make_etag(status)
-    headers = [("ETag", etag), ("Last-Modified", http_date(status.st_mtime)), ("Accept-Ranges", "bytes")]
+    headers = [("ETag", etag), ("Last-Modified", format_http_date(status.st_mtime)), ("Accept-Ranges", "bytes")]
     refused = check_conditions(request.headers, etag, status.st_mtime)
     if refused is HTTPStatus.NOT_MODIFIED:
         return Response(HTTPStatus.NOT_MODIFIED, headers)
@@ -121,7 +121,7 @@ async def _answer_folder(
         return Response(HTTPStatus.MOVED_PERMANENTLY, [("Location", location)])
     entries = await asyncio.to_thread(list_folder, folder, descriptor, segments)
     if "application/json" in request.headers.get("accept", ""):
-        return json_response(HTTPStatus.OK, make_json_index(entries), ("Vary", "Accept"))
+        return build_json_response(HTTPStatus.OK, make_json_index(entries), ("Vary", "Accept"))
     title = "/" + "".join(f"{name}/" for name in segments)
     headers = [("Content-Type", "text/html; charset=utf-8"), ("Vary", "Accept")]
     return Response(HTTPStatus.OK, headers, make_html_index(title, entries))

@@ -117,14 +117,14 @@ def _open_packed_file(
     request: _PackRequest, descriptor: int, status: os.stat_result, slots: PackingSlots
 ) -> "PackedFile":
     from tradewind.errors import InvalidValue  # noqa: PLC0415 -- all of these are loaded with the first
-    from tradewind_agent.compression.codecs import CodecMissing, common_codecs  # noqa: PLC0415
+    from tradewind_agent.compression.codecs import CodecMissing, list_common_codecs  # noqa: PLC0415
     from tradewind_agent.compression.packing import PackedFile  # noqa: PLC0415
     from tradewind_agent.compression.planning import PackingMode, parse_speeds, plan_steering  # noqa: PLC0415
     from tradewind_agent.compression.sampling import sample_descriptor  # noqa: PLC0415
 
     try:
         mode = PackingMode.parse(request.pack)
-        codecs, expected = common_codecs(request.codecs), parse_speeds(request.expected)
+        codecs, expected = list_common_codecs(request.codecs), parse_speeds(request.expected)
         # A client that states expectations has seen a sample already.
         sample = sample_descriptor(descriptor, request.line_bps) if mode.is_adaptive and not expected else None
         if expected and not any(setting.codec in codecs for setting in expected):
@@ -185,11 +185,11 @@ def make_sample_fields(request: ReceivedRequest, descriptor: int, slots: Packing
 
 def _make_trial_fields(sample: "FileSample", their_codecs: str, line_bps: float | None) -> list[Header]:
     from tradewind.compression.advice import DEFAULT_LINE_BPS  # noqa: PLC0415
-    from tradewind_agent.compression.codecs import common_codecs  # noqa: PLC0415
+    from tradewind_agent.compression.codecs import list_common_codecs  # noqa: PLC0415
     from tradewind_agent.compression.planning import format_speeds  # noqa: PLC0415
     from tradewind_agent.compression.trials import try_worthwhile_settings  # noqa: PLC0415
 
-    codecs = common_codecs(their_codecs)
+    codecs = list_common_codecs(their_codecs)
     if not codecs or not sample.file_bytes:
         return []
     tried = try_worthwhile_settings(sample, sample.file_bytes, line_bps or DEFAULT_LINE_BPS, codecs)

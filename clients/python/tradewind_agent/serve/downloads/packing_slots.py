@@ -27,11 +27,11 @@ class PackingSlots:
     @property
     def pool(self) -> ThreadPoolExecutor:
         """Return a thread a core, for the blocks of all downloads together; made when the first is packed."""
-        from tradewind_agent.compression.cores import usable_cores  # noqa: PLC0415 -- loaded with the first, see above
+        from tradewind_agent.compression.cores import count_usable_cores  # noqa: PLC0415 -- loaded with the first, see above
 
         with self._making:
             if self._pool is None:
-                self._pool = ThreadPoolExecutor(usable_cores(), thread_name_prefix="tradewind-pack")
+                self._pool = ThreadPoolExecutor(count_usable_cores(), thread_name_prefix="tradewind-pack")
             return self._pool
 
     def close(self) -> None:

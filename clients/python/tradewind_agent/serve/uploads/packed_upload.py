@@ -70,6 +70,6 @@ def unpack_request(request: ReceivedRequest) -> ReceivedRequest:
 
 def make_packing_fields() -> tuple[Header, ...]:
     """Return the fields that list the codecs of uploads and downloads."""
-    from tradewind_agent.compression.codecs import available_codecs  # noqa: PLC0415
+    from tradewind_agent.compression.codecs import list_available_codecs  # noqa: PLC0415
 
-    return (("Accept-Encoding", PACKED_CODING), (CODECS_HEADER, ",".join(sorted(available_codecs()))))
+    return (("Accept-Encoding", PACKED_CODING), (CODECS_HEADER, ",".join(sorted(list_available_codecs()))))

@@ -11,7 +11,7 @@ from tradewind.units import MIB
 from tradewind_agent.compression.wire_names import CODECS_HEADER
 from tradewind_agent.serve.body import BodyCutOff, RequestBody
 from tradewind_agent.serve.folder import ServedFolder, format_path, is_file, is_folder, make_refusal
-from tradewind_agent.serve.messages import ReceivedRequest, RequestRefused, Response, json_response
+from tradewind_agent.serve.messages import ReceivedRequest, RequestRefused, Response, build_json_response
 from tradewind_agent.serve.options import ServerLimits
 from tradewind_agent.serve.ranges import parse_content_range
 from tradewind_agent.serve.uploads.packed_upload import PackedBody, make_packing_fields, unpack_request
@@ -175,7 +175,7 @@ class Receiver:
                 await self._write_part(upload, request.body, first, last)
                 if not upload.is_complete:
                     state = {"received": upload.received.as_lists(), "complete": False}
-                    return json_response(HTTPStatus.ACCEPTED, state)
+                    return build_json_response(HTTPStatus.ACCEPTED, state)
                 await self._uploads.finish(folder, upload, upload_id)
                 return _make_created_response(folder, name, segments, upload.received.as_lists())
 
@@ -216,7 +216,7 @@ async def _group_blocks(body: RequestBody, limit_bytes: int | None) -> AsyncIter
 def _make_created_response(folder: int, name: str, segments: Sequence[str], received: list[list[int]]) -> Response:
     status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     headers = (("ETag", make_etag(status)), ("Location", format_path(segments)))
-    return json_response(HTTPStatus.CREATED, {"received": received, "complete": True}, *headers)
+    return build_json_response(HTTPStatus.CREATED, {"received": received, "complete": True}, *headers)
 
 
 def _check_replacement(request: ReceivedRequest, folder: int, name: str) -> None:

@@ -26,10 +26,10 @@ from tradewind_agent.history.importers.csv_logs.units import CsvReading, settle
 from tradewind_agent.history.importers.csv_logs.units_inference import RATE_UNITS, TIME_UNITS
 from tradewind_agent.history.importers.fields import (
     UNKNOWN_TEXTS,
+    compute_positive_if_known,
     instant,
     number,
     positive,
-    positive_if_known,
     possible_rate,
     required,
 )
@@ -189,7 +189,9 @@ class _RowReader:
 
     def _compute_duration_s(self, row: list[str]) -> float | None:
         if "duration" in self._place:
-            return positive_if_known("ended_at", self._rate_texts(row)[1], TIME_UNITS[self._reading.units.duration])
+            return compute_positive_if_known(
+                "ended_at", self._rate_texts(row)[1], TIME_UNITS[self._reading.units.duration]
+            )
         return self._reading.times.lasted_s(row)
 
     def _compute_rate_and_duration(self, row: list[str], dataset: DataSet, path: Path) -> tuple[float, float]:

@@ -15,11 +15,11 @@ from tradewind_agent.history.importers.csv_logs.units import CsvReading
 from tradewind_agent.history.importers.csv_logs.units_inference import RATE_UNITS
 from tradewind_agent.history.importers.fields import (
     bounded,
-    known_name,
+    compute_positive_if_known,
+    find_known_name,
     name,
     number,
     positive,
-    positive_if_known,
     setting,
 )
 from tradewind_agent.history.importers.ports import ImportContext, ImportReport
@@ -71,11 +71,11 @@ class RepeatedFields:
     def _path(self, texts: tuple[str, ...]) -> Path:
         bandwidth, rtt, buffer = texts
         reading = self._reading
-        bandwidth_bps = positive_if_known("path.bandwidth_bps", bandwidth, RATE_UNITS[reading.units.bandwidth])
+        bandwidth_bps = compute_positive_if_known("path.bandwidth_bps", bandwidth, RATE_UNITS[reading.units.bandwidth])
         return Path(
             bandwidth_bps=bandwidth_bps or self._context.bandwidth_bps,
-            rtt_s=positive_if_known("path.rtt_s", rtt, reading.seconds_per_rtt) or self._context.rtt_s,
-            buffer_bytes=positive_if_known("path.buffer_bytes", buffer, reading.bytes_per_buffer),
+            rtt_s=compute_positive_if_known("path.rtt_s", rtt, reading.seconds_per_rtt) or self._context.rtt_s,
+            buffer_bytes=compute_positive_if_known("path.buffer_bytes", buffer, reading.bytes_per_buffer),
         )
 
     def _build_parameters(self, texts: tuple[str, ...]) -> Parameters:
@@ -85,7 +85,9 @@ class RepeatedFields:
             concurrency=setting("parameters.concurrency", concurrency),
             pipelining=setting("parameters.pipelining", pipelining, lowest=0),
             cores=setting("parameters.cores", cores),
-            frequency_hz=positive_if_known("parameters.frequency_hz", frequency, self._reading.hertz_per_frequency),
+            frequency_hz=compute_positive_if_known(
+                "parameters.frequency_hz", frequency, self._reading.hertz_per_frequency
+            ),
         )
 
     def _build_data_set(self, texts: tuple[str, ...]) -> DataSet:
@@ -101,7 +103,7 @@ class RepeatedFields:
         return DataSet(
             file_count=count,
             total_bytes=bounded(field, total_bytes, 1),
-            content_type=known_name("dataset.content_type", CONTENT_TYPES.get(file_type, file_type)),
+            content_type=find_known_name("dataset.content_type", CONTENT_TYPES.get(file_type, file_type)),
         )
 
     def _count_files(self, text: str) -> int:
@@ -121,7 +123,7 @@ class RepeatedFields:
 
     def _ends(self, texts: tuple[str, ...]) -> Ends:
         source, destination, network, protocol, version = texts
-        spoken = known_name("protocol", protocol)
+        spoken = find_known_name("protocol", protocol)
         mover = self._context.mover or (spoken and spoken.lower())
         if mover is None:
             mover = "unknown"
@@ -129,7 +131,7 @@ class RepeatedFields:
         return Ends(
             name("source", source.strip() or self._context.source or ""),
             name("destination", destination.strip() or self._context.destination or ""),
-            known_name("network", network) or self._context.network,
+            find_known_name("network", network) or self._context.network,
             (spoken or "unknown").lower(),
-            Mover(name("mover.name", mover), known_name("mover.version", version)),
+            Mover(name("mover.name", mover), find_known_name("mover.version", version)),
         )

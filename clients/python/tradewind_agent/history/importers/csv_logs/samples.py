@@ -130,7 +130,7 @@ def _split_rows(columns: Columns, lines: Iterable[Line]) -> Iterator[list[str]]:
                 yield row
 
 
-def samples_of(pairs: Iterable[RowPair], times: TimeColumns, joules_per_energy: float) -> list[Sample]:
+def list_samples(pairs: Iterable[RowPair], times: TimeColumns, joules_per_energy: float) -> list[Sample]:
     """The numbers of sampled rows."""
     place = times.columns.place
     size_at = place.get("file_size", place.get("total_size"))

@@ -77,7 +77,7 @@ class StatusReader:
         return next((verdict for verdict in _ORDER if verdict in found), Status.SUCCEEDED)
 
 
-def status_reader(columns: Columns, rows: Iterable[Sequence[str]], report: ImportReport) -> StatusReader:
+def build_status_reader(columns: Columns, rows: Iterable[Sequence[str]], report: ImportReport) -> StatusReader:
     """Settle how to read the columns of a file that say how transfers ended, by its sampled ``rows``.
 
     Raises

@@ -11,13 +11,13 @@ from tradewind_agent.history.importers.csv_logs.columns import Columns
 from tradewind_agent.history.importers.csv_logs.samples import (
     RowPair,
     Sample,
+    list_samples,
     measured,
     middle,
     sampled_rows,
-    samples_of,
 )
 from tradewind_agent.history.importers.csv_logs.sets import SetSizes, infer_set_sizes
-from tradewind_agent.history.importers.csv_logs.status import StatusReader, status_reader
+from tradewind_agent.history.importers.csv_logs.status import StatusReader, build_status_reader
 from tradewind_agent.history.importers.csv_logs.times import TimeColumns, time_columns
 from tradewind_agent.history.importers.csv_logs.units_inference import (
     RATE_UNITS,
@@ -25,12 +25,12 @@ from tradewind_agent.history.importers.csv_logs.units_inference import (
     TIME_UNITS,
     Evidence,
     Units,
-    evidence_of,
+    build_evidence,
+    compute_rate_by_duration_bps,
     infer_units,
     logged_rate_bps,
     outside,
     penalty,
-    rate_by_duration_bps,
     scaled,
 )
 from tradewind_agent.history.importers.log_text import LogText
@@ -92,11 +92,11 @@ def settle(columns: Columns, text: LogText, context: ImportContext, report: Impo
     pairs_of_sets = sampled_rows(columns, text.head() if context.head_settles else text.lines_with_head())
     pairs = [pair for group in pairs_of_sets.values() for pair in group]
     times = time_columns(columns, (row for row, _ in pairs), context, report)
-    statuses = status_reader(columns, (row for row, _ in pairs), report)
+    statuses = build_status_reader(columns, (row for row, _ in pairs), report)
     joules = _ENERGY_UNITS[columns.declared.get("total_energy", "J")]
-    sets = {key: samples_of(group, times, joules) for key, group in pairs_of_sets.items()}
+    sets = {key: list_samples(group, times, joules) for key, group in pairs_of_sets.items()}
     samples = [sample for group in sets.values() for sample in group]
-    evidence = evidence_of(samples, None if "bandwidth" in columns.place else context.bandwidth_bps)
+    evidence = build_evidence(samples, None if "bandwidth" in columns.place else context.bandwidth_bps)
     units = infer_units(evidence, columns)
     _check_durations(columns, evidence, samples)
     set_sizes = infer_set_sizes(sets, units, repair=context.repair_sizes)
@@ -137,7 +137,7 @@ class _Notes:
     def rates(self, units: Units, evidence: Evidence, sizes: SetSizes) -> float | None:
         """Note the units that were judged together; returns throughput · duration over size if the log can tell."""
         found = evidence.of_sizes(units)
-        by_duration_bps = rate_by_duration_bps(units, evidence)
+        by_duration_bps = compute_rate_by_duration_bps(units, evidence)
         median_bps = logged_rate_bps(units, evidence)
         link_bps = evidence.link_bps(units)
         size_bytes = scaled(evidence.size, SIZE_UNITS[units.size])

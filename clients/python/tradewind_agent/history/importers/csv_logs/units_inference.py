@@ -138,7 +138,7 @@ def size_evidence(samples: Sequence[Sample], *, in_total: bool = False) -> SizeE
     return SizeEvidence(middle(moved), middle(energy), middle(gaps), quantile(gaps, 0.05), middle(rates))
 
 
-def evidence_of(samples: Sequence[Sample], bandwidth_bps: float | None) -> Evidence:
+def build_evidence(samples: Sequence[Sample], bandwidth_bps: float | None) -> Evidence:
     """What the sampled rows of a file say about its units."""
     throughputs = [sample.throughput for sample in samples if sample.throughput is not None]
     sizes = [sample.size for sample in samples if sample.size is not None]
@@ -200,18 +200,18 @@ def penalty(units: Units, evidence: Evidence) -> float:
         share = evidence.high_throughput * rate / link_bps
         total += _OVERBOOKED * (share > 1.05) + _DECADE * outside(share, _IDLE_LINK, 1.05)
     if evidence.throughput is None:
-        total += _compute_rate_penalty(rate_by_duration_bps(units, evidence), link_bps)
+        total += _compute_rate_penalty(compute_rate_by_duration_bps(units, evidence), link_bps)
     return total + _size_penalty(units, evidence.of_sizes(units))
 
 
 def logged_rate_bps(units: Units, evidence: Evidence) -> float | None:
     """Median throughput, bit/s; where the log has none, that of size over duration."""
     if evidence.throughput is None:
-        return rate_by_duration_bps(units, evidence)
+        return compute_rate_by_duration_bps(units, evidence)
     return evidence.throughput * RATE_UNITS[units.throughput]
 
 
-def rate_by_duration_bps(units: Units, evidence: Evidence) -> float | None:
+def compute_rate_by_duration_bps(units: Units, evidence: Evidence) -> float | None:
     """Median of size over duration in rows without a throughput, bit/s."""
     return scaled(evidence.of_sizes(units).rate, units.bits_per_size / TIME_UNITS[units.duration])
 
