@@ -11,12 +11,12 @@ say() {
     echo "$(basename "$0"): $*" >&2 || true # of a terminal that is gone
 }
 
-# Does what the first word names, in silence; if that fails, it is told with the last that the command said.
+# Run a command without its output. If it fails, print its last five lines, name what failed (the first argument), and exit.
 quietly() {
     what=$1
     shift
-    if ! said=$("$@" 2>&1); then
-        echo "$said" | tail -n 5 >&2
+    if ! output=$("$@" 2>&1); then
+        echo "$output" | tail -n 5 >&2
         say "$what failed; $after_failure"
         exit 1
     fi
@@ -45,7 +45,7 @@ those_that_run() {
     done
 }
 
-# Of a container: what a template of Docker's asks.
-told() {
+# Print what a template of Docker reads from a container.
+inspect_container() {
     docker inspect --format "$2" "$1"
 }

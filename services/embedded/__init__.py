@@ -1,0 +1,1 @@
+"""PostgreSQL and Valkey as child processes, for an installation without servers of its own."""

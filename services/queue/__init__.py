@@ -1,0 +1,1 @@
+"""Redis: sessions of live transfers, streams to the database, notices to processes, and shared rate limits."""

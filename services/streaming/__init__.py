@@ -1,0 +1,1 @@
+"""Long answers: queries and usage files, streamed while they run and stopped when the client leaves."""

@@ -1,0 +1,1 @@
+"""Pages for accounts: sign-in, users, API keys, and the audit log."""

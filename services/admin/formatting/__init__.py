@@ -1,0 +1,1 @@
+"""Formatting for pages: values as text, and forms as values."""

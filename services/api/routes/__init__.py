@@ -1,0 +1,1 @@
+"""The routes of API v1: one module for each resource."""

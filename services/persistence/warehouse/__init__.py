@@ -1,0 +1,1 @@
+"""Analysts' SQL: one statement of a tenant, checked, run, and streamed in constant memory."""

@@ -1,4 +1,4 @@
--- The end of a transfer: its shares go back, and no heartbeat revives it while the mark stands.
+-- End a transfer: release its shares. While the session is marked as ended, no heartbeat revives it.
 -- KEYS 1 session, 2 sessions of the tenant; ARGV 1 transfer, 2 s for which the end is remembered
 local scopes = redis.call('HGET', KEYS[1], 'scopes')
 if scopes then

@@ -1,7 +1,8 @@
 -- One heartbeat in one step: remember the state, hand the tick to the journal, claim the transfer's share.
 --
--- Begins with watch.lua. For a while after the store was lost or away, the others may not have come back yet: a transfer
--- is granted no more than it has in use, one that has not begun nothing, and no silent transfer's share goes to others.
+-- The caller puts watch.lua before this script. For a while after the store was lost or unreachable, other transfers may
+-- not have come back. A transfer is then granted no more than it uses, and a transfer that has not started gets nothing.
+-- The share of a silent transfer does not go to others.
 --
 -- KEYS  1 session, 2 journal, 3 mark of the watch, 4 sessions of the owner, 5 sessions of the tenant, both
 --       transfer -> ms at which it is forgotten,
@@ -9,18 +10,19 @@
 -- ARGV  1 known, 2 sequence, 3 state, 4 enquiry, 5 heartbeat, 6 decision, 7 session ttl s, 8 journal bytes,
 --       9 tenant, 10 transfer, 11 weight, 12 wanted files, 13 wanted streams, 14 used files, 15 used streams,
 --       16 silent after ms, 17 owner, 18 longest gap of the watch ms,
---       19 for how long others may come back ms, 20 what is told of its begin, '' once that is done,
+--       19 for how long others may come back ms, 20 the record of its start, '' once that is stored,
 --       21 what it belongs to, '' where nothing is traced, 22 '1' where the database says whose it is,
 --       23 most sessions of the owner, 24 of the tenant, 25… cap of files and cap of streams of each scope, '' for none
--- Gives {'ended'}, or {'anothers', owner}, or {'full', 'key' or 'tenant', ms until one is forgotten}, or {'overtaken', state, journalled, files, streams} with the share of the session that stands, or
--- {'stored', '', journalled, files, streams}; files and streams are '' where no cap is set.
+-- Returns one of: {'ended'}; {'anothers', owner}; {'full', 'key' or 'tenant', ms until one is forgotten};
+-- {'overtaken', state, journalled, files, streams} with the share of the stored session;
+-- {'stored', '', journalled, files, streams}. files and streams are '' where no cap is set.
 
 local session, journal = KEYS[1], KEYS[2]
 local stored = redis.call('HMGET', session, 'sequence', 'journalled', 'ended', 'owner')
 if stored[3] then return {'ended'} end
 if stored[4] and stored[4] ~= ARGV[17] then
   if ARGV[22] ~= '1' then return {'anothers', stored[4]} end
-  redis.call('DEL', session) -- begun by another key while the database was away
+  redis.call('DEL', session) -- another key started it while the database was unreachable
   stored = {false, false, false, false}
 end
 local journalled = stored[2] or '-1'
@@ -32,7 +34,7 @@ end
 local transfer = ARGV[10]
 local now_ms = store_time_ms()
 
-if not stored[1] then -- a session more: those that are forgotten by themselves are counted no longer
+if not stored[1] then -- a new session: remove expired sessions before counting
   for i, whose in ipairs({'key', 'tenant'}) do
     local live, most = KEYS[3 + i], tonumber(ARGV[22 + i])
     redis.call('ZREMRANGEBYSCORE', live, '-inf', string.format('%.0f', now_ms))
@@ -121,7 +123,7 @@ for i = 6, #KEYS do
   end
 end
 
--- Held is what was granted; what is still in use beyond it is free only when a heartbeat says so.
+-- A transfer holds what it was granted. What it uses beyond that stays held until a heartbeat reports that it is free.
 local function held(what) return math.max(granted[what] or 0, tonumber(ARGV[13 + what])) end
 local entry = table.concat({
   ARGV[11], ARGV[12], ARGV[13], held(1), held(2), string.format('%.0f', now_ms + tonumber(ARGV[16])),
@@ -141,11 +143,11 @@ end
 
 redis.call('HSET', session, 'owner', ARGV[17], 'sequence', ARGV[2], 'state', ARGV[3], 'enquiry', ARGV[4], 'scopes', table.concat(scopes, '\n'),
   'files', granted[1] or '', 'streams', granted[2] or '')
-if not stored[2] then -- the database may not know the transfer yet: whoever asks for it is told this of it meanwhile
+if not stored[2] then -- the database may not have the transfer yet: until then, requests for it are answered from these fields
   local heard_ms = string.format('%.0f', now_ms)
   redis.call('HSETNX', session, 'began_ms', heard_ms)
   redis.call('HSET', session, 'heartbeat', ARGV[5], 'heard_ms', heard_ms)
-  if ARGV[20] ~= '' then redis.call('HSETNX', session, 'begun', ARGV[20]) end -- whoever comes later began nothing
+  if ARGV[20] ~= '' then redis.call('HSETNX', session, 'begun', ARGV[20]) end -- only the first heartbeat sets it
 end
 redis.call('EXPIRE', session, ARGV[7])
 local told = {'tenant', ARGV[9], 'transfer', transfer, 'owner', ARGV[17], 'sequence', ARGV[2], 'heartbeat', ARGV[5],

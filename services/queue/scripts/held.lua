@@ -1,5 +1,6 @@
--- What live transfers hold of scopes with caps, for those who are about to begin one. Begins with watch.lua.
--- KEYS  hashes of scopes, as exchange.lua keeps them. Gives for each: transfers, sum of weights, files held, streams held.
+-- Sum up what live transfers hold of scopes with caps, for a transfer that is about to start.
+-- The caller puts watch.lua before this script.
+-- KEYS  hashes of scopes, as exchange.lua keeps them. Returns for each: transfers, sum of weights, files held, streams held.
 local now_ms = store_time_ms()
 local told = {}
 for i = 1, #KEYS do

@@ -1,4 +1,4 @@
--- A session that is still there tells from now on up to which heartbeat all are stored; none is made, none goes back.
+-- Record in a session up to which heartbeat all are stored. A missing session is not created, and the number never falls.
 -- KEYS 1 session; ARGV 1 sequence
 local stored = redis.call('HMGET', KEYS[1], 'sequence', 'journalled')
 if stored[1] and tonumber(stored[2] or '-1') < tonumber(ARGV[1]) then

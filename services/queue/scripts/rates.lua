@@ -1,5 +1,5 @@
--- Calls taken from buckets that fill at a steady rate, up to a brim. A bucket that nobody knows is full.
--- KEYS  a hash each. ARGV  for each: calls taken, calls a second, calls at most. Gives the level of each afterwards.
+-- Take calls from buckets that fill at a steady rate up to a maximum. A bucket without an entry is full.
+-- KEYS  a hash each. ARGV  for each: calls taken, calls a second, calls at most. Returns the level of each afterwards.
 local clock = redis.call('TIME')
 local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local levels = {}

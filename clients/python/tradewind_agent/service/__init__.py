@@ -1,0 +1,1 @@
+"""The SDK: calls of API v1, with their retries, batches and traces."""

@@ -1,0 +1,1 @@
+"""Tiered clustering of a link's logs, in one pass and in bounded memory."""

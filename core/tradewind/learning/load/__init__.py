@@ -1,0 +1,1 @@
+"""External load of a link, estimated from logged transfers."""

@@ -1,0 +1,1 @@
+"""Response surfaces: P-splines fitted by REML, kriging of the residuals, and robust weights."""

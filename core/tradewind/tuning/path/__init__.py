@@ -1,0 +1,1 @@
+"""What the controller infers about the path: its base round-trip time, gains, changes, and congestion."""

@@ -1,0 +1,1 @@
+"""Rules of the controller: each proposes a setting for the next tick, and the limits cut it."""

@@ -1,0 +1,1 @@
+"""Repositories of tenants, users, API keys, database accounts, sign-in networks and the audit log."""

@@ -1,0 +1,1 @@
+"""Repositories of price books, quotes and monthly usage."""

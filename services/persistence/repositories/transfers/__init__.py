@@ -1,0 +1,1 @@
+"""Repositories of live and finished transfers: the journal of heartbeats, and owners of transfers."""

@@ -1,0 +1,1 @@
+"""The commands of ``tradewind``: one module for each command or group of subcommands."""

@@ -1,0 +1,1 @@
+"""Importers of transfer logs: one module for each format, and what they share to make records."""
