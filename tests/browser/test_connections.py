@@ -122,7 +122,7 @@ def test_browser_log_matches_what_the_server_sent(recorded, name, version, encry
     page = recorded[name].analysed()
     assert page.objects == len(SIZES) + 1
     assert page.encryption is encryption
-    assert {each.http_version for each in page.connections} == {version}
+    assert {connection.http_version for connection in page.connections} == {version}
     assert page.wire_bytes == pytest.approx(sum(SIZES.values()), rel=0.05)
     assert page.caches == {"hit": len(SIZES) + 1}
     assert page.load_told

@@ -123,14 +123,16 @@ def test_every_place_of_an_address_has_a_thing_and_every_exception_a_call() -> N
     assert {(name_of(call), place) for call, place in ASKED} >= ANSWERED_OTHERWISE.keys()
 
 
-@pytest.mark.parametrize(("call", "place"), ASKED, ids=lambda each: name_of(each) if isinstance(each, Call) else each)
+@pytest.mark.parametrize(
+    ("call", "place"), ASKED, ids=lambda value: name_of(value) if isinstance(value, Call) else value
+)
 def test_objects_of_another_tenant_are_not_found(owners: tuple[Owner, Owner], call: Call, place: str) -> None:
     owner, neighbour = owners
-    theirs = {each: owner.own(each) for each in places(call)}
-    mixed = {each: neighbour.own(each) for each in places(call)} | {place: theirs[place]}
+    owned = {name: owner.own(name) for name in places(call)}
+    mixed = {name: neighbour.own(name) for name in places(call)} | {place: owned[place]}
     expected, _ = ANSWERED_OTHERWISE.get((name_of(call), place), (NOT_FOUND, ""))
     assert ask(neighbour, call, mixed) == expected
-    found = ask(owner, call, theirs)
+    found = ask(owner, call, owned)
     assert found not in (NOT_FOUND, INVALID), "what was sent is valid, and it is there for its owner still"
     assert found < FAILED
 

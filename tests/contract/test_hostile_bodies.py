@@ -60,8 +60,8 @@ def filled(path: str) -> str:
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_unsound_json_is_refused_by_every_call(api: str, caller: Tenant, body: bytes) -> None:
-    told = answers(api, caller, body)
-    assert {call: status for call, status in told.items() if not 400 <= status < 500} == {}
+    statuses = answers(api, caller, body)
+    assert {call: status for call, status in statuses.items() if not 400 <= status < 500} == {}
 
 
 def test_a_body_that_is_too_large_is_refused_by_every_call_that_takes_json(api: str, caller: Tenant) -> None:

@@ -184,12 +184,12 @@ def test_link_to_older_transfers_preserves_the_filter():
 
 def test_number_of_live_transfers_is_streamed(analyst, client, journal):
     def count(lines):
-        line = next(each for each in lines if 'id="live-count"' in each)
+        line = next(text for text in lines if 'id="live-count"' in text)
         return int(re.search(r'id="live-count">(\d+)<', line)[1])
 
     assert 'hx-sse:connect="/admin/live"' in analyst.get("/admin").text
-    with analyst.stream("GET", "/admin/live") as told:
-        lines = told.iter_lines()
+    with analyst.stream("GET", "/admin/live") as stream:
+        lines = stream.iter_lines()
         before = count(lines)
         Transfer(client).beat(0)
         journal.run()

@@ -144,7 +144,7 @@ def test_a_dry_run_says_when_and_moves_nothing(origin, tmp_path, env):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["--batch", "{queue}"], "--radio"),
         (["--batch", "{queue}", "--radio", "smoke"], "no radio 'smoke'; there are 5g, lte, wifi"),
@@ -157,11 +157,11 @@ def test_a_dry_run_says_when_and_moves_nothing(origin, tmp_path, env):
         (["--device", "galaxy-s5", "http://host/a", "b"], "goes with --radio"),
     ],
 )
-def test_contradictory_options_are_refused_in_one_line(origin, tmp_path, env, arguments, told):
+def test_contradictory_options_are_refused_in_one_line(origin, tmp_path, env, arguments, message):
     queue = queue_file(tmp_path, origin, ("photos", {}))
-    refused = run("copy", *(each.format(queue=queue) for each in arguments), env=env)
+    refused = run("copy", *(argument.format(queue=queue) for argument in arguments), env=env)
     assert refused.code in (1, 2)
-    assert told in refused.error
+    assert message in refused.error
 
 
 def test_a_service_makes_no_difference_to_how_a_radio_that_there_is_not_is_reported(origin, tmp_path, logged_in):

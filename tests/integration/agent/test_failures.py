@@ -77,19 +77,19 @@ def test_an_expired_certificate_of_the_service_is_reported_with_who_can_correct_
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "told"),
+    ("option", "value", "message"),
     [
         ("--source", "x" * 300, "source"),
         ("--network", "x" * 300, "network"),
         ("--sla", "throughput_at_least=1e19bps", "target"),
     ],
 )
-def test_invalid_query_is_refused_before_any_byte_moves(env, tmp_path, option, value, told):
+def test_invalid_query_is_refused_before_any_byte_moves(env, tmp_path, option, value, message):
     (tmp_path / "page").write_text("content")
     with serving(tmp_path) as server:
         copied = run("copy", f"{server.url}page", str(tmp_path / "to" / "page"), option, value, env=env)
     assert "internal error" not in copied.error
-    assert (copied.code, told in copied.error, (tmp_path / "to" / "page").exists()) == (2, True, False), copied.error
+    assert (copied.code, message in copied.error, (tmp_path / "to" / "page").exists()) == (2, True, False), copied.error
 
 
 def test_a_file_in_place_of_a_folder_is_reported(env, tmp_path):

@@ -38,9 +38,9 @@ def test_stored_logs_are_reported_when_a_later_one_is_refused(folder, logged_in,
     faults = [(200, {}, {"tool": "a tool", "pages": []}), (403, {})]
     logs = [str(folder / name) for name in ("page.har", second)]
     service.faults += faults
-    told = run("logs", "upload", *logs, env=logged_in)
-    assert (told.code, told.out) == (1, f"{logs[0]}: har, 0 pages\n0 pages kept\n")
-    assert told.error.startswith("tradewind: the service refused (403)")
+    uploaded = run("logs", "upload", *logs, env=logged_in)
+    assert (uploaded.code, uploaded.out) == (1, f"{logs[0]}: har, 0 pages\n0 pages kept\n")
+    assert uploaded.error.startswith("tradewind: the service refused (403)")
     service.faults += faults
     document = run("logs", "upload", *logs, "--json", env=logged_in).document
     assert document["hars"] == [{"file": logs[0], "failure": None, "tool": "a tool", "pages": []}]

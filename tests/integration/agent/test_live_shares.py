@@ -70,7 +70,7 @@ def test_settings_by_hand_are_cut_to_the_providers_caps(
         )
     assert contents(tmp_path / "copy") == contents(files)
     for tick in report.timeline:
-        assert sum(each.parameters.concurrency or 1 for each in tick.verdict.chunks) == 1
+        assert sum(chunk.parameters.concurrency or 1 for chunk in tick.verdict.chunks) == 1
     assert {record.parameters.concurrency for record in report.records} == {1}
 
 

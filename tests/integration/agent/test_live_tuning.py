@@ -89,9 +89,9 @@ def test_settings_by_hand_are_never_changed(path: ChangingPath, tmp_path: Path) 
     )
     assert len(report.timeline) > 3
     for tick in report.timeline:
-        asked = [each.parameters for each in tick.verdict.chunks]
-        assert sum(each.concurrency or 0 for each in asked) == 3
-        assert {each.parallelism for each in asked} == {1}
+        settings = [chunk.parameters for chunk in tick.verdict.chunks]
+        assert sum(setting.concurrency or 0 for setting in settings) == 3
+        assert {setting.parallelism for setting in settings} == {1}
 
 
 @contextmanager

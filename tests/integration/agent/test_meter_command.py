@@ -132,7 +132,7 @@ def test_a_trace_that_ends_with_the_transfer_reports_no_tail_and_one_that_ends_w
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["--trace", "{trace}"], "time goes back"),
         (["--trace", "/nowhere.csv"], "/nowhere.csv"),
@@ -159,14 +159,14 @@ def test_a_trace_that_ends_with_the_transfer_reports_no_tail_and_one_that_ends_w
         (["--calibrate", "--trace", "{trace}", "--step", "0s"], "--step"),
     ],
 )
-def test_contradictory_options_are_refused_in_one_line(tmp_path, env, arguments, told):
+def test_contradictory_options_are_refused_in_one_line(tmp_path, env, arguments, message):
     traces = {name: tmp_path / f"{name}.csv" for name in ("trace", "sound", "dated")}
     traces["trace"].write_text("t,w\n0,1\n1,2\n0.5,2\n")
     traces["sound"].write_text("t,w\n0,1\n1,2\n2,2\n3,1\n")
     traces["dated"].write_text("t,w\n2025-11-01T12:00:00Z,1\n2025-11-01T12:00:01Z,2\n")
-    refused = run("meter", *(each.format(**traces) for each in arguments), env=env)
+    refused = run("meter", *(argument.format(**traces) for argument in arguments), env=env)
     assert refused.code in (1, 2)
-    assert told in " ".join(refused.error.split())
+    assert message in " ".join(refused.error.split())
 
 
 def test_a_row_of_a_trace_that_is_written_by_half_is_waited_for(tmp_path, monkeypatch):

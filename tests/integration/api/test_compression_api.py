@@ -172,7 +172,7 @@ def test_file_classes_are_compared_with_the_throughput_of_the_same_recommendatio
 def test_unknown_path_is_assumed_to_be_usual(agent: httpx.Client) -> None:
     sort = {name: value for name, value in ASKED.items() if name != "bandwidth_bps"}
     whole = agent.post("/v1/recommend", json=ENQUIRY | {"source": "nobody-knows", "file_classes": [sort]}).json()
-    (told,) = whole["file_classes"]
-    raw = next(each for each in told["options"] if each["mode"] == "raw")
+    (file_class,) = whole["file_classes"]
+    raw = next(option for option in file_class["options"] if option["mode"] == "raw")
     assert raw["throughput_bps"]["mean"] == pytest.approx(min(whole["predicted"]["throughput_bps"]["mean"], 50e6))
-    assert told["best"]["mode"] == "piped"
+    assert file_class["best"]["mode"] == "piped"

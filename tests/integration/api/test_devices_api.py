@@ -78,7 +78,7 @@ def test_batching_advice_says_when_and_what_it_saves(api: str, tenant: Tenant) -
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "body", "status", "told"),
+    ("method", "path", "body", "status", "message"),
     [
         ("POST", "/v1/batching/advise", QUEUE | {"radio": "smoke"}, 404, "there are"),
         ("POST", "/v1/batching/advise", QUEUE | {"device": "galaxy-s99"}, 404, "GET /v1/devices"),
@@ -98,11 +98,11 @@ def test_batching_advice_says_when_and_what_it_saves(api: str, tenant: Tenant) -
     ],
 )
 def test_impossible_values_are_refused_in_words(
-    api: str, tenant: Tenant, method: str, path: str, body: dict[str, Any], status: int, told: str
+    api: str, tenant: Tenant, method: str, path: str, body: dict[str, Any], status: int, message: str
 ) -> None:
     with tenant.client(api, Scope.AGENT) as client:
         answer = client.request(method, path, json=body)
-    assert (answer.status_code, told in answer.text) == (status, True), answer.text
+    assert (answer.status_code, message in answer.text) == (status, True), answer.text
 
 
 def test_error_in_a_job_names_the_field_of_that_job_only(api: str, tenant: Tenant) -> None:

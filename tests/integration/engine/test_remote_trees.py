@@ -219,7 +219,7 @@ def test_links_of_a_menu_into_the_tree_are_not_left_out(tmp_path: Path):
     root = page('<a href="data/">data/</a><a href="docs/">docs/</a>')
     found, _ = look_up({"/": root, "/data/": page(menu + SIZED), "/docs/": page('<a href="read.me"></a>')}, tmp_path)
     assert copied(found, tmp_path) == ["data/a.bin", "docs/read.me"]
-    assert [each.place.rpartition(":")[2].partition("/")[2] for each in found.omissions] == ["no/"]
+    assert [omission.place.rpartition(":")[2].partition("/")[2] for omission in found.omissions] == ["no/"]
 
 
 def test_a_length_of_0_in_an_answer_to_head_is_no_size(tmp_path: Path):

@@ -98,7 +98,7 @@ def test_one_that_ends_by_itself_ends_all_with_what_it_says():
 
 
 @pytest.mark.parametrize(
-    ("option", "told"),
+    ("option", "message"),
     [
         ("--forwarded-allow-ips=*", "TRADEWIND_PROXIES: * would have everybody believed"),
         ("--forwarded-allow-ips=10.1.0.0/16,caddy", "TRADEWIND_PROXIES: must be addresses or networks by commas, but"),
@@ -108,9 +108,9 @@ def test_one_that_ends_by_itself_ends_all_with_what_it_says():
         ("--host=nobody.invalid", "TRADEWIND_HOST: no address of nobody.invalid: "),
     ],
 )
-def test_unusable_address_or_proxy_ends_the_api_with_one_line(option: str, told: str) -> None:
+def test_unusable_address_or_proxy_ends_the_api_with_one_line(option: str, message: str) -> None:
     command = [sys.executable, "-P", "-m", "services.api_process", "--host=127.0.0.1", "--port=1", option]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 2
     (line,) = ended.stderr.splitlines()
-    assert line.startswith(f"api: {told}")
+    assert line.startswith(f"api: {message}")

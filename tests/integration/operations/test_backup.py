@@ -234,7 +234,7 @@ def test_follower_of_the_log_ends_when_the_server_disconnects_it(folder, admin_d
         with Program([*FOLLOW, folder / "backups"], stderr=subprocess.PIPE) as process:
             eventually(lambda: admin.execute(IS_WRITTEN_DOWN).fetchone())
             admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_replication")
-            _, told = process.communicate(timeout=60)
+            _, errors = process.communicate(timeout=60)
         admin.execute("SELECT pg_drop_replication_slot('tradewind_backup')")
     assert process.returncode == 1
-    assert told.endswith(b"pg_receivewal: error: disconnected\n")
+    assert errors.endswith(b"pg_receivewal: error: disconnected\n")

@@ -66,6 +66,6 @@ def test_wait_for_migrations_ends_with_them_and_logs_each_reason_once(empty_data
     )
     readiness.wait(pause)
     assert len(looks) == 2
-    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [line["event"] for line in told] == ["not_ready", "ready_again"]
-    assert told[0]["reason"].startswith("the database has no schema: run the migrations up to ")
+    events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["event"] for line in events] == ["not_ready", "ready_again"]
+    assert events[0]["reason"].startswith("the database has no schema: run the migrations up to ")

@@ -201,18 +201,18 @@ def test_forbidden_limit_becomes_advice_with_the_reason(read_only, ledger):
     with child() as process:
         before = groups_of(process.pid)
         with read_only.apply(limits, process.pid, folders=[Path.cwd()]) as applied:
-            assert [each.resource for each in applied.advice] == [
+            assert [limit.resource for limit in applied.advice] == [
                 "cores",
                 "frequency_hz",
                 "memory_bytes",
                 "disk_bps",
                 "nic_bps",
             ]
-            for each in applied.advice:
-                if each.resource in ("cores", "memory_bytes"):
-                    assert "the file system is read-only" in each.why
+            for limit in applied.advice:
+                if limit.resource in ("cores", "memory_bytes"):
+                    assert "the file system is read-only" in limit.why
             assert groups_of(process.pid) == before
-            assert {each.resource for each in applied.enforced} <= {"cores"}  # bound to whole cores at least
+            assert {limit.resource for limit in applied.enforced} <= {"cores"}  # bound to whole cores at least
         assert applied.left == ()
         assert notes(ledger) == []
 

@@ -65,7 +65,7 @@ def test_the_group_of_a_killed_benchmark_is_removed_at_the_next_start(tmp_path):
 
 def test_loops_that_keep_processors_awake_end_with_the_benchmark(tmp_path):
     def children():
-        return {each.pid for each in psutil.Process().children(recursive=True)}
+        return {process.pid for process in psutil.Process().children(recursive=True)}
 
     others = children()  # servers of other tests
     with take_precedence(tmp_path) as ahead:

@@ -161,12 +161,12 @@ def test_shares_in_use_never_exceed_a_cap_after_the_store_forgets(run: Any, watc
                 live[new_transfer()] = (-1, 0)
                 continue
             sequence = sequence + 1 if used else 0
-            asked = tick(sequence, known=10**6, claims=claims, used=(0, used), requested=(1, rng.randint(1, 2 * cap)))
-            share = (await sessions.exchange(key, asked)).share.streams
+            request = tick(sequence, known=10**6, claims=claims, used=(0, used), requested=(1, rng.randint(1, 2 * cap)))
+            share = (await sessions.exchange(key, request)).share.streams
             assert share is not None
-            live[key] = (sequence, min(share, asked.requested[1]))
+            live[key] = (sequence, min(share, request.requested[1]))
             heard.add(key)
-            if heard >= {each for each, (_, streams) in live.items() if streams}:
+            if heard >= {name for name, (_, streams) in live.items() if streams}:
                 watch.passes(COMING_BACK_S)
             assert sum(streams for _, streams in live.values()) <= cap
 

@@ -63,11 +63,11 @@ def chosen(each: socket.socket) -> str:
 
 def test_installed_control_is_chosen_by_single_sockets_and_is_no_default(kernel, tradewind, connected):
     default = DEFAULT.read_text()
-    said = json.loads(tradewind("install", "--json").stdout)
+    state = json.loads(tradewind("install", "--json").stdout)
     sender, receiver = connected
     choose(sender)
-    assert [said[name] for name in ("registered", "ours", "current", "changed")] == [True] * 4
-    assert said["parameters"] == {"growth_factor": 3, "threshold_bytes": 2_000_000, "initial_window_segments": 10}
+    assert [state[name] for name in ("registered", "ours", "current", "changed")] == [True] * 4
+    assert state["parameters"] == {"growth_factor": 3, "threshold_bytes": 2_000_000, "initial_window_segments": 10}
     assert chosen(sender) == "fld_tcp"
     assert chosen(receiver) == default.strip() == DEFAULT.read_text().strip()
 

@@ -19,14 +19,14 @@ def refusal(rows: int) -> str:
 
 @pytest.mark.parametrize(("rows", "needed"), [(5, 8), (12, 20)])
 def test_logs_present_and_needed_are_those_that_the_fit_counts(rows: int, needed: int) -> None:
-    told = explain_no_model(f"data sets near 10 files of 1158563 bytes: {refusal(rows)}")
-    assert (told.there, told.needed, told.missing) == (rows, needed, needed - rows)
-    assert told.reason.startswith("data sets near 10 files of 1.16 MB: ")
+    explanation = explain_no_model(f"data sets near 10 files of 1158563 bytes: {refusal(rows)}")
+    assert (explanation.there, explanation.needed, explanation.missing) == (rows, needed, needed - rows)
+    assert explanation.reason.startswith("data sets near 10 files of 1.16 MB: ")
 
 
 def test_data_set_nearest_to_a_model_is_reported() -> None:
-    told = explain_no_model(f"a: {refusal(12)}; b: {refusal(18)}")
-    assert (told.there, told.needed) == (18, 20)
+    explanation = explain_no_model(f"a: {refusal(12)}; b: {refusal(18)}")
+    assert (explanation.there, explanation.needed) == (18, 20)
 
 
 def test_any_other_reason_is_reported_unchanged() -> None:

@@ -74,4 +74,4 @@ def test_all_errors_are_reported_at_once() -> None:
 def test_far_too_many_heartbeats_are_refused_without_reading_them() -> None:
     with pytest.raises(RequestValidationError) as caught:
         read_completion(b'{"heartbeats": [' + b"{}," * 30_000 + b"{}]}")
-    assert [each["loc"] for each in caught.value.errors()] == [("body", "heartbeats")]
+    assert [error["loc"] for error in caught.value.errors()] == [("body", "heartbeats")]

@@ -155,9 +155,9 @@ def test_short_transfers_save_most_of_their_tails_back_to_back():
 
 def test_grid_of_one_large_file_has_concurrency_one():
     large = make_grid(DATA_SETS["large"], quick=False)
-    assert {each.concurrency for each in large} == {1}
-    assert [each.parallelism for each in large] == [1, 2, 4, 8]
-    assert {each.concurrency for each in make_grid(DATA_SETS["video"], quick=False)} == {1, 2, 4, 8, 16, 32}
+    assert {setting.concurrency for setting in large} == {1}
+    assert [setting.parallelism for setting in large] == [1, 2, 4, 8]
+    assert {setting.concurrency for setting in make_grid(DATA_SETS["video"], quick=False)} == {1, 2, 4, 8, 16, 32}
 
 
 def test_paths_carry_what_the_paper_saw_over_them():

@@ -97,7 +97,7 @@ def test_setting_not_worth_a_trial_may_still_be_advised():
     tried: list[CodecSetting] = []
 
     def advised(made):
-        samples = [CodecObservation(case=CASE, setting=each, speeds=speeds) for each, speeds in made.items()]
+        samples = [CodecObservation(case=CASE, setting=measured, speeds=speeds) for measured, speeds in made.items()]
         return advise(CompressionQuery(case=CASE, line=NetworkLine(1e6), settings=SETTINGS, samples=samples), HISTORY)
 
     def worth_it(advice, setting):

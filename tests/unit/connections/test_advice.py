@@ -149,7 +149,7 @@ def test_first_requests_represent_all_of_a_busy_server():
     waited_s = []
     for size in (100, 5_000_000):
         early = entry(5, url="http://a.org/", connection="2", size=size)
-        waited_s.append(max(each.waiting_s for each in advised(*later, early, path=path).values()))
+        waited_s.append(max(advice.waiting_s for advice in advised(*later, early, path=path).values()))
     assert waited_s[1] > waited_s[0] + 1
 
 
@@ -190,7 +190,7 @@ def test_larger_window_without_gain_is_not_advised():
         entry(296, url="http://a.org/", connection="c1", size=1_000),
     ]
     found = advised(*entries, path=Path(rtt_s=0.1, bandwidth_bps=2_316_800))
-    assert all(each.saved_s > 0 for each in found.values())
+    assert all(advice.saved_s > 0 for advice in found.values())
 
 
 @given(

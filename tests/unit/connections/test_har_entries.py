@@ -71,7 +71,7 @@ def test_a_page_of_no_address_has_a_name_too():
 
 
 @pytest.mark.parametrize(
-    ("told", "reason"),
+    ("invalid", "reason"),
     [
         (entry(url="data:image/png;base64,AAAA"), LeftOut.NOT_HTTP),
         (entry(url="https://[broken/"), LeftOut.NOT_HTTP),
@@ -85,8 +85,8 @@ def test_a_page_of_no_address_has_a_name_too():
         ({"startedDateTime": BEGAN.isoformat()}, LeftOut.MALFORMED),
     ],
 )
-def test_entries_without_an_object_are_counted_by_reason(told, reason):
-    made = load(entry(), told)
+def test_entries_without_an_object_are_counted_by_reason(invalid, reason):
+    made = load(entry(), invalid)
     assert len(made.objects) == 1
     assert made.left_out == {reason: 1}
 

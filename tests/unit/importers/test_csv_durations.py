@@ -70,8 +70,8 @@ def test_known_bandwidth_decides_between_seconds_and_milliseconds():
     slow, _, report = run([UNTOLD, row], ImportContext(source="a", destination="b", bandwidth_bps=1e9))
     assert slow[0].record.duration_s == 2000
     assert unit_of(report, "Duration") == "s"
-    told, _, _ = run([f"{UNTOLD},Throughput (Mbps)", f"{row},4000"])
-    assert told[0].record.duration_s == 2
+    rows, _, _ = run([f"{UNTOLD},Throughput (Mbps)", f"{row},4000"])
+    assert rows[0].record.duration_s == 2
 
 
 def test_a_throughput_in_no_unit_either_does_not_decide_between_seconds_and_milliseconds():

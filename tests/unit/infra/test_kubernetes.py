@@ -327,7 +327,7 @@ def test_scaled_deployments_have_no_fixed_replicas_and_the_schedule_has_one(reso
     assert deployments["beat"]["spec"]["replicas"] == 1
     assert deployments["beat"]["spec"]["strategy"] == {"type": "Recreate"}
     scaled = [of_kind(resources, "HorizontalPodAutoscaler")["api"], *of_kind(resources, "ScaledObject").values()]
-    assert {each["spec"]["scaleTargetRef"]["name"] for each in scaled} <= set(deployments)
+    assert {scaler["spec"]["scaleTargetRef"]["name"] for scaler in scaled} <= set(deployments)
     assert of_kind(resources, "PodDisruptionBudget")["api"]["spec"]["maxUnavailable"] == 1
 
 

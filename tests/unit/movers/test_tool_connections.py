@@ -30,8 +30,8 @@ def test_connection_statistics_from_outside_equal_those_of_the_owner(pair):
     assert receiver.recv(100_000, socket.MSG_WAITALL) == b"x" * 100_000
     seen, own = of(sender), read_tcp_info(sender)
     assert (seen.local_port, seen.remote_port) == (sender.getsockname()[1], receiver.getsockname()[1])
-    for told in (seen.info, own):  # what was sent twice counts twice
-        assert told.sent_bytes - told.retransmitted_bytes == 100_000
+    for info in (seen.info, own):  # what was sent twice counts twice
+        assert info.sent_bytes - info.retransmitted_bytes == 100_000
     assert seen.info.min_rtt_s == own.min_rtt_s
     assert of(receiver).info.received_packets == read_tcp_info(receiver).received_packets > 0
 

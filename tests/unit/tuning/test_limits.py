@@ -60,7 +60,7 @@ def test_fitting_twice_is_fitting_once(transfer):
 def test_settings_within_the_limits_keep_their_streams(transfer):
     settings, limits = transfer
     roomy = SettingLimits(NO_CAPS, tuple(64 for _ in limits.files))
-    assert [each.streams for each in fit_to_limits(settings, roomy)] == [each.streams for each in settings]
+    assert [setting.streams for setting in fit_to_limits(settings, roomy)] == [setting.streams for setting in settings]
 
 
 @given(st.lists(counts, min_size=1, max_size=4), st.integers(1, 300))

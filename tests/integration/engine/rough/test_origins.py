@@ -90,7 +90,7 @@ def test_a_circle_of_redirects_ends(tmp_path: Path):
 
 
 def test_answer_that_is_not_http_fails_in_one_line(tmp_path: Path):
-    async def answer(asked, writer):
+    async def answer(reader, writer):
         writer.write(b"SSH-2.0-OpenSSH_9.2\r\n")
 
     reason, _ = reason_of_failure(answer, tmp_path)

@@ -76,13 +76,13 @@ def test_logs_are_sent_as_compressed_lines_under_the_hash_of_their_content():
 def test_largest_browser_log_is_sent_within_the_limit_of_the_service():
     service = answering(httpx.Response(200, json={"tool": "WebInspector", "pages": []}))
     headers = {"x-cache": "Hit from cloudfront", "content-length": "123456", "content-encoding": "br"}
-    told = entry(url=f"https://{'a' * 50}.org/", blocked=12.345999999046326, connect=32.345999999046326,
-                 ssl=12.345999999046326, wait=123.45699999891967, receive=12.678999999046326, connection="123456",
-                 version="http/2.0", headers=headers, serverIPAddress="[2600:9000:2512:ac00:1f:5aa0:fb40:93a1]",
-                 _serverPort=443)  # fmt: skip
-    told["response"] |= {"_transferSize": 123_456, "_error": None}
-    told["response"]["headers"] = [each | {"comment": "c" * 100} for each in told["response"]["headers"]]
-    log = decode_har(json.dumps(har(*[told] * MAX_ENTRIES)).encode())
+    largest = entry(url=f"https://{'a' * 50}.org/", blocked=12.345999999046326, connect=32.345999999046326,
+                    ssl=12.345999999046326, wait=123.45699999891967, receive=12.678999999046326, connection="123456",
+                    version="http/2.0", headers=headers, serverIPAddress="[2600:9000:2512:ac00:1f:5aa0:fb40:93a1]",
+                    _serverPort=443)  # fmt: skip
+    largest["response"] |= {"_transferSize": 123_456, "_error": None}
+    largest["response"]["headers"] = [header | {"comment": "c" * 100} for header in largest["response"]["headers"]]
+    log = decode_har(json.dumps(har(*[largest] * MAX_ENTRIES)).encode())
     with service.client() as client:
         client.analyse_connections(log)
     content = service.requests[0].content

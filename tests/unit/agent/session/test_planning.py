@@ -78,8 +78,8 @@ def test_promise_and_price_of_the_service_are_reported():
         "tier 15 Mbit/s to 33 Mbit/s, met with a probability of 90%, price 0.012264 EUR on total energy"
         in describe_plan(plan).splitlines()
     )
-    told = plan_document(plan)["sla"]
-    assert (told["probability"], told["tier"], told["price"]["amount"]) == (0.9, "15 Mbit/s to 33 Mbit/s", "0.012264")
+    sla = plan_document(plan)["sla"]
+    assert (sla["probability"], sla["tier"], sla["price"]["amount"]) == (0.9, "15 Mbit/s to 33 Mbit/s", "0.012264")
 
 
 @pytest.mark.parametrize("answer", [httpx.ConnectError("refused"), problem(503), problem(500), problem(422)])

@@ -56,8 +56,8 @@ def test_journalled_ticks_leave_the_file_and_others_survive_a_kill(tmp_path, liv
     live.close()
     ((path, _, ticks),) = find_abandoned_transfers(tmp_path)
     assert path == tmp_path / f"{TRANSFER}.live"
-    assert [each.heartbeat.sequence for each in ticks] == [2, 3, 4]
-    assert [each.name for each in tmp_path.iterdir()] == [path.name]
+    assert [live_tick.heartbeat.sequence for live_tick in ticks] == [2, 3, 4]
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
 def test_the_file_of_a_running_transfer_stays_locked_when_ticks_leave_it(tmp_path, live):

@@ -303,7 +303,7 @@ def test_sealed_records_of_a_killed_program_end_its_transfer(tmp_path: Folder) -
     transfers.seal(TRANSFER, (ended,), story.live.pending)
     story.live.close()
     transfers.drain(service)
-    assert [each.records for each in service.completions] == [(ended,)]
+    assert [completion.records for completion in service.completions] == [(ended,)]
 
 
 def test_a_file_that_is_no_transfer_is_left_alone(tmp_path: Folder) -> None:

@@ -185,11 +185,13 @@ def test_the_same_path_with_another_mover_is_a_neighbour_that_counts_less_than_o
 
 def test_history_of_another_mover_outweighs_the_prior():
     slow = leaf_model(300, 100_000)
-    settings = tuple(replace(each, log_throughput_mean=each.log_throughput_mean - 1) for each in slow.table.settings)
+    settings = tuple(
+        replace(setting, log_throughput_mean=setting.log_throughput_mean - 1) for setting in slow.table.settings
+    )
     slow = replace(slow, table=replace(slow.table, settings=settings))
-    asked = enquiry(link=LINK._replace(mover="rclone"), path=PATH)
+    request = enquiry(link=LINK._replace(mover="rclone"), path=PATH)
     rates = [
-        answer(asked, learned).recommendation.predicted.throughput_bps.mean for learned in (snapshot(slow), LEARNED)
+        answer(request, learned).recommendation.predicted.throughput_bps.mean for learned in (snapshot(slow), LEARNED)
     ]
     assert rates[0] < 0.5 * rates[1]
 

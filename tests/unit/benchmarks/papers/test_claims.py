@@ -141,9 +141,9 @@ def page_rows(saved_s: float, concurrency: float = 1.5, *, apart_s: float = 0.01
 def test_gain_within_the_spread_of_pages_is_no_difference(name, saved_s, shown):
     found = list(measured_pages.FORMS[name].judge(make_claim(), {}, page_rows(saved_s)))
     grounds, more_on_3g = found[:6], found[6:]
-    assert {each.agrees for each in grounds} == {shown}
-    assert all(each.agrees is (saved_s > 0) for each in more_on_3g), "it is as much more of every page"
-    assert all(each.source is Source.TESTBED for each in found)
+    assert {comparison.agrees for comparison in grounds} == {shown}
+    assert all(comparison.agrees is (saved_s > 0) for comparison in more_on_3g), "it is as much more of every page"
+    assert all(comparison.source is Source.TESTBED for comparison in found)
 
 
 def test_pages_that_disagree_show_nothing_however_steady_the_loads_of_each_are():
@@ -194,9 +194,9 @@ def test_difference_within_the_spread_of_runs_is_not_shown(mbps_of, cpu_s, ours)
         run: {"bytes_done": rate * 1e6 / 8, "total_bytes": 1e9, "duration_s": 1.0, "cpu_s": cpu_s if kb == 64 else 0.1}
         for run, (kb, rate) in zip(form.runs, mbps_of.items(), strict=True)
     }
-    told = list(form.judge(make_claim({"knee_KB": [8, 16]}), {}, rows))
-    assert [each.ours for each in told] == pytest.approx(ours)
-    assert told[-1].agrees is (ours[-1] > 0.9)
+    comparisons = list(form.judge(make_claim({"knee_KB": [8, 16]}), {}, rows))
+    assert [comparison.ours for comparison in comparisons] == pytest.approx(ours)
+    assert comparisons[-1].agrees is (ours[-1] > 0.9)
 
 
 def test_sla_that_never_bound_is_not_counted_as_met():

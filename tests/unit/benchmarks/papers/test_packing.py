@@ -82,10 +82,14 @@ def test_named_exception_of_the_paper_is_compared_with_its_own_error():
         FAST_LARGE: {"xz": -40, "rest": 7},
         FAST_SMALL: 50,
     }
-    assert all(each.agrees for each in judged("003-err-up", UP, as_printed))
+    assert all(comparison.agrees for comparison in judged("003-err-up", UP, as_printed))
     other_way = as_printed | {SLOW_LARGE: {"xz": 5, "bzip2": 40, "rest": 0.5}}
-    failed = [each.what.partition(":")[0] for each in judged("003-err-up", UP, other_way) if not each.agrees]
+    failed = [
+        comparison.what.partition(":")[0] for comparison in judged("003-err-up", UP, other_way) if not comparison.agrees
+    ]
     assert failed == ["0.5 MB/s, large files", "0.5 MB/s, large files, bzip2"]
     as_others = as_printed | {SLOW_LARGE: {"xz": 5, "bzip2": -1, "rest": 0.5}}
-    failed = [each.what.partition(":")[0] for each in judged("003-err-up", UP, as_others) if not each.agrees]
+    failed = [
+        comparison.what.partition(":")[0] for comparison in judged("003-err-up", UP, as_others) if not comparison.agrees
+    ]
     assert failed == ["0.5 MB/s, large files, bzip2"]

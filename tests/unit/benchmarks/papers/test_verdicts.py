@@ -98,9 +98,9 @@ def test_a_verdict_follows_from_the_comparisons(finding, verdict):
 def test_unshown_comparison_decides_the_verdict_without_a_number():
     finding = make_finding_elsewhere("pages", [FINE, compare_gain("a gain (1 ms, -2 to 3; 6 pages)", -0.1, 0.3)])
     assert (finding.decisive_comparison.ours, finding.decisive_comparison.deviation) == (None, None)
-    told = [(make_claim({}), finding)]
-    assert (summarise(told, "here")["not_shown"], summarise(told, "here")["differs"]) == (1, 0)
-    page = render_page(told, datetime(2026, 11, 22, tzinfo=UTC))
+    judged = [(make_claim({}), finding)]
+    assert (summarise(judged, "here")["not_shown"], summarise(judged, "here")["differs"]) == (1, 0)
+    page = render_page(judged, datetime(2026, 11, 22, tzinfo=UTC))
     assert "| not shown | 1 |" in page
     assert "| *a gain (1 ms, -2 to 3; 6 pages)* | 1 |  |  | none | testbed |" in page
 
@@ -219,11 +219,11 @@ def test_all_claims_need_a_verdict_and_twenty_results_a_measurement(results, oth
 
 
 def test_unmeasured_results_are_named_with_the_command_to_measure_them():
-    told = [
+    findings = [
         (make_claim({}, id="000-fig2"), Finding((IMPOSSIBLE,), unmeasured=True)),
         (make_claim({}), make_finding(FINE)),
     ]
-    assert re.search(r"1 results \(000-fig2\); --measure", describe_missing(told))
-    assert describe_missing(told[1:]) == ""
-    pages = [render_page(each, datetime(2026, 11, 22, tzinfo=UTC)) for each in (told, told[1:])]
+    assert re.search(r"1 results \(000-fig2\); --measure", describe_missing(findings))
+    assert describe_missing(findings[1:]) == ""
+    pages = [render_page(listed, datetime(2026, 11, 22, tzinfo=UTC)) for listed in (findings, findings[1:])]
     assert ["**Not measured yet, or not since" in page for page in pages] == [True, False]

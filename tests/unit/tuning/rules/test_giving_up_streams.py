@@ -187,7 +187,7 @@ def test_loss_that_goes_on_is_the_paths_own_though_fewer_streams_are_less_sure_o
 
 
 @pytest.mark.parametrize(("shortest_s", "kind"), [(0.1, DecisionKind.CONGESTION), (0.2, DecisionKind.RESTORE)])
-def test_queue_is_judged_by_the_known_round_trip_on_a_path_never_seen_empty(shortest_s, kind):
+def test_known_round_trip_judges_the_queue_of_a_never_empty_path(shortest_s, kind):
     transfer = limited(8)
     one = sample(transfer, rtt_s=0.12, min_rtt_s=shortest_s, sent_bytes=10**8, retransmitted_bytes=10**6)
     assert stepped(transfer, one)[1].kind is kind
