@@ -50,6 +50,16 @@ def until_closed(connection: socket.socket) -> bytes:
     return told
 
 
+def receive_document(connection: socket.socket) -> bytes:
+    """Return an answer with its document: head and body are sent apart."""
+    received = b""
+    while not received.endswith(b"}"):
+        piece = connection.recv(64 * KIB)
+        assert piece, received
+        received += piece
+    return received
+
+
 def head(tenant: Tenant, length: int) -> bytes:
     return (
         f"POST /v1/recommend HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer {tenant.secret}\r\n"
@@ -105,10 +115,7 @@ def test_a_connection_goes_on_after_a_request_that_came_in_pieces(api: str, tena
         for _ in range(3):
             for piece in (b"GET /healthz HT", b"TP/1.1\r\nHost: te", b"st\r\n\r\n"):
                 connection.sendall(piece)
-            told = b""
-            while not told.endswith(b"}"):  # head and body are sent apart
-                told += connection.recv(64 * KIB)
-            assert told.startswith(b"HTTP/1.1 200 ")
+            assert receive_document(connection).startswith(b"HTTP/1.1 200 ")
         connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: test\r\n\r\n" * 2)
         told = b""
         while told.count(b'{"status":"ok"}') < 2:
@@ -185,9 +192,9 @@ def test_a_field_behind_the_body_is_none_of_the_head(api: str, tenant: Tenant) -
     with connected(api) as connection:
         begin_chunks(connection, tenant)
         connection.sendall(b"2\r\n{}\r\n0\r\nContent-Type: application/json\r\n\r\n")
-        told = connection.recv(64 * KIB)
-    assert told.startswith(b"HTTP/1.1 422 ")
-    assert b"is no JSON by its type" in told
+        answer = receive_document(connection)
+    assert answer.startswith(b"HTTP/1.1 422 ")
+    assert b"is no JSON by its type" in answer
 
 
 def test_a_body_in_chunks_may_be_longer_than_a_head(api: str, tenant: Tenant) -> None:
