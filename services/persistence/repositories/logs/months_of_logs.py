@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, date, datetime
+from types import MappingProxyType
+from typing import Any
 from uuid import UUID
 
 import psycopg
@@ -33,6 +35,9 @@ _DAY = log_days.c
 # Held until the transaction ends: closing months waits for it, so that none of their rows is stored afterwards.
 _HOLD = text("SELECT pg_advisory_xact_lock_shared(hashtext('closed months of logs'))")
 _NEWEST = select(func.max(closed_months.c.month))
+
+_COLUMN_OF = MappingProxyType({"met": "kept"})
+"""Columns of sealed usage that are called otherwise than the fields of a line."""
 
 _LOGGED_TRANSFERS = text(
     """
@@ -159,7 +164,7 @@ class MonthSeals:
             insert(sealed_months).values(**own, versions=days.versions, rows=days.rows, bytes=days.bytes, sealed_at=at)
         )
         if used:
-            self._connection.execute(insert(sealed_usage), [{**own, **asdict(line)} for line in used])
+            self._connection.execute(insert(sealed_usage), [{**own, **_to_columns(line)} for line in used])
         self._connection.execute(
             _LOGGED_TRANSFERS, {"month": first, "begins_at": month.begins_at, "ends_at": month.ends_at}
         )
@@ -174,7 +179,9 @@ class MonthSeals:
             return None
         names = UsageLine.__slots__
         rows = self._connection.execute(
-            select(*(sealed_usage.c[name] for name in names)).where(sealed_usage.c.month == first)
+            select(*(sealed_usage.c[_COLUMN_OF.get(name, name)].label(name) for name in names)).where(
+                sealed_usage.c.month == first
+            )
         )
         return [
             UsageLine(**{**row, "billing": Billing(row["billing"]), "bytes_moved": int(row["bytes_moved"])})
@@ -231,6 +238,10 @@ class MonthSeals:
             )
             for row in rows
         ]
+
+
+def _to_columns(line: UsageLine) -> dict[str, Any]:
+    return {_COLUMN_OF.get(name, name): value for name, value in asdict(line).items()}
 
 
 def to_first_day(month: Month) -> date:
