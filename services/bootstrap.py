@@ -148,12 +148,7 @@ def build_container(*, database_url: str, redis_url: str, options: Options | Non
     """
     options = options or Options()
     log = create_logger("api", output=sys.stderr)
-    client = redis.Redis.from_url(
-        redis_url, socket_timeout=PATIENCE_S, socket_connect_timeout=PATIENCE_S, health_check_interval=30
-    )
-    session_client = redis.asyncio.Redis.from_url(
-        redis_url, socket_timeout=SESSION_PATIENCE_S, socket_connect_timeout=SESSION_PATIENCE_S
-    )
+    client, session_client = _build_redis_clients(redis_url)
     with ExitStack() as closing:
         closing.callback(client.close)
         tracing = options.tracing
@@ -206,6 +201,17 @@ def build_container(*, database_url: str, redis_url: str, options: Options | Non
             options=options,
             readiness=Readiness((store.require_ready,), log, spared=(partial(require_redis, client),)),
         )
+
+
+def _build_redis_clients(redis_url: str) -> tuple[redis.Redis, redis.asyncio.Redis]:
+    """Return the client of threads, and that of sessions, which has less patience."""
+    client = redis.Redis.from_url(
+        redis_url, socket_timeout=PATIENCE_S, socket_connect_timeout=PATIENCE_S, health_check_interval=30
+    )
+    sessions = redis.asyncio.Redis.from_url(
+        redis_url, socket_timeout=SESSION_PATIENCE_S, socket_connect_timeout=SESSION_PATIENCE_S
+    )
+    return client, sessions
 
 
 def _build_warehouse(options: Options, store: Store, database_url: str) -> Warehouse:

@@ -189,7 +189,7 @@ class Settings:
         """
 
         def read(variable: str, parse: Callable[[str], T], default: T) -> T:
-            text = _format_text(environment, variable)
+            text = _read_text(environment, variable)
             if not text:
                 return default
             try:
@@ -243,7 +243,7 @@ def _required(variable: str, url: str | None) -> str:
     return url
 
 
-def _format_text(environment: Mapping[str, str], variable: str) -> str:
+def _read_text(environment: Mapping[str, str], variable: str) -> str:
     """Return the value of a variable, by itself or from a file; empty if there is none."""
     text = environment.get(variable, "").strip()
     file = f"{variable}_FILE"

@@ -57,7 +57,7 @@ def _run(options: argparse.Namespace, machines: Sequence[MachineRecord]) -> int:
         rows, found = judge_unseen_machines(machines, quick=options.quick)
         results, summary = results + rows, summary | found
     if not options.data_only:
-        rows, found = _build_transfers(options)
+        rows, found = _run_transfers(options)
         results, summary = results + rows, summary | found
     report.write_report(
         "compression",
@@ -70,7 +70,7 @@ def _run(options: argparse.Namespace, machines: Sequence[MachineRecord]) -> int:
     return 0 if options.quick else report.judge_summary(summary, AT_MOST, AT_LEAST, is_complete=not options.data_only)
 
 
-def _build_transfers(options: argparse.Namespace) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+def _run_transfers(options: argparse.Namespace) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Make the transfers; return a row for each cell, and the figures over all of them."""
     extent = Extent.SMOKE if options.smoke else Extent.QUICK if options.quick else Extent.FULL
     with report.open_scratch_folder("compression", RUNS.parent, smoke=options.smoke) as folder:

@@ -33,13 +33,13 @@ class ServiceProcesses:
 
     def measure(self, work: Callable[[], object]) -> ServerTime:
         """Return what ``work`` took of the service; nobody else may use the service meanwhile."""
-        before, started = self._build_ran_ns(), perf_counter()
+        before, started = self._read_ran_ns(), perf_counter()
         work()
         wall_s = perf_counter() - started
-        after = self._build_ran_ns()
+        after = self._read_ran_ns()
         return ServerTime(wall_s, sum(ran - before.get(thread, 0) for thread, ran in after.items()) / NS_A_SECOND)
 
-    def _build_ran_ns(self) -> dict[int, int]:
+    def _read_ran_ns(self) -> dict[int, int]:
         """Return how long each thread ran, ns."""
         return {
             int(schedule.parent.name): int(schedule.read_text(encoding="ascii").split()[0])

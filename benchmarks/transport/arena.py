@@ -79,8 +79,8 @@ class Arena:
             request["pauses_s"] = list(pauses_s)
         _require_pipe(self._client.stdin).write(json.dumps(request) + "\n")
         _require_pipe(self._client.stdin).flush()
-        answer = json.loads(self._format_line(self._client))
-        states = [json.loads(self._format_line(self._origin)) for _ in sizes]
+        answer = json.loads(self._read_line(self._client))
+        states = [json.loads(self._read_line(self._origin)) for _ in sizes]
         return [
             Answer(seconds, answer["handshake_s"], state["before"], state["after"])
             for seconds, state in zip(answer["seconds"], states, strict=True)
@@ -126,10 +126,10 @@ class Arena:
         return program
 
     def _expect(self, program: subprocess.Popen[str], word: str) -> None:
-        if self._format_line(program).strip() != word:
+        if self._read_line(program).strip() != word:
             raise EmulationBroke(f"{program.args!r} did not start")
 
-    def _format_line(self, program: subprocess.Popen[str]) -> str:
+    def _read_line(self, program: subprocess.Popen[str]) -> str:
         line = _require_pipe(program.stdout).readline()
         if not line:
             raise EmulationBroke(f"{program.args!r} ended")

@@ -47,11 +47,11 @@ def coarse_settings(axes: Sequence[str]) -> list[Parameters]:
     """Return the settings tried first, those near `FIRST` before the others."""
     settings = (_make_setting(axes, values) for values in product(*(AXES[axis][::COARSE_STEP] for axis in axes)))
     return sorted(
-        (setting for setting in settings if setting.streams <= MOST_STREAMS), key=partial(_list_distance, axes)
+        (setting for setting in settings if setting.streams <= MOST_STREAMS), key=partial(_compute_distance, axes)
     )
 
 
-def _list_distance(axes: Sequence[str], setting: Parameters) -> tuple[float, ...]:
+def _compute_distance(axes: Sequence[str], setting: Parameters) -> tuple[float, ...]:
     """Return the steps of the full lattice from `FIRST`; settings at the same distance are in the order of their
     values.
     """

@@ -33,7 +33,7 @@ class ToolFlags:
         return " ".join(word for flag in self.flags for word in flag.words)
 
 
-def _build_rclone(parameters: Parameters) -> ToolFlags:
+def _build_rclone_flags(parameters: Parameters) -> ToolFlags:
     # --transfers is files at once; --multi-thread-streams applies to files above the cutoff (rclone docs, global flags)
     flags = [Flag("concurrency", ("--transfers", str(parameters.concurrency or 1)))]
     if (parameters.parallelism or 1) > 1:
@@ -45,7 +45,7 @@ def _build_rclone(parameters: Parameters) -> ToolFlags:
     return ToolFlags(tuple(flags), (*_no_pipelining("rclone", parameters), *_no_io_block("rclone", parameters)))
 
 
-def _build_aria2(parameters: Parameters) -> ToolFlags:
+def _build_aria2_flags(parameters: Parameters) -> ToolFlags:
     # -j files at once, -s pieces of a file, -x connections to one server; pipelining is a switch (aria2c manual)
     streams = min(parameters.parallelism or 1, ARIA2_MAX_CONNECTIONS_PER_SERVER)
     flags = [
@@ -63,7 +63,7 @@ def _build_aria2(parameters: Parameters) -> ToolFlags:
     return ToolFlags(tuple(flags), (*left_out, *_no_io_block("aria2", parameters)))
 
 
-def _build_curl(parameters: Parameters) -> ToolFlags:
+def _build_curl_flags(parameters: Parameters) -> ToolFlags:
     # -Z transfers in parallel, --parallel-max how many (curl manual)
     left_out = [*_no_pipelining("curl", parameters), *_no_io_block("curl", parameters)]
     if (parameters.parallelism or 1) > 1:
@@ -72,7 +72,7 @@ def _build_curl(parameters: Parameters) -> ToolFlags:
     return ToolFlags((flag,), tuple(left_out))
 
 
-def _build_globus_url_copy(parameters: Parameters) -> ToolFlags:
+def _build_globus_url_copy_flags(parameters: Parameters) -> ToolFlags:
     # -cc files at once, -p streams a file, -pp a switch (globus-url-copy manual)
     flags = [
         Flag("concurrency", ("-cc", str(parameters.concurrency or 1))),
@@ -96,10 +96,10 @@ def _no_io_block(tool: str, parameters: Parameters) -> tuple[str, ...]:
 
 
 _TOOLS: dict[str, Callable[[Parameters], ToolFlags]] = {
-    "rclone": _build_rclone,
-    "aria2": _build_aria2,
-    "curl": _build_curl,
-    "globus-url-copy": _build_globus_url_copy,
+    "rclone": _build_rclone_flags,
+    "aria2": _build_aria2_flags,
+    "curl": _build_curl_flags,
+    "globus-url-copy": _build_globus_url_copy_flags,
 }
 
 

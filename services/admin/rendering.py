@@ -22,7 +22,7 @@ from services.admin.formatting.no_model import explain_no_model
 from services.admin.formatting.plain_words import format_decision, format_odds, format_reason, format_setting
 from services.admin.formatting.price_forms import format_decimal, format_price
 from services.admin.navigation import OVERVIEW, SECTIONS, list_sections
-from services.admin.static_files import find_address
+from services.admin.static_files import build_asset_address
 from services.admin.visitors import Claimed, OwnForm, SentBefore, SentElsewhere, Visit
 from services.application.models.current_cluster import ClusterSuperseded
 from services.idempotent_requests import give_up, settle
@@ -137,7 +137,7 @@ def _build_environment() -> Environment:
         "origin": _format_origin,
         "thousands": lambda number: f"{number:,}".replace(",", "\u202f"),
     }
-    environment.globals["asset"] = find_address
+    environment.globals["asset"] = build_asset_address
     environment.policies["json.dumps_kwargs"] = {"ensure_ascii": True, "allow_nan": False}
     return environment
 

@@ -26,7 +26,7 @@ router = APIRouter(prefix="/admin/static", include_in_schema=False)
 
 
 @cache
-def find_address(name: str) -> str:
+def build_asset_address(name: str) -> str:
     """Return the address of a file, which changes with its content."""
     digest = hashlib.sha256((FOLDER / name).read_bytes()).hexdigest()[:DIGEST_CHARACTERS]
     return f"/admin/static/{name}?v={digest}"

@@ -39,12 +39,12 @@ class SentElsewhere(TradewindError):
         self.address = address
 
 
-async def _build_container(request: Request) -> Container:
+async def _find_container(request: Request) -> Container:
     container: Container = request.app.state.container
     return container
 
 
-Parts = Annotated[Container, Depends(_build_container)]
+Parts = Annotated[Container, Depends(_find_container)]
 
 
 def _sign_ins(parts: Parts) -> SignIns:

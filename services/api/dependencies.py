@@ -16,19 +16,19 @@ from tradewind.errors import TooOften, Unauthenticated
 BEARER = HTTPBearer(auto_error=False, description="An API key, as `Authorization: Bearer tw_…`.")
 
 
-async def _build_container(request: Request) -> Container:
+async def _find_container(request: Request) -> Container:
     container: Container = request.app.state.container
     return container
 
 
-Parts = Annotated[Container, Depends(_build_container)]
+Parts = Annotated[Container, Depends(_find_container)]
 
 
-async def _encode_body(request: Request) -> bytes:
+async def _read_body(request: Request) -> bytes:
     return await request.body()
 
 
-Body = Annotated[bytes, Depends(_encode_body)]
+Body = Annotated[bytes, Depends(_read_body)]
 """The body as it was sent."""
 
 

@@ -62,13 +62,13 @@ def make_problem(
 
 def install_handlers(app: FastAPI) -> None:
     """Answer every error of the application as a problem."""
-    app.add_exception_handler(errors.TradewindError, _build_domain_error)
+    app.add_exception_handler(errors.TradewindError, _answer_domain_error)
     app.add_exception_handler(RequestValidationError, _request_error)
-    app.add_exception_handler(HTTPException, _build_http_error)
+    app.add_exception_handler(HTTPException, _answer_http_error)
     app.add_exception_handler(Exception, _defect)
 
 
-async def _build_domain_error(_: Request, error: Exception) -> Response:
+async def _answer_domain_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, errors.TradewindError)
     return to_problem(error)
 
@@ -140,7 +140,7 @@ def _build_field_problem(error: Mapping[str, Any], body: Any) -> FieldProblem:
     return FieldProblem(field="body" if wrong.field == "row" else wrong.field, reason=wrong.reason)
 
 
-async def _build_http_error(_: Request, error: Exception) -> Response:
+async def _answer_http_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == UNREADABLE and error.__cause__ is not None:
         reason = "cannot be read: send JSON in UTF-8, not compressed and not nested deeply"

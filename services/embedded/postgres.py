@@ -103,7 +103,7 @@ class EmbeddedPostgres(EmbeddedServer):
     @property
     def process_id(self) -> int:
         """The process id of the postmaster."""
-        return int(self._list_postmaster_lines()[0])
+        return int(self._read_postmaster_lines()[0])
 
     def url(
         self, role: str = SUPERUSER, *, database: str = DATABASE, password: str | None = None, tcp: bool = False
@@ -115,7 +115,7 @@ class EmbeddedPostgres(EmbeddedServer):
         role : the superuser makes and owns the database; an application connects as an ordinary role of its own.
         password : of that role, for TCP only; the superuser's is known.
         """
-        lines = self._list_postmaster_lines()
+        lines = self._read_postmaster_lines()
         port = int(lines[3])
         if not tcp:
             return f"postgresql://{quote(role)}@/{quote(database)}?{urlencode({'host': lines[4], 'port': port})}"
@@ -238,7 +238,7 @@ class EmbeddedPostgres(EmbeddedServer):
     def _is_ready(self) -> bool:
         """Return whether the postmaster takes connections: a stale file says ready too, but nothing listens then."""
         try:
-            lines = self._list_postmaster_lines()
+            lines = self._read_postmaster_lines()
         except FileNotFoundError:
             return False
         if len(lines) < 8 or lines[7].strip() != "ready":
@@ -246,7 +246,7 @@ class EmbeddedPostgres(EmbeddedServer):
         with socket.socket(socket.AF_UNIX) as probe:
             return probe.connect_ex(f"{lines[4]}/.s.PGSQL.{lines[3]}") == 0
 
-    def _list_postmaster_lines(self) -> list[str]:
+    def _read_postmaster_lines(self) -> list[str]:
         """Return postmaster.pid: process id, data, start time, port, socket folder, address, shared memory, status."""
         return (self.folder / "data" / "postmaster.pid").read_text(encoding="utf-8").splitlines()
 
@@ -257,7 +257,7 @@ class EmbeddedPostgres(EmbeddedServer):
         the folder for surviving backends by itself.
         """
         with contextlib.suppress(FileNotFoundError):
-            process_id = int(self._list_postmaster_lines()[0])
+            process_id = int(self._read_postmaster_lines()[0])
             program = Path(f"/proc/{process_id}/comm").read_text(encoding="utf-8")
             if not program.startswith("postgres"):
                 (data / "postmaster.pid").unlink()

@@ -68,7 +68,7 @@ class Tracing:
 
         with self._tracer.start_as_current_span(
             name,
-            context=self._build_context(of),
+            context=self._extract_context(of),
             kind=kind,
             attributes=attributes,
             record_exception=False,  # its message may hold what was sent
@@ -95,7 +95,7 @@ class Tracing:
         """
         from opentelemetry.trace import Link, get_current_span  # noqa: PLC0415
 
-        contexts = [self._build_context({"traceparent": each}) for each in dict.fromkeys(of)]
+        contexts = [self._extract_context({"traceparent": each}) for each in dict.fromkeys(of)]
         if not contexts:
             return
         links = [Link(get_current_span(each).get_span_context()) for each in contexts[1 : MOST_LINKS + 1]]
@@ -108,7 +108,7 @@ class Tracing:
         """Send what was not sent yet."""
         self._provider.shutdown()
 
-    def _build_context(self, carrier: Mapping[str, str]) -> "Context":
+    def _extract_context(self, carrier: Mapping[str, str]) -> "Context":
         return self._propagator.extract(carrier)
 
 

@@ -92,17 +92,17 @@ class OpenIdProvider:
         Unauthenticated : the code or a token is not valid.
         Unavailable : the provider does not answer, or not as one.
         """
-        tokens = self._build_tokens(code, callback, verifier)
+        tokens = self._fetch_tokens(code, callback, verifier)
         id_token, access_token = tokens.get("id_token"), tokens.get("access_token")
         if not isinstance(id_token, str):
             raise Unauthenticated(f"{REFUSED}: it has no ID token")
         claims = self._verify(id_token, nonce, access_token)
         merged = dict(claims)
         if isinstance(access_token, str) and self._discover().get("userinfo_endpoint"):
-            merged = {**self._build_userinfo(access_token, claims["sub"]), **merged}
+            merged = {**self._fetch_userinfo(access_token, claims["sub"]), **merged}
         return Identity(issuer=claims["iss"], subject=claims["sub"], claims=merged)
 
-    def _build_tokens(self, code: str, callback: str, verifier: str) -> Mapping[str, Any]:
+    def _fetch_tokens(self, code: str, callback: str, verifier: str) -> Mapping[str, Any]:
         form = {
             "grant_type": "authorization_code",
             "code": code,
@@ -113,13 +113,13 @@ class OpenIdProvider:
         client, secret = self.provider.client_id, self.provider.client_secret
         auth = None
         if secret is not None and "client_secret_basic" in supported:
-            auth = httpx.BasicAuth(_format_form_encoded(client), _format_form_encoded(secret))
+            auth = httpx.BasicAuth(_encode_form(client), _encode_form(secret))
         else:
             form |= {"client_id": client} | ({} if secret is None else {"client_secret": secret})
         answer = self._send("POST", self._find_endpoint("token_endpoint"), data=form, auth=auth)
         if answer.status_code != httpx.codes.OK:
             raise Unauthenticated(f"{REFUSED}: it takes the sign-in back; sign in again")
-        return _build_document(answer)
+        return _read_document(answer)
 
     def _verify(self, id_token: str, nonce: str, access_token: Any) -> Mapping[str, Any]:
         """Return the claims of a token that the provider signed for this client and this sign-in, and that is valid
@@ -127,9 +127,9 @@ class OpenIdProvider:
         """
         try:
             try:
-                token = jwt.decode(id_token, self._build_key_set(), algorithms=list(ALGORITHMS))
+                token = jwt.decode(id_token, self._fetch_key_set(), algorithms=list(ALGORITHMS))
             except (JoseError, ValueError):
-                token = jwt.decode(id_token, self._build_key_set(refresh=True), algorithms=list(ALGORITHMS))
+                token = jwt.decode(id_token, self._fetch_key_set(refresh=True), algorithms=list(ALGORITHMS))
             claims = CodeIDToken(
                 token.claims,
                 token.header,
@@ -147,12 +147,12 @@ class OpenIdProvider:
             raise Unauthenticated(f"{REFUSED}: its ID token names nobody")
         return token.claims
 
-    def _build_userinfo(self, access_token: str, subject: str) -> Mapping[str, Any]:
+    def _fetch_userinfo(self, access_token: str, subject: str) -> Mapping[str, Any]:
         headers = {"Authorization": f"Bearer {access_token}"}
         answer = self._send("GET", self._find_endpoint("userinfo_endpoint"), headers=headers)
         if answer.status_code != httpx.codes.OK:
             raise Unavailable("the OpenID provider does not tell who you are; try again")
-        merged = _build_document(answer)
+        merged = _read_document(answer)
         if merged.get("sub") != subject:
             raise Unauthenticated(f"{REFUSED}: it is about another user")
         return merged
@@ -164,7 +164,7 @@ class OpenIdProvider:
             if cached is not None and self._monotonic_s() - cached[0] < METADATA_CACHED_S:
                 return cached[1]
         answer = self._send("GET", f"{self.provider.issuer.rstrip('/')}/.well-known/openid-configuration")
-        found = _build_document(answer) if answer.status_code == httpx.codes.OK else {}
+        found = _read_document(answer) if answer.status_code == httpx.codes.OK else {}
         if found.get("issuer") != self.provider.issuer:
             raise Unavailable(
                 f"{self.provider.issuer} does not answer as an OpenID provider of that name; see TRADEWIND_OIDC_ISSUER"
@@ -179,14 +179,14 @@ class OpenIdProvider:
             raise Unavailable(f"the OpenID provider publishes no {name}")
         return endpoint
 
-    def _build_key_set(self, *, refresh: bool = False) -> KeySet:
+    def _fetch_key_set(self, *, refresh: bool = False) -> KeySet:
         """Return the provider's keys, requested again where a token is signed with an unknown one."""
         with self._lock:
             if self._keys is not None and not refresh:
                 return self._keys
         answer = self._send("GET", self._find_endpoint("jwks_uri"))
         try:
-            keys = KeySet.import_key_set(_build_document(answer))  # type: ignore[arg-type]
+            keys = KeySet.import_key_set(_read_document(answer))  # type: ignore[arg-type]
         except (JoseError, ValueError, KeyError) as wrong:
             raise Unavailable("the OpenID provider publishes no keys that can be read") from wrong
         with self._lock:
@@ -200,7 +200,7 @@ class OpenIdProvider:
             raise Unavailable("the OpenID provider does not answer now; try again, or use a password") from away
 
 
-def _build_document(answer: httpx.Response) -> Mapping[str, Any]:
+def _read_document(answer: httpx.Response) -> Mapping[str, Any]:
     try:
         document = answer.json()
     except ValueError:
@@ -210,7 +210,7 @@ def _build_document(answer: httpx.Response) -> Mapping[str, Any]:
     return document
 
 
-def _format_form_encoded(text: str) -> str:
+def _encode_form(text: str) -> str:
     """Return text as RFC 6749, section 2.3.1, encodes the name and secret of a client in a header."""
     return urlencode({"": text})[1:]
 

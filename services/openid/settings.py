@@ -55,10 +55,10 @@ def parse_sign_on(read: Read) -> tuple[Provider, SignOnRules] | None:
     ------
     InvalidValue : its field is the variable's name; also for a variable that is set without an issuer.
     """
-    issuer = read(ISSUER, _find_issuer, None)
+    issuer = read(ISSUER, _parse_issuer, None)
     texts = {name: read(name, str, None) for name in (CLIENT_ID, CLIENT_SECRET, SCOPE, NAME, TENANT, TENANT_CLAIM)}
     texts |= {name: read(name, str, None) for name in (LOGIN_CLAIM, ROLES_CLAIM)}
-    roles, creates_users = read(ROLES_OF, _build_roles, None), read(NEW_USERS, _parse_new_users, None)
+    roles, creates_users = read(ROLES_OF, _parse_roles, None), read(NEW_USERS, _parse_new_users, None)
     if issuer is None:
         given = [name for name, value in texts.items() if value is not None]
         given += [ROLES_OF] * (roles is not None) + [NEW_USERS] * (creates_users is not None)
@@ -89,7 +89,7 @@ def parse_sign_on(read: Read) -> tuple[Provider, SignOnRules] | None:
     return provider, rules
 
 
-def _find_issuer(text: str) -> str:
+def _parse_issuer(text: str) -> str:
     parts = urlsplit(text)
     if not parts.hostname or parts.query or parts.fragment or parts.username is not None:
         raise ValueError("must be the provider's URL, as it names itself")
@@ -98,7 +98,7 @@ def _find_issuer(text: str) -> str:
     return text
 
 
-def _build_roles(text: str) -> Mapping[str, str]:
+def _parse_roles(text: str) -> Mapping[str, str]:
     """Parse ``value=role`` pairs, separated by commas; a value may hold anything but a comma, the last = separates the
     role.
     """

@@ -18,10 +18,10 @@ from services.persistence.failures import translate_failures
 from services.persistence.patience import PATIENCE, Patience, explain_timeouts
 from services.persistence.roles import APP, OWNER, build_app_url, prepare_roles
 from services.persistence.schema import (
-    find_current_revision,
     format_compatibility,
     is_compatible,
     list_known_revisions,
+    read_current_revision,
     read_head_revision,
 )
 from tradewind.errors import Conflict
@@ -113,7 +113,7 @@ def _record_compatibility(connection: Connection) -> None:
     It does until something is removed: a contracting migration names in ``since`` the migration from which on code no
     longer uses it.
     """
-    found = find_current_revision(connection) or BASE_OF_ALL
+    found = read_current_revision(connection) or BASE_OF_ALL
     oldest = max(
         (step.since for revision, step in list_steps().items() if revision <= found and step.since), default=BASE_OF_ALL
     )
@@ -128,7 +128,7 @@ def _config() -> Config:
 
 
 def _is_of_a_later_version(connection: Connection) -> bool:
-    found = find_current_revision(connection)
+    found = read_current_revision(connection)
     if found is None or found in list_known_revisions():
         connection.commit()  # each migration has a transaction of its own
         return False

@@ -28,7 +28,7 @@ def read_head_revision() -> str:
     return list_known_revisions()[-1]
 
 
-def find_current_revision(connection: Connection) -> str | None:
+def read_current_revision(connection: Connection) -> str | None:
     """Return the version of the schema behind ``connection``; ``None`` where there is none."""
     if connection.scalar(text("SELECT to_regclass('alembic_version')")) is None:
         return None
@@ -43,7 +43,7 @@ def require_known(connection: Connection) -> None:
     ------
     UnknownSchema : the message has the version of the database and the expected one.
     """
-    found, newest = find_current_revision(connection), read_head_revision()
+    found, newest = read_current_revision(connection), read_head_revision()
     if found == newest:
         return
     if found is None:

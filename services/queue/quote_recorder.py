@@ -70,7 +70,7 @@ class QuoteRecorder:
         try:
             async with self._client.pipeline(transaction=False) as pipeline:
                 for spans_ago in (0, 1):
-                    pipeline.hget(self._find_keys(key.tenant_id, spans_ago), key.transfer_id.bytes)
+                    pipeline.hget(self._format_keys_name(key.tenant_id, spans_ago), key.transfer_id.bytes)
                 found = await pipeline.execute()
         except (RedisError, OSError):
             return None
@@ -108,7 +108,7 @@ class QuoteRecorder:
                     for first in range(0, len(quotes), QUOTES_AN_ENTRY):
                         fields = to_stream_fields(tenant_id, quotes[first : first + QUOTES_AN_ENTRY])
                         pipeline.xadd(QUOTES, fields, maxlen=MOST_ENTRIES)  # type: ignore[arg-type]  # invariant there
-                    keys = self._find_keys(tenant_id)
+                    keys = self._format_keys_name(tenant_id)
                     pipeline.hset(keys, mapping={each.transfer_id.bytes: each.key_id.bytes for each in quotes})
                     pipeline.expire(keys, 2 * KEYS_REMEMBERED_S)
                 await pipeline.execute()
@@ -125,7 +125,7 @@ class QuoteRecorder:
         except (RedisError, OSError) as away:
             self._on_failure(away)
 
-    def _find_keys(self, tenant_id: UUID, spans_ago: int = 0) -> str:
+    def _format_keys_name(self, tenant_id: UUID, spans_ago: int = 0) -> str:
         """Return the hash of transfers quoted in a span of time, by the keys that they were quoted to."""
         return f"tradewind:quoted:{tenant_id}:{int(self._time_s() // KEYS_REMEMBERED_S) - spans_ago}"
 

@@ -113,29 +113,7 @@ class RedisSessions:
             outcome, *reply = await self._exchanged(keys, arguments)
         except (RedisError, OSError) as away:
             raise SessionsUnreachable(str(away)) from away
-        match ExchangeOutcome(outcome.decode()):
-            case ExchangeOutcome.ENDED:
-                return ExchangeResult(outcome=ExchangeOutcome.ENDED)
-            case ExchangeOutcome.OTHER_KEY:
-                return ExchangeResult(outcome=ExchangeOutcome.OTHER_KEY, owner=UUID(reply[0].decode()))
-            case ExchangeOutcome.FULL:
-                whose, free_in_ms = reply
-                return ExchangeResult(
-                    outcome=ExchangeOutcome.FULL, is_of_tenant=whose == b"tenant", retry_after_s=int(free_in_ms) / 1000
-                )
-            case ExchangeOutcome.OVERTAKEN:
-                state, journalled, *granted = reply
-                return ExchangeResult(
-                    outcome=ExchangeOutcome.OVERTAKEN,
-                    state=state,
-                    journalled_sequence=int(journalled),
-                    share=_share(*granted),
-                )
-            case ExchangeOutcome.STORED:
-                _, journalled, *granted = reply
-                return ExchangeResult(
-                    outcome=ExchangeOutcome.STORED, journalled_sequence=int(journalled), share=_share(*granted)
-                )
+        return _decode_reply(ExchangeOutcome(outcome.decode()), reply)
 
     async def _exchanged(self, keys: Sequence[str], arguments: Sequence[bytes | str | float]) -> Sequence[Any]:
         """Run the script; load it first into a store that does not know it."""
@@ -189,6 +167,27 @@ class RedisSessions:
 
 def format_session_key(key: TransferKey) -> str:
     return f"tradewind:session:{key.tenant_id}:{key.transfer_id}"
+
+
+def _decode_reply(outcome: ExchangeOutcome, reply: Sequence[bytes]) -> ExchangeResult:
+    match outcome:
+        case ExchangeOutcome.ENDED:
+            return ExchangeResult(outcome=outcome)
+        case ExchangeOutcome.OTHER_KEY:
+            return ExchangeResult(outcome=outcome, owner=UUID(reply[0].decode()))
+        case ExchangeOutcome.FULL:
+            whose, free_in_ms = reply
+            return ExchangeResult(
+                outcome=outcome, is_of_tenant=whose == b"tenant", retry_after_s=int(free_in_ms) / 1000
+            )
+        case ExchangeOutcome.OVERTAKEN:
+            state, journalled, *granted = reply
+            return ExchangeResult(
+                outcome=outcome, state=state, journalled_sequence=int(journalled), share=_share(*granted)
+            )
+        case ExchangeOutcome.STORED:
+            _, journalled, *granted = reply
+            return ExchangeResult(outcome=outcome, journalled_sequence=int(journalled), share=_share(*granted))
 
 
 def _format_scope_key(tenant_id: UUID, scope: str) -> str:

@@ -98,12 +98,12 @@ def reachable(client: Client, service: Service, now: Callable[[], datetime]) -> 
     taken_s = time.perf_counter() - started_s
     yield good("service", f"{service.url} answers in {1e3 * taken_s:.0f} ms")
     if service_time is not None:
-        yield _build_skew((now() - service_time).total_seconds())
+        yield _check_skew((now() - service_time).total_seconds())
     yield _key(client)
-    yield from _list_scopes(client)
+    yield from _check_scopes(client)
 
 
-def _build_skew(skew_s: float) -> Finding:
+def _check_skew(skew_s: float) -> Finding:
     """The service's ``Date`` is cut to whole seconds, so half a second is the best guess."""
     off_s = skew_s - 0.5
     if abs(off_s) <= LONGEST_SKEW_S:
@@ -122,7 +122,7 @@ def _key(client: Client) -> Finding:
     return good("key", "is valid")
 
 
-def _list_scopes(client: Client) -> Iterable[Finding]:
+def _check_scopes(client: Client) -> Iterable[Finding]:
     try:
         scopes = client.scopes()
     except (ServiceUnreachable, ServiceProblem):
@@ -139,7 +139,7 @@ def examine_tcp(kernel: Path = _TCP) -> list[Finding]:
     return [
         _buffer(kernel, "tcp_rmem", "receive buffer"),
         _buffer(kernel, "tcp_wmem", "send buffer"),
-        _build_congestion_control(kernel),
+        _check_congestion_control(kernel),
     ]
 
 
@@ -154,7 +154,7 @@ def _buffer(kernel: Path, name: str, subject: str) -> Finding:
     return good(subject, f"grows to {format_bytes(most_bytes)}")
 
 
-def _build_congestion_control(kernel: Path) -> Finding:
+def _check_congestion_control(kernel: Path) -> Finding:
     try:
         used = (kernel / "tcp_congestion_control").read_text().strip()
         available = (kernel / "tcp_available_congestion_control").read_text().split()
@@ -202,10 +202,10 @@ def examine_spool(spool: Spool) -> list[Finding]:
 
 def examine_disk(folders: Mapping[str, Path]) -> list[Finding]:
     """Check room and permission to write, for each folder by its role."""
-    return [_build_disk(role, folder) for role, folder in folders.items()]
+    return [_check_disk(role, folder) for role, folder in folders.items()]
 
 
-def _build_disk(role: str, folder: Path) -> Finding:
+def _check_disk(role: str, folder: Path) -> Finding:
     there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
     if not os.access(there, os.W_OK):
         return bad(role, f"{there} cannot be written", "change its owner or choose another folder")

@@ -204,7 +204,7 @@ def _with_entries(har: Har) -> Collection[_Page]:
         (page for page in pages.values() if page.started_at is not None), key=lambda page: page.started_at or 0
     )
     for entry in har.entries:
-        _build_owner(entry, pages, by_begin).entries.append(entry)
+        _find_owner(entry, pages, by_begin).entries.append(entry)
     return pages.values()
 
 
@@ -223,7 +223,7 @@ def _build_page(page: Json) -> _Page:
     return _Page(parse_instant(page.get("startedDateTime")), load_s or None)
 
 
-def _build_owner(entry: Any, pages: dict[str, _Page], by_begin: Sequence[_Page]) -> _Page:
+def _find_owner(entry: Any, pages: dict[str, _Page], by_begin: Sequence[_Page]) -> _Page:
     named = entry.get("pageref") if isinstance(entry, Mapping) else None
     if named is not None and str(named) in pages:
         return pages[str(named)]

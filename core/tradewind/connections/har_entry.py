@@ -59,7 +59,7 @@ def read_entry(entry: Any, *, page_started_at: datetime, tool: str) -> WebObject
         return LeftOut.NO_START
     if (reason := _find_left_out_reason(entry, response)) is not None:
         return reason
-    timings, version = _object(entry, "timings"), _build_version(response, request)
+    timings, version = _object(entry, "timings"), _find_version(response, request)
     encrypted = address.scheme == "https"
     started_s = (started_at - page_started_at).total_seconds()
     before_s = sum(_seconds(timings, phase) or 0.0 for phase in ("blocked", "dns", "connect"))
@@ -75,7 +75,7 @@ def read_entry(entry: Any, *, page_started_at: datetime, tool: str) -> WebObject
         handshake_s=handshake_s,
         opens=connect_s is not None and connect_s > 0,
         connection_id=_find_connection_id(entry, address, tool),
-        x_cache=_format_header(response, "x-cache"),
+        x_cache=_read_header(response, "x-cache"),
     )
 
 
@@ -117,7 +117,7 @@ def slim_entry(entry: Any) -> dict[str, Any]:
     if not isinstance(entry, Mapping) or not isinstance(entry.get("request"), Mapping):
         return {}
     request, response = _object(entry, "request"), _object(entry, "response")
-    headers = [_slim_header(each) for each in _list_headers(response) if _format_header_name(each) in _HEADERS_READ]
+    headers = [_slim_header(each) for each in _list_headers(response) if _read_header_name(each) in _HEADERS_READ]
     address = _address(request)
     slim = {name: entry[name] for name in _ENTRY_FIELDS_READ if name in entry}
     slim["request"] = {
@@ -200,14 +200,12 @@ def _list_headers(response: Json) -> list[Json]:
     return [each for each in found if isinstance(each, Mapping)] if isinstance(found, list | tuple) else []
 
 
-def _format_header(response: Json, name: str) -> str:
+def _read_header(response: Json, name: str) -> str:
     """Return all values of a header, separated by commas, as caches on the way have added them."""
-    return ", ".join(
-        str(each.get("value", "")) for each in _list_headers(response) if _format_header_name(each) == name
-    )
+    return ", ".join(str(each.get("value", "")) for each in _list_headers(response) if _read_header_name(each) == name)
 
 
-def _format_header_name(header: Json) -> str:
+def _read_header_name(header: Json) -> str:
     return str(header.get("name", "")).lower()
 
 
@@ -231,7 +229,7 @@ def _find_left_out_reason(entry: Json, response: Json) -> LeftOut | None:
     return LeftOut.CACHED if entry.get("_fromCache") or nothing_sent else None
 
 
-def _build_version(response: Json, request: Json) -> HttpVersion:
+def _find_version(response: Json, request: Json) -> HttpVersion:
     value = str(response.get("httpVersion") or request.get("httpVersion") or "").lower()
     if value.startswith(("http/1.1", "h1")):
         return HttpVersion.HTTP_1
@@ -275,7 +273,7 @@ def _compute_wire_bytes(response: Json, *, method: str) -> int | None:
         value.append(headers + body)
     content = None
     if method != "HEAD" and _count(response, "status") not in _NO_BODY:
-        if not _format_header(response, "content-encoding"):
+        if not _read_header(response, "content-encoding"):
             content = _count(_object(response, "content"), "size")
         if content is None and not response.get("_error"):
             content = _read_content_length(response)
@@ -284,7 +282,7 @@ def _compute_wire_bytes(response: Json, *, method: str) -> int | None:
 
 
 def _read_content_length(response: Json) -> int | None:
-    value = _format_header(response, "content-length")
+    value = _read_header(response, "content-length")
     return int(value) if value.isascii() and value.isdigit() and len(value) < len(str(MAX_BYTES)) else None
 
 

@@ -272,14 +272,14 @@ def step_toward(here: Parameters, there: Parameters) -> Parameters:
     """Return the setting nearest to ``there`` within the trust region of one tick: × 2 or ± 2 on each axis."""
     return replace(
         here,
-        concurrency=_compute_axis(here.concurrency or 1, there.concurrency or 1, 1),
-        parallelism=_compute_axis(here.parallelism or 1, there.parallelism or 1, 1),
+        concurrency=_clamp_axis(here.concurrency or 1, there.concurrency or 1, 1),
+        parallelism=_clamp_axis(here.parallelism or 1, there.parallelism or 1, 1),
         pipelining=there.pipelining
         if here.pipelining is None or there.pipelining is None
-        else _compute_axis(here.pipelining, there.pipelining, 0),
+        else _clamp_axis(here.pipelining, there.pipelining, 0),
     )
 
 
-def _compute_axis(here: int, there: int, lowest: int) -> int:
+def _clamp_axis(here: int, there: int, lowest: int) -> int:
     low, high = min(here // 2, here - _STEP), max(2 * here, here + _STEP)
     return max(lowest, min(max(there, low), high))

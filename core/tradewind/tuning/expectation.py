@@ -176,7 +176,7 @@ class Expectation:
 
     @cached_property
     def _doublings(self) -> tuple[tuple[tuple[float, ...], ExpectedPerformance], ...]:
-        return tuple((_find_doublings(point), expected) for point, expected in self.entries.items())
+        return tuple((_compute_doublings(point), expected) for point, expected in self.entries.items())
 
     def at(self, concurrency: int, parallelism: int, pipelining: int) -> ExpectedPerformance:
         """Return the expected performance at any setting: its entry, else its nearest four by inverse squared distance.
@@ -192,7 +192,7 @@ class Expectation:
         return self._between.setdefault(point, self._interpolated(point))
 
     def _interpolated(self, point: Point) -> ExpectedPerformance:
-        here = _find_doublings(point)
+        here = _compute_doublings(point)
         nearest = heapq.nsmallest(NEIGHBOURS, self._doublings, key=lambda entry: math.dist(entry[0], here))
         weights = [1.0 / math.dist(there, here) ** 2 for there, _ in nearest]
         found = [expected for _, expected in nearest]
@@ -208,7 +208,7 @@ def to_point(parameters: Parameters) -> Point:
     return (parameters.concurrency or 1, parameters.parallelism or 1, parameters.pipelining or 1)
 
 
-def _find_doublings(point: Point) -> tuple[float, ...]:
+def _compute_doublings(point: Point) -> tuple[float, ...]:
     concurrency, parallelism, pipelining = point
     return (math.log2(concurrency), math.log2(parallelism), math.log2(pipelining + 1))
 

@@ -35,14 +35,14 @@ def learn_from_tick(state: TuningState, seen: Observation) -> TuningState:
     extra = seen.slow_start**2
     belief = state.belief
     change = state.change.update(belief.surprise(log_ratio, extra))
-    belief = belief.update(log_ratio, chunk_ratios, extra, _find_power_seen(seen))
+    belief = belief.update(log_ratio, chunk_ratios, extra, _measure_power(seen))
     if state.search is not None and not (state.search.settled and state.search.ticks):
         belief, change = belief.reopen(REOPENED_SD), ChangeDetector(repeats=change.repeats)
     plateau = state.plateau.update(seen.throughput_bps, seen.sample.queueing_delay_s)
     return replace(state, belief=belief, change=change, plateau=plateau)
 
 
-def _find_power_seen(seen: Observation) -> Measurement | None:
+def _measure_power(seen: Observation) -> Measurement | None:
     """Return ln(measured / expected by the tables alone) on the SLA's energy basis.
 
     A meter's noise is a share of all it shows, and so a larger one of what is left above the base. ``None`` without a

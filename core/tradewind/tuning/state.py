@@ -54,8 +54,8 @@ class TuningState:
         """Return a form that JSON can hold; `from_dict` restores the same state."""
         return {
             "version": VERSION,
-            "decision": _build_decision_to_dict(self.decision),
-            "belief": _build_belief_to_dict(self.belief),
+            "decision": _encode_decision(self.decision),
+            "belief": _encode_belief(self.belief),
             "sequence": self.sequence,
             "at_s": self.at_s,
             "elapsed_s": self.elapsed_s,
@@ -84,8 +84,8 @@ class TuningState:
         try:
             search = stored["search"]
             return cls(
-                decision=_build_decision_from_dict(stored["decision"]),
-                belief=_build_belief_from_dict(stored["belief"]),
+                decision=_decode_decision(stored["decision"]),
+                belief=_decode_belief(stored["belief"]),
                 bank=Bank(*stored["bank"]),
                 change=ChangeDetector(*stored["change"]),
                 limit=StreamLimit(*stored["limit"]),
@@ -110,7 +110,7 @@ def _list_values(flat: Bank | BaseRtt | ChangeDetector | StreamLimit | Plateau |
     return [getattr(flat, name) for name in flat.__slots__]
 
 
-def _build_decision_to_dict(decision: Decision) -> dict[str, Any]:
+def _encode_decision(decision: Decision) -> dict[str, Any]:
     return {
         "chunks": [[plan.chunk.value, plan.max_file_bytes, plan.parameters.known()] for plan in decision.chunks],
         "changed": decision.changed,
@@ -120,7 +120,7 @@ def _build_decision_to_dict(decision: Decision) -> dict[str, Any]:
     }
 
 
-def _build_decision_from_dict(stored: Mapping[str, Any]) -> Decision:
+def _decode_decision(stored: Mapping[str, Any]) -> Decision:
     chunks: Sequence[tuple[str, int | None, dict[str, Any]]] = stored["chunks"]
     return Decision(
         chunks=tuple(ChunkPlan(ChunkKind(kind), top, Parameters(**known)) for kind, top, known in chunks),
@@ -131,7 +131,7 @@ def _build_decision_from_dict(stored: Mapping[str, Any]) -> Decision:
     )
 
 
-def _build_belief_to_dict(belief: Belief) -> dict[str, Any]:
+def _encode_belief(belief: Belief) -> dict[str, Any]:
     return {
         "path": list(belief.path),
         "chunks": {kind.value: list(gain) for kind, gain in belief.chunks.items()},
@@ -141,7 +141,7 @@ def _build_belief_to_dict(belief: Belief) -> dict[str, Any]:
     }
 
 
-def _build_belief_from_dict(stored: Mapping[str, Any]) -> Belief:
+def _decode_belief(stored: Mapping[str, Any]) -> Belief:
     return Belief(
         path=Gain(*stored["path"]),
         chunks={ChunkKind(kind): Gain(*gain) for kind, gain in stored["chunks"].items()},

@@ -9,7 +9,7 @@ MOST_TIERS = 8
 NARROW_PX = 560
 
 
-def compute_revenues(
+def build_revenue_chart(
     what_if: WhatIf, names: Sequence[tuple[str, str]], *, currency: str, in_force: str | None
 ) -> Options:
     """Draw the revenue of the tiers that earn most: the draft, and the current book where it has the same currency.

@@ -79,7 +79,7 @@ def cluster_page(
     metered = leaf.model.table.knows_power
     if not metered:
         shown = Shown.THROUGHPUT
-    cut = Cut.of(leaf.model, shown, _compute_numbers(request))
+    cut = Cut.of(leaf.model, shown, _parse_numbers(request))
     tiers = [
         (format_tier_name(partition), partition, tier)
         for partition, tier in zip(leaf.model.partitions, leaf.tiers, strict=True)
@@ -112,7 +112,7 @@ def cluster_page(
     return response
 
 
-def _compute_numbers(request: Request) -> dict[str, float]:
+def _parse_numbers(request: Request) -> dict[str, float]:
     """Return the values of axes in the address."""
     found = {}
     for name in AXIS_NAMES:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
-from services.admin.charts.prices import compute_revenues
+from services.admin.charts.prices import build_revenue_chart
 from services.admin.formatting.money import choose_decimals, round_amount, round_parts
 from services.admin.rendering import chart
 from services.application.billing.currencies import minor_digits
@@ -90,7 +90,9 @@ def shown(tried: Replay, draft: PriceBook, in_force: PriceBook | None) -> Shown:
         list(map(TierRow, named, what_if.tiers, before, after)),
         digits,
         in_force_digits,
-        chart(compute_revenues(what_if, named, currency=draft.currency, in_force=compared_name)) if is_earned else None,
+        chart(build_revenue_chart(what_if, named, currency=draft.currency, in_force=compared_name))
+        if is_earned
+        else None,
         same_currency,
     )
 

@@ -19,14 +19,14 @@ router = create_v1_router("/batching", "devices")
 @router.post("/advise")
 async def advise(batching_request: BatchingRequest, parts: Parts, principal: AgentKey) -> BatchingAdvice:
     """Advise bursts in which queued jobs share a radio's tail, without missing a deadline that can be met."""
-    radio = await run_in_threadpool(_build_radio, batching_request, parts, principal)
+    radio = await run_in_threadpool(_find_radio, batching_request, parts, principal)
     jobs, terms = batching_request.to_jobs(), batching_request.to_terms(radio)
     async with parts.planning_slots.hold(principal.tenant_id):
         plan = await run_in_threadpool(plan_batches, jobs, terms)
     return BatchingAdvice.from_domain(plan, radio)
 
 
-def _build_radio(batching_request: BatchingRequest, parts: Container, principal: Principal) -> RadioProfile:
+def _find_radio(batching_request: BatchingRequest, parts: Container, principal: Principal) -> RadioProfile:
     """Read the radio and end the transaction before the queue is planned, which takes up to seconds."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         keys = own_keys(principal, uow.owners)

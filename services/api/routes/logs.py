@@ -59,7 +59,7 @@ async def upload_logs(
 
     The body is first written aside, so that a slow or broken connection holds no transaction and leaves nothing behind.
     """
-    encoding = _build_encoding(content_encoding)
+    encoding = _parse_encoding(content_encoding)
     with parts.spools.one() as spool:
         try:
             await spool.receive(request.stream())
@@ -85,7 +85,7 @@ def read_batch(batch_id: UUID, parts: Parts, principal: AnyKey) -> BatchReceipt:
     return _wire(receipt)
 
 
-def _build_encoding(header: str | None) -> Encoding:
+def _parse_encoding(header: str | None) -> Encoding:
     try:
         return Encoding((header or Encoding.IDENTITY).strip().lower())
     except ValueError:

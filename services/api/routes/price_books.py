@@ -93,7 +93,7 @@ def change_book(
 ) -> WirePriceBook:
     """Store with a draft what energy costs the provider; no price changes by it."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
-        book = set_energy_cost(book_id, change.energy_cost_per_kwh, version=_compute_version(if_match), uow=uow)
+        book = set_energy_cost(book_id, change.energy_cost_per_kwh, version=_parse_version(if_match), uow=uow)
     return _tagged(book, parts, principal, response)
 
 
@@ -101,7 +101,7 @@ def change_book(
 def delete_book(book_id: UUID, parts: Parts, principal: ProviderKey, *, if_match: IfMatch = None) -> None:
     """Delete a draft with its prices."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
-        delete_draft(book_id, version=_compute_version(if_match), uow=uow)
+        delete_draft(book_id, version=_parse_version(if_match), uow=uow)
 
 
 @router.get("/{book_id}/what-if")
@@ -142,7 +142,7 @@ def set_price(
 ) -> WirePriceBook:
     """Set the price of a tier in a draft."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
-        book = set_prices(book_id, {tier_id: price.to_model()}, version=_compute_version(if_match), uow=uow)
+        book = set_prices(book_id, {tier_id: price.to_model()}, version=_parse_version(if_match), uow=uow)
     return _tagged(book, parts, principal, response)
 
 
@@ -158,7 +158,7 @@ def remove_price(
 ) -> WirePriceBook:
     """Remove the price of a tier from a draft; a tier without a price is not quoted."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
-        book = set_prices(book_id, {tier_id: None}, version=_compute_version(if_match), uow=uow)
+        book = set_prices(book_id, {tier_id: None}, version=_parse_version(if_match), uow=uow)
     return _tagged(book, parts, principal, response)
 
 
@@ -176,7 +176,7 @@ def publish(
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         effective_from = None if publication is None else publication.effective_from
         book = publish_book(
-            book_id, effective_from=effective_from, version=_compute_version(if_match), uow=uow, clock=parts.clock
+            book_id, effective_from=effective_from, version=_parse_version(if_match), uow=uow, clock=parts.clock
         )
     parts.snapshots.forget(principal.tenant_id)
     return _tagged(book, parts, principal, response)
@@ -188,7 +188,7 @@ def withdraw(
 ) -> WirePriceBook:
     """Turn a published book whose date has not come back into a draft, until a minute before the date."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
-        book = withdraw_book(book_id, version=_compute_version(if_match), uow=uow, clock=parts.clock)
+        book = withdraw_book(book_id, version=_parse_version(if_match), uow=uow, clock=parts.clock)
     parts.snapshots.forget(principal.tenant_id)
     return _tagged(book, parts, principal, response)
 
@@ -197,7 +197,7 @@ def _is_visible(book: PriceBook, principal: Principal) -> bool:
     return book.published_at is not None or not principal.is_customer
 
 
-def _compute_version(if_match: str | None) -> int | None:
+def _parse_version(if_match: str | None) -> int | None:
     """Return the version that a change was made on; ``None`` where the caller accepts any."""
     if if_match is None or if_match == "*":
         return None

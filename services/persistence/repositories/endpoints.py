@@ -112,7 +112,7 @@ class Endpoints:
             .order_by(endpoint_aliases.c.alias)
         ):
             aliases.setdefault(owner, []).append(alias)
-        pairs = self._build_pairs(only)
+        pairs = self._read_pairs(only)
         return [
             Endpoint(
                 id=row.id,
@@ -124,7 +124,7 @@ class Endpoints:
             for row in self._connection.execute(select(endpoints).where(chosen).order_by(endpoints.c.name))
         ]
 
-    def _build_pairs(self, only: UUID | None) -> dict[UUID, list[KnownPair]]:
+    def _read_pairs(self, only: UUID | None) -> dict[UUID, list[KnownPair]]:
         destination = endpoints.alias("destination")
         query = (
             select(endpoint_pairs, destination.c.name)

@@ -123,7 +123,7 @@ class ArrowRows:
         import adbc_driver_postgresql.dbapi as adbc  # noqa: PLC0415
 
         self._errors: Any = adbc
-        self._url = _find_url(connection)
+        self._url = _build_url(connection)
         connection.close()  # a login has few connections
         self._rows = rows
         self._limit = rows.limit
@@ -193,7 +193,7 @@ class _Sink:
             yield b"".join(held)
 
 
-def _find_url(connection: psycopg.Connection) -> str:
+def _build_url(connection: psycopg.Connection) -> str:
     """Return a connection's address, with its password, as a connection string of libpq."""
     return psycopg.conninfo.make_conninfo(connection.info.dsn, password=connection.info.password or None)
 

@@ -203,11 +203,11 @@ def test_a_server_that_does_not_say_that_it_meters_is_reported_no_transfer(tmp_p
     assert all(TRANSFER_HEADER.lower() not in asked.headers for asked in server.asked)
 
 
-def end_of(told: Answer, *, moved_bytes: int = 4, duration_s: float = 2.0) -> tuple[Any, list[RoughRequest]]:
-    """What the agent makes of a server that reports ``told``, and what that server was asked."""
+def end_of(reply: Answer, *, moved_bytes: int = 4, duration_s: float = 2.0) -> tuple[Any, list[RoughRequest]]:
+    """What the agent makes of a server that reports ``reply``, and what that server was asked."""
 
     async def story() -> tuple[Any, list[RoughRequest]]:
-        async with RoughServer({TRANSFERS_PATH: METER, format_energy_path(TRANSFER): told}) as server:
+        async with RoughServer({TRANSFERS_PATH: METER, format_energy_path(TRANSFER): reply}) as server:
             jobs = jobs_for(server.url, ["file"], Path("unused"))
             other = await OtherEnd.find(jobs, TRANSFER, Host.SOURCE, options())
             assert other is not None
@@ -239,8 +239,8 @@ def test_the_time_that_the_server_did_not_see_counts_with_its_base_power():
 
 
 def test_unknown_fields_are_ignored_and_missing_ones_stay_unknown():
-    told = {name: value for name, value in TOLD.items() if name not in ("dynamic_j", "base_w")}
-    end, _ = end_of(document(**told, something="new"))
+    reply = {name: value for name, value in TOLD.items() if name not in ("dynamic_j", "base_w")}
+    end, _ = end_of(document(**reply, something="new"))
     assert (end.energy.total_j, end.energy.dynamic_j, end.energy.base_w) == (20.0, None, None)
 
 
@@ -249,7 +249,7 @@ async def hang_up(asked: RoughRequest, writer: asyncio.StreamWriter) -> bool:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "reply",
     [
         hang_up,
         plain(b"{"),
@@ -261,8 +261,8 @@ async def hang_up(asked: RoughRequest, writer: asyncio.StreamWriter) -> bool:
         redirect("/file"),
     ],
 )
-def test_a_report_that_does_not_come_or_makes_no_sense_is_an_end_not_measured(told: Answer):
-    end, _ = end_of(told)
+def test_a_report_that_does_not_come_or_makes_no_sense_is_an_end_not_measured(reply: Answer):
+    end, _ = end_of(reply)
     assert end is None
 
 

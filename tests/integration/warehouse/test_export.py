@@ -302,16 +302,16 @@ def test_heartbeats_and_quotes_are_exported_by_the_day_they_are_of(
     api: str, tenant: Tenant, exported: Exporter, tmp_path: Path
 ) -> None:
     """As their journals store them; a sample that comes later has the day of its transfer written again."""
-    begun = datetime.fromisoformat(f"{DAYS[0]}T23:59:00+00:00")
-    transfer = beaten(tenant, begun, sequence=0)
-    quote(tenant, at=begun)
+    started = datetime.fromisoformat(f"{DAYS[0]}T23:59:00+00:00")
+    transfer = beaten(tenant, started, sequence=0)
+    quote(tenant, at=started)
     RollUp(tenant.parts.store.unit_of_work).run(tenant.id)
     assert exported() == [DAYS[0], DAYS[0]]
-    beaten(tenant, begun, sequence=1, transfer=transfer)
+    beaten(tenant, started, sequence=1, transfer=transfer)
     RollUp(tenant.parts.store.unit_of_work).run(tenant.id)
     assert exported() == [DAYS[0]]
     heartbeats, quotes = (
-        pq.read_table(tmp_path / find_folder(view, tenant.id, begun.date()) / PART)
+        pq.read_table(tmp_path / find_folder(view, tenant.id, started.date()) / PART)
         for view in (View.HEARTBEATS, View.QUOTES)
     )
     assert heartbeats.column("sequence").to_pylist() == [0, 1]
@@ -320,4 +320,4 @@ def test_heartbeats_and_quotes_are_exported_by_the_day_they_are_of(
     assert {field.type for table in (heartbeats, quotes) for field in table.schema} <= SPARK_TYPES | {pa.bool_()}
     with tenant.parts.store.unit_of_work(tenant.id) as uow:
         ours = uow.connection.exec_driver_sql("SELECT amount, day FROM warehouse.quotes").one()
-    assert (str(ours.amount), ours.day) == ("0.125000", begun.date())
+    assert (str(ours.amount), ours.day) == ("0.125000", started.date())

@@ -11,8 +11,8 @@ XZ, ZSTD, GZIP = CodecSetting(Codec.XZ, 0), CodecSetting(Codec.ZSTD, 3), CodecSe
 
 
 def case(**changes: object) -> CompressionCase:
-    told = {"file_bytes": 30_000_000, "kind": Kind.TEXT, "cpu_class": "x86_64/a/2", "probe": PROBE} | changes
-    return CompressionCase(**told)  # type: ignore[arg-type]
+    values = {"file_bytes": 30_000_000, "kind": Kind.TEXT, "cpu_class": "x86_64/a/2", "probe": PROBE} | changes
+    return CompressionCase(**values)  # type: ignore[arg-type]
 
 
 def observed(setting: CodecSetting, ratio: float, mbps: float, **changes: object) -> CodecObservation:
@@ -23,5 +23,5 @@ HISTORY = History.of([observed(XZ, 8.0, 80), observed(ZSTD, 5.0, 1600), observed
 
 
 def question(rate_mbps: float, **changes: object) -> CompressionQuery:
-    told = {"case": case(), "line": NetworkLine(rate_mbps * 1e6), "settings": list_candidate_settings()} | changes
-    return CompressionQuery(**told)  # type: ignore[arg-type]
+    values = {"case": case(), "line": NetworkLine(rate_mbps * 1e6), "settings": list_candidate_settings()} | changes
+    return CompressionQuery(**values)  # type: ignore[arg-type]

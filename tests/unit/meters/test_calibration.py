@@ -30,7 +30,7 @@ from tradewind_agent.meters import (
     choose_meter,
 )
 from tradewind_agent.meters.calibration import calibrate, with_trace
-from tradewind_agent.meters.ladder import climb, compute_host_loads
+from tradewind_agent.meters.ladder import build_host_loads, climb
 from tradewind_agent.meters.power_trace import PowerTrace
 from tradewind_agent.meters.stored_models import FILE, load_calibrated_meter, load_calibration, store_calibration
 from tradewind_agent.session.metering import HostMeter
@@ -127,8 +127,8 @@ def test_unmeasured_components_are_in_the_closing_line_and_the_document(capsys, 
     assert "not measured: disk, memory, network, radio" in line
     assert f"disk {DISK_W:.0f}" not in line
     calibrate_host(Terminal(json=True), host, wish, None)
-    told = json.loads(capsys.readouterr().out)
-    assert (set(told["component_w"]), told["not_measured"][0]) == ({"cpu"}, "disk")
+    message = json.loads(capsys.readouterr().out)
+    assert (set(message["component_w"]), message["not_measured"][0]) == ({"cpu"}, "disk")
 
 
 def test_steps_take_their_power_from_a_trace_recorded_meanwhile():
@@ -173,7 +173,7 @@ def test_a_load_that_fails_while_it_runs_is_no_idle_one(monkeypatch, tmp_path):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fdatasync", refuse)
-    with pytest.raises(OSError, match="No space left"), compute_host_loads(1, tmp_path)["disk"](1.0):
+    with pytest.raises(OSError, match="No space left"), build_host_loads(1, tmp_path)["disk"](1.0):
         time.sleep(0.05)
 
 
@@ -292,7 +292,7 @@ def calibrate_by_trace(trace, content):
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         ("when,what\n", "names no time or no power"),
         ("t,w\n{ms},1\n", "in milliseconds"),
@@ -302,8 +302,8 @@ def calibrate_by_trace(trace, content):
         ("t,w\n{hours_ago},1\n{hours_ago}.5,1\n", "is not being recorded now"),
     ],
 )
-def test_trace_that_is_not_recorded_now_is_refused_before_calibration(tmp_path, content, told):
-    with pytest.raises((InvalidTrace, typer.BadParameter), match=told):
+def test_trace_that_is_not_recorded_now_is_refused_before_calibration(tmp_path, content, message):
+    with pytest.raises((InvalidTrace, typer.BadParameter), match=message):
         calibrate_by_trace(tmp_path / "meter.csv", content)
 
 

@@ -68,9 +68,9 @@ def test_rows_that_end_with_a_delimiter_are_read_with_or_without_one_in_the_head
 
 def test_moments_without_a_zone_are_local_and_noted():
     rows = ("2026-11-26T10:00:00{},1", "2026-11-26T10:00:01{},2")
-    told = read_power_trace("t,w\n" + "\n".join(row.format("") for row in rows))
-    assert "name no zone: they are taken for this host's" in told.notes[0]
-    assert told.time_s[1] - told.time_s[0] == 1
+    message = read_power_trace("t,w\n" + "\n".join(row.format("") for row in rows))
+    assert "name no zone: they are taken for this host's" in message.notes[0]
+    assert message.time_s[1] - message.time_s[0] == 1
     assert read_power_trace("t,w\n" + "\n".join(row.format("Z") for row in rows)).notes == ()
 
 
@@ -82,7 +82,7 @@ def test_short_gap_is_bridged_and_noted():
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("", "is empty"),
         ("t,w\n", "0 samples"),
@@ -110,6 +110,6 @@ def test_short_gap_is_bridged_and_noted():
         ("t,w\n" + '0,"' + "1" * 200_000 + "\n1,2\n", "row 2: a quotation mark"),
     ],
 )
-def test_uncorrectable_trace_is_refused_with_its_place(text, told):
-    with pytest.raises(InvalidTrace, match=told):
+def test_uncorrectable_trace_is_refused_with_its_place(text, message):
+    with pytest.raises(InvalidTrace, match=message):
         read_power_trace(text)

@@ -14,10 +14,10 @@ SHOWN_ADVICE = 8
 
 def describe_analysis(analysis: ConnectionAnalysis) -> str:
     """Return a paragraph for each page."""
-    return "\n\n".join("\n".join(_build_page(page)) for page in analysis.pages)
+    return "\n\n".join("\n".join(_format_page(page)) for page in analysis.pages)
 
 
-def _build_page(page: AnalysedPage) -> Iterator[str]:
+def _format_page(page: AnalysedPage) -> Iterator[str]:
     reused = f"{page.reused} on one that was open" if page.reused else "none on one that was open"
     yield (
         f"{page.name}: {format_count(page.objects, 'object')}, {format_bytes(page.wire_bytes)}, over "
@@ -54,10 +54,10 @@ def _build_page(page: AnalysedPage) -> Iterator[str]:
         yield f"  {format_count(page.untimed, 'object')} without times: idle time and concurrency do without"
     if page.unsized:
         yield f"  {format_count(page.unsized, 'object')} without a size"
-    yield from _list_advice(page)
+    yield from _format_advice(page)
 
 
-def _list_advice(page: AnalysedPage) -> Iterator[str]:
+def _format_advice(page: AnalysedPage) -> Iterator[str]:
     if not page.objects:
         yield "  no advice: nothing came over the network"
     elif page.rtt_s is None and not page.advice:

@@ -103,11 +103,11 @@ class LogFile:
     @property
     def is_compressed(self) -> bool:
         """Whether this is a rotated log that was compressed: its lines were read before."""
-        return self._encode_bytes(0, _MAGIC_BYTES).startswith(_COMPRESSED_MAGIC)
+        return self._read_bytes(0, _MAGIC_BYTES).startswith(_COMPRESSED_MAGIC)
 
     def head(self, until: int) -> bytes:
         """The first lines before an offset, for formats that tell there what their columns are called, and mean."""
-        return self._encode_bytes(0, self._after_last_newline(0, min(until, HEAD_BYTES)))
+        return self._read_bytes(0, self._after_last_newline(0, min(until, HEAD_BYTES)))
 
     def next_part(self, *, most_bytes: int | None = MAX_PART_BYTES, until: int | None = None) -> "Part | None":
         """The whole lines after ``position``; ``None`` where there are none.
@@ -137,15 +137,15 @@ class LogFile:
         fresh = Position(name=self.path.name)
         if known is None or self._file.seek(0, os.SEEK_END) < known.offset:
             return fresh
-        same = _hash(self._encode_bytes(0, known.fingerprint_bytes)) == known.fingerprint
+        same = _hash(self._read_bytes(0, known.fingerprint_bytes)) == known.fingerprint
         if known.end_fingerprint:
-            end = self._encode_bytes(known.offset - known.end_fingerprint_bytes, known.offset)
+            end = self._read_bytes(known.offset - known.end_fingerprint_bytes, known.offset)
             same = same and _hash(end) == known.end_fingerprint
         return replace(known, name=self.path.name) if same else fresh
 
     def _build_part(self, begin: int, end: int, after: Position) -> "Part":
-        beginning = self._encode_bytes(0, min(_FINGERPRINT_BYTES, after.offset))
-        ending = self._encode_bytes(max(after.offset - _FINGERPRINT_BYTES, 0), after.offset)
+        beginning = self._read_bytes(0, min(_FINGERPRINT_BYTES, after.offset))
+        ending = self._read_bytes(max(after.offset - _FINGERPRINT_BYTES, 0), after.offset)
         return Part(
             lines=io.BufferedReader(_Section(self._file, begin, end)),
             is_empty=begin == end,
@@ -166,7 +166,7 @@ class LogFile:
         if not position.skipping:
             return position
         for offset in range(position.offset, stop, _SCAN_BYTES):
-            found = self._encode_bytes(offset, min(offset + _SCAN_BYTES, stop)).find(b"\n")
+            found = self._read_bytes(offset, min(offset + _SCAN_BYTES, stop)).find(b"\n")
             if found >= 0:
                 return replace(position, offset=offset + found + 1, row=position.row + 1, skipping=False)
         return replace(position, offset=stop)
@@ -176,17 +176,17 @@ class LogFile:
         end = stop
         while end > begin:
             offset = max(end - _SCAN_BYTES, begin)
-            found = self._encode_bytes(offset, end).rfind(b"\n")
+            found = self._read_bytes(offset, end).rfind(b"\n")
             if found >= 0:
                 return offset + found + 1
             end = offset
         return begin
 
     def _count_newlines(self, begin: int, end: int) -> int:
-        blocks = (self._encode_bytes(at, min(at + _SCAN_BYTES, end)) for at in range(begin, end, _SCAN_BYTES))
+        blocks = (self._read_bytes(at, min(at + _SCAN_BYTES, end)) for at in range(begin, end, _SCAN_BYTES))
         return sum(block.count(b"\n") for block in blocks)
 
-    def _encode_bytes(self, begin: int, end: int) -> bytes:
+    def _read_bytes(self, begin: int, end: int) -> bytes:
         self._file.seek(begin)
         return self._file.read(max(end - begin, 0))
 

@@ -99,7 +99,7 @@ class Spool:
         """
         try:
             make_private(self.folder)
-            return tuple(self._seal(content) for content in _list_contents(records))
+            return tuple(self._seal(content) for content in _encode_contents(records))
         except OSError as failure:
             raise SpoolFailed(f"logs cannot be spooled to {self.folder}: {explain_os_error(failure)}") from None
 
@@ -271,7 +271,7 @@ def _none_accepted(receipt: BatchReceipt) -> str:
     return f"the service accepted none of {format_count(receipt.rejected, 'row')}{first}"
 
 
-def _list_contents(records: Iterable[WireRecord | TransferRecord | bytes]) -> Iterator[bytes]:
+def _encode_contents(records: Iterable[WireRecord | TransferRecord | bytes]) -> Iterator[bytes]:
     content = bytearray()
     for record in records:
         line = to_ndjson_line(record)

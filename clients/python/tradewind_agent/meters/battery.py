@@ -48,7 +48,7 @@ class BatteryMeter:
         return self._integral.energy_j
 
     def _compute_power_w(self) -> float:
-        discharging = [battery for battery in self._batteries if _find_text(battery / "status") == "Discharging"]
+        discharging = [battery for battery in self._batteries if _read_text(battery / "status") == "Discharging"]
         if not discharging:
             raise MeterUnavailable("the device runs on mains: its battery is not discharging")
         return sum(_compute_discharge_w(battery) for battery in discharging)
@@ -56,7 +56,7 @@ class BatteryMeter:
 
 def _feeds_this_device(supply: Path) -> bool:
     """Return whether it is the device's own battery: peripherals have the scope ``Device``, most drivers set none."""
-    return _find_text(supply / "type") == "Battery" and _find_text(supply / "scope") != "Device"
+    return _read_text(supply / "type") == "Battery" and _read_text(supply / "scope") != "Device"
 
 
 def _compute_discharge_w(battery: Path) -> float:
@@ -77,13 +77,13 @@ def _read_power_w(battery: Path) -> float | None:
 def _number(path: Path) -> float | None:
     """Return the value of a gauge; ``None`` if the driver has none, or no number."""
     try:
-        value = float(_find_text(path) or "")
+        value = float(_read_text(path) or "")
     except ValueError:
         return None
     return value if isfinite(value) else None
 
 
-def _find_text(path: Path) -> str | None:
+def _read_text(path: Path) -> str | None:
     """Return the text of a sysfs file; ``None`` if the driver does not provide it."""
     try:
         return path.read_text(encoding="ascii").strip()

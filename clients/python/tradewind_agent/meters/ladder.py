@@ -47,7 +47,7 @@ class LadderStep:
     power_w: float | None
 
 
-def compute_host_loads(cpus: int, folder: Path) -> dict[str, Load]:
+def build_host_loads(cpus: int, folder: Path) -> dict[str, Load]:
     """The loads of this host: its processors, and the disk of ``folder``."""
 
     @contextmanager

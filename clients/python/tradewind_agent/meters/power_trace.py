@@ -73,7 +73,7 @@ def read_power_trace(text: str) -> PowerTrace:
     if not numbered:
         raise TooFewSamples("trace", "is empty")
     form = _find_form(*numbered[0])
-    body = [(_list_cells(line, number, form.delimiter), number) for number, line in numbered[form.header :]]
+    body = [(_split_cells(line, number, form.delimiter), number) for number, line in numbered[form.header :]]
     samples = [(number, *_sample(row, number, form)) for row, number in body]
     notes: list[str] = []
     _look_for_decimal_commas([row for row, _ in body], form, notes)
@@ -85,7 +85,7 @@ def read_power_trace(text: str) -> PowerTrace:
     return PowerTrace(tuple(at for at, _ in merged), tuple(power for _, power in merged), tuple(notes))
 
 
-def _list_cells(line: str, number: int, delimiter: str) -> list[str]:
+def _split_cells(line: str, number: int, delimiter: str) -> list[str]:
     """Of one line alone: a cell that goes on in the next is damaged."""
     try:
         return next(csv.reader([line], delimiter=delimiter, skipinitialspace=True, strict=True))
@@ -99,7 +99,7 @@ def _find_form(number: int, first: str) -> _Form:
     delimiter = next((each for each in (";", "\t", ",") if each in first), None)
     if delimiter is None:
         raise InvalidTrace("trace", "has one column; a time and a power are needed")
-    cells = [cell.strip().lower() for cell in _list_cells(first, number, delimiter)]
+    cells = [cell.strip().lower() for cell in _split_cells(first, number, delimiter)]
     columns = len(cells) - (not cells[-1])  # some end each line with a delimiter
     header = not any(_is_number(cell.replace(",", ".")) for cell in cells)
     if not header:

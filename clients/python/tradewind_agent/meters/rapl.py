@@ -58,7 +58,7 @@ class RaplMeter:
         zones = sorted(folder.glob("intel-rapl:*"))
         if not zones:
             raise MeterUnavailable(f"{folder} has no intel-rapl zones: a virtual machine, or the module is not loaded")
-        named = {zone: _format_text(zone / "name") for zone in zones}
+        named = {zone: _read_text(zone / "name") for zone in zones}
         counted = [zone for zone, name in named.items() if name.startswith("package") or name == "dram"]
         if not counted:
             raise MeterUnavailable(f"{folder} has no package zone, only {', '.join(sorted(set(named.values())))}")
@@ -81,7 +81,7 @@ class RaplMeter:
         return sum(zone.advance() for zone in self._zones) * _JOULES_PER_MICROJOULE
 
 
-def _format_text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="ascii").strip()
     except PermissionError as error:
@@ -91,7 +91,7 @@ def _format_text(path: Path) -> str:
 
 
 def _number(path: Path) -> int:
-    text = _format_text(path)
+    text = _read_text(path)
     if not text.isdecimal():
         raise MeterUnavailable(f"{path} holds {text!r}, which is no count of microjoules")
     return int(text)

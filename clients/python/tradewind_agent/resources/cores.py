@@ -32,14 +32,16 @@ def limit_cores(cores: float, target: Target, groups: ControlGroups) -> tuple[Ve
     try:
         _bind(before, given, target)
     except OSError as refusal:
-        return _read_quota(cores, target, groups, otherwise=f"binding to CPUs failed: {explain_os_error(refusal).what}")
+        return _enforce_quota(
+            cores, target, groups, otherwise=f"binding to CPUs failed: {explain_os_error(refusal).what}"
+        )
     bound = Enforced("cores", float(len(given)), f"bound to {_format_cpus(given)}")
     if is_exact:
         return (bound,)
-    return (*([bound] if len(given) < len(before) else []), *_read_quota(cores, target, groups, otherwise=""))
+    return (*([bound] if len(given) < len(before) else []), *_enforce_quota(cores, target, groups, otherwise=""))
 
 
-def _read_quota(cores: float, target: Target, groups: ControlGroups, *, otherwise: str) -> tuple[Verdict, ...]:
+def _enforce_quota(cores: float, target: Target, groups: ControlGroups, *, otherwise: str) -> tuple[Verdict, ...]:
     def write(group: Group) -> None:
         quota_us = max(round(cores * PERIOD_US), 1000)  # the kernel takes no quota below 1 ms
         if group.unified:

@@ -208,7 +208,7 @@ class Calls:
             # A 429 without Retry-After is a verdict on this caller; 502 and 504 may hide a request that was done.
             again = requested_wait_s is not None if status == TOO_MANY_REQUESTS else repeatable or status == 503
             return failure_to_raise, again
-        return build_error(status, _build_problem(response)), False
+        return build_error(status, _read_problem(response)), False
 
 
 @contextmanager
@@ -238,7 +238,7 @@ def _trusted_by(base_url: str) -> ssl.SSLContext | bool:
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
-def _build_problem(response: httpx.Response) -> dict[str, Any]:
+def _read_problem(response: httpx.Response) -> dict[str, Any]:
     try:
         content = json.loads(response.content)
     except ValueError:

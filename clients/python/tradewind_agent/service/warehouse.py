@@ -78,7 +78,7 @@ class QueryResult:
 
     def arrow(self) -> Any:
         """A ``pyarrow.Table``."""
-        pyarrow = _build_library("pyarrow", "arrow")
+        pyarrow = _import_library("pyarrow", "arrow")
         with self._answer("arrow") as response, pyarrow.ipc.open_stream(_Reader(response.iter_bytes())) as reader:
             batches = []
             self.cut = False
@@ -93,16 +93,16 @@ class QueryResult:
 
     def pandas(self) -> Any:
         """A ``pandas.DataFrame``."""
-        _build_library("pandas", "pandas")
+        _import_library("pandas", "pandas")
         return self.arrow().to_pandas()
 
     def polars(self) -> Any:
         """A ``polars.DataFrame``."""
-        return _build_library("polars", "polars").from_arrow(self.arrow())
+        return _import_library("polars", "polars").from_arrow(self.arrow())
 
     def arrow_file(self, path: str) -> int:
         """Write the rows to a file in the format of Arrow IPC (Feather 2); how many they are."""
-        pyarrow = _build_library("pyarrow", "arrow")
+        pyarrow = _import_library("pyarrow", "arrow")
         table = self.arrow()
         with pyarrow.OSFile(path, "wb") as file, pyarrow.ipc.new_file(file, table.schema) as writer:
             writer.write_table(table)
@@ -110,7 +110,7 @@ class QueryResult:
 
     def parquet(self, path: str) -> int:
         """Write the rows to a Parquet file (zstd); how many they are."""
-        parquet = _build_library("pyarrow.parquet", "arrow")
+        parquet = _import_library("pyarrow.parquet", "arrow")
         table = self.arrow()
         parquet.write_table(table, path, compression="zstd")
         return int(table.num_rows)
@@ -141,12 +141,12 @@ class FirstRecords:
                 position += 1
             ends = 0 if self._quoted else part.count(b"\n")
             if self.records + ends >= self._count:
-                return self._find_last(piece, position)
+                return self._cut_behind_last(piece, position)
             self.records += ends
             position += len(part)
         return piece
 
-    def _find_last(self, piece: bytes, position: int) -> bytes:
+    def _cut_behind_last(self, piece: bytes, position: int) -> bytes:
         while self.records < self._count:
             position = piece.index(b"\n", position) + 1
             self.records += 1
@@ -186,7 +186,7 @@ class Warehouse:
         return self._calls.call("GET", "/v1/warehouse/credentials", TypeAdapter(WarehouseCredentials))
 
 
-def _build_library(name: str, extra: str) -> Any:
+def _import_library(name: str, extra: str) -> Any:
     """The module of that name, which is no requirement of the agent.
 
     Raises

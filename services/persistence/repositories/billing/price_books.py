@@ -37,7 +37,7 @@ class PriceBooks:
     def all(self) -> Sequence[PriceBook]:
         """Return every book, the newest first."""
         rows = self._connection.execute(select(price_books, _UNTIL)).all()
-        held = self._build_prices([row.id for row in rows])
+        held = self._read_prices([row.id for row in rows])
         return [_build_book(row, held[row.id]) for row in sorted(rows, key=lambda row: row.id, reverse=True)]
 
     def get(self, book_id: UUID) -> PriceBook:
@@ -51,7 +51,7 @@ class PriceBooks:
         row = self._connection.execute(select(numbered).where(numbered.c.id == book_id)).one_or_none()
         if row is None:
             raise NotFound("no such price book")
-        return _build_book(row, self._build_prices([book_id])[book_id])
+        return _build_book(row, self._read_prices([book_id])[book_id])
 
     def claim(self, book_id: UUID) -> PriceBook:
         """Return one book, locked until the transaction ends; a rival's change is waited for."""
@@ -69,7 +69,7 @@ class PriceBooks:
         )
         if not standing:
             return PriceList()
-        held = self._build_prices([row.id for row in standing])
+        held = self._read_prices([row.id for row in standing])
         books = tuple(
             PublishedBook(
                 id=row.id,
@@ -182,7 +182,7 @@ class PriceBooks:
         found = self._connection.execute(select(price_books.c.id).where(price_books.c.effective_from == at))
         return found.first() is not None
 
-    def _build_prices(self, book_ids: Sequence[UUID]) -> Mapping[UUID, Mapping[UUID, PriceModel]]:
+    def _read_prices(self, book_ids: Sequence[UUID]) -> Mapping[UUID, Mapping[UUID, PriceModel]]:
         found: dict[UUID, dict[UUID, PriceModel]] = defaultdict(dict)
         for row in self._connection.execute(select(prices).where(prices.c.book_id.in_(book_ids))):
             found[row.book_id][row.tier_id] = PriceModel(**{part: getattr(row, part) for part in _PARTS})

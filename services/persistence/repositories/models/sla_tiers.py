@@ -20,14 +20,14 @@ class SlaTiers:
 
     def page(self, release_id: int, *, limit: int, offset: int = 0, link_id: UUID | None = None) -> Sequence[LinkTier]:
         """Return tiers of a release link by link, in the order of their clusters and bounds."""
-        query = _build_tiers(release_id).limit(limit).offset(offset)
+        query = _select_tiers(release_id).limit(limit).offset(offset)
         if link_id is not None:
             query = query.where(release_links.c.link_id == link_id)
         return self._read(query)
 
     def of(self, release_id: int, tier_ids: Collection[UUID]) -> Sequence[LinkTier]:
         """Return these tiers of a release in the same order, without those that it does not have."""
-        return self._read(_build_tiers(release_id).where(sla_partitions.c.tier_id.in_(tier_ids)))
+        return self._read(_select_tiers(release_id).where(sla_partitions.c.tier_id.in_(tier_ids)))
 
     def _read(self, query: Select[Any]) -> Sequence[LinkTier]:
         return [
@@ -42,7 +42,7 @@ class SlaTiers:
         ]
 
 
-def _build_tiers(release_id: int) -> Select[Any]:
+def _select_tiers(release_id: int) -> Select[Any]:
     centre = (clusters.c.log2_file_count, clusters.c.log2_mean_file_bytes, clusters.c.load)
     return (
         select(sla_partitions, release_links.c.link_id, tier_names.c.name, *centre)

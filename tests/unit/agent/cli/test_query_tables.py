@@ -11,20 +11,20 @@ import typer
 from tests.unit.agent.service.fake_service import Service, answering
 from tradewind_agent.cli import environment
 from tradewind_agent.cli.app import run
-from tradewind_agent.cli.commands.sql import Format, find_table, format_of
+from tradewind_agent.cli.commands.sql import Format, align_rows, format_of
 
 ROWS = [{"mbit_s": 33.333333333333336, "name": "x" * 100}, {"mbit_s": None, "name": "short"}]
 
 
 def test_a_terminal_gets_six_digits_and_short_texts() -> None:
-    brief = find_table(ROWS, brief=True)
+    brief = align_rows(ROWS, brief=True)
     assert "33.3333 " in brief
     assert f"{'x' * 59}…" in brief
     assert max(map(len, brief.splitlines())) <= 70
 
 
 def test_pipes_and_files_get_every_digit() -> None:
-    whole = find_table(ROWS, brief=False)
+    whole = align_rows(ROWS, brief=False)
     assert "33.333333333333336" in whole
     assert "x" * 100 in whole
 

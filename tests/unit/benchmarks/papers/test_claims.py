@@ -1,4 +1,4 @@
-"""Checks of single claims, on made values: what agrees, what contradicts, what is told apart."""
+"""Checks of single claims, on made values: what agrees, what contradicts, what is judged apart."""
 
 import pytest
 
@@ -95,8 +95,8 @@ def test_curl_opens_several_channels_and_wget_does_not():
 def test_files_of_the_set_up_are_below_and_above_what_its_paths_hold():
     said = "Chameleon Austin->Chicago 10 Gbps 40 ms; AWS Frankfurt-Virginia 1 Gbps 90 ms"
     for largest_kb, agree in ((250_000, True), (250, False)):
-        told = check_setup(make_claim({"file_KB": [150, largest_kb]}, statement=said), {}).comparisons
-        assert [each.agrees for each in told] == [agree, agree]
+        judged = check_setup(make_claim({"file_KB": [150, largest_kb]}, statement=said), {}).comparisons
+        assert [each.agrees for each in judged] == [agree, agree]
 
 
 def test_a_column_that_fits_by_no_one_reading_contradicts_itself():
@@ -203,8 +203,8 @@ def test_sla_that_never_bound_is_not_counted_as_met():
     form = measured_services.FORMS["001-sla-viol"]
     (run,) = form.runs
     ticks = {"0.5": [1.7, 1.9], "0.7": [0.9, 1.2], "0.9": [0.8, 0.8]}
-    told = form.judge(make_claim({"violation_pct": [3, 6]}), {}, {run: {"reached": ticks}})
-    assert [(each.is_shown, each.fails) for each in told] == [(False, False), (True, False), (True, True)]
+    judged = form.judge(make_claim({"violation_pct": [3, 6]}), {}, {run: {"reached": ticks}})
+    assert [(each.is_shown, each.fails) for each in judged] == [(False, False), (True, False), (True, True)]
 
 
 def test_estimate_from_bounds_must_be_closer_than_the_nearer_bound():
@@ -252,9 +252,9 @@ def test_the_kernels_windows_and_what_losses_leave_of_them_are_compared_with_the
     windows, after_short, after_long, sent_again, agree
 ):
     form = measured_losses.FORMS["004-fld"]
-    told = [(windows, 40_000, windows[-1], after_short, 1), ([30, 60], 2_600_000, 60, after_long, 1)]
-    told += [([20, 40], 30_000, 40, 20, 1), ([20, 40], 1_950_000, 40, 20, sent_again)]
+    judged = [(windows, 40_000, windows[-1], after_short, 1), ([30, 60], 2_600_000, 60, after_long, 1)]
+    judged += [([20, 40], 30_000, 40, 20, 1), ([20, 40], 1_950_000, 40, 20, sent_again)]
     names = ("windows", "acknowledged_bytes", "before", "after", "sent_again")
-    rows = {run: dict(zip(names, each, strict=True)) for run, each in zip(form.runs, told, strict=True)}
+    rows = {run: dict(zip(names, each, strict=True)) for run, each in zip(form.runs, judged, strict=True)}
     found = list(form.judge(make_claim({"iw": 10, "ss_factor": 3, "threshold_B": 2_000_000}), {}, rows))
     assert [each.agrees for each in found] == agree

@@ -89,9 +89,9 @@ def test_a_run_that_fails_and_a_path_that_breaks_leave_the_others_be(tmp_path, c
     runs = [make_run(path, "000/html", cc=cc) for path in (FRANKFURT, SYDNEY) for cc in (1, 2, 4)]
     bench.measure([*runs, trial := Steady()])
     assert set(bench.find_rows([*runs, trial])) == {runs[3], runs[5], trial}
-    told = capsys.readouterr().err
-    assert "Sydney, 000/html, concurrency 2, parallelism 1, pipelining 1: cannot be measured here: moved 0" in told
-    assert "Frankfurt, 000/html: 3 runs cannot be made here: no server" in told
+    printed = capsys.readouterr().err
+    assert "Sydney, 000/html, concurrency 2, parallelism 1, pipelining 1: cannot be measured here: moved 0" in printed
+    assert "Frankfurt, 000/html: 3 runs cannot be made here: no server" in printed
 
 
 def ran(**words):

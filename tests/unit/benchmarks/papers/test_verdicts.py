@@ -113,9 +113,15 @@ def test_range_of_the_paper_is_compared_by_its_nearer_end(ours, nearest):
 
 
 def test_values_of_the_paper_are_read_when_the_check_runs():
-    told = {"iw": 10, "seg": 1500, "reno_cum": [15000, 45000], "fld_cum": [15000, 60000], "rtts_500kB": [6, 4]}
-    assert check_windows(make_claim(told), {}).verdict is ClaimVerdict.REPRODUCED
-    assert check_windows(make_claim({**told, "rtts_500kB": [6, 5]}), {}).verdict is ClaimVerdict.DIFFERS
+    values = {
+        "iw": 10,
+        "seg": 1500,
+        "reno_cum": [15000, 45000],
+        "fld_cum": [15000, 60000],
+        "rtts_500kB": [6, 4],
+    }
+    assert check_windows(make_claim(values), {}).verdict is ClaimVerdict.REPRODUCED
+    assert check_windows(make_claim({**values, "rtts_500kB": [6, 5]}), {}).verdict is ClaimVerdict.DIFFERS
 
 
 def test_a_number_that_only_the_words_have_is_found_or_missed_aloud():
@@ -191,10 +197,10 @@ def test_measured_finding_keeps_its_needs_and_substitute():
 
 
 def test_a_summary_and_a_page_name_the_machines_that_were_measured_on():
-    told = [(make_claim({}), make_finding_elsewhere("a phone").add_measured([RATE], machine="a machine"))]
-    assert summarise(told, "a machine")["measured_on"] == "a machine (1 claims)"
-    assert [summarise(told, each)["measured_here"] for each in ("a machine", "another")] == [1, 0]
-    assert "Measured on a machine (1 claims)." in render_page(told, datetime(2026, 11, 22, tzinfo=UTC))
+    judged = [(make_claim({}), make_finding_elsewhere("a phone").add_measured([RATE], machine="a machine"))]
+    assert summarise(judged, "a machine")["measured_on"] == "a machine (1 claims)"
+    assert [summarise(judged, each)["measured_here"] for each in ("a machine", "another")] == [1, 0]
+    assert "Measured on a machine (1 claims)." in render_page(judged, datetime(2026, 11, 22, tzinfo=UTC))
 
 
 def test_results_of_the_papers_are_measured_where_the_testbed_can():
@@ -212,10 +218,10 @@ def test_results_of_the_papers_are_measured_where_the_testbed_can():
     ],
 )
 def test_all_claims_need_a_verdict_and_twenty_results_a_measurement(results, others, code, capsys):
-    told = [(make_claim({}), each) for each in results] + [(make_claim({}, kind="claim"), each) for each in others]
-    assert judge_findings(told, "here", quick=False) == code
+    judged = [(make_claim({}), each) for each in results] + [(make_claim({}, kind="claim"), each) for each in others]
+    assert judge_findings(judged, "here", quick=False) == code
     assert ("MISSED" in capsys.readouterr().out) == bool(code)
-    assert judge_findings(told, "here", quick=True) == 0
+    assert judge_findings(judged, "here", quick=True) == 0
 
 
 def test_unmeasured_results_are_named_with_the_command_to_measure_them():

@@ -286,12 +286,12 @@ def _open_logs(logs: list[str], closing: ExitStack) -> Iterator[tuple[str, Any]]
         elif path.is_file():
             yield log, path
         elif path.exists():
-            yield log, _build_pipe(path, closing)
+            yield log, _open_pipe(path, closing)
         else:
             raise typer.BadParameter(f"{log} does not exist", param_hint="FILE|DIR|-")
 
 
-def _build_pipe(path: Path, closing: ExitStack) -> IO[bytes]:
+def _open_pipe(path: Path, closing: ExitStack) -> IO[bytes]:
     from tradewind_agent.system_errors import explain_os_error
 
     try:

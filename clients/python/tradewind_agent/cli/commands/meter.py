@@ -8,7 +8,7 @@ from tradewind.energy.measured import Host
 from tradewind.transfer import ResourceUsage
 from tradewind.units import format_joules
 from tradewind_agent.cli import options
-from tradewind_agent.cli.commands.meter_calibrate import CalibrationOptions, calibrate_host, find_calibration_options
+from tradewind_agent.cli.commands.meter_calibrate import CalibrationOptions, build_calibration_options, calibrate_host
 from tradewind_agent.cli.commands.meter_trace import TraceOptions, split_trace, trace_options
 from tradewind_agent.cli.option_groups import GroupOf, grouped
 from tradewind_agent.cli.terminal import Terminal
@@ -34,7 +34,7 @@ def meter(
     interval: Annotated[
         str | None, typer.Option(metavar="TIME", help="Time between two lines.", show_default=INTERVAL)
     ] = None,
-    calibration: Annotated["CalibrationOptions | None", GroupOf(find_calibration_options)],
+    calibration: Annotated["CalibrationOptions | None", GroupOf(build_calibration_options)],
     trace: Annotated["TraceOptions | None", GroupOf(trace_options)],
     host: options.Meter,
     as_json: options.Json = False,

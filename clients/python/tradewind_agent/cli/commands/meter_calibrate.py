@@ -39,7 +39,7 @@ class CalibrationOptions:
     upload_as: str | None
 
 
-def find_calibration_options(
+def build_calibration_options(
     *,
     calibrate: Annotated[
         bool,
@@ -141,7 +141,7 @@ def _calibrate(
 ) -> "Calibration":
     from tradewind.energy.measured import EnergyMethod, EnergyQuality
     from tradewind_agent.meters.calibration import calibrate, with_trace
-    from tradewind_agent.meters.ladder import GAUGE_STEP_S, STEP_S, climb, compute_host_loads
+    from tradewind_agent.meters.ladder import GAUGE_STEP_S, STEP_S, build_host_loads, climb
 
     meter = host.choice.meter
     if trace is None and meter.quality is not EnergyQuality.MEASURED:
@@ -155,7 +155,7 @@ def _calibrate(
     by_gauge = trace is None and meter.method is EnergyMethod.BATTERY
     with tempfile.TemporaryDirectory(prefix="tradewind-", dir=Path.cwd()) as folder:
         steps = climb(
-            compute_host_loads(host.reader.read().logical_cpus, Path(folder)),
+            build_host_loads(host.reader.read().logical_cpus, Path(folder)),
             read=host.reader.read,
             energy_j=meter.energy_j if trace is None else None,
             step_s=request.step_s or (GAUGE_STEP_S if by_gauge else STEP_S),

@@ -148,13 +148,13 @@ def _write(result: "QueryResult", form: Format, output: Path | None) -> str:
             return ""
         found = result.rows()
         brief = output is None and sys.stdout.isatty()
-        text = json.dumps({"rows": found, "cut": result.cut}) if form is Format.JSON else find_table(found, brief=brief)
+        text = json.dumps({"rows": found, "cut": result.cut}) if form is Format.JSON else align_rows(found, brief=brief)
         file.write(text.encode() + b"\n")
         file.flush()
         return f"{format_count(len(found), 'row')}, "
 
 
-def find_table(rows: list[dict[str, Any]], *, brief: bool) -> str:
+def align_rows(rows: list[dict[str, Any]], *, brief: bool) -> str:
     """Columns aligned, numbers to the right; ``brief`` : rounded and shortened, for eyes alone."""
     if not rows:
         return "(no rows)"

@@ -10,7 +10,7 @@ from tradewind.units import throughput_bps
 from tradewind_agent.compression.observations import observe_samples
 from tradewind_agent.compression.packed.connection_pool import ConnectionPool
 from tradewind_agent.compression.packed.logged import OnMoved, PackedCopyOutcome, run_packed_copy, store_observations
-from tradewind_agent.compression.packing_choice import choose_packing, choose_packing_all
+from tradewind_agent.compression.packing_choice import PackingChoice, choose_packing, choose_packing_all
 from tradewind_agent.compression.planning import RAW, PackingMode
 from tradewind_agent.copy.listing import Listing
 from tradewind_agent.copy.omissions_report import build_omissions_document, describe_omissions
@@ -126,11 +126,7 @@ def run_split_copy(
     AgentError : nothing could be started.
     """
     with closing(ConnectionPool()) as connections:
-        chosen = (
-            choose_packing(listing, options, client, connections)
-            if mode.is_adaptive
-            else choose_packing_all(listing, options, client)
-        )
+        chosen = _choose(listing, mode, options, client, connections)
         for note in chosen.notes:
             say(note)
         transfer_id = chosen.prepared.plan.transfer_id
@@ -164,6 +160,14 @@ def run_split_copy(
                 on_moved=None if on_moved is None else lambda now, over: on_moved(before[0] + now, before[1] + over),
             )
     return SplitCopy(by_engine=by_engine, packed=packed, notes=notes, listing=listing)
+
+
+def _choose(
+    listing: Listing, mode: PackingMode, options: CopyOptions, client: "Client | None", connections: ConnectionPool
+) -> PackingChoice:
+    if mode.is_adaptive:
+        return choose_packing(listing, options, client, connections)
+    return choose_packing_all(listing, options, client)
 
 
 def _report_progress(seen: Snapshot, on_moved: OnMoved) -> None:
