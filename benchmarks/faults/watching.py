@@ -117,7 +117,7 @@ class ReleaseWatch:
         if building > 1:
             self.incomplete.append(f"{building} releases are built at once")
         if wrong:
-            self.incomplete.append(f"in force: {wrong}")
+            self.incomplete.append(f"current release: {wrong}")
         if self._models_by_release.setdefault(release, models) != models:
             self.incomplete.append(f"release {release} has other models than before")
 

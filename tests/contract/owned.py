@@ -24,7 +24,7 @@ BOOK_VERSION = "2"
 
 @dataclass(frozen=True)
 class Owner:
-    """A tenant with a release in force, one of its keys, and one of its people, with every role."""
+    """A tenant with a current release, one of its keys, and one of its people, with every role."""
 
     tenant: Tenant
     client: httpx.Client
@@ -106,7 +106,7 @@ def _saved_query(owner: Owner) -> str:
 
 
 def _decision(owner: Owner) -> str:
-    """An open decision on the model that is in force already."""
+    """An open decision on the current model."""
     with owner.tenant.parts.store.unit_of_work(owner.tenant.id) as uow:
         release = uow.releases.current()
         assert release is not None

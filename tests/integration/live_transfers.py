@@ -38,7 +38,7 @@ def learned(api: str, parts: Container, database_url: str, logs: LogReader) -> T
 
 
 def learned_tenant(api: str, parts: Container, database_url: str, logs: LogReader) -> Tenant:
-    """A tenant with a release in force."""
+    """A tenant with a current release."""
     tenant = new_tenant(parts, database_url)
     with tenant.client(api) as client:
         client.post("/v1/logs", content=b"".join(make_log_lines(1, (DESTINATION,)))).raise_for_status()

@@ -150,17 +150,17 @@ if not stored[2] then -- the database may not have the transfer yet: until then,
   if ARGV[20] ~= '' then redis.call('HSETNX', session, 'begun', ARGV[20]) end -- only the first heartbeat sets it
 end
 redis.call('EXPIRE', session, ARGV[7])
-local told = {'tenant', ARGV[9], 'transfer', transfer, 'owner', ARGV[17], 'sequence', ARGV[2], 'heartbeat', ARGV[5],
+local fields = {'tenant', ARGV[9], 'transfer', transfer, 'owner', ARGV[17], 'sequence', ARGV[2], 'heartbeat', ARGV[5],
   'decision', ARGV[6], 'enquiry', ARGV[4]}
 if ARGV[20] ~= '' then
-  told[#told + 1] = 'begun'
-  told[#told + 1] = ARGV[20]
+  fields[#fields + 1] = 'begun'
+  fields[#fields + 1] = ARGV[20]
 end
 if ARGV[21] ~= '' then
-  told[#told + 1] = 'trace'
-  told[#told + 1] = ARGV[21]
+  fields[#fields + 1] = 'trace'
+  fields[#fields + 1] = ARGV[21]
 end
-redis.call('XADD', journal, '*', unpack(told))
+redis.call('XADD', journal, '*', unpack(fields))
 local length = redis.call('XLEN', journal)
 if length % 100 == 0 then -- now and then, so that a heartbeat costs no more
   local bytes = redis.call('MEMORY', 'USAGE', journal)

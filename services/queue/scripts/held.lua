@@ -2,7 +2,7 @@
 -- The caller puts watch.lua before this script.
 -- KEYS  hashes of scopes, as exchange.lua keeps them. Returns for each: transfers, sum of weights, files held, streams held.
 local now_ms = store_time_ms()
-local told = {}
+local usage = {}
 for i = 1, #KEYS do
   local transfers, weights, files, streams = 0, 0, 0, 0
   for _, entry in ipairs(redis.call('HVALS', KEYS[i])) do
@@ -14,6 +14,6 @@ for i = 1, #KEYS do
       streams = streams + tonumber(held_streams)
     end
   end
-  told[#told + 1] = {transfers, tostring(weights), files, streams}
+  usage[#usage + 1] = {transfers, tostring(weights), files, streams}
 end
-return told
+return usage

@@ -5,10 +5,10 @@ local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local levels = {}
 for i = 1, #KEYS do
   local taken, per_ms, brim = tonumber(ARGV[3 * i - 2]), ARGV[3 * i - 1] / 1000, tonumber(ARGV[3 * i])
-  local kept = redis.call('HMGET', KEYS[i], 'level', 'at_ms')
+  local stored = redis.call('HMGET', KEYS[i], 'level', 'at_ms')
   local level = brim
-  if kept[1] then
-    level = math.min(brim, kept[1] + per_ms * math.max(0, now_ms - kept[2]))
+  if stored[1] then
+    level = math.min(brim, stored[1] + per_ms * math.max(0, now_ms - stored[2]))
   end
   level = level - taken
   redis.call('HSET', KEYS[i], 'level', string.format('%.6f', level), 'at_ms', string.format('%.0f', now_ms))

@@ -1,4 +1,4 @@
-"""A tenant with prices in force, and transfers that are quoted by them and logged, for tests of what is billed."""
+"""A tenant with current prices, and transfers that are quoted by them and logged, for tests of what is billed."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta

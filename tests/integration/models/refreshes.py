@@ -58,7 +58,7 @@ class Refreshes:
         return self.run()
 
     def run(self) -> int | None:
-        """Begin, and do every fit that was asked for; the release in force afterwards."""
+        """Begin, and do every fit that was asked for; the current release afterwards."""
         self.sent.clear()
         self.refresh.start(RefreshModels(self.tenant.id))
         for job in self.fits():

@@ -29,7 +29,7 @@ SETS = {
 def situation(
     *chunks: tuple[ChunkKind, Parameters], gain=0.0, z=1.28, power_gain=0.0, sla=MAX_THROUGHPUT, base_w=BASE_W
 ):
-    """Forecaster and limits of a transfer of these chunks with these settings in force."""
+    """Forecaster and limits of a transfer of these chunks that run with these settings."""
     active = []
     for kind, parameters in chunks:
         dataset = SETS[kind]

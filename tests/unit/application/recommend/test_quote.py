@@ -1,4 +1,4 @@
-"""Recommendations quote the price in force, from what is in memory."""
+"""Recommendations quote the current price, from what is in memory."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
