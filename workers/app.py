@@ -10,10 +10,12 @@ import time
 import warnings
 from collections.abc import Mapping
 from datetime import timedelta
+from importlib import import_module
 from pathlib import Path
 
 from celery import Celery, signals
 from celery.platforms import SecurityWarning
+from celery.worker import WorkController
 from kombu.entity import Queue
 from threadpoolctl import threadpool_limits
 
@@ -56,6 +58,8 @@ def create_application(settings: Settings) -> Celery:
     app = _create_celery(redis_url, sweep_every=timedelta(seconds=settings.sweep_interval_s))
     app.conf.worker_concurrency = settings.task_workers  # unless the command line says --concurrency
 
+    signals.celeryd_after_setup.connect(_load_numerics, weak=False)
+
     @signals.celeryd_init.connect(weak=False)
     def accept_root(**_: object) -> None:
         # In a container, and next to servers that admit only their own user, workers run as root. The warning is about
@@ -92,6 +96,12 @@ def create_application(settings: Settings) -> Celery:
         app.parts.close()
 
     return app
+
+
+def _load_numerics(instance: WorkController, **_: object) -> None:
+    """Load the libraries of a worker of jobs before it forks: its processes then share their memory."""
+    if JOBS_QUEUE in instance.app.amqp.queues.consume_from:
+        import_module("workers.log_parts")
 
 
 def _create_celery(redis_url: str, *, sweep_every: timedelta) -> Celery:

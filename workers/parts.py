@@ -1,49 +1,44 @@
-"""The use cases of one worker process and their dependencies."""
+"""The use cases of one worker process and their dependencies; those that read logs are in `workers.log_parts`."""
 
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import Self
+from functools import cached_property
+from typing import TYPE_CHECKING, Self
 
 import redis
 from structlog.typing import FilteringBoundLogger
 
 from services.application.billing.journal_quotes import TENANT, QuoteJournal
-from services.application.logs.export import Export
-from services.application.logs.retain import LogRetention
 from services.application.logs.roll_up import RollUp
-from services.application.models.refresh import Refresh
 from services.application.models.remove_old_releases import ReleaseRetention
 from services.application.shared.events import HeartbeatDropped, QuotesDropped, Reporter
 from services.application.transfers.journal_heartbeats import HeartbeatJournal
 from services.application.transfers.stream_journal import EntryStream, StreamEntry
 from services.observability.tracing import Tracing
-from services.persistence.lake import ParquetLake, open_storage
-from services.persistence.log_reader import LogReader
 from services.persistence.store import Store
 from services.queue.dispatcher import PATIENCE_S, Dispatcher, create_job_publisher
 from services.queue.journal_stream import JournalStream
 from services.queue.quote_recorder import QUOTES
 from services.settings import Settings
 from services.system_clock import SystemClock
-from workers.learner import Learner
 from workers.metrics import WorkerMetrics
 from workers.reports import Reports
 from workers.traced import TracedStream
+
+if TYPE_CHECKING:
+    from workers.log_parts import LogParts
 
 
 @dataclass(frozen=True)
 class WorkerParts:
     """The use cases of this process, and the clients, stores and metrics that they share."""
 
+    settings: Settings
+    database_url: str
     store: Store
-    logs: LogReader
     dispatcher: Dispatcher
     client: redis.Redis
-    refresh: Refresh
     retention: ReleaseRetention
     roll_up: RollUp
-    export: Export
-    log_retention: LogRetention | None
     journal: HeartbeatJournal
     quotes: QuoteJournal
     reporter: Reporter
@@ -68,38 +63,20 @@ class WorkerParts:
         )
         metrics = WorkerMetrics.create()
         reporter = Reports(metrics, log)
-        store, logs = Store(database_url, dispatcher), LogReader(database_url)
-        refresh = Refresh(
-            unit_of_work=store.unit_of_work,
-            logs=logs,
-            learner=Learner(),
-            clock=SystemClock(),
-            interval=timedelta(seconds=settings.refresh_interval_s),
-            stale_after=timedelta(seconds=settings.sweep_interval_s),
-            reporter=reporter,
-        )
+        store = Store(database_url, dispatcher)
         retention = ReleaseRetention(store.unit_of_work, settings.retained_releases, reporter)
 
         journal = _create_heartbeat_journal(client, store, reporter, tracing)
         quotes = _create_quote_journal(client, store, reporter)
         roll_up = RollUp(store.unit_of_work)
-        lake = None if settings.export_place is None else ParquetLake(open_storage(settings.export_place), logs)
-        log_retention = None
-        if settings.log_months is not None:
-            log_retention = LogRetention(
-                store.unit_of_work, store.months_of_logs, lake, settings.log_months, SystemClock(), reporter
-            )
-        export = Export(store.unit_of_work, lake, SystemClock(), reporter)
         return cls(
+            settings=settings,
+            database_url=database_url,
             store=store,
-            logs=logs,
             dispatcher=dispatcher,
             client=client,
-            refresh=refresh,
             retention=retention,
             roll_up=roll_up,
-            export=export,
-            log_retention=log_retention,
             journal=journal,
             quotes=quotes,
             reporter=reporter,
@@ -108,8 +85,16 @@ class WorkerParts:
             log=log,
         )
 
+    @cached_property
+    def of_logs(self) -> "LogParts":
+        """Return the use cases that read logs; only workers of jobs load the libraries of numbers for them."""
+        from workers.log_parts import LogParts  # noqa: PLC0415 — loads numpy, scipy and pyarrow
+
+        return LogParts.open(self.database_url, self.store, settings=self.settings, reporter=self.reporter)
+
     def close(self) -> None:
-        self.logs.close()
+        if "of_logs" in vars(self):
+            self.of_logs.close()
         self.store.close()
         self.dispatcher.close()
         self.client.close()

@@ -43,8 +43,9 @@ def _list_lines(settings: Settings, *, drop: bool) -> Sequence[str]:
         )
     log = create_logger("retain", output=sys.stderr)
     with closing(WorkerParts.open(database_url, redis_url, settings=settings, log=log)) as parts:
-        assert parts.log_retention is not None, "months are set"
-        due = parts.log_retention.run() if drop else parts.log_retention.plan()
+        retention = parts.of_logs.retention
+        assert retention is not None, "months are set"
+        due = retention.run() if drop else retention.plan()
     if not due:
         return [f"no month is due: the current one and the {settings.log_months} before it stay"]
     return [line for month in due for line in _format_month(month)]

@@ -21,12 +21,12 @@ from workers.task import TimedTask
 
 @shared_task(bind=True, base=TimedTask, name=RefreshModels.name)
 def refresh_models(self: TimedTask, tenant_id: str) -> None:
-    self.parts.refresh.start(RefreshModels(UUID(tenant_id)))
+    self.parts.of_logs.refresh.start(RefreshModels(UUID(tenant_id)))
 
 
 @shared_task(bind=True, base=TimedTask, name=FitLink.name)
 def fit_link(self: TimedTask, tenant_id: str, release_id: int, link_id: str) -> None:
-    self.parts.refresh.fit(FitLink(UUID(tenant_id), release_id, UUID(link_id)), is_retry=self.is_retry)
+    self.parts.of_logs.refresh.fit(FitLink(UUID(tenant_id), release_id, UUID(link_id)), is_retry=self.is_retry)
 
 
 @shared_task(bind=True, base=TimedTask, name=RemoveOldReleases.name)
@@ -83,15 +83,15 @@ def roll_up(self: TimedTask) -> None:
 
 @shared_task(bind=True, base=TimedTask, name=ExportLogs.name)
 def export_logs(self: TimedTask, tenant_id: str) -> None:
-    self.parts.export.run(ExportLogs(UUID(tenant_id)))
+    self.parts.of_logs.export.run(ExportLogs(UUID(tenant_id)))
 
 
 @shared_task(bind=True, base=TimedTask, name=EXPORT, by_clock=True)
 def export(self: TimedTask) -> None:
     """Send a job to export each tenant's changed days; one that is not done by the next night continues then."""
-    if self.parts.export.lake is None:
+    if self.parts.of_logs.export.lake is None:
         return
-    today = self.parts.export.clock.now().date()
+    today = self.parts.of_logs.export.clock.now().date()
     for tenant_id in self.parts.store.registry.tenants_with_days_to_export(today):
         self.parts.dispatcher.send(ExportLogs(tenant_id))
 
@@ -106,5 +106,5 @@ def end_long_reads(self: TimedTask) -> None:
 @shared_task(bind=True, base=TimedTask, name=RETAIN, by_clock=True)
 def retain(self: TimedTask) -> None:
     """Drop the months of logs that are older than the setting, once they are exported."""
-    if self.parts.log_retention is not None:
-        self.parts.log_retention.run()
+    if (retention := self.parts.of_logs.retention) is not None:
+        retention.run()
