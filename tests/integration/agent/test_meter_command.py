@@ -41,6 +41,10 @@ def test_a_meters_trace_is_split_into_base_dynamic_and_tail(tmp_path, env):
     assert told.document["per_100_mb"]["dynamic_j"] == pytest.approx(2 * told.document["transfer"]["dynamic_j"])
 
 
+BUSY = ("stop what else keeps this host busy", "the power does not follow the load")
+"""How a calibration is refused where other programs take the processors: at every step, or in some of them."""
+
+
 @contextmanager
 def power_meter(path):
     """A trace, written meanwhile, of 10 W and up to 20 W more as the processors of this host really are busy."""
@@ -84,7 +88,7 @@ def calibrate(tmp_path, env, *more):
             return done.document
         after = psutil.cpu_times()
         idle = after.idle + after.iowait - before.idle - before.iowait
-        assert "stop what else keeps this host busy" in done.error
+        assert any(reason in done.error for reason in BUSY), done.error
         assert idle < MOST_IDLE * (sum(after) - sum(before)), f"refused though the host was idle for {idle:.1f} s"
     return None
 
