@@ -131,7 +131,7 @@ def measure_pages(
                 each = service.measure(lambda path=path: visitor.get(path).raise_for_status())  # type: ignore[misc]  # bound
                 if round_number:  # the first one warms up
                     took[name].append(each)
-        share = shared.share()
+        share = shared.measure_share()
     straight = [measure_sums_s(stored) for _ in range(3)]
     return [
         *({"case": name, "requests": len(times), **take_percentiles(times)} for name, times in took.items()),

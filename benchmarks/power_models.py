@@ -63,8 +63,8 @@ def _measure_file(path: Path) -> dict[str, Value]:
         for number, row in enumerate(rows)
     ]
     checked, line = cross_validate(samples, fit_cpu), cross_validate(samples, fit_line)
-    worst = max(range(len(samples)), key=lambda index: _held_out_error_w(samples, index))
-    load = samples[worst].usage["cpu"]
+    worst = max(range(len(samples)), key=lambda index: _measure_held_out_error_w(samples, index))
+    load, off_w = samples[worst].usage["cpu"], _measure_held_out_error_w(samples, worst)
     return {
         "case": path.stem.removeprefix("compare_cpu_load_and_RAPL-"),
         "points": len(samples),
@@ -72,13 +72,13 @@ def _measure_file(path: Path) -> dict[str, Value]:
         "form": str(checked.model.form),
         "error": checked.error,
         "line_error": line.error,
-        "why": f"the point at {load:.0%} load is {_held_out_error_w(samples, worst):.0f} W off the fit of the others",
+        "why": f"the point at {load:.0%} load is {off_w:.0f} W off the fit of the others",
     }
 
 
-def _held_out_error_w(samples: Sequence[CalibrationSample], index: int) -> float:
+def _measure_held_out_error_w(samples: Sequence[CalibrationSample], index: int) -> float:
     model = fit_cpu([*samples[:index], *samples[index + 1 :]])
-    return abs(model.power_w(samples[index].usage) - samples[index].power_w)
+    return abs(model.predict_power_w(samples[index].usage) - samples[index].power_w)
 
 
 def _recover_synthetic(seed: int) -> dict[str, Value]:
@@ -98,7 +98,7 @@ def _recover_synthetic(seed: int) -> dict[str, Value]:
 
 def _draw_step(random: Random, number: int, truth: FineModel) -> CalibrationSample:
     usage: Mapping[str, float] = {name: random.random() for name in COMPONENTS_W}
-    return CalibrationSample(number, usage, truth.power_w(usage) * random.gauss(1, NOISE))
+    return CalibrationSample(number, usage, truth.predict_power_w(usage) * random.gauss(1, NOISE))
 
 
 if __name__ == "__main__":

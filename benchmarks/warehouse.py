@@ -73,7 +73,7 @@ def main(argv: Sequence[str]) -> int:
             memory = list(measure_memory(client, process.pid, rows))
             shared = ProcessorWatch(psutil.Process())
             results = list(compare_reads(client, Exports(Path(folder), logs, tenant_id), rows, rounds))
-            share = shared.share()
+            share = shared.measure_share()
             peak_mb = read_peak_rss_mb(process.pid)
     summary = take_medians(results) | summarise_growth(memory, peak_mb) | {"others_share": share.others}
     write_report(
@@ -127,7 +127,7 @@ class Exports:
         self._tenant_id = tenant_id
         self._lake = ParquetLake(Folder(folder), logs)
 
-    def by_us(self, rows: int) -> float:
+    def export_by_us(self, rows: int) -> float:
         """Return the seconds until file and manifest are there."""
         began = time.perf_counter()
         written = self._lake.write(View.TRANSFERS, self._tenant_id, DAY)
@@ -139,7 +139,7 @@ class Exports:
         )
         return seconds
 
-    def by_pyarrow(self, rows: int) -> tuple[float, float]:
+    def export_by_pyarrow(self, rows: int) -> tuple[float, float]:
         """Export by the baseline: all rows into memory, then into one file; return the seconds of both, and of the
         latter.
         """
@@ -160,8 +160,8 @@ def compare_reads(client: Client, export: Exports, rows: int, rounds: int) -> It
     dsn = client.warehouse.credentials().dsn
     for number in range(rounds + 1):
         ours_s, adbc_s = read_by_sdk(client, rows), read_by_adbc(dsn, rows)
-        export_s = export.by_us(rows)
-        pyarrow_s, writing_s = export.by_pyarrow(rows)
+        export_s = export.export_by_us(rows)
+        pyarrow_s, writing_s = export.export_by_pyarrow(rows)
         print_now(f"round {number} of {rounds}")
         if number:
             yield {

@@ -42,7 +42,7 @@ def leaf_model(dataset_tier: int, *, metered: bool) -> LeafModel:
             log_covariance=1e-4 if metered else 0.0,
             certified=n != 5,
         )
-        for n, parameters in enumerate(LATTICE.settings())
+        for n, parameters in enumerate(LATTICE.list_settings())
     )
     partitions = tuple(
         Partition(

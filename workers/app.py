@@ -30,7 +30,7 @@ from tradewind.errors import InvalidValue
 from workers.broker import Broker
 from workers.metrics import reset_counts, serve_metrics
 from workers.parts import WorkerParts
-from workers.schedule import JOURNAL, QUOTES, beat_schedule
+from workers.schedule import JOURNAL, QUOTES, build_beat_schedule
 from workers.task import TimedTask
 
 VISIBILITY_TIMEOUT_S = 600
@@ -125,7 +125,7 @@ def _create_celery(redis_url: str, *, sweep_every: timedelta) -> Celery:
         worker_hijack_root_logger=False,
         worker_redirect_stdouts=False,  # our log lines are JSON already
         timezone="UTC",
-        beat_schedule=beat_schedule(sweep_every=sweep_every),
+        beat_schedule=build_beat_schedule(sweep_every=sweep_every),
     )
     return app
 

@@ -41,8 +41,8 @@ class Learner:
         """Return the known load curve of the rows, as breakpoints and steps of the rate."""
         total = LoadTimeline.empty()
         for batch in rows:
-            start_s, end_s = _column(batch, "start_s"), _column(batch, "end_s")
-            total = total.merged(LoadTimeline.of_transfers(start_s, end_s, _column(batch, "bytes_moved")))
+            start_s, end_s = _read_column(batch, "start_s"), _read_column(batch, "end_s")
+            total = total.merge(LoadTimeline.of_transfers(start_s, end_s, _read_column(batch, "bytes_moved")))
         return KnownLoadCurve(array("d", total.times_s.tobytes()), array("d", total.rate_steps.tobytes()))
 
     def fit(
@@ -78,14 +78,14 @@ class _CurveCache:
         if key not in self._curves:
             total = LoadTimeline.empty()
             for curve in known.read():
-                total = total.merged(_to_bytes_curve(curve))
+                total = total.merge(_to_bytes_curve(curve))
             self._curves[key] = total
-            while len(self._curves) > 1 and self._cached_bytes() > self._most_bytes:
+            while len(self._curves) > 1 and self._count_cached_bytes() > self._most_bytes:
                 self._curves.popitem(last=False)
         self._curves.move_to_end(key)
         return self._curves[key]
 
-    def _cached_bytes(self) -> int:
+    def _count_cached_bytes(self) -> int:
         return BYTES_A_BREAKPOINT * sum(len(curve.times_s) for curve in self._curves.values())
 
 
@@ -93,7 +93,7 @@ def _to_bytes_curve(curve: KnownLoadCurve) -> LoadTimeline:
     return LoadTimeline(np.asarray(curve.times_s), np.asarray(curve.rate_steps))
 
 
-def _column(batch: pa.RecordBatch, name: str) -> FloatArray:
+def _read_column(batch: pa.RecordBatch, name: str) -> FloatArray:
     """Return a numeric column as floats, absent values as NaN."""
     values: FloatArray = batch.column(name).cast(pa.float64()).to_numpy(zero_copy_only=False)
     return values
@@ -102,30 +102,30 @@ def _column(batch: pa.RecordBatch, name: str) -> FloatArray:
 def to_link_log(batch: pa.RecordBatch) -> LinkLog:
     """Return a batch of the store's rows as the columns that models are fitted from."""
     halves = np.frombuffer(b"".join(batch.column("id").to_pylist()), dtype=">u8").reshape(-1, 2).astype(np.uint64)
-    start_s, end_s = _column(batch, "start_s"), _column(batch, "end_s")
+    start_s, end_s = _read_column(batch, "start_s"), _read_column(batch, "end_s")
     duration_s = end_s - start_s
-    disk = _column(batch, "usage_disk")
-    settings = np.stack([_column(batch, axis) for axis in AXES], axis=1)
+    disk = _read_column(batch, "usage_disk")
+    settings = np.stack([_read_column(batch, axis) for axis in AXES], axis=1)
     settings[~(disk >= STORAGE_BOUND), AXES.index("io_block_bytes")] = np.nan  # it says nothing where disks were idle
     return LinkLog(
         id_high=halves[:, 0],
         id_low=halves[:, 1],
         start_s=start_s,
         end_s=end_s,
-        received_s=_column(batch, "received_s"),
-        moved_bytes=_column(batch, "bytes_moved"),
-        throughput_bps=_column(batch, "throughput_bps"),
-        bandwidth_bps=_column(batch, "bandwidth_bps"),
-        rtt_s=_column(batch, "rtt_s"),
-        min_rtt_s=_column(batch, "min_rtt_s"),
-        buffer_bytes=_column(batch, "buffer_bytes"),
-        retransmitted_bytes=_column(batch, "retransmitted_bytes"),
-        utilisation=np.fmax(_column(batch, "usage_cpu"), disk),
-        mean_file_bytes=_column(batch, "mean_file_bytes"),
-        file_count=_column(batch, "file_count"),
+        received_s=_read_column(batch, "received_s"),
+        moved_bytes=_read_column(batch, "bytes_moved"),
+        throughput_bps=_read_column(batch, "throughput_bps"),
+        bandwidth_bps=_read_column(batch, "bandwidth_bps"),
+        rtt_s=_read_column(batch, "rtt_s"),
+        min_rtt_s=_read_column(batch, "min_rtt_s"),
+        buffer_bytes=_read_column(batch, "buffer_bytes"),
+        retransmitted_bytes=_read_column(batch, "retransmitted_bytes"),
+        utilisation=np.fmax(_read_column(batch, "usage_cpu"), disk),
+        mean_file_bytes=_read_column(batch, "mean_file_bytes"),
+        file_count=_read_column(batch, "file_count"),
         settings=settings,
-        source_power_w=_column(batch, "source_energy_j") / duration_s,
-        destination_power_w=_column(batch, "destination_energy_j") / duration_s,
-        source_base_w=_column(batch, "source_base_w"),
-        destination_base_w=_column(batch, "destination_base_w"),
+        source_power_w=_read_column(batch, "source_energy_j") / duration_s,
+        destination_power_w=_read_column(batch, "destination_energy_j") / duration_s,
+        source_base_w=_read_column(batch, "source_base_w"),
+        destination_base_w=_read_column(batch, "destination_base_w"),
     )

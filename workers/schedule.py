@@ -32,7 +32,7 @@ RETAIN_AT = crontab(hour="2", minute="40")
 """UTC: after the export of this night."""
 
 
-def beat_schedule(*, sweep_every: timedelta) -> dict[str, dict[str, Any]]:
+def build_beat_schedule(*, sweep_every: timedelta) -> dict[str, dict[str, Any]]:
     """Return the schedule of ``celery beat``; a run that cannot start before the next one is dropped."""
     return {
         "sweep": {

@@ -51,10 +51,10 @@ class TimedTask(Task):  # type: ignore[misc]  # celery is untyped
         subject = {name: value for name, value in kwargs.items() if name.endswith("_id")}
         if request_id := (self.request.headers or {}).get(REQUEST_ID):
             subject[REQUEST_ID] = request_id
-        with self._span(subject), bound_contextvars(**subject):
+        with self._start_span(subject), bound_contextvars(**subject):
             return self._run_timed(*args, **kwargs)
 
-    def _span(self, subject: Mapping[str, str]) -> AbstractContextManager[object]:
+    def _start_span(self, subject: Mapping[str, str]) -> AbstractContextManager[object]:
         """Return a span of the task, where the request that caused it is traced."""
         tracing, sent = self.parts.tracing, self.request.headers or {}
         carried = {name: sent[name] for name in CARRIED if name in sent}

@@ -12,7 +12,7 @@ from uuid import UUID
 from tradewind.dataset import DataSet
 from tradewind.parameters import Parameters
 from tradewind.path import Path
-from tradewind.unknown_path.prior import throughput_bps
+from tradewind.unknown_path.prior import predict_throughput_bps
 
 SOURCE = "origin"
 DESTINATIONS = ("amber", "birch", "cedar", "dune")
@@ -55,7 +55,9 @@ def _make_record(draw: random.Random, minute: int, destination: str, dataset: Da
         parallelism=draw.choice((1, 2, 4, 8)),
         pipelining=draw.choice((1, 4, 16, 32)),
     )
-    rate_bps = min(throughput_bps(PATH, dataset, setting) * math.exp(draw.gauss(0, NOISE)), PATH.bandwidth_bps or 0.0)
+    rate_bps = min(
+        predict_throughput_bps(PATH, dataset, setting) * math.exp(draw.gauss(0, NOISE)), PATH.bandwidth_bps or 0.0
+    )
     duration_s = 8 * dataset.total_bytes / rate_bps
     started_at = START + timedelta(minutes=minute)
     return {
@@ -69,7 +71,7 @@ def _make_record(draw: random.Random, minute: int, destination: str, dataset: Da
         "direction": "download",
         "path": {"bandwidth_bps": PATH.bandwidth_bps, "rtt_s": PATH.rtt_s, "loss_rate": PATH.loss_rate},
         "dataset": {"file_count": dataset.file_count, "total_bytes": dataset.total_bytes},
-        "parameters": setting.known(),
+        "parameters": setting.list_known(),
         "outcome": {
             "status": "succeeded",
             "bytes_moved": dataset.total_bytes,
@@ -80,7 +82,7 @@ def _make_record(draw: random.Random, minute: int, destination: str, dataset: Da
         "energy": [
             {
                 "host": "destination",
-                "total_j": power_w(setting.streams, rate_bps) * duration_s,
+                "total_j": compute_power_w(setting.streams, rate_bps) * duration_s,
                 "base_w": BASE_W,
                 "method": "rapl",
                 "quality": "measured",
@@ -89,7 +91,7 @@ def _make_record(draw: random.Random, minute: int, destination: str, dataset: Da
     }
 
 
-def power_w(streams: int, rate_bps: float) -> float:
+def compute_power_w(streams: int, rate_bps: float) -> float:
     """Return the power of the hosts while they transfer, W."""
     return BASE_W + 0.3 * streams + 12 * rate_bps / 1e9
 
@@ -98,7 +100,9 @@ def make_requests() -> list[dict[str, Any]]:
     """Return bodies of ``POST /v1/recommend``: every link under every SLA, for files of one size and for a mixture."""
     return [
         {"source": SOURCE, "destination": destination, "dataset": dataset, "sla": sla}
-        for sla, dataset, destination in product(SLAS, (_one_size("small"), _mixed_sizes()), DESTINATIONS)
+        for sla, dataset, destination in product(
+            SLAS, (_describe_one_size("small"), _describe_mixed_sizes()), DESTINATIONS
+        )
     ]
 
 
@@ -113,7 +117,9 @@ def make_live_requests() -> list[dict[str, Any]]:
     """Return the requests that the live transfers were recommended on: every link under every SLA."""
     return [
         {"source": SOURCE, "destination": destination, "dataset": _multiply(dataset), "sla": _relax(sla)}
-        for sla, dataset, destination in product(SLAS, (_one_size("large"), _mixed_sizes()), DESTINATIONS)
+        for sla, dataset, destination in product(
+            SLAS, (_describe_one_size("large"), _describe_mixed_sizes()), DESTINATIONS
+        )
     ]
 
 
@@ -128,12 +134,12 @@ def _multiply(dataset: dict[str, Any]) -> dict[str, Any]:
     return dataset | counts | ({"size_histogram": bins} if bins else {})
 
 
-def _one_size(name: str) -> dict[str, Any]:
+def _describe_one_size(name: str) -> dict[str, Any]:
     family = FAMILIES[name]
     return {"file_count": family.file_count, "total_bytes": family.total_bytes}
 
 
-def _mixed_sizes() -> dict[str, Any]:
+def _describe_mixed_sizes() -> dict[str, Any]:
     """Return small, medium and large files: three chunks, each with a plan and a table of its own."""
     bins = [
         {

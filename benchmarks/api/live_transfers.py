@@ -9,11 +9,11 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from benchmarks.api.cases import PATH, power_w
+from benchmarks.api.cases import PATH, compute_power_w
 from benchmarks.support.http_load import LiveTransfer
 from tradewind.dataset import DataSet
 from tradewind.parameters import Parameters
-from tradewind.unknown_path.prior import throughput_bps
+from tradewind.unknown_path.prior import predict_throughput_bps
 
 TICK_S = 5.0
 SETTLING_TICKS = 12
@@ -54,7 +54,7 @@ class ObedientTransfer:
     def _format_body(self) -> str:
         """Return a heartbeat in the middle of the transfer, where it stays."""
         settings = {kind: Parameters(**self._plan[kind]) for kind in self._files}
-        lone = {kind: throughput_bps(PATH, files, settings[kind]) for kind, files in self._files.items()}
+        lone = {kind: predict_throughput_bps(PATH, files, settings[kind]) for kind, files in self._files.items()}
         share = min(1.0, (PATH.bandwidth_bps or 0.0) / sum(lone.values()))
         queueing_delay_s = FULL_QUEUE_S if share < 1 else 0.0
         half_bytes = sum(files.total_bytes for files in self._files.values()) // 2
@@ -72,7 +72,7 @@ class ObedientTransfer:
             "min_rtt_s": PATH.rtt_s,
             "sent_bytes": half_bytes,
             "retransmitted_bytes": 0,
-            "power_w": power_w(streams, share * sum(lone.values())),
+            "power_w": compute_power_w(streams, share * sum(lone.values())),
             "chunks": [
                 {
                     "chunk": kind,
@@ -112,7 +112,7 @@ def _make_mark(name: str, *values: float) -> str:
 def fill_marks(body: str, sequence: int) -> bytes:
     """Fill in the marks as the load generator does, but without the variation of its rates."""
 
-    def value(mark: re.Match[str]) -> str:
+    def format_value(mark: re.Match[str]) -> str:
         name, *numbers = mark[1].split()
         values = [float(each) for each in numbers]
         match name:
@@ -121,4 +121,4 @@ def fill_marks(body: str, sequence: int) -> bytes:
             case _:  # a rate or an interval; there is none before the first tick
                 return f"{values[0] if sequence else 0.0:.1f}"
 
-    return re.sub(r'"@([^"]*)@"', value, body).encode()
+    return re.sub(r'"@([^"]*)@"', format_value, body).encode()

@@ -26,7 +26,7 @@ MARGIN = 0.01
 """Share of the best time. With 0, all settings would have to be transferred where none packs the content."""
 
 
-def lower_bound_s(made: PackedStream, mb_per_s: float, cores: int) -> float:
+def compute_lower_bound_s(made: PackedStream, mb_per_s: float, cores: int) -> float:
     """Return max(T.C, T.X, T.D), the least time of a transfer, s. ``cores`` : of the sender."""
     send_s = made.stream_bytes / (1e6 * mb_per_s) - LONGEST_BURST_S
     return max(TRUST * made.pack_cpu_s / cores, send_s, TRUST * made.unpack_cpu_s)
@@ -48,7 +48,7 @@ def pick_contenders(least: Mapping[CodecSetting, float], took_s: Mapping[str, fl
     return sorted(open_, key=lambda setting: least[setting])[:most]
 
 
-def best_possible_s(least: Mapping[CodecSetting, float], took_s: Mapping[str, float]) -> float:
+def compute_best_possible_s(least: Mapping[CodecSetting, float], took_s: Mapping[str, float]) -> float:
     """Return what the best of all settings takes, or less, s."""
     return min(
         *took_s.values(), *(lower_bound_s for setting, lower_bound_s in least.items() if str(setting) not in took_s)

@@ -31,7 +31,7 @@ def _make_log(size_bytes: int, seed: int) -> bytes:
     hosts = [f"dtn{rng.randrange(40):02d}.site{rng.randrange(9)}.example.org" for _ in range(60)]
     paths = [f"/data/run{rng.randrange(10**4):05d}/evt_{rng.randrange(10**6):06d}.root" for _ in range(3000)]
 
-    def lines() -> Iterator[str]:
+    def generate_lines() -> Iterator[str]:
         at_s = 1.7e9
         while True:
             at_s += rng.expovariate(30)
@@ -41,13 +41,13 @@ def _make_log(size_bytes: int, seed: int) -> bytes:
                 f"cc={rng.choice((1, 2, 4, 8))} agent=tradewind/0.1\n"
             )
 
-    return _fill(lines(), size_bytes)
+    return _fill(generate_lines(), size_bytes)
 
 
 def _make_sensors(size_bytes: int, seed: int) -> bytes:
     rng = Random(seed)
 
-    def lines() -> Iterator[str]:
+    def generate_lines() -> Iterator[str]:
         yield "time_s,x,y,z,temperature\n"
         row, temperature = 0, 21.0
         while True:
@@ -57,7 +57,7 @@ def _make_sensors(size_bytes: int, seed: int) -> bytes:
             x, y = round(512 + 40 * swing + rng.gauss(0, 2)), round(498 + 12 * swing + rng.gauss(0, 2))
             yield f"{row / 100:.2f},{x},{y},{round(730 + rng.gauss(0, 2))},{temperature:.2f}\n"
 
-    return _fill(lines(), size_bytes)
+    return _fill(generate_lines(), size_bytes)
 
 
 def _fill(lines: Iterator[str], size_bytes: int) -> bytes:

@@ -20,7 +20,7 @@ GZIP_6 = str(CodecSetting(Codec.GZIP, 6))
 LARGE_BYTES = 10_000_000
 
 
-def history_without(cell: Cell, cells: Sequence[Cell]) -> History:
+def build_history_without(cell: Cell, cells: Sequence[Cell]) -> History:
     """Return the history without the file and all of the same content: the other contents, as packaged and as made
     here.
     """
@@ -34,7 +34,7 @@ def choose_advice(cell: Cell, cells: Sequence[Cell]) -> CodecAdvice:
     """Choose among all settings that both ends have; the best were tried on the sample."""
     setup_s = estimate_query_s(cell.line) if cell.upload else 0.0
     question = CompressionQuery(case=cell.case, line=cell.line, packing_setup_s=setup_s, settings=list(cell.made))
-    history = history_without(cell, cells)
+    history = build_history_without(cell, cells)
 
     def advise_with(tried: Mapping[CodecSetting, Speeds]) -> CodecAdvice:
         samples = [CodecObservation(case=cell.case, setting=setting, speeds=made) for setting, made in tried.items()]
@@ -73,8 +73,8 @@ def judge_cells(cells: Sequence[Cell]) -> tuple[list[dict[str, Any]], dict[str, 
 
 
 def _make_row(cell: Cell, choose_advice: str, model_error: float) -> dict[str, Any]:
-    fixed_s, least_s = cell.fixed_s, cell.least_s()
-    best_s = bounds.best_possible_s(least_s, fixed_s)
+    fixed_s, least_s = cell.fixed_s, cell.compute_least_s()
+    best_s = bounds.compute_best_possible_s(least_s, fixed_s)
     return {
         "case": cell.name,
         "chosen": choose_advice,

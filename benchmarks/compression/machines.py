@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from tradewind.compression.advice import CompressionQuery, advise
 from tradewind.compression.codecs import CODEC_LEVELS, PROBE, Codec, CodecSetting
 from tradewind.compression.history import CodecObservation, CompressionCase, History
-from tradewind.compression.model import NetworkLine, Speeds, piped_s, raw_s
+from tradewind.compression.model import NetworkLine, Speeds, compute_piped_s, compute_raw_s
 from tradewind.units import BITS_PER_BYTE
 
 RATES_MB_PER_S = (0.5, 2.0, 5.0, 20.0)
@@ -52,7 +52,7 @@ class MachineRecord(NamedTuple):
             probe=self.speeds[PROBE],
         )
 
-    def observations(self) -> Iterator[CodecObservation]:
+    def list_observations(self) -> Iterator[CodecObservation]:
         case = self.case
         return (CodecObservation(case=case, setting=setting, speeds=speeds) for setting, speeds in self.speeds.items())
 
@@ -70,7 +70,7 @@ def _read_table(table: Path) -> Iterator[MachineRecord]:
         for row in csv.DictReader(lines):
             if row["codec"] == "copy":
                 sizes[row["dataset"]] = int(row["compressed_size"])
-            setting = _setting(row)
+            setting = _find_setting(row)
             if setting is not None and row["compressed_size"]:
                 figures = (int(row["compressed_size"]), float(row["compress_wall"]), float(row["decompress_wall"]))
                 speeds.setdefault(row["dataset"], {})[setting] = figures
@@ -87,7 +87,7 @@ def _read_table(table: Path) -> Iterator[MachineRecord]:
         )
 
 
-def _setting(row: Mapping[str, str]) -> CodecSetting | None:
+def _find_setting(row: Mapping[str, str]) -> CodecSetting | None:
     codec = _CODECS.get((row["plugin"], row["codec"]))
     if codec is None:
         return None
@@ -137,7 +137,7 @@ def _split_folds(
             observation
             for each in measured
             if each.machine != machine and each.file not in left_out
-            for observation in each.observations()
+            for observation in each.list_observations()
         )
         yield [each for each in measured if each.machine == machine and each.file in left_out], history
 
@@ -146,7 +146,7 @@ def _measure_regret(each: MachineRecord, history: History, line: NetworkLine) ->
     """Return the throughput lost against the best of all measured settings, the raw transfer among them."""
     advice = advise(CompressionQuery(case=each.case, line=line, settings=sorted(each.speeds)), history)
     took_s: dict[CodecSetting | None, float] = {
-        setting: piped_s(each.file_bytes, line, speeds) for setting, speeds in each.speeds.items()
+        setting: compute_piped_s(each.file_bytes, line, speeds) for setting, speeds in each.speeds.items()
     }
-    took_s[None] = raw_s(each.file_bytes, line)
+    took_s[None] = compute_raw_s(each.file_bytes, line)
     return 1 - min(took_s.values()) / took_s[advice.best.setting]

@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.compression.bounds import lower_bound_s
+from benchmarks.compression.bounds import compute_lower_bound_s
 from benchmarks.compression.packing import PackedStream
 from tradewind.compression.codecs import CodecSetting, parse_setting
 from tradewind.compression.history import CodecObservation, CompressionCase, History
@@ -64,9 +64,9 @@ class Cell:
         """The times without ``auto``."""
         return {mode: took_s for mode, took_s in self.took_s.items() if mode != AUTO}
 
-    def least_s(self) -> dict[CodecSetting, float]:
+    def compute_least_s(self) -> dict[CodecSetting, float]:
         """Return the lower bound of each setting's time."""
-        return {each: lower_bound_s(made, self.mb_per_s, self.case.cores) for each, made in self.made.items()}
+        return {each: compute_lower_bound_s(made, self.mb_per_s, self.case.cores) for each, made in self.made.items()}
 
     def to_observations(self) -> list[CodecObservation]:
         """Return the observations that agents would report had they sent the file in every mode."""

@@ -45,7 +45,7 @@ class PackedStream:
 
     def to_observation(self, setting: CodecSetting, case: CompressionCase) -> CodecObservation:
         """Return the observation that an agent would report after a transfer."""
-        compress_bps = self.compress_bps * case.cores_for(setting)
+        compress_bps = self.compress_bps * case.count_cores(setting)
         return CodecObservation(
             case=case, setting=setting, speeds=Speeds(self.ratio, compress_bps, self.decompress_bps)
         )

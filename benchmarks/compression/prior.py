@@ -9,7 +9,7 @@ from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 
 from benchmarks.compression.files import KINDS, make_content
 from tradewind.compression.codecs import CODEC_LEVELS, PROBE, Codec, CodecSetting
-from tradewind.compression.content import SAMPLE_BLOCK_BYTES, sample_offsets
+from tradewind.compression.content import SAMPLE_BLOCK_BYTES, list_sample_offsets
 from tradewind.compression.model import Speeds
 from tradewind.units import KIB, MBIT, MIB
 from tradewind_agent.compression.codecs import list_available_codecs
@@ -33,7 +33,7 @@ def main() -> None:
     contents = {name: make_content(name, MEASURED_BYTES) for name in KINDS}
     print("# Ratio, and plain Mbit/s of packing and unpacking: of gzip -1 on a sample, by kind.\nPROBES = {")
     for name, data in contents.items():
-        blocks = [data[first : first + SAMPLE_BLOCK_BYTES] for first in sample_offsets(len(data))]
+        blocks = [data[first : first + SAMPLE_BLOCK_BYTES] for first in list_sample_offsets(len(data))]
         print(f'    "{KINDS[name]}": {_format_row(measure_setting(blocks, PROBE, read_cpu_s))},')
     print("}\n\n# The same of each codec and level.\nROWS = {")
     for codec in Codec:

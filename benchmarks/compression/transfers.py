@@ -14,7 +14,7 @@ from typing import ClassVar, NamedTuple
 from benchmarks.compression import bounds
 from benchmarks.compression.ends import open_folder, run_on, split_processors
 from benchmarks.compression.files import KINDS, make_content
-from benchmarks.compression.judging import GZIP_6, choose_advice, history_without
+from benchmarks.compression.judging import GZIP_6, build_history_without, choose_advice
 from benchmarks.compression.modes import AUTO, RAW, Cell, TransferFailed, run_transfer
 from benchmarks.compression.packing import PackedStream, pack_file
 from benchmarks.compression.row_store import RowStore
@@ -53,7 +53,7 @@ class Extent:
     settings: Sequence[str] = ()
     rounds: int = 2
 
-    def candidates(self) -> Sequence[CodecSetting]:
+    def list_candidates(self) -> Sequence[CodecSetting]:
         """Return the settings that are compared."""
         return tuple(map(parse_setting, self.settings)) or list_candidate_settings(list_available_codecs())
 
@@ -97,7 +97,7 @@ def run_transfers_in(folder: Path, store: RowStore, extent: Extent, *, seed: int
     """
     served = folder / "served"
     served.mkdir()
-    settings = extent.candidates()
+    settings = extent.list_candidates()
     own_processors, server_processors = split_processors()
     with run_on(own_processors):
         files = [
@@ -127,7 +127,7 @@ def run_transfers_in(folder: Path, store: RowStore, extent: Extent, *, seed: int
 
 
 def _pick_contenders(cell: Cell) -> list[str]:
-    return list(map(str, bounds.pick_contenders(cell.least_s(), cell.fixed_s, CONTENDERS_AT_ONCE)))
+    return list(map(str, bounds.pick_contenders(cell.compute_least_s(), cell.fixed_s, CONTENDERS_AT_ONCE)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +153,7 @@ class TransferRounds:
             sys.stderr.write(f"{self.cells[0].mb_per_s:g} MB/s, round {number}: {len(due)} transfers\n")
 
     def _transfer(self, cell: Cell, way: str) -> Row:
-        history = partial(history_without, cell, self.cells)
+        history = partial(build_history_without, cell, self.cells)
         return {"took_s": run_transfer(cell, way, url=self.url, served=self.served, history=history)}
 
 

@@ -76,8 +76,8 @@ class Demo:
         logs = FOLDER
         address, key = running.enter_context(stack.run_service(FOLDER / "service", logs))
         origin = running.enter_context(stack.run_origin(FOLDER / "origin", logs))
-        self._path = running.enter_context(stack.run_emulated_path(origin, PATH.arguments(SEED), logs))
-        changing = changing_path.PATH.arguments(SEED, then=changing_path.THEN)
+        self._path = running.enter_context(stack.run_emulated_path(origin, PATH.build_arguments(SEED), logs))
+        changing = changing_path.PATH.build_arguments(SEED, then=changing_path.THEN)
         self._changing_path, self._untuned_path = (
             running.enter_context(stack.run_emulated_path(origin, changing, logs, name=name))
             for name in ("changing-path", "untuned-path")
@@ -131,16 +131,16 @@ class Demo:
         with untuned as course:
             report = self._copy(
                 _find_address(self._changing_path, "changing"),
-                changing_path.copy_options(tune=True),
+                changing_path.build_copy_options(tune=True),
                 ask=True,
                 logbook=Logbook(spool=Spool(FOLDER / "spool", warn=print_line), client=self._client),
                 on_snapshot=changer.follow,
             )
         outcome = changer.finish(report, untuned=Course.read(course))
-        print_line(outcome.timeline())
+        print_line(outcome.format_timeline())
         for line in outcome.format_report():
             print_line(line)
-        return outcome.document()
+        return outcome.build_document()
 
     def _make_history(self) -> None:
         """Move the trials one after another and upload their logs."""
@@ -148,7 +148,7 @@ class Demo:
         started = time.monotonic()
         records: list[TransferRecord] = []
         for number, trial in enumerate(self._trials):
-            report = self._copy(_find_address(self._path, f"trial-{number}"), _copy_options(trial.parameters))
+            report = self._copy(_find_address(self._path, f"trial-{number}"), _build_copy_options(trial.parameters))
             records += report.records
             show_progress(f"  {number + 1}/{len(self._trials)} {trial.name}: {format_bps(report.throughput_bps)}")
         recorded = changing_path.read_history()
@@ -184,7 +184,7 @@ class Demo:
             for name, parameters in settings.items():
                 if turn < REPEATS[name]:
                     report = self._copy(
-                        _find_address(self._path, "moved"), _copy_options(parameters), ask=name == "tuned"
+                        _find_address(self._path, "moved"), _build_copy_options(parameters), ask=name == "tuned"
                     )
                     runs[name].append(DemoRun(report))
                     print_line(f"  {name}: {report.line()}")
@@ -231,7 +231,7 @@ class Demo:
                         "median of": f"{len(runs_of_kind)} × {name}",
                         "Mbit/s": statistics.median(run.report.throughput_bps for run in runs_of_kind) / 1e6,
                         "seconds": statistics.median(run.report.duration_s for run in runs_of_kind),
-                        "modelled J": statistics.median(run.modelled_j(ends) for run in runs_of_kind),
+                        "modelled J": statistics.median(run.compute_modelled_j(ends) for run in runs_of_kind),
                     }
                     for name, runs_of_kind in runs.items()
                 ]
@@ -246,7 +246,7 @@ class Demo:
         )
 
 
-def _copy_options(parameters: Parameters) -> CopyOptions:
+def _build_copy_options(parameters: Parameters) -> CopyOptions:
     """Return the options of a transfer that is learned from or compared: it is not tuned while it runs."""
     return CopyOptions(
         by_hand=parameters,

@@ -55,7 +55,7 @@ def read_history() -> list[bytes]:
     return RECORDED.read_bytes().splitlines()
 
 
-def copy_options(*, tune: bool) -> CopyOptions:
+def build_copy_options(*, tune: bool) -> CopyOptions:
     """Return the options of the copies of this act."""
     return CopyOptions(
         source=SOURCE,
@@ -120,19 +120,19 @@ class PathChangeOutcome:
         }
         return {**phases, "after_retuning": (retuned_at_s, self.finished_at_s)} if retunes else phases
 
-    def rates_bps(self, course: Course) -> dict[str, float]:
+    def compute_rates_bps(self, course: Course) -> dict[str, float]:
         """Return the mean rate of a copy in each phase, bit/s."""
-        return {name: course.mean_bps(since_s, until_s) for name, (since_s, until_s) in self.phases.items()}
+        return {name: course.compute_mean_bps(since_s, until_s) for name, (since_s, until_s) in self.phases.items()}
 
     @property
     def gain(self) -> float | None:
         """Bytes moved from the change on, tuned over untuned; ``None`` where the untuned copy moved nothing."""
         tuned, untuned = (
-            course.mean_bps(self.changed_at_s, self.finished_at_s) for course in (self.tuned, self.untuned)
+            course.compute_mean_bps(self.changed_at_s, self.finished_at_s) for course in (self.tuned, self.untuned)
         )
         return tuned / untuned if untuned else None
 
-    def timeline(self) -> str:
+    def format_timeline(self) -> str:
         """Format samples and decisions, a line a tick."""
         return format_table([self._make_row(tick) for tick in self.report.timeline])
 
@@ -149,12 +149,13 @@ class PathChangeOutcome:
 
     def format_report(self) -> list[str]:
         """Format the outcome: the decisions after the change, the rates, and the other copy's state."""
-        rates = {"tuned": self.rates_bps(self.tuned), "not tuned": self.rates_bps(self.untuned)}
+        rates = {"tuned": self.compute_rates_bps(self.tuned), "not tuned": self.compute_rates_bps(self.untuned)}
         shown = [
             {"copy": name} | {phase.replace("_", " "): format_bps(rate) for phase, rate in phase_rates.items()}
             for name, phase_rates in rates.items()
         ]
-        behind = f"{format_bytes(self.untuned.moved_by(self.finished_at_s))} of {format_bytes(self.report.bytes_moved)}"
+        moved_bytes = self.untuned.interpolate_moved_bytes(self.finished_at_s)
+        behind = f"{format_bytes(moved_bytes)} of {format_bytes(self.report.bytes_moved)}"
         gain = "" if self.gain is None else f"; from the change on the tuned one moved {self.gain:.2f} times as much"
         return [
             f"  {self.report.line()}",
@@ -181,14 +182,14 @@ class PathChangeOutcome:
         why = f": {after[-1].verdict.reason}" if after else ""
         return f"  nothing was retuned after the change in this run{why}"
 
-    def document(self) -> dict[str, object]:
+    def build_document(self) -> dict[str, object]:
         """Return the outcome for the report of the demo."""
         return {
             "path": asdict(PATH),
             "then": asdict(THEN),
             "tick_s": TICK_S,
             "recommendation_source": self.report.plan.source,
-            "parameters": self.report.plan.parameters.known(),
+            "parameters": self.report.plan.parameters.list_known(),
             "throughput_bps": self.report.throughput_bps,
             "duration_s": self.report.duration_s,
             "changed_s": self.changed_s,
@@ -205,9 +206,9 @@ class PathChangeOutcome:
                 for before, tick in self.retunes
             ],
             "early_retunes": self.early_retunes,
-            "rates_bps": self.rates_bps(self.tuned),
-            "untuned_rates_bps": self.rates_bps(self.untuned),
-            "untuned_moved_bytes": self.untuned.moved_by(self.finished_at_s),
+            "rates_bps": self.compute_rates_bps(self.tuned),
+            "untuned_rates_bps": self.compute_rates_bps(self.untuned),
+            "untuned_moved_bytes": self.untuned.interpolate_moved_bytes(self.finished_at_s),
             "moved_bytes": self.report.bytes_moved,
             "gain_after_change": self.gain,
             "timeline": [tick.document() for tick in self.report.timeline],

@@ -28,7 +28,7 @@ class DemoRun:
         known = {Host.SOURCE: self.report.other_work, Host.DESTINATION: self.report.work}
         return {host: work for host, work in known.items() if work is not None}
 
-    def modelled_j(self, ends: Ends, *, factor_idle: float = 1.0, factor_dynamic: float = 1.0) -> float:
+    def compute_modelled_j(self, ends: Ends, *, factor_idle: float = 1.0, factor_dynamic: float = 1.0) -> float:
         """Return the energy of ``ends`` by the CPU model, whatever meters there are: all machines print the same
         quantity.
         """
@@ -71,11 +71,14 @@ def compare(runs: Mapping[str, Sequence[DemoRun]]) -> dict[str, object]:
 def _holds_at_any_constants(runs: Mapping[str, Sequence[DemoRun]], ends: Ends) -> bool:
     """Return whether the tuned transfer takes the least modelled energy at every combination of power constants."""
 
-    def median_j(name: str, idle: float, dynamic: float) -> float:
-        return statistics.median(run.modelled_j(ends, factor_idle=idle, factor_dynamic=dynamic) for run in runs[name])
+    def compute_median_j(name: str, idle: float, dynamic: float) -> float:
+        return statistics.median(
+            run.compute_modelled_j(ends, factor_idle=idle, factor_dynamic=dynamic) for run in runs[name]
+        )
 
     return all(
-        median_j("tuned", idle, dynamic) < min(median_j("untuned", idle, dynamic), median_j("default", idle, dynamic))
+        compute_median_j("tuned", idle, dynamic)
+        < min(compute_median_j("untuned", idle, dynamic), compute_median_j("default", idle, dynamic))
         for idle, dynamic in product(FACTORS, FACTORS)
     )
 
@@ -83,7 +86,7 @@ def _holds_at_any_constants(runs: Mapping[str, Sequence[DemoRun]], ends: Ends) -
 def _take_medians(runs: Sequence[DemoRun], ends: Ends) -> dict[str, float]:
     return {
         "throughput_bps": statistics.median(run.report.throughput_bps for run in runs),
-        "energy_j": statistics.median(run.modelled_j(ends) for run in runs),
+        "energy_j": statistics.median(run.compute_modelled_j(ends) for run in runs),
         "duration_s": statistics.median(run.report.duration_s for run in runs),
     }
 
@@ -91,8 +94,8 @@ def _take_medians(runs: Sequence[DemoRun], ends: Ends) -> dict[str, float]:
 def _describe_parameters(run: DemoRun) -> object:
     plan = run.report.plan
     if len(plan.chunks) == 1:
-        return plan.parameters.known()
+        return plan.parameters.list_known()
     return {
-        **plan.parameters.known(),
-        "chunks": {str(chunk.chunk): chunk.parameters.known() for chunk in plan.chunks},
+        **plan.parameters.list_known(),
+        "chunks": {str(chunk.chunk): chunk.parameters.list_known() for chunk in plan.chunks},
     }

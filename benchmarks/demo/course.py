@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from tradewind.units import throughput_bps
+from tradewind.units import compute_throughput_bps
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Course:
         self._points.append(point)
         return point
 
-    def moved_by(self, at_s: float) -> int:
+    def interpolate_moved_bytes(self, at_s: float) -> int:
         """Return the bytes moved until then; between two records they grow evenly, which may be seconds apart on a busy
         machine.
         """
@@ -58,8 +58,10 @@ class Course:
         share = (at_s - before.at_s) / (later.at_s - before.at_s)
         return before.moved_bytes + round(share * (later.moved_bytes - before.moved_bytes))
 
-    def mean_bps(self, since_s: float, until_s: float) -> float:
+    def compute_mean_bps(self, since_s: float, until_s: float) -> float:
         """Return the mean rate between two moments, bit/s; 0 where there is no time between them."""
         if until_s <= since_s:
             return 0.0
-        return throughput_bps(self.moved_by(until_s) - self.moved_by(since_s), until_s - since_s)
+        return compute_throughput_bps(
+            self.interpolate_moved_bytes(until_s) - self.interpolate_moved_bytes(since_s), until_s - since_s
+        )

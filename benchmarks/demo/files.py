@@ -19,7 +19,7 @@ class FileClass:
     low_bytes: int
     high_bytes: int
 
-    def sizes(self, count: int, draw: random.Random) -> list[int]:
+    def draw_sizes(self, count: int, draw: random.Random) -> list[int]:
         centre = math.log(self.median_bytes)
         drawn = (round(math.exp(draw.gauss(centre, self.log_sd))) for _ in range(count))
         return [min(max(size, self.low_bytes), self.high_bytes) for size in drawn]
@@ -36,7 +36,7 @@ def write_folder(folder: Path, classes: dict[FileClass, int], draw: random.Rando
     folder.mkdir(parents=True)
     total = 0
     for kind, count in classes.items():
-        for i, size in enumerate(kind.sizes(count, draw)):
+        for i, size in enumerate(kind.draw_sizes(count, draw)):
             (folder / f"{kind.name}-{i:04d}.bin").write_bytes(draw.randbytes(size))
             total += size
     return total

@@ -77,17 +77,17 @@ def _record_log(to: Path, recording: DemoRecording, work: Path, origin: int, dra
     order = list(recording.settings) * recording.repeats
     draw.shuffle(order)
     with (
-        stack.run_emulated_path(origin, recording.path.arguments(seed), work) as path,
+        stack.run_emulated_path(origin, recording.path.build_arguments(seed), work) as path,
         to.open("wb") as log,
     ):
         for number, (cc, p, pp) in enumerate(order):
             setting = Parameters(concurrency=cc, parallelism=p, pipelining=pp)
             address = f"http://127.0.0.1:{path.port}/{to.stem}/"
-            log.write(_log_row_of_copy(recording, address, setting, work / "received" / f"{to.stem}-{number}"))
+            log.write(_build_log_row(recording, address, setting, work / "received" / f"{to.stem}-{number}"))
             sys.stdout.write(f"{to.stem} {number + 1}/{len(order)}\n")
 
 
-def _log_row_of_copy(recording: DemoRecording, address: str, parameters: Parameters, destination: Path) -> bytes:
+def _build_log_row(recording: DemoRecording, address: str, parameters: Parameters, destination: Path) -> bytes:
     """Return the log row of one transfer."""
     report = copy_files(
         [address],

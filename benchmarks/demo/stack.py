@@ -98,7 +98,7 @@ class PathOptions:
     rtt: str
     loss: str
 
-    def arguments(self, seed: int, then: "PathOptions | None" = None) -> tuple[str, ...]:
+    def build_arguments(self, seed: int, then: "PathOptions | None" = None) -> tuple[str, ...]:
         """Return the program's arguments; ``then`` is what the path becomes on a signal."""
         at_first = ("--rate", self.rate, "--rtt", self.rtt, "--loss", self.loss, "--seed", str(seed))
         if then is None:

@@ -85,7 +85,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         report = copy_files(
             [arguments.url],
             arguments.folder,
-            options=changing_path.copy_options(tune=False),
+            options=changing_path.build_copy_options(tune=False),
             client=client,
             on_snapshot=CourseWriter(arguments.course).follow,
         )

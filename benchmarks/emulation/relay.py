@@ -117,8 +117,8 @@ class Relay:
         on_work: Callable[[], None],
         on_closed: Callable[["Relay"], None],
     ) -> None:
-        self.client = Side(clock, on_work, self._open, lambda error: self._lost(self.server, error))
-        self.server = Side(clock, on_work, lambda: None, lambda error: self._lost(self.client, error))
+        self.client = Side(clock, on_work, self._open, lambda error: self._handle_loss(self.server, error))
+        self.server = Side(clock, on_work, lambda: None, lambda error: self._handle_loss(self.client, error))
         self._model, self._upstream = model, upstream
         self._clock, self._on_work, self._on_closed = clock, on_work, on_closed
         self._open_sides = 1
@@ -154,7 +154,7 @@ class Relay:
         self._open_sides += 1
         self.client.resume()
 
-    def _lost(self, other: Side, error: Exception | None) -> None:
+    def _handle_loss(self, other: Side, error: Exception | None) -> None:
         """Handle a closed socket: the other one learns of a reset half a round trip later."""
         self._open_sides -= 1
         if self._open_sides == 0:

@@ -39,14 +39,14 @@ class CongestionWindow:
         self._recovers_until_s = -math.inf
         self._round_started_s = -math.inf
         self._round_shortest_s = math.inf
-        self._delay_threshold_s = _delay_threshold_s(rtt_s)
+        self._delay_threshold_s = _compute_delay_threshold_s(rtt_s)
         self._last_sent_s = -math.inf
         self._segments_until_loss = self._draw()
 
     def change(self, *, rtt_s: float, loss_rate: float) -> None:
         """Continue over another path with the same connection."""
         self._rtt_s, self._loss_rate = rtt_s, loss_rate
-        self._delay_threshold_s = _delay_threshold_s(rtt_s)
+        self._delay_threshold_s = _compute_delay_threshold_s(rtt_s)
         self._segments_until_loss = self._draw()
 
     @property
@@ -102,6 +102,6 @@ class CongestionWindow:
         return 1 + math.floor(math.log(1 - self._random.random()) / math.log1p(-self._loss_rate))
 
 
-def _delay_threshold_s(rtt_s: float) -> float:
+def _compute_delay_threshold_s(rtt_s: float) -> float:
     """Return the round trip from which on a round counts as delayed, s."""
     return rtt_s + min(max(DELAY_FRACTION * rtt_s, DELAY_BOUNDS_S[0]), DELAY_BOUNDS_S[1])

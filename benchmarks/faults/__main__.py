@@ -92,7 +92,7 @@ def main(argv: Sequence[str]) -> int:
     ):
         course = FaultResults()
         run_without_fault(course, requests, SMOKE_QUIET_S if options.smoke else QUIET_S)
-        for fault in scene.faults(rounds, others, options.seed):
+        for fault in scene.list_faults(rounds, others, options.seed):
             if only in fault.kind:
                 run_fault(fault, course, requests, scene)
         print("the agents finish", flush=True)
@@ -180,7 +180,9 @@ def _start_agents(
 ) -> Iterator[list[CopyingAgent]]:
     make_files(folder / "files")
     command = (*PYTHON, "tradewind_agent", "serve-files", str(folder / "files"), "--port", "0", "--json")
-    with run_process("origin", between.command(command), logs=folder, environment={"PYTHONUNBUFFERED": "1"}) as origin:
+    with run_process(
+        "origin", between.build_command(command), logs=folder, environment={"PYTHONUNBUFFERED": "1"}
+    ) as origin:
         address = f"http://127.0.0.1:{_read_port(origin)}/"
         agents = [
             CopyingAgent(number, folder / f"agent {number}", folder / "files", address, service.address, key, between)
@@ -203,15 +205,15 @@ def run_without_fault(course: FaultResults, requests: RequestLoop, for_s: float)
     """Run for a while without a fault."""
     started_s = time.monotonic()
     time.sleep(for_s)
-    missed = requests.missed_between(started_s, time.monotonic())
+    missed = requests.list_missed(started_s, time.monotonic())
     course.results.append({"case": "no fault", "lasted_s": for_s, "missed": len(missed), "back_s": 0.0})
 
 
 def run_fault(fault: Fault, course: FaultResults, requests: RequestLoop, scene: Scene) -> None:
     """Cause one fault; note how recommendations recovered."""
     started_s, finished_s = cause_fault(fault)
-    back_s = requests.steady_since(finished_s)
-    missed = requests.missed_between(started_s, time.monotonic())
+    back_s = requests.wait_until_steady(finished_s)
+    missed = requests.list_missed(started_s, time.monotonic())
     course.kinds[fault.kind] += 1
     course.kills += fault.is_kill
     course.results.append(
@@ -275,7 +277,7 @@ def summarise(course: FaultResults, run_command: Ledger, scene: Scene, incomplet
         "faults_injected": sum(course.kinds.values()),
         "kills": course.kills,
         "faults_by_kind": dict(course.kinds),
-        "skipped": scene.skipped(),
+        "skipped": scene.list_skipped(),
         "acked_rows": run_command.acked_rows,
         "lost_rows": run_command.lost_rows,
         "duplicate_rows": run_command.duplicate_rows,

@@ -138,7 +138,7 @@ class CopyingAgent:
         destination = self.folder / "received"
         with self._killing:
             self._copy = subprocess.Popen(
-                self.network.command([*PYTHON, "tradewind_agent", *self._build_arguments(destination)]),
+                self.network.build_command([*PYTHON, "tradewind_agent", *self._build_arguments(destination)]),
                 env=self._build_environment(),
                 cwd=ROOT,
                 stdout=subprocess.PIPE,
@@ -162,7 +162,7 @@ class CopyingAgent:
     def _start_uploader(self) -> None:
         command = (*PYTHON, "benchmarks.faults.uploader", str(self.number), str(self.folder), self.address, self.key)
         with (self.folder / "uploads.log").open("ab") as log:
-            self._uploader = subprocess.Popen(self.network.command(command), cwd=ROOT, stdout=log, stderr=log)
+            self._uploader = subprocess.Popen(self.network.build_command(command), cwd=ROOT, stdout=log, stderr=log)
 
 
 def _make_result(code: int, out: str, err: str, expected: Path, received: Path) -> CopyResult:

@@ -58,7 +58,7 @@ class Scene:
     disk: Disk
     publications: ReleaseWatch
 
-    def skipped(self) -> dict[str, str]:
+    def list_skipped(self) -> dict[str, str]:
         """Return the kinds of faults that cannot be made here, and why."""
         reasons = {
             "network cut": None if self.network.namespace else "network namespaces need root",
@@ -67,10 +67,10 @@ class Scene:
         }
         return {kind: reason for kind, reason in reasons.items() if reason}
 
-    def faults(self, rounds: int, others: int, seed: int) -> Iterator[Fault]:
+    def list_faults(self, rounds: int, others: int, seed: int) -> Iterator[Fault]:
         """Yield each part killed ``rounds`` times in turn, and every other fault ``others`` times in between."""
         draw = random.Random(seed)
-        more = [fault for _ in range(others) for fault in self._others()]
+        more = [fault for _ in range(others) for fault in self._list_others()]
         for number in range(rounds):
             yield from self._list_kills(number, draw)
             share = -(-len(more) // (rounds - number))
@@ -87,7 +87,7 @@ class Scene:
         agent = self.agents[number % len(self.agents)]
         yield Fault("kill agent", agent.kill, draw.uniform(*AWAY_S), agent.bring_back, is_kill=True)
 
-    def _others(self) -> Iterator[Fault]:
+    def _list_others(self) -> Iterator[Fault]:
         kill, bring_back = partial(self.service.kill, API), partial(self.service.bring_back, API)
         yield Fault(API_SERVICE_KILLED, kill, API_SERVICE_AWAY_S, bring_back, is_kill=True)
         yield Fault("sessions lost", self._lose_sessions, 1.0, partial(self.service.bring_back, VALKEY), is_kill=True)
@@ -98,8 +98,8 @@ class Scene:
         if clock.is_installed():
             for part in (API, WORKERS, JOURNAL):
                 for wrong_s in (WRONG_BY_S, -WRONG_BY_S):
-                    yield self._wrong_clock(part, wrong_s)
-            yield self._wrong_agents()
+                    yield self._build_wrong_clock(part, wrong_s)
+            yield self._build_wrong_agents()
 
     def _kill_worker(self, part: str) -> None:
         """Kill a worker in the middle of a refresh, if one comes in time."""
@@ -117,11 +117,11 @@ class Scene:
         for part in self.service.list_stopped():
             self.service.bring_back(part)
 
-    def _wrong_clock(self, part: str, wrong_s: float) -> Fault:
+    def _build_wrong_clock(self, part: str, wrong_s: float) -> Fault:
         start = partial(self.service.restart, part, **clock.shift_clock(wrong_s))
         return Fault(f"clock of {part} {wrong_s / 3600:+.0f} h", start, WRONG_S, partial(self.service.restart, part))
 
-    def _wrong_agents(self) -> Fault:
+    def _build_wrong_agents(self) -> Fault:
         """Give the next copies of two agents wrong clocks, one in the future, one in the past."""
 
         def start() -> None:

@@ -73,7 +73,7 @@ def compare_with_database(admin: psycopg.Connection, agents: Sequence[CopyingAge
     for agent in agents:
         for number in range(agent.batches):
             ledger.compare_rows(admin, list_ids(agent.number, number), f"batch {number} of agent {agent.number}")
-        ledger.compare_rows(admin, _copied_rows(agent), f"copies of agent {agent.number}")
+        ledger.compare_rows(admin, _list_copied_rows(agent), f"copies of agent {agent.number}")
         for copied in agent.copies:
             if copied.document.get("timeline"):
                 beats = range(len(copied.document["timeline"]))
@@ -84,7 +84,7 @@ def compare_with_database(admin: psycopg.Connection, agents: Sequence[CopyingAge
     return ledger
 
 
-def _copied_rows(agent: CopyingAgent) -> Iterator[UUID]:
+def _list_copied_rows(agent: CopyingAgent) -> Iterator[UUID]:
     for copied in agent.copies:
         for record in copied.document.get("records", ()):
             yield UUID(record["id"])

@@ -41,7 +41,7 @@ class Network:
     cable: str = ""
     agents_address: str = LOOPBACK
 
-    def command(self, argv: Sequence[str]) -> list[str]:
+    def build_command(self, argv: Sequence[str]) -> list[str]:
         """Return the command that runs ``argv`` where the agents are; it becomes the program."""
         return list(argv) if self.namespace is None else ["nsenter", f"--net={FOLDER / self.namespace}", "--", *argv]
 
@@ -66,8 +66,10 @@ class Network:
 
     def _send_to(self, own_address: str, peer_address: str) -> None:
         assert self.namespace is not None, "nothing can be cut"
-        _ip("neigh", "replace", self.agents_address, "lladdr", peer_address, "dev", self.cable)
-        _ip("-n", self.namespace, "neigh", "replace", self.service_address, "lladdr", own_address, "dev", THEIR_DEVICE)
+        _run_ip("neigh", "replace", self.agents_address, "lladdr", peer_address, "dev", self.cable)
+        _run_ip(
+            "-n", self.namespace, "neigh", "replace", self.service_address, "lladdr", own_address, "dev", THEIR_DEVICE
+        )
 
 
 @contextmanager
@@ -79,15 +81,15 @@ def set_up_network() -> Iterator[Network]:
     name = f"twf-{uuid.uuid4().hex[:8]}"
     subnet = int(name[4:6], 16)
     own_address, peer_address = f"10.213.{subnet}.1", f"10.213.{subnet}.2"
-    _ip("netns", "add", name)
+    _run_ip("netns", "add", name)
     try:
         peer = ("peer", "name", THEIR_DEVICE, "address", THEIR_MAC, "netns", name)
-        _ip("link", "add", name, "address", OUR_MAC, "type", "veth", *peer)
-        _ip("addr", "add", f"{own_address}/{PREFIX_BITS}", "dev", name)
-        _ip("link", "set", name, "up")
-        _ip("-n", name, "link", "set", "lo", "up")
-        _ip("-n", name, "addr", "add", f"{peer_address}/{PREFIX_BITS}", "dev", THEIR_DEVICE)
-        _ip("-n", name, "link", "set", THEIR_DEVICE, "up")
+        _run_ip("link", "add", name, "address", OUR_MAC, "type", "veth", *peer)
+        _run_ip("addr", "add", f"{own_address}/{PREFIX_BITS}", "dev", name)
+        _run_ip("link", "set", name, "up")
+        _run_ip("-n", name, "link", "set", "lo", "up")
+        _run_ip("-n", name, "addr", "add", f"{peer_address}/{PREFIX_BITS}", "dev", THEIR_DEVICE)
+        _run_ip("-n", name, "link", "set", THEIR_DEVICE, "up")
         made = Network(own_address, name, name, peer_address)
         made.restore()
         yield made
@@ -95,7 +97,7 @@ def set_up_network() -> Iterator[Network]:
         remove_namespace(name)  # its end of the cable goes with it, and so does the other
 
 
-def _ip(*arguments: str) -> None:
+def _run_ip(*arguments: str) -> None:
     done = subprocess.run(["ip", *arguments], capture_output=True, text=True, check=False)
     if done.returncode:
         raise CannotConnect(f"ip {' '.join(arguments)}: {done.stderr.strip()}")

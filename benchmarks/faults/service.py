@@ -101,7 +101,7 @@ class Service:
 
     def kill_one_answering(self, draw: random.Random) -> None:
         """Kill one of the API's processes, which its parent starts again."""
-        _kill_all([draw.choice(self._answering())])
+        _kill_all([draw.choice(self._list_answering())])
 
     def restart(self, name: str, **variables: str) -> None:
         """Stop a part and start it with ``variables``; the API as an upgrade does, once the new one answers."""
@@ -111,11 +111,11 @@ class Service:
             return
         before = self.processes.pop(API)
         self.start(API, **variables)
-        wait_until(lambda: len(self._answering()) == self.settings.api_workers, "the new API to listen")
+        wait_until(lambda: len(self._list_answering()) == self.settings.api_workers, "the new API to listen")
         os.killpg(before.pid, signal.SIGKILL)
         before.wait()
 
-    def _answering(self) -> list[psutil.Process]:
+    def _list_answering(self) -> list[psutil.Process]:
         """Return the processes of the API that listen."""
         made = psutil.Process(self.processes[API].pid).children()
         return [each for each in made if _is_listening(each)]

@@ -60,7 +60,7 @@ class RequestLoop:
             reason = type(failure).__name__
         return RequestResult(started_s, time.monotonic(), release, reason)
 
-    def steady_since(self, finished_s: float) -> float:
+    def wait_until_steady(self, finished_s: float) -> float:
         """Wait until recommendations come again; return the time from the end of a fault to the first that did not
         stop, s.
         """
@@ -69,7 +69,7 @@ class RequestLoop:
         missed = [place for place, each in enumerate(later) if each.release is None]
         return later[missed[-1] + 1].finished_s - finished_s if missed else 0.0
 
-    def missed_between(self, started_s: float, finished_s: float) -> list[RequestResult]:
+    def list_missed(self, started_s: float, finished_s: float) -> list[RequestResult]:
         """Return the requests without an answer."""
         return [each for each in self.results if started_s <= each.started_s < finished_s and each.release is None]
 

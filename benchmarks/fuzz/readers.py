@@ -73,10 +73,10 @@ ODD = (
 def list_readers() -> Mapping[str, Read]:
     """Return the readers by name; each reads its input to the end."""
 
-    def importer(name: str) -> Read:
+    def build_importer(name: str) -> Read:
         return lambda data: list(import_file(io.BytesIO(data), format=name, context=ENDS))
 
-    importers: dict[str, Read] = {f"importer {name}": importer(name) for name in ("auto", *FORMATS)}
+    importers: dict[str, Read] = {f"importer {name}": build_importer(name) for name in ("auto", *FORMATS)}
     return {
         **importers,
         **wire.list_readers(),
@@ -117,7 +117,7 @@ def feed_reader(read: Read, for_s: float, first_seed: int, *, batch_size: int = 
             suppress_health_check=list(HealthCheck),
         )
         @given(draw_damaged())
-        def once(data: bytes) -> None:
+        def read_once(data: bytes) -> None:
             nonlocal examples
             examples += 1
             try:
@@ -126,7 +126,7 @@ def feed_reader(read: Read, for_s: float, first_seed: int, *, batch_size: int = 
                 return
 
         try:
-            once()
+            read_once()
         except Exception as failure:  # noqa: BLE001 - the failures that are looked for
             failures.append(repr(failure)[:300])
     return examples, failures

@@ -38,7 +38,7 @@ ENTRY = {
 }
 
 
-def packed_stream() -> bytes:
+def build_packed_stream() -> bytes:
     """Return a complete stream of a packed block and a plain one."""
     setting = CodecSetting(Codec.GZIP, 6)
     blocks = (
@@ -49,7 +49,7 @@ def packed_stream() -> bytes:
 
 
 GOOD: Sequence[bytes] = (
-    packed_stream(),
+    build_packed_stream(),
     (
         b"PUT /folder/a HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nContent-Range: bytes 0-4/10\r\n\r\nhello"
         b"GET /b HTTP/1.1\r\nHost: h\r\nRange: bytes=0-4\r\nExpect: 100-continue\r\n\r\n"
@@ -88,10 +88,10 @@ def read_requests(data: bytes) -> None:
     """Read data as requests to `serve-files`."""
     requests: list[ReceivedRequest] = []
 
-    def body(declared_bytes: int | None, _invited: bool) -> RequestBody:
+    def build_body(declared_bytes: int | None, _invited: bool) -> RequestBody:
         return RequestBody(declared_bytes, pause=_do_nothing, resume=_do_nothing)
 
-    reader = RequestReader(max_head_bytes=8192, deliver=requests.append, make_body=body, clock=lambda: 0.0)
+    reader = RequestReader(max_head_bytes=8192, deliver=requests.append, make_body=build_body, clock=lambda: 0.0)
     for piece in _split_in_half(data):
         reader.feed(piece)
 

@@ -133,8 +133,8 @@ def main(argv: Sequence[str]) -> int:
         with run_in_background("memory", memory.run):
             loaded, used = run_crowd(service, key, agents, scale.warm_s, seconds, sites=scale.sites)
             ended_at_s = time.monotonic()
-        growth = memory.growth(ended_at_s - (1 - SETTLED_SHARE) * seconds)
-        steady = memory.steady_growth(ended_at_s - STEADY_S)
+        growth = memory.compute_growth(ended_at_s - (1 - SETTLED_SHARE) * seconds)
+        steady = memory.compute_steady_growth(ended_at_s - STEADY_S)
         echoed = run_on_echo(service, key, agents, scale)
     results = [*make_rows("service", loaded), *make_rows("echo", echoed)]
     results += [
@@ -212,7 +212,7 @@ def run_crowd(
             assert process.stdout.readline() == "warm\n", "the crowd ended before it was at work"
             watch, before, started_s = ProcessorWatch(psutil.Process()), _measure_cpu(service), time.monotonic()
             run_command = process.stdout.readline()
-            lasted_s, after, share = time.monotonic() - started_s, _measure_cpu(service), watch.share()
+            lasted_s, after, share = time.monotonic() - started_s, _measure_cpu(service), watch.measure_share()
         finally:
             process.kill()
     found: dict[str, Any] = json.loads(run_command)
@@ -260,7 +260,7 @@ def summarise(
     """Return the figures to judge by; times are from when a request was due."""
     kinds = loaded["kinds"]
     requests = sum(each["requests"] for each in kinds.values())
-    p99 = {kind: p99_ms("the service", loaded, kind) for kind in (RECOMMEND, HEARTBEAT)}
+    p99 = {kind: read_p99_ms("the service", loaded, kind) for kind in (RECOMMEND, HEARTBEAT)}
     return {
         "agents": agents,
         "seconds": loaded["lasted_s"],
@@ -268,7 +268,7 @@ def summarise(
         "error_rate": sum(each["errors"] for each in kinds.values()) / requests,
         "p99_ms": max(p99.values()),
         **{f"{kind}_p99_ms": value for kind, value in p99.items()},
-        **{f"echo_{kind}_p99_ms": p99_ms("the echo", echoed, kind) for kind in p99},
+        **{f"echo_{kind}_p99_ms": read_p99_ms("the echo", echoed, kind) for kind in p99},
         "late_p99_ms": max(kinds[kind]["late_p99_ms"] for kind in p99),
         "generator_share": loaded["generator_share"],
         "others_share": loaded["others_share"],
@@ -277,7 +277,7 @@ def summarise(
     }
 
 
-def p99_ms(owner: str, found: Mapping[str, Any], kind: str) -> float:
+def read_p99_ms(owner: str, found: Mapping[str, Any], kind: str) -> float:
     """Return the 99th percentile of a kind of request.
 
     Raises

@@ -105,7 +105,7 @@ class SimulatedAgent:
                 ticks, first = self._draw.randint(2, ticks), False
             due_s = await self._run_transfer(due_s, ticks)
             if due_s >= next_upload_s:
-                due_s = await self._send_and_forget(UPLOAD, self._history(), due_s) + TICK_S
+                due_s = await self._send_and_forget(UPLOAD, self._upload_history(), due_s) + TICK_S
                 next_upload_s += UPLOAD_EVERY_S
 
     async def _run_transfer(self, due_s: float, ticks: int) -> float:
@@ -167,7 +167,7 @@ class SimulatedAgent:
         row |= {"started_at": (completion - lasted).isoformat(), "ended_at": completion.isoformat()}
         return json.dumps({"records": [row | {"transfer_id": transfer_id, "chunk": "whole"}]}).encode()
 
-    def _history(self) -> bytes:
+    def _upload_history(self) -> bytes:
         return self._crowd.request(UPLOAD, b"".join(self._draw_rows(ROWS_AN_UPLOAD)))
 
     def _draw_rows(self, count: int) -> Sequence[bytes]:
@@ -221,11 +221,11 @@ def summarise_times(measured: RequestTimes, lasted_s: float) -> dict[str, float]
     for name, values in parts.items():
         ordered = sorted(values)
         for share in (0.5, 0.99) if name else (0.5, 0.99, 0.999, 1.0):
-            figures[f"{name}p{share * 100:g}_ms"] = 1e3 * quantile(ordered, share)
+            figures[f"{name}p{share * 100:g}_ms"] = 1e3 * compute_quantile(ordered, share)
     return figures
 
 
-def quantile(ordered: Sequence[float], share: float) -> float:
+def compute_quantile(ordered: Sequence[float], share: float) -> float:
     """Return the least value that so many do not exceed."""
     return ordered[max(0, -(-round(share * 1e6) * len(ordered) // 1_000_000) - 1)] if ordered else 0.0
 

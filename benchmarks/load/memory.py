@@ -39,11 +39,11 @@ class Memory:
         self._parts = parts
         self.looks: list[Look] = []
 
-    def growth(self, since_s: float) -> Mapping[str, float]:
+    def compute_growth(self, since_s: float) -> Mapping[str, float]:
         """Return MiB a minute by part: the slope of a straight line through the looks since a time."""
-        return self._compute_slopes(since_s, slope)
+        return self._compute_slopes(since_s, compute_slope)
 
-    def steady_growth(self, since_s: float) -> Mapping[str, float]:
+    def compute_steady_growth(self, since_s: float) -> Mapping[str, float]:
         """Return MiB a minute by part: the median of the slopes between any two looks since a time (Theil and Sen).
 
         Memory that is taken once, such as a new release's models, changes few of them unless it comes in the middle.
@@ -84,7 +84,7 @@ def _parse_smaps(text: str) -> Iterator[tuple[str, int]]:
         yield name, int(rest.split()[0])
 
 
-def slope(points: Sequence[tuple[float, float]]) -> float:
+def compute_slope(points: Sequence[tuple[float, float]]) -> float:
     """Return the slope of the straight line of least squares through points; 0 through fewer than two."""
     if len(points) < 2:
         return 0.0

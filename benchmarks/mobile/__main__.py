@@ -38,7 +38,7 @@ from benchmarks.mobile.cells import (
     make_grid,
 )
 from benchmarks.mobile.lessons import Contest, RepeatedRuns, choose_contests
-from benchmarks.mobile.pricing import price_energy_j, published_constants
+from benchmarks.mobile.pricing import load_published_constants, price_energy_j
 from benchmarks.mobile.reporting import AT_LEAST, RADIOS, MobileRuns, judge_all_lessons, make_results, summarise
 from benchmarks.mobile.running import PARTS, PhonePath, set_up_phone_path
 from benchmarks.support.command import run_command
@@ -94,7 +94,7 @@ def _run(options: argparse.Namespace) -> int:
         runs = "" if radio == RADIOS[0] else f"; the runs are those of {RADIOS[0]}"
         sys.stdout.write(f"\n{radio}, Galaxy S5, screen on; energy is modelled, per 100 MB{runs}:\n")
         for lesson in judge_all_lessons(measured, radio):
-            sys.stdout.write(f"  {lesson.line()}\n")
+            sys.stdout.write(f"  {lesson.format_line()}\n")
     is_complete = not (options.paths or options.sets)
     return 0 if options.quick else judge_summary(summary, {}, AT_LEAST, is_complete=is_complete)
 
@@ -143,7 +143,7 @@ def _repeat_contests(
     """Run both settings of each contest alternately, so that slow times of the machine affect both."""
     found: dict[Contest, tuple[list[Row], list[Row]]] = {}
     for contest, pair in choose_contests(
-        data_set, rows, partial(price_energy_j, constants=published_constants(RADIOS[0]))
+        data_set, rows, partial(price_energy_j, constants=load_published_constants(RADIOS[0]))
     ).items():
         found[contest] = ([], [])
         for repeat in range(1, repeats + 1):

@@ -45,7 +45,7 @@ class LessonVerdict:
     figures: str
     papers: str
 
-    def line(self) -> str:
+    def format_line(self) -> str:
         return f"{'held' if self.held else 'NOT held'}: {self.lesson}: {self.figures} (the paper: {self.papers})"
 
 
@@ -60,7 +60,7 @@ def find_best_saving(rows: Sequence[Row], energy: Energy, *, along: str | None =
     return 1 - energy(best) / energy(_build_baseline_row(rows)), best
 
 
-def contest_saving(pair: RunPair, energy: Energy) -> float:
+def compute_contest_saving(pair: RunPair, energy: Energy) -> float:
     """Return the share of the second setting's energy that the first saves, by the medians of the repeated runs."""
     less, more = (median(map(energy, rows)) for rows in pair)
     return 1 - less / more
@@ -126,14 +126,16 @@ def judge_lessons(
 
 
 def _judge_concurrency(path: str, pair: RunPair | None, energy: Energy, dynamic: Energy) -> LessonVerdict:
-    saved = 0.0 if pair is None else contest_saving(pair, energy)
+    saved = 0.0 if pair is None else compute_contest_saving(pair, energy)
     figures = "one file at a time takes least"
     if pair is not None:
         best, one = pair
         figures = (
             f"{saved:.0%} at {best[0]['concurrency']} files at once: {_format_energies(best, energy)}, one at a time "
         )
-        figures += f"{_format_energies(one, energy)}; of dynamic energy alone {contest_saving(pair, dynamic):.0%}"
+        figures += (
+            f"{_format_energies(one, energy)}; of dynamic energy alone {compute_contest_saving(pair, dynamic):.0%}"
+        )
     papers = PAPERS_HTML_SAVING.get(path, PAPERS_HTML_SAVING[LONGEST])
     return LessonVerdict(
         f"{path}, html: concurrency cuts energy by {HTML_SAVING_BOUND:.0%} or more",
@@ -204,7 +206,7 @@ def _judge_longer_paths(
     if len(html) < 2:
         return
     pairs = [repeated.get(name, {}).get(Contest.CONCURRENCY) for name in html]
-    saved = [0.0 if pair is None else contest_saving(pair, energy) for pair in pairs]
+    saved = [0.0 if pair is None else compute_contest_saving(pair, energy) for pair in pairs]
     yield LessonVerdict(
         "html: the longer the path, the more concurrency saves",
         saved[0] > 0 and all(after >= before + MORE for before, after in pairwise(saved)),

@@ -15,7 +15,7 @@ from tradewind.mobile.catalogue import load_shipped_catalogue
 from tradewind.mobile.energy_split import PAPER_UNIT_BYTES, EnergySplit, TransferWork, model_energy_split
 from tradewind.mobile.profiles import DeviceProfile, RadioProfile
 from tradewind.mobile.queue import QueuedJob
-from tradewind.units import BITS_PER_BYTE, throughput_bps
+from tradewind.units import BITS_PER_BYTE, compute_throughput_bps
 
 DEVICE = "galaxy-s5"
 CORES = {"nexus-s": 1, "galaxy-nexus": 2, "galaxy-s4": 4, DEVICE: 4}
@@ -37,20 +37,20 @@ class Constants:
     radio: RadioProfile
 
 
-def published_constants(radio: str, phone: str = DEVICE) -> Constants:
-    device = load_shipped_catalogue().device(phone)
-    return Constants("all", 1.0, CORES[phone], device, device.radio(radio))
+def load_published_constants(radio: str, phone: str = DEVICE) -> Constants:
+    device = load_shipped_catalogue().find_device(phone)
+    return Constants("all", 1.0, CORES[phone], device, device.find_radio(radio))
 
 
 def vary_constants(radio: str, factor: float) -> Iterator[Constants]:
     """Yield the constants with each group multiplied alone: multiplying all of them changes no comparison."""
-    published = replace(published_constants(radio), factor=factor)
+    published = replace(load_published_constants(radio), factor=factor)
     device, own = published.device, published.radio
-    scaled = device.scaled(factor)
+    scaled = device.scale(factor)
     yield replace(published, name="base", device=replace(device, idle_w=scaled.idle_w, screen_w=scaled.screen_w))
     yield replace(published, name="cpu", device=replace(device, component_w=scaled.component_w))
-    yield replace(published, name="radio", radio=own.scaled(factor))
-    yield replace(published, name="tail", radio=replace(own, tail_w=own.tail_w.scaled(factor)))
+    yield replace(published, name="radio", radio=own.scale(factor))
+    yield replace(published, name="tail", radio=replace(own, tail_w=own.tail_w.scale(factor)))
 
 
 def split_energy(row: Row, constants: Constants) -> EnergySplit:
@@ -58,7 +58,7 @@ def split_energy(row: Row, constants: Constants) -> EnergySplit:
     moved_bytes = row["bytes_done"]
     busy = min(1.0, PHONE_SLOWDOWN * row["cpu_s"] / (constants.cores * row["duration_s"]))
     work = TransferWork(duration_s=row["duration_s"], received_bytes=moved_bytes, utilisation={"cpu": busy})
-    ran = model_energy_split(constants.device, constants.radio, work, screen_on=True).per_unit(
+    ran = model_energy_split(constants.device, constants.radio, work, screen_on=True).compute_per_unit(
         PAPER_UNIT_BYTES, moved_bytes
     )
     return replace(ran, tail_j=_compute_tail_j(row, constants))
@@ -66,7 +66,7 @@ def split_energy(row: Row, constants: Constants) -> EnergySplit:
 
 def _compute_tail_j(row: Row, constants: Constants) -> float:
     """Return the energy of the one tail of the complete data set, per 100 MB, J."""
-    return constants.radio.tail_energy_j(inf) * PAPER_UNIT_BYTES / float(row["total_bytes"])
+    return constants.radio.compute_tail_energy_j(inf) * PAPER_UNIT_BYTES / float(row["total_bytes"])
 
 
 def price_energy_j(row: Row, constants: Constants) -> float:
@@ -87,7 +87,7 @@ def price_tail_saving(rows: Sequence[Row], constants: Constants) -> float:
     It is that of ten transfers of one 100th of a data set each; the energy of the bits is included.
     """
     row = max(rows, key=lambda run: run["bytes_done"] / run["duration_s"])
-    rate_bps = throughput_bps(row["bytes_done"], row["duration_s"])
+    rate_bps = compute_throughput_bps(row["bytes_done"], row["duration_s"])
     jobs = [
         QueuedJob(name=str(number), total_bytes=row["total_bytes"] // 100, throughput_bps=rate_bps)
         for number in range(TAIL_JOBS)

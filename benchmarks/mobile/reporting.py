@@ -11,22 +11,22 @@ from benchmarks.mobile.lessons import (
     Contest,
     LessonVerdict,
     RepeatedRuns,
-    contest_saving,
+    compute_contest_saving,
     judge_lessons,
 )
 from benchmarks.mobile.pricing import (
     FACTORS,
     Constants,
+    load_published_constants,
     price_dynamic_j,
     price_energy_j,
     price_tail_saving,
-    published_constants,
     split_energy,
     vary_constants,
 )
 from benchmarks.support.report import Value
 from benchmarks.wan.runs import Row
-from tradewind.units import KIB, throughput_bps
+from tradewind.units import KIB, compute_throughput_bps
 
 RADIOS = ("wifi", "lte")
 AT_LEAST: Mapping[str, float] = {"html_saving": HTML_SAVING_BOUND}
@@ -54,10 +54,10 @@ class Lesson:
     held_at: int
     others: int
 
-    def line(self) -> str:
-        return f"{self.verdict.line()}; held at {self.held_at} of {self.others} other constants"
+    def format_line(self) -> str:
+        return f"{self.verdict.format_line()}; held at {self.held_at} of {self.others} other constants"
 
-    def result(self) -> dict[str, Value]:
+    def build_result(self) -> dict[str, Value]:
         return {
             "case": self.verdict.lesson,
             "sort": "lesson",
@@ -72,7 +72,7 @@ class Lesson:
 
 def judge_all_lessons(measured: MobileRuns, radio: str) -> list[Lesson]:
     others = [_judge(measured, each) for factor in FACTORS for each in vary_constants(radio, factor)]
-    published = _judge(measured, published_constants(radio))
+    published = _judge(measured, load_published_constants(radio))
     return [
         Lesson(radio, verdict, sum(each[number].held for each in others), len(others))
         for number, verdict in enumerate(published)
@@ -82,7 +82,7 @@ def judge_all_lessons(measured: MobileRuns, radio: str) -> list[Lesson]:
 def make_results(measured: MobileRuns) -> list[dict[str, Value]]:
     """Return a row a run and radio, of the grids, of repeated runs and of I/O blocks; then a row a lesson and radio."""
     rows = [_make_result(sort, row, radio) for sort, row in _list_runs_once(measured) for radio in RADIOS]
-    return rows + [lesson.result() for radio in RADIOS for lesson in judge_all_lessons(measured, radio)]
+    return rows + [lesson.build_result() for radio in RADIOS for lesson in judge_all_lessons(measured, radio)]
 
 
 def _list_runs_once(measured: MobileRuns) -> Iterator[tuple[str, Row]]:
@@ -110,11 +110,11 @@ def _make_result(sort: str, row: Row, radio: str) -> dict[str, Value]:
         "case": f"{row['ground']} cc {row['concurrency']} p {row['parallelism']}{block}",
         "sort": sort,
         "radio": radio,
-        "mbps": throughput_bps(row["bytes_done"], row["duration_s"]) / 1e6,
+        "mbps": compute_throughput_bps(row["bytes_done"], row["duration_s"]) / 1e6,
         "cut": row["cut"],
     }
     if row["bytes_done"]:
-        shown |= split_energy(row, published_constants(radio)).to_dict()
+        shown |= split_energy(row, load_published_constants(radio)).to_dict()
     return shown
 
 
@@ -131,13 +131,13 @@ def summarise(measured: MobileRuns) -> dict[str, Value]:
         ("tail_saving", partial(price_tail_saving, rows)),
     ):
         radio = "lte" if name == "tail_saving" else "wifi"
-        summary[name] = _compute_finite_or_none(figure(published_constants(radio)))
+        summary[name] = _compute_finite_or_none(figure(load_published_constants(radio)))
         for factor in FACTORS:
             label = f"{name}_{'minus' if factor < 1 else 'plus'}_50"
             worst = max if name == "io_block_effect" else min
             summary[label] = _compute_finite_or_none(worst(figure(each) for each in vary_constants(radio, factor)))
     for radio in RADIOS:
-        summary[f"lessons_held_{radio}"] = _count_held(measured, [published_constants(radio)])
+        summary[f"lessons_held_{radio}"] = _count_held(measured, [load_published_constants(radio)])
         for factor in FACTORS:
             label = f"lessons_held_{radio}_{'minus' if factor < 1 else 'plus'}_50"
             summary[label] = _count_held(measured, list(vary_constants(radio, factor)))
@@ -164,13 +164,15 @@ def _price_html_saving(
     if name not in repeated:
         return nan
     pair = repeated[name].get(Contest.CONCURRENCY)
-    return 0.0 if pair is None else contest_saving(pair, lambda row: energy(row, constants))
+    return 0.0 if pair is None else compute_contest_saving(pair, lambda row: energy(row, constants))
 
 
 def _price_best_saving(repeated: Mapping[str, RepeatedRuns], constants: Constants) -> float:
     """Return the most that a setting saves against one file and one stream, by repeated runs of both."""
     pairs = [each[Contest.SAVING] for each in repeated.values() if Contest.SAVING in each]
-    return max((contest_saving(pair, partial(price_energy_j, constants=constants)) for pair in pairs), default=nan)
+    return max(
+        (compute_contest_saving(pair, partial(price_energy_j, constants=constants)) for pair in pairs), default=nan
+    )
 
 
 def _price_block_effect(blocks: Sequence[Row], constants: Constants) -> float:

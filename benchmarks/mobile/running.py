@@ -59,7 +59,7 @@ class PhonePath:
         NothingMoved : it failed.
         SourcesChanged : while it was made; it is not stored.
         """
-        key = self.key(setting, repeat)
+        key = self.build_key(setting, repeat)
         if (row := log.find(key)) is not None:
             return row
         measured = self._run_until_sound(setting)
@@ -82,7 +82,7 @@ class PhonePath:
         sys.stderr.write(f"  {self.name}, {setting.name}: {measured.throughput_bps / 1e6:.1f} Mbit/s\n")
         return row
 
-    def key(self, setting: Setting, repeat: int = 0) -> str:
+    def build_key(self, setting: Setting, repeat: int = 0) -> str:
         """Return what a run's figures depend on, with this machine and its kernel."""
         parts = [self.name, str(self.bed.path), setting.name, f"{self.total_bytes} B", f"{self.cut_s:g} s"]
         parts += [name_machine(), self.sources.digests[_PART]]
@@ -106,7 +106,7 @@ class PhonePath:
             ran = run_measured(
                 self.bed,
                 self.bed.clients[0],
-                _copy_command(self.url, got, setting),
+                _build_copy_command(self.url, got, setting),
                 got,
                 cut_s=self.cut_s,
                 environment=clean_environment(scratch),
@@ -116,7 +116,7 @@ class PhonePath:
             return ran
 
 
-def _copy_command(url: str, destination: Path, setting: Setting) -> list[str]:
+def _build_copy_command(url: str, destination: Path, setting: Setting) -> list[str]:
     """Return the command: one request in flight a connection, like the paper's client; no tuning while it runs."""
     command = [sys.executable, "-P", "-m", "tradewind_agent", "copy", url, str(destination), "--json", "--no-tune"]
     command += ["--base-power", "0s", "--source", "server", "--destination", "phone", "--pipelining", "1"]

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from benchmarks.papers.printed import Range, build_exact_range, printed_range
+from benchmarks.papers.printed import Range, build_exact_range, find_printed_range
 
 
 class ClaimVerdict(StrEnum):
@@ -66,7 +66,7 @@ class Comparison:
 
 def compare_printed(what: str, claimed: Range | float, ours: Range | float) -> Comparison:
     """Compare a printed number with what the paper's own numbers give, each as far as it is printed."""
-    paper, own = claimed if isinstance(claimed, Range) else printed_range(claimed), build_exact_range(ours)
+    paper, own = claimed if isinstance(claimed, Range) else find_printed_range(claimed), build_exact_range(ours)
     return Comparison(
         what=what,
         paper=paper.value,

@@ -12,7 +12,7 @@ from benchmarks.papers.finding import Comparison, compare_measured
 from benchmarks.papers.paths import Run
 from benchmarks.papers.trial import Trial
 from benchmarks.wan.runs import Row
-from tradewind.units import GB, throughput_bps
+from tradewind.units import GB, compute_throughput_bps
 
 RATIO, POINTS = 0.5, 15.0
 
@@ -33,8 +33,8 @@ class Form:
     substitute: str = ""
 
 
-def mbps(row: Row) -> float:
-    return throughput_bps(row["bytes_done"], row["duration_s"]) / 1e6
+def compute_mbps(row: Row) -> float:
+    return compute_throughput_bps(row["bytes_done"], row["duration_s"]) / 1e6
 
 
 def compute_client_j(row: Row) -> float:
@@ -42,7 +42,7 @@ def compute_client_j(row: Row) -> float:
     return float(GB * row["energy_j"] / row["bytes_done"])
 
 
-def saved_pct(start: float, best: float) -> float:
+def compute_saved_pct(start: float, best: float) -> float:
     return 100 * (1 - best / start)
 
 

@@ -14,7 +14,7 @@ from itertools import groupby
 from pathlib import Path
 
 from benchmarks.papers.catalogue import Claims
-from benchmarks.papers.form import Measurable, Rows, mbps
+from benchmarks.papers.form import Measurable, Rows, compute_mbps
 from benchmarks.papers.paths import SEED, Run, make_path
 from benchmarks.papers.transfers import SetUp, set_up_on_testbed
 from benchmarks.papers.trial import SOURCES, TrialSite
@@ -62,7 +62,7 @@ class Workbench:
 
     def find_record(self, runs: Sequence[Measurable]) -> Record | None:
         """Return all rows of this machine, or of the one that was last to make them all; ``None`` where none has."""
-        latest_first = dict.fromkeys(row["machine"] for row in reversed(self.log.rows()) if "machine" in row)
+        latest_first = dict.fromkeys(row["machine"] for row in reversed(self.log.list_rows()) if "machine" in row)
         for machine in dict.fromkeys((self.machine, *latest_first, UNNAMED)):
             if len(find_rows := self._find_rows(machine, runs)) == len(set(runs)):
                 return Record(machine, find_rows)
@@ -70,18 +70,18 @@ class Workbench:
 
     def _find_rows(self, machine: str, runs: Iterable[Measurable]) -> Rows:
         digest = self.sources.digests
-        found = {run: self.log.find(self.key(run, digest, machine)) for run in runs}
+        found = {run: self.log.find(self.build_key(run, digest, machine)) for run in runs}
         return {run: row for run, row in found.items() if row is not None and row["disturbed"] is None}
 
-    def current_key(self, run: Measurable) -> str:
-        return self.key(run, self.sources.digests, self.machine)
+    def build_current_key(self, run: Measurable) -> str:
+        return self.build_key(run, self.sources.digests, self.machine)
 
-    def key(self, run: Measurable, digest: Mapping[str, str], machine: str) -> str:
+    def build_key(self, run: Measurable, digest: Mapping[str, str], machine: str) -> str:
         """Return the key of a row: what was run, by which sources, and where."""
         if isinstance(run, Run):
             what = f"{run.name}; {make_path(run.path, self.claims)}; {self.cut_s:g} s; {digest[_find_part(run)]}"
         else:
-            what = f"{run.name}; {run.conditions(self.claims)}; {digest[_find_part(run)]}"
+            what = f"{run.name}; {run.describe_conditions(self.claims)}; {digest[_find_part(run)]}"
         return what if machine == UNNAMED else f"{what}; {machine}"
 
     def measure(self, runs: Iterable[Measurable]) -> None:
@@ -112,7 +112,7 @@ class Workbench:
         ------
         SourcesChanged : while it was made; it is not stored.
         """
-        key = self.current_key(run)
+        key = self.build_current_key(run)
         for pause_s in (*_PAUSES_S, None):
             made = make()
             self.sources.require_unchanged(_find_part(run))
@@ -131,7 +131,7 @@ class Workbench:
         try:
             with self.set_up(path, files, yard, self.cut_s) as make:
                 for run in runs:
-                    self._try_to_measure(run, partial(make, run), lambda row: f"{mbps(row):.1f} Mbit/s")
+                    self._try_to_measure(run, partial(make, run), lambda row: f"{compute_mbps(row):.1f} Mbit/s")
         except SourcesChanged:
             raise
         except TradewindError as reason:

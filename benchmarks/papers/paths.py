@@ -45,7 +45,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        parameters = ", ".join(f"{name} {value}" for name, value in self.setting.known().items())
+        parameters = ", ".join(f"{name} {value}" for name, value in self.setting.list_known().items())
         return f"{self.path}, {self.files}, {parameters}"
 
 

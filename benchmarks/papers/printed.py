@@ -58,7 +58,7 @@ def build_exact_range(number: Number) -> Range:
     return number if isinstance(number, Range) else Range(number, number, number)
 
 
-def printed_range(number: float | str) -> Range:
+def find_printed_range(number: float | str) -> Range:
     """Return the range of a number that was rounded to the last digit it shows, or cut off there: half a unit less to
     one more.
     """
@@ -77,7 +77,7 @@ def read_bytes_both_ways(text: str) -> tuple[Range, Range]:
     """Return a size such as ``128 KB`` in bytes, decimal and binary: papers print one for the other."""
     number, unit = text.split()
     power = _UNITS[unit]
-    return printed_range(number) * 1000.0**power, printed_range(number) * 1024.0**power
+    return find_printed_range(number) * 1000.0**power, find_printed_range(number) * 1024.0**power
 
 
 def pick_closest(claimed: Range, readings: list[Range]) -> Range:

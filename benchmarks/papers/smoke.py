@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmarks.papers.catalogue import Claim, Claims, Values
 from benchmarks.papers.checks import check_claims, collect_checks
 from benchmarks.papers.finding import Finding, Source, compare_property, make_finding_elsewhere
-from benchmarks.papers.form import mbps
+from benchmarks.papers.form import compute_mbps
 from benchmarks.papers.paths import SEED, SYDNEY, make_run
 from benchmarks.papers.transfers import set_up_on_testbed
 from benchmarks.papers.trial import TrialSite
@@ -44,7 +44,7 @@ def run_smallest(folder: Path, machine: str) -> Sequence[tuple[Claim, Finding]]:
     yard = TrialSite(claims=ground, folder=folder, seed=SEED, prioritised=False)
     with set_up_on_testbed(RUN.path, RUN.files, yard, CUT_S) as made:
         row = made(RUN)
-    moved = compare_property("a transfer of ours moves bytes", mbps(row) > 0, source=Source.TESTBED)
+    moved = compare_property("a transfer of ours moves bytes", compute_mbps(row) > 0, source=Source.TESTBED)
     measured = make_finding_elsewhere("the paper's hosts").add_measured([moved], machine=machine)
     return [*found, (ground["000-table2"], measured)]
 

@@ -43,7 +43,7 @@ def _run_copy(run: Run, bed: Testbed, url: str, folder: Path, cut_s: float) -> M
     got.mkdir()
     scratch.mkdir()
     surroundings = clean_environment(scratch)
-    command = _copy_command(run, url, got)
+    command = _build_copy_command(run, url, got)
     ran = run_measured(bed, bed.clients[0], command, got, cut_s=cut_s, environment=surroundings, log=log)
     ran.require_moved(run.name, log)
     return ran
@@ -55,7 +55,7 @@ def _make_row(ran: MeasuredRun, bed: Testbed, *, total_bytes: int, prioritised: 
         "bytes_done": ran.bytes_done,
         "total_bytes": total_bytes,
         "cpu_s": ran.cpu_s,
-        "energy_j": ran.modelled_energy_j(),
+        "energy_j": ran.compute_modelled_energy_j(),
         "cut": ran.cut,
         "disturbed": find_disturbance(
             ran.path, ran.share, rtt_s=bed.path.rtt_s, prioritised=prioritised and bed.link.is_real_time
@@ -63,7 +63,7 @@ def _make_row(ran: MeasuredRun, bed: Testbed, *, total_bytes: int, prioritised: 
     }
 
 
-def _copy_command(run: Run, url: str, destination: Path) -> list[str]:
+def _build_copy_command(run: Run, url: str, destination: Path) -> list[str]:
     """Return the command of a copy that is not tuned while it runs."""
     setting = run.setting
     command = [sys.executable, "-P", "-m", "tradewind_agent", "copy", url, str(destination), "--json", "--no-tune"]

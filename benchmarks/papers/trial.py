@@ -99,7 +99,7 @@ class Trial(Protocol):
     def source_part(self) -> str:
         """A name of `SOURCES`."""
 
-    def conditions(self, claims: Claims) -> str:
+    def describe_conditions(self, claims: Claims) -> str:
         """Return what the trial takes from the claims: another value is another trial."""
 
     def measure(self, yard: TrialSite) -> Row:

@@ -54,14 +54,14 @@ def _record(
     random.Random(SEED).shuffle(order)  # slow times of the machine then affect no setting alone
     for number, setting in enumerate(order):
         received = folder / str(number)
-        row = _log_row_of_tool if recording.mover != "tradewind" else _log_row_of_copy
+        row = _build_log_row_of_tool if recording.mover != "tradewind" else _build_log_row_of_copy
         write(row(recording, address, setting, received))
         shutil.rmtree(received, ignore_errors=True)
         sys.stdout.write(f"{name} {number + 1}/{len(order)} {setting}\n")
         sys.stdout.flush()
 
 
-def _log_row_of_copy(recording: SampleRecording, address: str, setting: Setting, received: Path) -> bytes:
+def _build_log_row_of_copy(recording: SampleRecording, address: str, setting: Setting, received: Path) -> bytes:
     cc, p, pp = setting
     by_hand = Parameters(concurrency=cc, parallelism=p, pipelining=pp)
     (record,) = _copy(recording.site, address, received, MAX_THROUGHPUT, by_hand=by_hand).records
@@ -84,7 +84,7 @@ def _copy(
     return copy_files([address], str(received), options=options, meter=HostMeter.of_this_host())
 
 
-def _log_row_of_tool(recording: SampleRecording, address: str, setting: Setting, received: Path) -> bytes:
+def _build_log_row_of_tool(recording: SampleRecording, address: str, setting: Setting, received: Path) -> bytes:
     cc, p, _ = setting
     command = [sys.executable, "-P", "-m", "tradewind_agent", "copy", "--mover", recording.mover, address]
     command += [str(received), "--concurrency", str(cc), "--parallelism", str(p), "--no-tune", "--json", "--quiet"]

@@ -32,15 +32,15 @@ CURRENCY = "EUR"
 MOST_TIERS = 5_000
 
 
-def _model(base: str, per_gb: str, per_kwh: str, margin: str) -> PriceModel:
+def _build_model(base: str, per_gb: str, per_kwh: str, margin: str) -> PriceModel:
     return PriceModel(base=Decimal(base), per_gb=Decimal(per_gb), per_kwh=Decimal(per_kwh), margin=Decimal(margin))
 
 
 PRICES = {
-    SlaKind.MAX_THROUGHPUT: _model("0.01", "0.030", "0.25", "0.30"),
-    SlaKind.MIN_ENERGY: _model("0", "0.012", "0.25", "0.15"),
+    SlaKind.MAX_THROUGHPUT: _build_model("0.01", "0.030", "0.25", "0.30"),
+    SlaKind.MIN_ENERGY: _build_model("0", "0.012", "0.25", "0.15"),
 }
-OTHER_PRICE = _model("0.01", "0.020", "0.25", "0.20")
+OTHER_PRICE = _build_model("0.01", "0.020", "0.25", "0.20")
 
 SLAS: Sequence[dict[str, Any]] = (
     {"kind": "max_throughput"},

@@ -107,7 +107,7 @@ def measure_journal(environment: Mapping[str, str], parts: Mapping[str, psutil.P
         worker = WorkerParts.open(environment["DATABASE_URL"], environment["REDIS_URL"], settings=settings, log=log)
         spent_s = 0.0
 
-        def stored() -> float:
+        def store() -> float:
             nonlocal spent_s
             started_s, count = time.process_time(), 0
             while run := worker.journal.run():
@@ -118,7 +118,7 @@ def measure_journal(environment: Mapping[str, str], parts: Mapping[str, psutil.P
             return count
 
         others = {name: parts[name] for name in ("database", "redis")}
-        found = measure_cost(stored, others)
+        found = measure_cost(store, others)
         worker.close()
     count: Any = found["count"]
     with psycopg.connect(environment["DATABASE_URL"]) as connection:

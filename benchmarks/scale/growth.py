@@ -101,7 +101,7 @@ class CostWatch:
     def seconds(self) -> float:
         return time.perf_counter() - self.started
 
-    def figures(self) -> Figures:
+    def measure_figures(self) -> Figures:
         self.look()
         return {
             "seconds": self.seconds,
@@ -122,7 +122,7 @@ def run_refresh(parts: Container, data: StoredLogs, watch: CostWatch, patience_s
         with parts.store.unit_of_work(data.tenant_id) as uow:
             if (release_id := uow.releases.current()) != before:
                 assert release_id is not None
-                figures = watch.figures()
+                figures = watch.measure_figures()
                 release = uow.releases.get(release_id)
                 return figures | {"done": 1.0, "clusters": release.clusters, **release.gate}
             if time.monotonic() - reported_s > REPORT_EVERY_S:
@@ -132,7 +132,7 @@ def run_refresh(parts: Container, data: StoredLogs, watch: CostWatch, patience_s
         time.sleep(POLL_S)
     with parts.store.unit_of_work(data.tenant_id) as uow:
         done, total = read_progress(uow)
-    return watch.figures() | {"done": done / total if total else 0.0}
+    return watch.measure_figures() | {"done": done / total if total else 0.0}
 
 
 def read_progress(uow: Any) -> tuple[int, int]:

@@ -188,7 +188,7 @@ def run_workers(
         log.touch()
         # Run a worker process on each host, and here the process that sends lost jobs again.
         logged = ["sh", "-c", 'exec "$@" 2>"$0"', str(log), *worker, f"--hostname=celery@{each.namespace}"]
-        commands[each.namespace] = each.command(logged)
+        commands[each.namespace] = each.build_command(logged)
         there = f"198.18.{number}.1"
         own[each.namespace] = {
             "DATABASE_URL": replace_address(database_url, f"{there}:{urlsplit(database_url).port}"),

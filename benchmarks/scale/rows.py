@@ -50,7 +50,7 @@ class Laws:
         """Return the law of each row, by the number of its link."""
         return Laws(*(getattr(self, name)[link] for name in self.__annotations__))
 
-    def throughput_bps(
+    def compute_throughput_bps(
         self,
         concurrency: FloatArray,
         parallelism: FloatArray,
@@ -58,7 +58,7 @@ class Laws:
         mean_file_bytes: FloatArray,
         load: FloatArray,
     ) -> FloatArray:
-        """Return the law without its noise, see ``LinkLaw.throughput_bps``."""
+        """Return the law without its noise, see ``LinkLaw.compute_throughput_bps``."""
         streams = concurrency * parallelism
         filled = 1 - np.exp(-streams / self.filling_streams)
         suffering = 1 - 0.03 * np.maximum(0.0, np.log2(streams / self.suffering_streams)) ** 2
@@ -144,7 +144,7 @@ def _draw_columns(law: Laws, started_us: IntArray, draw: np.random.Generator) ->
     load = draw.beta(2, 6, rows) * 0.6
     noise = np.exp(draw.normal(0, NOISE_SD, rows))
     settings = concurrency.astype(float), parallelism.astype(float), pipelining.astype(float)
-    throughput_bps = np.minimum(law.throughput_bps(*settings, mean_file_bytes, load) * noise, law.bandwidth_bps)
+    throughput_bps = np.minimum(law.compute_throughput_bps(*settings, mean_file_bytes, load) * noise, law.bandwidth_bps)
     duration_s = np.maximum(8 * total_bytes / throughput_bps, 0.01)
     ended_us = started_us + np.round(1e6 * duration_s).astype(np.int64)
     used = throughput_bps / law.bandwidth_bps

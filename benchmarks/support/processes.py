@@ -51,7 +51,7 @@ class ProcessorWatch:
         self._busy_s, self._stolen_s = _read_busy_and_stolen_s()
         self._started_s = time.monotonic()
 
-    def share(self) -> ProcessorShare:
+    def measure_share(self) -> ProcessorShare:
         """Return the share since the start; processes that ended are counted, whether they were collected or not."""
         lasted_s = time.monotonic() - self._started_s
         ran_ns = waited_ns = 0

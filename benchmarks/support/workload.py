@@ -40,7 +40,7 @@ class LinkLaw:
     filling_streams: float
     suffering_streams: float
 
-    def throughput_bps(
+    def compute_throughput_bps(
         self, concurrency: int, parallelism: int, pipelining: int, mean_file_bytes: float, load: float
     ) -> float:
         """Return the law's throughput without its noise, bit/s."""
@@ -105,7 +105,7 @@ def _draw_line(law: LinkLaw, started_at: datetime, draw: random.Random) -> bytes
     file_count = draw.randint(4, 4000)
     total_bytes = round(mean_file_bytes * file_count)
     load = draw.betavariate(2, 6) * 0.6
-    law_bps = law.throughput_bps(concurrency, parallelism, pipelining, mean_file_bytes, load)
+    law_bps = law.compute_throughput_bps(concurrency, parallelism, pipelining, mean_file_bytes, load)
     throughput_bps = min(law_bps * math.exp(draw.gauss(0, NOISE_SD)), law.bandwidth_bps)
     duration_s = max(8 * total_bytes / throughput_bps, 0.01)
     used = throughput_bps / law.bandwidth_bps

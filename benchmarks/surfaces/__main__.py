@@ -21,7 +21,7 @@ from benchmarks.surfaces.measures import (
     measure_unknown_settings,
 )
 from benchmarks.surfaces.sets import SurfaceSet, read_sets
-from tradewind.learning.rolling import rolling_cover
+from tradewind.learning.rolling import check_rolling_cover
 from tradewind.learning.validation import TRAIN_SHARE
 
 SEEDS = 5
@@ -93,7 +93,7 @@ def _make_results(surfaces: SurfaceSet, seeds: range) -> list[dict[str, Any]]:
         results.append(result)
     throughput = results[0]
     throughput["accuracy_unseen_settings"] = measure_unknown_settings(surfaces, seeds[0])
-    throughput["coverage90_rolling"] = float(np.mean(rolling_cover(surfaces.observations, TRAIN_SHARE)))
+    throughput["coverage90_rolling"] = float(np.mean(check_rolling_cover(surfaces.observations, TRAIN_SHARE)))
     known = KNOWN_BASELINE.get(surfaces.name.rpartition(":")[2])
     if known is not None:
         throughput["gbm_known"] = known
@@ -112,30 +112,30 @@ def _make_results(surfaces: SurfaceSet, seeds: range) -> list[dict[str, Any]]:
 
 
 def _summarise(results: Sequence[Mapping[str, Any]], effects: Sequence[float]) -> dict[str, Any]:
-    def over(key: str) -> list[float]:
+    def list_values(key: str) -> list[float]:
         return [result[key] for result in results if key in result]
 
-    def mean(key: str) -> float | None:
-        return float(np.mean(over(key))) if over(key) else None
+    def compute_mean(key: str) -> float | None:
+        return float(np.mean(list_values(key))) if list_values(key) else None
 
-    def median(key: str) -> float | None:
-        return float(np.median(over(key))) if over(key) else None
+    def compute_median(key: str) -> float | None:
+        return float(np.median(list_values(key))) if list_values(key) else None
 
     known = [abs(r["gbm_accuracy"] - r["gbm_known"]) for r in results if "gbm_known" in r]
     return {
         "surfaces": len(results),
-        "accuracy_median": median("accuracy"),
-        "gbm_accuracy_median": median("gbm_accuracy"),
-        "wins_vs_gbm": mean("wins"),
-        "regret_median": median("regret"),
-        "pick_vs_best_observed": mean("pick_vs_best_observed"),
-        "coverage90": mean("coverage90"),
-        "coverage90_rolling": mean("coverage90_rolling"),
-        "load_gain_mean": mean("load_gain"),
+        "accuracy_median": compute_median("accuracy"),
+        "gbm_accuracy_median": compute_median("gbm_accuracy"),
+        "wins_vs_gbm": compute_mean("wins"),
+        "regret_median": compute_median("regret"),
+        "pick_vs_best_observed": compute_mean("pick_vs_best_observed"),
+        "coverage90": compute_mean("coverage90"),
+        "coverage90_rolling": compute_mean("coverage90_rolling"),
+        "load_gain_mean": compute_mean("load_gain"),
         "outlier_effect": float(np.median(effects)),
         "outlier_effect_p98": float(np.quantile(effects, 0.98)),
-        "leaf_ms": median("leaf_ms"),
-        "accuracy_unseen_settings_median": median("accuracy_unseen_settings"),
+        "leaf_ms": compute_median("leaf_ms"),
+        "accuracy_unseen_settings_median": compute_median("accuracy_unseen_settings"),
         "gbm_known_difference_max": max(known, default=None),
     }
 

@@ -15,11 +15,11 @@ from tradewind.learning.rolling import fit_with_recent_load
 from tradewind.learning.surface.cells import Index
 from tradewind.learning.surface.response import NORMAL_90
 from tradewind.learning.validation import (
-    accuracy,
+    build_setting_folds,
+    compute_accuracy,
+    compute_mape,
     compute_r_squared,
-    mape,
-    regret,
-    setting_folds,
+    compute_regret,
     split_randomly,
     validate_leaf,
 )
@@ -41,11 +41,11 @@ class Predictions:
     log_mean: Floats
     log_sd: Floats
 
-    def figures(self) -> dict[str, float]:
+    def compute_figures(self) -> dict[str, float]:
         within = np.abs(np.log(self.actual) - self.log_mean) <= NORMAL_90 * self.log_sd
         return {
-            "accuracy": accuracy(self.actual, self.predicted),
-            "mape": mape(self.actual, self.predicted),
+            "accuracy": compute_accuracy(self.actual, self.predicted),
+            "mape": compute_mape(self.actual, self.predicted),
             "r2": compute_r_squared(self.actual, self.predicted),
             "coverage90": float(np.mean(within)),
         }
@@ -63,7 +63,7 @@ def measure_held_out(surfaces: SurfaceSet, seed: int) -> Mapping[str, dict[str, 
             prediction.throughput_bps,
             prediction.log_throughput_mean,
             prediction.log_throughput_sd,
-        ).figures()
+        ).compute_figures()
     }
     found["throughput"]["gbm_accuracy"] = _measure_baseline(surfaces.inputs, o.throughput_bps, train, test, seed)
     if prediction.energy_j_per_byte is not None:
@@ -76,9 +76,9 @@ def measure_unknown_settings(surfaces: SurfaceSet, seed: int) -> float:
     """Return the accuracy of throughput at settings without training rows, over all rows in folds of settings."""
     o = surfaces.observations
     prediction = np.empty(len(o))
-    for test in setting_folds(o, np.random.default_rng(seed)):
+    for test in build_setting_folds(o, np.random.default_rng(seed)):
         prediction[test] = fit_leaf(o.take(~test)).predict(o.settings[test], o.load[test]).throughput_bps
-    return accuracy(o.throughput_bps, prediction)
+    return compute_accuracy(o.throughput_bps, prediction)
 
 
 def _measure_energy(surfaces: SurfaceSet, model: LeafSurfaces, test: Flags) -> dict[str, float]:
@@ -95,7 +95,7 @@ def _measure_energy(surfaces: SurfaceSet, model: LeafSurfaces, test: Flags) -> d
     log_mean = prediction.log_power_mean - prediction.log_throughput_mean + np.log(8 * size)
     return Predictions(
         surfaces.energy_j[rows], prediction.energy_j_per_byte * size, log_mean, np.sqrt(variance)
-    ).figures()
+    ).compute_figures()
 
 
 def _measure_baseline(inputs: Floats, target: Floats, train: Flags, test: Flags, seed: int) -> float:
@@ -103,7 +103,7 @@ def _measure_baseline(inputs: Floats, target: Floats, train: Flags, test: Flags,
     known = np.isfinite(target)
     model = HistGradientBoostingRegressor(random_state=seed)
     model.fit(inputs[train & known], np.log(target[train & known]))
-    return accuracy(target[test & known], np.exp(model.predict(inputs[test & known])))
+    return compute_accuracy(target[test & known], np.exp(model.predict(inputs[test & known])))
 
 
 def measure_choice_regret(surfaces: SurfaceSet, seed: int) -> float:
@@ -112,7 +112,7 @@ def measure_choice_regret(surfaces: SurfaceSet, seed: int) -> float:
     train, _ = split_randomly(len(o), np.random.default_rng(seed))
     predicted = _predict_mean_throughput(fit_leaf(o.take(train)), o)
     losses = [
-        regret(
+        compute_regret(
             _compute_means_by_label(o.throughput_bps[rows], label, count),
             _compute_means_by_label(predicted[rows], label, count),
         )
@@ -146,10 +146,10 @@ def measure_load_gain(surfaces: SurfaceSet, seed: int) -> tuple[float, float]:
     o = surfaces.observations
     train, test = (o.take(rows) for rows in split_randomly(len(o), np.random.default_rng(seed)))
     model = fit_with_recent_load(train)
-    load = model.load(test, model.plain.throughput.smooth_residual, train.started_s)
+    load = model.estimate_load(test, model.plain.throughput.smooth_residual, train.started_s)
     without = model.plain.predict(test.settings, test.load).throughput_bps
     with_load = model.loaded.predict(test.settings, load).throughput_bps
-    return accuracy(test.throughput_bps, without), accuracy(test.throughput_bps, with_load)
+    return compute_accuracy(test.throughput_bps, without), compute_accuracy(test.throughput_bps, with_load)
 
 
 def measure_outlier_effect(surfaces: SurfaceSet, seed: int) -> float:

@@ -50,7 +50,7 @@ def set_up(options: argparse.Namespace) -> int:
     steps = _read_steps(options, path) if options.trace is not None else []
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     with suppress(KeyboardInterrupt), Testbed(path, clients=options.clients, seed=options.seed, purpose=UP) as bed:
-        sys.stdout.write(f"{path}; TCP: {bed.tcp()}\n")
+        sys.stdout.write(f"{path}; TCP: {bed.read_tcp_settings()}\n")
         sys.stdout.write(format_table([{"host": host.namespace, "address": host.address} for host in bed.hosts]) + "\n")
         sys.stdout.write(f"run a program there: ip netns exec {bed.clients[0].namespace} PROGRAM\nup; Ctrl-C ends it\n")
         sys.stdout.flush()
@@ -125,7 +125,7 @@ def _build_row(state: State) -> dict[str, Value]:
         "hosts": len(state.namespaces),
     }
     with suppress(EmulationBroke), LinkControl(state.folder / "link") as control:
-        counters = control.counters()
+        counters = control.read_counters()
         for name, direction in (("down", counters.down), ("up", counters.up)):
             row[f"{name} bytes"] = direction.bytes
             row[f"{name} dropped"] = direction.dropped

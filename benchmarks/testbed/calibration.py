@@ -56,15 +56,15 @@ def measure_path(path: PathSpec, flows: int, settle_s: float, measure_s: float, 
         rtt_s = measure_quiet_round_trip_s(bed)
         with run_cross_traffic(bed, bed.clients[0], CrossTraffic(flows=flows, seed=seed)) as report:
             time.sleep(settle_s)
-            before, cpu_before_s, started_s = bed.counters(), bed.link.cpu_s(), time.monotonic()
+            before, cpu_before_s, started_s = bed.read_counters(), bed.link.read_cpu_s(), time.monotonic()
             time.sleep(measure_s)
-            carried = bed.counters().since(before)
-            elapsed_s, cpu_s = time.monotonic() - started_s, bed.link.cpu_s() - cpu_before_s
+            carried = bed.read_counters().subtract(before)
+            elapsed_s, cpu_s = time.monotonic() - started_s, bed.link.read_cpu_s() - cpu_before_s
         goodput_bps = statistics.mean(bps for at_s, bps in read_report(report) if at_s > settle_s)
         possible_bps = path.rate_bps * (MTU_BYTES - HEADERS_BYTES) / MTU_BYTES
         return {
             "case": f"{path}, {flows} flow{'s' if flows > 1 else ''}",
-            "tcp": bed.tcp()["tcp_congestion_control"],
+            "tcp": bed.read_tcp_settings()["tcp_congestion_control"],
             "goodput_mbps": goodput_bps / 1e6,
             "goodput_share": goodput_bps / possible_bps,
             "rtt_ms": 1e3 * rtt_s,

@@ -110,7 +110,7 @@ def fetch(address: str, port: int, traffic: CrossTraffic) -> None:
     while True:
         busy_s = draw.expovariate(1 / traffic.on_s) if traffic.off_s else float("inf")
         _receive(address, port, traffic.flows, time.monotonic() + busy_s, counter)
-        counter.idle_until(time.monotonic() + draw.expovariate(1 / traffic.off_s))
+        counter.wait_until(time.monotonic() + draw.expovariate(1 / traffic.off_s))
 
 
 class _Counter:
@@ -129,7 +129,7 @@ class _Counter:
             sys.stdout.flush()
             self._since_s, self._bytes = now, 0
 
-    def idle_until(self, end_s: float) -> None:
+    def wait_until(self, end_s: float) -> None:
         while (left_s := end_s - time.monotonic()) > 0:
             time.sleep(min(left_s, REPORT_S))
             self.add(0)

@@ -72,7 +72,7 @@ class LinkControl:
         for direction in ("down", "up"):
             self._send_command(f"set {direction} {path.format_settings()}")
 
-    def counters(self) -> PathCounters:
+    def read_counters(self) -> PathCounters:
         return PathCounters.parse(self._send_command("counters"))
 
     def _send_command(self, command: str) -> str:
@@ -119,7 +119,7 @@ class Link:
             self._stop()
             raise
 
-    def cpu_s(self) -> float:
+    def read_cpu_s(self) -> float:
         """Return the processor time so far, s: of the emulation, and of the receiving kernel, which counts on its
         account.
         """

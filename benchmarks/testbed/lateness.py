@@ -26,7 +26,7 @@ class Lateness:
         pairs = (pair.partition(":") for pair in text.split(",") if pair)
         return cls({int(bucket): int(packets) for bucket, _, packets in pairs})
 
-    def since(self, earlier: Self) -> Self:
+    def subtract(self, earlier: Self) -> Self:
         """Return the lateness of the packets that left after ``earlier``."""
         fresh = {bucket: packets - earlier.counts.get(bucket, 0) for bucket, packets in self.counts.items()}
         return type(self)({bucket: packets for bucket, packets in fresh.items() if packets})
@@ -35,17 +35,17 @@ class Lateness:
         buckets = sorted(self.counts.keys() | other.counts.keys())
         return type(self)({bucket: self.counts.get(bucket, 0) + other.counts.get(bucket, 0) for bucket in buckets})
 
-    def quantile_s(self, share: float) -> float:
+    def compute_quantile_s(self, share: float) -> float:
         """Return how late ``share`` of the packets were at most, s; 0 without packets."""
         needed, passed = math.ceil(share * sum(self.counts.values())), 0
         for bucket, packets in sorted(self.counts.items()):
             passed += packets
             if passed >= needed:
-                return _end_us(bucket) / _US_PER_S
+                return _find_end_us(bucket) / _US_PER_S
         return 0.0
 
 
-def _end_us(bucket: int) -> int:
+def _find_end_us(bucket: int) -> int:
     """Return where a bucket ends, µs; the first bucket holds the packets in time."""
     doubling, quarter = divmod(bucket, _EXACT_BUCKETS)
     if doubling == 0:

@@ -61,15 +61,15 @@ class MeasuredRun:
     def throughput_bps(self) -> float:
         return BITS_PER_BYTE * self.bytes_done / self.duration_s
 
-    def modelled_energy_j(self) -> float:
+    def compute_modelled_energy_j(self) -> float:
         """Return the energy by the agent's CPU model at its assumed constants, for the client alone, J."""
-        return self._modelled_j(self.duration_s, self.cpu_s)
+        return self._compute_modelled_j(self.duration_s, self.cpu_s)
 
-    def modelled_dynamic_energy_j(self) -> float:
+    def compute_modelled_dynamic_energy_j(self) -> float:
         """Return the energy that the idle client would not have taken, J."""
-        return self._modelled_j(0.0, self.cpu_s)
+        return self._compute_modelled_j(0.0, self.cpu_s)
 
-    def per_gb(self, energy_j: float) -> float | None:
+    def compute_per_gb(self, energy_j: float) -> float | None:
         """Return the energy by the bytes done, which makes cut runs comparable; ``None`` when nothing was done."""
         return 1e9 * energy_j / self.bytes_done if self.bytes_done else None
 
@@ -89,7 +89,7 @@ class MeasuredRun:
         raise NothingMoved(f"{name} {how}: {output}")
 
     @staticmethod
-    def _modelled_j(duration_s: float, measure_cpu_s: float) -> float:
+    def _compute_modelled_j(duration_s: float, measure_cpu_s: float) -> float:
         cpus = psutil.cpu_count() or 1
         return modelled_energy_j(assumed_profile(cpus), duration_s, measure_cpu_s, cpus)
 
@@ -113,7 +113,7 @@ def run_measured(
     environment : the program's entire environment; this process's by default.
     log : where its output goes; nowhere by default.
     """
-    before, shared = bed.counters(), ProcessorWatch(psutil.Process())
+    before, shared = bed.read_counters(), ProcessorWatch(psutil.Process())
     started_s = time.monotonic()
     # A session of its own lets its descendants be stopped with it.
     program = bed.start(client, argv, log=log, env=environment, start_new_session=True)
@@ -127,7 +127,7 @@ def run_measured(
             os.killpg(program.pid, signal.SIGSTOP)
             used_s = measure_cpu_s(psutil.Process(program.pid))
             done = count_bytes_in(destination)
-        path, share = bed.counters().since(before), shared.share()
+        path, share = bed.read_counters().subtract(before), shared.measure_share()
         if not has_ended:
             # Then ask it to end, so that it can still write its log.
             os.killpg(program.pid, signal.SIGTERM)
@@ -152,7 +152,7 @@ def run_measured(
 
 
 def _judge_by_counters(bed: Testbed, before: PathCounters, enough: Judge) -> Callable[[float], bool]:
-    return lambda age_s: enough(age_s, bed.counters().since(before))
+    return lambda age_s: enough(age_s, bed.read_counters().subtract(before))
 
 
 def _ends_by_itself(process_id: int, started_s: float, cut_s: float, enough: Callable[[float], bool] | None) -> bool:

@@ -40,7 +40,7 @@ class Host:
     def path(self) -> Path:
         return FOLDER / self.namespace
 
-    def command(self, argv: Sequence[str | Path]) -> list[str]:
+    def build_command(self, argv: Sequence[str | Path]) -> list[str]:
         """Return the command that runs ``argv`` there; it becomes the program, so that its process id is the same."""
         return ["nsenter", f"--net={self.path}", "--", *map(str, argv)]
 
@@ -80,7 +80,10 @@ def set_up_device(host: Host) -> None:
 def read_tcp_settings(host: Host) -> Mapping[str, str]:
     """Return the settings of TCP there that figures depend on, as the kernel prints them, with single spaces."""
     shown = subprocess.run(
-        host.command(["cat", *(_NET / "ipv4" / name for name in _REPORTED)]), capture_output=True, text=True, check=True
+        host.build_command(["cat", *(_NET / "ipv4" / name for name in _REPORTED)]),
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return {name: " ".join(line.split()) for name, line in zip(_REPORTED, shown.stdout.splitlines(), strict=True)}
 
@@ -135,7 +138,7 @@ def _write_setting(host: Host, setting: str, value: str) -> None:
     """Write a setting from inside: /proc/sys/net shows the namespace of the process that looks."""
     script = f'[ ! -e "$1" ] || echo {value} > "$1"'
     done = subprocess.run(
-        host.command(["sh", "-c", script, "sh", _NET / setting]), capture_output=True, text=True, check=False
+        host.build_command(["sh", "-c", script, "sh", _NET / setting]), capture_output=True, text=True, check=False
     )
     if done.returncode:
         raise CannotEmulate(f"{setting} = {value} is not permitted in a namespace: {done.stderr.strip()}")

@@ -88,7 +88,7 @@ class LinkCounters:
     queued_peak_bytes: int
     late: Lateness
 
-    def since(self, earlier: Self) -> Self:
+    def subtract(self, earlier: Self) -> Self:
         """Return what was carried after ``earlier``; the queue is as it is now."""
         return replace(
             self,
@@ -97,7 +97,7 @@ class LinkCounters:
             dropped=self.dropped - earlier.dropped,
             lost=self.lost - earlier.lost,
             refused=self.refused - earlier.refused,
-            late=self.late.since(earlier.late),
+            late=self.late.subtract(earlier.late),
         )
 
 
@@ -114,8 +114,8 @@ class PathCounters:
         head, _, up = line.partition(" up ")
         return cls(down=_parse_counters(head.removeprefix("down ")), up=_parse_counters(up))
 
-    def since(self, earlier: Self) -> Self:
-        return replace(self, down=self.down.since(earlier.down), up=self.up.since(earlier.up))
+    def subtract(self, earlier: Self) -> Self:
+        return replace(self, down=self.down.subtract(earlier.down), up=self.up.subtract(earlier.up))
 
     @property
     def late(self) -> Lateness:

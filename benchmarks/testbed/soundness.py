@@ -94,7 +94,7 @@ def find_disturbance(path: PathCounters, share: ProcessorShare, *, rtt_s: float,
     rtt_s : of the empty path.
     prioritised : whether the run had precedence: then other processes have only what it leaves.
     """
-    late_s, refused = path.late.quantile_s(LATE_SHARE), path.down.refused + path.up.refused
+    late_s, refused = path.late.compute_quantile_s(LATE_SHARE), path.down.refused + path.up.refused
     most_late_s = max(MOST_LATE_S, MOST_LATE_OF_ROUND_TRIP * rtt_s)
     if late_s > most_late_s:
         most = f"{1e3 * most_late_s:.0f} ms are tolerable"

@@ -96,9 +96,9 @@ class Testbed:
         self.link.control.apply(path)
         self.path = path
 
-    def counters(self) -> PathCounters:
+    def read_counters(self) -> PathCounters:
         """Return what the link has carried, dropped and lost since the set-up."""
-        return self.link.control.counters()
+        return self.link.control.read_counters()
 
     def start(
         self, host: Host, argv: Sequence[str | Path], *, log: Path | None = None, **options: Any
@@ -109,7 +109,7 @@ class Testbed:
         """
         with (log if log is not None else Path(os.devnull)).open("wb") as output:
             streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": output, "stderr": output}
-            program: subprocess.Popen[bytes] = subprocess.Popen(host.command(argv), **(streams | options))
+            program: subprocess.Popen[bytes] = subprocess.Popen(host.build_command(argv), **(streams | options))
             return program
 
     def run(self, host: Host, argv: Sequence[str | Path], *, timeout_s: float | None = None) -> str:
@@ -119,9 +119,11 @@ class Testbed:
         ------
         subprocess.CalledProcessError, subprocess.TimeoutExpired : it failed or took longer than ``timeout_s``.
         """
-        done = subprocess.run(host.command(argv), stdout=subprocess.PIPE, text=True, check=True, timeout=timeout_s)
+        done = subprocess.run(
+            host.build_command(argv), stdout=subprocess.PIPE, text=True, check=True, timeout=timeout_s
+        )
         return done.stdout
 
-    def tcp(self) -> dict[str, str]:
+    def read_tcp_settings(self) -> dict[str, str]:
         """Return the settings of TCP, the same on all hosts, which are stored with every figure."""
         return dict(read_tcp_settings(self.server))

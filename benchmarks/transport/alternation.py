@@ -74,7 +74,7 @@ class Alternation:
                 if self.background:
                     self.queued += self._wait_for_filled_queue()
                 self.started += 1
-                with self.watch.measuring():
+                with self.watch.watch_block():
                     fetched = fetch(control)
                 results[control].append(fetched)
         return results
@@ -92,7 +92,7 @@ class Alternation:
         path = self.bed.path
         full_rtt_s = path.rtt_s + BITS_PER_BYTE * path.queue_limit_bytes / path.rate_bps
         until_s = self.clock_s() + REFILL_ROUND_TRIPS * full_rtt_s
-        while self.bed.counters().down.queued_bytes < FULL_SHARE * path.queue_limit_bytes:
+        while self.bed.read_counters().down.queued_bytes < FULL_SHARE * path.queue_limit_bytes:
             if self.clock_s() >= until_s:
                 return False
             self.sleep(full_rtt_s / LOOKS_A_ROUND_TRIP)

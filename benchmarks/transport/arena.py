@@ -72,7 +72,7 @@ class Arena:
         """Request so many bytes over one new connection, with ``pauses_s`` before each request."""
         request: dict[str, Any] = {
             "address": self.bed.server.address,
-            "port": self._port(control),
+            "port": self._find_port(control),
             "bytes": list(sizes),
         }
         if pauses_s is not None:
@@ -103,11 +103,11 @@ class Arena:
             program.communicate()  # which closes its streams
             watch.segments = parse_segments(lines)
 
-    def flows(self, watch: "Capture", control: str) -> list[list[Segment]]:
+    def list_flows(self, watch: "Capture", control: str) -> list[list[Segment]]:
         """Return the segments of each connection of a congestion control, in order."""
         flows: dict[int, list[Segment]] = {}
         for segment in watch.segments:
-            if segment.source_port == self._port(control):
+            if segment.source_port == self._find_port(control):
                 flows.setdefault(segment.destination_port, []).append(segment)
         return list(flows.values())
 
@@ -116,7 +116,7 @@ class Arena:
             program.terminate()
             program.communicate()  # which closes its streams
 
-    def _port(self, control: str) -> int:
+    def _find_port(self, control: str) -> int:
         return FIRST_PORT + self._controls.index(control)
 
     def _start(self, host: Host, module: str, *arguments: str) -> subprocess.Popen[str]:

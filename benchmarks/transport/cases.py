@@ -51,7 +51,7 @@ DEEP_QUEUE_OF_PRODUCTS = 4
 """In bandwidth-delay products; the radio networks' queues are several deep."""
 
 
-def _with_deep_queue(path: PathSpec) -> PathSpec:
+def _deepen_queue(path: PathSpec) -> PathSpec:
     return PathSpec(
         rate_bps=path.rate_bps, rtt_s=path.rtt_s, queue_bytes=round(DEEP_QUEUE_OF_PRODUCTS * path.bdp_bytes)
     )
@@ -61,8 +61,8 @@ SHORT_FLOWS = (
     ShortFlowsCase(name="LTE peak", path=LTE_PEAK, buffers=LTE_PHONE),
     ShortFlowsCase(name="LTE", path=LTE, buffers=LTE_PHONE),
     ShortFlowsCase(name="3G", path=HSPA, buffers=HSPA_PHONE),
-    ShortFlowsCase(name="LTE, bulk beside, deep queue", path=_with_deep_queue(LTE), buffers=LTE_PHONE, background=1),
-    ShortFlowsCase(name="3G, bulk beside, deep queue", path=_with_deep_queue(HSPA), buffers=HSPA_PHONE, background=1),
+    ShortFlowsCase(name="LTE, bulk beside, deep queue", path=_deepen_queue(LTE), buffers=LTE_PHONE, background=1),
+    ShortFlowsCase(name="3G, bulk beside, deep queue", path=_deepen_queue(HSPA), buffers=HSPA_PHONE, background=1),
     ShortFlowsCase(name="LTE, bulk beside", path=LTE, buffers=LTE_PHONE, background=1),
     ShortFlowsCase(name="3G, bulk beside", path=HSPA, buffers=HSPA_PHONE, background=1),
 )

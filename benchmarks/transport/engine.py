@@ -56,13 +56,13 @@ def measure_engine_copies(
         write_page(root / "page", page_bytes, seed)
         with _set_up_copies(case, root, Path(scratch)) as (copy, bed):
 
-            def attempt(name: str) -> Row:
+            def measure_copy(name: str) -> Row:
                 folder, files_at_once, size = copies[name]
                 alternation = Alternation.on(bed, case.background, prioritised=rows.prioritised)
                 seconds = _compute_median_seconds(copy, alternation, folder, files_at_once, repeats)
                 return _make_row(names[name], size, seconds) | alternation.report()
 
-            return [rows.find_or_measure(names[name], *common, measure=partial(attempt, name)) for name in copies]
+            return [rows.find_or_measure(names[name], *common, measure=partial(measure_copy, name)) for name in copies]
 
 
 def _require_measured() -> Row:

@@ -31,11 +31,11 @@ def describe_conditions(case: RoundsCase | ShortFlowsCase) -> Row:
 def count_rounds(case: RoundsCase, repeats: int, rows: Rows) -> Row:
     """Count the rounds of a flow on the wire, the median of repeats, and the bytes of each round once."""
 
-    def attempt() -> Row:
+    def measure_once() -> Row:
         with set_up_arena(case.path, (FLD, CUBIC, RENO), buffers=case.buffers) as arena:
             return rows.measure_on(arena.bed, partial(_count_rounds, case, arena, repeats))
 
-    return rows.find_or_measure(*_list_key_parts(case), case.size_bytes, f"{repeats} repeats", measure=attempt)
+    return rows.find_or_measure(*_list_key_parts(case), case.size_bytes, f"{repeats} repeats", measure=measure_once)
 
 
 def _count_rounds(case: RoundsCase, arena: Arena, repeats: int) -> Row:
@@ -44,7 +44,7 @@ def _count_rounds(case: RoundsCase, arena: Arena, repeats: int) -> Row:
         for control in controls * repeats:
             arena.fetch(control, [case.size_bytes])
     counted = {
-        control: [split_into_rounds(flow, case.path.rtt_s) for flow in arena.flows(watch, control)]
+        control: [split_into_rounds(flow, case.path.rtt_s) for flow in arena.list_flows(watch, control)]
         for control in controls
     }
     counted = {
@@ -68,12 +68,12 @@ def measure_short_flows(case: ShortFlowsCase, sizes_bytes: Sequence[int], repeat
     with _LazyArena(case) as lazy_arena:
         for size, of_size in key_parts_by_size.items():
 
-            def attempt(size: int = size) -> Row:
-                arena = lazy_arena.arena()
+            def measure_once(size: int = size) -> Row:
+                arena = lazy_arena.open_arena()
                 alternation = Alternation.on(arena.bed, case.background, prioritised=rows.prioritised)
                 return _measure_short_row(case, arena, alternation, size, repeats)
 
-            found.append(rows.find_or_measure(*of_size, measure=attempt))
+            found.append(rows.find_or_measure(*of_size, measure=measure_once))
     return found
 
 
@@ -92,11 +92,11 @@ def measure_long_flow(case: ShortFlowsCase, size_bytes: int, repeats: int, rows:
             **alternation.report(),
         }
 
-    def attempt() -> Row:
+    def measure_once() -> Row:
         with _set_up_with_background(case) as arena:
             return measure(arena)
 
-    return rows.find_or_measure(*_list_key_parts(case), f"{size_bytes} B", f"{repeats} repeats", measure=attempt)
+    return rows.find_or_measure(*_list_key_parts(case), f"{size_bytes} B", f"{repeats} repeats", measure=measure_once)
 
 
 def _list_key_parts(case: RoundsCase | ShortFlowsCase) -> tuple[object, ...]:
@@ -131,7 +131,7 @@ class _LazyArena:
     def __exit__(self, *_: object) -> None:
         self._open.close()
 
-    def arena(self) -> Arena:
+    def open_arena(self) -> Arena:
         if self._ground is None:
             self._ground = self._open.enter_context(_set_up_with_background(self._case))
         return self._ground

@@ -25,14 +25,14 @@ def read_tcp_state(connection: socket.socket) -> dict[str, int]:
     """Return a sender's window, threshold and losses in segments, and its retransmission timeout."""
     info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO_BYTES)
 
-    def field(offset: int) -> int:
+    def read_field(offset: int) -> int:
         return int(struct.unpack_from("=I", info, offset)[0])
 
     return {
-        "window_segments": field(_CWND),
-        "threshold_segments": field(_SSTHRESH),
-        "retransmitted_segments": field(_TOTAL_RETRANS),
-        "timeout_us": field(_RTO_US),
+        "window_segments": read_field(_CWND),
+        "threshold_segments": read_field(_SSTHRESH),
+        "retransmitted_segments": read_field(_TOTAL_RETRANS),
+        "timeout_us": read_field(_RTO_US),
     }
 
 

@@ -91,12 +91,12 @@ def load_pages(
         with _open_browser(case, root, proxy, (CUBIC, FLD), prioritised=prioritised) as (load, alternation):
             numbers = count()
 
-            def recorded(control: str) -> Path:
+            def record(control: str) -> Path:
                 har = records / f"{next(numbers)}.har"
                 load(control, har)
                 return har
 
-            hars = alternation.measure_each((CUBIC, FLD), repeats, recorded)
+            hars = alternation.measure_each((CUBIC, FLD), repeats, record)
             report = alternation.report()
         rtt_s = case.flows.path.rtt_s
         pages = {control: [_analyse_har(har, rtt_s=rtt_s) for har in each] for control, each in hars.items()}
@@ -114,7 +114,7 @@ def compute_median_connection_s(*pages: PageAnalysis) -> float:
     )
 
 
-def net_transfer_s(page: PageAnalysis) -> float:
+def read_net_transfer_s(page: PageAnalysis) -> float:
     """Return a page's net transfer time, s; a browser reports all the times that it needs."""
     assert page.net_transfer_s is not None
     return page.net_transfer_s
@@ -125,7 +125,7 @@ def make_page_row(case: PageCase, sizes_bytes: Sequence[int], loads: LoadedPages
     row: Row = {"case": case.name, "bytes": sum(sizes_bytes), "objects": len(sizes_bytes)}
     for control, pages in loads.pages.items():
         row[f"{control}_load_s"] = statistics.median(page.load_s for page in pages)
-        row[f"{control}_net_s"] = statistics.median(net_transfer_s(page) for page in pages)
+        row[f"{control}_net_s"] = statistics.median(read_net_transfer_s(page) for page in pages)
         row[f"{control}_idle_share"] = statistics.median(page.idle_share or 0.0 for page in pages)
         row[f"{control}_concurrency"] = statistics.median(page.effective_concurrency or 0.0 for page in pages)
         row[f"{control}_connection_s"] = compute_median_connection_s(*pages)

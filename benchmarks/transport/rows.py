@@ -56,7 +56,7 @@ class Rows:
     sleep: Callable[[float], None] = time.sleep
 
     def has_row(self, *key_parts: object) -> bool:
-        return self.log.find(self._key(key_parts)) is not None
+        return self.log.find(self._build_key(key_parts)) is not None
 
     def find_or_measure(self, *key_parts: object, measure: Callable[[], Row]) -> Row:
         """Return the row with this key, the name of its case first; measure it if there is none.
@@ -67,7 +67,7 @@ class Rows:
         ------
         SourcesChanged : while it was measured; the row is not stored either.
         """
-        key = self._key(key_parts)
+        key = self._build_key(key_parts)
         if (found := self.log.find(key)) is not None:
             return log_row({name: value for name, value in found.items() if name != "key"})
         row, disturbance = repeat_while_disturbed(
@@ -84,7 +84,7 @@ class Rows:
             row = measure()
         return row | {DISTURBED: watch.disturbance}
 
-    def _key(self, key_parts: Sequence[object]) -> str:
+    def _build_key(self, key_parts: Sequence[object]) -> str:
         return "; ".join([*map(str, key_parts), self.machine, self.sources.digests[_PART]])
 
 

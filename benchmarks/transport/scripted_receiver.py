@@ -90,7 +90,7 @@ class ScriptedReceiver:
             :_HEAD_BYTES
         ]
         sent += struct.pack("!HHI", self._port, _PORT, self._compute_sequence(segment))
-        message = _with_checksum(struct.pack("!BBHHH", *_TOO_LARGE, 0, 0, mtu_bytes) + sent, 2)
+        message = _set_checksum(struct.pack("!BBHHH", *_TOO_LARGE, 0, 0, mtu_bytes) + sent, 2)
         self._tun.write(_make_packet(_RECEIVER, _SENDER, socket.IPPROTO_ICMP, message))
         return read_tcp_state(self.sender)
 
@@ -115,7 +115,7 @@ class ScriptedReceiver:
         outside = struct.pack(
             "!4s4sHH", *_encode_addresses(_RECEIVER, _SENDER), socket.IPPROTO_TCP, len(head + options)
         )
-        checked = _with_checksum(outside + head + options, len(outside) + 16)[len(outside) :]
+        checked = _set_checksum(outside + head + options, len(outside) + 16)[len(outside) :]
         self._tun.write(_make_packet(_RECEIVER, _SENDER, socket.IPPROTO_TCP, checked))
 
 
@@ -176,10 +176,10 @@ def _encode_addresses(source: str, destination: str) -> tuple[bytes, bytes]:
 def _make_packet(source: str, destination: str, protocol: int, data: bytes) -> bytes:
     """Return an IPv4 packet that must not be fragmented."""
     lengths = 0x45, 0, _HEAD_BYTES + len(data), 0, 0x4000, 64, protocol, 0
-    return _with_checksum(struct.pack("!BBHHHBBH4s4s", *lengths, *_encode_addresses(source, destination)), 10) + data
+    return _set_checksum(struct.pack("!BBHHHBBH4s4s", *lengths, *_encode_addresses(source, destination)), 10) + data
 
 
-def _with_checksum(octets: bytes, place: int) -> bytes:
+def _set_checksum(octets: bytes, place: int) -> bytes:
     """Return the octets with the Internet's checksum (RFC 1071) at ``place``, which was 0."""
     total = sum(struct.unpack(f"!{len(octets) // 2}H", octets))
     total = (total & 0xFFFF) + (total >> 16)

@@ -33,8 +33,8 @@ from benchmarks.tuning.cases import ALL_CASES, BASE, QUICK_CASES, Case, SlaCase
 from benchmarks.tuning.oracle import (
     LATTICE,
     QUICK_LATTICE,
+    compute_mean_bps,
     find_best_setting,
-    mean_bps,
     measure_ranking_bps,
     run_steady,
 )
@@ -152,21 +152,21 @@ class _Cells:
 
     def measure_missing(self, *, prioritised: bool) -> None:
         """Measure one tuner after the other, so that slow times of the machine affect all equally."""
-        missing = [cell for cell in self._list_cells() if self._records.find(self._key(*cell)) is None]
+        missing = [cell for cell in self._list_cells() if self._records.find(self._build_key(*cell)) is None]
         if not missing:
             return
         runner = self._make_runner(prioritised=prioritised)
         for number, (case, tuner, repeat) in enumerate(missing, start=1):
             row = runner.run(case, tuner)
             stored = self._records.add(
-                self._key(case, tuner, repeat), {"case": case.name, "tuner": tuner, "repeat": repeat, **row}
+                self._build_key(case, tuner, repeat), {"case": case.name, "tuner": tuner, "repeat": repeat, **row}
             )
             shown = {name: value for name, value in make_result(stored).items() if isinstance(value, float)}
             run_command = ", ".join(f"{name} {value:.3g}" for name, value in shown.items())
             sys.stderr.write(f"  {number}/{len(missing)} {case.name} {tuner}: {run_command}\n")
 
     def list_finished(self) -> list[Row]:
-        found = (self._records.find(self._key(*cell)) for cell in self._list_cells())
+        found = (self._records.find(self._build_key(*cell)) for cell in self._list_cells())
         return [row for row in found if row is not None]
 
     def _list_cells(self) -> list[tuple[Case, str, int]]:
@@ -187,7 +187,7 @@ class _Cells:
             return (OURS, *VARIANTS)
         return (OURS, QUICK_SLA_VARIANT if isinstance(case, SlaCase) else QUICK_VARIANT)
 
-    def _key(self, case: Case, tuner: str, repeat: int) -> str:
+    def _build_key(self, case: Case, tuner: str, repeat: int) -> str:
         parts = ("engine", "testbed", "cases", "oracle", "controller" if tuner == OURS else "reference")
         return "; ".join([f"{case}", tuner, f"repeat {repeat}", *(self._hashes[part] for part in parts)])
 
@@ -216,7 +216,9 @@ class _Cells:
                 setting = find_best_setting(lattice, lambda setting: measure_ranking_bps(testbed, setting))
                 rows = run_steady(testbed, setting, ticks)
                 testbed.require_sound()
-            known = self._oracles.add(key, {"path": str(path), "setting": setting, "throughput_bps": mean_bps(rows)})
+            known = self._oracles.add(
+                key, {"path": str(path), "setting": setting, "throughput_bps": compute_mean_bps(rows)}
+            )
             sys.stderr.write(f"  oracle of {path}: {setting}, {known['throughput_bps'] / 1e6:.1f} Mbit/s\n")
         return float(known["throughput_bps"])
 

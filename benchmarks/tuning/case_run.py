@@ -15,13 +15,13 @@ from benchmarks.testbed.soundness import LATE_SHARES, PAUSES_S, MachineTooBusy
 from benchmarks.tuning.cases import BASE, Case, CompetitorCase, FairnessCase, SlaCase, StepCase
 from benchmarks.tuning.driver import TickRow
 from benchmarks.tuning.metrics import (
-    competitor_share,
+    compute_competitor_share,
     compute_jain_index,
+    compute_mean_bps,
     compute_mean_bps_between,
+    compute_oscillation,
+    compute_shortfall,
     count_changes,
-    mean_bps,
-    oscillation,
-    shortfall,
 )
 from benchmarks.tuning.task import TICK_S
 from benchmarks.tuning.transfers import TransferSpec, TransferTestbed, set_up_transfers
@@ -78,10 +78,10 @@ class CaseRunner:
         after = rows[case.warm + case.within :]
         oracle_bps = self.oracle_bps(case.then)
         return {
-            "oracle_fraction_after_5_ticks": mean_bps(after) / oracle_bps,
-            "oscillation": oscillation(after),
+            "oracle_fraction_after_5_ticks": compute_mean_bps(after) / oracle_bps,
+            "oscillation": compute_oscillation(after),
             "changes": count_changes(after),
-            "mbps": mean_bps(after) / 1e6,
+            "mbps": compute_mean_bps(after) / 1e6,
             "oracle_mbps": oracle_bps / 1e6,
             "streams": statistics.fmean(row["streams"] for row in after),
             **link,
@@ -96,9 +96,9 @@ class CaseRunner:
             [rows] = testbed.run([self._make_spec(tuner, case.ticks, case.target_bps)])
             link, others = _describe_link(testbed), read_report(report)
         return {
-            "sla_shortfall": shortfall(rows, case.target_bps),
+            "sla_shortfall": compute_shortfall(rows, case.target_bps),
             "changes": count_changes(rows),
-            "mbps": mean_bps(rows) / 1e6,
+            "mbps": compute_mean_bps(rows) / 1e6,
             "target_mbps": case.target_bps / 1e6,
             "others_mbps": statistics.fmean(bps for _, bps in others) / 1e6,
             "streams": statistics.fmean(row["streams"] for row in rows),
@@ -140,9 +140,9 @@ class CaseRunner:
         after = rows[case.warm + case.settle :]
         streams, rival_bps = statistics.fmean(row["streams"] for row in after), statistics.fmean(rates)
         return {
-            "competitor_share": competitor_share(rival_bps, PAYLOAD_SHARE * BASE.rate_bps, streams),
+            "competitor_share": compute_competitor_share(rival_bps, PAYLOAD_SHARE * BASE.rate_bps, streams),
             "changes": count_changes(after),
-            "mbps": mean_bps(after) / 1e6,
+            "mbps": compute_mean_bps(after) / 1e6,
             "others_mbps": rival_bps / 1e6,
             "streams": streams,
             **link,
@@ -165,9 +165,9 @@ def _describe_link(testbed: TransferTestbed) -> dict[str, Value]:
     MachineTooBusy : no metric of this run may be used.
     """
     testbed.require_sound()
-    counters = asdict(testbed.bed.counters().down)
+    counters = asdict(testbed.bed.read_counters().down)
     return {name: counters[name] for name in ("forwarded", "dropped", "lost", "refused")} | {
-        "late_s": [testbed.path.late.quantile_s(share) for share in LATE_SHARES],
+        "late_s": [testbed.path.late.compute_quantile_s(share) for share in LATE_SHARES],
         "waited_share": round(testbed.share.waited, 4),
         "others_share": round(testbed.share.others, 4),
         "stolen_share": round(testbed.share.stolen, 4),

@@ -18,7 +18,7 @@ import psutil
 from benchmarks.tuning.task import Task
 from benchmarks.tuning.tuners import Tuner, TunerDecision, make_tuner
 from tradewind.tuning import ChunkProgress, TickSample
-from tradewind.units import throughput_bps
+from tradewind.units import compute_throughput_bps
 from tradewind_agent.engine import DownloadJob, EngineOptions, Snapshot, TransferEngine, Url
 from tradewind_agent.meters import assumed_profile
 from tradewind_agent.meters.cpu_model import modelled_energy_j
@@ -52,7 +52,7 @@ def make_sample(sequence: int, now: Snapshot, before: Snapshot, *, at_s: float, 
         at_s=at_s,
         interval_s=interval_s,
         bytes_moved=now.moved_bytes,
-        throughput_bps=throughput_bps(now.moved_bytes - before.moved_bytes, interval_s),
+        throughput_bps=compute_throughput_bps(now.moved_bytes - before.moved_bytes, interval_s),
         remaining_bytes=now.remaining_bytes,
         remaining_files=now.remaining_files,
         rtt_s=now.path.rtt_s,
@@ -64,7 +64,7 @@ def make_sample(sequence: int, now: Snapshot, before: Snapshot, *, at_s: float, 
             ChunkProgress(
                 kind=chunk.chunk,
                 parameters=chunk.parameters,
-                throughput_bps=throughput_bps(chunk.moved_bytes - earlier.get(chunk.chunk, 0), interval_s),
+                throughput_bps=compute_throughput_bps(chunk.moved_bytes - earlier.get(chunk.chunk, 0), interval_s),
                 remaining_bytes=chunk.remaining_bytes,
             )
             for chunk in now.chunks

@@ -37,18 +37,18 @@ SECONDS = 8.0
 def measure_history(path: PathSpec, log: runs.RunLog, *, seed: int, folder: Path) -> list[runs.Row]:
     """Return the history's rows: those in ``log``, and newly measured ones where ``log`` lacks them."""
     settings_and_repeats = [(setting, repeat) for repeat in range(REPEATS) for setting in SETTINGS]
-    missing = [key for key in settings_and_repeats if log.find(_key(path, *key)) is None]
+    missing = [key for key in settings_and_repeats if log.find(_build_key(path, *key)) is None]
     random.Random(seed).shuffle(missing)  # slow times of the machine then affect no setting alone
     if missing:
         with set_up_transfers(path, seed=seed, folder=folder) as testbed:
             for setting, repeat in missing:
                 [rows] = testbed.run([TransferSpec(tuner="static", ticks=1, tick_s=SECONDS, setting=setting)])
-                log.add(_key(path, setting, repeat), _make_log_row(setting, rows))
+                log.add(_build_key(path, setting, repeat), _make_log_row(setting, rows))
         log.rewrite()
-    return [row for key in settings_and_repeats if (row := log.find(_key(path, *key))) is not None]
+    return [row for key in settings_and_repeats if (row := log.find(_build_key(path, *key))) is not None]
 
 
-def _key(path: PathSpec, setting: tuple[int, int, int], repeat: int) -> str:
+def _build_key(path: PathSpec, setting: tuple[int, int, int], repeat: int) -> str:
     return f"{path}; {setting}; {repeat}"
 
 
@@ -75,11 +75,11 @@ def fit_table(path: PathSpec, rows: Sequence[runs.Row], *, seed: int) -> Compact
     ------
     CannotFit : the learner does not trust the rows.
     """
-    log = _link_log(path, rows)
+    log = _build_link_log(path, rows)
     curve = LoadTimeline.of_transfers(log.start_s, log.end_s, log.moved_bytes)
     reduced = reduce_log([log], EndpointCurves(curve, curve, curve))
     [leaf, *_] = fit_link(reduced, np.random.default_rng(seed)).leaves
-    return leaf.compact()
+    return leaf.build_compact_table()
 
 
 def write_table(table: CompactTable, folder: Path) -> Path:
@@ -91,14 +91,18 @@ def write_table(table: CompactTable, folder: Path) -> Path:
     return file
 
 
-def _link_log(path: PathSpec, rows: Sequence[runs.Row]) -> LinkLog:
+def _build_link_log(path: PathSpec, rows: Sequence[runs.Row]) -> LinkLog:
     ordered = sorted(rows, key=lambda row: float(row["ended_s"]))
 
-    def column(name: str) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+    def read_column(name: str) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
         return np.array([np.nan if row[name] is None else float(row[name]) for row in ordered])
 
     count = len(ordered)
-    duration_s, throughput_bps, ended_s = column("duration_s"), column("throughput_bps"), column("ended_s")
+    duration_s, throughput_bps, ended_s = (
+        read_column("duration_s"),
+        read_column("throughput_bps"),
+        read_column("ended_s"),
+    )
     moved_bytes = throughput_bps * duration_s / 8
     unknown = np.full(count, np.nan)
     settings = np.full((count, len(AXES)), np.nan)
@@ -112,16 +116,16 @@ def _link_log(path: PathSpec, rows: Sequence[runs.Row]) -> LinkLog:
         moved_bytes=moved_bytes,
         throughput_bps=throughput_bps,
         bandwidth_bps=np.full(count, path.rate_bps),
-        rtt_s=column("rtt_s"),
-        min_rtt_s=column("min_rtt_s"),
+        rtt_s=read_column("rtt_s"),
+        min_rtt_s=read_column("min_rtt_s"),
         buffer_bytes=unknown,
-        retransmitted_bytes=column("loss") * moved_bytes,
+        retransmitted_bytes=read_column("loss") * moved_bytes,
         utilisation=unknown,
         mean_file_bytes=np.full(count, float(FILE_BYTES)),
         file_count=np.maximum(moved_bytes / FILE_BYTES, settings[:, 0]),
         settings=settings,
         source_power_w=unknown,
-        destination_power_w=column("power_w"),
+        destination_power_w=read_column("power_w"),
         source_base_w=unknown,
         destination_base_w=unknown,
     )

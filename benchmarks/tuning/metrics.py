@@ -7,12 +7,12 @@ from itertools import pairwise
 from benchmarks.tuning.driver import TickRow
 
 
-def mean_bps(rows: Sequence[TickRow]) -> float:
+def compute_mean_bps(rows: Sequence[TickRow]) -> float:
     """Return the mean throughput over the ticks, weighted by their length."""
     return sum(row["throughput_bps"] * row["interval_s"] for row in rows) / sum(row["interval_s"] for row in rows)
 
 
-def oscillation(rows: Sequence[TickRow]) -> float:
+def compute_oscillation(rows: Sequence[TickRow]) -> float:
     """Return the standard deviation of the ticks' throughput over their mean.
 
     TCP's own variation is in it, which the results of settings that never move show.
@@ -21,9 +21,9 @@ def oscillation(rows: Sequence[TickRow]) -> float:
     return statistics.pstdev(rates) / statistics.fmean(rates)
 
 
-def shortfall(rows: Sequence[TickRow], target_bps: float) -> float:
+def compute_shortfall(rows: Sequence[TickRow], target_bps: float) -> float:
     """Return the share of the target's bits that is missing at the end; 0 where none is."""
-    return max(0.0, 1.0 - mean_bps(rows) / target_bps)
+    return max(0.0, 1.0 - compute_mean_bps(rows) / target_bps)
 
 
 def compute_jain_index(rates: Sequence[float]) -> float:
@@ -42,7 +42,7 @@ def compute_mean_bps_between(rows: Sequence[TickRow], from_s: float, to_s: float
     return bits / seconds if seconds else 0.0
 
 
-def competitor_share(competitor_bps: float, path_bps: float, streams: float) -> float:
+def compute_competitor_share(competitor_bps: float, path_bps: float, streams: float) -> float:
     """Return a competitor's rate over the due share of one stream among all, BW / (streams + 1)."""
     return competitor_bps * (streams + 1) / path_bps
 

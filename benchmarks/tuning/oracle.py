@@ -28,10 +28,10 @@ class StaticLattice:
     def axes(self) -> tuple[tuple[int, ...], ...]:
         return (self.concurrency, self.parallelism, self.pipelining)
 
-    def coarse_settings(self) -> list[Setting]:
+    def list_coarse_settings(self) -> list[Setting]:
         return [(concurrency, *self.start) for concurrency in self.concurrency]
 
-    def neighbours(self, setting: Setting) -> Iterator[Setting]:
+    def list_neighbours(self, setting: Setting) -> Iterator[Setting]:
         """Yield settings one step away on one axis."""
         for axis, values in enumerate(self.axes):
             index = values.index(setting[axis])
@@ -53,10 +53,10 @@ WARM_TICKS = 2
 
 def find_best_setting(lattice: StaticLattice, score: Callable[[Setting], float]) -> Setting:
     """Return the setting with the highest score; each is measured once."""
-    tried = {setting: score(setting) for setting in lattice.coarse_settings()}
+    tried = {setting: score(setting) for setting in lattice.list_coarse_settings()}
     while True:
         leaders = sorted(tried, key=lambda setting: -tried[setting])[:REFINED]
-        untried = {neighbour for leader in leaders for neighbour in lattice.neighbours(leader)} - tried.keys()
+        untried = {neighbour for leader in leaders for neighbour in lattice.list_neighbours(leader)} - tried.keys()
         if not untried:
             return leaders[0]
         for setting in sorted(untried):
@@ -66,7 +66,7 @@ def find_best_setting(lattice: StaticLattice, score: Callable[[Setting], float])
 def measure_ranking_bps(testbed: TransferTestbed, setting: Setting) -> float:
     """Return the throughput of a setting after slow start, bit/s."""
     [rows] = testbed.run([TransferSpec(tuner="static", ticks=SEARCH_TICKS, tick_s=SEARCH_TICK_S, setting=setting)])
-    return mean_bps(rows[1:])
+    return compute_mean_bps(rows[1:])
 
 
 def run_steady(testbed: TransferTestbed, setting: Setting, ticks: int) -> list[TickRow]:
@@ -75,5 +75,5 @@ def run_steady(testbed: TransferTestbed, setting: Setting, ticks: int) -> list[T
     return rows[WARM_TICKS:]
 
 
-def mean_bps(rows: Sequence[TickRow]) -> float:
+def compute_mean_bps(rows: Sequence[TickRow]) -> float:
     return statistics.fmean(row["throughput_bps"] for row in rows)

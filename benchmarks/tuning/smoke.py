@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.tuning import history
 from benchmarks.tuning.cases import BASE
-from benchmarks.tuning.metrics import count_changes, mean_bps, oscillation
+from benchmarks.tuning.metrics import compute_mean_bps, compute_oscillation, count_changes
 from benchmarks.tuning.transfers import TransferSpec, set_up_transfers
 from benchmarks.tuning.tuners import OURS
 from benchmarks.wan.runs import Row, RunLog
@@ -25,7 +25,7 @@ def run_smallest(recorded: RunLog, folder: Path, *, seed: int) -> list[Row]:
     recorded : transfers that the controller's table is learned from; nothing is added to them.
     folder : where files are served from and received.
     """
-    learned = history.fit_table(BASE, recorded.rows(), seed=seed)
+    learned = history.fit_table(BASE, recorded.list_rows(), seed=seed)
     table = history.write_table(learned, folder)
     rows = []
     with set_up_transfers(BASE, seed=seed, folder=folder) as testbed:
@@ -36,10 +36,10 @@ def run_smallest(recorded: RunLog, folder: Path, *, seed: int) -> list[Row]:
                     "case": "smoke",
                     "tuner": tuner,
                     "repeat": 0,
-                    "oscillation": oscillation(ticks),
+                    "oscillation": compute_oscillation(ticks),
                     "changes": count_changes(ticks),
-                    "mbps": mean_bps(ticks) / 1e6,
-                    "refused": testbed.bed.counters().down.refused,
+                    "mbps": compute_mean_bps(ticks) / 1e6,
+                    "refused": testbed.bed.read_counters().down.refused,
                 }
             )
     return rows

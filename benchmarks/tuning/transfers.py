@@ -75,7 +75,7 @@ class TransferTestbed:
         ``changes`` are made once the first transfer has shown so many ticks: at the end of a tick, not within it.
         """
         running: list[tuple[subprocess.Popen[bytes], Path]] = []
-        before, shared = self.bed.counters(), ProcessorWatch(psutil.Process())
+        before, shared = self.bed.read_counters(), ProcessorWatch(psutil.Process())
         try:
             for client, spec in enumerate(specs):
                 time.sleep(apart_s if client else 0.0)
@@ -85,7 +85,7 @@ class TransferTestbed:
                 change()
             for spec, (program, _) in zip(specs, running, strict=True):
                 ends_within(program.pid, spec.ticks * spec.tick_s + GRACE_S)
-            self.path, self.share = self.bed.counters().since(before), shared.share()
+            self.path, self.share = self.bed.read_counters().subtract(before), shared.measure_share()
         finally:
             for program, _ in running:
                 program.kill()

@@ -9,7 +9,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from benchmarks.tuning.task import Task
 from tradewind.dataset import SizeBin
 from tradewind.errors import InvalidValue
-from tradewind.heuristics import max_throughput
+from tradewind.heuristics import plan_max_throughput
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan, CompactTable
 from tradewind.tiers.selection import choose_setting
@@ -116,10 +116,10 @@ def _require_table(task: Task) -> CompactTable:
 
 def _make_controller(task: Task) -> Tuner:
     """Make the controller as in service: no table expects more than the path carries."""
-    chunk, table = task.chunk, _require_table(task).below(task.bandwidth_bps)
+    chunk, table = task.chunk, _require_table(task).limit_throughputs(task.bandwidth_bps)
     dataset = chunk.dataset
     choice = choose_setting(table.predicted, task.sla, dataset_bytes=dataset.total_bytes)
-    start = max_throughput([chunk], task.path)[0].parameters if choice is None else choice.setting.parameters
+    start = plan_max_throughput([chunk], task.path)[0].parameters if choice is None else choice.setting.parameters
     files = SizeBin(task.file_bytes, dataset.file_count, dataset.total_bytes)
     plan = (_build_chunk_plan(task, start),)
     return ControllerTuner(
@@ -133,12 +133,12 @@ def _make_algorithms_1_2(task: Task) -> Tuner:
     fastest = max(table.settings, key=lambda setting: setting.log_throughput_mean)
     target_bps = task.target_bps or math.exp(fastest.log_throughput_mean)
 
-    def precomputed(sla_bps: float) -> Parameters:
+    def find_precomputed(sla_bps: float) -> Parameters:
         enough = [setting for setting in table.settings if setting.log_throughput_mean >= math.log(sla_bps)]
         return min(enough, key=lambda setting: setting.parameters.streams, default=fastest).parameters
 
-    plan = _build_chunk_plan(task, precomputed(target_bps))
-    variant = Algorithms12(plan, Constraint.THROUGHPUT, target_bps, precomputed, expected_delay_s=task.rtt_s)
+    plan = _build_chunk_plan(task, find_precomputed(target_bps))
+    variant = Algorithms12(plan, Constraint.THROUGHPUT, target_bps, find_precomputed, expected_delay_s=task.rtt_s)
     return ReferenceTuner(variant)
 
 

@@ -85,8 +85,8 @@ def _run(options: argparse.Namespace) -> int:
             _measure_missing(options, records, current, prioritised=prioritised)
     if options.peers:
         return 0
-    rows = [row for row in records.rows() if _is_current(row, current)]
-    stale = len(records.rows()) - len(rows)
+    rows = [row for row in records.list_rows() if _is_current(row, current)]
+    stale = len(records.list_rows()) - len(rows)
     if stale:
         sys.stderr.write(f"wan: {stale} recorded cells belong to other sources and are left out\n")
     if not rows:

@@ -10,7 +10,7 @@ from benchmarks.testbed.measured_run import MeasuredRun
 from benchmarks.testbed.peers import TRADEWIND, Peer
 from benchmarks.testbed.soundness import LATE_SHARES
 from benchmarks.wan.arena import Arena, Contender
-from benchmarks.wan.cells import settled_duration_s
+from benchmarks.wan.cells import compute_settled_duration_s
 from benchmarks.wan.runs import Row
 
 FASTEST = f"best {TRADEWIND.name}"
@@ -67,22 +67,22 @@ def make_run_row(arena: Arena, contender: Contender, role: str, run: MeasuredRun
         "cell": arena.cell.name,
         "contender": contender.name,
         "role": role,
-        "setting": contender.setting.known() if contender.setting is not None else None,
+        "setting": contender.setting.list_known() if contender.setting is not None else None,
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "duration_s": run.duration_s,
         "bytes_done": run.bytes_done,
         "bytes_asked": sum(arena.sizes),
         "throughput_bps": run.throughput_bps,
         "cpu_s": run.cpu_s,
-        "modelled_energy_j": run.modelled_energy_j(),
-        "modelled_j_per_gb": run.per_gb(run.modelled_energy_j()),
-        "dynamic_j_per_gb": run.per_gb(run.modelled_dynamic_energy_j()),
+        "modelled_energy_j": run.compute_modelled_energy_j(),
+        "modelled_j_per_gb": run.compute_per_gb(run.compute_modelled_energy_j()),
+        "dynamic_j_per_gb": run.compute_per_gb(run.compute_modelled_dynamic_energy_j()),
         "cut": run.cut,
         "exit_code": run.exit_code,
         "dropped": run.path.down.dropped,
         "lost": run.path.down.lost,
         "refused": run.path.down.refused + run.path.up.refused,
-        "late_s": [run.path.late.quantile_s(share) for share in LATE_SHARES],
+        "late_s": [run.path.late.compute_quantile_s(share) for share in LATE_SHARES],
         "waited_share": round(run.share.waited, 4),
         "others_share": round(run.share.others, 4),
         "stolen_share": round(run.share.stolen, 4),
@@ -95,13 +95,13 @@ def make_cell_row(arena: Arena, plan: Plan, measured: CellMeasurements) -> Row:
     return {
         "cell": arena.cell.name,
         "path": str(arena.cell.path),
-        "tcp": arena.bed.tcp(),
+        "tcp": arena.bed.read_tcp_settings(),
         "files": len(arena.sizes),
         "bytes": sum(arena.sizes),
         "seed": plan.seed,
         "repeats": plan.repeats,
         "cut_s": plan.cut_s,
-        "search_cut_s": settled_duration_s(arena.cell.path, plan.search_cut_s),
+        "search_cut_s": compute_settled_duration_s(arena.cell.path, plan.search_cut_s),
         "hashes": dict(plan.hashes),
         "minutes": round(measured.minutes, 1),
         "files_digest": arena.files_digest,

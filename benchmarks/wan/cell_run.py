@@ -14,7 +14,7 @@ from benchmarks.wan.cell_runner import FINAL, CellRunner, build_static_contender
 from benchmarks.wan.knowledge import digest_logs
 from benchmarks.wan.learned_service import run_learned_service
 from benchmarks.wan.runs import Row, RunLog
-from benchmarks.wan.search import FIRST, leading_settings
+from benchmarks.wan.search import FIRST, find_leading_settings
 from tradewind.parameters import Parameters
 
 OURS = "tuned"
@@ -50,7 +50,7 @@ def run_cell(arena: Arena, peers: Sequence[Peer], log: RunLog, plan: Plan) -> Ro
     with _run_services(arena, plan, runner.measured) as services:
         contenders = [
             *(Contender(name=peer.name, peer=peer) for peer in peers),
-            *_tuned_contenders(services, arena),
+            *_list_tuned_contenders(services, arena),
             *oracles,
         ]
         for repeat in range(plan.repeats):
@@ -68,18 +68,18 @@ def _find_oracles(runner: CellRunner, plan: Plan) -> list[Contender]:
     """Return the best static setting of our engine, and of the peers that come near it."""
     leaders: dict[Peer, Sequence[Parameters]] = {}
     for peer in (TRADEWIND, *plan.searched):
-        least_bps = NEAR_BEST * max((runner.carried_bps(each) for each in leaders), default=0.0)
-        leaders[peer] = leading_settings(peer.axes, partial(runner.score, peer, least_bps))
-    least_bps = NEAR_BEST * max(runner.carried_bps(peer) for peer in leaders)
+        least_bps = NEAR_BEST * max((runner.find_carried_bps(each) for each in leaders), default=0.0)
+        leaders[peer] = find_leading_settings(peer.axes, partial(runner.score, peer, least_bps))
+    least_bps = NEAR_BEST * max(runner.find_carried_bps(peer) for peer in leaders)
     leaders[TRADEWIND] = (*leaders[TRADEWIND], FIRST, *FRUGAL)
     return [
         Contender(name=f"best {peer.name}", peer=peer, setting=runner.find_fastest(peer, settings, plan.cut_s))
         for peer, settings in leaders.items()
-        if peer is TRADEWIND or runner.carried_bps(peer) >= least_bps
+        if peer is TRADEWIND or runner.find_carried_bps(peer) >= least_bps
     ]
 
 
-def _tuned_contenders(services: Mapping[str, Mapping[str, str]], arena: Arena) -> list[Contender]:
+def _list_tuned_contenders(services: Mapping[str, Mapping[str, str]], arena: Arena) -> list[Contender]:
     min_energy = ("--sla", "min_energy", "--energy-basis")
     learned = digest_logs(arena.knowledge.own_logs())
     total, dynamic = (*min_energy, "total"), (*min_energy, "dynamic")
@@ -92,7 +92,7 @@ def _tuned_contenders(services: Mapping[str, Mapping[str, str]], arena: Arena) -
             name=OURS_ON_UNKNOWN_PATH,
             peer=TRADEWIND,
             variables=services[OURS_ON_UNKNOWN_PATH],
-            learned=digest_logs(arena.knowledge.foreign_logs()),
+            learned=digest_logs(arena.knowledge.list_foreign_logs()),
         ),
     ]
 
@@ -103,7 +103,7 @@ def _run_services(arena: Arena, plan: Plan, measured: CellMeasurements) -> Itera
     if not plan.uses_service:
         yield {OURS: {}, OURS_ON_UNKNOWN_PATH: {}}
         return
-    own, foreign = arena.knowledge.own_logs(), arena.knowledge.foreign_logs()
+    own, foreign = arena.knowledge.own_logs(), arena.knowledge.list_foreign_logs()
     measured.foreign_logs = len(foreign)
     client = arena.bed.clients[0]
     with ExitStack() as running:

@@ -12,7 +12,7 @@ from benchmarks.testbed.peers import TRADEWIND, Peer
 from benchmarks.testbed.soundness import find_disturbance, repeat_until_undisturbed
 from benchmarks.wan.arena import Arena, Contender
 from benchmarks.wan.cell_row import CellMeasurements, Plan, make_run_row
-from benchmarks.wan.cells import settled_duration_s
+from benchmarks.wan.cells import compute_settled_duration_s
 from benchmarks.wan.lessons import LESSON_REPEATS, LESSONS, compute_lesson_cut_s
 from benchmarks.wan.runs import Row, RunLog
 from benchmarks.wan.search import FIRST_BYTES, SearchRun
@@ -33,14 +33,14 @@ def build_static_contender(peer: Peer, setting: Parameters) -> Contender:
 def make_judge(search_run: SearchRun, destination: Path) -> Judge:
     """Return a judge that ends a run once it has been watched for long enough since files began to come."""
 
-    def enough(age_s: float, carried: PathCounters) -> bool:
+    def is_enough(age_s: float, carried: PathCounters) -> bool:
         if not search_run.has_started:
             with suppress(FileNotFoundError):  # a tool may rename a file between two looks
                 if (done_bytes := count_bytes_in(destination)) >= FIRST_BYTES:
                     search_run.start(age_s, carried.down.bytes, done_bytes)
         return search_run.is_finished(age_s, carried.down.bytes)
 
-    return enough
+    return is_enough
 
 
 class CellRunner:
@@ -58,11 +58,11 @@ class CellRunner:
                 log = folder / f"{round_number}-{number:02d}.ndjson"
                 contender, role = build_static_contender(TRADEWIND, setting), f"{LESSON} {round_number}"
                 if not log.exists():
-                    self._log.forget(self._key(contender, role, cut_s))
-                row = self._find_or_run(contender, role, cut_s, partial(self._lesson, log, cut_s))
+                    self._log.forget(self._build_key(contender, role, cut_s))
+                row = self._find_or_run(contender, role, cut_s, partial(self._run_lesson, log, cut_s))
                 self.measured.lessons += row["exit_code"] == 0
 
-    def _lesson(self, log: Path, cut_s: float, contender: Contender) -> tuple[MeasuredRun, Row]:
+    def _run_lesson(self, log: Path, cut_s: float, contender: Contender) -> tuple[MeasuredRun, Row]:
         return self._arena.run_lesson(contender, cut_s=cut_s, log=log), {}
 
     def score(self, peer: Peer, least_bps: float, setting: Parameters) -> float:
@@ -72,7 +72,7 @@ class CellRunner:
         ``least_bps`` : a setting for which the link carries less is of no interest.
         """
         rows = self.measured.searched.setdefault(peer.name, [])
-        cut_s = settled_duration_s(self._arena.cell.path, self._plan.search_cut_s)
+        cut_s = compute_settled_duration_s(self._arena.cell.path, self._plan.search_cut_s)
         best_bps = max((row["score_bps"] for row in rows), default=0.0)
 
         def make(contender: Contender) -> tuple[MeasuredRun, Row]:
@@ -92,7 +92,7 @@ class CellRunner:
             rows.append(row)
         return float(row["score_bps"])
 
-    def carried_bps(self, peer: Peer) -> float:
+    def find_carried_bps(self, peer: Peer) -> float:
         """Return the most that the link has carried for a peer at any of its settings."""
         return max((float(row["carried_bps"]) for row in self.measured.searched.get(peer.name, [])), default=0.0)
 
@@ -111,12 +111,12 @@ class CellRunner:
     def _find_or_run(
         self, contender: Contender, role: str, cut_s: float, make: Callable[[Contender], tuple[MeasuredRun, Row]]
     ) -> Row:
-        key = self._key(contender, role, cut_s)
+        key = self._build_key(contender, role, cut_s)
         if (row := self._log.find(key)) is not None:
             return row
         run, more = self._run_until_sound(make, contender)
         row = self._log.add(key, make_run_row(self._arena, contender, role, run) | more)
-        known = contender.setting.known() if contender.setting is not None else ""
+        known = contender.setting.list_known() if contender.setting is not None else ""
         what = f"{self._arena.cell.name} {role} {contender.name} {known}"
         mbps = float(row["score_bps"] if "score_bps" in row else row["throughput_bps"]) / 1e6
         given_up = f", given up after {run.duration_s:.1f} s" if row.get("given_up") else ""
@@ -135,7 +135,7 @@ class CellRunner:
 
         return repeat_until_undisturbed(f"{arena.cell.name}, {contender.name}", lambda: make(contender), find_fault)
 
-    def _key(self, contender: Contender, role: str, cut_s: float) -> str:
+    def _build_key(self, contender: Contender, role: str, cut_s: float) -> str:
         """Return what a run's figures depend on: a peer's not on our engine, a static setting's not on its chooser."""
         hashes, arena = self._plan.hashes, self._arena
         parts = [
@@ -151,7 +151,7 @@ class CellRunner:
         if role == SEARCH:
             parts.append(hashes["harness"])
         if contender.setting is not None:
-            parts.append(" ".join(f"{name}={value}" for name, value in contender.setting.known().items()))
+            parts.append(" ".join(f"{name}={value}" for name, value in contender.setting.list_known().items()))
         if contender.peer is TRADEWIND:
             parts.append(hashes["engine"] if contender.setting is not None else hashes["controller"])
         if contender.learned:

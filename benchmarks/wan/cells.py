@@ -37,7 +37,7 @@ class Cell:
 SETTLED_ROUND_TRIPS = 40.0
 
 
-def settled_duration_s(path: PathSpec, least_s: float) -> float:
+def compute_settled_duration_s(path: PathSpec, least_s: float) -> float:
     """Return the length of a short run, at least ``least_s``: in slow start too many streams would seem best."""
     return max(least_s, SETTLED_ROUND_TRIPS * path.rtt_s)
 

@@ -23,18 +23,18 @@ class Knowledge:
 
     @classmethod
     def of(cls, cell: Cell, lists: SizeLists, seed: int, *, hashes: Mapping[str, str], folder: Path) -> Self:
-        def logs_of(other_cell: Cell) -> Path:
+        def find_logs(other_cell: Cell) -> Path:
             digest = digest_lessons(other_cell, draw_lesson_sizes(other_cell, lists, seed), hashes)
             return folder / other_cell.path_name / f"{other_cell.kind}-{digest}"
 
         return cls(
-            own=logs_of(cell), foreign=[logs_of(other) for other in ALL_CELLS if other.path_name != cell.path_name]
+            own=find_logs(cell), foreign=[find_logs(other) for other in ALL_CELLS if other.path_name != cell.path_name]
         )
 
     def own_logs(self) -> list[Path]:
         return sorted(self.own.glob("*.ndjson"))
 
-    def foreign_logs(self) -> list[Path]:
+    def list_foreign_logs(self) -> list[Path]:
         return [log for folder in self.foreign for log in sorted(folder.glob("*.ndjson"))]
 
 

@@ -107,7 +107,7 @@ class RunLog:
         """Treat a row as not measured; the next one under its key replaces it in the file."""
         self._rows.pop(key, None)
 
-    def rows(self) -> list[Row]:
+    def list_rows(self) -> list[Row]:
         return list(self._rows.values())
 
     def rewrite(self) -> None:

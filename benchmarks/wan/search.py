@@ -43,7 +43,7 @@ GIVEN_UP_BELOW = 0.95
 Score = Callable[[Parameters], float]
 
 
-def coarse_settings(axes: Sequence[str]) -> list[Parameters]:
+def list_coarse_settings(axes: Sequence[str]) -> list[Parameters]:
     """Return the settings tried first, those near `FIRST` before the others."""
     settings = (_make_setting(axes, values) for values in product(*(AXES[axis][::COARSE_STEP] for axis in axes)))
     return sorted(
@@ -60,7 +60,7 @@ def _compute_distance(axes: Sequence[str], setting: Parameters) -> tuple[float, 
     return (sum(steps), *values)
 
 
-def neighbours(setting: Parameters, axes: Sequence[str]) -> Iterator[Parameters]:
+def list_neighbours(setting: Parameters, axes: Sequence[str]) -> Iterator[Parameters]:
     """Yield settings one step away on one axis of the full lattice."""
     values = [getattr(setting, axis) for axis in axes]
     for position, axis in enumerate(axes):
@@ -75,7 +75,7 @@ def _make_setting(axes: Sequence[str], values: Sequence[int]) -> Parameters:
     return Parameters(**dict(zip(axes, values, strict=True)))  # type: ignore[arg-type]  # all of them are numbers
 
 
-def leading_settings(axes: Sequence[str], score: Score) -> Sequence[Parameters]:
+def find_leading_settings(axes: Sequence[str], score: Score) -> Sequence[Parameters]:
     """Return the settings with the highest scores, the best first.
 
     Parameters
@@ -83,10 +83,10 @@ def leading_settings(axes: Sequence[str], score: Score) -> Sequence[Parameters]:
     axes : those that the mover lets its users set.
     score : measures a setting; called once for each.
     """
-    tried = {setting: score(setting) for setting in coarse_settings(axes)}
+    tried = {setting: score(setting) for setting in list_coarse_settings(axes)}
     while True:
         leaders = sorted(tried, key=lambda setting: -tried[setting])[:REFINED]
-        untried = {neighbour for leader in leaders for neighbour in neighbours(leader, axes)} - tried.keys()
+        untried = {neighbour for leader in leaders for neighbour in list_neighbours(leader, axes)} - tried.keys()
         if not untried:
             return leaders
         for setting in sorted(untried, key=lambda setting: tuple(getattr(setting, axis) for axis in axes)):

@@ -89,7 +89,7 @@ def summarise(rows: Sequence[Row]) -> dict[str, Value]:
     html = next((row for row in rows if row["cell"] == HTML_60_MS), None)
     return {
         "cells": len(rows),
-        "cells_missing": len(_not_measured(rows)),
+        "cells_missing": len(_list_not_measured(rows)),
         "oracle_fraction_min": min(fractions),
         "oracle_fraction_median": statistics.median(fractions),
         "unseen_fraction_min": min(unseen),
@@ -98,12 +98,12 @@ def summarise(rows: Sequence[Row]) -> dict[str, Value]:
         "unseen_ticks_max": max(_count_ticks(row["contenders"][OURS_ON_UNKNOWN_PATH]["duration_s"]) for row in rows),
         "vs_best_default_min": min(margins),
         "cells_above_best_default": sum(margin > 1 for margin in margins),
-        "energy_vs_best_default_max": _if_all_known(max, energies),
+        "energy_vs_best_default_max": _pick_if_all_known(max, energies),
         "energy_vs_rclone_median": _compute_median_energy_ratio(rows, "rclone"),
         "energy_vs_wget_median": _compute_median_energy_ratio(rows, "wget"),
         "cells_with_30_percent_to_save": len(saving),
         "cells_saving_30_percent": sum(saved is not None and saved >= 1 - LESS_ENERGY for saved in savings),
-        "dynamic_saving_min": _if_all_known(min, savings),
+        "dynamic_saving_min": _pick_if_all_known(min, savings),
         "html_60ms_vs_rclone": _compute_throughput_ratio(html, "rclone"),
         "html_60ms_vs_wget": _compute_throughput_ratio(html, "wget"),
     }
@@ -116,13 +116,13 @@ def _count_ticks(duration_s: float) -> float:
 
 def list_missing(rows: Sequence[Row]) -> list[str]:
     """Return what has no figure, a line each."""
-    unmeasured = _not_measured(rows)
+    unmeasured = _list_not_measured(rows)
     lines = [f"not measured: {', '.join(unmeasured)}"] if unmeasured else []
     without = sorted(name for name, value in summarise(rows).items() if value is None)
     return lines + ([f"no figure yet: {', '.join(without)}"] if without else [])
 
 
-def _not_measured(rows: Sequence[Row]) -> list[str]:
+def _list_not_measured(rows: Sequence[Row]) -> list[str]:
     measured = {row["cell"] for row in rows}
     return [cell.name for cell in ALL_CELLS if cell.name not in measured]
 
@@ -149,7 +149,7 @@ def _compute_ratio_or_none(ours: float | None, other: float | None) -> float | N
     return ours / other if ours is not None and other else None
 
 
-def _if_all_known(pick: Callable[[Sequence[float]], float], values: Sequence[float | None]) -> float | None:
+def _pick_if_all_known(pick: Callable[[Sequence[float]], float], values: Sequence[float | None]) -> float | None:
     """Return the extreme of the cells; ``None`` without cells, and where one has no number: it may be the extreme."""
     known = [value for value in values if value is not None]
     return pick(known) if known and len(known) == len(values) else None

@@ -14,7 +14,7 @@ LOAD_MAX = 0.95
 """Highest load: something is always left for a new transfer."""
 
 
-def load_share(*, known_bps: float, unknown_bps: float, bandwidth_bps: float) -> float:
+def compute_load_share(*, known_bps: float, unknown_bps: float, bandwidth_bps: float) -> float:
     """Return the external load ℓ: the share of the path taken by others, 0 … 0.95 (001 eq. 4)."""
     return min(max((known_bps + unknown_bps) / bandwidth_bps, 0.0), LOAD_MAX)
 
@@ -33,7 +33,7 @@ class Leaf:
     load: float
     row_count: int
 
-    def doublings_from(self, mean_file_bytes: float, file_count: float) -> float:
+    def compute_doublings_from(self, mean_file_bytes: float, file_count: float) -> float:
         """Return the distance of a data set from the centre, in doublings of mean file size and file count
         (Euclidean).
         """
@@ -56,7 +56,7 @@ def find_nearest_leaf(
 
     Returns
     -------
-    Its position among ``leaves``, and how far its data set centre is (see `Leaf.doublings_from`).
+    Its position among ``leaves``, and how far its data set centre is (see `Leaf.compute_doublings_from`).
 
     Raises
     ------
@@ -66,14 +66,14 @@ def find_nearest_leaf(
     found, nearest = -1, math.inf
     for i, leaf in enumerate(leaves):
         distance = math.hypot(log2_mean_file_bytes - leaf.log2_mean_file_bytes, log2_file_count - leaf.log2_file_count)
-        if distance < nearest or (distance == nearest and found >= 0 and _before(leaf, leaves[found], load)):
+        if distance < nearest or (distance == nearest and found >= 0 and _is_before(leaf, leaves[found], load)):
             found, nearest = i, distance
     if found < 0:
         raise InvalidValue("leaves", "a link without leaves has no nearest one")
     return found, nearest
 
 
-def _before(one: Leaf, other: Leaf, load: float) -> bool:
+def _is_before(one: Leaf, other: Leaf, load: float) -> bool:
     """Return whether, of two leaves at the same distance, ``one`` is of a lower tier or has the nearer load."""
     return (one.dataset_tier, abs(load - one.load), one.load_tier) < (
         other.dataset_tier,

@@ -42,7 +42,9 @@ def _build_rclone_flags(parameters: Parameters) -> ToolFlags:
     else:
         flags.append(Flag("parallelism", ("--multi-thread-streams", "0")))
     # --buffer-size is memory to read ahead into, not the size of a request (rclone docs, global flags)
-    return ToolFlags(tuple(flags), (*_no_pipelining("rclone", parameters), *_no_io_block("rclone", parameters)))
+    return ToolFlags(
+        tuple(flags), (*_warn_of_pipelining("rclone", parameters), *_warn_of_io_block("rclone", parameters))
+    )
 
 
 def _build_aria2_flags(parameters: Parameters) -> ToolFlags:
@@ -60,12 +62,12 @@ def _build_aria2_flags(parameters: Parameters) -> ToolFlags:
         left_out.append("aria2: pipelining is a switch, its depth cannot be set")
     if (parameters.parallelism or 1) > ARIA2_MAX_CONNECTIONS_PER_SERVER:
         left_out.append(f"aria2: at most {ARIA2_MAX_CONNECTIONS_PER_SERVER} connections a server")
-    return ToolFlags(tuple(flags), (*left_out, *_no_io_block("aria2", parameters)))
+    return ToolFlags(tuple(flags), (*left_out, *_warn_of_io_block("aria2", parameters)))
 
 
 def _build_curl_flags(parameters: Parameters) -> ToolFlags:
     # -Z transfers in parallel, --parallel-max how many (curl manual)
-    left_out = [*_no_pipelining("curl", parameters), *_no_io_block("curl", parameters)]
+    left_out = [*_warn_of_pipelining("curl", parameters), *_warn_of_io_block("curl", parameters)]
     if (parameters.parallelism or 1) > 1:
         left_out.append("curl: one stream a file")
     flag = Flag("concurrency", ("-Z", "--parallel-max", str(parameters.concurrency or 1)))
@@ -87,11 +89,11 @@ def _build_globus_url_copy_flags(parameters: Parameters) -> ToolFlags:
     return ToolFlags(tuple(flags), left_out)
 
 
-def _no_pipelining(tool: str, parameters: Parameters) -> tuple[str, ...]:
+def _warn_of_pipelining(tool: str, parameters: Parameters) -> tuple[str, ...]:
     return (f"{tool}: has no pipelining",) if (parameters.pipelining or 0) > 1 else ()
 
 
-def _no_io_block(tool: str, parameters: Parameters) -> tuple[str, ...]:
+def _warn_of_io_block(tool: str, parameters: Parameters) -> tuple[str, ...]:
     return (f"{tool}: the size of its I/O requests cannot be set",) if parameters.io_block_bytes else ()
 
 

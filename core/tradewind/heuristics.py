@@ -37,14 +37,14 @@ EFFICIENCY_STEP = 4
 _SMALL_FIRST = (ChunkKind.SMALL, ChunkKind.MEDIUM, ChunkKind.LARGE, ChunkKind.WHOLE)
 
 
-def pipelining(bdp_bytes: float, mean_file_bytes: float) -> int:
+def compute_pipelining(bdp_bytes: float, mean_file_bytes: float) -> int:
     """Return the requests in flight that cover the round trip, pp = ⌈BDP/mean⌉ within 1 and 100 (002 §4.1)."""
     if mean_file_bytes <= 0:
         return MAX_PIPELINING
     return max(1, min(math.ceil(bdp_bytes / mean_file_bytes), MAX_PIPELINING))
 
 
-def parallelism(bdp_bytes: float, mean_file_bytes: float, buffer_bytes: float) -> int:
+def compute_parallelism(bdp_bytes: float, mean_file_bytes: float, buffer_bytes: float) -> int:
     """Return the streams that one file can use, p = max(min(⌈BDP/buf⌉, ⌈mean/buf⌉), 1), at most 64 (002 §4.1)."""
     usable = min(math.ceil(bdp_bytes / buffer_bytes), math.ceil(mean_file_bytes / buffer_bytes))
     return max(1, min(usable, MAX_PARALLELISM))
@@ -64,8 +64,8 @@ def _plan(chunk: Chunk, concurrency: int, path: Path) -> ChunkPlan:
         chunk.max_file_bytes,
         Parameters(
             concurrency=concurrency,
-            parallelism=parallelism(bdp, mean, path.buffer_bytes or DEFAULT_BUFFER_BYTES),
-            pipelining=pipelining(bdp, mean),
+            parallelism=compute_parallelism(bdp, mean, path.buffer_bytes or DEFAULT_BUFFER_BYTES),
+            pipelining=compute_pipelining(bdp, mean),
         ),
     )
 
@@ -75,7 +75,7 @@ def _check_channels(channels: int) -> None:
         raise InvalidValue("limits.concurrency", f"must be at least 1, got {channels}")
 
 
-def min_energy(chunks: Sequence[Chunk], path: Path, channels: int = MAX_CHANNELS) -> tuple[ChunkPlan, ...]:
+def plan_min_energy(chunks: Sequence[Chunk], path: Path, channels: int = MAX_CHANNELS) -> tuple[ChunkPlan, ...]:
     """MinE: from small to large, cc = min(⌈BDP/mean⌉, ⌈(available + 1)/2⌉) and available −= cc (002 §4.1).
 
     Small files get most channels, large ones as few as will do. One channel is kept back for each chunk to come, so
@@ -97,7 +97,7 @@ def min_energy(chunks: Sequence[Chunk], path: Path, channels: int = MAX_CHANNELS
     return tuple(plan)
 
 
-def max_throughput(chunks: Sequence[Chunk], path: Path, channels: int = MAX_CHANNELS) -> tuple[ChunkPlan, ...]:
+def plan_max_throughput(chunks: Sequence[Chunk], path: Path, channels: int = MAX_CHANNELS) -> tuple[ChunkPlan, ...]:
     """MaxThr: channels dealt round-robin Large–Medium–Small until they are gone (002 §4.2).
 
     No chunk gets more channels than it has files to fill them; what it cannot use goes round again.
@@ -121,15 +121,15 @@ def deal_channels(chunks: Sequence[Chunk], channels: int) -> tuple[int, ...]:
     return tuple(count)
 
 
-def efficiency_weight(dataset: DataSet) -> float:
+def compute_efficiency_weight(dataset: DataSet) -> float:
     """EE's weight of a chunk, log(1 + size) · log(1 + count) (SC'15, as cited by 002 §4.3)."""
     return math.log1p(dataset.total_bytes) * math.log1p(dataset.file_count)
 
 
-def energy_efficiency(chunks: Sequence[Chunk], path: Path, channels: int) -> tuple[ChunkPlan, ...]:
+def plan_energy_efficiency(chunks: Sequence[Chunk], path: Path, channels: int) -> tuple[ChunkPlan, ...]:
     """EE's split of ``channels`` by weight, at least one each (002 §4.3); the level itself is searched online."""
     _check_channels(channels)
-    weights = [efficiency_weight(chunk.dataset) for chunk in chunks]
+    weights = [compute_efficiency_weight(chunk.dataset) for chunk in chunks]
     total = sum(weights) or 1.0
     spare = max(channels - len(chunks), 0)
     shares = [1 + math.floor(spare * weight / total) for weight in weights]
@@ -139,13 +139,13 @@ def energy_efficiency(chunks: Sequence[Chunk], path: Path, channels: int) -> tup
     return tuple(_plan(chunk, share, path) for chunk, share in zip(chunks, shares, strict=True))
 
 
-def efficiency_levels(max_channels: int) -> tuple[int, ...]:
+def list_efficiency_levels(max_channels: int) -> tuple[int, ...]:
     """Channel counts that EE tries for 5 s each: 1, 5, 9, … (002 §4.3)."""
     _check_channels(max_channels)
     return tuple(range(1, max_channels + 1, EFFICIENCY_STEP))
 
 
-def flexible_throughput_concurrency(target_bps: float, current_bps: float, current_concurrency: int) -> int:
+def compute_flexible_throughput_concurrency(target_bps: float, current_bps: float, current_concurrency: int) -> int:
     """FlexibleThr's jump: ⌈cc · target/current⌉ on the first short interval (002 §4.4), then +1 an interval.
 
     Raises
@@ -159,7 +159,7 @@ def flexible_throughput_concurrency(target_bps: float, current_bps: float, curre
     return max(current_concurrency + 1, math.ceil(current_concurrency * target_bps / current_bps))
 
 
-def flexible_throughput(
+def plan_flexible_throughput(
     chunks: Sequence[Chunk], path: Path, target_bps: float, channels: int = MAX_CHANNELS
 ) -> tuple[ChunkPlan, ...]:
     """FlexibleThr from a cold start: as many of ``channels`` as the target needs at one window a round trip each.
@@ -175,20 +175,20 @@ def flexible_throughput(
         raise InvalidValue("path", "the closed-form rules need bandwidth_bps and rtt_s")
     one_stream_bps = BITS_PER_BYTE * (path.buffer_bytes or DEFAULT_BUFFER_BYTES) / path.rtt_s
     reachable_bps = min(target_bps, channels * one_stream_bps)
-    needed = flexible_throughput_concurrency(reachable_bps, one_stream_bps, 1)
-    return min_energy(chunks, path, max(needed, len(chunks)))
+    needed = compute_flexible_throughput_concurrency(reachable_bps, one_stream_bps, 1)
+    return plan_min_energy(chunks, path, max(needed, len(chunks)))
 
 
-def bits_per_joule(throughput_bps: float, power_w: float) -> float:
+def compute_bits_per_joule(throughput_bps: float, power_w: float) -> float:
     """Return the energy efficiency T/P, bits a joule (002 §3). Rank settings by this one."""
     return throughput_bps / power_w
 
 
-def throughput_per_joule(throughput_bps: float, energy_j: float) -> float:
+def compute_throughput_per_joule(throughput_bps: float, energy_j: float) -> float:
     """Return the paper's other metric, T/E = T²/(P·8·bytes), bit/s a joule (002 §4.3): it ranks differently."""
     return throughput_bps / energy_j
 
 
-def channels_allowed(caps: Caps = NO_CAPS) -> int:
+def count_allowed_channels(caps: Caps = NO_CAPS) -> int:
     """Return the channels permitted by ``caps``: the stricter of concurrency and streams, else the default."""
     return min(caps.channels or MAX_CHANNELS, MAX_CHANNELS)

@@ -53,7 +53,7 @@ class LoadEffect:
         i = min(bisect_right(loads, within), len(loads) - 1)
         share = (within - loads[i - 1]) / (loads[i] - loads[i - 1])
 
-        def between(values: tuple[float, ...]) -> float:
+        def interpolate(values: tuple[float, ...]) -> float:
             return values[i - 1] + share * (values[i] - values[i - 1])
 
-        return LoadShift(between(self.log_throughput), between(self.log_power) if self.log_power else 0.0)
+        return LoadShift(interpolate(self.log_throughput), interpolate(self.log_power) if self.log_power else 0.0)

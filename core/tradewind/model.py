@@ -53,11 +53,11 @@ class LeafModel:
     load_effect: LoadEffect | None = None
     power_by_end: PowerByEnd = field(default_factory=dict)
 
-    def shift(self, load: float) -> LoadShift:
+    def compute_shift(self, load: float) -> LoadShift:
         """Return what a load 0 … 1 adds to the logarithms of ``table``; nothing where its effect is not known."""
-        return NO_SHIFT if self.load_effect is None else self.table.within_base_power(self.load_effect.at(load))
+        return NO_SHIFT if self.load_effect is None else self.table.limit_to_base_power(self.load_effect.at(load))
 
-    def compact(self) -> CompactTable:
+    def build_compact_table(self) -> CompactTable:
         """Return the table that is sent with a recommendation."""
         return CompactTable(
             predicted=SettingTable(list_compact_settings(self.table.settings), self.table.base_power_w),
@@ -93,7 +93,7 @@ def list_compact_settings(
     """
     if len(settings) <= limit:
         return settings
-    ranked = sorted(range(len(settings)), key=lambda i: _preference(settings[i]))
+    ranked = sorted(range(len(settings)), key=lambda i: _rank_setting(settings[i]))
     chosen_indices: list[int] = []
     best_cost = float("inf")
     for i in ranked:
@@ -107,7 +107,7 @@ def list_compact_settings(
     return tuple(settings[i] for i in chosen)
 
 
-def _preference(setting: PredictedSetting) -> tuple[bool, float]:
+def _rank_setting(setting: PredictedSetting) -> tuple[bool, float]:
     return (not setting.certified, -setting.log_throughput_mean)
 
 

@@ -49,7 +49,7 @@ class Parameters:
         """Connections opened at once, cc · p; unknown counts as one."""
         return (self.concurrency or 1) * (self.parallelism or 1)
 
-    def known(self) -> dict[str, int | float | str]:
+    def list_known(self) -> dict[str, int | float | str]:
         """Return the parameters that are set, by wire name."""
         return {name: value for name, value in zip(_NAMES, _values(self), strict=True) if value is not None}
 
@@ -92,7 +92,7 @@ class Caps:
             return self.concurrency if self.streams is None else self.streams
         return min(self.concurrency, self.streams)
 
-    def part(self, share: float, chunks: int) -> Self:
+    def take_part(self, share: float, chunks: int) -> Self:
         """Return a chunk's part of the caps that hold for all ``chunks`` together: one each, and its share of what is
         left.
 
@@ -101,10 +101,10 @@ class Caps:
         if chunks == 1:
             return self
 
-        def part(cap: int | None) -> int | None:
+        def divide(cap: int | None) -> int | None:
             return None if cap is None else 1 + math.floor((cap - chunks) * share)
 
-        return replace(self, concurrency=part(self.concurrency), streams=part(self.streams))
+        return replace(self, concurrency=divide(self.concurrency), streams=divide(self.streams))
 
     def allow(self, parameters: Parameters) -> bool:
         """Return whether ``parameters`` stay within every cap; unknown values count as one."""
@@ -169,7 +169,7 @@ class Lattice:
             grid[axis] = tuple(sorted({*steps, *seen}))
         return cls(MappingProxyType(grid))
 
-    def thinned(self, most: int) -> Self:
+    def thin(self, most: int) -> Self:
         """Return a lattice of at most ``most`` settings: every other inner value of the longest axis goes, again and
         again.
 
@@ -190,15 +190,15 @@ class Lattice:
     def __len__(self) -> int:
         return math.prod(len(values) for values in self.values.values())
 
-    def settings(self) -> Iterator[Parameters]:
+    def list_settings(self) -> Iterator[Parameters]:
         """Every setting, the last axis running fastest: the order of a raveled C array of shape ``self.shape``."""
         axes = self.axes
-        typed = ([_typed(axis, value) for value in self.values[axis]] for axis in axes)
+        typed = ([_convert_type(axis, value) for value in self.values[axis]] for axis in axes)
         for point in product(*typed):
             yield Parameters(**dict(zip(axes, point, strict=True)))  # type: ignore[arg-type]  # keys are field names
 
-    def places(self) -> Callable[[Parameters], int | None]:
-        """Finds the place of any setting in ``settings()``; ``None`` off the grid, or if it is set on other axes."""
+    def build_place_finder(self) -> Callable[[Parameters], int | None]:
+        """Return what finds a setting in ``list_settings()``; ``None`` off the grid, or if it is set on other axes."""
         on_axes: list[dict[float | None, int]] = []
         stride = 1
         for axis in reversed(AXES):
@@ -206,7 +206,7 @@ class Lattice:
             on_axes.insert(0, {None: 0} if values is None else {value: n * stride for n, value in enumerate(values)})
             stride *= 1 if values is None else len(values)
 
-        def place(parameters: Parameters) -> int | None:
+        def find_place(parameters: Parameters) -> int | None:
             total = 0
             for value, on_axis in zip(_on_axes(parameters), on_axes, strict=True):
                 offset = on_axis.get(value)
@@ -215,12 +215,12 @@ class Lattice:
                 total += offset
             return total
 
-        return place
+        return find_place
 
     @property
     def shape(self) -> tuple[int, ...]:
         return tuple(len(self.values[axis]) for axis in self.axes)
 
 
-def _typed(axis: str, value: float) -> int | float:
+def _convert_type(axis: str, value: float) -> int | float:
     return float(value) if axis == "frequency_hz" else int(value)

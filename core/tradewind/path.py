@@ -42,13 +42,13 @@ class Path:
             return None
         return self.bandwidth_bps * self.rtt_s / BITS_PER_BYTE
 
-    def at_most(self, rate_bps: float | None) -> "Path":
+    def limit_bandwidth(self, rate_bps: float | None) -> "Path":
         """Return the path for a transfer that limits its rate; itself without a limit."""
         if rate_bps is None or (self.bandwidth_bps is not None and self.bandwidth_bps <= rate_bps):
             return self
         return replace(self, bandwidth_bps=rate_bps)
 
-    def completed_by(self, other: "Path") -> "Path":
+    def complete_from(self, other: "Path") -> "Path":
         """Return the path with its unknown values taken from ``other``."""
         if self is UNKNOWN_PATH or other is UNKNOWN_PATH:
             return other if self is UNKNOWN_PATH else self

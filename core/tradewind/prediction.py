@@ -59,7 +59,7 @@ class PredictedSetting:
     log_covariance: float = 0.0
     certified: bool = True
 
-    def under(self, shift: LoadShift) -> "PredictedSetting":
+    def apply_shift(self, shift: LoadShift) -> "PredictedSetting":
         """Return the setting under another load, which moves its means and leaves their spread."""
         return replace(
             self,
@@ -84,14 +84,14 @@ class Interval(NamedTuple):
     low: float
     high: float
 
-    def probability_above(self, value: float) -> float:
+    def compute_probability_above(self, value: float) -> float:
         """Return the probability that a log-normal quantity with this mean and band exceeds ``value`` > 0."""
         if not 0 < self.low < self.high:
             return 1.0 if self.mean >= value else 0.0
         log_sd = math.log(self.high / self.low) / (2 * _BAND_Z)
         return _STANDARD.cdf(math.log(self.mean / value) / log_sd - log_sd / 2)
 
-    def times(self, factor: float) -> "Interval":
+    def multiply(self, factor: float) -> "Interval":
         """Return all three multiplied by ``factor`` ≥ 0."""
         return Interval(self.mean * factor, self.low * factor, self.high * factor)
 
@@ -103,12 +103,12 @@ class Prediction(NamedTuple):
     energy_j: Interval | None
     power_w: Interval | None
 
-    def for_bytes(self, dataset_bytes: float) -> "Prediction":
+    def scale_to_bytes(self, dataset_bytes: float) -> "Prediction":
         """Of a prediction for one byte: that for a data set, whose energy alone depends on its size."""
         if self.energy_j is None:
             return self
         return Prediction(
-            throughput_bps=self.throughput_bps, energy_j=self.energy_j.times(dataset_bytes), power_w=self.power_w
+            throughput_bps=self.throughput_bps, energy_j=self.energy_j.multiply(dataset_bytes), power_w=self.power_w
         )
 
 
@@ -122,7 +122,7 @@ def is_linear(quantity: Quantity, basis: EnergyBasis) -> bool:
     return basis is EnergyBasis.DYNAMIC and quantity is not Quantity.THROUGHPUT
 
 
-def merit(
+def predict_merit(
     setting: PredictedSetting, quantity: Quantity, basis: EnergyBasis, base_power_w: float | None = None
 ) -> Gaussian:
     """Return the mean and sd of a setting's merit.
@@ -180,12 +180,12 @@ def compute_target(value: float, quantity: Quantity, basis: EnergyBasis) -> floa
     return math.exp(value if quantity is Quantity.THROUGHPUT else -value)
 
 
-def within_rounding(target_merit: float, *, linear: bool) -> float:
+def subtract_rounding(target_merit: float, *, linear: bool) -> float:
     """Return the target's merit less the slack of rounding: what a bound must reach to meet the target."""
     return target_merit - ROUNDING * (abs(target_merit) if linear else 1.0)
 
 
-def log_change(quantity: Quantity, shift: LoadShift) -> float:
+def compute_log_change(quantity: Quantity, shift: LoadShift) -> float:
     """Return what another load adds to the logarithm of a quantity of every setting; of energy and power the total."""
     if quantity is Quantity.THROUGHPUT:
         return shift.log_throughput
@@ -211,12 +211,12 @@ def predict(
 
     Energy and power are ``None`` where they are not known on this basis.
     """
-    throughput = merit(setting, Quantity.THROUGHPUT, basis)
+    throughput = predict_merit(setting, Quantity.THROUGHPUT, basis)
     if setting.log_power_mean is None or (basis is EnergyBasis.DYNAMIC and base_power_w is None):
         return Prediction(throughput_bps=_build_lognormal(throughput), energy_j=None, power_w=None)
-    energy = merit(setting, Quantity.ENERGY, basis, base_power_w)
-    power = merit(setting, Quantity.POWER, basis, base_power_w)
-    interval = _mirrored if basis is EnergyBasis.DYNAMIC else _mirrored_lognormal
+    energy = predict_merit(setting, Quantity.ENERGY, basis, base_power_w)
+    power = predict_merit(setting, Quantity.POWER, basis, base_power_w)
+    interval = _mirror if basis is EnergyBasis.DYNAMIC else _mirror_lognormal
     return Prediction(
         throughput_bps=_build_lognormal(throughput),
         energy_j=interval(energy, dataset_bytes),
@@ -232,9 +232,9 @@ def _build_lognormal(log: Gaussian, scale: float = 1.0) -> Interval:
     )
 
 
-def _mirrored_lognormal(value: Gaussian, scale: float) -> Interval:
+def _mirror_lognormal(value: Gaussian, scale: float) -> Interval:
     return _build_lognormal(Gaussian(-value.mean, value.sd), scale)
 
 
-def _mirrored(value: Gaussian, scale: float) -> Interval:
+def _mirror(value: Gaussian, scale: float) -> Interval:
     return Interval(mean=-scale * value.mean, low=-scale * value.lower(-_BAND_Z), high=-scale * value.lower(_BAND_Z))

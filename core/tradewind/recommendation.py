@@ -50,9 +50,9 @@ class CompactTable:
     bank_limit_bits: float | None = None
     power_by_end: PowerByEnd = field(default_factory=dict)
 
-    def below(self, ceiling_bps: float) -> "CompactTable":
+    def limit_throughputs(self, ceiling_bps: float) -> "CompactTable":
         """Return the table with all throughputs cut to this ceiling."""
-        return replace(self, predicted=self.predicted.below(ceiling_bps))
+        return replace(self, predicted=self.predicted.limit_throughputs(ceiling_bps))
 
 
 class SlaAnswer(NamedTuple):

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from tradewind.units import BITS_PER_BYTE
 
 
-def shared_duration_s(sizes_bytes: Sequence[int], rates_bps: Sequence[float], ceiling_bps: float) -> float:
-    """Return the time until chunks that run together are all done, s; see `end_times_s`."""
-    return max(end_times_s(sizes_bytes, rates_bps, ceiling_bps))
+def compute_shared_duration_s(sizes_bytes: Sequence[int], rates_bps: Sequence[float], ceiling_bps: float) -> float:
+    """Return the time until chunks that run together are all done, s; see `compute_end_times_s`."""
+    return max(compute_end_times_s(sizes_bytes, rates_bps, ceiling_bps))
 
 
-def end_times_s(sizes_bytes: Sequence[int], rates_bps: Sequence[float], ceiling_bps: float) -> list[float]:
+def compute_end_times_s(sizes_bytes: Sequence[int], rates_bps: Sequence[float], ceiling_bps: float) -> list[float]:
     """Return the time at which each of some chunks that run together is done, s.
 
     Each runs at its own rate, scaled by one factor to ``ceiling_bps`` together; after one ends the others use its room.

@@ -37,20 +37,20 @@ def _split(text: str, quantity: str, example: str) -> tuple[float, str]:
     return value, match[2]
 
 
-def _unknown(quantity: str, text: str, unit: str, example: str) -> InvalidUnit:
+def _build_unit_error(quantity: str, text: str, unit: str, example: str) -> InvalidUnit:
     wrong = f"unknown unit in {text!r}" if unit else f"{text!r} has no unit"
     return InvalidUnit(quantity, f"{wrong}; write it like {example}")
 
 
-def _scaled(text: str, quantity: str, unit_pattern: str, example: str, factor: float = 1.0) -> float:
+def _parse_scaled(text: str, quantity: str, unit_pattern: str, example: str, factor: float = 1.0) -> float:
     value, unit = _split(text, quantity, example)
     match = re.fullmatch(rf"([kmgtp]i?)?(?:{unit_pattern})", unit, re.IGNORECASE)
     if match is None:
-        raise _unknown(quantity, text, unit, example)
-    return _finite(factor * value * _PREFIX[(match[1] or "").lower()], text, quantity)
+        raise _build_unit_error(quantity, text, unit, example)
+    return _require_finite(factor * value * _PREFIX[(match[1] or "").lower()], text, quantity)
 
 
-def _finite(value: float, text: str, quantity: str) -> float:
+def _require_finite(value: float, text: str, quantity: str) -> float:
     if not math.isfinite(value):
         raise InvalidUnit(quantity, f"{text!r} is too large")
     return value
@@ -59,17 +59,17 @@ def _finite(value: float, text: str, quantity: str) -> float:
 def parse_bytes(text: str) -> int:
     """Parse a size such as ``4096``, ``64KiB``, ``1.5GB`` to bytes (fractions of one are rounded)."""
     example = "64KiB or 1.5GB"
-    size_bytes = _scaled(text, "size", "b|", example)
+    size_bytes = _parse_scaled(text, "size", "b|", example)
     if not (size_bytes.is_integer() or _split(text, "size", example)[1]):
-        raise _unknown("size", text, "", example)
+        raise _build_unit_error("size", text, "", example)
     return round(size_bytes)
 
 
 def parse_bps(text: str) -> float:
     """Parse a rate such as ``500Mbps``, ``10Gbit/s``, ``12.5MB/s`` (bytes) to bits per second."""
     if text.strip().endswith(("B/s", "Bps")):
-        return _scaled(text, "rate", "b/s|bps", "12.5MB/s", BITS_PER_BYTE)
-    return _scaled(text, "rate", "bps|b/s|bit/s|bits/s|bit", "500Mbps or 12.5MB/s")
+        return _parse_scaled(text, "rate", "b/s|bps", "12.5MB/s", BITS_PER_BYTE)
+    return _parse_scaled(text, "rate", "bps|b/s|bit/s|bits/s|bit", "500Mbps or 12.5MB/s")
 
 
 def parse_seconds(text: str) -> float:
@@ -77,29 +77,29 @@ def parse_seconds(text: str) -> float:
     example = "60ms, 90s or 2h"
     value, unit = _split(text, "duration", example)
     if unit.lower() not in _DURATION_S:
-        raise _unknown("duration", text, unit, example)
-    return _finite(value * _DURATION_S[unit.lower()], text, quantity="duration")
+        raise _build_unit_error("duration", text, unit, example)
+    return _require_finite(value * _DURATION_S[unit.lower()], text, quantity="duration")
 
 
 def parse_joules(text: str) -> float:
     """Parse an energy such as ``4kJ``, ``500J``, ``0.2Wh``, ``1kWh`` to joules."""
     if text.strip().lower().endswith("wh"):
-        return _scaled(text, "energy", "wh", "1kWh", 3600.0)
+        return _parse_scaled(text, "energy", "wh", "1kWh", 3600.0)
     if text.strip().endswith("mJ"):
-        return 1e-3 * _scaled(text.strip().removesuffix("mJ") + "J", "energy", "j", "800mJ")
-    return _scaled(text, "energy", "j", "4kJ")
+        return 1e-3 * _parse_scaled(text.strip().removesuffix("mJ") + "J", "energy", "j", "800mJ")
+    return _parse_scaled(text, "energy", "j", "4kJ")
 
 
 def parse_watts(text: str) -> float:
     """Parse a power such as ``15W`` or ``800mW`` to watts."""
     if text.strip().endswith("mW"):
-        return 1e-3 * _scaled(text.strip().removesuffix("mW") + "W", "power", "w", "800mW")
-    return _scaled(text, "power", "w", "15W")
+        return 1e-3 * _parse_scaled(text.strip().removesuffix("mW") + "W", "power", "w", "800mW")
+    return _parse_scaled(text, "power", "w", "15W")
 
 
 def parse_hertz(text: str) -> float:
     """Parse a frequency such as ``2.4GHz`` or ``800MHz`` to hertz."""
-    return _scaled(text, "frequency", "hz", "2.4GHz")
+    return _parse_scaled(text, "frequency", "hz", "2.4GHz")
 
 
 def parse_fraction(text: str) -> float:
@@ -111,7 +111,7 @@ def parse_fraction(text: str) -> float:
     return fraction
 
 
-def _engineering(value: float, unit: str) -> str:
+def _format_engineering(value: float, unit: str) -> str:
     rounded = float(f"{value:.3g}")  # before the prefix is chosen: 999.9 M is 1 G
     for prefix, scale in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if abs(rounded) >= scale:
@@ -121,27 +121,27 @@ def _engineering(value: float, unit: str) -> str:
 
 def format_bps(value: float) -> str:
     """Format a rate for display, such as ``94.2 Mbit/s``."""
-    return _engineering(value, "bit/s")
+    return _format_engineering(value, "bit/s")
 
 
 def format_bytes(value: float) -> str:
     """Format a size for display, decimal, such as ``1.2 GB``."""
-    return _engineering(value, "B")
+    return _format_engineering(value, "B")
 
 
 def format_joules(value: float) -> str:
     """Format an energy for display, such as ``1.2 kJ``."""
-    return _engineering(value, "J")
+    return _format_engineering(value, "J")
 
 
 def format_bits_per_joule(value: float) -> str:
     """Format an energy efficiency for display, such as ``1.2 Mbit/J``."""
-    return _engineering(value, "bit/J")
+    return _format_engineering(value, "bit/J")
 
 
 def format_hertz(value: float) -> str:
     """Format a frequency for display, such as ``2.4 GHz``."""
-    return _engineering(value, "Hz")
+    return _format_engineering(value, "Hz")
 
 
 def format_seconds(value: float) -> str:
@@ -165,6 +165,6 @@ def format_count(number: int, one: str, several: str | None = None) -> str:
     return f"{number} {one if number == 1 else several or one + 's'}"
 
 
-def throughput_bps(moved_bytes: float, duration_s: float) -> float:
+def compute_throughput_bps(moved_bytes: float, duration_s: float) -> float:
     """Return the mean rate of ``moved_bytes`` in ``duration_s`` > 0 seconds, bit/s."""
     return BITS_PER_BYTE * moved_bytes / duration_s

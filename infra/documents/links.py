@@ -55,13 +55,13 @@ def _leads_somewhere(document: Path, target: str) -> bool:
     to = (document.parent / path).resolve() if path else document
     if not to.exists():
         return False
-    return not anchor or anchor in {slug_of(each) for each in HEADING.findall(to.read_text(encoding="utf-8"))}
+    return not anchor or anchor in {build_slug(each) for each in HEADING.findall(to.read_text(encoding="utf-8"))}
 
 
-def slug_of(heading: str) -> str:
+def build_slug(heading: str) -> str:
     """Return the anchor of a heading, as sites that show Markdown make it.
 
-    >>> slug_of("Other people's `tools`")
+    >>> build_slug("Other people's `tools`")
     'other-peoples-tools'
     """
     return re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-")

@@ -29,12 +29,12 @@ WORD = re.compile(r"\w")
 
 def compute_average_sentence(text: str) -> float:
     """Return the average number of words of a document's sentences, 0 for one without prose."""
-    lengths = [sum(1 for word in each.split() if WORD.search(word)) for each in sentences(text)]
+    lengths = [sum(1 for word in each.split() if WORD.search(word)) for each in split_sentences(text)]
     counted = [length for length in lengths if length]
     return sum(counted) / len(counted) if counted else 0.0
 
 
-def sentences(text: str) -> Iterator[str]:
+def split_sentences(text: str) -> Iterator[str]:
     """Yield the sentences of a Markdown text."""
     for paragraph in _list_paragraphs(text):
         yield from (each for each in END_OF_SENTENCE.split(paragraph) if each.strip())

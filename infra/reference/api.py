@@ -6,8 +6,8 @@ from itertools import groupby
 from typing import Any
 
 from infra.openapi import SNAPSHOT
-from infra.reference.authorisation import KEYS, calls
-from infra.reference.markdown import code, page, table
+from infra.reference.authorisation import KEYS, list_calls
+from infra.reference.markdown import format_code, format_page, format_table
 
 Json = Mapping[str, Any]
 SCHEMA_PREFIX = "#/components/schemas/"
@@ -41,13 +41,13 @@ def render_api() -> str:
         + "\n\n".join(_format_operation(method, path, call) for _, method, path, call in group)
         for tag, group in groupby(ordered, key=lambda each: each[0])
     )
-    return page("API", INTRODUCTION, *sections)
+    return format_page("API", INTRODUCTION, *sections)
 
 
 def render_api_schemas() -> str:
     """Return the page of schemas, by name."""
     schemas = _build_document()["components"]["schemas"]
-    return page(
+    return format_page(
         "API schemas", SCHEMA_INTRODUCTION, *(_format_schema(name, each) for name, each in sorted(schemas.items()))
     )
 
@@ -71,26 +71,26 @@ def _format_operation(method: str, path: str, call: Json) -> str:
     if parameters := call.get("parameters"):
         rows = (
             (
-                code(each["name"]),
+                format_code(each["name"]),
                 each["in"],
                 *_build_field_cells(each["schema"], required=each.get("required", False)),
                 each.get("description", ""),
             )
             for each in parameters
         )
-        lines.append(table(("parameter", "in", "type", "default", "meaning"), rows))
+        lines.append(format_table(("parameter", "in", "type", "default", "meaning"), rows))
     return "\n\n".join(lines)
 
 
 def _format_scopes(method: str, path: str) -> str:
-    permitted = next((each.permitted for each in calls() if (each.method, each.path) == (method, path)), None)
+    permitted = next((each.permitted for each in list_calls() if (each.method, each.path) == (method, path)), None)
     return "none needed" if permitted is None else ", ".join(scope for scope in KEYS if scope in permitted)
 
 
 def _format_contents(message: Json) -> str:
     contents = message.get("content", {})
     described = (
-        f"{code(kind)} {_format_type(each['schema'])}" if each.get("schema") else code(kind)
+        f"{format_code(kind)} {_format_type(each['schema'])}" if each.get("schema") else format_code(kind)
         for kind, each in contents.items()
     )
     return ", ".join(described) or message.get("description", "empty")
@@ -103,10 +103,10 @@ def _format_schema(name: str, schema: Json) -> str:
     required = schema.get("required", ())
     if fields := schema.get("properties"):
         rows = (
-            (code(field), *_build_field_cells(each, required=field in required), each.get("description", ""))
+            (format_code(field), *_build_field_cells(each, required=field in required), each.get("description", ""))
             for field, each in fields.items()
         )
-        parts.append(table(("field", "type", "default", "meaning"), rows))
+        parts.append(format_table(("field", "type", "default", "meaning"), rows))
     else:
         parts.append(_format_type(schema))
     return "\n\n".join(parts)
@@ -114,7 +114,11 @@ def _format_schema(name: str, schema: Json) -> str:
 
 def _build_field_cells(schema: Json, *, required: bool) -> tuple[str, str]:
     default = (
-        "*required*" if required else code(json.dumps(schema["default"])) if schema.get("default") is not None else ""
+        "*required*"
+        if required
+        else format_code(json.dumps(schema["default"]))
+        if schema.get("default") is not None
+        else ""
     )
     return _format_type(schema), default
 
@@ -127,7 +131,7 @@ def _format_type(schema: Json) -> str:
     if choices := schema.get("anyOf") or schema.get("oneOf"):
         return " or ".join(dict.fromkeys(_format_type(each) for each in choices))
     if values := schema.get("enum") or [schema[key] for key in ("const",) if key in schema]:
-        return ", ".join(code(str(each)) for each in values)
+        return ", ".join(format_code(str(each)) for each in values)
     if schema.get("type") == "array":
         items = schema.get("prefixItems") or [schema.get("items", {})]
         return f"array of {', '.join(map(_format_type, items))}{_format_bounds(schema)}"
@@ -135,10 +139,10 @@ def _format_type(schema: Json) -> str:
 
 
 def _format_bounds(schema: Json) -> str:
-    return "".join(_each_bound(schema))
+    return "".join(_format_each_bound(schema))
 
 
-def _each_bound(schema: Json) -> Iterator[str]:
+def _format_each_bound(schema: Json) -> Iterator[str]:
     signs = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
     yield from (
         f", {sign} {schema[key]:,g}" if isinstance(schema[key], float) else f", {sign} {schema[key]:,}"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
-from infra.reference.markdown import code, page, table
+from infra.reference.markdown import format_code, format_page, format_table
 from services.admin.routers import BACK_TO_PAGE, UNKNOWN_PAGE
 from services.admin.visitors import HOME, RoleOf, anyone_signed_in
 from services.api.dependencies import KeyOf, require_key
@@ -44,17 +44,17 @@ class Call:
         return ROLES if self.is_page else KEYS
 
 
-def calls() -> list[Call]:
+def list_calls() -> list[Call]:
     """All that can be asked of the service, addresses of forms that lead to their page apart."""
     every = (each for router in (*HOT_ROUTERS, *ROUTERS) for each in router.routes)
     routes = [each for each in every if isinstance(each, APIRoute) and each.name not in (BACK_TO_PAGE, UNKNOWN_PAGE)]
     return sorted(
-        (Call(method, route.path, _permitted(route)) for route in routes for method in route.methods or ()),
+        (Call(method, route.path, _find_permitted(route)) for route in routes for method in route.methods or ()),
         key=lambda call: (call.is_page, call.path, call.method),
     )
 
 
-def _permitted(route: APIRoute) -> frozenset[Scope] | None:
+def _find_permitted(route: APIRoute) -> frozenset[Scope] | None:
     required = set(_list_dependencies(route.dependant))
     named = [
         each.scopes if isinstance(each, KeyOf) else each.roles for each in required if isinstance(each, KeyOf | RoleOf)
@@ -75,8 +75,8 @@ def _list_dependencies(dependant: Dependant) -> Iterator[object]:
 
 def render_authorisation() -> str:
     """Return the page of who may call what: keys by scope, then users by role."""
-    every = calls()
-    return page(
+    every = list_calls()
+    return format_page(
         "Who may call what",
         INTRODUCTION,
         "## API\n\n" + _format_table("key with the scope", [call for call in every if not call.is_page], KEYS),
@@ -85,9 +85,9 @@ def render_authorisation() -> str:
 
 
 def _format_table(whose: str, listed: list[Call], callers: tuple[Scope, ...]) -> str:
-    return table((whose, "anybody", *callers), (_build_line(call, callers) for call in listed))
+    return format_table((whose, "anybody", *callers), (_build_line(call, callers) for call in listed))
 
 
 def _build_line(call: Call, callers: tuple[Scope, ...]) -> tuple[str, ...]:
     marks = ("yes" if call.permitted is None or each in call.permitted else "" for each in callers)
-    return code(f"{call.method} {call.path}"), "yes" if call.permitted is None else "", *marks
+    return format_code(f"{call.method} {call.path}"), "yes" if call.permitted is None else "", *marks

@@ -7,7 +7,7 @@ from typing import Any
 import typer
 from typer.main import get_command
 
-from infra.reference.markdown import code, page, table
+from infra.reference.markdown import format_code, format_page, format_table
 from tradewind_agent.cli.app import build
 
 PROGRAM = "tradewind"
@@ -29,7 +29,7 @@ Every command of the agent, with its arguments and options. `tradewind COMMAND -
 
 def render_command_line() -> str:
     """Return the page of all commands."""
-    return page("Command line", INTRODUCTION, *_list_sections(get_command(build()), PROGRAM))
+    return format_page("Command line", INTRODUCTION, *_list_sections(get_command(build()), PROGRAM))
 
 
 def _list_sections(group: Any, path: str) -> Iterator[str]:
@@ -40,7 +40,7 @@ def _list_sections(group: Any, path: str) -> Iterator[str]:
                 (f"[`{full} {each}`](#{_format_anchor(f'{full} {each}')})", _format_help(commands[each]))
                 for each in commands
             )
-            yield f"## {full}\n\n{_format_help(command)}\n\n" + table(("command", "purpose"), rows)
+            yield f"## {full}\n\n{_format_help(command)}\n\n" + format_table(("command", "purpose"), rows)
             yield from _list_sections(command, full)
         else:
             parts = (
@@ -64,7 +64,7 @@ def _format_usage(command: Any, full: str) -> str:
 def _format_parameters(command: Any, full: str) -> str:
     context = typer.Context(command, info_name=full)
     records = (each.get_help_record(context) for each in command.get_params(context) if "--help" not in each.opts)
-    return table(
+    return format_table(
         ("argument or option", "meaning", "default, range"), (_build_line(*record) for record in records if record)
     )
 
@@ -72,7 +72,7 @@ def _format_parameters(command: Any, full: str) -> str:
 def _build_line(signature: str, help_text: str) -> tuple[str, str, str]:
     found = NOTES.search(help_text)
     notes = found[1].removeprefix("default: ").replace("; ", ", ") if found else ""
-    return code(TYPES.sub("", signature)), NOTES.sub("", help_text), notes
+    return format_code(TYPES.sub("", signature)), NOTES.sub("", help_text), notes
 
 
 def _format_anchor(heading: str) -> str:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from infra.reference.markdown import page, table
+from infra.reference.markdown import format_page, format_table
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "decisions"
 
@@ -15,7 +15,7 @@ def render_decisions() -> str:
     """Return the page that lists the decisions by number."""
     pages = sorted(FOLDER.glob("[0-9]*.md"))
     rows = ((f"{int(each.name[:4])}", f"[{_find_title(each)}]({each.name})") for each in pages)
-    return page("Decisions", INTRODUCTION, table(("number", "decision"), rows))
+    return format_page("Decisions", INTRODUCTION, format_table(("number", "decision"), rows))
 
 
 def _find_title(document: Path) -> str:

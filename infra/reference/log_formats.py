@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator
 
-from infra.reference.markdown import code, page, table
+from infra.reference.markdown import format_code, format_page, format_table
 from tradewind_agent.history.importers.csv_logs.columns import SYNONYMS
 from tradewind_agent.history.importers.detect import FORMATS
 
@@ -53,21 +53,21 @@ Case, spaces and punctuation in a column's name do not matter. A unit may follow
 
 def render_log_formats() -> str:
     """Return the page of log formats."""
-    return page(
+    return format_page(
         "Log formats",
         INTRODUCTION,
-        table(("format", "what it is", "a record is", "to know"), _list_formats()),
-        "## Columns of CSV\n\n" + COLUMNS + "\n\n" + table(("quantity", "names"), _list_columns()),
+        format_table(("format", "what it is", "a record is", "to know"), _list_formats()),
+        "## Columns of CSV\n\n" + COLUMNS + "\n\n" + format_table(("quantity", "names"), _list_columns()),
     )
 
 
 def _list_formats() -> Iterator[tuple[str, ...]]:
-    yield from ((code(name), *DESCRIPTIONS[name]) for name in FORMATS)
-    yield (code(PAGE_LOG[0]), *PAGE_LOG[1:])
+    yield from ((format_code(name), *DESCRIPTIONS[name]) for name in FORMATS)
+    yield (format_code(PAGE_LOG[0]), *PAGE_LOG[1:])
 
 
 def _list_columns() -> Iterator[tuple[str, str]]:
     names = defaultdict(list)
     for synonym, quantity in SYNONYMS.items():
-        names[quantity].append(code(synonym))
+        names[quantity].append(format_code(synonym))
     yield from ((quantity.replace("_", " "), ", ".join(each)) for quantity, each in names.items())

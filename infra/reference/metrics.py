@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.metrics import MetricWrapperBase
 
 from infra.prometheus_rule import ALERTS
-from infra.reference.markdown import code, page, table
+from infra.reference.markdown import format_code, format_page, format_table
 from services.application.monitoring.watch_service import ServiceState
 from services.observability.telemetry import Event, Metrics, StateMetrics
 from workers.metrics import WorkerMetrics
@@ -36,32 +36,32 @@ HEAD = ("metric", "type", "labels", "meaning")
 
 def render_metrics() -> str:
     """Return the page of metrics, alerts and log events."""
-    return page(
+    return format_page(
         "Metrics, alerts and log events",
         INTRODUCTION,
-        "## Each API process: `/metrics`\n\n" + table(HEAD, _counted(Metrics.create().registry)),
-        "## The service as a whole: `/metrics/service` of any API process\n\n" + table(HEAD, _watched()),
+        "## Each API process: `/metrics`\n\n" + format_table(HEAD, _list_counted(Metrics.create().registry)),
+        "## The service as a whole: `/metrics/service` of any API process\n\n" + format_table(HEAD, _list_watched()),
         "## Each worker: port `TRADEWIND_WORKER_METRICS_PORT`\n\n"
-        + table(HEAD, _counted(WorkerMetrics.create().registry)),
+        + format_table(HEAD, _list_counted(WorkerMetrics.create().registry)),
         "## Alerts\n\n" + _format_alerts(),
         "## Log events\n\n" + _format_events(),
     )
 
 
-def _counted(registry: CollectorRegistry) -> Iterator[tuple[str, str, str, str]]:
+def _list_counted(registry: CollectorRegistry) -> Iterator[tuple[str, str, str, str]]:
     for collector in registry._collector_to_names:  # noqa: SLF001 -- the library lists its metrics nowhere else
         if isinstance(collector, MetricWrapperBase):
             (family,) = collector.describe()
             yield _build_line(family, collector._labelnames)  # noqa: SLF001 -- likewise
 
 
-def _watched() -> Iterator[tuple[str, str, str, str]]:
+def _list_watched() -> Iterator[tuple[str, str, str, str]]:
     for family in StateMetrics(NOTHING_KNOWN).collect():
         yield _build_line(family, getattr(family, "_labelnames", ()))
 
 
 def _build_line(family: Any, labels: tuple[str, ...]) -> tuple[str, str, str, str]:
-    return code(family.name), family.type, ", ".join(map(code, labels)), family.documentation
+    return format_code(family.name), family.type, ", ".join(map(format_code, labels)), family.documentation
 
 
 def _format_alerts() -> str:
@@ -73,13 +73,13 @@ def _format_alerts() -> str:
             rule["labels"]["severity"],
             str(rule["for"]),
             rule["annotations"]["summary"],
-            code(" ".join(str(rule["expr"]).split())),
+            format_code(" ".join(str(rule["expr"]).split())),
         )
         for rule in rules
     )
-    return table(("alert", "severity", "after", "summary", "condition"), rows)
+    return format_table(("alert", "severity", "after", "summary", "condition"), rows)
 
 
 def _format_events() -> str:
     text = "Logs are JSON lines. `event` is one of these names; `request_id` joins a request and the tasks it led to."
-    return text + "\n\n" + "\n".join(f"- {code(event.value)}" for event in Event)
+    return text + "\n\n" + "\n".join(f"- {format_code(event.value)}" for event in Event)

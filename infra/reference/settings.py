@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from infra.reference.markdown import code, literal, page, table
+from infra.reference.markdown import format_code, format_literal, format_page, format_table
 from services import settings
 from services.openid import settings as openid_settings
 from services.settings import Settings
@@ -41,23 +41,23 @@ AGENT = (
 
 def render_settings() -> str:
     """Return the page of all settings."""
-    return page(
+    return format_page(
         "Settings",
         INTRODUCTION,
-        "## The server\n\n" + table(("variable", "default", "meaning"), _server()),
+        "## The server\n\n" + format_table(("variable", "default", "meaning"), _list_server_settings()),
         "## Sign-in at an OpenID provider\n\n"
         "How to set one up: [sign in by OpenID Connect](../how-to/sign-in-by-oidc.md).\n\n"
-        + table(("variable", "meaning"), _sign_on()),
-        "## The agent\n\n" + table(("variable", "meaning"), ((code(name), text) for name, text in AGENT)),
+        + format_table(("variable", "meaning"), _list_sign_on_settings()),
+        "## The agent\n\n" + format_table(("variable", "meaning"), ((format_code(name), text) for name, text in AGENT)),
     )
 
 
-def _server() -> Iterator[tuple[str, str, str]]:
-    for field, text in _documented(settings.__file__, "Settings"):
+def _list_server_settings() -> Iterator[tuple[str, str, str]]:
+    for field, text in _list_documented(settings.__file__, "Settings"):
         for number, paragraph in enumerate(re.split(r"\n\s*\n", text)):
             if found := VARIABLE.match(" ".join(paragraph.split())):
                 default = "" if number else _format_default(field)
-                yield code(found[1]), default, literal(found[2])
+                yield format_code(found[1]), default, format_literal(found[2])
 
 
 def _format_default(field: str) -> str:
@@ -69,26 +69,26 @@ def _format_default(field: str) -> str:
     return f"{value:,.12g}" if isinstance(value, int | float) else str(value)
 
 
-def _sign_on() -> Iterator[tuple[str, str]]:
-    for constant, text in _documented(openid_settings.__file__):
+def _list_sign_on_settings() -> Iterator[tuple[str, str]]:
+    for constant, text in _list_documented(openid_settings.__file__):
         value = getattr(openid_settings, constant)
         if isinstance(value, str) and value.startswith("TRADEWIND_"):
-            yield code(value), literal(text)
+            yield format_code(value), format_literal(text)
 
 
-def _documented(file: str, of_class: str | None = None) -> Iterator[tuple[str, str]]:
+def _list_documented(file: str, of_class: str | None = None) -> Iterator[tuple[str, str]]:
     """Yield the name and the docstring of each variable of a module, or of a class in it."""
     module = ast.parse(Path(file).read_text(encoding="utf-8"))
     classes = (each for each in module.body if isinstance(each, ast.ClassDef) and each.name == of_class)
     body = module.body if of_class is None else next(classes).body
     for statement, following in pairwise(body):
-        target = _target(statement)
+        target = _find_target(statement)
         text = following.value if isinstance(following, ast.Expr) else None
         if target and isinstance(text, ast.Constant) and isinstance(text.value, str):
             yield target, text.value
 
 
-def _target(statement: ast.stmt) -> str | None:
+def _find_target(statement: ast.stmt) -> str | None:
     match statement:
         case ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]):
             return name

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from uuid import UUID
 
-from infra.reference.markdown import code, page, table
+from infra.reference.markdown import format_code, format_page, format_table
 from services.application.warehouse.query import QueryLimits, SchemaView, StoredLogin
 from services.embedded.postgres import EmbeddedPostgres
 from services.persistence.migrate import upgrade
@@ -17,20 +17,20 @@ The views that analysts query, each with the rows of its own tenant only. How to
 
 def render_warehouse() -> str:
     """Return the page of all views; it takes an embedded PostgreSQL of its own, and some seconds."""
-    return page("Warehouse schema", INTRODUCTION, *(_format_view(each) for each in _migrated_schema()))
+    return format_page("Warehouse schema", INTRODUCTION, *(_format_view(each) for each in _read_migrated_schema()))
 
 
-def _migrated_schema() -> Iterator[SchemaView]:
+def _read_migrated_schema() -> Iterator[SchemaView]:
     with EmbeddedPostgres.temporary(durable=False) as server:
         prepare_roles(server.url())
         upgrade(server.url())
-        yield from Warehouse(server.url(), login=_no_login, limits=QueryLimits()).schema()
+        yield from Warehouse(server.url(), login=_refuse_login, limits=QueryLimits()).schema()
 
 
-def _no_login(_tenant: UUID, _rotate: bool) -> StoredLogin:
+def _refuse_login(_tenant: UUID, _rotate: bool) -> StoredLogin:
     raise NotImplementedError("a description needs no login")
 
 
 def _format_view(view: SchemaView) -> str:
-    rows = ((code(each.name), each.type, each.comment) for each in view.columns)
-    return f"## {view.name}\n\n{view.comment}\n\n" + table(("column", "type", "meaning"), rows)
+    rows = ((format_code(each.name), each.type, each.comment) for each in view.columns)
+    return f"## {view.name}\n\n{view.comment}\n\n" + format_table(("column", "type", "meaning"), rows)

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from infra.reference.authorisation import Call, calls
+from infra.reference.authorisation import Call, list_calls
 from services.bootstrap import Container
 from services.persistence.log_reader import LogReader
 from tests.contract.owned import BOOK_VERSION, PRICE, THINGS, Owner, cuts_of
@@ -86,7 +86,7 @@ def places(call: Call) -> list[str]:
     return [name.partition(":")[0] for name in re.findall(r"{(.+?)}", call.path)]
 
 
-NAMING = [call for call in calls() if "{" in call.path and not call.path.startswith(FILES_OF_OURS)]
+NAMING = [call for call in list_calls() if "{" in call.path and not call.path.startswith(FILES_OF_OURS)]
 ASKED = [(call, place) for call in NAMING for place in places(call) if place != "kind"]
 
 

@@ -6,7 +6,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from infra.reference.authorisation import KEYS, Call, calls, render_authorisation
+from infra.reference.authorisation import KEYS, Call, list_calls, render_authorisation
 from infra.reference.pages import DOCUMENTS
 from services.application.access.authenticate import Scope
 from services.application.access.users import ROLES
@@ -22,8 +22,8 @@ ENDS_THE_SESSION = "/admin/sign-out"
 SETTLED_OTHERWISE = ("/admin/sign-in", "/admin/static/", ENDS_THE_SESSION)
 """Of the pages: what is asked before or to end a session."""
 
-API = [call for call in calls() if not call.is_page]
-PAGES = [call for call in calls() if call.is_page and not call.path.startswith(SETTLED_OTHERWISE)]
+API = [call for call in list_calls() if not call.is_page]
+PAGES = [call for call in list_calls() if call.is_page and not call.path.startswith(SETTLED_OTHERWISE)]
 
 
 def filled(path: str, **known: object) -> str:

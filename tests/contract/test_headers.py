@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 import httpx
 import pytest
 
-from infra.reference.authorisation import Call, calls
+from infra.reference.authorisation import Call, list_calls
 from services.api.middleware import ONLY_BY_TLS
 from services.bootstrap import Container
 from tests.contract.test_authorisation import ENDS_THE_SESSION, filled
@@ -15,7 +15,7 @@ from tests.stack import Tenant, new_tenant
 
 PATIENCE_S = 60.0
 STATIC = "/admin/static/"
-CALLS = [call for call in calls() if call.path != ENDS_THE_SESSION and not call.path.startswith(STATIC)]
+CALLS = [call for call in list_calls() if call.path != ENDS_THE_SESSION and not call.path.startswith(STATIC)]
 MAY_BE_KEPT = ("/docs", STATIC)
 """Files of the service that are nobody's."""
 

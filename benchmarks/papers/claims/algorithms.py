@@ -21,7 +21,7 @@ from tradewind.recommendation import ChunkPlan
 from tradewind.sla.kinds import Sla, SlaKind
 from tradewind.sla.outcome import is_met
 from tradewind.tuning import Basis, ChunkBasis, ChunkProgress, TickSample, begin, step
-from tradewind.tuning.bank import Bank, bank_limit_bits, credit_bank, set_goal
+from tradewind.tuning.bank import Bank, compute_bank_limit_bits, credit_bank, set_goal
 from tradewind.tuning.path.congestion import DEAD_BAND, Loss, Signal, StreamLimit, classify_signal, has_room
 from tradewind.tuning.reference.algorithms_1_2 import Algorithms12, Constraint, back_off_control
 
@@ -30,7 +30,7 @@ START = Parameters(concurrency=16, parallelism=2, pipelining=4)
 TOTAL_BYTES = 10**11
 
 
-def _sample(
+def _make_sample(
     number: int, streams: Parameters, *, rate_bps: float, rtt_s: float, lost: float, power_w: float = 80.0
 ) -> TickSample:
     moved = int(rate_bps * TICK_S * number / 8)
@@ -56,7 +56,7 @@ def check_printed_tuning(claim: Claim, _claims: Claims) -> Finding:
     plan = ChunkPlan(ChunkKind.WHOLE, None, START)
     literal = Algorithms12(plan, Constraint.THROUGHPUT, 5e8, lambda _: START, expected_delay_s=0.01)
     state, _ = literal.begin()
-    after, _ = literal.step(state, _sample(1, START, rate_bps=1e8, rtt_s=0.2, lost=0.0))
+    after, _ = literal.step(state, _make_sample(1, START, rate_bps=1e8, rtt_s=0.2, lost=0.0))
     power_w, seconds, target_j = 80.0, 100.0, 600.0
     spent = [
         EnergyReading(host=host, total_j=power_w * seconds, method=EnergyMethod.METER, quality=EnergyQuality.MEASURED)
@@ -108,7 +108,7 @@ def check_controller(_claim: Claim, _claims: Claims) -> Finding:
     )
     state, setting, counts = begin(basis), START, [START.streams]
     for number in range(1, 25):
-        sample = _sample(number, setting, rate_bps=2e8, rtt_s=0.12, lost=0.02 * (1 + number / 10))
+        sample = _make_sample(number, setting, rate_bps=2e8, rtt_s=0.12, lost=0.02 * (1 + number / 10))
         state, decision = step(basis, state, sample)
         setting = decision.chunks[0].parameters
         counts.append(decision.streams)
@@ -118,7 +118,7 @@ def check_controller(_claim: Claim, _claims: Claims) -> Finding:
         compare_computed(
             "ticks on which streams exceed those of the start", 0, sum(each > counts[0] for each in counts)
         ),
-        _bank_stays_within(),
+        _compare_bank_limits(),
     )
 
 
@@ -129,10 +129,10 @@ def _make_basis(target: float, kind: SlaKind = SlaKind.THROUGHPUT_AT_LEAST) -> B
     )
 
 
-def _bank_stays_within() -> Comparison:
+def _compare_bank_limits() -> Comparison:
     target = 1e8
     basis, bank = _make_basis(target), Bank()
-    limit = bank_limit_bits(basis, target)
+    limit = compute_bank_limit_bits(basis, target)
     outside = 0
     for number in range(200):
         bank = credit_bank(
@@ -220,11 +220,11 @@ def check_opportunistic(_claim: Claim, _claims: Claims) -> Finding:
         compare_property("the goal is above the agreement after a dip", goals[12] > target),
         compare_property("what a dip of 20 % took is made up for", moved_bits >= target * seconds),
         compare_property("a full bank eases the goal", goals[-1] < goals[12]),
-        *_energy_made_up_for(),
+        *_compare_energy_made_up_for(),
     )
 
 
-def _energy_made_up_for() -> Iterator[Comparison]:
+def _compare_energy_made_up_for() -> Iterator[Comparison]:
     """Compare the same for an energy SLA, when the first ticks take a fifth too much."""
     target_j, ticks = 6e4, 160
     basis, bank = _make_basis(target_j, SlaKind.ENERGY_AT_MOST), Bank()

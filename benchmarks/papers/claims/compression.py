@@ -20,19 +20,19 @@ from benchmarks.papers.finding import (
     make_finding,
     make_finding_elsewhere,
 )
-from benchmarks.papers.printed import Range, printed_range
+from benchmarks.papers.printed import Range, find_printed_range
 from tradewind.compression.codecs import CODEC_LEVELS, Codec
-from tradewind.compression.model import Mode, NetworkLine, Speeds, duration_s, is_worthwhile_for_long_files
+from tradewind.compression.model import Mode, NetworkLine, Speeds, compute_duration_s, is_worthwhile_for_long_files
 from tradewind.compression.printed import (
+    compute_line_bps,
     compute_overlap_factor,
+    compute_overlapped_s,
+    compute_piped_bps,
+    compute_sequential_s,
+    compute_uncompressed_bps,
+    compute_uncompressed_s,
     compute_upper_bound_bps,
-    line_bps,
     lower_bound_bps,
-    overlapped_s,
-    piped_bps,
-    sequential_s,
-    uncompressed_bps,
-    uncompressed_s,
 )
 from tradewind.compression.probe import TimedTransfer, solve_line_of_two
 from tradewind.units import BITS_PER_BYTE
@@ -70,19 +70,19 @@ def _list_points(claims: Claims) -> Iterator[Point]:
             yield Point(values["US_MB"], th, start_up["T_SC_s"], cr, coder)
 
 
-def _time_max(x: Point) -> float:
+def _compute_time_max(x: Point) -> float:
     return x.us / x.coder + x.tsc + x.us / (x.cr * x.th)
 
 
-def _time_min(x: Point) -> float:
+def _compute_time_min(x: Point) -> float:
     return x.tsc + x.us / (x.cr * x.th)
 
 
-def _k(x: Point) -> float:
+def _compute_k(x: Point) -> float:
     return x.th / x.coder if x.coder > x.th else 1.0
 
 
-def _from_reached(x: Point) -> float:
+def _compute_from_reached(x: Point) -> float:
     reached = x.us / (x.tsc + x.us / x.th)
     return reached / (1 - reached * x.tsc / x.us)
 
@@ -90,42 +90,42 @@ def _from_reached(x: Point) -> float:
 PRINTED: dict[tuple[int, ...], Form] = {
     (1, 2): lambda x: x.tsc + x.us / x.th,
     (3, 4): lambda x: x.th / (1 + x.th * x.tsc / x.us),
-    (5,): _from_reached,
-    (7, 13): _time_max,
-    (8, 14): _time_min,
-    (9, 15): lambda x: x.us / _time_max(x),
-    (10, 16): lambda x: x.us / _time_min(x),
+    (5,): _compute_from_reached,
+    (7, 13): _compute_time_max,
+    (8, 14): _compute_time_min,
+    (9, 15): lambda x: x.us / _compute_time_max(x),
+    (10, 16): lambda x: x.us / _compute_time_min(x),
     (11, 17): lambda x: x.cr * x.th / (1 + x.th * x.cr * (1 / x.coder + x.tsc / x.us)),
     (12, 18): lambda x: x.cr * x.th / (1 + x.th * x.cr * x.tsc / x.us),
-    (19, 21): _k,
-    (20, 22): lambda x: x.cr * x.th / (1 + x.cr * x.th * (x.tsc / x.us + _k(x) / x.coder)),
+    (19, 21): _compute_k,
+    (20, 22): lambda x: x.cr * x.th / (1 + x.cr * x.th * (x.tsc / x.us + _compute_k(x) / x.coder)),
 }
 
 
-def _least(x: Point) -> float:
+def _compute_least(x: Point) -> float:
     return lower_bound_bps(MB * x.us, MBPS * x.th, x.tsc, x.cr, MBPS * x.coder) / MBPS
 
 
-def _most(x: Point) -> float:
+def _compute_most(x: Point) -> float:
     return compute_upper_bound_bps(MB * x.us, MBPS * x.th, x.tsc, x.cr) / MBPS
 
 
-def _piped(x: Point) -> float:
-    return piped_bps(MB * x.us, MBPS * x.th, x.tsc, x.cr, MBPS * x.coder) / MBPS
+def _compute_piped(x: Point) -> float:
+    return compute_piped_bps(MB * x.us, MBPS * x.th, x.tsc, x.cr, MBPS * x.coder) / MBPS
 
 
 OURS: dict[tuple[int, ...], Form] = {
-    (1, 2): lambda x: uncompressed_s(MB * x.us, MBPS * x.th, x.tsc),
-    (3, 4): lambda x: uncompressed_bps(MB * x.us, MBPS * x.th, x.tsc) / MBPS,
-    (5,): lambda x: line_bps(MB * x.us, uncompressed_bps(MB * x.us, MBPS * x.th, x.tsc), x.tsc) / MBPS,
-    (7, 13): lambda x: sequential_s(MB * x.us, MBPS * x.th, x.tsc, x.cr, MBPS * x.coder),
-    (8, 14): lambda x: overlapped_s(MB * x.us, MBPS * x.th, x.tsc, x.cr),
-    (9, 15): _least,
-    (10, 16): _most,
-    (11, 17): _least,
-    (12, 18): _most,
+    (1, 2): lambda x: compute_uncompressed_s(MB * x.us, MBPS * x.th, x.tsc),
+    (3, 4): lambda x: compute_uncompressed_bps(MB * x.us, MBPS * x.th, x.tsc) / MBPS,
+    (5,): lambda x: compute_line_bps(MB * x.us, compute_uncompressed_bps(MB * x.us, MBPS * x.th, x.tsc), x.tsc) / MBPS,
+    (7, 13): lambda x: compute_sequential_s(MB * x.us, MBPS * x.th, x.tsc, x.cr, MBPS * x.coder),
+    (8, 14): lambda x: compute_overlapped_s(MB * x.us, MBPS * x.th, x.tsc, x.cr),
+    (9, 15): _compute_least,
+    (10, 16): _compute_most,
+    (11, 17): _compute_least,
+    (12, 18): _compute_most,
     (19, 21): lambda x: compute_overlap_factor(MBPS * x.th, MBPS * x.coder),
-    (20, 22): _piped,
+    (20, 22): _compute_piped,
 }
 
 
@@ -135,15 +135,17 @@ def _check_equation(claim: Claim, claims: Claims) -> Finding:
     points = list(_list_points(claims))
     same = [abs(PRINTED[numbers](x) - OURS[numbers](x)) <= 10 * ROUNDING * abs(PRINTED[numbers](x)) for x in points]
     comparisons = [compare_cases("points of its tables: ours is the printed form", len(points), sum(same))]
-    return make_finding(*comparisons, *(_bounded(points) if number in (20, 22) else ()))
+    return make_finding(*comparisons, *(_compare_bounds(points) if number in (20, 22) else ()))
 
 
-def _bounded(points: list[Point]) -> Iterator[Comparison]:
+def _compare_bounds(points: list[Point]) -> Iterator[Comparison]:
     """The estimate is within the bounds of equations 9 to 18; nothing is faster than its codec."""
     slack = 1 + ROUNDING
-    within = sum(_least(x) <= _piped(x) * slack and _piped(x) <= _most(x) * slack for x in points)
+    within = sum(
+        _compute_least(x) <= _compute_piped(x) * slack and _compute_piped(x) <= _compute_most(x) * slack for x in points
+    )
     yield compare_cases("points of its tables: it is within its bounds", len(points), within)
-    beyond = sum(_piped(x) > x.coder * slack for x in points)
+    beyond = sum(_compute_piped(x) > x.coder * slack for x in points)
     yield compare_computed("points where it is faster than the codec", 0, beyond, source=Source.ARITHMETIC)
 
 
@@ -172,8 +174,8 @@ def check_worth_it(_claim: Claim, claims: Claims) -> Finding:
     """Compare its rule with its own equation, and our rule with the durations of our model, for an endless file."""
     points = [x._replace(us=LONG_FILE_MB) for x in _list_points(claims)]
     slower = [x for x in points if x.coder < x.th]
-    gains_nothing = sum(_piped(x) <= x.th for x in slower)
-    right = sum(is_worthwhile_for_long_files(MBPS * x.th, _build_speeds(x)) == _quicker_packed(x) for x in points)
+    gains_nothing = sum(_compute_piped(x) <= x.th for x in slower)
+    right = sum(is_worthwhile_for_long_files(MBPS * x.th, _build_speeds(x)) == _is_quicker_packed(x) for x in points)
     return make_finding(
         compare_cases("points with a codec slower than the path: no gain by equation 20", len(slower), gains_nothing),
         compare_cases("points: our rule agrees with the durations of our model", len(points), right),
@@ -184,9 +186,9 @@ def _build_speeds(x: Point) -> Speeds:
     return Speeds(x.cr, MBPS * x.coder, 1e6 * MBPS)
 
 
-def _quicker_packed(x: Point) -> bool:
+def _is_quicker_packed(x: Point) -> bool:
     size, line = round(x.us * MB), NetworkLine(MBPS * x.th, x.tsc)
-    return duration_s(Mode.PIPED, size, line, _build_speeds(x)) < duration_s(Mode.RAW, size, line, None)
+    return compute_duration_s(Mode.PIPED, size, line, _build_speeds(x)) < compute_duration_s(Mode.RAW, size, line, None)
 
 
 def check_examples(claim: Claim, claims: Claims) -> Finding:
@@ -201,7 +203,7 @@ def check_examples(claim: Claim, claims: Claims) -> Finding:
     for name, each in claim.values.items():
         if not isinstance(each, list):
             continue
-        low, high, measured = map(printed_range, each)
+        low, high, measured = map(find_printed_range, each)
         comparisons.append(
             compare_property(
                 f"{name}: within its bounds",
@@ -230,7 +232,7 @@ def _estimate(low: Range, high: Range, network_mbps: float) -> Range:
 
     def of(least: float, most: float) -> float:
         coder = 1 / (1 / least - 1 / most)
-        return piped_bps(MB * 1e6, MBPS * network_mbps, 0.0, most / network_mbps, MBPS * coder) / MBPS
+        return compute_piped_bps(MB * 1e6, MBPS * network_mbps, 0.0, most / network_mbps, MBPS * coder) / MBPS
 
     ends = [of(least, most) for least in (low.low, low.high) for most in (high.low, high.high)]
     return Range(of(low.value, high.value), min(ends), max(ends))

@@ -12,12 +12,12 @@ from typing import Any
 
 from benchmarks.papers.catalogue import Claim, Claims
 from benchmarks.papers.finding import Comparison, Finding, compare_computed, compare_property, make_finding
-from benchmarks.papers.trials.measured_packing import error_pct
+from benchmarks.papers.trials.measured_packing import compute_error_pct
 from tradewind.compression.advice import CodecAdvice, CompressionQuery, advise
 from tradewind.compression.codecs import PROBE, Codec, CodecSetting
 from tradewind.compression.history import NO_HISTORY, CodecObservation, CompressionCase
-from tradewind.compression.model import NetworkLine, Speeds, piped_s
-from tradewind.compression.printed import line_bps, piped_bps
+from tradewind.compression.model import NetworkLine, Speeds, compute_piped_s
+from tradewind.compression.printed import compute_line_bps, compute_piped_bps
 from tradewind.units import BITS_PER_BYTE
 
 MB = 10**6
@@ -33,21 +33,21 @@ RATE_TOLERANCE = 0.15
 Row = list[Any]
 
 
-def advised(claim: Claim, claims: Claims) -> Iterator[Comparison]:
+def compare_advice(claim: Claim, claims: Claims) -> Iterator[Comparison]:
     """The codec that the table found fastest on the slower network, and how fast it is there."""
     rows, size = claim.values["rows"], round(MB * claim.values["US_MB"])
-    speeds = {_setting(row): _solved(row, FAST, claim, claims) for row in rows if row[0] != "raw"}
+    speeds = {_parse_setting(row): _solve_speeds(row, FAST, claim, claims) for row in rows if row[0] != "raw"}
     best = max(rows, key=itemgetter(SLOW))
     advice = _build_advice(size, _build_line(claim, claims, SLOW), speeds)
     network = f"{claims['003-tsc'].values['net_MBps'][0]:g} MB/s"
     yield compare_property(
-        f"{network}: our advice is what was fastest ({best[0]} -{best[1]})", advice.best.setting == _setting(best)
+        f"{network}: our advice is what was fastest ({best[0]} -{best[1]})", advice.best.setting == _parse_setting(best)
     )
     rate = advice.best.throughput_bps.mean / MBPS
     yield compare_computed(f"{network}: rate of what we advise, MB/s", best[SLOW], rate, relative=RATE_TOLERANCE)
 
 
-def _setting(row: Row) -> CodecSetting | None:
+def _parse_setting(row: Row) -> CodecSetting | None:
     return None if row[0] == "raw" else CodecSetting(Codec(row[0]), row[1])
 
 
@@ -55,16 +55,16 @@ def _build_line(claim: Claim, claims: Claims, column: int) -> NetworkLine:
     """The path as sending the file raw had it, with the paper's start-up."""
     setup_s, size = claims["003-tsc"].values["T_SC_s"], MB * claim.values["US_MB"]
     raw = next(row for row in claim.values["rows"] if row[0] == "raw")
-    return NetworkLine(line_bps(size, MBPS * raw[column], setup_s), setup_s)
+    return NetworkLine(compute_line_bps(size, MBPS * raw[column], setup_s), setup_s)
 
 
-def _solved(row: Row, column: int, claim: Claim, claims: Claims) -> Speeds:
+def _solve_speeds(row: Row, column: int, claim: Claim, claims: Claims) -> Speeds:
     """The codec's speed with which our model takes as long as was measured."""
     size, ratio, line = round(MB * claim.values["US_MB"]), row[2], _build_line(claim, claims, column)
     took_s, low, high = claim.values["US_MB"] / row[column], LEAST_BPS, MOST_BPS
     for _ in range(HALVINGS):
         middle = sqrt(low * high)
-        slower = piped_s(size, line, Speeds(ratio, middle, MOST_BPS)) > took_s
+        slower = compute_piped_s(size, line, Speeds(ratio, middle, MOST_BPS)) > took_s
         low, high = (middle, high) if slower else (low, middle)
     return Speeds(ratio, high, MOST_BPS)
 
@@ -82,19 +82,19 @@ def check_error_sign(_claim: Claim, claims: Claims) -> Finding:
     return make_finding(
         compare_property(
             "xz on the faster network: equation 20 promises more than was measured",
-            _xz_error_pct(claims) < 0,
+            _compute_xz_error_pct(claims) < 0,
             claimed=claimed_pct < 0,
         ),
     )
 
 
-def _xz_error_pct(claims: Claims) -> float:
+def _compute_xz_error_pct(claims: Claims) -> float:
     table = claims["003-table2"]
     row = next(row for row in table.values["rows"] if row[:2] == ["xz", 0])
-    line, speeds = _build_line(table, claims, FAST), _solved(row, FAST, table, claims)
+    line, speeds = _build_line(table, claims, FAST), _solve_speeds(row, FAST, table, claims)
     size = MB * table.values["US_MB"]
-    promised = piped_bps(size, line.rate_bps, line.setup_s, speeds.ratio, speeds.compress_bps)
-    return error_pct({"printed_bps": promised, "measured_bps": MBPS * row[FAST]})
+    promised = compute_piped_bps(size, line.rate_bps, line.setup_s, speeds.ratio, speeds.compress_bps)
+    return compute_error_pct({"printed_bps": promised, "measured_bps": MBPS * row[FAST]})
 
 
 CHECKS = {"003-err-def": check_error_sign}

@@ -3,7 +3,7 @@
 from operator import itemgetter
 
 from benchmarks.papers.catalogue import Claim, Claims
-from benchmarks.papers.claims.compression_advice import advised
+from benchmarks.papers.claims.compression_advice import compare_advice
 from benchmarks.papers.finding import (
     Comparison,
     Finding,
@@ -14,7 +14,7 @@ from benchmarks.papers.finding import (
     make_finding,
     make_finding_elsewhere,
 )
-from benchmarks.papers.printed import printed_range
+from benchmarks.papers.printed import find_printed_range
 
 PHONES = "its phones and wireless network"
 CORES = "Krait 400"
@@ -29,7 +29,7 @@ def _list_headlines(claim: Claim) -> list[Comparison]:
     for index, network in enumerate(("0.5", "5")):
         best = max(rows, key=itemgetter(3 + index))
         for name, over in (("best_raw", raw), ("best_gzip6", usual)):
-            ratio = printed_range(best[3 + index]) / printed_range(over[3 + index])
+            ratio = find_printed_range(best[3 + index]) / find_printed_range(over[3 + index])
             comparisons.append(
                 compare_printed(
                     f"{network} MB/s: best over {name.removeprefix('best_')}", claim.values[name][index], ratio
@@ -41,10 +41,10 @@ def _list_headlines(claim: Claim) -> list[Comparison]:
 def check_uploads(claim: Claim, claims: Claims) -> Finding:
     """Nothing gets slower on a faster network, nor faster than that carries of what is as it is."""
     rows = claim.values["rows"]
-    carried = next([printed_range(each).high for each in row[3:5]] for row in rows if row[0] == "raw")
-    falls = sum(printed_range(row[4]).high < printed_range(row[3]).low for row in rows)
+    carried = next([find_printed_range(each).high for each in row[3:5]] for row in rows if row[0] == "raw")
+    falls = sum(find_printed_range(row[4]).high < find_printed_range(row[3]).low for row in rows)
     over = sum(
-        printed_range(row[3 + n]).low > printed_range(row[2]).high * most_mbps
+        find_printed_range(row[3 + n]).low > find_printed_range(row[2]).high * most_mbps
         for row in rows
         for n, most_mbps in enumerate(carried)
     )
@@ -52,24 +52,24 @@ def check_uploads(claim: Claim, claims: Claims) -> Finding:
         *_list_headlines(claim),
         compare_computed("codecs that are slower on the faster network", 0, falls, source=Source.ARITHMETIC),
         compare_computed("codecs faster than ratio times network", 0, over, source=Source.ARITHMETIC),
-        *advised(claim, claims),
+        *compare_advice(claim, claims),
     )
 
 
 def check_downloads(claim: Claim, claims: Claims) -> Finding:
     rows = claim.values["rows"]
-    falls = sum(printed_range(row[4]).high < printed_range(row[3]).low for row in rows)
+    falls = sum(find_printed_range(row[4]).high < find_printed_range(row[3]).low for row in rows)
     return make_finding(
         *_list_headlines(claim),
         compare_computed("codecs that are slower on the faster network", 0, falls, source=Source.ARITHMETIC),
-        *advised(claim, claims),
+        *compare_advice(claim, claims),
     )
 
 
 def check_start_up(claim: Claim, claims: Claims) -> Finding:
     """Compare what it fitted with what its two files give, each as far as it is printed."""
     probe = claims["003-eq6"].values
-    (small, large), (slow, quick) = ([printed_range(each) for each in probe[name]] for name in ("US", "Th"))
+    (small, large), (slow, quick) = ([find_printed_range(each) for each in probe[name]] for name in ("US", "Th"))
     rate = (large - small) / (large / quick - small / slow)
     return make_finding_elsewhere(
         PHONES, [compare_printed("start-up by its two files, s", claim.values["T_SC_s"], small / slow - small / rate)]

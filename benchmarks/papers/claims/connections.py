@@ -15,9 +15,9 @@ from benchmarks.papers.finding import (
     make_finding,
     make_finding_elsewhere,
 )
-from benchmarks.papers.printed import printed_range
+from benchmarks.papers.printed import find_printed_range
 from tradewind.connections.advice import MAX_CONNECTIONS
-from tradewind.connections.analysis import effective_concurrency, idle_s
+from tradewind.connections.analysis import compute_effective_concurrency, compute_idle_s
 from tradewind.connections.caching import classify_cache
 from tradewind.connections.page_load import Interval
 from tradewind.connections.rounds import (
@@ -40,11 +40,11 @@ FLOW_BYTES = 500_000
 ROUNDING = 1e-9
 
 
-def _sent(rounds: int, sender: Sender) -> list[float]:
+def _list_sent(rounds: int, sender: Sender) -> list[float]:
     """Bytes sent after each of so many rounds without loss."""
     window, sent = Window.of(sender), []
     for _ in range(rounds):
-        window = window.sending(window.window_bytes, sender)
+        window = window.acknowledge_flight(window.window_bytes, sender)
         sent.append(window.sent_bytes)
     return sent
 
@@ -56,7 +56,7 @@ def check_windows(claim: Claim, _claims: Claims) -> Finding:
         sender = Sender(initial_window_segments=values["iw"], segment_bytes=values["seg"], growth=growth)
         comparisons.append(compare_computed(f"{name}: round trips of 500 kB", rounds, count_rounds(FLOW_BYTES, sender)))
         printed_sums = values[f"{name}_cum"]
-        ours = _sent(len(printed_sums), sender)
+        ours = _list_sent(len(printed_sums), sender)
         comparisons.append(
             compare_cases(
                 f"{name}: points of the curve",
@@ -68,14 +68,14 @@ def check_windows(claim: Claim, _claims: Claims) -> Finding:
     return make_finding(*comparisons)
 
 
-def _path(check_setup: Claim, name: str) -> Path:
+def _build_path(check_setup: Claim, name: str) -> Path:
     each = check_setup.values[name]
     return Path(bandwidth_bps=each["eff"] * MBIT, rtt_s=2 * each["owd_ms"] / 1e3)
 
 
 def check_filled_path(claim: Claim, claims: Claims) -> Finding:
     """Figure 1 counts without a bottleneck, as its text says; its own LTE path is one, which a few windows fill."""
-    path = _path(claims["004-setup"], "LTE")
+    path = _build_path(claims["004-setup"], "LTE")
     rounds = claims["004-fig1"].values["rtts_500kB"][1]
     sender = Sender(growth=FLD_TCP)
     assert path.bdp_bytes is not None
@@ -100,7 +100,7 @@ def check_fld_tcp(claim: Claim, _claims: Claims) -> Finding:
     sender = Sender(initial_window_segments=values["iw"], segment_bytes=1, growth=WindowGrowth(values["ss_factor"]))
     window, loaded = Window.of(sender), Parameters()
     for _ in range(4):
-        window = window.sending(window.window_bytes, sender)
+        window = window.acknowledge_flight(window.window_bytes, sender)
     return make_finding(
         compare_property(
             "our model and the kernel's settings are the same",
@@ -115,7 +115,7 @@ def check_fld_tcp(claim: Claim, _claims: Claims) -> Finding:
         ),
         compare_property(
             "beyond the threshold as Reno",
-            FLD_TCP.after(values["threshold_B"]) == RENO.factor,
+            FLD_TCP.find_factor(values["threshold_B"]) == RENO.factor,
             claimed=values["after"] == "reno",
         ),
     )
@@ -125,7 +125,7 @@ def check_setup(claim: Claim, _claims: Claims) -> Finding:
     lte = claim.values["LTE"]
     return make_finding_elsewhere(
         PAGES,
-        [compare_printed("LTE: twice the one-way delay, ms", lte["rtt_min_ms"], 2 * printed_range(lte["owd_ms"]))],
+        [compare_printed("LTE: twice the one-way delay, ms", lte["rtt_min_ms"], 2 * find_printed_range(lte["owd_ms"]))],
     )
 
 
@@ -143,12 +143,12 @@ def check_caches(claim: Claim, _claims: Claims) -> Finding:
             compare_printed(
                 "objects from its proxy, %",
                 values["squid"],
-                printed_range(values["hit"]) + printed_range(values["miss"]),
+                find_printed_range(values["hit"]) + find_printed_range(values["miss"]),
             ),
             compare_printed(
                 "objects from elsewhere, %",
                 values["else"],
-                printed_range(values["foreign"]) + printed_range(values["none"]),
+                find_printed_range(values["foreign"]) + find_printed_range(values["none"]),
             ),
             compare_computed(
                 "classes of objects that our analysis distinguishes", len(classes), len(set(ours.values()))
@@ -166,7 +166,7 @@ def check_page_classes(claim: Claim, _claims: Claims) -> Finding:
     )
 
 
-def _made_page() -> tuple[float, list[list[Interval]]]:
+def _make_page() -> tuple[float, list[list[Interval]]]:
     """Intervals on whole milliseconds, by connection, so that counting milliseconds is exact."""
     draw = random.Random(SEED)
     connections = []
@@ -182,21 +182,21 @@ def _list_milliseconds(intervals: list[Interval]) -> set[int]:
 
 def check_net_transfer_time(_claim: Claim, _claims: Claims) -> Finding:
     """By counting the milliseconds of a made page in which an object is received."""
-    load_s, connections = _made_page()
+    load_s, connections = _make_page()
     received = [each for connection in connections for each in connection]
     counted_s = len([ms for ms in _list_milliseconds(received) if ms < load_s * 1e3]) / 1e3
     return make_finding(
         compare_recovered(
             "s of a page that something is received",
             counted_s,
-            load_s - idle_s(load_s, received),
+            load_s - compute_idle_s(load_s, received),
             relative=ROUNDING,
         )
     )
 
 
 def check_concurrency(_claim: Claim, _claims: Claims) -> Finding:
-    _, connections = _made_page()
+    _, connections = _make_page()
     each = [_list_milliseconds(connection) for connection in connections]
     counted = sum(map(len, each)) / len(set().union(*each))
     busy = [[(0.0, 1.0)], [(0.0, 0.5)]]
@@ -206,10 +206,10 @@ def check_concurrency(_claim: Claim, _claims: Claims) -> Finding:
             compare_recovered(
                 "connections that receive at once on a page",
                 counted,
-                effective_concurrency(connections) or 0.0,
+                compute_effective_concurrency(connections) or 0.0,
                 relative=ROUNDING,
             ),
-            compare_computed("of one and a half that are always busy", 1.5, effective_concurrency(busy) or 0.0),
+            compare_computed("of one and a half that are always busy", 1.5, compute_effective_concurrency(busy) or 0.0),
         ],
     )
 
@@ -225,7 +225,8 @@ def check_faster_pages(_claim: Claim, claims: Claims) -> Finding:
     """Which way it goes, by the round model, for flows of all sizes between 30 kB and the threshold."""
     sizes = [30_000 * 2**n for n in range(7)]
     gains = {
-        name: sum(_compute_gain_s(_path(claims["004-setup"], name), size) for size in sizes) for name in ("LTE", "3G")
+        name: sum(_compute_gain_s(_build_path(claims["004-setup"], name), size) for size in sizes)
+        for name in ("LTE", "3G")
     }
     return make_finding_elsewhere(
         PAGES,
@@ -240,7 +241,7 @@ def check_faster_pages(_claim: Claim, claims: Claims) -> Finding:
 def check_shorter_connections(_claim: Claim, claims: Claims) -> Finding:
     """No flow is slower by the round model, whatever is sent in it."""
     gains = [
-        _compute_gain_s(_path(claims["004-setup"], name), 1448.0 * n)
+        _compute_gain_s(_build_path(claims["004-setup"], name), 1448.0 * n)
         for name in ("LTE", "3G")
         for n in range(1, 1400, 7)
     ]
@@ -254,9 +255,9 @@ DOUBLED = 2
 
 
 def check_first_objects(claim: Claim, claims: Claims) -> Finding:
-    path = _path(claims["004-setup"], "LTE")
+    path = _build_path(claims["004-setup"], "LTE")
     assert path.rtt_s is not None
-    first = [_sent(2, Sender(growth=growth)) for growth in (RENO, FLD_TCP)]
+    first = [_list_sent(2, Sender(growth=growth)) for growth in (RENO, FLD_TCP)]
     return make_finding_elsewhere(
         PAGES,
         [

@@ -23,8 +23,8 @@ from tradewind.dataset import DataSet, classify_file
 from tradewind.energy.measured import EnergyReading
 from tradewind.errors import InvalidValue
 from tradewind.flags import build_flags_for_tool
-from tradewind.heuristics import parallelism
-from tradewind.learning.clustering.micro_clusters import MicroClusters, coordinates
+from tradewind.heuristics import compute_parallelism
+from tradewind.learning.clustering.micro_clusters import MicroClusters, compute_coordinates
 from tradewind.learning.clustering.tiered import find_tiers
 from tradewind.learning.load.external import compute_unknown_rate_bps
 from tradewind.learning.validation import split_randomly
@@ -67,7 +67,7 @@ FIELD_OF = {
 }
 
 
-def _in_a_log_row(names: list[str]) -> Comparison:
+def _compare_log_row(names: list[str]) -> Comparison:
     known = [name for name in names if name in FIELD_OF and _has(*FIELD_OF[name])]
     return compare_cases("its fields: a row of our log has them", len(names), len(known))
 
@@ -100,25 +100,25 @@ def check_parameters(_claim: Claim, _claims: Claims) -> Finding:
     rtt_s, data = 0.06, DataSet(file_count=1000, total_bytes=100 * MB)
     at = build_throughput_model(Path(bandwidth_bps=1000 * MBIT, rtt_s=rtt_s), data)
 
-    def seconds(concurrency: int, pipelining: int) -> float:
+    def compute_seconds(concurrency: int, pipelining: int) -> float:
         setting = Parameters(concurrency=concurrency, parallelism=1, pipelining=pipelining)
         return BITS_PER_BYTE * data.total_bytes / at(setting)
 
-    idle_s = (seconds(1, 1) - seconds(1, 10**9)) / data.file_count
+    idle_s = (compute_seconds(1, 1) - compute_seconds(1, 10**9)) / data.file_count
     return make_finding(
         compare_computed("idle round trips a file without requests ahead", 1, idle_s / rtt_s, relative=1e-5),
         compare_property(
-            "no less than files times round trip over concurrency", seconds(4, 1) >= data.file_count * rtt_s / 4
+            "no less than files times round trip over concurrency", compute_seconds(4, 1) >= data.file_count * rtt_s / 4
         ),
     )
 
 
 def check_model_inputs(claim: Claim, _claims: Claims) -> Finding:
-    return make_finding(_in_a_log_row(claim.values["inputs"]))
+    return make_finding(_compare_log_row(claim.values["inputs"]))
 
 
 def check_log_schema(claim: Claim, _claims: Claims) -> Finding:
-    return make_finding(_in_a_log_row(claim.values["fields"]))
+    return make_finding(_compare_log_row(claim.values["fields"]))
 
 
 def check_bandwidth_shares(_claim: Claim, _claims: Claims) -> Finding:
@@ -141,7 +141,7 @@ def check_tiers(claim: Claim, _claims: Claims) -> Finding:
     """Each leaf of ours in one data set tier, whatever the order of rows; the first tier is the link itself."""
     rng = np.random.default_rng(SEED)
     size = np.exp2(np.concatenate([rng.normal(m, 0.2, 400) for m in (14, 20, 26)]))
-    points = coordinates(size, np.full(1200, 64.0), np.tile([0.1, 0.7], 600))
+    points = compute_coordinates(size, np.full(1200, 64.0), np.tile([0.1, 0.7], 600))
     found = [find_tiers(MicroClusters.of_points(each)).leaves for each in (points, points[rng.permutation(1200)])]
     centres = {(leaf.dataset_tier, leaf.log2_mean_file_bytes, leaf.log2_file_count) for leaf in found[0]}
     return make_finding(
@@ -182,7 +182,7 @@ def check_sites(claim: Claim, _claims: Claims) -> Finding:
     """Its buffers are near what its paths hold, a few streams' worth at most, if the rates are in Gbit/s."""
     comparisons = []
     for name, site in claim.values.items():
-        ours = parallelism(_compute_bdp_bytes(site), 4 * GB, site["buffer_MB"] * MB)
+        ours = compute_parallelism(_compute_bdp_bytes(site), 4 * GB, site["buffer_MB"] * MB)
         comparisons.append(
             compare_property(f"{name}: so few streams fill it that its buffers suit Gbit/s", ours <= SUITED_STREAMS)
         )
@@ -205,7 +205,7 @@ def check_htee_search(claim: Claim, _claims: Claims) -> Finding:
     tried = []
     for number in range(1, limit + 1):
         tried.append(search.channels)
-        search, _ = tuner.step(search, _tick(number, search.channels, power_w=best**2 + search.channels**2))
+        search, _ = tuner.step(search, _make_tick(number, search.channels, power_w=best**2 + search.channels**2))
     levels = list(dict.fromkeys(tried))
     return make_finding(
         compare_computed("channels that it begins with", 1, levels[0]),
@@ -219,7 +219,7 @@ def check_htee_search(claim: Claim, _claims: Claims) -> Finding:
     )
 
 
-def _tick(number: int, channels: int, *, power_w: float) -> TickSample:
+def _make_tick(number: int, channels: int, *, power_w: float) -> TickSample:
     """Of a path that carries as much more as there are channels."""
     rate_bps = 1e7 * channels
     return TickSample(

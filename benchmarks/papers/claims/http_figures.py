@@ -18,10 +18,10 @@ from benchmarks.papers.finding import (
     make_finding,
     make_finding_elsewhere,
 )
-from benchmarks.papers.printed import printed_range, read_bytes_both_ways
+from benchmarks.papers.printed import find_printed_range, read_bytes_both_ways
 from tradewind.dataset import DataSet
 from tradewind.energy.measured import compute_base_energy_j
-from tradewind.heuristics import parallelism, pipelining
+from tradewind.heuristics import compute_parallelism, compute_pipelining
 from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.units import MBIT
@@ -39,7 +39,7 @@ def check_figure_2(claim: Claim, _claims: Claims) -> Finding:
             compare_printed(
                 f"{name}: highest rate over that of one file at a time",
                 ratio,
-                printed_range(most) / printed_range(least),
+                find_printed_range(most) / find_printed_range(least),
             )
             for name, (least, most, ratio) in claim.values["cc"].items()
         ],
@@ -55,7 +55,7 @@ def check_figure_3(claim: Claim, claims: Claims) -> Finding:
             continue
         key = next(each for each in far["pp_gain_pct"] if each.lower() == name.lower())
         data = DataSet(file_count=files, total_bytes=round(files * read_bytes_both_ways(mean)[0].value))
-        gains = [_pipelining_gain(each["rtt_ms"], near["bw_Mbps"], data) for each in (near, far)]
+        gains = [_compute_pipelining_gain(each["rtt_ms"], near["bw_Mbps"], data) for each in (near, far)]
         comparisons.append(
             compare_property(
                 f"{name}: requests ahead gain less on the longer path",
@@ -66,7 +66,7 @@ def check_figure_3(claim: Claim, claims: Claims) -> Finding:
     return make_finding_elsewhere(HOSTS, comparisons)
 
 
-def _pipelining_gain(rtt_ms: float, mbps: float, data: DataSet) -> float:
+def _compute_pipelining_gain(rtt_ms: float, mbps: float, data: DataSet) -> float:
     at = build_throughput_model(Path(bandwidth_bps=mbps * MBIT, rtt_s=rtt_ms / 1e3), data)
     one, many = (Parameters(concurrency=1, parallelism=1, pipelining=n) for n in (1, PIPELINED))
     return at(many) / at(one) - 1
@@ -80,7 +80,7 @@ def check_figure_4(claim: Claim, claims: Claims) -> Finding:
         [
             compare_property(
                 f"{name}: together no less than the best alone",
-                printed_range(gained).high >= printed_range(single[key][2]).low,
+                find_printed_range(gained).high >= find_printed_range(single[key][2]).low,
                 source=Source.ARITHMETIC,
             )
             for name, (gained, _) in claim.values.items()
@@ -97,7 +97,9 @@ def check_figure_5(claim: Claim, _claims: Claims) -> Finding:
         ("one file at a time", "the most at a time"), values["P_W"], values["t_s"], values["E_J"], strict=True
     ):
         comparisons.append(
-            compare_printed(f"{which}: power times time, J", energy_j, printed_range(power_w) * printed_range(time_s))
+            compare_printed(
+                f"{which}: power times time, J", energy_j, find_printed_range(power_w) * find_printed_range(time_s)
+            )
         )
         comparisons.append(
             compare_computed(
@@ -137,7 +139,7 @@ def check_figure_8(claim: Claim, _claims: Claims) -> Finding:
             compare_printed(
                 "energy saved at best, as in the abstract, %",
                 claim.find_number_after("'up to"),
-                printed_range(-claim.values["mine_pct"]),
+                find_printed_range(-claim.values["mine_pct"]),
             ),
             compare_property("MaxThr's rate rises with channels", fast > slow, source=Source.ARITHMETIC),
         ],
@@ -153,7 +155,7 @@ def check_flexible(claim: Claim, _claims: Claims) -> Finding:
             compare_printed(
                 "target of 95 % of the highest rate, Mbit/s",
                 values["t95_Mbps"],
-                printed_range(values["max_Mbps"]) * (share / 100),
+                find_printed_range(values["max_Mbps"]) * (share / 100),
             )
         ],
     )
@@ -172,10 +174,12 @@ def check_rules(_claim: Claim, claims: Claims) -> Finding:
             len(gains),
             sum(gain[0] == max(gain) for gain in gains),
         ),
-        compare_property("files below the bandwidth-delay product are asked for ahead", pipelining(bdp, small) > 1),
-        compare_computed("requests in flight for a file far above it", 1, pipelining(bdp, large)),
-        compare_computed("streams for a small file", 1, parallelism(bdp, small, bdp / 8)),
-        compare_property("streams for a large file are several", parallelism(bdp, large, bdp / 8) > 1),
+        compare_property(
+            "files below the bandwidth-delay product are asked for ahead", compute_pipelining(bdp, small) > 1
+        ),
+        compare_computed("requests in flight for a file far above it", 1, compute_pipelining(bdp, large)),
+        compare_computed("streams for a small file", 1, compute_parallelism(bdp, small, bdp / 8)),
+        compare_property("streams for a large file are several", compute_parallelism(bdp, large, bdp / 8) > 1),
     )
 
 

@@ -27,13 +27,13 @@ from tradewind.errors import InvalidUnit
 from tradewind.flags import build_flags_for_tool
 from tradewind.heuristics import (
     EFFICIENCY_STEP,
-    bits_per_joule,
+    compute_bits_per_joule,
+    compute_flexible_throughput_concurrency,
+    compute_pipelining,
+    compute_throughput_per_joule,
     deal_channels,
-    efficiency_levels,
-    flexible_throughput_concurrency,
-    min_energy,
-    pipelining,
-    throughput_per_joule,
+    list_efficiency_levels,
+    plan_min_energy,
 )
 from tradewind.parameters import Parameters
 from tradewind.path import Path
@@ -110,7 +110,7 @@ def check_data_sets(claim: Claim, _claims: Claims) -> Finding:
                 relative=SD_TOLERANCE,
             )
         )
-    fitting_rows = max(map(sum, zip(*map(_fitting_readings, claim.values["rows"]), strict=True)))
+    fitting_rows = max(map(sum, zip(*map(_check_readings, claim.values["rows"]), strict=True)))
     return make_finding(
         compare_printed(
             "rows whose totals fit their means by one reading of MB", len(claim.values["rows"]), fitting_rows
@@ -119,7 +119,7 @@ def check_data_sets(claim: Claim, _claims: Claims) -> Finding:
     )
 
 
-def _fitting_readings(row: list[Any]) -> tuple[bool, bool]:
+def _check_readings(row: list[Any]) -> tuple[bool, bool]:
     """Whether the total fits files times mean size, either reading of that, with MB decimal and binary."""
     _, total_mb, files, _, mean, *_ = row
     decimal, binary = read_bytes_both_ways(f"{total_mb} MB")
@@ -133,10 +133,12 @@ def check_power_models(claim: Claim, _claims: Claims) -> Finding:
     features = claim.values["features_fine"]
     truth = FineModel(12.0, {COMPONENT_OF[name]: 40.0 / (n + 1) for n, name in enumerate(features)})
     usages = [{name: draw.random() for name in truth.component_w} for _ in range(40)]
-    samples = [CalibrationSample(n, each, truth.power_w(each) * draw.gauss(1, 0.01)) for n, each in enumerate(usages)]
+    samples = [
+        CalibrationSample(n, each, truth.predict_power_w(each) * draw.gauss(1, 0.01)) for n, each in enumerate(usages)
+    ]
     model = fit_fine(samples)
     alone = FineModel(12.0, {COMPONENT_OF[name]: 40.0 for name in claim.values["features_cpu"]})
-    of_cpu = fit_cpu([CalibrationSample(n, each, alone.power_w(each)) for n, each in enumerate(usages)])
+    of_cpu = fit_cpu([CalibrationSample(n, each, alone.predict_power_w(each)) for n, each in enumerate(usages)])
     return make_finding(
         compare_computed("components whose power is fitted", len(features), len(model.component_w)),
         *(
@@ -168,7 +170,7 @@ def _compute_bdp_bytes(mbps: float, rtt_ms: float) -> float:
     return bdp
 
 
-def _chunks(*sizes: tuple[ChunkKind, int, int]) -> tuple[Chunk, ...]:
+def _make_chunks(*sizes: tuple[ChunkKind, int, int]) -> tuple[Chunk, ...]:
     return tuple(Chunk(kind, DataSet(file_count=files, total_bytes=total), None) for kind, files, total in sizes)
 
 
@@ -183,11 +185,11 @@ def check_least_energy(_claim: Claim, claims: Claims) -> Finding:
         comparisons.append(
             compare_property(
                 f"{name}: requests ahead are BDP over mean size, rounded up",
-                pipelining(bdp, mean_bytes) == ceil(exactly),
+                compute_pipelining(bdp, mean_bytes) == ceil(exactly),
             )
         )
-    plan = min_energy(
-        _chunks(
+    plan = plan_min_energy(
+        _make_chunks(
             (ChunkKind.SMALL, 5000, 495 * MB), (ChunkKind.MEDIUM, 500, 5000 * MB), (ChunkKind.LARGE, 20, 4458 * MB)
         ),
         Path(bandwidth_bps=path["bw_Mbps"] * MBIT, rtt_s=path["rtt_ms"] / 1e3),
@@ -204,7 +206,7 @@ def check_least_energy(_claim: Claim, claims: Claims) -> Finding:
 def check_most_throughput(claim: Claim, _claims: Claims) -> Finding:
     """Compare channels dealt in turn, in the printed order, with ours."""
     kinds = (ChunkKind.SMALL, ChunkKind.MEDIUM, ChunkKind.LARGE)
-    chunks = _chunks(*((kind, 100, 100 * MB) for kind in kinds))
+    chunks = _make_chunks(*((kind, 100, 100 * MB) for kind in kinds))
     comparisons: list[Comparison] = []
     for channels in (5, 7, 32):
         dealt_kinds = [claim.values["order"][n % len(kinds)].lower() for n in range(channels)]
@@ -218,7 +220,7 @@ def check_most_throughput(claim: Claim, _claims: Claims) -> Finding:
 def check_energy_efficiency(claim: Claim, _claims: Claims) -> Finding:
     levels = claim.values["levels_for_32"]
     most = 32
-    ours = efficiency_levels(most)
+    ours = list_efficiency_levels(most)
     comparisons = [
         compare_computed("channels added at a time", claim.values["step"], EFFICIENCY_STEP),
         compare_computed("levels that are tried up to 32", len(levels), len(ours)),
@@ -238,9 +240,9 @@ def check_efficiency_metrics(_claim: Claim, _claims: Claims) -> Finding:
     data_bits, levels = 1e11, range(1, 33)
     rate_bps = {n: 1e9 * n / (n + 8) for n in levels}
     power_w = {n: 60.0 + 5.0 * n for n in levels}
-    per_bit = max(levels, key=lambda n: bits_per_joule(rate_bps[n], power_w[n]))
+    per_bit = max(levels, key=lambda n: compute_bits_per_joule(rate_bps[n], power_w[n]))
     by_energy = min(levels, key=lambda n: power_w[n] * data_bits / rate_bps[n])
-    ratio = max(levels, key=lambda n: throughput_per_joule(rate_bps[n], power_w[n] * data_bits / rate_bps[n]))
+    ratio = max(levels, key=lambda n: compute_throughput_per_joule(rate_bps[n], power_w[n] * data_bits / rate_bps[n]))
     return make_finding(
         compare_property("most bits a joule are at the level of least energy", by_energy == per_bit),
         compare_property(
@@ -254,7 +256,7 @@ def check_flexible(_claim: Claim, _claims: Claims) -> Finding:
     one_bps, reached, passed = 37e6, 0, 0
     targets = [one_bps * 32 * share / 20 for share in range(2, 21)]
     for target in targets:
-        channels = flexible_throughput_concurrency(target, one_bps, 1)
+        channels = compute_flexible_throughput_concurrency(target, one_bps, 1)
         reached += channels * one_bps >= target
         passed += channels * one_bps - target >= one_bps
     return make_finding(

@@ -19,7 +19,7 @@ from benchmarks.papers.finding import (
 )
 from tradewind.dataset import DataSet
 from tradewind.energy.measured import compute_base_energy_j, compute_dynamic_energy_j
-from tradewind.heuristics import parallelism
+from tradewind.heuristics import compute_parallelism
 from tradewind.mobile.batching import BatchTerms, plan_batches
 from tradewind.mobile.catalogue import load_shipped_catalogue
 from tradewind.mobile.energy_split import EnergySplit, saves_energy, split_power_trace
@@ -46,7 +46,9 @@ def check_context(claim: Claim, _claims: Claims) -> Finding:
     low_mw, high_mw = claim.values["smartphone_power_mW"]
     catalogue = load_shipped_catalogue()
     phones = [catalogue.devices[name] for name in DEVICE_OF.values()]
-    within = [low_mw <= 1e3 * each.base_w(each.radio("wifi"), screen_on=True) <= high_mw for each in phones]
+    within = [
+        low_mw <= 1e3 * each.compute_base_w(each.find_radio("wifi"), screen_on=True) <= high_mw for each in phones
+    ]
     return make_finding_elsewhere(
         "counts of phones and of traffic, quoted from others",
         [compare_cases("profiles of its phones: within the power it gives", len(within), sum(within))],
@@ -63,7 +65,7 @@ def check_tuned_parameters(claim: Claim, _claims: Claims) -> Finding:
     )
 
 
-def _trace(seconds: float) -> tuple[list[float], list[float]]:
+def _make_trace(seconds: float) -> tuple[list[float], list[float]]:
     """An irregular trace of a transfer between 10 s and ``seconds`` − 10 s, of the same seed every time."""
     draw = random.Random(SEED)
     steps = [0.0, *(draw.uniform(0.02, 0.3) for _ in range(int(seconds / 0.1)))]
@@ -74,7 +76,7 @@ def _trace(seconds: float) -> tuple[list[float], list[float]]:
 
 def check_total_energy(_claim: Claim, _claims: Claims) -> Finding:
     """Equation 1: base and dynamic part, each integrated by itself here, against the total of our split."""
-    time_s, power_w = _trace(60.0)
+    time_s, power_w = _make_trace(60.0)
     base_w = 0.9
     split = split_power_trace(time_s, power_w, started_s=time_s[0], ended_s=time_s[-1], base_power_w=base_w)
     above = sum(
@@ -145,12 +147,12 @@ def _count_same_facts(printed_fields: dict[str, object], device: DeviceProfile) 
 def check_tail_behaviour(claim: Claim, _claims: Claims) -> Finding:
     """Tails by our profiles and plans: as long whatever was sent, longer of LTE, paid once by what runs on end."""
     catalogue = load_shipped_catalogue()
-    lte, wifi = catalogue.radio("lte"), catalogue.radio("wifi")
+    lte, wifi = catalogue.find_radio("lte"), catalogue.find_radio("wifi")
     jobs = [
         QueuedJob(name=str(n), total_bytes=size, throughput_bps=20e6) for n, size in enumerate((10**6, 10**7, 10**8))
     ]
     plan = plan_batches(jobs, BatchTerms(radio=lte))
-    full_tail_j = lte.tail_energy_j(inf)
+    full_tail_j = lte.compute_tail_energy_j(inf)
     ends = [plan_batches([job], BatchTerms(radio=lte)).tail_j for job in jobs]
     return make_finding(
         compare_property(
@@ -191,7 +193,7 @@ def check_lessons(_claim: Claim, claims: Claims) -> Finding:
     small, large = DataSet(file_count=1500, total_bytes=192 * 10**6), DataSet(file_count=32, total_bytes=32 * 2**30)
     on_small = build_throughput_model(sydney, small)
     rates = [on_small(Parameters(concurrency=n, parallelism=1, pipelining=1)) for n in (1, 2, 4, 8, 16)]
-    streams = [parallelism(sydney.bdp_bytes, each.mean_file_bytes, 256 * 1024) for each in (small, large)]
+    streams = [compute_parallelism(sydney.bdp_bytes, each.mean_file_bytes, 256 * 1024) for each in (small, large)]
     order = sorted(servers, key=lambda name: servers[name]["rtt_ms"])
     by_rtt = [name.split("_")[-1] if name.startswith("EC2") else name.split("_")[0] for name in order]
     comparisons = [

@@ -17,7 +17,7 @@ from benchmarks.papers.finding import (
     make_finding,
     make_finding_elsewhere,
 )
-from benchmarks.papers.printed import Range, build_exact_range, pick_closest, printed_range, read_bytes_both_ways
+from benchmarks.papers.printed import Range, build_exact_range, find_printed_range, pick_closest, read_bytes_both_ways
 from tradewind.mobile.catalogue import load_shipped_catalogue
 from tradewind.mobile.energy_split import PAPER_UNIT_BYTES, TransferWork, model_energy_split
 from tradewind.path import Path
@@ -27,14 +27,14 @@ MB = 10**6
 
 
 def _compute_total_bytes(claim: Claim) -> Range:
-    return sum((printed_range(row[5]) * MB for row in claim.values["rows"]), build_exact_range(0.0))
+    return sum((find_printed_range(row[5]) * MB for row in claim.values["rows"]), build_exact_range(0.0))
 
 
 def check_data_sets(claim: Claim, _claims: Claims) -> Finding:
     comparisons: list[Comparison] = []
     for name, files, mean, least, most, total_mb in claim.values["rows"]:
         if files is not None:
-            claimed = printed_range(total_mb)
+            claimed = find_printed_range(total_mb)
             sizes: Sequence[Range] = read_bytes_both_ways(mean)
             if least == most:  # all of one size, which is what it says
                 sizes = [build_exact_range(size.value) for size in sizes]
@@ -44,7 +44,7 @@ def check_data_sets(claim: Claim, _claims: Claims) -> Finding:
 
 
 def check_total_data(claim: Claim, claims: Claims) -> Finding:
-    claimed = printed_range(claim.values["total_GB"])
+    claimed = find_printed_range(claim.values["total_GB"])
     total = _compute_total_bytes(claims["000-table2"])
     ours = pick_closest(claimed, [total / GB, total * (2**20 / MB) / 2**30])
     return make_finding(compare_printed("sum of its table of data sets, GB", claimed, ours))
@@ -68,7 +68,7 @@ def check_concurrency(claim: Claim, _claims: Claims) -> Finding:
     comparisons = []
     for name, each in claim.values.items():
         most = each.get("thr_Mbps_cc16", each.get("thr_Mbps_max"))
-        ratio = printed_range(most) / printed_range(each["thr_Mbps_cc1"])
+        ratio = find_printed_range(most) / find_printed_range(each["thr_Mbps_cc1"])
         comparisons.append(
             compare_printed(f"{name}: highest rate over that of one file at a time", each["ratio_claimed"], ratio)
         )
@@ -82,7 +82,7 @@ def check_streams_of_large_files(claim: Claim, _claims: Claims) -> Finding:
             compare_printed(
                 f"{name}: rate of 32 streams over that of one",
                 each["ratio_claimed"],
-                printed_range(each["to"]) / printed_range(each["from"]),
+                find_printed_range(each["to"]) / find_printed_range(each["from"]),
             )
             for name, each in claim.values.items()
         ],
@@ -100,17 +100,17 @@ def check_radios(claim: Claim, claims: Claims) -> Finding:
     comparisons = []
     for name, lte, wifi in zip(rates, claim.values["lte_pct"], claim.values["wifi_pct"], strict=True):
         slow, fast = rates[name]["thr_Mbps_cc1"], rates[name].get("thr_Mbps_cc16", rates[name].get("thr_Mbps_max"))
-        ours = _saved("lte", slow, fast) > _saved("wifi", slow, fast)
+        ours = _compute_saving("lte", slow, fast) > _compute_saving("wifi", slow, fast)
         comparisons.append(compare_property(f"{name}: LTE saves the larger share", ours, claimed=lte > wifi))
     return make_finding_elsewhere(PHONE_AND_METER, comparisons)
 
 
-def _saved(radio: str, slow_mbps: float, fast_mbps: float) -> float:
-    device = load_shipped_catalogue().device("galaxy-s5")
+def _compute_saving(radio: str, slow_mbps: float, fast_mbps: float) -> float:
+    device = load_shipped_catalogue().find_device("galaxy-s5")
     spent_j = [
         model_energy_split(
             device,
-            device.radio(radio),
+            device.find_radio(radio),
             TransferWork(duration_s=BITS_PER_BYTE * PAPER_UNIT_BYTES / (mbps * MBIT), received_bytes=PAPER_UNIT_BYTES),
         ).dynamic_j
         for mbps in (slow_mbps, fast_mbps)
@@ -122,7 +122,9 @@ def check_devices(claim: Claim, claims: Claims) -> Finding:
     rows = {name: each for name, each in claim.values.items() if isinstance(each, list)}
     comparisons = [
         compare_printed(
-            f"{name}: highest rate over that of one file at a time", claimed, printed_range(most) / printed_range(least)
+            f"{name}: highest rate over that of one file at a time",
+            claimed,
+            find_printed_range(most) / find_printed_range(least),
         )
         for name, (least, most, claimed) in rows.items()
     ]
@@ -131,14 +133,14 @@ def check_devices(claim: Claim, claims: Claims) -> Finding:
         compare_printed(
             f"{kind}: ratio of the Galaxy S5 as in figure 2",
             claim.values[f"{kind}_ratio"]["S5"],
-            printed_range(catalogue[kind]["ratio_claimed"]),
+            find_printed_range(catalogue[kind]["ratio_claimed"]),
         )
         for kind in ("image", "video")
     )
     twice = claim.values["video_ratio"]
     comparisons.append(
         compare_printed(
-            "video: ratio of the Galaxy S5, printed twice", twice["S4_printed_as_S5"], printed_range(twice["S5"])
+            "video: ratio of the Galaxy S5, printed twice", twice["S4_printed_as_S5"], find_printed_range(twice["S5"])
         )
     )
     return make_finding_elsewhere(PHONE_AND_METER, comparisons)
@@ -154,7 +156,7 @@ def check_weak_devices(claim: Claim, claims: Claims) -> Finding:
             compare_printed(
                 "video: rate of four files at a time over that of one, at most",
                 1 + claim_pct / 100,
-                printed_range(most),
+                find_printed_range(most),
             ),
             *(
                 compare_property(
@@ -182,17 +184,17 @@ def check_paths(claim: Claim, claims: Claims) -> Finding:
             compare_printed(
                 "Chameleon, html: highest rate, printed twice, Mbit/s",
                 html,
-                printed_range(claim.values["html_max_Mbps"]["Chameleon"]),
+                find_printed_range(claim.values["html_max_Mbps"]["Chameleon"]),
             ),
             compare_printed(
                 "Sydney, html: energy saved as in figure 2, %",
                 saved["Sydney"],
-                printed_range(figure2["energy_saving_pct_cc16"]),
+                find_printed_range(figure2["energy_saving_pct_cc16"]),
             ),
             compare_printed(
                 "Sydney, html: highest rate as in figure 2, Mbit/s",
                 claim.values["html_max_Mbps"]["Sydney"],
-                printed_range(figure2["thr_Mbps_cc16"]),
+                find_printed_range(figure2["thr_Mbps_cc16"]),
             ),
         ],
     )
@@ -211,9 +213,9 @@ def check_both_parameters(claim: Claim, claims: Claims) -> Finding:
             compare_printed(
                 "both together: energy saved as in the lessons, %",
                 claim.values["best_saving_pct"],
-                printed_range(lessons["combined_pct"]),
+                find_printed_range(lessons["combined_pct"]),
             ),
-            compare_printed("the best of one alone in figure 2, %", lessons["single_pct"], printed_range(single)),
+            compare_printed("the best of one alone in figure 2, %", lessons["single_pct"], find_printed_range(single)),
         ],
     )
 
@@ -227,7 +229,7 @@ def check_energy_break(claim: Claim, claims: Claims) -> Finding:
             compare_printed(
                 "video: files at a time of the least energy, in figure 7",
                 claim.values["energy_break_cc"],
-                printed_range(combined),
+                find_printed_range(combined),
             )
         ],
     )
@@ -239,9 +241,9 @@ def check_conclusion(claim: Claim, claims: Claims) -> Finding:
         compare_printed(
             "energy saved at best, %",
             claim.values["energy_pct"],
-            printed_range(claims["000-fig7"].values["best_saving_pct"]),
+            find_printed_range(claims["000-fig7"].values["best_saving_pct"]),
         ),
-        compare_printed("throughput gained at best, in its figure 2", claim.values["thr_X"], printed_range(most)),
+        compare_printed("throughput gained at best, in its figure 2", claim.values["thr_X"], find_printed_range(most)),
     )
 
 

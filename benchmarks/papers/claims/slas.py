@@ -37,7 +37,7 @@ def _build_table() -> SettingTable:
     )
 
 
-def _solved(kind: SlaKind) -> tuple[int, int]:
+def _count_solved(kind: SlaKind) -> tuple[int, int]:
     """Targets tried, and those for which our choice is that of looking at every setting."""
     table = _build_table()
     each = [(exp(one.log_throughput_mean), exp(one.log_power_mean or 0.0), one.parameters) for one in table.settings]
@@ -60,13 +60,13 @@ def _solved(kind: SlaKind) -> tuple[int, int]:
 
 
 def check_throughput_sla(_claim: Claim, _claims: Claims) -> Finding:
-    tried, right = _solved(SlaKind.THROUGHPUT_AT_LEAST)
+    tried, right = _count_solved(SlaKind.THROUGHPUT_AT_LEAST)
     return make_finding(compare_cases("targets: our choice is the least energy that keeps them", tried, right))
 
 
 def check_energy_sla(claim: Claim, _claims: Claims) -> Finding:
     """An objective that is the integral of T until the end is the data set: no setting is better than another."""
-    tried, right = _solved(SlaKind.ENERGY_AT_MOST)
+    tried, right = _count_solved(SlaKind.ENERGY_AT_MOST)
     rates_bps = [exp(one.log_throughput_mean) for one in _build_table().settings]
     durations_s = [BITS_PER_BYTE * DATA_BYTES / bps for bps in rates_bps]
     printed = "integral" in claim.statement
@@ -83,7 +83,7 @@ def check_energy_sla(claim: Claim, _claims: Claims) -> Finding:
 
 def check_power_sla(_claim: Claim, _claims: Claims) -> Finding:
     """Evaluated in the paper and defined nowhere in it; here: the fastest of mean power up to the target."""
-    tried, right = _solved(SlaKind.POWER_AT_MOST)
+    tried, right = _count_solved(SlaKind.POWER_AT_MOST)
     return make_finding(compare_cases("targets: our choice is the fastest that keeps them", tried, right))
 
 

@@ -40,7 +40,7 @@ class Loss:
     def source_part(self) -> str:
         return "losses"
 
-    def conditions(self, claims: Claims) -> str:  # noqa: ARG002 -- the receiver's acknowledgements decide all
+    def describe_conditions(self, claims: Claims) -> str:  # noqa: ARG002 -- the receiver's acknowledgements decide all
         return f"{ROUNDS} rounds"
 
     def measure(self, yard: TrialSite) -> Row:  # noqa: ARG002 -- no path, no time, no chance

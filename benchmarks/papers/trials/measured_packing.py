@@ -29,7 +29,7 @@ START_UPS = StartUps(NETWORKS)
 UP, DOWN = ({rate: PackedTransfers(upload, rate) for rate in (0.5, 5.0)} for upload in (True, False))
 
 
-def error_pct(row: Row) -> float:
+def compute_error_pct(row: Row) -> float:
     """Return (measured − estimated)/measured of the rate, as the paper defines its errors, %."""
     return 100 * float(1 - row["printed_bps"] / row["measured_bps"])
 
@@ -42,7 +42,7 @@ def _build_errors_pct(row: Row, *, large: bool) -> dict[str, list[float]]:
     """Return the errors of each codec's files, with their signs, %."""
     by_codec: dict[str, list[float]] = {}
     for file in _list_files(row, large=large):
-        by_codec.setdefault(file["setting"].partition(":")[0], []).append(error_pct(file))
+        by_codec.setdefault(file["setting"].partition(":")[0], []).append(compute_error_pct(file))
     return by_codec
 
 
@@ -63,7 +63,7 @@ def _judge_start_up(claim: Claim, claims: Claims, rows: Rows) -> Iterator[Compar
     )
 
 
-def _claimed_pct(values: Mapping[str, Any], codec: str, *, large: bool) -> tuple[float, float]:
+def _find_claimed_pct(values: Mapping[str, Any], codec: str, *, large: bool) -> tuple[float, float]:
     """Return the ends of the error that the paper gives, with its sign: of small files the one of its smallest, like
     ours.
     """
@@ -74,7 +74,7 @@ def _claimed_pct(values: Mapping[str, Any], codec: str, *, large: bool) -> tuple
     return min(ends), max(ends)
 
 
-def _compared_pct(values: Mapping[str, Any], codec: str, errors: Sequence[float], *, large: bool) -> float:
+def _choose_compared_pct(values: Mapping[str, Any], codec: str, errors: Sequence[float], *, large: bool) -> float:
     """Return our error that is compared: the furthest where the paper excepts a codec by name as "up to"."""
     return max(errors, key=abs) if large and codec in values else median(errors)
 
@@ -85,7 +85,7 @@ def _judge_errors(claim: Claim, trials: Mapping[float, PackedTransfers], rows: R
             where = f"{rate:g} MB/s, {'large' if large else 'small'} files"
             values, by_codec = claim.values[f"net{rate:g}"], _build_errors_pct(rows[trial], large=large)
             known_files = {
-                codec: _compared_pct(values, codec, errors, large=large) for codec, errors in by_codec.items()
+                codec: _choose_compared_pct(values, codec, errors, large=large) for codec, errors in by_codec.items()
             }
             yield from _compare_codecs(where, values, known_files, large=large)
 
@@ -94,7 +94,7 @@ def _compare_codecs(
     where: str, values: Mapping[str, Any], errors_pct: Mapping[str, float], *, large: bool
 ) -> Iterator[Comparison]:
     """Compare the share of codecs whose error has the paper's sign, then each codec's error."""
-    claimed_values = {codec: _claimed_pct(values, codec, large=large) for codec in errors_pct}
+    claimed_values = {codec: _find_claimed_pct(values, codec, large=large) for codec in errors_pct}
     furthest = {codec: max(ends, key=abs) for codec, ends in claimed_values.items()}
     error_pairs = [(errors_pct[codec], far) for codec, far in furthest.items()]
     ways = [ours * far > 0 for ours, far in error_pairs if min(abs(ours), abs(far)) >= LEAST_POINTS]

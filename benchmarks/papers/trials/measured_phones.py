@@ -6,10 +6,10 @@ save is modelled.
 
 from collections.abc import Iterator, Mapping
 
-from benchmarks.mobile.pricing import published_constants, split_energy
+from benchmarks.mobile.pricing import load_published_constants, split_energy
 from benchmarks.papers.catalogue import Claim, Claims
 from benchmarks.papers.finding import Comparison, Source, compare_measured, compare_property
-from benchmarks.papers.form import RATIO, Form, Rows, compare_measured_share, mbps, saved_pct
+from benchmarks.papers.form import RATIO, Form, Rows, compare_measured_share, compute_mbps, compute_saved_pct
 from benchmarks.papers.paths import PHONES, Run, make_run
 from benchmarks.wan.runs import Row
 
@@ -27,12 +27,12 @@ def _runs(phone: str, kind: str) -> list[Run]:
 
 
 def _find_highest(phone: str, kind: str, rows: Rows) -> float:
-    rates = [mbps(rows[run]) for run in _runs(phone, kind)]
+    rates = [compute_mbps(rows[run]) for run in _runs(phone, kind)]
     return max(rates) / rates[0]
 
 
 def _compute_phone_j(row: Row, phone: str) -> float:
-    return split_energy(row, published_constants("wifi", PROFILES[phone])).dynamic_j
+    return split_energy(row, load_published_constants("wifi", PROFILES[phone])).dynamic_j
 
 
 def _judge_older(claim: Claim, _claims: Claims, rows: Rows) -> Iterator[Comparison]:
@@ -63,7 +63,7 @@ def _judge_weak(claim: Claim, _claims: Claims, rows: Rows) -> Iterator[Compariso
     for kind in ("image", "video"):
         for number, phone in enumerate(WEAK):
             spent = [_compute_phone_j(rows[run], phone) for run in _runs(phone, kind)]
-            saved = {cc: saved_pct(spent[0], joules) for cc, joules in zip(LEVELS, spent, strict=True)}
+            saved = {cc: compute_saved_pct(spent[0], joules) for cc, joules in zip(LEVELS, spent, strict=True)}
             for cc in LEVELS[1:]:
                 yield compare_measured_share(
                     f"{phone}, {kind}: energy saved at {cc}, %",

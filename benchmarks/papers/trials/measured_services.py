@@ -17,7 +17,15 @@ from benchmarks.papers.finding import (
     compare_upper_bound,
     leave_open,
 )
-from benchmarks.papers.form import RATIO, Form, Rows, compare_measured_share, compute_client_j, mbps, saved_pct
+from benchmarks.papers.form import (
+    RATIO,
+    Form,
+    Rows,
+    compare_measured_share,
+    compute_client_j,
+    compute_mbps,
+    compute_saved_pct,
+)
 from benchmarks.papers.paths import CHICAGO, COASTS, NEAR, VIRGINIA, make_run
 from benchmarks.papers.trials.peer_trial import MIN_ENERGY, Tools
 from benchmarks.papers.trials.tuner_trials import Schemes, SlaTargets, Targets
@@ -32,18 +40,18 @@ HIGHEST = "95"
 Figures = Mapping[str, float]
 
 
-def _per_joule(figures: Figures) -> float:
+def _compute_per_joule(figures: Figures) -> float:
     """Return throughput over the energy of one data set, T²/P, by which the paper ranks."""
     return figures["bps"] ** 2 / figures["power_w"]
 
 
-def _per_bit_j(figures: Figures) -> float:
+def _compute_per_bit_j(figures: Figures) -> float:
     return figures["power_w"] / figures["bps"]
 
 
-def _of_best_pct(row: Row, scheme: str) -> float:
-    best = max(map(_per_joule, row["brute_force"].values()))
-    return 100 * _per_joule(row[scheme]) / best
+def _compute_share_of_best_pct(row: Row, scheme: str) -> float:
+    best = max(map(_compute_per_joule, row["brute_force"].values()))
+    return 100 * _compute_per_joule(row[scheme]) / best
 
 
 def _judge_coasts(claim: Claim, _claims: Claims, rows: Rows) -> Iterator[Comparison]:
@@ -53,7 +61,7 @@ def _judge_coasts(claim: Claim, _claims: Claims, rows: Rows) -> Iterator[Compari
     }
     first, last = ran[COAST_LEVELS[0]], ran[COAST_LEVELS[-1]]
     for name, values, at_most, at_least in (
-        ("time of one file at a time over that of 32", claim.values["t_s"], mbps(last), mbps(first)),
+        ("time of one file at a time over that of 32", claim.values["t_s"], compute_mbps(last), compute_mbps(first)),
         (
             "energy of one file at a time over that of 32",
             claim.values["E_J"],
@@ -62,7 +70,7 @@ def _judge_coasts(claim: Claim, _claims: Claims, rows: Rows) -> Iterator[Compari
         ),
     ):
         yield compare_measured(name, values[0] / values[1], at_most / at_least, relative=RATIO)
-    powers = [compute_client_j(row) * mbps(row) for row in (first, last)]
+    powers = [compute_client_j(row) * compute_mbps(row) for row in (first, last)]
     ratio = claim.values["P_W"][1] / claim.values["P_W"][0]
     yield compare_measured(
         "power with 32 over that of one file at a time", ratio, powers[1] / powers[0], relative=RATIO
@@ -78,16 +86,20 @@ def _judge_ten_gigabits(claim: Claim, _claims: Claims, rows: Rows) -> Iterator[C
         yield compare_measured_share(
             f"{scheme}: throughput over energy, of brute force's best, %",
             claim.values[f"{scheme}_bf_pct"],
-            _of_best_pct(row, scheme),
+            _compute_share_of_best_pct(row, scheme),
         )
     energy_pct, rate_pct = claim.values["ee_vs_maxthr"]
     ee, most = row["ee"], row["maxthr"]
     yield compare_measured_share(
-        "EE's energy less than MaxThr's, %", -energy_pct, saved_pct(_per_bit_j(most), _per_bit_j(ee))
+        "EE's energy less than MaxThr's, %",
+        -energy_pct,
+        compute_saved_pct(_compute_per_bit_j(most), _compute_per_bit_j(ee)),
     )
-    yield compare_measured_share("EE's rate less than MaxThr's, %", -rate_pct, saved_pct(most["bps"], ee["bps"]))
+    yield compare_measured_share(
+        "EE's rate less than MaxThr's, %", -rate_pct, compute_saved_pct(most["bps"], ee["bps"])
+    )
     tried = row["brute_force"]
-    peak = int(max(tried, key=lambda channels: _per_joule(tried[channels])))
+    peak = int(max(tried, key=lambda channels: _compute_per_joule(tried[channels])))
     yield compare_measured("channels of brute force's best", claim.values["bf_peak_about"], peak, relative=RATIO)
 
 
@@ -97,7 +109,7 @@ def _judge_one_gigabit(claim: Claim, _claims: Claims, rows: Rows) -> Iterator[Co
         yield compare_measured_share(
             f"{name}: throughput over energy, of brute force's best, %",
             claim.values["bf_pct"][name],
-            _of_best_pct(row, scheme),
+            _compute_share_of_best_pct(row, scheme),
         )
     one = row["brute_force"]["1"]
     energy_pct, ratio = claim.values["mine"]
@@ -110,7 +122,7 @@ def _judge_one_gigabit(claim: Claim, _claims: Claims, rows: Rows) -> Iterator[Co
     yield compare_measured_share(
         "MinE's energy less than that of one channel, files of 4 MB alone, %",
         -energy_pct,
-        saved_pct(_per_bit_j(one), _per_bit_j(row["mine"])),
+        compute_saved_pct(_compute_per_bit_j(one), _compute_per_bit_j(row["mine"])),
     )
 
 
@@ -125,7 +137,7 @@ def _judge_most_channels(claim: Claim, _claims: Claims, rows: Rows) -> Iterator[
     yield compare_measured_share(
         "MinE's energy less than that of one channel, files of 4 MB alone, %",
         -claim.values["mine_pct"],
-        saved_pct(_per_bit_j(row["one"]), _per_bit_j(row["mine"])),
+        compute_saved_pct(_compute_per_bit_j(row["one"]), _compute_per_bit_j(row["mine"])),
     )
 
 
@@ -136,11 +148,11 @@ def _judge_flexible(claim: Claim, _claims: Claims, rows: Rows) -> Iterator[Compa
         # The highest is one that the paper itself missed on one of its paths.
         off_pct = -off_pct if share == HIGHEST else abs(off_pct)
         yield compare_upper_bound(f"target of {share} %: off by, %", most_pct, off_pct)
-    least = min(row["reached"].values(), key=_per_bit_j)
+    least = min(row["reached"].values(), key=_compute_per_bit_j)
     yield compare_measured_share(
         "energy saved against MaxThr at best, %",
         claim.values["saving_pct"]["DIDCLab"],
-        saved_pct(_per_bit_j(row["maxthr"]), _per_bit_j(least)),
+        compute_saved_pct(_compute_per_bit_j(row["maxthr"]), _compute_per_bit_j(least)),
     )
 
 

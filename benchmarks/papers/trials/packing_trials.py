@@ -25,7 +25,7 @@ from benchmarks.testbed.testbed import Testbed
 from benchmarks.wan.runs import Row
 from tradewind.compression.codecs import CODEC_LEVELS, CodecSetting, parse_setting
 from tradewind.compression.model import NetworkLine, Speeds
-from tradewind.compression.printed import piped_bps
+from tradewind.compression.printed import compute_piped_bps
 from tradewind.compression.prior import load_packaged_history
 from tradewind.compression.probe import TimedTransfer, fit_network_line, solve_line_of_two
 from tradewind.units import BITS_PER_BYTE, MBIT
@@ -73,7 +73,7 @@ class PackedTransfers:
     def source_part(self) -> str:
         return "packing"
 
-    def conditions(self, claims: Claims) -> str:  # noqa: ARG002 -- its own files and path
+    def describe_conditions(self, claims: Claims) -> str:  # noqa: ARG002 -- its own files and path
         return str(_make_path(self.mb_per_s))
 
     def measure(self, yard: TrialSite) -> Row:
@@ -84,7 +84,7 @@ class PackedTransfers:
             rows = []
             for kind in KINDS:
                 for size in (LARGE_BYTES, SMALL_BYTES):
-                    file = ground.file(kind, size)
+                    file = ground.make_file(kind, size)
                     rows += [_compare_with_model(ground, file, each, line, upload=self.upload) for each in settings]
         row: Row = {"line_bps": line.rate_bps, "setup_s": line.setup_s}
         row["setup_of_two_s"] = solve_line_of_two(*_pick_quickest(timed)).setup_s
@@ -105,7 +105,7 @@ class StartUps:
     def source_part(self) -> str:
         return "packing"
 
-    def conditions(self, claims: Claims) -> str:  # noqa: ARG002 -- its own files and paths
+    def describe_conditions(self, claims: Claims) -> str:  # noqa: ARG002 -- its own files and paths
         return f"{RTT_S:g} s"
 
     def measure(self, yard: TrialSite) -> Row:
@@ -132,14 +132,14 @@ class SlowCodec:
     def source_part(self) -> str:
         return "packing"
 
-    def conditions(self, claims: Claims) -> str:  # noqa: ARG002 -- its own files and paths
+    def describe_conditions(self, claims: Claims) -> str:  # noqa: ARG002 -- its own files and paths
         return f"{_make_path(FAST_MB_PER_S)}; {_make_path(0.5)}"
 
     def measure(self, yard: TrialSite) -> Row:
         row: Row = {"disturbed": None}
         for name, rate, codec in (("slower", FAST_MB_PER_S, "xz:9"), ("faster", 0.5, "lzop:1")):
             with _set_up(rate, yard) as (ground, watch):
-                file = ground.file("log", LARGE_BYTES)
+                file = ground.make_file("log", LARGE_BYTES)
                 raw, packed = (ground.transfer(file, each, upload=True) for each in ("raw", codec))
                 row[f"{name}_raw_s"], row[f"{name}_s"] = raw["seconds"], packed["seconds"]
                 row[f"{name}_ratio"] = packed["plain_bytes"] / packed["packed_bytes"]
@@ -158,7 +158,7 @@ class _Client:
         self._client, self._url, self._here, self._served = client, url, here, served
         self._made = 0
 
-    def file(self, kind: str, size_bytes: int) -> Path:
+    def make_file(self, kind: str, size_bytes: int) -> Path:
         path = self._here / f"{kind}-{size_bytes}"
         if not path.exists():
             path.write_bytes(make_content(kind, size_bytes, SEED))
@@ -186,18 +186,20 @@ class _Client:
 def _probe_sizes(ground: _Client, *, upload: bool) -> list[TimedTransfer]:
     sizes = PROBE_BYTES * PROBE_REPEATS
     return [
-        TimedTransfer(size, ground.transfer(ground.file("random", size), "raw", upload=upload)["seconds"])
+        TimedTransfer(size, ground.transfer(ground.make_file("random", size), "raw", upload=upload)["seconds"])
         for size in sizes
     ]
 
 
 def _pick_quickest(timed: Sequence[TimedTransfer]) -> tuple[TimedTransfer, TimedTransfer]:
     """Return the quicker transfer of each of the paper's two sizes."""
-    small, large = (min((each for each in timed if each.file_bytes == size), key=_seconds) for size in PROBE_BYTES[1:])
+    small, large = (
+        min((each for each in timed if each.file_bytes == size), key=_get_seconds) for size in PROBE_BYTES[1:]
+    )
     return small, large
 
 
-def _seconds(timed: TimedTransfer) -> float:
+def _get_seconds(timed: TimedTransfer) -> float:
     return timed.duration_s
 
 
@@ -207,26 +209,26 @@ def _compare_with_model(ground: _Client, file: Path, setting: CodecSetting, line
     The codec of both equations is the slower of its stages, as both run while the file is sent.
     """
     size = file.stat().st_size
-    speeds = _on_all_cores(measure_setting([file.read_bytes()], setting), setting)
+    speeds = _estimate_on_all_cores(measure_setting([file.read_bytes()], setting), setting)
     transfer = ground.transfer(file, str(setting), upload=upload)
     coder_bps = min(speeds.compress_bps, speeds.decompress_bps)
-    expected = load_packaged_history().expected(setting, make_case(sample_file(file)))
+    expected = load_packaged_history().predict_speeds(setting, make_case(sample_file(file)))
     known = None if expected is None else expected.speeds
     return {
         "file": file.name,
         "setting": str(setting),
         "measured_bps": BITS_PER_BYTE * size / transfer["seconds"],
-        "printed_bps": piped_bps(size, line.rate_bps, line.setup_s, speeds.ratio, coder_bps),
+        "printed_bps": compute_piped_bps(size, line.rate_bps, line.setup_s, speeds.ratio, coder_bps),
         "ratio": transfer["plain_bytes"] / transfer["packed_bytes"],
         "compress_bps": speeds.compress_bps,
         "decompress_bps": speeds.decompress_bps,
         "expected_ratio": known and known.ratio,
-        "expected_compress_bps": known and _on_all_cores(known, setting).compress_bps,
+        "expected_compress_bps": known and _estimate_on_all_cores(known, setting).compress_bps,
         "expected_decompress_bps": known and known.decompress_bps,
     }
 
 
-def _on_all_cores(speeds: Speeds, setting: CodecSetting) -> Speeds:
+def _estimate_on_all_cores(speeds: Speeds, setting: CodecSetting) -> Speeds:
     """Return the speeds of packed copies: they pack blocks in parallel, except codecs that use all cores themselves."""
     cores = count_usable_cores() if CODEC_LEVELS[setting.codec].is_parallel else 1
     return speeds._replace(compress_bps=cores * speeds.compress_bps)

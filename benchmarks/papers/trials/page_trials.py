@@ -17,7 +17,7 @@ from benchmarks.transport.pages import (
     draw_typical_sizes,
     load_pages,
     make_page_row,
-    net_transfer_s,
+    read_net_transfer_s,
 )
 from benchmarks.transport.proxy import PageProtocol
 from benchmarks.transport.wire import split_into_rounds
@@ -56,7 +56,7 @@ class DrawnPage:
     def source_part(self) -> str:
         return "pages"
 
-    def conditions(self, claims: Claims) -> str:  # noqa: ARG002 -- the paths are the transport benchmark's
+    def describe_conditions(self, claims: Claims) -> str:  # noqa: ARG002 -- the paths are the transport benchmark's
         case = find_case(self.network, self.protocol)
         return f"{case.flows.path}; {case.flows.buffers}; {LOADS} loads"
 
@@ -67,7 +67,7 @@ class DrawnPage:
             loads = load_pages(case, sizes, repeats=LOADS, seed=self.number, prioritised=yard.prioritised)
         row = dict(make_page_row(case, sizes, loads))
         for control, pages in loads.pages.items():
-            row[f"{control}_net_s_each"] = [net_transfer_s(page) for page in pages]
+            row[f"{control}_net_s_each"] = [read_net_transfer_s(page) for page in pages]
             row[f"{control}_idle_share_each"] = [page.idle_share or 0.0 for page in pages]
             row[f"{control}_concurrency_each"] = [page.effective_concurrency or 0.0 for page in pages]
             row[f"{control}_connection_s_each"] = [compute_median_connection_s(page) for page in pages]
@@ -86,7 +86,7 @@ class FirstRounds:
     def source_part(self) -> str:
         return "pages"
 
-    def conditions(self, claims: Claims) -> str:  # noqa: ARG002 -- the path is the transport benchmark's
+    def describe_conditions(self, claims: Claims) -> str:  # noqa: ARG002 -- the path is the transport benchmark's
         return f"{LTE}; {LTE_PHONE}; {FLOWS} flows"
 
     def measure(self, yard: TrialSite) -> Row:
@@ -99,7 +99,7 @@ class FirstRounds:
                 for control in controls * FLOWS:
                     ground.fetch(control, [FLOW_BYTES])
             counted = {
-                each: [split_into_rounds(flow, LTE.rtt_s)[:2] for flow in ground.flows(capture, each)]
+                each: [split_into_rounds(flow, LTE.rtt_s)[:2] for flow in ground.list_flows(capture, each)]
                 for each in controls
             }
         return {**counted, "disturbed": watch_of_machine.disturbance}

@@ -45,7 +45,7 @@ class Tools:
     def source_part(self) -> str:
         return "peers"
 
-    def conditions(self, claims: Claims) -> str:
+    def describe_conditions(self, claims: Claims) -> str:
         return f"{make_path(PEERS_PATH, claims)}; {CUT_S:g} s"
 
     def measure(self, yard: TrialSite) -> Row:
@@ -98,4 +98,4 @@ def read_metrics(name: str, ran: MeasuredRun, log: Path) -> Row:
     NothingMoved : it failed, so that it cannot be compared with others.
     """
     ran.require_moved(name, log)
-    return {"bps": ran.throughput_bps, "j_per_gb": ran.per_gb(ran.modelled_energy_j())}
+    return {"bps": ran.throughput_bps, "j_per_gb": ran.compute_per_gb(ran.compute_modelled_energy_j())}

@@ -20,7 +20,7 @@ from benchmarks.tuning.driver import TickRow
 from benchmarks.tuning.transfers import TransferSpec, TransferTestbed, set_up_transfers
 from benchmarks.tuning.tuners import OURS, STATIC
 from benchmarks.wan.runs import Row, RunLog
-from tradewind.heuristics import EFFICIENCY_STEP, MAX_CHANNELS, efficiency_levels
+from tradewind.heuristics import EFFICIENCY_STEP, MAX_CHANNELS, list_efficiency_levels
 
 TICK_S = 3.0
 STEADY_TICKS = 3
@@ -57,7 +57,7 @@ class _OnPath:
     def source_part(self) -> str:
         return "tuners"
 
-    def conditions(self, claims: Claims) -> str:
+    def describe_conditions(self, claims: Claims) -> str:
         return str(make_path(self.path, claims))
 
 
@@ -74,7 +74,7 @@ class Schemes(_OnPath):
             make_path(self.path, site.claims), seed=site.seed, folder=site.folder, prioritised=site.prioritised
         ) as testbed:
             runs = _TunerRuns(testbed)
-            search = len(efficiency_levels(MAX_CHANNELS)) + SETTLED_TICKS
+            search = len(list_efficiency_levels(MAX_CHANNELS)) + SETTLED_TICKS
             return {
                 "brute_force": {str(n): runs.run_static(n) for n in LEVELS},
                 "ee": runs.run_last("ee", ticks=search, last=SETTLED_TICKS),
@@ -154,7 +154,7 @@ class SlaTargets:
     def source_part(self) -> str:
         return "tuners"
 
-    def conditions(self, claims: Claims) -> str:  # noqa: ARG002 -- the path is the tuning benchmark's own
+    def describe_conditions(self, claims: Claims) -> str:  # noqa: ARG002 -- the path is the tuning benchmark's own
         return f"{BASE}; {SLA_TICKS} × {SLA_TICK_S:g} s"
 
     def measure(self, site: trial.TrialSite) -> Row:

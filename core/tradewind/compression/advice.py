@@ -9,7 +9,14 @@ from typing import NamedTuple
 from tradewind.compression.codecs import CodecSetting
 from tradewind.compression.content import INCOMPRESSIBLE_RATIO, Content
 from tradewind.compression.history import CodecObservation, CompressionCase, ExpectedSpeeds, History
-from tradewind.compression.model import Mode, NetworkLine, Speeds, compute_stage_times, duration_s, raw_s
+from tradewind.compression.model import (
+    Mode,
+    NetworkLine,
+    Speeds,
+    compute_duration_s,
+    compute_raw_s,
+    compute_stage_times,
+)
 from tradewind.units import BITS_PER_BYTE, format_bps
 
 CAUTION_SD = 0.5
@@ -97,15 +104,15 @@ def discount_assumed_rate(predicted_bps: float, *, path_is_known: bool) -> float
 
 def advise(question: CompressionQuery, history: History) -> CodecAdvice:
     """Return the options ranked by the lower bound of throughput, or by energy."""
-    raw = _raw(question)
+    raw = _build_raw_option(question)
     incompressible = _is_incompressible(question)
     options = [raw]
     if not incompressible:
         for setting in question.settings:
-            expected = history.expected(setting, question.case, question.samples)
+            expected = history.predict_speeds(setting, question.case, question.samples)
             if expected is not None:
                 options += [_build_option(question, setting, expected, mode) for mode in question.modes]
-    ranked = sorted(options, key=_merit(question.objective))
+    ranked = sorted(options, key=_choose_merit(question.objective))
     best = raw if _is_taken_not_to_pack(question) else ranked[0]
     if question.objective is Objective.MAX_THROUGHPUT and best is not raw:
         gain = best.throughput_bps.mean / raw.throughput_bps.mean - 1
@@ -115,9 +122,9 @@ def advise(question: CompressionQuery, history: History) -> CodecAdvice:
         best=best,
         options=ordered,
         incompressible=incompressible,
-        rationale=_why_raw(question, options, incompressible=incompressible)
+        rationale=_explain_raw(question, options, incompressible=incompressible)
         if best is raw
-        else _why(best, raw, question),
+        else _explain_choice(best, raw, question),
     )
 
 
@@ -133,9 +140,11 @@ def _is_taken_not_to_pack(question: CompressionQuery) -> bool:
     return not question.sampled and question.case.probe.ratio < INCOMPRESSIBLE_RATIO
 
 
-def _raw(question: CompressionQuery) -> CompressionOption:
+def _build_raw_option(question: CompressionQuery) -> CompressionOption:
     file_bytes, line = question.case.file_bytes, question.line
-    took_s = raw_s(file_bytes, line) if question.raw_bps is None else BITS_PER_BYTE * file_bytes / question.raw_bps
+    took_s = (
+        compute_raw_s(file_bytes, line) if question.raw_bps is None else BITS_PER_BYTE * file_bytes / question.raw_bps
+    )
     rate_bps = BITS_PER_BYTE * file_bytes / took_s
     return CompressionOption(
         mode=Mode.RAW,
@@ -156,13 +165,13 @@ def _build_option(
     line = NetworkLine(question.line.rate_bps, question.line.setup_s + question.packing_setup_s)
     means = expected.speeds
     low, mean, high = (
-        BITS_PER_BYTE * file_bytes / duration_s(mode, file_bytes, line, _moved(expected, sds))
+        BITS_PER_BYTE * file_bytes / compute_duration_s(mode, file_bytes, line, _shift_speeds(expected, sds))
         for sds in (-CAUTION_SD, 0.0, CAUTION_SD)
     )
-    took_s = duration_s(mode, file_bytes, line, means)
+    took_s = compute_duration_s(mode, file_bytes, line, means)
     stages = compute_stage_times(file_bytes, line, means)
     sending_s = line.setup_s + stages.send_s if mode is Mode.SEQUENTIAL else took_s
-    core_s = stages.compress_s * question.case.cores_for(setting) + stages.decompress_s
+    core_s = stages.compress_s * question.case.count_cores(setting) + stages.decompress_s
     return CompressionOption(
         mode=mode,
         setting=setting,
@@ -175,18 +184,18 @@ def _build_option(
     )
 
 
-def _moved(expected: ExpectedSpeeds, sds: float) -> Speeds:
+def _shift_speeds(expected: ExpectedSpeeds, sds: float) -> Speeds:
     """Return the expected ratio and speeds, all of them ``sds`` standard deviations better."""
     return Speeds(*(mean * math.exp(sds * sd) for mean, sd in zip(expected.speeds, expected.log_sd, strict=True)))
 
 
-def _merit(objective: Objective) -> Callable[[CompressionOption], float]:
+def _choose_merit(objective: Objective) -> Callable[[CompressionOption], float]:
     if objective is Objective.MIN_ENERGY:
         return lambda option: option.energy_j
     return lambda option: -option.throughput_bps.low
 
 
-def _why_raw(question: CompressionQuery, options: Sequence[CompressionOption], *, incompressible: bool) -> str:
+def _explain_raw(question: CompressionQuery, options: Sequence[CompressionOption], *, incompressible: bool) -> str:
     if incompressible:
         return ("a sample hardly packs" if question.sampled else "its bytes look random") + ": sent as it is"
     if len(options) == 1:
@@ -197,7 +206,7 @@ def _why_raw(question: CompressionQuery, options: Sequence[CompressionOption], *
     return f"no codec is expected {better}: sent as it is"
 
 
-def _why(best: CompressionOption, raw: CompressionOption, question: CompressionQuery) -> str:
+def _explain_choice(best: CompressionOption, raw: CompressionOption, question: CompressionQuery) -> str:
     packs = f"{best.setting} {best.mode}: packs {best.ratio:.1f} to 1"
     if question.objective is Objective.MIN_ENERGY:
         return f"{packs}, takes {best.energy_j:.3g} J above idle, sent raw {raw.energy_j:.3g} J (modelled)"

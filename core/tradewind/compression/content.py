@@ -20,7 +20,7 @@ INCOMPRESSIBLE_RATIO = 1.03
 
 _LEAST_BIN, _LARGEST_BIN = 4, 9
 SIZES_BYTES = tuple(10**each for each in range(_LEAST_BIN, _LARGEST_BIN + 1))
-"""One of each `size_bin`."""
+"""One of each `find_size_bin`."""
 
 _SNIFFED_BYTES = 512
 _COUNTED_ENTIRELY_BYTES = 64 * 1024
@@ -93,7 +93,7 @@ def detect_kind(head: bytes) -> Kind:
     return Kind.TABLE if max(first.count(b","), first.count(b";"), first.count(b"\t")) >= 2 else Kind.TEXT
 
 
-def entropy_bits_per_byte(blocks: Sequence[bytes]) -> float:
+def compute_entropy_bits_per_byte(blocks: Sequence[bytes]) -> float:
     """Return the Shannon entropy of the bytes of all blocks together, 0..8; 0 of nothing."""
     counts: Counter[int] = Counter()
     for block in blocks:
@@ -104,13 +104,13 @@ def entropy_bits_per_byte(blocks: Sequence[bytes]) -> float:
 
 def inspect_content(blocks: Sequence[bytes]) -> Content:
     """Return the content of a file from sampled blocks; the first one is its beginning."""
-    return Content(detect_kind(blocks[0] if blocks else b""), entropy_bits_per_byte(blocks))
+    return Content(detect_kind(blocks[0] if blocks else b""), compute_entropy_bits_per_byte(blocks))
 
 
 END_PLACES = (1.0,) * (SAMPLE_BLOCKS - 1)
 
 
-def sample_offsets(file_bytes: int, places: Sequence[float] = END_PLACES) -> tuple[int, ...]:
+def list_sample_offsets(file_bytes: int, places: Sequence[float] = END_PLACES) -> tuple[int, ...]:
     """Return the offsets of a sample's blocks: one at the beginning, and one in each equal part of the rest.
 
     A small file is sampled completely.
@@ -126,7 +126,7 @@ def sample_offsets(file_bytes: int, places: Sequence[float] = END_PLACES) -> tup
     return (0, *(SAMPLE_BLOCK_BYTES + number * part + round(place * spare) for number, place in enumerate(places)))
 
 
-def size_bin(file_bytes: int) -> int:
+def find_size_bin(file_bytes: int) -> int:
     """Return the decimal order of magnitude; sizes below 100 kB, and from 1 GB on, share one bin each."""
     return min(max(int(math.log10(max(file_bytes, 1))), _LEAST_BIN), _LARGEST_BIN)
 

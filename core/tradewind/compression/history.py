@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from tradewind.compression.codecs import CODEC_LEVELS, CodecSetting
-from tradewind.compression.content import compute_ratio_bin, size_bin
+from tradewind.compression.content import compute_ratio_bin, find_size_bin
 from tradewind.compression.model import Speeds
 from tradewind.errors import InvalidValue
 
@@ -66,7 +66,7 @@ class CompressionCase:
         """Return the cores of the packing end; 1 where that is not known."""
         return min(max(parse_core_count(self.cpu_class), 1), MAX_CORES)
 
-    def cores_for(self, setting: CodecSetting) -> int:
+    def count_cores(self, setting: CodecSetting) -> int:
         """Return the cores that pack concurrently."""
         return self.cores if CODEC_LEVELS[setting.codec].is_parallel else 1
 
@@ -90,7 +90,7 @@ class CodecObservation:
         ratio, compress, decompress = (
             math.log(mine / its) for mine, its in zip(self.speeds, self.case.probe, strict=True)
         )
-        return ratio, compress - math.log(self.case.cores_for(self.setting)), decompress
+        return ratio, compress - math.log(self.case.count_cores(self.setting)), decompress
 
 
 class Estimate(NamedTuple):
@@ -105,8 +105,12 @@ class Estimate(NamedTuple):
         gain = 1 / min(self.observations + 1, MEMORY)
         return Estimate(
             self.observations + 1,
-            _each(lambda m, v: m + gain * (v - m), self.mean, x),
-            _each(lambda s, d: (1 - gain) * (s + gain * d * d), self.variance, _each(lambda m, v: v - m, self.mean, x)),
+            _combine_each(lambda m, v: m + gain * (v - m), self.mean, x),
+            _combine_each(
+                lambda s, d: (1 - gain) * (s + gain * d * d),
+                self.variance,
+                _combine_each(lambda m, v: v - m, self.mean, x),
+            ),
         )
 
 
@@ -124,12 +128,12 @@ class WeightedEstimate(NamedTuple):
             return WeightedEstimate(weight, own.mean, own.variance)
         few = min(own.observations, MEMORY)
         share = few / (few + PARENT_WEIGHT)
-        off = _each(float.__sub__, own.mean, self.mean)
-        around = _each(lambda v, d: v + share * d * d, self.variance, off)
+        off = _combine_each(float.__sub__, own.mean, self.mean)
+        around = _combine_each(lambda v, d: v + share * d * d, self.variance, off)
         return WeightedEstimate(
             weight,
-            _each(lambda its, d: its + share * d, self.mean, off),
-            _each(lambda its, mine: share * mine + (1 - share) * its, around, own.variance),
+            _combine_each(lambda its, d: its + share * d, self.mean, off),
+            _combine_each(lambda its, mine: share * mine + (1 - share) * its, around, own.variance),
         )
 
 
@@ -169,7 +173,7 @@ class History:
                 estimates[key] = estimates.get(key, Estimate()).update(x)
         return History(estimates)
 
-    def expected(
+    def predict_speeds(
         self, setting: CodecSetting, case: CompressionCase, samples: Sequence[CodecObservation] = ()
     ) -> ExpectedSpeeds | None:
         """Return what to expect of a setting; ``None`` where nothing is known of it.
@@ -184,15 +188,20 @@ class History:
         if not found.weight and from_sample is None:
             return None
         doubt = SD_WITHOUT_HISTORY**2 / (1 + found.weight) if found.weight else math.inf
-        mean, variance = found.mean, _each(lambda v, _: max(v, MIN_LOG_SD**2) + doubt, found.variance, found.mean)
+        mean, variance = (
+            found.mean,
+            _combine_each(lambda v, _: max(v, MIN_LOG_SD**2) + doubt, found.variance, found.mean),
+        )
         if from_sample is not None:
             x, spread = from_sample
-            variance = _each(lambda v, sd: 1 / (1 / v + 1 / sd**2), variance, spread)
-            gain = _each(lambda v, sd: v / sd**2, variance, spread)
-            mean = _each(float.__add__, mean, _each(float.__mul__, gain, _each(float.__sub__, x, mean)))
+            variance = _combine_each(lambda v, sd: 1 / (1 / v + 1 / sd**2), variance, spread)
+            gain = _combine_each(lambda v, sd: v / sd**2, variance, spread)
+            mean = _combine_each(
+                float.__add__, mean, _combine_each(float.__mul__, gain, _combine_each(float.__sub__, x, mean))
+            )
         ratio, compress, decompress = (math.exp(log) * its for log, its in zip(mean, case.probe, strict=True))
-        speeds = Speeds(ratio, compress * case.cores_for(setting), decompress)
-        sd = _each(lambda v, _: max(math.sqrt(v), MIN_LOG_SD), variance, mean)
+        speeds = Speeds(ratio, compress * case.count_cores(setting), decompress)
+        sd = _combine_each(lambda v, _: max(math.sqrt(v), MIN_LOG_SD), variance, mean)
         return ExpectedSpeeds(speeds, sd, found.weight + (from_sample is not None))
 
     def _from_samples(
@@ -239,7 +248,7 @@ def _list_keys(setting: CodecSetting, case: CompressionCase) -> Iterator[Key]:
     for part in (
         None,
         architecture,
-        size_bin(case.file_bytes),
+        find_size_bin(case.file_bytes),
         compute_ratio_bin(case.probe.ratio),
         case.kind,
         case.cpu_class,
@@ -249,6 +258,6 @@ def _list_keys(setting: CodecSetting, case: CompressionCase) -> Iterator[Key]:
         yield key
 
 
-def _each(combine: Callable[[float, float], float], first: Logs, second: Logs) -> Logs:
+def _combine_each(combine: Callable[[float, float], float], first: Logs, second: Logs) -> Logs:
     ratio, compress, decompress = (combine(a, b) for a, b in zip(first, second, strict=True))
     return ratio, compress, decompress

@@ -74,7 +74,7 @@ class Stages:
         return max(self.compress_s, self.send_s, self.decompress_s)
 
 
-def block_bytes(file_bytes: int) -> int:
+def compute_block_bytes(file_bytes: int) -> int:
     """Return the size of the blocks that a file is packed in."""
     return min(max(math.ceil(file_bytes / TARGET_BLOCKS), MIN_BLOCK_BYTES), MAX_BLOCK_BYTES)
 
@@ -88,28 +88,32 @@ def compute_stage_times(file_bytes: int, line: NetworkLine, speeds: Speeds) -> S
     )
 
 
-def raw_s(file_bytes: int, line: NetworkLine) -> float:
+def compute_raw_s(file_bytes: int, line: NetworkLine) -> float:
     """Return the duration without a codec, s."""
     return line.setup_s + BITS_PER_BYTE * file_bytes / line.rate_bps
 
 
-def sequential_s(file_bytes: int, line: NetworkLine, speeds: Speeds) -> float:
+def compute_sequential_s(file_bytes: int, line: NetworkLine, speeds: Speeds) -> float:
     """Return the duration where each stage waits for the one before, s."""
     return line.setup_s + compute_stage_times(file_bytes, line, speeds).together_s
 
 
-def piped_s(file_bytes: int, line: NetworkLine, speeds: Speeds) -> float:
+def compute_piped_s(file_bytes: int, line: NetworkLine, speeds: Speeds) -> float:
     """Return the duration where the stages work at the same time, s."""
     each = compute_stage_times(file_bytes, line, speeds)
-    blocks = max(math.ceil(file_bytes / block_bytes(file_bytes)), 1)
+    blocks = max(math.ceil(file_bytes / compute_block_bytes(file_bytes)), 1)
     return line.setup_s + each.slowest_s + (each.together_s - each.slowest_s) / blocks
 
 
-def duration_s(mode: Mode, file_bytes: int, line: NetworkLine, speeds: Speeds | None) -> float:
+def compute_duration_s(mode: Mode, file_bytes: int, line: NetworkLine, speeds: Speeds | None) -> float:
     """Return the duration of a transfer in a mode, s; the raw mode needs no ``speeds``."""
     if mode is Mode.RAW or speeds is None:
-        return raw_s(file_bytes, line)
-    return piped_s(file_bytes, line, speeds) if mode is Mode.PIPED else sequential_s(file_bytes, line, speeds)
+        return compute_raw_s(file_bytes, line)
+    return (
+        compute_piped_s(file_bytes, line, speeds)
+        if mode is Mode.PIPED
+        else compute_sequential_s(file_bytes, line, speeds)
+    )
 
 
 def is_worthwhile_for_long_files(line_bps: float, speeds: Speeds) -> bool:

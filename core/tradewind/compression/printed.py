@@ -18,17 +18,17 @@ from tradewind.errors import InvalidValue
 from tradewind.units import BITS_PER_BYTE
 
 
-def uncompressed_s(us_bytes: float, line_bps: float, setup_s: float) -> float:
+def compute_uncompressed_s(us_bytes: float, line_bps: float, setup_s: float) -> float:
     """T.UUP = T.SC + US/Th.UP (equations 1, 2)."""
     return setup_s + BITS_PER_BYTE * us_bytes / line_bps
 
 
-def uncompressed_bps(us_bytes: float, line_bps: float, setup_s: float) -> float:
+def compute_uncompressed_bps(us_bytes: float, line_bps: float, setup_s: float) -> float:
     """Th.UUP = Th.UP/(1 + Th.UP·T.SC/US) (equations 3, 4)."""
     return line_bps / (1 + line_bps * setup_s / (BITS_PER_BYTE * us_bytes))
 
 
-def line_bps(us_bytes: float, reached_bps: float, setup_s: float) -> float:
+def compute_line_bps(us_bytes: float, reached_bps: float, setup_s: float) -> float:
     """Th.UP = Th.UUP/(1 − Th.UUP·T.SC/US) (equation 5).
 
     Raises
@@ -41,12 +41,12 @@ def line_bps(us_bytes: float, reached_bps: float, setup_s: float) -> float:
     return reached_bps / (1 - share)
 
 
-def sequential_s(us_bytes: float, line_bps: float, setup_s: float, ratio: float, coder_bps: float) -> float:
+def compute_sequential_s(us_bytes: float, line_bps: float, setup_s: float, ratio: float, coder_bps: float) -> float:
     """T.CUP.max = T.C + T.SC + T.CUP′ (equations 7, 13): pack all, then send all."""
-    return BITS_PER_BYTE * us_bytes / coder_bps + overlapped_s(us_bytes, line_bps, setup_s, ratio)
+    return BITS_PER_BYTE * us_bytes / coder_bps + compute_overlapped_s(us_bytes, line_bps, setup_s, ratio)
 
 
-def overlapped_s(us_bytes: float, line_bps: float, setup_s: float, ratio: float) -> float:
+def compute_overlapped_s(us_bytes: float, line_bps: float, setup_s: float, ratio: float) -> float:
     """T.CUP.min = T.SC + US/(CR·Th.UP) (equations 8, 14): packing costs no time."""
     return setup_s + BITS_PER_BYTE * us_bytes / (ratio * line_bps)
 
@@ -68,7 +68,7 @@ def compute_overlap_factor(line_bps: float, coder_bps: float) -> float:
     return line_bps / coder_bps if coder_bps > line_bps else 1.0
 
 
-def piped_bps(us_bytes: float, line_bps: float, setup_s: float, ratio: float, coder_bps: float) -> float:
+def compute_piped_bps(us_bytes: float, line_bps: float, setup_s: float, ratio: float, coder_bps: float) -> float:
     """Th.CUP.pipe ≈ CR·Th.UP/(1 + CR·Th.UP·(T.SC/US + k.th.c/Th.C)) (equations 20, 22).
 
     The stages balance at Th.C = CR·Th.UP, not at Th.C = Th.UP as k has it: between these it may exceed Th.C.

@@ -83,21 +83,21 @@ class Steering:
             if block.compress_bps is not None:
                 factor = _blend(self.speed_factor, block.compress_bps / its.compress_bps)
                 learned = replace(learned, speed_factor=factor)
-        return replace(learned, setting=learned.best())
+        return replace(learned, setting=learned.choose_setting())
 
-    def best(self) -> CodecSetting | None:
+    def choose_setting(self) -> CodecSetting | None:
         """Return the setting with the highest throughput, or the current one where none is sufficiently better."""
         if self.line_bps is None:
             return self.setting
         best: CodecSetting | None = None
         best_bps = raw_bps = (1 + MIN_GAIN) * self.line_bps
         for setting in self.expected:
-            bps = self.throughput_bps(setting)
+            bps = self.predict_throughput_bps(setting)
             if bps > best_bps:
                 best, best_bps = setting, bps
-        if self.throughput_bps(self.setting) <= raw_bps:
+        if self.predict_throughput_bps(self.setting) <= raw_bps:
             return best  # packing for nothing: there is nothing to lose by leaving it
-        return best if best_bps > (1 + HYSTERESIS) * self.throughput_bps(self.setting) else self.setting
+        return best if best_bps > (1 + HYSTERESIS) * self.predict_throughput_bps(self.setting) else self.setting
 
     @property
     def trial(self) -> CodecSetting | None:
@@ -105,7 +105,7 @@ class Steering:
         informative = [setting for setting, its in self.expected.items() if its.ratio > INFORMATIVE_RATIO]
         return max(informative, key=lambda setting: self.expected[setting].compress_bps, default=None)
 
-    def throughput_bps(self, setting: CodecSetting | None) -> float:
+    def predict_throughput_bps(self, setting: CodecSetting | None) -> float:
         """Return the plain bits a second in a full pipe: those of its slowest stage."""
         line_bps = self.line_bps or 0.0
         if setting is None or setting not in self.expected:

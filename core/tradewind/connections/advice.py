@@ -103,11 +103,11 @@ def classify_flow_lengths(analysis: PageAnalysis, path: Path, sender: Sender) ->
     in_window = sum(size <= sender.initial_window_bytes for size in sizes)
     short = [place for place, size in enumerate(sizes) if sender.initial_window_bytes < size <= FLD_THRESHOLD_BYTES]
     largest = sorted(short, key=lambda place: -sizes[place])[:MAX_SHORT_FLOWS]
-    flows = [_short_flow(analysis, place, path, sender) for place in sorted(largest)]
+    flows = [_build_short_flow(analysis, place, path, sender) for place in sorted(largest)]
     return FlowLengths(in_window, len(short), len(sizes) - in_window - len(short), flows)
 
 
-def _short_flow(analysis: PageAnalysis, place: int, path: Path, sender: Sender) -> ShortFlow:
+def _build_short_flow(analysis: PageAnalysis, place: int, path: Path, sender: Sender) -> ShortFlow:
     size_bytes = analysis.connections[place].wire_bytes
     rtt_s = path.rtt_s or analysis.connections[place].rtt_s or analysis.rtt_s
     saved_s = None
@@ -168,8 +168,8 @@ def _advise_server(connections: Sequence[HarConnection], path: Path, sender: Sen
         for item in connection.objects
     ]
     requests = sorted(every, key=lambda each: each.released_s)[:MAX_REQUESTS]
-    usual = _usual(connections)
-    now = _plan_of(usual, sender)
+    usual = _select_usual(connections)
+    now = _derive_plan(usual, sender)
     waited_s = simulate_waiting_s(requests, now, path)
     if waited_s <= 0:
         return
@@ -177,10 +177,10 @@ def _advise_server(connections: Sequence[HarConnection], path: Path, sender: Sen
     assert rtt_s is not None
     least_s = max(MIN_GAIN * waited_s, MIN_GAIN * rtt_s)
 
-    def saved_s(plan: ConnectionPlan) -> float:
+    def compute_saved_s(plan: ConnectionPlan) -> float:
         return waited_s - simulate_waiting_s(requests, plan, path)
 
-    for kind, text, proposed, gain_s in _try_changes(now, len(usual), path, saved_s):
+    for kind, text, proposed, gain_s in _try_changes(now, len(usual), path, compute_saved_s):
         if gain_s >= least_s:
             yield PageAdvice(
                 kind=kind, origin=connections[0].origin, text=text, proposed=proposed, waiting_s=waited_s,
@@ -188,7 +188,7 @@ def _advise_server(connections: Sequence[HarConnection], path: Path, sender: Sen
             )  # fmt: skip
 
 
-def _usual(connections: Sequence[HarConnection]) -> list[HarConnection]:
+def _select_usual(connections: Sequence[HarConnection]) -> list[HarConnection]:
     """Return the connections of the version that carried most objects: a browser may discover HTTP/2 by HTTP/1.1."""
     objects = Counter[bool]()
     for connection in connections:
@@ -197,7 +197,7 @@ def _usual(connections: Sequence[HarConnection]) -> list[HarConnection]:
     return [connection for connection in connections if connection.version.multiplexes == multiplexes]
 
 
-def _plan_of(connections: Sequence[HarConnection], sender: Sender) -> ConnectionPlan:
+def _derive_plan(connections: Sequence[HarConnection], sender: Sender) -> ConnectionPlan:
     """Return how a server's objects were fetched over connections of one version."""
     objects = sum(len(connection.objects) for connection in connections)
     return ConnectionPlan(

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from tradewind.connections.assignment import HarConnection, assign_connections
 from tradewind.connections.caching import CacheClass, classify_cache
-from tradewind.connections.intervals import clip_intervals, covered_s
+from tradewind.connections.intervals import clip_intervals, compute_covered_s
 from tradewind.connections.page_load import HttpVersion, Interval, LeftOut, PageLoad, WebObject
 
 MOSTLY = 0.9
@@ -124,8 +124,8 @@ def analyse(load: PageLoad, *, rtt_s: float | None = None, proxy: str | None = N
         started_at=load.started_at,
         load_s=load_s,
         load_told=load.load_s is not None,
-        idle_s=idle_s(load_s, received) if received else None,
-        effective_concurrency=effective_concurrency([_received(connection) for connection in connections]),
+        idle_s=compute_idle_s(load_s, received) if received else None,
+        effective_concurrency=compute_effective_concurrency([_list_received(connection) for connection in connections]),
         encryption=classify_encryption(sum(connection.encrypted for connection in connections), len(connections)),
         objects=len(load.objects),
         wire_bytes=sum(item.wire_bytes or 0 for item in load.objects),
@@ -143,7 +143,7 @@ def _find_last_s(objects: Iterable[WebObject]) -> float:
     return max(max(known_s, default=0.0), 0.0)
 
 
-def idle_s(load_s: float, received: Sequence[Interval]) -> float:
+def compute_idle_s(load_s: float, received: Sequence[Interval]) -> float:
     """Return the time of a load in which nothing is received: L - |A ∩ [0, L]| (section 4).
 
     Parameters
@@ -151,10 +151,10 @@ def idle_s(load_s: float, received: Sequence[Interval]) -> float:
     load_s : L, s.
     received : intervals in which objects were received, s since the begin of the load.
     """
-    return load_s - covered_s(clip_intervals(received, load_s))
+    return load_s - compute_covered_s(clip_intervals(received, load_s))
 
 
-def effective_concurrency(received: Sequence[Sequence[Interval]]) -> float | None:
+def compute_effective_concurrency(received: Sequence[Sequence[Interval]]) -> float | None:
     """Connections that receive at once while any does: Σ |A_i| / |A| (section 4, Fig. 8).
 
     The paper prints no formula; this is its "cumulative duration" of active connections over the time that is not
@@ -169,8 +169,8 @@ def effective_concurrency(received: Sequence[Sequence[Interval]]) -> float | Non
     -------
     1 or more; None where nothing took any time.
     """
-    busy_s = covered_s([interval for connection in received for interval in connection])
-    return sum(covered_s(connection) for connection in received) / busy_s if busy_s > 0 else None
+    busy_s = compute_covered_s([interval for connection in received for interval in connection])
+    return sum(compute_covered_s(connection) for connection in received) / busy_s if busy_s > 0 else None
 
 
 def classify_encryption(encrypted: int, connections: int) -> EncryptionClass | None:
@@ -192,12 +192,12 @@ def compute_rtt_bin(receive_s: float, rtt_s: float) -> int:
     return min(int(receive_s / rtt_s), MAX_RTTS) + 1
 
 
-def _received(connection: HarConnection) -> list[Interval]:
+def _list_received(connection: HarConnection) -> list[Interval]:
     return [item.receive for item in connection.objects if item.receive is not None]
 
 
 def _measure_connection(connection: HarConnection, path_rtt_s: float | None) -> ConnectionMetrics:
-    received, first = _received(connection), connection.first
+    received, first = _list_received(connection), connection.first
     rtt_s = connection.handshake_s or path_rtt_s
     opened_s = min(item.started_s for item in connection.objects)
     known = rtt_s is not None and first.receive is not None and first.opens
@@ -210,7 +210,7 @@ def _measure_connection(connection: HarConnection, path_rtt_s: float | None) -> 
         wire_bytes=connection.wire_bytes,
         opened_s=opened_s,
         duration_s=max(end for _, end in received) - opened_s if received else None,
-        receiving_s=covered_s(received),
+        receiving_s=compute_covered_s(received),
         rtt_s=rtt_s,
         first_object_bytes=first.wire_bytes,
         first_object_rtts=compute_rtt_bin(first.receive[1] - first.receive[0], rtt_s) if known else None,  # type: ignore[index, arg-type]

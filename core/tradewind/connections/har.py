@@ -145,7 +145,7 @@ def parse_tool(log: Json) -> str:
     for who in ("browser", "creator"):
         found = log.get(who)
         if isinstance(found, Mapping) and isinstance(found.get("name"), str) and found["name"].strip():
-            return _printable(found["name"].strip())
+            return _make_printable(found["name"].strip())
     return "unknown"
 
 
@@ -195,7 +195,7 @@ def build_page_loads(har: Har) -> list[PageLoad]:
         raise InvalidValue("har", "has no entry with a start time")
     started.sort(key=itemgetter(0))
     started[-1][1].entries += lost
-    return [_load(page, started_at, har.tool) for started_at, page in started]
+    return [_build_load(page, started_at, har.tool) for started_at, page in started]
 
 
 def _with_entries(har: Har) -> Collection[_Page]:
@@ -213,7 +213,7 @@ def _find_first_start(entries: Sequence[Any]) -> datetime | None:
     return min((each for each in counts if each is not None), default=None)
 
 
-def _printable(text: str) -> str:
+def _make_printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else " " for letter in text[:MAX_NAME_LENGTH])
 
 
@@ -234,7 +234,7 @@ def _find_owner(entry: Any, pages: dict[str, _Page], by_begin: Sequence[_Page]) 
     return pages.setdefault("", _Page(None, None))
 
 
-def _load(page: _Page, started_at: datetime, tool: str) -> PageLoad:
+def _build_load(page: _Page, started_at: datetime, tool: str) -> PageLoad:
     objects: list[WebObject] = []
     left_out: Counter[LeftOut] = Counter()
     for entry in page.entries:
@@ -245,7 +245,7 @@ def _load(page: _Page, started_at: datetime, tool: str) -> PageLoad:
             objects.append(read)
     objects.sort(key=lambda each: each.started_s)
     return PageLoad(
-        name=_name(page.entries),
+        name=_find_name(page.entries),
         started_at=started_at,
         load_s=page.load_s,
         objects=tuple(objects),
@@ -253,6 +253,6 @@ def _load(page: _Page, started_at: datetime, tool: str) -> PageLoad:
     )
 
 
-def _name(entries: Sequence[Any]) -> str:
+def _find_name(entries: Sequence[Any]) -> str:
     """Return the origin of the first entry that has one: a title, or the rest of an address, may be private."""
-    return next((_printable(origin) for entry in entries if (origin := find_origin(entry)) is not None), "page")
+    return next((_make_printable(origin) for entry in entries if (origin := find_origin(entry)) is not None), "page")

@@ -50,8 +50,8 @@ def read_entry(entry: Any, *, page_started_at: datetime, tool: str) -> WebObject
         entry = _normalize_firefox(entry)
     if _has_tls_after_connect(entry, tool):
         entry = _move_tls_into_connect(entry)
-    request, response = _object(entry, "request"), _object(entry, "response")
-    address = _address(request)
+    request, response = _read_object(entry, "request"), _read_object(entry, "response")
+    address = _parse_address(request)
     if address is None:
         return LeftOut.NOT_HTTP
     started_at = parse_instant(entry.get("startedDateTime"))
@@ -59,18 +59,21 @@ def read_entry(entry: Any, *, page_started_at: datetime, tool: str) -> WebObject
         return LeftOut.NO_START
     if (reason := _find_left_out_reason(entry, response)) is not None:
         return reason
-    timings, version = _object(entry, "timings"), _find_version(response, request)
+    timings, version = _read_object(entry, "timings"), _find_version(response, request)
     encrypted = address.scheme == "https"
     started_s = (started_at - page_started_at).total_seconds()
-    before_s = sum(_seconds(timings, phase) or 0.0 for phase in ("blocked", "dns", "connect"))
-    connect_s, handshake_s = _seconds(timings, "connect"), _compute_handshake_s(timings, version, encrypted=encrypted)
+    before_s = sum(_read_seconds(timings, phase) or 0.0 for phase in ("blocked", "dns", "connect"))
+    connect_s, handshake_s = (
+        _read_seconds(timings, "connect"),
+        _compute_handshake_s(timings, version, encrypted=encrypted),
+    )
     return WebObject(
         origin=parse_origin(address),
         encrypted=encrypted,
         version=version,
         started_s=started_s,
         sent_s=started_s + before_s,
-        receive=_received(timings, started_s + before_s),
+        receive=_read_received(timings, started_s + before_s),
         wire_bytes=_compute_wire_bytes(response, method=str(request.get("method", ""))),
         handshake_s=handshake_s,
         opens=connect_s is not None and connect_s > 0,
@@ -85,18 +88,18 @@ def _normalize_firefox(entry: Json) -> Json:
     Firefox has the entire answer, and times that are all 0 (its NetworkTimings.sys.mjs, har-builder.js). A connection
     has the port that it leads to for a name: behind a proxy, all have one.
     """
-    timings, response = _object(entry, "timings"), dict(_object(entry, "response"))
+    timings, response = _read_object(entry, "timings"), dict(_read_object(entry, "response"))
     from_cache = bool(timings) and all(value == 0 for value in timings.values())
-    if (body_bytes := _count(response, "bodySize")) is not None:
-        response["bodySize"] = max(body_bytes - (_count(response, "headersSize") or 0), 0)
+    if (body_bytes := _read_count(response, "bodySize")) is not None:
+        response["bodySize"] = max(body_bytes - (_read_count(response, "headersSize") or 0), 0)
     named = {name: value for name, value in entry.items() if name != "connection"}
     return {**named, "response": response} | ({"_fromCache": True} if from_cache else {})
 
 
 def _has_tls_after_connect(entry: Json, tool: str) -> bool:
     """Return whether ``ssl`` comes after ``connect``, as two tools write it, and as what takes longer than all must."""
-    timings = _object(entry, "timings")
-    connect_s, tls_s = _seconds(timings, "connect"), _seconds(timings, "ssl")
+    timings = _read_object(entry, "timings")
+    connect_s, tls_s = _read_seconds(timings, "connect"), _read_seconds(timings, "ssl")
     if connect_s is None or tls_s is None:
         return False
     return tool == FIREFOX or tool.startswith(MITMPROXY) or tls_s > connect_s + LEAST_RTT_S
@@ -104,8 +107,8 @@ def _has_tls_after_connect(entry: Json, tool: str) -> bool:
 
 def _move_tls_into_connect(entry: Json) -> Json:
     """Return the entry as the format has it, which has TLS within ``connect``."""
-    timings = _object(entry, "timings")
-    total_s = (_seconds(timings, "connect") or 0.0) + (_seconds(timings, "ssl") or 0.0)
+    timings = _read_object(entry, "timings")
+    total_s = (_read_seconds(timings, "connect") or 0.0) + (_read_seconds(timings, "ssl") or 0.0)
     return {**entry, "timings": {**timings, "connect": total_s / MS}}
 
 
@@ -116,9 +119,9 @@ def slim_entry(entry: Any) -> dict[str, Any]:
     """
     if not isinstance(entry, Mapping) or not isinstance(entry.get("request"), Mapping):
         return {}
-    request, response = _object(entry, "request"), _object(entry, "response")
+    request, response = _read_object(entry, "request"), _read_object(entry, "response")
     headers = [_slim_header(each) for each in _list_headers(response) if _read_header_name(each) in _HEADERS_READ]
-    address = _address(request)
+    address = _parse_address(request)
     slim = {name: entry[name] for name in _ENTRY_FIELDS_READ if name in entry}
     slim["request"] = {
         "method": request.get("method"),
@@ -128,9 +131,9 @@ def slim_entry(entry: Any) -> dict[str, Any]:
     slim["response"] = {name: response[name] for name in _RESPONSE_FIELDS_READ if name in response} | {
         "headers": headers
     }
-    content = _object(response, "content")
+    content = _read_object(response, "content")
     slim["response"]["content"] = {"size": content.get("size")}
-    slim["timings"] = {name: value for name, value in _object(entry, "timings").items() if name in _TIMINGS_READ}
+    slim["timings"] = {name: value for name, value in _read_object(entry, "timings").items() if name in _TIMINGS_READ}
     return {name: parse_finite(value) for name, value in slim.items()}
 
 
@@ -164,7 +167,7 @@ def parse_instant(text: Any) -> datetime | None:
 
 def find_origin(entry: Any) -> str | None:
     """Return the origin of the requested address; ``None`` where it is neither http nor https."""
-    address = _address(_object(entry, "request")) if isinstance(entry, Mapping) else None
+    address = _parse_address(_read_object(entry, "request")) if isinstance(entry, Mapping) else None
     return None if address is None else parse_origin(address)
 
 
@@ -180,16 +183,16 @@ def parse_seconds(value: Any) -> float | None:
     return float(value) * MS if known else None
 
 
-def _object(parent: Json, name: str) -> Json:
+def _read_object(parent: Json, name: str) -> Json:
     found = parent.get(name)
     return found if isinstance(found, Mapping) else {}
 
 
-def _seconds(timings: Json, phase: str) -> float | None:
+def _read_seconds(timings: Json, phase: str) -> float | None:
     return parse_seconds(timings.get(phase))
 
 
-def _count(parent: Json, name: str) -> int | None:
+def _read_count(parent: Json, name: str) -> int | None:
     value = parent.get(name)
     known = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MAX_BYTES
     return int(value) if known else None  # type: ignore[arg-type]  # it is a number here
@@ -209,7 +212,7 @@ def _read_header_name(header: Json) -> str:
     return str(header.get("name", "")).lower()
 
 
-def _address(request: Json) -> SplitResult | None:
+def _parse_address(request: Json) -> SplitResult | None:
     try:
         address = urlsplit(str(request.get("url", "")))
         usable = address.scheme in _DEFAULT_PORT and address.hostname and (address.port is None or address.port > 0)
@@ -220,7 +223,7 @@ def _address(request: Json) -> SplitResult | None:
 
 
 def _find_left_out_reason(entry: Json, response: Json) -> LeftOut | None:
-    status = _count(response, "status")
+    status = _read_count(response, "status")
     if not status:
         return LeftOut.FAILED
     if status == _SWITCHED_PROTOCOLS:
@@ -240,18 +243,18 @@ def _find_version(response: Json, request: Json) -> HttpVersion:
     return HttpVersion.OTHER
 
 
-def _received(timings: Json, sent_s: float) -> tuple[float, float] | None:
-    receive_s = _seconds(timings, "receive")
-    wait_s = _seconds(timings, "wait")
+def _read_received(timings: Json, sent_s: float) -> tuple[float, float] | None:
+    receive_s = _read_seconds(timings, "receive")
+    wait_s = _read_seconds(timings, "wait")
     if receive_s is None or wait_s is None:
         return None
-    begin_s = sent_s + (_seconds(timings, "send") or 0.0) + wait_s
+    begin_s = sent_s + (_read_seconds(timings, "send") or 0.0) + wait_s
     return begin_s, begin_s + receive_s
 
 
 def _compute_handshake_s(timings: Json, version: HttpVersion, *, encrypted: bool) -> float | None:
     """Return the part of connecting that takes one round trip: TCP's part, or all of QUIC's; ``None`` if unknown."""
-    connect_s, tls_s = _seconds(timings, "connect"), _seconds(timings, "ssl")
+    connect_s, tls_s = _read_seconds(timings, "connect"), _read_seconds(timings, "ssl")
     if connect_s is None:
         return None
     if encrypted and version is not HttpVersion.HTTP_3:
@@ -267,14 +270,14 @@ def _compute_wire_bytes(response: Json, *, method: str) -> int | None:
     An uncompressed body is as long as its content: browsers count fewer bytes where some of it came late. The announced
     length counts where no other size is known, unless the transfer was broken off.
     """
-    headers = _count(response, "headersSize") or 0
-    value = [_count(response, "_transferSize")]
-    if (body := _count(response, "bodySize")) is not None:
+    headers = _read_count(response, "headersSize") or 0
+    value = [_read_count(response, "_transferSize")]
+    if (body := _read_count(response, "bodySize")) is not None:
         value.append(headers + body)
     content = None
-    if method != "HEAD" and _count(response, "status") not in _NO_BODY:
+    if method != "HEAD" and _read_count(response, "status") not in _NO_BODY:
         if not _read_header(response, "content-encoding"):
-            content = _count(_object(response, "content"), "size")
+            content = _read_count(_read_object(response, "content"), "size")
         if content is None and not response.get("_error"):
             content = _read_content_length(response)
     value.append(None if content is None else headers + content)

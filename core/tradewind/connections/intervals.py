@@ -16,7 +16,7 @@ def merge_intervals(intervals: Iterable[Interval]) -> list[Interval]:
     return union
 
 
-def covered_s(intervals: Iterable[Interval]) -> float:
+def compute_covered_s(intervals: Iterable[Interval]) -> float:
     """|∪ intervals|, s."""
     return sum(end - begin for begin, end in merge_intervals(intervals))
 

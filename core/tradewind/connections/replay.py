@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 
-from tradewind.connections.intervals import covered_s
+from tradewind.connections.intervals import compute_covered_s
 from tradewind.connections.page_load import Interval
 from tradewind.connections.rounds import Sender, Window
 from tradewind.path import Path
@@ -64,7 +64,9 @@ def simulate_waiting_s(requests: Sequence[ReplayedRequest], plan: ConnectionPlan
     """Return how long the page waits for the server: |∪ [request, last byte]|, s; the path's round trip must be
     known.
     """
-    return covered_s(_Replay(plan, path, sum(request.size_bytes for request in requests)).spans(requests))
+    return compute_covered_s(
+        _Replay(plan, path, sum(request.size_bytes for request in requests)).simulate_spans(requests)
+    )
 
 
 @dataclass(slots=True)
@@ -108,7 +110,7 @@ class _Replay:
         self._events: list[tuple[float, int, Callable[[float], None]]] = []
         self._order = count()
 
-    def spans(self, requests: Sequence[ReplayedRequest]) -> Sequence[Interval]:
+    def simulate_spans(self, requests: Sequence[ReplayedRequest]) -> Sequence[Interval]:
         """Return the interval of each object, from its request to its last byte."""
         for request in requests:
             self._at(request.released_s, partial(self._request, _Object(request.released_s, request.size_bytes)))
@@ -147,7 +149,7 @@ class _Replay:
     def _send(self, line: _Line, now_s: float) -> None:
         """Send as much as the window permits, in the order of the requests."""
         if not line.flights and now_s - line.quiet_s > max(MIN_TIMEOUT_S, 2 * self._rtt_s):
-            line.window = line.window.at_rest(self._sender)
+            line.window = line.window.reset_after_pause(self._sender)
         room = min(line.window.window_bytes - line.flying_bytes, self._most_bytes)
         begin_s, flight = max(now_s, self._path_free_s), 0.0
         arrival_s = begin_s
@@ -172,7 +174,7 @@ class _Replay:
     def _acknowledge(self, line: _Line, flight: float, now_s: float) -> None:
         line.flights -= 1
         line.flying_bytes = line.flying_bytes - flight if line.flights else 0.0
-        line.window = line.window.sending(flight, self._sender)
+        line.window = line.window.acknowledge_flight(flight, self._sender)
         if line.objects:
             self._send(line, now_s)
 

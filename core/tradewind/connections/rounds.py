@@ -32,7 +32,7 @@ class WindowGrowth:
     below_bytes: float = math.inf
     factor_beyond: int = 2
 
-    def after(self, sent_bytes: float) -> int:
+    def find_factor(self, sent_bytes: float) -> int:
         """Return the factor once ``sent_bytes`` were sent on the connection."""
         return self.factor if sent_bytes < self.below_bytes else self.factor_beyond
 
@@ -73,14 +73,14 @@ class Window:
         """Return the window of a connection that was just opened."""
         return cls(sender.initial_window_bytes)
 
-    def sending(self, flight_bytes: float, sender: Sender) -> "Window":
+    def acknowledge_flight(self, flight_bytes: float, sender: Sender) -> "Window":
         """Return the window after a flight was acknowledged: it grows by what was acknowledged, times the factor less
         one.
         """
         sent = self.sent_bytes + flight_bytes
-        return Window(self.window_bytes + (sender.growth.after(sent) - 1) * flight_bytes, sent)
+        return Window(self.window_bytes + (sender.growth.find_factor(sent) - 1) * flight_bytes, sent)
 
-    def at_rest(self, sender: Sender) -> "Window":
+    def reset_after_pause(self, sender: Sender) -> "Window":
         """Return the window after a pause longer than the retransmission timeout: it starts again (RFC 5681, section
         4.1).
 
@@ -104,7 +104,7 @@ def count_rounds(size_bytes: float, sender: Sender) -> int:
     ⌈log_g(1 + B(g - 1)/(IW·MSS))⌉ below the threshold: each round sends g times the window of the one before. 500 kB in
     segments of 1500 bytes take 6 doubling and 4 tripling (section 2.1, Fig. 1).
     """
-    return sum(1 for _ in _flights(size_bytes, sender, Window.of(sender)))
+    return sum(1 for _ in _simulate_flights(size_bytes, sender, Window.of(sender)))
 
 
 def send(size_bytes: float, sender: Sender, path: Path, window: Window | None = None) -> SendResult:
@@ -126,18 +126,18 @@ def send(size_bytes: float, sender: Sender, path: Path, window: Window | None = 
     rtt_s, rate_bps = path.rtt_s, path.bandwidth_bps or math.inf
     if rtt_s is None:
         raise InvalidValue("path.rtt_s", "must be known")
-    flights = list(_flights(size_bytes, sender, window or Window.of(sender)))
+    flights = list(_simulate_flights(size_bytes, sender, window or Window.of(sender)))
     times_s = [BITS_PER_BYTE * flight_bytes / rate_bps for flight_bytes, _ in flights]
     duration_s = sum(max(rtt_s, time_s) for time_s in times_s[:-1]) + rtt_s + times_s[-1]
     return SendResult(len(flights), duration_s, flights[-1][1])
 
 
-def _flights(size_bytes: float, sender: Sender, window: Window) -> Iterator[tuple[float, Window]]:
+def _simulate_flights(size_bytes: float, sender: Sender, window: Window) -> Iterator[tuple[float, Window]]:
     """Yield the bytes of each round, and the window after it; one of 0 bytes for an object without bytes."""
     left = float(size_bytes)
     while True:
         flight = min(left, window.window_bytes)
-        window = window.sending(flight, sender)
+        window = window.acknowledge_flight(flight, sender)
         left -= flight
         yield flight, window
         if left <= 0:

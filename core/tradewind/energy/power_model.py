@@ -42,7 +42,7 @@ class CalibrationSample:
 
 
 class PowerModel(Protocol):
-    def power_w(self, usage: Mapping[str, float]) -> float: ...
+    def predict_power_w(self, usage: Mapping[str, float]) -> float: ...
 
 
 _Model = TypeVar("_Model", bound=PowerModel)
@@ -64,7 +64,7 @@ class FineModel:
     idle_w: float
     component_w: Mapping[str, float]
 
-    def power_w(self, usage: Mapping[str, float]) -> float:
+    def predict_power_w(self, usage: Mapping[str, float]) -> float:
         return self.idle_w + sum(power_w * usage.get(name, 0.0) for name, power_w in self.component_w.items())
 
 
@@ -81,7 +81,7 @@ class CpuModel:
     form: CurveForm
     knots: tuple[tuple[float, float], ...]
 
-    def power_w(self, usage: Mapping[str, float]) -> float:
+    def predict_power_w(self, usage: Mapping[str, float]) -> float:
         load = min(max(usage["cpu"], 0.0), 1.0)
         after = min(max(bisect_left(self.knots, (load,)), 1), len(self.knots) - 1)
         (u0, p0), (u1, p1) = self.knots[after - 1], self.knots[after]
@@ -104,12 +104,12 @@ def fit_fine(samples: Sequence[CalibrationSample]) -> FineModel:
     CannotFit : too few samples, or no component's utilisation varies.
     """
     _check(samples)
-    names = [name for name in _list_components(samples) if _spread(samples, name) >= _LEAST_SPREAD]
+    names = [name for name in _list_components(samples) if _measure_spread(samples, name) >= _LEAST_SPREAD]
     if not names:
         raise CannotFit("no component's utilisation varies: nothing shows what takes power")
     columns = [[1.0] * len(samples), *([sample.usage[name] for sample in samples] for name in names)]
     power_w = [sample.power_w for sample in samples]
-    coefficients = _non_negative(columns, power_w)
+    coefficients = _solve_non_negative(columns, power_w)
     return FineModel(coefficients[0], dict(zip(names, coefficients[1:], strict=True)))
 
 
@@ -121,10 +121,10 @@ def fit_cpu(samples: Sequence[CalibrationSample]) -> CpuModel:
     CannotFit : too few samples, or the CPU's utilisation does not vary.
     """
     _check(samples)
-    if _spread(samples, "cpu") < _LEAST_SPREAD:
+    if _measure_spread(samples, "cpu") < _LEAST_SPREAD:
         raise CannotFit("the CPU's utilisation does not vary: nothing shows what it takes")
-    fits = {CurveForm.LINE: fit_line, CurveForm.PLATEAU: _plateau, CurveForm.CURVE: _build_curve}
-    return min(fits.values(), key=lambda fit: _cross_validation_error(samples, fit))(samples)
+    fits = {CurveForm.LINE: fit_line, CurveForm.PLATEAU: _fit_plateau, CurveForm.CURVE: _build_curve}
+    return min(fits.values(), key=lambda fit: _compute_cross_validation_error(samples, fit))(samples)
 
 
 def cross_validate(
@@ -136,18 +136,18 @@ def cross_validate(
     ------
     CannotFit
     """
-    return CrossValidated(fit(samples), _cross_validation_error(samples, fit), len(samples))
+    return CrossValidated(fit(samples), _compute_cross_validation_error(samples, fit), len(samples))
 
 
 def fit_line(samples: Sequence[CalibrationSample]) -> CpuModel:
     """P = P_idle + (P_full − P_idle) · u, both not negative and rising."""
-    idle_w, range_w = _non_negative(
+    idle_w, range_w = _solve_non_negative(
         [[1.0] * len(samples), _list_loads(samples)], [sample.power_w for sample in samples]
     )
     return CpuModel(CurveForm.LINE, ((0.0, idle_w), (1.0, idle_w + range_w)))
 
 
-def _plateau(samples: Sequence[CalibrationSample]) -> CpuModel:
+def _fit_plateau(samples: Sequence[CalibrationSample]) -> CpuModel:
     """Fit a line up to a knee and constant from there on; the knee is the one of a grid with the least residual."""
     power_w = [sample.power_w for sample in samples]
     best: tuple[float, CpuModel] | None = None
@@ -155,7 +155,7 @@ def _plateau(samples: Sequence[CalibrationSample]) -> CpuModel:
         bent = [min(load, knee) for load in _list_loads(samples)]
         if max(bent) - min(bent) < _LEAST_SPREAD:
             continue
-        idle_w, slope_w = _non_negative([[1.0] * len(bent), bent], power_w)
+        idle_w, slope_w = _solve_non_negative([[1.0] * len(bent), bent], power_w)
         left = sum((idle_w + slope_w * u - p) ** 2 for u, p in zip(bent, power_w, strict=True))
         if best is None or left < best[0]:
             top_w = idle_w + slope_w * knee
@@ -178,7 +178,7 @@ def _build_curve(samples: Sequence[CalibrationSample]) -> CpuModel:
         else:
             groups.append([point])
     loads = [fmean(load for load, _ in group) for group in groups]
-    risen = _rising([fmean(power for _, power in group) for group in groups], [len(group) for group in groups])
+    risen = _fit_rising([fmean(power for _, power in group) for group in groups], [len(group) for group in groups])
     knots = list(zip(loads, risen, strict=True))
     if len(knots) < 2:
         return fit_line(samples)
@@ -193,7 +193,7 @@ def _extrapolate(one: tuple[float, float], other: tuple[float, float], load: flo
     return one[1] + (other[1] - one[1]) * (load - one[0]) / (other[0] - one[0])
 
 
-def _rising(values: Sequence[float], weights: Sequence[int]) -> list[float]:
+def _fit_rising(values: Sequence[float], weights: Sequence[int]) -> list[float]:
     """Return the nearest sequence that never falls (pool adjacent violators)."""
     pools: list[tuple[float, int, int]] = []  # mean, weight, members
     for value, weight in zip(values, weights, strict=True):
@@ -205,17 +205,17 @@ def _rising(values: Sequence[float], weights: Sequence[int]) -> list[float]:
     return [mean for mean, _, members in pools for _ in range(members)]
 
 
-def _cross_validation_error(
+def _compute_cross_validation_error(
     samples: Sequence[CalibrationSample], fit: Callable[[Sequence[CalibrationSample]], PowerModel]
 ) -> float:
     errors_w = []
     for block in sorted({sample.block for sample in samples}):
         model = fit([sample for sample in samples if sample.block != block])
-        errors_w += [abs(model.power_w(each.usage) - each.power_w) for each in samples if each.block == block]
+        errors_w += [abs(model.predict_power_w(each.usage) - each.power_w) for each in samples if each.block == block]
     return fmean(errors_w) / fmean(sample.power_w for sample in samples)
 
 
-def _non_negative(columns: Sequence[Sequence[float]], target: Sequence[float]) -> list[float]:
+def _solve_non_negative(columns: Sequence[Sequence[float]], target: Sequence[float]) -> list[float]:
     """Min Σ (y − Σ x_i c_i)² + ridge over c ≥ 0; the first column, the constant, is not penalised."""
     count = len(columns)
     gram = [[sum(a * b for a, b in zip(one, other, strict=True)) for other in columns] for one in columns]
@@ -249,7 +249,7 @@ def _list_components(samples: Sequence[CalibrationSample]) -> list[str]:
     return sorted(set.intersection(*usages))
 
 
-def _spread(samples: Sequence[CalibrationSample], name: str) -> float:
+def _measure_spread(samples: Sequence[CalibrationSample], name: str) -> float:
     values = [sample.usage[name] for sample in samples if name in sample.usage]
     return max(values) - min(values) if len(values) == len(samples) else 0.0
 

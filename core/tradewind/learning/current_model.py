@@ -66,7 +66,7 @@ class CurrentModel:
     model: LinkModel
     fitted_s: float
 
-    def log_throughput(self, rows: ComparisonRows) -> Floats:
+    def predict_log_throughput(self, rows: ComparisonRows) -> Floats:
         """Return ln(bit/s) that the model predicts for each row (n,), from the lattice of the leaf that would have
         served it.
 
@@ -86,7 +86,9 @@ class CurrentModel:
         for i, leaf in enumerate(self.model.leaves):
             here = new[nearest == i]
             if len(here):
-                expected[here] = _on_lattice(leaf, rows.settings[here]) + _shift(leaf, rows.load[here])
+                expected[here] = _interpolate_on_lattice(leaf, rows.settings[here]) + _compute_shift(
+                    leaf, rows.load[here]
+                )
         return expected
 
 
@@ -111,7 +113,7 @@ def _build_nearest_leaves(
     return nearest
 
 
-def _shift(leaf: LeafModel, load: Floats) -> Floats:
+def _compute_shift(leaf: LeafModel, load: Floats) -> Floats:
     """Return what loads (r,) add to the lattice, which is that of the leaf's median load; nothing where unknown."""
     if leaf.load_effect is None:
         return np.zeros(len(load))
@@ -119,7 +121,7 @@ def _shift(leaf: LeafModel, load: Floats) -> Floats:
     return np.where(np.isfinite(load), shift, 0.0)
 
 
-def _on_lattice(leaf: LeafModel, settings: Floats) -> Floats:
+def _interpolate_on_lattice(leaf: LeafModel, settings: Floats) -> Floats:
     """Return the leaf's log mean at settings (r, 6), linear between the points of its lattice."""
     values = np.array([setting.log_throughput_mean for setting in leaf.table.settings]).reshape(leaf.lattice.shape)
     varying = [axis for axis in leaf.lattice.axes if len(leaf.lattice.values[axis]) > 1]

@@ -10,7 +10,7 @@ from tradewind.errors import CannotFit
 from tradewind.learning.leaf_prediction import LatticeTable, LeafPrediction
 from tradewind.learning.observations import Flags, Floats, Observations
 from tradewind.learning.surface.plane import Plane
-from tradewind.learning.surface.response import Surface, compute_mean_of_lognormal, fit_surface, smearing_factor
+from tradewind.learning.surface.response import Surface, compute_mean_of_lognormal, compute_smearing_factor, fit_surface
 from tradewind.load_effect import LoadEffect
 from tradewind.parameters import Lattice
 from tradewind.units import BITS_PER_BYTE, format_count
@@ -53,15 +53,15 @@ class LeafSurfaces:
     def predict(self, settings: Floats, load: Floats) -> LeafPrediction:
         """Predict at raw settings (r, k) in the order of ``axes`` under load (r,), NaN for the leaf's median."""
         t = self.throughput.predict(settings, load)
-        t_sd = self.throughput.deviation(t)
-        bps = self.throughput.raw_mean(t)
-        certified = t.certified & self._at_constants(settings)
+        t_sd = self.throughput.compute_deviation(t)
+        bps = self.throughput.compute_raw_mean(t)
+        certified = t.certified & self._find_rows_at_constants(settings)
         if self.power is None:
             return LeafPrediction(
                 log_throughput_mean=t.log_mean, log_throughput_sd=t_sd, throughput_bps=bps, certified=certified
             )
         p = self.power.predict(settings, load)
-        p_sd = np.where(p.certified, self.power.deviation(p), UNSEEN_POWER_LOG_SD)
+        p_sd = np.where(p.certified, self.power.compute_deviation(p), UNSEEN_POWER_LOG_SD)
         log_power = np.where(p.certified, p.log_mean, np.maximum(p.log_mean, self.highest_log_power))
         covariance = np.where(p.certified, self.correlation * t_sd * p_sd, 0.0)
         spread = np.sqrt(np.maximum(p_sd**2 + t_sd**2 - 2 * covariance, 0.0))
@@ -75,7 +75,7 @@ class LeafSurfaces:
             log_power_mean=np.maximum(log_power, np.log(idle_w)),
             log_power_sd=p_sd,
             log_covariance=covariance,
-            power_w=np.maximum(self.power.raw_mean(p), idle_w),
+            power_w=np.maximum(self.power.compute_raw_mean(p), idle_w),
             energy_j_per_byte=BITS_PER_BYTE * np.maximum(per_bit, idle_w * np.exp(-t.log_mean)),
         )
 
@@ -93,23 +93,23 @@ class LeafSurfaces:
                 settings[:, column] = self._compute_median(axis)
         return LatticeTable(lattice, load, self.predict(settings, np.full(len(lattice), load)))
 
-    def load_effect(self) -> LoadEffect | None:
+    def tabulate_load_effect(self) -> LoadEffect | None:
         """Return the effect of load on any setting, over the loads of the rows; ``None`` where load is unknown."""
         term = self.throughput.plane.load
         if term is None:
             return None
-        loads = term.tabulated()
+        loads = term.list_tabulated_loads()
         return LoadEffect(
             loads=tuple(loads.tolist()),
-            log_throughput=tuple(self.throughput.load_effect(loads).tolist()),
-            log_power=None if self.power is None else tuple(self.power.load_effect(loads).tolist()),
+            log_throughput=tuple(self.throughput.predict_load_effect(loads).tolist()),
+            log_power=None if self.power is None else tuple(self.power.predict_load_effect(loads).tolist()),
         )
 
     def _compute_median(self, axis: str) -> float:
         bases = self.throughput.plane.design.axes
         return next((basis.reference for basis in bases if basis.name == axis and not basis.indicator), float("nan"))
 
-    def _at_constants(self, settings: Floats) -> Flags:
+    def _find_rows_at_constants(self, settings: Floats) -> Flags:
         """Rows (r,) that keep to the values of the axes that never varied."""
         keeps = np.ones(len(settings), dtype=np.bool_)
         for axis, value in self.constant.items():
@@ -140,10 +140,10 @@ def fit_leaf(
     power, correlation, smearing = None, 0.0, 1.0
     if metered.sum() >= MIN_ROWS and len(np.unique(plane.cells.of_row[metered])) > 1:
         power = fit_surface(plane, watts, start.power if start else None)
-        correlation, smearing = _joint(throughput, power, np.log(watts / observations.throughput_bps))
+        correlation, smearing = _estimate_joint_spread(throughput, power, np.log(watts / observations.throughput_bps))
     return LeafSurfaces(
         axes=observations.axes,
-        constant=_constants(observations),
+        constant=_find_constants(observations),
         throughput=throughput,
         power=power,
         highest_log_power=float(np.log(np.nanmax(watts))) if power else 0.0,
@@ -174,7 +174,7 @@ def _varies(column: Floats) -> bool:
     return len(known) > 0 and (len(known) < len(column) or bool(known.min() < known.max()))
 
 
-def _constants(observations: Observations) -> Mapping[str, float]:
+def _find_constants(observations: Observations) -> Mapping[str, float]:
     return MappingProxyType(
         {
             axis: float(column[0])
@@ -184,7 +184,7 @@ def _constants(observations: Observations) -> Mapping[str, float]:
     )
 
 
-def _joint(throughput: Surface, power: Surface, log_ratio: Floats) -> tuple[float, float]:
+def _estimate_joint_spread(throughput: Surface, power: Surface, log_ratio: Floats) -> tuple[float, float]:
     """Return the correlation of the held-out residuals of ln T and ln P, and the smearing of P/T, over rows believed by
     both.
     """
@@ -198,4 +198,6 @@ def _joint(throughput: Surface, power: Surface, log_ratio: Floats) -> tuple[floa
     ratio = p - t
     predicted = log_ratio[both] - ratio
     deviation = np.full(len(ratio), np.sqrt(np.mean(ratio**2)))
-    return correlation, smearing_factor(predicted - np.median(predicted), ratio, deviation, np.minimum(*weights))
+    return correlation, compute_smearing_factor(
+        predicted - np.median(predicted), ratio, deviation, np.minimum(*weights)
+    )

@@ -34,7 +34,8 @@ class LeafPrediction:
 
 @dataclass(frozen=True, slots=True)
 class LatticeTable:
-    """Predictions on a finite lattice, in the order of ``lattice.settings()``: what is partitioned, stored and served.
+    """Predictions on a finite lattice, in the order of ``lattice.list_settings()``: what is partitioned, stored and
+    served.
 
     ``load`` is the external load assumed, NaN for the leaf's median.
     """
@@ -43,7 +44,7 @@ class LatticeTable:
     load: float
     prediction: LeafPrediction
 
-    def settings(self) -> tuple[PredictedSetting, ...]:
+    def build_settings(self) -> tuple[PredictedSetting, ...]:
         """Return the same as values of the domain."""
         p = self.prediction
         n = len(self.lattice)
@@ -62,6 +63,6 @@ class LatticeTable:
                 certified=sure,
             )
             for parameters, (t_mean, t_sd), p_mean, p_sd, cov, sure in zip(
-                self.lattice.settings(), throughput, mean, sd, covariance, p.certified.tolist(), strict=True
+                self.lattice.list_settings(), throughput, mean, sd, covariance, p.certified.tolist(), strict=True
             )
         )

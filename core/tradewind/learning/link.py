@@ -53,15 +53,15 @@ def fit_link(log: ReducedLog, rng: np.random.Generator, current: CurrentModel | 
     tiers = find_tiers(log.digest.cells, min_rows=min(max(log.rows // 4, FEWEST_ROWS), MIN_ROWS))
     leaves: list[model.LeafModel] = []
     failures: list[str] = []
-    for leaf, rows in zip(tiers.leaves, tiers.rows_of(log.digest), strict=True):
+    for leaf, rows in zip(tiers.leaves, tiers.group_rows(log.digest), strict=True):
         try:
-            leaves.append(_fit(leaf, rows, rng, current))
+            leaves.append(_fit_leaf_model(leaf, rows, rng, current))
         except CannotFit as reason:
             failures.append(f"{_describe_leaf(leaf)}: {reason}")
     if not leaves:
         raise CannotFit("; ".join(failures))
     return model.LinkModel(
-        path=_path(log),
+        path=_build_path(log),
         leaves=tuple(leaves),
         rows=log.rows,
         load_median=log.load_median,
@@ -74,7 +74,7 @@ def _describe_leaf(leaf: Leaf) -> str:
     return f"data sets near {2**leaf.log2_file_count:.0f} files of {2**leaf.log2_mean_file_bytes:.0f} bytes"
 
 
-def _path(log: ReducedLog) -> Path:
+def _build_path(log: ReducedLog) -> Path:
     known = {
         name: float(value)
         for name in ("bandwidth_bps", "rtt_s", "buffer_bytes", "loss_rate")
@@ -94,7 +94,9 @@ class _Columns:
         return column
 
 
-def _fit(leaf: Leaf, rows: LeafRows, rng: np.random.Generator, current: CurrentModel | None) -> model.LeafModel:
+def _fit_leaf_model(
+    leaf: Leaf, rows: LeafRows, rng: np.random.Generator, current: CurrentModel | None
+) -> model.LeafModel:
     columns = _Columns(rows)
     informative = _find_informative_axes(rows.settings)
     axes = tuple(axis for axis, is_informative in zip(AXES, informative.tolist(), strict=True) if is_informative)
@@ -108,23 +110,23 @@ def _fit(leaf: Leaf, rows: LeafRows, rng: np.random.Generator, current: CurrentM
         started_s=columns["start_s"],
     )
     fitted = fit_leaf(observations, idle_power_w=base_power_w or 0.0)
-    predicted_now = current.log_throughput(_to_comparison_rows(rows, columns)) if current else None
+    predicted_now = current.predict_log_throughput(_to_comparison_rows(rows, columns)) if current else None
     validation = validate_leaf(observations, fitted, rng, current=predicted_now)
     if not validation.accepted:
         raise CannotFit("; ".join(validation.objections))
-    lattice = _lattice(axes, observations.settings)
+    lattice = _build_lattice(axes, observations.settings)
     served = restrict_certified(fitted.evaluate(lattice), observations, fitted.throughput)
-    table = SettingTable(served.settings(), base_power_w if fitted.power else None)
+    table = SettingTable(served.build_settings(), base_power_w if fitted.power else None)
     return model.LeafModel(
         leaf=leaf,
         lattice=lattice,
         table=table,
-        observed=_observed(axes, rows, columns, power_w),
+        observed=_build_observed_settings(axes, rows, columns, power_w),
         partitions=solve_partitions(table),
-        load_effect=fitted.load_effect(),
+        load_effect=fitted.tabulate_load_effect(),
         power_by_end=_build_power_by_end(columns) if fitted.power else {},
         accuracy=validation.to_dict(),
-        queueing_delay_p90_s=_delays(axes, observations.settings, columns["queueing_delay_s"]),
+        queueing_delay_p90_s=_compute_delays(axes, observations.settings, columns["queueing_delay_s"]),
         loss_baseline=_compute_quantile(columns["loss"], QUIET_QUANTILE),
     )
 
@@ -159,13 +161,13 @@ def _build_power(columns: _Columns) -> tuple[FloatArray, float | None]:
     meters = columns["meters"]
     if not (meters > 0).any():
         return np.full(len(meters), np.nan), None
-    usual = _usually_metered(meters)
+    usual = _find_usually_metered(meters)
     return np.where(usual, columns["power_w"], np.nan), _compute_quantile(columns["base_power_w"][usual], 0.5)
 
 
 def _build_power_by_end(columns: _Columns) -> PowerByEnd:
     """Return the median power of each end in the rows that `_build_power` takes; without ends that are not metered."""
-    usual = _usually_metered(columns["meters"])
+    usual = _find_usually_metered(columns["meters"])
     source = columns["source_power_w"][usual], columns["source_base_w"][usual]
     # What is known of the source alone is the sum of the ends that are known.
     others_w = columns["power_w"][usual] - np.nan_to_num(source[0])
@@ -179,7 +181,7 @@ def _build_power_by_end(columns: _Columns) -> PowerByEnd:
     }
 
 
-def _usually_metered(meters: FloatArray) -> npt.NDArray[np.bool_]:
+def _find_usually_metered(meters: FloatArray) -> npt.NDArray[np.bool_]:
     """Return which rows were metered at the ends that most metered rows have; there must be a metered row."""
     kinds, counts = np.unique(meters[meters > 0], return_counts=True)
     usual: npt.NDArray[np.bool_] = np.asarray(meters == kinds[np.argmax(counts)])
@@ -191,15 +193,15 @@ def _compute_quantile(values: FloatArray, q: float) -> float | None:
     return float(np.quantile(known, q)) if len(known) else None
 
 
-def _lattice(axes: tuple[str, ...], settings: FloatArray) -> Lattice:
+def _build_lattice(axes: tuple[str, ...], settings: FloatArray) -> Lattice:
     observed = {
         axis: tuple(np.unique(column[np.isfinite(column)]).tolist())
         for axis, column in zip(axes, settings.T, strict=True)
     }
-    return Lattice.spanning(observed).thinned(MAX_LATTICE)
+    return Lattice.spanning(observed).thin(MAX_LATTICE)
 
 
-def _observed(
+def _build_observed_settings(
     axes: tuple[str, ...], rows: LeafRows, columns: _Columns, power_w: FloatArray
 ) -> tuple[model.ObservedSetting, ...]:
     log_throughput = np.log(columns["throughput_bps"])
@@ -225,7 +227,7 @@ def _build_parameters(values: Mapping[str, float]) -> Parameters:
     return Parameters(**{axis: float(v) if axis == "frequency_hz" else int(v) for axis, v in known.items()})  # type: ignore[arg-type]  # keys are field names
 
 
-def _delays(axes: tuple[str, ...], settings: FloatArray, delay_s: FloatArray) -> Mapping[int, float]:
+def _compute_delays(axes: tuple[str, ...], settings: FloatArray, delay_s: FloatArray) -> Mapping[int, float]:
     """90th percentile of the queueing delay by number of streams, where RTTs were logged."""
     streams = np.ones(len(settings))
     for axis in ("concurrency", "parallelism"):

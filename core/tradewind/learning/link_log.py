@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tradewind.learning.clustering.tiered import ClusterRows, Digest
-from tradewind.learning.load.external import LinkRows, compute_external_load, request_limit_bps
+from tradewind.learning.load.external import LinkRows, compute_external_load, compute_request_limit_bps
 from tradewind.learning.load.known_load import LoadTimeline
 from tradewind.learning.setting_rows import hash_rows
 from tradewind.parameters import AXES
@@ -75,13 +75,13 @@ class LinkLog:
     def __len__(self) -> int:
         return len(self.start_s)
 
-    def joined(self, other: Self) -> Self:
+    def join(self, other: Self) -> Self:
         """These rows and then the other's."""
         return type(self)(
             **{f.name: np.concatenate([getattr(self, f.name), getattr(other, f.name)]) for f in fields(self)}
         )
 
-    def last(self, count: int) -> Self:
+    def take_last(self, count: int) -> Self:
         return type(self)(**{f.name: getattr(self, f.name)[-count:] for f in fields(self)})
 
     @property
@@ -89,7 +89,7 @@ class LinkLog:
         """Return the round trips of the path without queues, as well as they are known."""
         return np.fmin(self.rtt_s, self.min_rtt_s)
 
-    def rates(self) -> LinkRows:
+    def build_link_rows(self) -> LinkRows:
         """Return the columns that external load is computed from."""
         cc, p, pp = (self.settings[:, AXES.index(axis)] for axis in ("concurrency", "parallelism", "pipelining"))
         files_at_once = np.fmin(np.nan_to_num(cc, nan=1.0), self.file_count)  # fmin passes over a count not logged
@@ -104,7 +104,7 @@ class LinkLog:
             streams=files_at_once * np.nan_to_num(p, nan=1.0),
             retransmitted_bytes=self.retransmitted_bytes,
             utilisation=self.utilisation,
-            request_limit_bps=request_limit_bps(
+            request_limit_bps=compute_request_limit_bps(
                 self.bandwidth_bps, self.path_rtt_s, self.mean_file_bytes, files_at_once, pp
             ),
         )
@@ -150,20 +150,20 @@ def reduce_log(batches: Iterable[LinkLog], curves: EndpointCurves, *, unknown_be
     seen = _RunningMedians()
     unknown_bps = unknown_before_bps
     for batch in batches:
-        joined = batch if tail is None else tail.joined(batch)
+        joined = batch if tail is None else tail.join(batch)
         load = compute_external_load(
-            joined.rates(),
+            joined.build_link_rows(),
             source=curves.source,
             destination=curves.destination,
             both=curves.both,
             before_any_bps=unknown_bps,
         )
         unknown_bps = load.present_unknown_bps
-        part = Digest.of_rows(_clustered(batch, load.feature[len(joined) - len(batch) :]))
-        digests = [digests[0].merged(part)] if digests else [part]
+        part = Digest.of_rows(_build_cluster_rows(batch, load.feature[len(joined) - len(batch) :]))
+        digests = [digests[0].merge(part)] if digests else [part]
         seen.add(batch, load.feature[len(joined) - len(batch) :])
-        tail = joined.last(OVERLAP_ROWS)
-    return seen.reduced(Digest.of_batches(()) if not digests else digests[0], unknown_bps)
+        tail = joined.take_last(OVERLAP_ROWS)
+    return seen.build_reduced_log(Digest.of_batches(()) if not digests else digests[0], unknown_bps)
 
 
 class _RunningMedians:
@@ -179,7 +179,7 @@ class _RunningMedians:
         self._medians.append((len(batch), np.array([_compute_median(column) for column in columns])))
         self._ends_s = max(self._ends_s, float(batch.end_s.max(initial=-np.inf)))
 
-    def reduced(self, digest: Digest, unknown_bps: float) -> ReducedLog:
+    def build_reduced_log(self, digest: Digest, unknown_bps: float) -> ReducedLog:
         counts = np.array([count for count, _ in self._medians], dtype=np.float64)
         medians = np.stack([values for _, values in self._medians])
         weights = np.where(np.isfinite(medians), counts[:, None], 0.0)
@@ -196,7 +196,7 @@ def _compute_median(column: FloatArray) -> float:
     return float(np.median(known)) if len(known) else np.nan
 
 
-def _clustered(log: LinkLog, load: FloatArray) -> ClusterRows:
+def _build_cluster_rows(log: LinkLog, load: FloatArray) -> ClusterRows:
     meters = np.isfinite(log.source_power_w) + 2.0 * np.isfinite(log.destination_power_w)
     values = {
         "throughput_bps": log.throughput_bps,

@@ -13,11 +13,11 @@ import numpy as np
 from tradewind.learning.staircase import (
     FloatArray,
     Staircase,
+    build_staircase,
     compute_regret_of_difference,
     compute_regret_of_expense,
     compute_regret_of_gain,
     cut_into_parts,
-    staircase,
 )
 from tradewind.parameters import NO_CAPS, Caps
 from tradewind.prediction import (
@@ -60,7 +60,7 @@ def solve_partitions(
     ----------
     table : the entire lattice; settings beyond the caps are left out before anything is solved.
     requested : targets of past requests by kind, in bit/s, J per byte or W (a deadline's as throughput); they weigh the
-        regret, together with a prior (`Staircase.demand`).
+        regret, together with a prior (`Staircase.estimate_demand`).
 
     Returns
     -------
@@ -76,7 +76,7 @@ def solve_partitions(
         for kind in kinds
         for basis in list_bases(table)
         for confidence in confidences
-        for partition in solver.partitions(kind, confidence, basis)
+        for partition in solver.list_partitions(kind, confidence, basis)
     )
 
 
@@ -90,16 +90,16 @@ class _Solver:
     table: SettingTable
     requested: Mapping[SlaKind, Sequence[float]]
 
-    def partitions(self, kind: SlaKind, confidence: float, basis: EnergyBasis) -> Iterable[Partition]:
+    def list_partitions(self, kind: SlaKind, confidence: float, basis: EnergyBasis) -> Iterable[Partition]:
         if kind in PARTITIONED:
             return self._list_ranges(kind, confidence, basis)
-        return [self._single(kind, confidence, basis)]
+        return [self._solve_single(kind, confidence, basis)]
 
-    def _single(self, kind: SlaKind, confidence: float, basis: EnergyBasis) -> Partition:
+    def _solve_single(self, kind: SlaKind, confidence: float, basis: EnergyBasis) -> Partition:
         quantity = LEVEL_OF[kind]
-        order = self.table.best_first(self.table.objective(kind), basis)
-        best = self.table.first_without_target(order, kind, basis)
-        bound = self.table.merits(quantity, basis)[best].lower(compute_z(confidence))
+        order = self.table.order_by_cost(self.table.choose_objective(kind), basis)
+        best = self.table.choose_without_target(order, kind, basis)
+        bound = self.table.compute_merits(quantity, basis)[best].lower(compute_z(confidence))
         level = compute_target(bound, quantity, basis)
         return self._build_partition(PartitionKey(kind, confidence, basis), (level, level), best, bound)
 
@@ -107,11 +107,11 @@ class _Solver:
         quantity = QUANTITY_OF[kind]
         steps = build_staircase_of(self.table, kind, confidence, basis)
         targets = [compute_merit(target, quantity, basis) for target in self.requested.get(kind, ())]
-        demand = steps.demand(np.array(targets) if targets else None)
-        regret = compute_regret_matrix(steps, self.table.objective(kind), basis)
+        demand = steps.estimate_demand(np.array(targets) if targets else None)
+        regret = compute_regret_matrix(steps, self.table.choose_objective(kind), basis)
         edge = [compute_target(b, quantity, basis) for b in (steps.lowest, *steps.bound.tolist())]
         cuts = cut_into_parts(regret, demand, MAX_PARTITIONS, first_alone=edge[0] != edge[1])
-        ends = cuts.last_steps[cuts.enough(REGRET_GOAL) - 1]
+        ends = cuts.last_steps[cuts.find_fewest_parts(REGRET_GOAL) - 1]
         parts = [
             self._build_partition(
                 PartitionKey(kind, confidence, basis),
@@ -128,7 +128,7 @@ class _Solver:
     def _build_partition(
         self, key: PartitionKey, edges: tuple[float, float], setting: int, bound: float, regret: float = 0.0
     ) -> Partition:
-        own = self.table.merits(QUANTITY_OF.get(key.kind) or LEVEL_OF[key.kind], key.energy_basis)[setting]
+        own = self.table.compute_merits(QUANTITY_OF.get(key.kind) or LEVEL_OF[key.kind], key.energy_basis)[setting]
         return Partition(
             kind=key.kind,
             confidence=key.confidence,
@@ -147,12 +147,12 @@ class _Solver:
 def build_staircase_of(table: SettingTable, kind: SlaKind, confidence: float, basis: EnergyBasis) -> Staircase:
     """Best cost for every certifiable target of a kind, over the certified settings of a table (at least one)."""
     quantity = QUANTITY_OF[kind]
-    merits = np.array(table.merits(quantity, basis))
+    merits = np.array(table.compute_merits(quantity, basis))
     bound = merits[:, 0] - compute_z(confidence) * merits[:, 1]
-    cost = np.array(table.costs(table.objective(kind), basis))
+    cost = np.array(table.compute_costs(table.choose_objective(kind), basis))
     sure = np.flatnonzero([setting.certified for setting in table.settings])
     gap = ROUNDING * (float(np.abs(bound[sure]).max()) if is_linear(quantity, basis) else 1.0)
-    steps = staircase(bound[sure], cost[sure], gap=gap)
+    steps = build_staircase(bound[sure], cost[sure], gap=gap)
     return Staircase(steps.bound, steps.cost, sure[steps.setting], steps.lowest)
 
 

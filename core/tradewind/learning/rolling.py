@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tradewind.learning.leaf import LeafSurfaces, fit_leaf
-from tradewind.learning.load.recent import compute_recent_residual, free_residual, load_of_residual
+from tradewind.learning.load.recent import compute_load_of_residual, compute_recent_residual, free_residual
 from tradewind.learning.observations import Flags, Floats, Observations
 
 ROLLING_ROWS = 100
@@ -27,11 +27,11 @@ class WithRecentLoad:
     loaded: LeafSurfaces
     free: float
 
-    def load(self, rows: Observations, residual: Floats, started_s: Floats) -> Floats:
+    def estimate_load(self, rows: Observations, residual: Floats, started_s: Floats) -> Floats:
         """ℓ (n,) of rows from the residuals of others; only those that started strictly before a row count."""
-        return load_of_residual(compute_recent_residual(residual, started_s, rows.started_s), self.free)
+        return compute_load_of_residual(compute_recent_residual(residual, started_s, rows.started_s), self.free)
 
-    def residual(self, rows: Observations) -> Floats:
+    def compute_residual(self, rows: Observations) -> Floats:
         """Log residuals (n,) from the smooth surface of rows that it was not fitted to."""
         predicted = self.plain.throughput.predict(rows.settings, np.full(len(rows), np.nan), local=False)
         residual: Floats = np.log(rows.throughput_bps) - predicted.log_mean
@@ -48,11 +48,11 @@ def fit_with_recent_load(train: Observations) -> WithRecentLoad:
     plain = fit_leaf(replace(train, load=np.full(len(train), np.nan)))
     recent = compute_recent_residual(plain.throughput.smooth_residual, train.started_s, train.started_s)
     free = free_residual(recent)
-    loaded = fit_leaf(replace(train, load=load_of_residual(recent, free)))
+    loaded = fit_leaf(replace(train, load=compute_load_of_residual(recent, free)))
     return WithRecentLoad(plain, loaded, free)
 
 
-def rolling_cover(observations: Observations, train_share: float) -> Flags:
+def check_rolling_cover(observations: Observations, train_share: float) -> Flags:
     """Return whether each row after the first ``train_share`` in time fell within its 90 % band (r,).
 
     The surfaces stay as fitted to the first part; load and band follow the rows before each row.
@@ -61,13 +61,15 @@ def rolling_cover(observations: Observations, train_share: float) -> Flags:
     split = int(train_share * len(order))
     train, later = observations.take(order[:split]), observations.take(order[split:])
     model = fit_with_recent_load(train)
-    residual = np.concatenate([model.plain.throughput.smooth_residual, model.residual(later)])
-    predicted = model.loaded.predict(later.settings, model.load(later, residual, observations.started_s[order]))
+    residual = np.concatenate([model.plain.throughput.smooth_residual, model.compute_residual(later)])
+    predicted = model.loaded.predict(
+        later.settings, model.estimate_load(later, residual, observations.started_s[order])
+    )
     z = (np.log(later.throughput_bps) - predicted.log_throughput_mean) / predicted.log_throughput_sd
-    return covered_by_last(model.loaded.throughput.standardised(), z)
+    return check_cover_by_last(model.loaded.throughput.compute_standardised_residuals(), z)
 
 
-def covered_by_last(past: Floats, later: Floats, rows: int = ROLLING_ROWS) -> Flags:
+def check_cover_by_last(past: Floats, later: Floats, rows: int = ROLLING_ROWS) -> Flags:
     """Return whether each of the errors ``later`` (r,) lies in the band of the ``rows`` errors before it.
 
     The band runs between two quantiles of those errors. Their level α starts at 10 % and moves by ``STEP`` after each

@@ -93,9 +93,9 @@ class SettingRows:
         group, first, counts = np.unique(group_of_row, return_index=True, return_counts=True)
         rows = _find_smallest(group_of_row, row_hash, values, ROWS_A_SETTING)
         sample = cls(group, cell[first], setting_key[first], counts.astype(np.int64), settings[first], *rows)
-        return _within_budget(sample)
+        return _reduce_to_budget(sample)
 
-    def merged(self, other: "SettingRows") -> "SettingRows":
+    def merge(self, other: "SettingRows") -> "SettingRows":
         """Return the sample of both sets of rows."""
         group, first, inverse = np.unique(
             np.concatenate([self.group, other.group]), return_index=True, return_inverse=True
@@ -118,7 +118,7 @@ class SettingRows:
             *rows,
             rows_a_setting=rows_a_setting,
         )
-        return _within_budget(sample)
+        return _reduce_to_budget(sample)
 
     def of_cells(self, cells: IntArray) -> LeafRows:
         """Rows of the leaf made of these cells: its settings in order of their hash, at most 64 rows each."""
@@ -134,7 +134,7 @@ class SettingRows:
         return LeafRows(self.settings[chosen][first], counts, np.searchsorted(keys, row_keys).astype(np.int64), values)
 
 
-def _within_budget(sample: SettingRows) -> SettingRows:
+def _reduce_to_budget(sample: SettingRows) -> SettingRows:
     """Keep fewer rows a group if the sample is too big; the number depends only on the counts, not on the order."""
     rows_a_setting = sample.rows_a_setting
     while rows_a_setting > 1 and np.minimum(sample.counts, rows_a_setting).sum() > ROWS_AT_MOST:

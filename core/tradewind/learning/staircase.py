@@ -43,7 +43,7 @@ class Staircase:
     setting: IntArray
     lowest: float
 
-    def demand(self, targets: FloatArray | None = None) -> FloatArray:
+    def estimate_demand(self, targets: FloatArray | None = None) -> FloatArray:
         """Return the share of the demand on each step, (f,): a prior blended with the targets seen so far.
 
         Below the first step all targets have the same answer, however far the worst setting stretches the range: the
@@ -64,7 +64,7 @@ class Staircase:
         return np.asarray((PRIOR_DEMANDS * prior + seen) / (PRIOR_DEMANDS + seen.sum()))
 
 
-def staircase(bound: FloatArray, cost: FloatArray, *, gap: float = 0.0) -> Staircase:
+def build_staircase(bound: FloatArray, cost: FloatArray, *, gap: float = 0.0) -> Staircase:
     """Return the steps of n ≥ 1 certified settings, O(n log n).
 
     Parameters
@@ -110,7 +110,7 @@ class Cuts:
     regret: FloatArray
     last_steps: tuple[tuple[int, ...], ...]
 
-    def enough(self, goal: float) -> int:
+    def find_fewest_parts(self, goal: float) -> int:
         """Return the fewest parts with regret ≤ ``goal``, else the elbow: the number farthest below the curve's
         chord.
         """

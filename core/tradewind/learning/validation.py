@@ -43,12 +43,12 @@ WITNESSES = 2
 """Rows that must have been as fast before an optimum counts as observed: one alone may be a slip of the log."""
 
 
-def accuracy(actual: Floats, predicted: Floats) -> float:
+def compute_accuracy(actual: Floats, predicted: Floats) -> float:
     """1 − RMSE/mean; 1 is perfect, below 0 is worse than a guess."""
     return float(1.0 - np.sqrt(np.mean((actual - predicted) ** 2)) / np.mean(actual))
 
 
-def mape(actual: Floats, predicted: Floats) -> float:
+def compute_mape(actual: Floats, predicted: Floats) -> float:
     """Return the mean absolute percentage error as a fraction."""
     return float(np.mean(np.abs(predicted / actual - 1.0)))
 
@@ -59,7 +59,7 @@ def compute_r_squared(actual: Floats, predicted: Floats) -> float:
     return 1.0 - float(np.sum((actual - predicted) ** 2)) / total if total > 0 else 0.0
 
 
-def regret(observed_mean: Floats, predicted: Floats) -> float:
+def compute_regret(observed_mean: Floats, predicted: Floats) -> float:
     """Return the loss by taking the setting of highest prediction: 1 − its observed mean over the best observed
     mean.
     """
@@ -112,7 +112,7 @@ def split_randomly(n: int, rng: np.random.Generator, share: float = TRAIN_SHARE)
     return train, ~train
 
 
-def setting_folds(observations: Observations, rng: np.random.Generator, folds: int = FOLDS) -> list[Flags]:
+def build_setting_folds(observations: Observations, rng: np.random.Generator, folds: int = FOLDS) -> list[Flags]:
     """Test masks (n,) that leave entire settings out, each setting in exactly one."""
     _, setting = np.unique(np.nan_to_num(observations.settings, nan=-1.0), axis=0, return_inverse=True)
     fold = rng.permutation(int(setting.max()) + 1) % folds
@@ -201,13 +201,17 @@ def judge_folds(
                     _compute_r2_train(trial.refit.power, observations.power_w[trial.train]),
                 )
             )
-    throughput = _held_out(on_throughput)
+    throughput = _summarise_held_out(on_throughput)
     assert throughput is not None, "every row has a throughput and the trials test enough of them"
-    compared = None if current is None else _compared(observations, trials, current)
-    return Validation(throughput, _held_out(on_power), compared, objections(observations, model, throughput))
+    compared = None if current is None else _compare_models(observations, trials, current)
+    return Validation(
+        throughput, _summarise_held_out(on_power), compared, list_objections(observations, model, throughput)
+    )
 
 
-def _compared(observations: Observations, trials: Sequence[ValidationFold], current: Floats) -> ModelComparison | None:
+def _compare_models(
+    observations: Observations, trials: Sequence[ValidationFold], current: Floats
+) -> ModelComparison | None:
     """Compare both models on the test rows of all trials that are new to the current one."""
     new = [trial.test & np.isfinite(current) for trial in trials]
     predicted = [
@@ -223,7 +227,7 @@ def _compared(observations: Observations, trials: Sequence[ValidationFold], curr
     return ModelComparison.of(np.log(actual), np.concatenate(predicted), before)
 
 
-def objections(observations: Observations, model: LeafSurfaces, held_out: HeldOut) -> tuple[str, ...]:
+def list_objections(observations: Observations, model: LeafSurfaces, held_out: HeldOut) -> tuple[str, ...]:
     """Reasons not to release a throughput surface; none if it is sound."""
     found = []
     chance = CHANCE_DEVIATIONS * held_out.r2_test_sd
@@ -256,7 +260,7 @@ def restrict_certified(table: LatticeTable, observations: Observations, throughp
     """
     believed = np.sort(observations.throughput_bps[throughput.weight > 0])
     best_seen = float(believed[-min(WITNESSES, len(believed))])
-    table = _no_wider_than(_most_streams(observations), table)
+    table = _limit_certified_streams(_count_most_streams(observations), table)
     predicted = table.prediction
     fastest = np.max(predicted.log_throughput_mean, where=predicted.certified, initial=-np.inf)
     if fastest < np.log(MAX_OPTIMUM_RATIO * best_seen):
@@ -265,14 +269,14 @@ def restrict_certified(table: LatticeTable, observations: Observations, throughp
     return replace(table, prediction=replace(predicted, certified=seen))
 
 
-def _most_streams(observations: Observations) -> float:
+def _count_most_streams(observations: Observations) -> float:
     """Return the most streams, cc · p, of any row; what a row does not say counts as one."""
     of_streams = [observations.axes.index(axis) for axis in STREAM_AXES if axis in observations.axes]
     return float(np.max(np.nanprod(observations.settings[:, of_streams], axis=1)))
 
 
-def _no_wider_than(streams: float, table: LatticeTable) -> LatticeTable:
-    wide = np.array([setting.streams for setting in table.lattice.settings()]) > streams
+def _limit_certified_streams(streams: float, table: LatticeTable) -> LatticeTable:
+    wide = np.array([setting.streams for setting in table.lattice.list_settings()]) > streams
     predicted = table.prediction
     if not (predicted.certified & wide).any():
         return table
@@ -296,7 +300,7 @@ def _compute_r2_train(surface: Surface, trained_on: Floats) -> float:
     return compute_r_squared(log_train, log_train - surface.held_out.own_residual[fitted])
 
 
-def _held_out(trials: Sequence[_Tested]) -> HeldOut | None:
+def _summarise_held_out(trials: Sequence[_Tested]) -> HeldOut | None:
     """Figures over the rows that were measured; None if there are too few."""
     if not trials:
         return None
@@ -312,8 +316,8 @@ def _held_out(trials: Sequence[_Tested]) -> HeldOut | None:
     total = float(np.var(log_actual[known & believed]))
     return HeldOut(
         rows=int(known.sum()),
-        accuracy=accuracy(actual[known], mean[known]),
-        mape=mape(actual[known], mean[known]),
+        accuracy=compute_accuracy(actual[known], mean[known]),
+        mape=compute_mape(actual[known], mean[known]),
         r2_train=float(np.mean([trial.r2_train for trial in trials])),
         r2_test=compute_r_squared(log_actual[known & believed], log_mean[known & believed]),
         r2_test_sd=float(np.std(square)) / (total * np.sqrt(len(square))) if total > 0 else 0.0,

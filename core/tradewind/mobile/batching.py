@@ -6,7 +6,7 @@ for that once; but waiting for other jobs delays a job, which has its price. The
     Σ bursts (P_active − P_idle) · active time  +  Σ gaps (P_tail − P_idle) · min(gap, t_tail)  +  price · Σ delays
 
 Energy of the bits themselves is the same in every plan. A plan meets every deadline that sending as soon as possible
-meets: see `_soonest`.
+meets: see `_schedule_soonest`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -84,11 +84,11 @@ class BatchPlan:
         separate_j, batched_j = self.separate_active_j + self.separate_tail_j, self.active_j + self.tail_j
         return 0.0 if isclose(separate_j, batched_j, rel_tol=1e-9) else separate_j - batched_j
 
-    def rationale(self, radio: RadioProfile) -> str:
+    def explain_plan(self, radio: RadioProfile) -> str:
         """Explain the plan to users."""
         jobs = format_count(sum(len(burst.placed) for burst in self.bursts), "job")
         bursts = format_count(len(self.bursts), "burst")
-        tail = f"a tail of {radio.title} takes {radio.tail_energy_j(inf):.3g} J ({radio.tail_s.value:.3g} s)"
+        tail = f"a tail of {radio.title} takes {radio.compute_tail_energy_j(inf):.3g} J ({radio.tail_s.value:.3g} s)"
         less = f"{self.saved_j:.3g} J less than" if self.saved_j else "as much energy as"
         saved = f"{less} each on its own (modelled) for {round(self.delay_s, 1):g} s of delay in all"
         return f"{jobs} in {bursts}: {tail}; {saved}"
@@ -103,7 +103,7 @@ def plan_batches(jobs: Sequence[QueuedJob], terms: BatchTerms) -> BatchPlan:
     """
     _check(jobs)
     capacity_bps = max(terms.capacity_bps or 0.0, *(job.throughput_bps for job in jobs))
-    soonest = _soonest(jobs, capacity_bps)
+    soonest = _schedule_soonest(jobs, capacity_bps)
     punctual = frozenset(slot.job.name for slot in soonest[0] if slot.meets_deadline)
     orders = [
         sorted(jobs, key=lambda job: (job.ready_s, job.due_s)),
@@ -127,7 +127,7 @@ def evaluate_bursts(bursts: Sequence[Burst], terms: BatchTerms) -> BatchPlan:
         active_j=radio.active_above_idle_w * sum(burst.active_s for burst in bursts),
         tail_j=_compute_tails_j(bursts, radio),
         separate_active_j=radio.active_above_idle_w * sum(job.duration_s for job in jobs),
-        separate_tail_j=len(jobs) * radio.tail_energy_j(inf),
+        separate_tail_j=len(jobs) * radio.compute_tail_energy_j(inf),
         delay_s=sum(burst.delay_s for burst in bursts),
         missed=tuple(slot.job.name for burst in bursts for slot in burst.placed if not slot.meets_deadline),
         tails_saved=len(jobs) - sum(gap_s >= radio.tail_s.value for gap_s in _list_gaps_s(bursts)),
@@ -142,10 +142,10 @@ def group_into_bursts(placed: Iterable[ScheduledJob], pause_s: float = 0.0) -> t
             groups[-1].append(slot)
         else:
             groups.append([slot])
-    return tuple(Burst(_mode(group), tuple(group)) for group in groups)
+    return tuple(Burst(_determine_mode(group), tuple(group)) for group in groups)
 
 
-def _mode(group: Sequence[ScheduledJob]) -> BurstMode:
+def _determine_mode(group: Sequence[ScheduledJob]) -> BurstMode:
     if len(group) == 1:
         return BurstMode.SINGLE
     overlap = any(later.starts_s < before.ends_s for before, later in pairwise(group))
@@ -163,18 +163,18 @@ def _check(jobs: Sequence[QueuedJob]) -> None:
         raise InvalidValue("jobs", f"two are named {twice!r}; give each a name of its own")
 
 
-def _soonest(jobs: Sequence[QueuedJob], capacity_bps: float) -> list[list[ScheduledJob]]:
+def _schedule_soonest(jobs: Sequence[QueuedJob], capacity_bps: float) -> list[list[ScheduledJob]]:
     """Schedule everything as soon as it is ready, in the ways that miss the fewest deadlines.
 
     The ways are in turn by deadline, or concurrently; if both miss one, also in turn with some jobs postponed, or few
     jobs in every order. Which deadlines can be met at all is a hard problem: with more jobs, those are met that one of
     the first three ways meets.
     """
-    ways = [_by_deadline(jobs), share_capacity([(job, job.ready_s) for job in jobs], capacity_bps)]
+    ways = [_schedule_by_deadline(jobs), share_capacity([(job, job.ready_s) for job in jobs], capacity_bps)]
     if min(map(_count_misses, ways)):
-        ways.append(_with_postponed_jobs(jobs))
+        ways.append(_schedule_with_postponed_jobs(jobs))
         if len(jobs) <= _MOST_PERMUTED:
-            ways += [_one_by_one(order) for order in permutations(jobs)]
+            ways += [_schedule_one_by_one(order) for order in permutations(jobs)]
     fewest = min(map(_count_misses, ways))
     return [way for way in ways if _count_misses(way) == fewest]
 
@@ -183,7 +183,7 @@ def _count_misses(placed: Sequence[ScheduledJob]) -> int:
     return sum(not slot.meets_deadline for slot in placed)
 
 
-def _by_deadline(jobs: Sequence[QueuedJob]) -> list[ScheduledJob]:
+def _schedule_by_deadline(jobs: Sequence[QueuedJob]) -> list[ScheduledJob]:
     """Schedule jobs in turn without idling while one is ready; of those that are ready the most urgent goes first."""
     waiting, placed, now_s = list(jobs), list[ScheduledJob](), 0.0
     while waiting:
@@ -195,7 +195,7 @@ def _by_deadline(jobs: Sequence[QueuedJob]) -> list[ScheduledJob]:
     return placed
 
 
-def _with_postponed_jobs(jobs: Sequence[QueuedJob]) -> list[ScheduledJob]:
+def _schedule_with_postponed_jobs(jobs: Sequence[QueuedJob]) -> list[ScheduledJob]:
     """By deadline, but who cannot be in time goes last, and for another who would not be, the longest one before it.
 
     Moore (1968): the fewest misses where all are ready; where they become so one by one, a good way.
@@ -203,15 +203,15 @@ def _with_postponed_jobs(jobs: Sequence[QueuedJob]) -> list[ScheduledJob]:
     in_time, postponed = list(jobs), [job for job in jobs if job.undelayed_end_s > job.due_s]
     for job in postponed:
         in_time.remove(job)
-    while _count_misses(placed := _by_deadline(in_time)):
+    while _count_misses(placed := _schedule_by_deadline(in_time)):
         late = next(number for number, slot in enumerate(placed) if not slot.meets_deadline)
         longest = max(placed[: late + 1], key=lambda each: each.job.duration_s).job
         in_time.remove(longest)
         postponed.append(longest)
-    return placed + _one_by_one(postponed, max((slot.ends_s for slot in placed), default=0.0))
+    return placed + _schedule_one_by_one(postponed, max((slot.ends_s for slot in placed), default=0.0))
 
 
-def _one_by_one(jobs: Sequence[QueuedJob], now_s: float = 0.0) -> list[ScheduledJob]:
+def _schedule_one_by_one(jobs: Sequence[QueuedJob], now_s: float = 0.0) -> list[ScheduledJob]:
     placed = list[ScheduledJob]()
     for job in jobs:
         now_s = max(now_s, job.ready_s)
@@ -226,7 +226,7 @@ def _list_gaps_s(bursts: Sequence[Burst]) -> list[float]:
 
 
 def _compute_tails_j(bursts: Sequence[Burst], radio: RadioProfile) -> float:
-    return sum(map(radio.tail_energy_j, _list_gaps_s(bursts)))
+    return sum(map(radio.compute_tail_energy_j, _list_gaps_s(bursts)))
 
 
 def _compute_cost_j(bursts: Sequence[Burst], terms: BatchTerms) -> float:
@@ -255,7 +255,7 @@ def _find_cheapest(
             for after in range(first + 1, len(order) + 1):
                 layouts = _list_layouts(order[first:after], max(state.ends_s, 0.0), capacity_bps)
                 for burst in (layout for layout in layouts if _meets_deadlines(layout, punctual)):
-                    tail_j = radio.tail_energy_j(burst.starts_s - state.ends_s) if state.bursts else 0.0
+                    tail_j = radio.compute_tail_energy_j(burst.starts_s - state.ends_s) if state.bursts else 0.0
                     cost_j = state.cost_j + tail_j + radio.active_above_idle_w * burst.active_s
                     cost_j += terms.waiting_price_w * burst.delay_s
                     _add_state(states[after], _State(burst.ends_s, cost_j, (*state.bursts, burst)), radio)
@@ -296,4 +296,4 @@ def _dominates(one: _State, other: _State, radio: RadioProfile) -> bool:
     """Return whether ``one`` ends no later and costs no more, even if its tail has to bridge the time between."""
     if one.ends_s > other.ends_s:
         return False
-    return one.cost_j + radio.tail_energy_j(other.ends_s - one.ends_s) <= other.cost_j
+    return one.cost_j + radio.compute_tail_energy_j(other.ends_s - one.ends_s) <= other.cost_j

@@ -24,7 +24,7 @@ class Catalogue:
     radios: Mapping[str, RadioProfile]
     devices: Mapping[str, DeviceProfile]
 
-    def radio(self, name: str) -> RadioProfile:
+    def find_radio(self, name: str) -> RadioProfile:
         """Return the radio of that name.
 
         Raises
@@ -33,7 +33,7 @@ class Catalogue:
         """
         return find_radio(name, self.radios)
 
-    def device(self, name: str) -> DeviceProfile:
+    def find_device(self, name: str) -> DeviceProfile:
         """Return the device of that name.
 
         Raises
@@ -83,7 +83,7 @@ def parse_radio(name: str, content: Mapping[str, Any]) -> RadioProfile:
     """
     if unknown := set(content) - {"title", *RADIO_FIELDS}:
         raise InvalidValue(f"{name}.{min(unknown)}", "is not known of a radio")
-    figures = {figure: _sourced(name, figure, content) for figure in RADIO_FIELDS}
+    figures = {figure: _parse_sourced(name, figure, content) for figure in RADIO_FIELDS}
     return RadioProfile(name=name, title=str(content.get("title", name)), **figures)
 
 
@@ -108,10 +108,10 @@ def parse_device(name: str, content: Mapping[str, Any], radios: Mapping[str, Rad
         producer=content["producer"],
         model=content["model"],
         facts={key: str(value) for key, value in content.get("facts", {}).items()},
-        idle_w=_sourced(name, "idle_w", content),
-        screen_w=_sourced(name, "screen_w", content) if "screen_w" in content else None,
+        idle_w=_parse_sourced(name, "idle_w", content),
+        screen_w=_parse_sourced(name, "screen_w", content) if "screen_w" in content else None,
         component_w={
-            component: _sourced(name, f"{component}_w", content)
+            component: _parse_sourced(name, f"{component}_w", content)
             for component in COMPONENTS
             if f"{component}_w" in content
         },
@@ -119,7 +119,7 @@ def parse_device(name: str, content: Mapping[str, Any], radios: Mapping[str, Rad
     )
 
 
-def _sourced(owner: str, figure: str, content: Mapping[str, Any]) -> Sourced:
+def _parse_sourced(owner: str, figure: str, content: Mapping[str, Any]) -> Sourced:
     field = f"{owner}.{figure}"
     table = content.get(figure)
     if not isinstance(table, Mapping):

@@ -41,7 +41,7 @@ class EnergySplit:
         """Return the parts by their names on the wire."""
         return {"base_j": self.base_j, "dynamic_j": self.dynamic_j, "tail_j": self.tail_j}
 
-    def per_unit(self, unit_bytes: int, moved_bytes: int) -> "EnergySplit":
+    def compute_per_unit(self, unit_bytes: int, moved_bytes: int) -> "EnergySplit":
         """Return the split for each ``unit_bytes`` of the moved bytes.
 
         Raises
@@ -89,9 +89,9 @@ def model_energy_split(
         radio.receive_j_per_bit.value * work.received_bytes + radio.send_j_per_bit.value * work.sent_bytes
     )
     return EnergySplit(
-        base_j=compute_base_energy_j(work.duration_s, device.base_w(radio, screen_on=screen_on)),
+        base_j=compute_base_energy_j(work.duration_s, device.compute_base_w(radio, screen_on=screen_on)),
         dynamic_j=(radio.active_above_idle_w + components_w) * work.duration_s + bits_j,
-        tail_j=radio.tail_energy_j(gap_s),
+        tail_j=radio.compute_tail_energy_j(gap_s),
     )
 
 

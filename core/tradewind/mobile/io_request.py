@@ -14,7 +14,7 @@ MAX_IO_BLOCK_BYTES = 4 * MIB
 _STEP = 4
 
 
-def storage_is_bottleneck(disk: float | None) -> bool:
+def is_storage_bottleneck(disk: float | None) -> bool:
     """Return whether the busiest disk's share of busy time, 0..1, makes it the bottleneck; false if unknown."""
     return disk is not None and disk >= STORAGE_BOUND
 
@@ -24,7 +24,7 @@ def advise_io_block_bytes(used_bytes: int | None, disk: float | None) -> int | N
 
     Advise fewer and larger requests: at least the knee, four times the used size, 4 MiB at most.
     """
-    if used_bytes is None or not storage_is_bottleneck(disk):
+    if used_bytes is None or not is_storage_bottleneck(disk):
         return None
     advised = min(max(KNEE_BYTES, _STEP * used_bytes), MAX_IO_BLOCK_BYTES)
     return advised if advised > used_bytes else None

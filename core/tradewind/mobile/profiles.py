@@ -33,7 +33,7 @@ class Sourced:
     source: str
     origin: ValueOrigin
 
-    def scaled(self, factor: float) -> "Sourced":
+    def scale(self, factor: float) -> "Sourced":
         return Sourced(self.value * factor, f"{self.source}; × {factor:g}", self.origin)
 
 
@@ -72,15 +72,15 @@ class RadioProfile:
     def tail_above_idle_w(self) -> float:
         return self.tail_w.value - self.idle_w.value
 
-    def tail_energy_j(self, gap_s: float) -> float:
+    def compute_tail_energy_j(self, gap_s: float) -> float:
         """Return E_tail = (P_tail − P_b) · min(gap, t_tail), the energy after a transfer until the next one, ``gap_s``
         later.
         """
         return self.tail_above_idle_w * min(gap_s, self.tail_s.value)
 
-    def scaled(self, factor: float) -> "RadioProfile":
+    def scale(self, factor: float) -> "RadioProfile":
         """Return the profile with every power and energy multiplied; times stay."""
-        powers = {name: getattr(self, name).scaled(factor) for name in RADIO_FIELDS if name != "tail_s"}
+        powers = {name: getattr(self, name).scale(factor) for name in RADIO_FIELDS if name != "tail_s"}
         return replace(self, **powers)
 
 
@@ -118,12 +118,12 @@ class DeviceProfile:
             if component not in COMPONENTS:
                 raise InvalidValue(f"{self.name}.{component}", f"is no component; there are {', '.join(COMPONENTS)}")
 
-    def base_w(self, radio: RadioProfile, *, screen_on: bool) -> float:
+    def compute_base_w(self, radio: RadioProfile, *, screen_on: bool) -> float:
         """Return P_b: idle power, with the screen if it is on, and the radio idle."""
         screen_w = self.screen_w.value if screen_on and self.screen_w is not None else 0.0
         return self.idle_w.value + screen_w + radio.idle_w.value
 
-    def radio(self, name: str) -> RadioProfile:
+    def find_radio(self, name: str) -> RadioProfile:
         """Return the device's radio of that name.
 
         Raises
@@ -135,14 +135,14 @@ class DeviceProfile:
             raise NotFound(f"{self.name} has no radio {name!r}; it has {known}")
         return self.radios[name]
 
-    def scaled(self, factor: float) -> "DeviceProfile":
+    def scale(self, factor: float) -> "DeviceProfile":
         """Return the profile with every power constant multiplied, including its radios'."""
         return replace(
             self,
-            idle_w=self.idle_w.scaled(factor),
-            screen_w=None if self.screen_w is None else self.screen_w.scaled(factor),
-            component_w={name: figure.scaled(factor) for name, figure in self.component_w.items()},
-            radios={name: radio.scaled(factor) for name, radio in self.radios.items()},
+            idle_w=self.idle_w.scale(factor),
+            screen_w=None if self.screen_w is None else self.screen_w.scale(factor),
+            component_w={name: figure.scale(factor) for name, figure in self.component_w.items()},
+            radios={name: radio.scale(factor) for name, radio in self.radios.items()},
         )
 
 

@@ -65,7 +65,7 @@ class QueuedJob:
             )
         return self
 
-    def relative_to(self, now_s: float) -> "QueuedJob":
+    def count_times_from(self, now_s: float) -> "QueuedJob":
         """Return the job with times that count from a later moment."""
         deadline_s = None if self.deadline_s is None else max(self.deadline_s - now_s, 0.0)
         return replace(self, ready_s=max(self.ready_s - now_s, 0.0), deadline_s=deadline_s)

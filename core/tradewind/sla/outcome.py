@@ -15,7 +15,7 @@ class MeteredEnergy(NamedTuple):
     joules: float | None
     hosts: tuple[Host, ...]
 
-    def power_w(self, duration_s: float | None) -> float | None:
+    def compute_power_w(self, duration_s: float | None) -> float | None:
         """Return the mean power of those ends together, W."""
         return None if self.joules is None or not duration_s else self.joules / duration_s
 
@@ -42,7 +42,7 @@ def sum_metered_energy(energy: Sequence[EnergyReading], basis: EnergyBasis) -> M
     return MeteredEnergy(sum(known.values()) if known else None, tuple(known))
 
 
-def required_throughput_bps(sla: Sla, *, total_bytes: int, share_bps: float | None) -> float | None:
+def compute_required_throughput_bps(sla: Sla, *, total_bytes: int, share_bps: float | None) -> float | None:
     """Return the mean throughput that an SLA requires; ``None`` for an SLA on neither throughput nor time.
 
     Parameters

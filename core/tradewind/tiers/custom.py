@@ -64,11 +64,11 @@ def solve_between(table: SettingTable, key: PartitionKey, edges: Sequence[float]
     """
     if key.kind not in QUANTITY_OF:
         raise InvalidValue("kind", f"{key.kind} has no targets that could be divided into tiers")
-    parts = [_solved(table, key, lower, upper) for lower, upper in itertools.pairwise(edges)]
+    parts = [_solve_partition(table, key, lower, upper) for lower, upper in itertools.pairwise(edges)]
     return (*parts[:-1], replace(parts[-1], closed=True))
 
 
-def _solved(table: SettingTable, key: PartitionKey, lower: float, upper: float) -> Partition:
+def _solve_partition(table: SettingTable, key: PartitionKey, lower: float, upper: float) -> Partition:
     is_floor = key.kind is SlaKind.THROUGHPUT_AT_LEAST
     choice = _find_best(table, key, upper if is_floor else lower)
     if choice is None or not choice.feasible:
@@ -95,18 +95,18 @@ def _find_best(table: SettingTable, key: PartitionKey, target: float) -> Choice 
 
 def _compute_regret(table: SettingTable, key: PartitionKey, choice: Choice, lower: float, upper: float) -> float:
     """Return the mean relative loss against solving each target by itself."""
-    quantity, objective = QUANTITY_OF[key.kind], table.objective(key.kind)
-    cost_of = dict(zip(map(id, table.settings), table.costs(objective, key.energy_basis), strict=True))
+    quantity, objective = QUANTITY_OF[key.kind], table.choose_objective(key.kind)
+    cost_of = dict(zip(map(id, table.settings), table.compute_costs(objective, key.energy_basis), strict=True))
     from_merit, to_merit = (compute_merit(edge, quantity, key.energy_basis) for edge in (lower, upper))
     own, total = cost_of[id(choice.setting)], 0.0
     for n in range(TARGETS):
         at = from_merit + (to_merit - from_merit) * (n + 0.5) / TARGETS
         best = _find_best(table, key, compute_target(at, quantity, key.energy_basis))
-        total += 0.0 if best is None else _lost(cost_of[id(best.setting)], own, objective, key)
+        total += 0.0 if best is None else _compute_lost_share(cost_of[id(best.setting)], own, objective, key)
     return max(total / TARGETS, 0.0)
 
 
-def _lost(best: float, own: float, objective: Objective, key: PartitionKey) -> float:
+def _compute_lost_share(best: float, own: float, objective: Objective, key: PartitionKey) -> float:
     """Return the share that is lost (throughput) or spent in excess (energy, streams)."""
     if objective is Objective.SLOWNESS:
         return -math.expm1(best - own)

@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from tradewind.load_effect import LoadShift
 from tradewind.parameters import Parameters
-from tradewind.prediction import ROUNDING, PredictedSetting, log_change
+from tradewind.prediction import ROUNDING, PredictedSetting, compute_log_change
 from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
 from tradewind.tiers.selection import LEVEL_OF, QUANTITY_OF, compute_target_in_unit, convert_target
 from tradewind.units import format_bps, format_joules
@@ -69,7 +69,7 @@ class Partition:
     def key(self) -> PartitionKey:
         return PartitionKey(self.kind, self.confidence, self.energy_basis)
 
-    def under(self, shift: LoadShift) -> "Partition | None":
+    def apply_shift(self, shift: LoadShift) -> "Partition | None":
         """Return the partition under another load, as if it had been solved there.
 
         On logarithms all settings shift equally: their order, their probabilities and the boundaries between them stay.
@@ -77,8 +77,10 @@ class Partition:
         """
         if self.energy_basis is EnergyBasis.DYNAMIC and self.kind is not SlaKind.MAX_THROUGHPUT:
             return None
-        factor = math.exp(log_change(QUANTITY_OF.get(self.kind) or LEVEL_OF[self.kind], shift))
-        return replace(self, lower=self.lower * factor, upper=self.upper * factor, setting=self.setting.under(shift))
+        factor = math.exp(compute_log_change(QUANTITY_OF.get(self.kind) or LEVEL_OF[self.kind], shift))
+        return replace(
+            self, lower=self.lower * factor, upper=self.upper * factor, setting=self.setting.apply_shift(shift)
+        )
 
     def __contains__(self, target: float) -> bool:
         return self.lower <= target < self.upper or (self.closed and target == self.upper)
@@ -191,7 +193,7 @@ def match_partitions(old: Iterable[Partition], new: Iterable[Partition]) -> tupl
     return tuple(
         _match(predecessors[continued[b]], after)
         if b in continued
-        else Match(after, None, moved=False, split_from=_split_from(predecessors, after))
+        else Match(after, None, moved=False, split_from=_find_split_source(predecessors, after))
         for b, after in enumerate(successors)
     )
 
@@ -200,10 +202,10 @@ def _match(before: Partition, after: Partition) -> Match:
     return Match(after, before, moved=has_moved(before, after))
 
 
-def _split_from(before: Iterable[Partition], part: Partition) -> Partition | None:
+def _find_split_source(before: Iterable[Partition], part: Partition) -> Partition | None:
     """Return the old partition that shares most with ``part``; ``None`` where most of it was not promised before."""
     of_key = [partition for partition in before if partition.key == part.key]
-    shared = [shared_length(partition, part) for partition in of_key]
+    shared = [compute_shared_length(partition, part) for partition in of_key]
     if not of_key or sum(shared) < (part.upper - part.lower) / 2 or max(shared) <= 0:
         return None
     return of_key[shared.index(max(shared))]
@@ -218,10 +220,10 @@ def has_moved(before: Bounds, after: Bounds) -> bool:
 def _compute_overlap(before: Partition, after: Partition) -> float:
     """Return the shared length over the joint length."""
     joint = max(before.upper, after.upper) - min(before.lower, after.lower)
-    shared = shared_length(before, after)
+    shared = compute_shared_length(before, after)
     return shared / joint if shared > 0 else 0.0
 
 
-def shared_length(one: Bounds, other: Bounds) -> float:
+def compute_shared_length(one: Bounds, other: Bounds) -> float:
     """Return the length of the targets that lie in both ranges."""
     return max(min(one.upper, other.upper) - max(one.lower, other.lower), 0.0)

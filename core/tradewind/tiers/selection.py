@@ -28,8 +28,8 @@ from tradewind.prediction import (
     compute_probability,
     compute_z,
     is_linear,
-    merit,
-    within_rounding,
+    predict_merit,
+    subtract_rounding,
 )
 from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
 from tradewind.units import BITS_PER_BYTE
@@ -107,15 +107,15 @@ class SettingTable:
     def certified_count(self) -> int:
         return sum(setting.certified for setting in self.settings)
 
-    def merits(self, quantity: Quantity, basis: EnergyBasis) -> tuple[Gaussian, ...]:
+    def compute_merits(self, quantity: Quantity, basis: EnergyBasis) -> tuple[Gaussian, ...]:
         """Return the merit of each setting, in the order of ``settings``."""
         known = self._merits.get((quantity, basis))
         if known is None:
-            known = tuple(merit(setting, quantity, basis, self.base_power_w) for setting in self.settings)
+            known = tuple(predict_merit(setting, quantity, basis, self.base_power_w) for setting in self.settings)
             self._merits[quantity, basis] = known
         return known
 
-    def within_base_power(self, shift: LoadShift) -> LoadShift:
+    def limit_to_base_power(self, shift: LoadShift) -> LoadShift:
         """Return the shift, limited so that every certified setting keeps at least the base power.
 
         Energy then keeps its floor, base power · 8 · bytes / T, and all settings still shift equally.
@@ -130,11 +130,11 @@ class SettingTable:
         room = min(powers) - math.log(self.base_power_w)
         return shift._replace(log_power=max(shift.log_power, -max(room, 0.0)))
 
-    def under(self, shift: LoadShift) -> "SettingTable":
+    def apply_shift(self, shift: LoadShift) -> "SettingTable":
         """Return the table under another load."""
-        return SettingTable(tuple(setting.under(shift) for setting in self.settings), self.base_power_w)
+        return SettingTable(tuple(setting.apply_shift(shift) for setting in self.settings), self.base_power_w)
 
-    def below(self, ceiling_bps: float) -> "SettingTable":
+    def limit_throughputs(self, ceiling_bps: float) -> "SettingTable":
         """Return the table with all throughputs cut to this ceiling; itself where no setting exceeds it.
 
         Spreads stay: a setting that only fills a pipe is promised for less than the pipe.
@@ -147,28 +147,28 @@ class SettingTable:
         )
         return SettingTable(tuple(cut), self.base_power_w)
 
-    def objective(self, kind: SlaKind) -> Objective:
+    def choose_objective(self, kind: SlaKind) -> Objective:
         if kind in _FASTEST_FIRST:
             return Objective.SLOWNESS
         if QUANTITY_OF.get(kind) is Quantity.THROUGHPUT and not self.knows_power:
             return Objective.STREAMS
         return Objective.ENERGY
 
-    def costs(self, objective: Objective, basis: EnergyBasis) -> tuple[float, ...]:
+    def compute_costs(self, objective: Objective, basis: EnergyBasis) -> tuple[float, ...]:
         """Return what is minimised, one value a setting."""
         if objective is Objective.SLOWNESS:
             return tuple(-setting.log_throughput_mean for setting in self.settings)
         if objective is Objective.STREAMS:
             return tuple(math.log(setting.parameters.streams) for setting in self.settings)
-        return tuple(-energy.mean for energy in self.merits(Quantity.ENERGY, basis))
+        return tuple(-energy.mean for energy in self.compute_merits(Quantity.ENERGY, basis))
 
-    def best_first(self, objective: Objective, basis: EnergyBasis) -> tuple[int, ...]:
+    def order_by_cost(self, objective: Objective, basis: EnergyBasis) -> tuple[int, ...]:
         """Return the indices by rising cost, certified settings before all others; ties go to fewer streams, then to
         speed.
         """
         order = self._orders.get((objective, basis))
         if order is None:
-            costs = self.costs(objective, basis)
+            costs = self.compute_costs(objective, basis)
             settings = self.settings
 
             def rank(i: int) -> tuple[bool, float, int, float, int]:
@@ -178,16 +178,16 @@ class SettingTable:
             order = self._orders[objective, basis] = tuple(sorted(range(len(settings)), key=rank))
         return order
 
-    def first_without_target(self, order: Sequence[int], kind: SlaKind, basis: EnergyBasis) -> int:
-        """Return the setting that serves an SLA without a target, of indices ordered by `best_first`.
+    def choose_without_target(self, order: Sequence[int], kind: SlaKind, basis: EnergyBasis) -> int:
+        """Return the setting that serves an SLA without a target, of indices ordered by `order_by_cost`.
 
         It is the first one; where energy is minimised, it is the fastest of those with similar energy and the same
         certification.
         """
         first = order[0]
-        if self.objective(kind) is not Objective.ENERGY:
+        if self.choose_objective(kind) is not Objective.ENERGY:
             return first
-        settings, merits = self.settings, self.merits(Quantity.ENERGY, basis)
+        settings, merits = self.settings, self.compute_merits(Quantity.ENERGY, basis)
         most = merits[first].mean
         slack = SIMILAR_ENERGY * max(-most, 0.0) if is_linear(Quantity.ENERGY, basis) else math.log1p(SIMILAR_ENERGY)
         similar = takewhile(
@@ -195,32 +195,34 @@ class SettingTable:
         )
         return min(similar, key=lambda i: (-settings[i].log_throughput_mean, settings[i].parameters.streams))
 
-    def certifiable_merit(self, quantity: Quantity, basis: EnergyBasis, confidence: float) -> float:
+    def find_certifiable_merit(self, quantity: Quantity, basis: EnergyBasis, confidence: float) -> float:
         """Return the highest merit that some setting meets with this probability; −∞ if none is certified."""
         known = self._bounds.get((quantity, basis, confidence))
         if known is None:
             z = compute_z(confidence)
-            merits = zip(self.merits(quantity, basis), self.settings, strict=True)
+            merits = zip(self.compute_merits(quantity, basis), self.settings, strict=True)
             known = max((own.lower(z) for own, setting in merits if setting.certified), default=-math.inf)
             self._bounds[quantity, basis, confidence] = known
         return known
 
-    def contenders(self, quantity: Quantity, basis: EnergyBasis) -> tuple[int, ...]:
+    def find_contenders(self, quantity: Quantity, basis: EnergyBasis) -> tuple[int, ...]:
         """Return the indices of settings that are the likeliest to reach some merit: certified ones if there are
         any.
         """
         known = self._contenders.get((quantity, basis))
         if known is None:
             certified = [i for i, setting in enumerate(self.settings) if setting.certified]
-            known = _find_likeliest_somewhere(certified or range(len(self.settings)), self.merits(quantity, basis))
+            known = _find_likeliest_somewhere(
+                certified or range(len(self.settings)), self.compute_merits(quantity, basis)
+            )
             self._contenders[quantity, basis] = known
         return known
 
-    def certifiable_throughput_bps(self, confidence: float) -> float | None:
+    def find_certifiable_throughput_bps(self, confidence: float) -> float | None:
         """Return the highest throughput that some setting meets with this probability; ``None`` if none is
         certified.
         """
-        best = self.certifiable_merit(Quantity.THROUGHPUT, EnergyBasis.TOTAL, confidence)
+        best = self.find_certifiable_merit(Quantity.THROUGHPUT, EnergyBasis.TOTAL, confidence)
         return None if best == -math.inf else math.exp(best)
 
 
@@ -270,28 +272,28 @@ def choose_setting(table: SettingTable, sla: Sla, caps: Caps = NO_CAPS, *, datas
     InvalidValue : an energy or power SLA, or the dynamic basis, without the power it needs.
     """
     settings = table.settings
-    order: Sequence[int] = table.best_first(table.objective(sla.kind), sla.energy_basis)
+    order: Sequence[int] = table.order_by_cost(table.choose_objective(sla.kind), sla.energy_basis)
     promised = order[: table.certified_count]
     if caps != NO_CAPS:
         order, promised = ([i for i in each if caps.allow(settings[i].parameters)] for each in (order, promised))
     if not order:
         return None
     quantity = QUANTITY_OF.get(sla.kind)
-    certifiable_bps = table.certifiable_throughput_bps(sla.confidence) if sla.fraction is not None else None
+    certifiable_bps = table.find_certifiable_throughput_bps(sla.confidence) if sla.fraction is not None else None
     target = compute_target_in_unit(sla, dataset_bytes=dataset_bytes, certifiable_bps=certifiable_bps)
     if quantity is None or not target:  # without one, no bytes to move by the deadline, or a share of nothing
-        first = settings[table.first_without_target(order, sla.kind, sla.energy_basis)]
+        first = settings[table.choose_without_target(order, sla.kind, sla.energy_basis)]
         return Choice(setting=first, probability=sla.confidence, feasible=first.certified)
-    needed = within_rounding(
+    needed = subtract_rounding(
         compute_merit(target, quantity, sla.energy_basis), linear=is_linear(quantity, sla.energy_basis)
     )
-    merits = table.merits(quantity, sla.energy_basis)
-    if table.certifiable_merit(quantity, sla.energy_basis, sla.confidence) >= needed:
+    merits = table.compute_merits(quantity, sla.energy_basis)
+    if table.find_certifiable_merit(quantity, sla.energy_basis, sla.confidence) >= needed:
         z = compute_z(sla.confidence)
         for i in promised:
             if merits[i].lower(z) >= needed:
                 return Choice(setting=settings[i], probability=compute_probability(merits[i], needed), feasible=True)
-    contenders = table.contenders(quantity, sla.energy_basis) if caps == NO_CAPS else promised or order
+    contenders = table.find_contenders(quantity, sla.energy_basis) if caps == NO_CAPS else promised or order
     i = _find_likeliest(contenders, merits, needed)
     return Choice(setting=settings[i], probability=compute_probability(merits[i], needed), feasible=False)
 
@@ -322,13 +324,13 @@ def _find_likeliest_somewhere(candidates: Iterable[int], merits: Sequence[Gaussi
             envelope.pop()
         while len(envelope) > 1:
             before, last = merits[envelope[-2]], merits[envelope[-1]]
-            if _overtaken(last, merits[i]) > _overtaken(before, last):
+            if _compute_crossing(last, merits[i]) > _compute_crossing(before, last):
                 break
             envelope.pop()  # overtaken before it overtakes
         envelope.append(i)
     return tuple(envelope)
 
 
-def _overtaken(narrow: Gaussian, wide: Gaussian) -> float:
+def _compute_crossing(narrow: Gaussian, wide: Gaussian) -> float:
     """Return the merit above which the wider of two is the likelier to be reached."""
     return (narrow.mean * wide.sd - wide.mean * narrow.sd) / (wide.sd - narrow.sd)

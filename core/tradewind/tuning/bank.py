@@ -77,7 +77,7 @@ class Goal:
         )
 
 
-def bank_limit_bits(basis: Basis, target_bps: float) -> float:
+def compute_bank_limit_bits(basis: Basis, target_bps: float) -> float:
     """Return B, bits."""
     return basis.bank_limit_bits or DEFAULT_BANK_S * target_bps
 
@@ -86,7 +86,7 @@ def credit_bank(bank: Bank, basis: Basis, *, throughput_bps: float, power_w: flo
     """Return the account after ``interval_s`` seconds at this rate; ``power_w`` is total power, ``None`` if unknown."""
     bits = bank.bits
     if basis.sla.kind is SlaKind.THROUGHPUT_AT_LEAST and basis.target is not None:
-        limit = bank_limit_bits(basis, basis.target)
+        limit = compute_bank_limit_bits(basis, basis.target)
         bits = max(-limit, min(bits + (throughput_bps - basis.target) * interval_s, limit))
     spent_w = 0.0 if power_w is None else compute_above_base_w(basis, power_w)
     return Bank(bits, bank.used_j + spent_w * interval_s)
@@ -107,7 +107,7 @@ def compute_above_base_w(basis: Basis, power_w: float) -> float:
     return power_w - (basis.idle_power_w or 0.0) if basis.sla.energy_basis is EnergyBasis.DYNAMIC else power_w
 
 
-def bank_balance(bank: Bank, basis: Basis, *, remaining_bytes: int, elapsed_s: float) -> float:
+def compute_bank_balance(bank: Bank, basis: Basis, *, remaining_bytes: int, elapsed_s: float) -> float:
     """Return the value of ``sla_bank``: bits ahead of the SLA's throughput or schedule, or joules below its budget."""
     target, kind = basis.target, basis.sla.kind
     if target is None:
@@ -130,7 +130,7 @@ def set_goal(bank: Bank, basis: Basis, *, remaining_bytes: int, elapsed_s: float
     if target is None:  # a share of a maximum that nobody knows, or nothing to move
         return Goal(objective=Objective.SLOWNESS)
     if kind is SlaKind.THROUGHPUT_AT_LEAST:
-        limit = bank_limit_bits(basis, target)
+        limit = compute_bank_limit_bits(basis, target)
         return Goal(objective=objective, floor_bps=target * (1 + KAPPA * (1 - bank.bits / limit)))
     if kind is SlaKind.DEADLINE:
         assert basis.sla.target is not None

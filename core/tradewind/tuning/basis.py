@@ -43,7 +43,7 @@ class ChunkBasis:
             return None
         return Expectation(self.table.predicted)
 
-    def files_left(self, remaining_bytes: int, remaining_files: int, started: int = 0) -> int:
+    def count_files_left(self, remaining_bytes: int, remaining_files: int, started: int = 0) -> int:
         """Return how many files ``remaining_bytes`` of this chunk may be, 1 … ``remaining_files`` (at least 1).
 
         ``started`` of them may be done but for their last bytes: a chunk is not left with fewer channels than these.
@@ -86,7 +86,7 @@ class Basis:
     def target(self) -> float | None:
         """Return the SLA's target in bit/s, J a byte or W; ``None`` where it has none."""
         certifiable = (
-            chunk.table.predicted.certifiable_throughput_bps(self.sla.confidence)
+            chunk.table.predicted.find_certifiable_throughput_bps(self.sla.confidence)
             for chunk in self.chunks
             if self.sla.fraction is not None and chunk.table is not None
         )
@@ -101,7 +101,7 @@ class Basis:
     @cached_property
     def ceiling_bps(self) -> float | None:
         """Return the highest possible rate: the path's bandwidth or the user's limit; ``None`` if neither is known."""
-        return self.path.at_most(self.rate_limit_bps).bandwidth_bps
+        return self.path.limit_bandwidth(self.rate_limit_bps).bandwidth_bps
 
     @cached_property
     def loss_baseline(self) -> float:

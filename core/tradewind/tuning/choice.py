@@ -59,12 +59,12 @@ def choose_best(forecaster: Forecaster, goal: Goal, limits: SettingLimits) -> Se
     """
     present = list_current_settings(forecaster, limits)
     here = predict_outlook(forecaster, present)
-    bound = math.inf if _is_fastest_of_one(goal, present) else _most_gained(forecaster, goal, limits, here)
+    bound = math.inf if _is_fastest_of_one(goal, present) else _bound_gain(forecaster, goal, limits, here)
     if bound <= HYSTERESIS:
         return SettingChoice(present, here, here, bound)
-    settings = _searched(forecaster, goal, limits, present)
+    settings = _search_settings(forecaster, goal, limits, present)
     found = predict_outlook(forecaster, settings)
-    gained = cost(goal.objective, here) - cost(goal.objective, found)
+    gained = compute_cost(goal.objective, here) - compute_cost(goal.objective, found)
     given_up = -math.log1p(-RELAXATION) if goal.objective is Objective.SLOWNESS else 0.0
     if goal == MOST_FRUGAL:
         given_up = math.log1p(SIMILAR_ENERGY)
@@ -74,7 +74,8 @@ def choose_best(forecaster: Forecaster, goal: Goal, limits: SettingLimits) -> Se
 def count_sufficient_streams(forecaster: Forecaster, limits: SettingLimits) -> int:
     """Count the streams of the fastest settings, however little a change to them would gain."""
     return sum(
-        each.streams for each in _searched(forecaster, FASTEST, limits, list_current_settings(forecaster, limits))
+        each.streams
+        for each in _search_settings(forecaster, FASTEST, limits, list_current_settings(forecaster, limits))
     )
 
 
@@ -88,30 +89,34 @@ def _is_fastest_of_one(goal: Goal, settings: Sequence[Parameters]) -> bool:
     return len(settings) == 1 and goal == FASTEST
 
 
-def _searched(
+def _search_settings(
     forecaster: Forecaster, goal: Goal, limits: SettingLimits, settings: tuple[Parameters, ...]
 ) -> tuple[Parameters, ...]:
     if _is_fastest_of_one(goal, settings):
-        return (_moved(settings[0], forecaster.expectations[0].candidates(limits.room(settings, 0)).fastest.point),)
+        return (
+            _move_setting(
+                settings[0], forecaster.expectations[0].list_candidates(limits.compute_room(settings, 0)).fastest.point
+            ),
+        )
     for _ in range(ROUNDS):
         before = settings
         for index in range(len(settings)):
-            settings = _best_of_one(forecaster, goal, limits, settings, index)
+            settings = _improve_one(forecaster, goal, limits, settings, index)
         if len(settings) == 1 or settings == before:
             break
     return settings
 
 
-def _most_gained(forecaster: Forecaster, goal: Goal, limits: SettingLimits, here: Outlook) -> float:
+def _bound_gain(forecaster: Forecaster, goal: Goal, limits: SettingLimits, here: Outlook) -> float:
     """Return an upper bound of what any setting gains over the present one; infinite where no bound is known."""
-    missed = shortfall(goal, here)
+    missed = compute_shortfall(goal, here)
     if missed > 0:
         if goal.ceiling_w is not None or goal.ceiling_j_per_byte is not None or goal.floor_bps is None:
             return math.inf
-        missed_at_best = _log_ratio(goal.floor_bps, forecaster.max_sure_bps)
+        missed_at_best = _compute_log_ratio(goal.floor_bps, forecaster.max_sure_bps)
         return missed - missed_at_best if missed_at_best > 0 else math.inf
     if goal.objective is Objective.ENERGY and here.j_per_byte is not None:
-        least = forecaster.least_j_per_byte(limits)
+        least = forecaster.compute_least_j_per_byte(limits)
         return math.log(here.j_per_byte / least) if least is not None and least > 0 else math.inf
     if goal.objective is Objective.STREAMS:
         return math.log(here.streams / len(forecaster.active))
@@ -120,80 +125,89 @@ def _most_gained(forecaster: Forecaster, goal: Goal, limits: SettingLimits, here
 
 def predict_outlook(forecaster: Forecaster, settings: Sequence[Parameters]) -> Outlook:
     """Return what all chunks together are expected to reach with these settings."""
-    tried = _tried(forecaster, settings)
+    tried = _is_tried(forecaster, settings)
     found = (
-        forecaster.expected_now if tried else [forecaster.expected(i, setting) for i, setting in enumerate(settings)]
+        forecaster.expected_now
+        if tried
+        else [forecaster.predict_performance(i, setting) for i, setting in enumerate(settings)]
     )
-    return forecaster.outlook(found, sum(setting.streams for setting in settings), tried=tried)
+    return forecaster.predict_outlook(found, sum(setting.streams for setting in settings), tried=tried)
 
 
-def _tried(forecaster: Forecaster, settings: Sequence[Parameters]) -> bool:
+def _is_tried(forecaster: Forecaster, settings: Sequence[Parameters]) -> bool:
     return tuple(settings) == tuple([chunk.parameters for chunk in forecaster.active])
 
 
-def _best_of_one(
+def _improve_one(
     forecaster: Forecaster, goal: Goal, limits: SettingLimits, settings: tuple[Parameters, ...], index: int
 ) -> tuple[Parameters, ...]:
     """Return the settings with one chunk's replaced by its best permitted one.
 
     Candidates are the table's permitted entries and the fastest entry cut to the limits.
     """
-    found = [forecaster.expected(i, setting) for i, setting in enumerate(settings)]
+    found = [forecaster.predict_performance(i, setting) for i, setting in enumerate(settings)]
     chunk_view = forecaster.vary_chunk(found, index)
-    here = chunk_view.outlook(
-        found[index], sum(setting.streams for setting in settings), tried=_tried(forecaster, settings)
+    here = chunk_view.predict_outlook(
+        found[index], sum(setting.streams for setting in settings), tried=_is_tried(forecaster, settings)
     )
-    candidates = forecaster.expectations[index].candidates(limits.room(settings, index))
+    candidates = forecaster.expectations[index].list_candidates(limits.compute_room(settings, index))
     others = here.streams - settings[index].streams
-    worth = _worth_weighing(goal, chunk_view, candidates, here)
+    worth = _select_worth_weighing(goal, chunk_view, candidates, here)
     options: list[tuple[Point | None, Outlook]] = [(None, here)]
     options += [
-        (candidate.point, chunk_view.outlook(candidate.expected, others + candidate.streams)) for candidate in worth
+        (candidate.point, chunk_view.predict_outlook(candidate.expected, others + candidate.streams))
+        for candidate in worth
     ]
     leading = min((outlook for _, outlook in options), key=lambda outlook: _rank(goal, outlook))
-    point = _relaxed(goal, options, leading)
-    return settings if point is None else (*settings[:index], _moved(settings[index], point), *settings[index + 1 :])
+    point = _choose_relaxed(goal, options, leading)
+    return (
+        settings
+        if point is None
+        else (*settings[:index], _move_setting(settings[index], point), *settings[index + 1 :])
+    )
 
 
-def _relaxed(goal: Goal, options: Sequence[tuple[Point | None, Outlook]], leading: Outlook) -> Point | None:
+def _choose_relaxed(goal: Goal, options: Sequence[tuple[Point | None, Outlook]], leading: Outlook) -> Point | None:
     """Return, of the options about as good as the leading one, the one that is best in other respects.
 
     The first option is the current setting, ``None``.
     """
-    if goal.objective is Objective.SLOWNESS and shortfall(goal, leading) == 0:
+    if goal.objective is Objective.SLOWNESS and compute_shortfall(goal, leading) == 0:
         enough = (1 - RELAXATION) * leading.throughput_bps
         relaxed = [
-            option for option in options if option[1].throughput_bps >= enough and shortfall(goal, option[1]) == 0
+            option
+            for option in options
+            if option[1].throughput_bps >= enough and compute_shortfall(goal, option[1]) == 0
         ]
         return min(relaxed, key=lambda each: (each[1].streams, -each[1].throughput_bps))[0]
     if goal == MOST_FRUGAL and leading.j_per_byte is not None:
-        here, least = cost(goal.objective, options[0][1]), cost(goal.objective, leading)
+        here, least = compute_cost(goal.objective, options[0][1]), compute_cost(goal.objective, leading)
         most = least + math.log1p(SIMILAR_ENERGY)
         if here > least + HYSTERESIS:  # prefer a worthwhile change to a faster one that is not
             most = min(most, here - HYSTERESIS)
-        similar = [option for option in options if cost(goal.objective, option[1]) <= most]
+        similar = [option for option in options if compute_cost(goal.objective, option[1]) <= most]
         return min(similar, key=lambda each: (-each[1].throughput_bps, each[1].streams))[0]
     return next(point for point, outlook in options if outlook is leading)
 
 
-def _worth_weighing(
+def _select_worth_weighing(
     goal: Goal, chunk_view: ChunkForecaster, candidates: Candidates, here: Outlook
 ) -> Sequence[Candidate]:
     """Return the candidates that may beat the current setting and each other, by throughput and power alone.
 
     Return all of them where the current setting misses the goal, or where throughput and power cannot decide.
     """
-    if shortfall(goal, here) > 0 or goal.objective is Objective.STREAMS:
+    if compute_shortfall(goal, here) > 0 or goal.objective is Objective.STREAMS:
         return candidates.all
     if goal.objective is Objective.ENERGY:
         if here.j_per_byte is None or not candidates.knows_power:  # so the others' power is known, too
             return candidates.all
-        costs = chunk_view.j_per_byte(candidates)
+        costs = chunk_view.predict_j_per_byte(candidates)
         most = here.j_per_byte
         if goal == MOST_FRUGAL:
             most = min(most, *costs) * (1 + SIMILAR_ENERGY)
         return list(compress(candidates.all, [cost <= most * (1 + ROUNDING) for cost in costs]))
-    rates = chunk_view.throughputs_bps(candidates)
+    rates = chunk_view.predict_throughputs_bps(candidates)
     if goal != FASTEST:  # a ceiling may forbid the fastest
         enough = (1 - RELAXATION) * (1 - ROUNDING) * here.throughput_bps
         return list(compress(candidates.all, [rate >= enough for rate in rates]))
@@ -208,7 +222,7 @@ def _worth_weighing(
     ]
 
 
-def _moved(here: Parameters, point: Point) -> Parameters:
+def _move_setting(here: Parameters, point: Point) -> Parameters:
     """Return a running transfer's setting at another point; fixed axes stay, and a tool without pipelining keeps
     none.
     """
@@ -222,29 +236,29 @@ def _moved(here: Parameters, point: Point) -> Parameters:
 
 
 def _rank(goal: Goal, outlook: Outlook) -> tuple[float, float, int]:
-    return (shortfall(goal, outlook), cost(goal.objective, outlook), outlook.streams)
+    return (compute_shortfall(goal, outlook), compute_cost(goal.objective, outlook), outlook.streams)
 
 
-def shortfall(goal: Goal, outlook: Outlook) -> float:
+def compute_shortfall(goal: Goal, outlook: Outlook) -> float:
     """Return how far a goal is missed, as a logarithm; 0 where it is met."""
     missed = 0.0
     if goal.floor_bps is not None:
-        missed = max(missed, _log_ratio(goal.floor_bps, outlook.low_bps))
+        missed = max(missed, _compute_log_ratio(goal.floor_bps, outlook.low_bps))
     if goal.ceiling_w is not None and outlook.power_w is not None:
-        missed = max(missed, _log_ratio(outlook.power_w, goal.ceiling_w))
+        missed = max(missed, _compute_log_ratio(outlook.power_w, goal.ceiling_w))
     if goal.ceiling_j_per_byte is not None and outlook.j_per_byte is not None:
-        missed = max(missed, _log_ratio(outlook.j_per_byte, goal.ceiling_j_per_byte))
+        missed = max(missed, _compute_log_ratio(outlook.j_per_byte, goal.ceiling_j_per_byte))
     return missed
 
 
-def _log_ratio(value: float, bound: float) -> float:
+def _compute_log_ratio(value: float, bound: float) -> float:
     """Return ln(value / bound); a bound of 0 is missed by the value's own size."""
     if value <= 0:
         return 0.0
     return math.log(value / bound) if bound > 0 else 1e3 + math.log1p(value)
 
 
-def cost(objective: Objective, outlook: Outlook) -> float:
+def compute_cost(objective: Objective, outlook: Outlook) -> float:
     """Return what is minimised, as a logarithm, so that differences are relative gains."""
     if objective is Objective.ENERGY and outlook.j_per_byte is not None:
         return math.log(max(outlook.j_per_byte, 1e-300))
@@ -258,13 +272,13 @@ def is_worthwhile(chosen: SettingChoice, goal: Goal, *, remaining_s: float, rtt_
 
     A switch costs the slow start of its new connections, spread over the rest of the transfer.
     """
-    missed_now, missed_then = shortfall(goal, chosen.present), shortfall(goal, chosen.outlook)
+    missed_now, missed_then = compute_shortfall(goal, chosen.present), compute_shortfall(goal, chosen.outlook)
     if missed_now > 0:  # corrected whatever it costs, but what no setting keeps is not chased for little
         return missed_then <= 0 or missed_now - missed_then > HYSTERESIS
     new = max(chosen.outlook.streams - chosen.present.streams, 0)
     slow_start_s = SLOW_START_ROUND_TRIPS * rtt_s * new / max(chosen.outlook.streams, 1) / 2
     lost = slow_start_s / max(remaining_s, slow_start_s, 1e-9)
-    gained = cost(goal.objective, chosen.present) - cost(goal.objective, chosen.outlook)
+    gained = compute_cost(goal.objective, chosen.present) - compute_cost(goal.objective, chosen.outlook)
     return missed_then <= 0 and gained > HYSTERESIS + lost
 
 

@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from tradewind.parameters import Parameters
 from tradewind.sla.kinds import ENERGY_KINDS
-from tradewind.tuning.bank import Goal, bank_balance, estimate_bank, set_goal
+from tradewind.tuning.bank import Goal, compute_bank_balance, estimate_bank, set_goal
 from tradewind.tuning.basis import Basis
 from tradewind.tuning.choice import SLOW_START_ROUND_TRIPS
 from tradewind.tuning.decision import Decision, DecisionKind
@@ -33,7 +33,7 @@ from tradewind.tuning.path.congestion import Signal
 from tradewind.tuning.rules.back_off import back_off
 from tradewind.tuning.rules.exploring import begin_search, count_doublings_to_regain, explore
 from tradewind.tuning.rules.following import follow_table
-from tradewind.tuning.rules.proposal import Proposal, build_plan, dwell_s, format_settings, limits_of
+from tradewind.tuning.rules.proposal import Proposal, build_limits, build_plan, compute_dwell_s, format_settings
 from tradewind.tuning.rules.redistribution import redeal_streams, widen_chunks
 from tradewind.tuning.sample import MIN_BPS, TickSample
 from tradewind.tuning.state import TuningState
@@ -56,7 +56,7 @@ def begin(basis: Basis) -> TuningState:
     limits = SettingLimits(basis.caps, tuple(chunk.files_left for chunk in within_caps))
     plan = build_plan(basis, within_caps, fit_to_limits([chunk.parameters for chunk in within_caps], limits))
     decision = Decision(chunks=plan, changed=False, reason="the recommended plan", kind=DecisionKind.HOLD)
-    search = None if _tables_are_known(basis) else start_search(decision.streams)
+    search = None if _has_known_tables(basis) else start_search(decision.streams)
     return TuningState(decision=decision, belief=build_prior(basis), search=search)
 
 
@@ -99,7 +99,7 @@ def step(basis: Basis, state: TuningState, sample: TickSample) -> tuple[TuningSt
 
 
 def _propose(basis: Basis, state: TuningState, seen: Observation) -> Proposal:
-    early = _nothing_runs(basis, state, seen)
+    early = _propose_if_nothing_runs(basis, state, seen)
     if early is not None:
         return early
     state, aim = state.with_limit(state.limit.count_sign(seen.signal)), _build_goal(basis, seen)
@@ -107,33 +107,33 @@ def _propose(basis: Basis, state: TuningState, seen: Observation) -> Proposal:
     if eased is not None:
         return eased
     if seen.signal is Signal.QUIET:
-        state = state.with_limit(state.limit.regain_after_quiet(seen.elapsed_s, dwell_s(seen)))
-    redealt = _redistributed(basis, state, seen)
+        state = state.with_limit(state.limit.regain_after_quiet(seen.elapsed_s, compute_dwell_s(seen)))
+    redealt = _redistribute_channels(basis, state, seen)
     if redealt is not None:
         return redealt
     before = state
     state = learn_from_tick(state, seen)
     return (
-        _within_limits(basis, state, seen)
-        or _too_soon_or_too_late(state, seen)
-        or _changed(basis, state, seen, aim, before)
-        or _tuned(basis, state, seen, aim)
+        _cut_to_limits(basis, state, seen)
+        or _propose_if_too_soon_or_late(state, seen)
+        or _react_to_change(basis, state, seen, aim, before)
+        or _tune(basis, state, seen, aim)
     )
 
 
-def _nothing_runs(basis: Basis, state: TuningState, seen: Observation) -> Proposal | None:
+def _propose_if_nothing_runs(basis: Basis, state: TuningState, seen: Observation) -> Proposal | None:
     here = seen.requested
     if not seen.active:
         return Proposal(state, DecisionKind.FINISH, "nothing is left to move", here)
     if seen.interval_s == 0:
-        return _within_limits(basis, state, seen) or Proposal(state, DecisionKind.HOLD, "no time has passed yet", here)
+        return _cut_to_limits(basis, state, seen) or Proposal(state, DecisionKind.HOLD, "no time has passed yet", here)
     if seen.throughput_bps < MIN_BPS:
         return Proposal(state, DecisionKind.HOLD, f"nothing has moved for {seen.interval_s:.3g} s", here)
     return None
 
 
-def _too_soon_or_too_late(state: TuningState, seen: Observation) -> Proposal | None:
-    here, dwell = seen.requested, dwell_s(seen)
+def _propose_if_too_soon_or_late(state: TuningState, seen: Observation) -> Proposal | None:
+    here, dwell = seen.requested, compute_dwell_s(seen)
     if state.changed_s is not None and seen.elapsed_s - state.changed_s < dwell:
         return Proposal(state, DecisionKind.DWELL, f"the last change has {dwell:.3g} s to show itself", here)
     if seen.remaining_s < 2 * dwell:
@@ -141,7 +141,7 @@ def _too_soon_or_too_late(state: TuningState, seen: Observation) -> Proposal | N
     return None
 
 
-def _tuned(basis: Basis, state: TuningState, seen: Observation, aim: Goal) -> Proposal:
+def _tune(basis: Basis, state: TuningState, seen: Observation, aim: Goal) -> Proposal:
     if state.search is not None:
         return explore(basis, state, seen, aim)
     view = seen.forecaster
@@ -150,13 +150,13 @@ def _tuned(basis: Basis, state: TuningState, seen: Observation, aim: Goal) -> Pr
     return follow_table(basis, state, seen, aim, view.with_belief(state.belief))
 
 
-def _redistributed(basis: Basis, state: TuningState, seen: Observation) -> Proposal | None:
+def _redistribute_channels(basis: Basis, state: TuningState, seen: Observation) -> Proposal | None:
     """Give the channels of finished chunks to the others, with as many streams as before."""
     planned_kinds = [plan.chunk for plan in state.decision.chunks]
     if [chunk.basis.kind for chunk in seen.active] == planned_kinds:
         return None
     as_before = state.decision.streams
-    settings = _allowed(basis, state, seen, redeal_streams(seen.active, as_before), streams=as_before)
+    settings = _limit_settings(basis, state, seen, redeal_streams(seen.active, as_before), streams=as_before)
     streams = sum(setting.streams for setting in settings)
     search = state.search
     if search is not None:
@@ -166,19 +166,19 @@ def _redistributed(basis: Basis, state: TuningState, seen: Observation) -> Propo
     return Proposal(replace(state, search=search, reopened=True), DecisionKind.REDISTRIBUTE, reason, settings)
 
 
-def _within_limits(basis: Basis, state: TuningState, seen: Observation) -> Proposal | None:
+def _cut_to_limits(basis: Basis, state: TuningState, seen: Observation) -> Proposal | None:
     """Cut the settings at once where files, caps or congestion permit less than was requested."""
-    here, limits = seen.requested, limits_of(basis, state, seen)
+    here, limits = seen.requested, build_limits(basis, state, seen)
     if limits.permits(here):
         return None
-    allowed = _allowed(basis, state, seen, here, streams=sum(setting.streams for setting in here))
+    allowed = _limit_settings(basis, state, seen, here, streams=sum(setting.streams for setting in here))
     if _list_axes(allowed) == _list_axes(here):
         return None
     reason = f"files left and limits permit {format_settings(allowed)}"
     return Proposal(state, DecisionKind.REDISTRIBUTE, reason, allowed)
 
 
-def _allowed(
+def _limit_settings(
     basis: Basis,
     state: TuningState,
     seen: Observation,
@@ -190,13 +190,15 @@ def _allowed(
     """Return the settings within the limits; if files are too few for ``streams``, long chunks get more streams a
     file.
     """
-    limits = limits_of(basis, state, seen)
+    limits = build_limits(basis, state, seen)
     within = fit_to_limits(settings, limits, first)
     most = streams if limits.max_streams is None else min(streams, limits.max_streams)
     return widen_chunks(seen.active, within, most, caps=basis.caps, least_s=WORTH_OPENING_ROUND_TRIPS * seen.rtt_s)
 
 
-def _changed(basis: Basis, state: TuningState, seen: Observation, aim: Goal, before: TuningState) -> Proposal | None:
+def _react_to_change(
+    basis: Basis, state: TuningState, seen: Observation, aim: Goal, before: TuningState
+) -> Proposal | None:
     """React to a changed path: where it has room, search with more streams, else choose again by the table.
 
     Not while others share it: they come and go, which says nothing of the table. ``before`` is the state before this
@@ -220,7 +222,7 @@ def _changed(basis: Basis, state: TuningState, seen: Observation, aim: Goal, bef
     if has_room and (state.search is not None or aim.floor_bps is None):
         found = begin_search(basis, state, seen, aim, doublings=doublings, trusted=trusted)
     else:
-        found = _tuned(basis, state, seen, aim)
+        found = _tune(basis, state, seen, aim)
     return found._replace(kind=DecisionKind.CHANGE_DETECTED, reason=f"{gap}; {found.reason}")
 
 
@@ -230,20 +232,22 @@ def _conclude(basis: Basis, proposal: Proposal, seen: Observation) -> tuple[Tuni
     chunks = before.chunks
     if seen.active:
         streams = sum(setting.streams for setting in proposal.settings)
-        allowed = _allowed(basis, state, seen, proposal.settings, streams=streams, first=proposal.first)
+        allowed = _limit_settings(basis, state, seen, proposal.settings, streams=streams, first=proposal.first)
         chunks = build_plan(basis, seen.active, allowed)
     decision = Decision(
         chunks=chunks,
         changed=chunks != before.chunks,
-        reason=_reason(basis, proposal, seen),
+        reason=_format_reason(basis, proposal, seen),
         kind=proposal.kind,
-        sla_bank=bank_balance(seen.bank, basis, remaining_bytes=sample.remaining_bytes, elapsed_s=seen.elapsed_s),
+        sla_bank=compute_bank_balance(
+            seen.bank, basis, remaining_bytes=sample.remaining_bytes, elapsed_s=seen.elapsed_s
+        ),
     )
     belief, changed_s = state.belief, state.changed_s
     if decision.changed and _list_axes(decision.settings) != _list_axes(before.settings):
         changed_s = seen.elapsed_s
         if state.search is None and seen.forecaster is not None:
-            belief = belief.widen(UNTRIED_SHARE * seen.forecaster.log_sd())
+            belief = belief.widen(UNTRIED_SHARE * seen.forecaster.find_widest_log_sd())
     concluded = TuningState(
         decision=decision,
         belief=belief,
@@ -265,7 +269,7 @@ def _conclude(basis: Basis, proposal: Proposal, seen: Observation) -> tuple[Tuni
     return concluded, decision
 
 
-def _reason(basis: Basis, proposal: Proposal, seen: Observation) -> str:
+def _format_reason(basis: Basis, proposal: Proposal, seen: Observation) -> str:
     """Return the rule's reason; under an SLA on energy or power it names the power that was estimated."""
     if seen.power_note and basis.sla.kind in ENERGY_KINDS:
         return f"{proposal.reason}; {seen.power_note}"
@@ -287,5 +291,5 @@ def _build_goal(basis: Basis, seen: Observation) -> Goal:
     )
 
 
-def _tables_are_known(basis: Basis) -> bool:
+def _has_known_tables(basis: Basis) -> bool:
     return all(chunk.expectation is not None and chunk.expectation.is_certified for chunk in basis.chunks)

@@ -67,7 +67,7 @@ class Candidates:
         relaxed = [candidate for candidate in self.all if candidate.expected.throughput_bps >= enough]
         return min(relaxed, key=lambda each: (each.streams, -each.expected.throughput_bps))
 
-    def least_j_per_bit(self, base_power_w: float) -> float | None:
+    def find_least_j_per_bit(self, base_power_w: float) -> float | None:
         """Return the least energy of a bit above ``base_power_w``, J; ``None`` where power is not known."""
         if not self.knows_power:
             return None
@@ -121,7 +121,7 @@ class Expectation:
     def fastest(self) -> Point:
         return max(self.chosen_from, key=lambda point: self.entries[point].throughput_bps)
 
-    def within(self, room: Room) -> list[Point]:
+    def list_points(self, room: Room) -> list[Point]:
         """Return the points to choose from: permitted ones, and the fastest one cut to the limits.
 
         Pipelining is cut to what the files allow. Each point is returned once: with few files left, many entries differ
@@ -130,11 +130,14 @@ class Expectation:
         points = [point for point in self.chosen_from if room.allows(point)]
         return list(dict.fromkeys(room.with_requests(point) for point in (*points, room.cut(self.fastest))))
 
-    def candidates(self, room: Room) -> Candidates:
+    def list_candidates(self, room: Room) -> Candidates:
         """Return the same points with their expected performance; cached, since every tick needs it."""
-        room = room.no_wider_than(self._widest)
+        room = room.narrow_to(self._widest)
         if (known := self._candidates.get(room)) is None:
-            found = tuple(Candidate(point, point[0] * point[1], self.at(*point)) for point in self.within(room))
+            found = tuple(
+                Candidate(point, point[0] * point[1], self.predict_performance(*point))
+                for point in self.list_points(room)
+            )
             if len(self._candidates) >= MAX_ROOMS:
                 self._candidates.clear()
             known = self._candidates[room] = Candidates(found)
@@ -178,7 +181,7 @@ class Expectation:
     def _doublings(self) -> tuple[tuple[tuple[float, ...], ExpectedPerformance], ...]:
         return tuple((_compute_doublings(point), expected) for point, expected in self.entries.items())
 
-    def at(self, concurrency: int, parallelism: int, pipelining: int) -> ExpectedPerformance:
+    def predict_performance(self, concurrency: int, parallelism: int, pipelining: int) -> ExpectedPerformance:
         """Return the expected performance at any setting: its entry, else its nearest four by inverse squared distance.
 
         Distances are in doublings of cc, p and pp + 1; means are geometric. Outside the table the nearest edge holds.
@@ -189,9 +192,9 @@ class Expectation:
             return known
         if len(self._between) >= MAX_CACHED:
             self._between.clear()
-        return self._between.setdefault(point, self._interpolated(point))
+        return self._between.setdefault(point, self._interpolate(point))
 
-    def _interpolated(self, point: Point) -> ExpectedPerformance:
+    def _interpolate(self, point: Point) -> ExpectedPerformance:
         here = _compute_doublings(point)
         nearest = heapq.nsmallest(NEIGHBOURS, self._doublings, key=lambda entry: math.dist(entry[0], here))
         weights = [1.0 / math.dist(there, here) ** 2 for there, _ in nearest]

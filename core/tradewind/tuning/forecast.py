@@ -90,11 +90,11 @@ class Forecaster:
         """Return a forecaster of the same moment with another belief."""
         return Forecaster(self.basis, self.active, self.expectations, self.expected_now, belief=belief, z=self.z)
 
-    def outlook(self, found: Sequence[ExpectedPerformance], streams: int, *, tried: bool = False) -> Outlook:
+    def predict_outlook(self, found: Sequence[ExpectedPerformance], streams: int, *, tried: bool = False) -> Outlook:
         """Return the outlook where each chunk alone would reach ``found``; ``tried`` if these are the current
         settings.
         """
-        return self.vary_chunk(found, 0).outlook(found[0], streams, tried=tried)
+        return self.vary_chunk(found, 0).predict_outlook(found[0], streams, tried=tried)
 
     def vary_chunk(self, found: Sequence[ExpectedPerformance], index: int) -> "ChunkForecaster":
         """Return a forecaster of one chunk's options while the others perform as in ``found``."""
@@ -111,24 +111,24 @@ class Forecaster:
             last=max(((self.bits[i] / lone[i], lone[i], i) for i in others), default=None),
         )
 
-    def expected(self, index: int, parameters: Parameters) -> ExpectedPerformance:
+    def predict_performance(self, index: int, parameters: Parameters) -> ExpectedPerformance:
         """Return the table's expectation of one chunk; channels beyond its files carry nothing."""
-        return _expected(self.expectations[index], parameters, self.active[index].files_left)
+        return _predict_performance(self.expectations[index], parameters, self.active[index].files_left)
 
-    def table_rates_bps(self) -> list[float]:
+    def compute_table_rates_bps(self) -> list[float]:
         """Return the rates of the chunks at their current settings by the tables alone, sharing the pipe, bit/s."""
         lone = [expected.throughput_bps for expected in self.expected_now]
         share = min(1.0, self.pipe_bps / sum(lone))
         return [rate * share for rate in lone]
 
-    def expected_power_w(self) -> float | None:
+    def predict_power_w(self) -> float | None:
         """Return the expected total power at the current settings, W."""
         lone = sum(each.throughput_bps * gain for each, gain in zip(self.expected_now, self.own_gains, strict=True))
         return self._compute_power_w(self.expected_now, min(1.0, self.pipe_bps / lone))
 
-    def table_power_w(self) -> float | None:
+    def compute_table_power_w(self) -> float | None:
         """Return the power at the current settings on the SLA's energy basis by the tables alone, W."""
-        watts = self.expected_power_w()
+        watts = self.predict_power_w()
         return None if watts is None else (watts - self.idle_w) / self.power_gain
 
     @property
@@ -141,7 +141,7 @@ class Forecaster:
         """Return the upper bound of any setting's throughput at the SLA's confidence."""
         return self.max_bps * math.exp(-self.z * self.path_sd)
 
-    def least_j_per_byte(self, limits: SettingLimits) -> float | None:
+    def compute_least_j_per_byte(self, limits: SettingLimits) -> float | None:
         """Return what no choice of settings is expected to go below on the SLA's energy basis; ``None`` if unknown.
 
         P / T ≥ P_b / C + min over chunks and settings of (P̂_k − P̂_b) / (T̂_k · exp(d_k)), the least of the parts. For
@@ -150,16 +150,19 @@ class Forecaster:
         if limits.share_a_cap:
             return None
         settings = [chunk.parameters for chunk in self.active]
-        rooms = [expectation.candidates(limits.room(settings, i)) for i, expectation in enumerate(self.expectations)]
+        rooms = [
+            expectation.list_candidates(limits.compute_room(settings, i))
+            for i, expectation in enumerate(self.expectations)
+        ]
         if len(rooms) == 1:
-            least = rooms[0].least_j_per_bit(self.bases_w[0] - self.base_w + self.idle_w)
+            least = rooms[0].find_least_j_per_bit(self.bases_w[0] - self.base_w + self.idle_w)
         else:
-            parts = [each.least_j_per_bit(base_w) for each, base_w in zip(rooms, self.bases_w, strict=True)]
+            parts = [each.find_least_j_per_bit(base_w) for each, base_w in zip(rooms, self.bases_w, strict=True)]
             known = [part / gain for part, gain in zip(parts, self.own_gains, strict=True) if part is not None]
             least = (self.base_w - self.idle_w) / self.pipe_bps + min(known) if len(known) == len(parts) else None
         return None if least is None else BITS_PER_BYTE * least * self.power_gain / self.path_gain
 
-    def log_sd(self) -> float:
+    def find_widest_log_sd(self) -> float:
         """Return the widest log sd that the tables state for the current settings."""
         return max(expected.log_sd for expected in self.expected_now)
 
@@ -174,9 +177,9 @@ class Forecaster:
             if expected.power_w is None:
                 return None
             added_w += expected.power_w - base_w
-        return self.total_w(added_w if len(found) == 1 else share * added_w)
+        return self.compute_total_w(added_w if len(found) == 1 else share * added_w)
 
-    def total_w(self, added_w: float) -> float:
+    def compute_total_w(self, added_w: float) -> float:
         """Return the total power where the tables say that so much is added to the base, W."""
         return self.idle_w + (self.base_w - self.idle_w + added_w) * self.power_gain
 
@@ -205,7 +208,7 @@ class ChunkForecaster:
         self._others_w, self._others_sd, self._others_know_power = others_w, others_sd, others_know_power
         self._last = last
 
-    def outlook(self, own: ExpectedPerformance, streams: int, *, tried: bool = False) -> Outlook:
+    def predict_outlook(self, own: ExpectedPerformance, streams: int, *, tried: bool = False) -> Outlook:
         """Return the outlook where this chunk alone would reach ``own``; ``streams`` counts all chunks."""
         view = self._view
         rate = own.throughput_bps * view.own_gains[self._index]
@@ -217,7 +220,7 @@ class ChunkForecaster:
         if own.power_w is None or not self._others_know_power:
             return Outlook(throughput_bps, low_bps, None, None, streams)
         added_w = self._others_w + own.power_w - view.bases_w[self._index]
-        power_w = view.total_w(added_w if self._last is None else share * added_w)
+        power_w = view.compute_total_w(added_w if self._last is None else share * added_w)
         on_basis_w = compute_above_base_w(view.basis, power_w)
         j_per_byte = compute_energy_per_byte(view.basis, throughput_bps=throughput_bps, power_w=power_w)
         return Outlook(throughput_bps, low_bps, on_basis_w, j_per_byte, streams)
@@ -242,11 +245,11 @@ class ChunkForecaster:
             total_bps, view.all_bits * served_share / (together + left_bits * served_share / view.alone_bps[last])
         )
 
-    def throughputs_bps(self, candidates: Candidates) -> list[float]:
-        """Return T_e of each candidate, as `outlook` would, fast enough for a hundred of them a tick."""
+    def predict_throughputs_bps(self, candidates: Candidates) -> list[float]:
+        """Return T_e of each candidate, as `predict_outlook` would, fast enough for a hundred of them a tick."""
         return [bps for bps, _ in self._list_rates_and_shares(candidates)]
 
-    def j_per_byte(self, candidates: Candidates) -> list[float]:
+    def predict_j_per_byte(self, candidates: Candidates) -> list[float]:
         """Return the energy of a byte of each candidate, J; power must be known."""
         view = self._view
         base_w, added_w = view.base_w - view.idle_w, self._others_w - view.bases_w[self._index]
@@ -290,7 +293,7 @@ def build_forecaster(basis: Basis, active: tuple[ActiveChunk, ...], belief: Beli
     if not active or len(expectations) < len(active):
         return None
     expected_now = [
-        _expected(expectation, chunk.parameters, chunk.files_left)
+        _predict_performance(expectation, chunk.parameters, chunk.files_left)
         for expectation, chunk in zip(expectations, active, strict=True)
     ]
     return Forecaster(basis, active, expectations, tuple(expected_now), belief=belief, z=z)
@@ -310,6 +313,6 @@ def _own_gains(active: Sequence[ActiveChunk], belief: Belief) -> tuple[float, ..
     return tuple([1.0 if own is None else math.exp(own.mean) for own in known])
 
 
-def _expected(expectation: Expectation, parameters: Parameters, files_left: int) -> ExpectedPerformance:
+def _predict_performance(expectation: Expectation, parameters: Parameters, files_left: int) -> ExpectedPerformance:
     concurrency = min(parameters.concurrency or 1, files_left)
-    return expectation.at(concurrency, parameters.parallelism or 1, parameters.pipelining or 1)
+    return expectation.predict_performance(concurrency, parameters.parallelism or 1, parameters.pipelining or 1)

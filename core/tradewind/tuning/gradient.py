@@ -76,7 +76,7 @@ def start_search(streams: int, doublings: float = 1.0) -> Search:
     return Search(streams=streams, best_streams=streams, step_doublings=doublings)
 
 
-def utility(
+def compute_utility(
     goal: Goal,
     *,
     throughput_bps: float,

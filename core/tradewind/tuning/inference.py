@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from tradewind.tuning.basis import Basis
 from tradewind.tuning.expectation import to_point
-from tradewind.tuning.observation import Observation, log_ratios
+from tradewind.tuning.observation import Observation, compute_log_ratios
 from tradewind.tuning.path.belief import FIRST_NOISE, Belief, Gain, Measurement, build_prior_belief
 from tradewind.tuning.path.change import ChangeDetector
 from tradewind.tuning.sample import MIN_W
@@ -22,7 +22,7 @@ def build_prior(basis: Basis) -> Belief:
     """Return the belief before the first byte: the tables at the recommended settings, or no information."""
     tables = [chunk.expectation for chunk in basis.chunks]
     sds = [
-        table.at(*to_point(chunk.plan.parameters)).log_sd
+        table.predict_performance(*to_point(chunk.plan.parameters)).log_sd
         for chunk, table in zip(basis.chunks, tables, strict=True)
         if table is not None
     ]
@@ -31,10 +31,10 @@ def build_prior(basis: Basis) -> Belief:
 
 def learn_from_tick(state: TuningState, seen: Observation) -> TuningState:
     """Return the state with belief and change detection updated by a tick; a search expects nothing of its tries."""
-    log_ratio, chunk_ratios = log_ratios(seen)
+    log_ratio, chunk_ratios = compute_log_ratios(seen)
     extra = seen.slow_start**2
     belief = state.belief
-    change = state.change.update(belief.surprise(log_ratio, extra))
+    change = state.change.update(belief.compute_surprise(log_ratio, extra))
     belief = belief.update(log_ratio, chunk_ratios, extra, _measure_power(seen))
     if state.search is not None and not (state.search.settled and state.search.ticks):
         belief, change = belief.reopen(REOPENED_SD), ChangeDetector(repeats=change.repeats)
@@ -51,7 +51,7 @@ def _measure_power(seen: Observation) -> Measurement | None:
     view, total_w = seen.forecaster, seen.sample.power_w
     if view is None or total_w is None or (power_w := total_w - view.idle_w) < MIN_W:
         return None
-    expected_w = view.table_power_w() or 0.0
+    expected_w = view.compute_table_power_w() or 0.0
     if expected_w < MIN_W:
         return None
     return Measurement(math.log(power_w / expected_w), (FIRST_NOISE * total_w / power_w) ** 2)
@@ -59,5 +59,5 @@ def _measure_power(seen: Observation) -> Measurement | None:
 
 def predict_throughput_bps(state: TuningState, seen: Observation) -> float:
     """Return the throughput that this state's belief expected of the tick, bit/s."""
-    log_ratio, _ = log_ratios(seen)
+    log_ratio, _ = compute_log_ratios(seen)
     return seen.throughput_bps * math.exp(min(state.belief.path.mean - log_ratio, 50.0))

@@ -68,7 +68,7 @@ class SettingLimits:
         """Return whether one chunk's limits depend on the others' settings."""
         return self.caps.concurrency is not None or self.max_streams is not None
 
-    def room(self, settings: Sequence[Parameters], index: int) -> "Room":
+    def compute_room(self, settings: Sequence[Parameters], index: int) -> "Room":
         """Return what is left for one chunk if the others keep their settings."""
         files, most = self.files[index], self.max_streams
         if not self.share_a_cap:
@@ -85,7 +85,7 @@ class SettingLimits:
             files=files,
         )
 
-    def channels(self) -> tuple[int, ...]:
+    def count_channels(self) -> tuple[int, ...]:
         """Return the most channels of each chunk: its files, or its part of the permitted channels."""
         return self.files if self.caps.concurrency is None else split_streams(self.files, self.caps.concurrency)
 
@@ -118,7 +118,7 @@ class Room:
             parallelism = max(1, min(parallelism, self.streams // concurrency))
         return (concurrency, parallelism, min(pipelining, self.pipelining or pipelining))
 
-    def no_wider_than(self, point: Point) -> "Room":
+    def narrow_to(self, point: Point) -> "Room":
         """Return the same room without what exceeds this point, since that makes no difference."""
         concurrency, _, pipelining = point
         channels, files = min(self.channels, concurrency), min(self.files, concurrency * pipelining)
@@ -149,10 +149,10 @@ def fit_to_limits(
     if limits.permits(settings):
         return tuple(settings)
     cut = _list_streams_fitted(settings, limits, first)
-    return tuple(_with_requests(setting, files) for setting, files in zip(cut, limits.files, strict=True))
+    return tuple(_set_requests(setting, files) for setting, files in zip(cut, limits.files, strict=True))
 
 
-def _with_requests(parameters: Parameters, files: int) -> Parameters:
+def _set_requests(parameters: Parameters, files: int) -> Parameters:
     if parameters.pipelining is None:
         return parameters
     allowed = limit_requests(parameters.pipelining, parameters.concurrency or 1, files)

@@ -98,10 +98,10 @@ class Observation(NamedTuple):
         """Return the time left at the present rate; infinite while nothing moves."""
         return self.sample.remaining_bits / self.throughput_bps if self.throughput_bps > 0 else math.inf
 
-    def power_on_basis_w(self, basis: Basis) -> float | None:
+    def compute_power_on_basis_w(self, basis: Basis) -> float | None:
         return None if self.power_w is None else compute_above_base_w(basis, self.power_w)
 
-    def j_per_byte(self, basis: Basis) -> float | None:
+    def compute_j_per_byte(self, basis: Basis) -> float | None:
         if self.power_w is None or self.throughput_bps <= 0:
             return None
         return compute_energy_per_byte(basis, throughput_bps=self.throughput_bps, power_w=self.power_w)
@@ -119,15 +119,18 @@ def observe(basis: Basis, state: TuningState, sample: TickSample) -> Observation
     before_cuts = max(streams, state.limit.before)
     stated_min_rtt_s = sample.min_rtt_s or basis.path.min_rtt_s or 0.0
     base_rtt = state.base_rtt.update(sample, state.limit.cut_bps)
-    sample, power_note = _with_counted_power(basis, sample)
-    sample = base_rtt.correct_sample(_with_shortest_rtt(basis, sample, tables, before_cuts))
-    expected_delay_s = congestion.expected_delay_s(tables, before_cuts, max(stated_min_rtt_s, base_rtt.found_s))
+    sample, power_note = _count_power(basis, sample)
+    sample = base_rtt.correct_sample(_set_shortest_rtt(basis, sample, tables, before_cuts))
+    expected_delay_s = congestion.compute_expected_delay_s(tables, before_cuts, max(stated_min_rtt_s, base_rtt.found_s))
     longer_by_s = base_rtt.found_s - max(stated_min_rtt_s, state.base_rtt.found_s)
-    loss, tolerated_loss = _find_loss(state, sample), congestion.tolerated_loss(basis.loss_baseline, state.limit)
+    loss, tolerated_loss = (
+        _find_loss(state, sample),
+        congestion.compute_tolerated_loss(basis.loss_baseline, state.limit),
+    )
     view = build_forecaster(basis, active, state.belief, basis.z)
     power_w = sample.power_w
     if power_w is None and view is not None:
-        power_w = view.expected_power_w()
+        power_w = view.predict_power_w()
     return Observation(
         sample=sample,
         interval_s=interval_s,
@@ -150,7 +153,7 @@ def observe(basis: Basis, state: TuningState, sample: TickSample) -> Observation
             tolerated_loss=tolerated_loss,
             limit=state.limit,
         ),
-        slow_start=_slow_start(state, interval_s, rtt_s),
+        slow_start=_estimate_slow_start(state, interval_s, rtt_s),
         forecaster=view,
         power_w=power_w,
         power_note=power_note,
@@ -160,7 +163,7 @@ def observe(basis: Basis, state: TuningState, sample: TickSample) -> Observation
     )
 
 
-def _with_counted_power(basis: Basis, sample: TickSample) -> tuple[TickSample, str]:
+def _count_power(basis: Basis, sample: TickSample) -> tuple[TickSample, str]:
     """Return the sample with the power of the ends that the target counts, and a note on what was estimated."""
     if not sample.power_ends:
         return sample, ""
@@ -168,7 +171,7 @@ def _with_counted_power(basis: Basis, sample: TickSample) -> tuple[TickSample, s
     return replace(sample, power_w=counted.power_w), counted.note
 
 
-def _with_shortest_rtt(basis: Basis, sample: TickSample, tables: Sequence[CompactTable], streams: int) -> TickSample:
+def _set_shortest_rtt(basis: Basis, sample: TickSample, tables: Sequence[CompactTable], streams: int) -> TickSample:
     """Use the known shortest round trip where a transfer starts behind a full queue and has never seen it empty.
 
     A difference that no queue explains means that the path has changed.
@@ -176,7 +179,7 @@ def _with_shortest_rtt(basis: Basis, sample: TickSample, tables: Sequence[Compac
     known_s = basis.path.min_rtt_s
     if known_s is None or sample.min_rtt_s is None or sample.min_rtt_s <= known_s:
         return sample
-    expected_delay_s = congestion.expected_delay_s(tables, streams, 0.0)
+    expected_delay_s = congestion.compute_expected_delay_s(tables, streams, 0.0)
     explained_s = expected_delay_s + congestion.compute_dead_band_s(expected_delay_s)
     return replace(sample, min_rtt_s=known_s) if sample.min_rtt_s - known_s <= explained_s else sample
 
@@ -203,7 +206,7 @@ def _find_loss(state: TuningState, sample: TickSample) -> Loss | None:
     return Loss(min(again / sent, 1.0), sent)
 
 
-def _slow_start(state: TuningState, interval_s: float, rtt_s: float) -> float:
+def _estimate_slow_start(state: TuningState, interval_s: float, rtt_s: float) -> float:
     """Return the share of a tick's throughput that new connections lose to slow start: at first and after a change."""
     fresh = state.elapsed_s == 0 or (state.changed_s is not None and state.changed_s >= state.elapsed_s)
     if not fresh or interval_s <= 0:
@@ -228,7 +231,9 @@ def list_active_chunks(basis: Basis, plan: Plan, sample: TickSample) -> tuple[Ac
             progress.parameters,
             progress.throughput_bps,
             progress.remaining_bytes,
-            chunk.files_left(progress.remaining_bytes, sample.remaining_files, progress.parameters.concurrency or 1),
+            chunk.count_files_left(
+                progress.remaining_bytes, sample.remaining_files, progress.parameters.concurrency or 1
+            ),
         )
         for chunk in basis.chunks
         if (progress := by_kind.get(chunk.kind)) is not None and progress.remaining_bytes > 0
@@ -261,13 +266,13 @@ def _split(basis: Basis, plan: Plan, sample: TickSample) -> tuple[ChunkProgress,
     )
 
 
-def log_ratios(observation: Observation) -> tuple[float, Mapping[ChunkKind, float]]:
+def compute_log_ratios(observation: Observation) -> tuple[float, Mapping[ChunkKind, float]]:
     """Return ln(measured / expected by the table) of all chunks together and of each; ln T itself without tables."""
     view = observation.forecaster
     total_bps = observation.throughput_bps
     if view is None:
         return math.log(total_bps), {}
-    bare = view.table_rates_bps()
+    bare = view.compute_table_rates_bps()
     ratios = {
         chunk.basis.kind: math.log(chunk.throughput_bps / rate)
         for chunk, rate in zip(view.active, bare, strict=True)

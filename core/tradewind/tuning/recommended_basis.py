@@ -31,9 +31,9 @@ def prepare_basis(
         place = next(i for i, chunk in enumerate(plan) if chunk.max_file_bytes is None or mean <= chunk.max_file_bytes)
         counts[place] += size_bin.file_count
         totals[place] += size_bin.total_bytes
-    ceiling_bps = path.at_most(rate_limit_bps).bandwidth_bps
+    ceiling_bps = path.limit_bandwidth(rate_limit_bps).bandwidth_bps
     if ceiling_bps is not None:
-        tables = {kind: table.below(ceiling_bps) for kind, table in tables.items()}
+        tables = {kind: table.limit_throughputs(ceiling_bps) for kind, table in tables.items()}
     chunks = tuple(
         ChunkBasis(chunk, count, total, tables.get(chunk.chunk))
         for chunk, count, total in zip(plan, counts, totals, strict=True)

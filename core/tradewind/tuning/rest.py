@@ -31,9 +31,9 @@ from tradewind.tuning.choice import (
     HYSTERESIS,
     SettingChoice,
     choose_best,
+    compute_shortfall,
     list_current_settings,
     predict_outlook,
-    shortfall,
 )
 from tradewind.tuning.forecast import Forecaster
 from tradewind.tuning.limits import SettingLimits
@@ -65,14 +65,14 @@ class Rest:
             return False
         if len(settings) == 1 and not goal.has_bounds:
             return True
-        own = _spread((0.0, *(now - then for now, then in zip(_own(view), self.own, strict=True))))
+        own = _compute_spread((0.0, *(now - then for now, then in zip(_own(view), self.own, strict=True))))
         left = zip(view.active, self.remaining_bytes, strict=True)
-        apart = _spread([math.log(chunk.remaining_bytes / then) for chunk, then in left])
+        apart = _compute_spread([math.log(chunk.remaining_bytes / then) for chunk, then in left])
         if goal.objective is not Objective.STREAMS and _OWN_GAINS[goal.objective] * own + apart > self.spare:
             return False
         if not goal.has_bounds:
             return True
-        return self._eased(view, goal) + 2 * own + apart <= HYSTERESIS and not shortfall(
+        return self._compute_easing(view, goal) + 2 * own + apart <= HYSTERESIS and not compute_shortfall(
             goal, predict_outlook(view, settings)
         )
 
@@ -80,20 +80,20 @@ class Rest:
         chunks = zip(view.expectations, limits.files, self.limits.files, strict=True)
         return all(chunk.keeps_requests(limits, files, most) for chunk, files, most in chunks)
 
-    def _eased(self, view: Forecaster, goal: Goal) -> float:
+    def _compute_easing(self, view: Forecaster, goal: Goal) -> float:
         """Return ε without the part that single chunks' gains contribute."""
         then, path, power = self.goal, view.belief.path.mean - self.path_mean, view.belief.power.mean - self.power_mean
         surer = view.z * max(self.path_sd - view.path_sd, 0.0)
         return max(
-            _log_ratio(then.floor_bps, goal.floor_bps) + path + surer,
-            _log_ratio(goal.ceiling_w, then.ceiling_w) - power,
-            _log_ratio(goal.ceiling_j_per_byte, then.ceiling_j_per_byte) + path - power,
+            _compute_log_ratio(then.floor_bps, goal.floor_bps) + path + surer,
+            _compute_log_ratio(goal.ceiling_w, then.ceiling_w) - power,
+            _compute_log_ratio(goal.ceiling_j_per_byte, then.ceiling_j_per_byte) + path - power,
         )
 
 
 def build_rest(chosen: SettingChoice, view: Forecaster, goal: Goal, limits: SettingLimits) -> Rest | None:
     """Return until when no change is worthwhile; ``None`` where the next tick has to search again."""
-    if shortfall(goal, chosen.present) > 0:
+    if compute_shortfall(goal, chosen.present) > 0:
         return None
     if goal.has_bounds:
         chosen = choose_best(view, goal.relax(HYSTERESIS), limits)
@@ -121,11 +121,11 @@ def _own(view: Forecaster) -> tuple[float, ...]:
     return tuple(0.0 if own is None else own.mean for own in known)
 
 
-def _spread(moved: Sequence[float]) -> float:
+def _compute_spread(moved: Sequence[float]) -> float:
     return max(moved) - min(moved)
 
 
-def _log_ratio(value: float | None, bound: float | None) -> float:
+def _compute_log_ratio(value: float | None, bound: float | None) -> float:
     """Return ln(value / bound), −∞ where neither is set: the bounds of a transfer stay of one kind."""
     if value is None or bound is None:
         return -math.inf

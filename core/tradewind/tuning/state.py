@@ -112,7 +112,7 @@ def _list_values(flat: Bank | BaseRtt | ChangeDetector | StreamLimit | Plateau |
 
 def _encode_decision(decision: Decision) -> dict[str, Any]:
     return {
-        "chunks": [[plan.chunk.value, plan.max_file_bytes, plan.parameters.known()] for plan in decision.chunks],
+        "chunks": [[plan.chunk.value, plan.max_file_bytes, plan.parameters.list_known()] for plan in decision.chunks],
         "changed": decision.changed,
         "reason": decision.reason,
         "kind": decision.kind.value,

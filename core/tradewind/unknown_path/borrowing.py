@@ -41,24 +41,24 @@ class LendableSettings:
     def of(cls, leaf: LeafModel, compact: CompactTable) -> "LendableSettings":
         """Return the lendable settings of a leaf; its compact table already holds the best."""
         best = (each.parameters for each in list_compact_settings(compact.predicted.settings, BEST) if each.certified)
-        return cls(tuple(dict.fromkeys((*best, *_list_grid(leaf)))), tuple(_by_streams(leaf)))
+        return cls(tuple(dict.fromkeys((*best, *_list_grid(leaf)))), tuple(_group_by_streams(leaf)))
 
 
 def _list_grid(leaf: LeafModel) -> Iterable[Parameters]:
     """Yield certified settings spread over the leaf's lattice."""
-    settings, place_of = leaf.table.settings, leaf.lattice.places()
-    for thinned in leaf.lattice.thinned(GRID).settings():
+    settings, place_of = leaf.table.settings, leaf.lattice.build_place_finder()
+    for thinned in leaf.lattice.thin(GRID).list_settings():
         place = place_of(thinned)
         if place is not None and settings[place].certified:
             yield settings[place].parameters
 
 
-def _by_streams(leaf: LeafModel) -> Iterable[tuple[Parameters, ...]]:
+def _group_by_streams(leaf: LeafModel) -> Iterable[tuple[Parameters, ...]]:
     """For each concurrency and parallelism keep the setting with most pipelining, which costs nothing in the prior."""
     most: dict[tuple[int | None, int | None], PredictedSetting] = {}
     for setting in leaf.table.settings:
         key = setting.parameters.concurrency, setting.parameters.parallelism
-        if setting.certified and (key not in most or _pipelined(setting) > _pipelined(most[key])):
+        if setting.certified and (key not in most or _rank_by_pipelining(setting) > _rank_by_pipelining(most[key])):
             most[key] = setting
     groups: dict[int, list[Parameters]] = {}
     for setting in most.values():
@@ -66,7 +66,7 @@ def _by_streams(leaf: LeafModel) -> Iterable[tuple[Parameters, ...]]:
     return map(tuple, groups.values())
 
 
-def _pipelined(setting: PredictedSetting) -> tuple[int, float]:
+def _rank_by_pipelining(setting: PredictedSetting) -> tuple[int, float]:
     return setting.parameters.pipelining or 0, setting.log_throughput_mean
 
 
@@ -84,7 +84,7 @@ class Lender:
     weight: float
     log_variance: float = 0.0
 
-    def dataset(self) -> DataSet:
+    def build_dataset(self) -> DataSet:
         """Return the data set at the leaf's centre."""
         files = max(round(2.0**self.leaf.leaf.log2_file_count), 1)
         return DataSet(file_count=files, total_bytes=round(files * 2.0**self.leaf.leaf.log2_mean_file_bytes))
@@ -111,8 +111,8 @@ def borrow_table(lenders: Sequence[Lender], path: Path, dataset: DataSet, load: 
             lender.weight,
             lender.log_variance,
             lender.leaf.table.settings,
-            lender.leaf.lattice.places(),
-            prior.build_throughput_model(lender.path, lender.dataset(), lender.leaf.leaf.load),
+            lender.leaf.lattice.build_place_finder(),
+            prior.build_throughput_model(lender.path, lender.build_dataset(), lender.leaf.leaf.load),
         )
         for lender in lenders
     ]
@@ -129,7 +129,7 @@ def borrow_table(lenders: Sequence[Lender], path: Path, dataset: DataSet, load: 
             for power_weight, weight, variance, entries, place_of, prior_bps in known
             if (place := place_of(candidate)) is not None and entries[place].certified
         ]
-        settings.append(_borrowed_setting(candidate, lent, math.log(expected_bps(candidate))))
+        settings.append(_combine_lenders(candidate, lent, math.log(expected_bps(candidate))))
     return SettingTable(tuple(settings), _compute_base_power_w(powered))
 
 
@@ -168,7 +168,7 @@ def _list_candidates(lenders: Sequence[Lender], expected_bps: Callable[[Paramete
     return dict.fromkeys(chain(offered, fastest))
 
 
-def _borrowed_setting(
+def _combine_lenders(
     setting: Parameters, lent: Sequence[tuple[float, float, float, PredictedSetting, float]], log_prior: float
 ) -> PredictedSetting:
     """Combine (weight of its power, weight, added variance, entry, residual) of each lender of this setting."""

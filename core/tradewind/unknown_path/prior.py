@@ -41,11 +41,11 @@ _SETTINGS = tuple(
             "parallelism": (1, 2, 4, 8),
             "pipelining": (1, 2, 4, 8, 16, 32),
         }
-    ).settings()
+    ).list_settings()
 )
 
 
-def stream_rate_bps(path: Path) -> float:
+def compute_stream_rate_bps(path: Path) -> float:
     """Return the rate of one stream: its window a round trip, and the Mathis bound where loss is known; infinite
     without RTT.
     """
@@ -57,7 +57,7 @@ def stream_rate_bps(path: Path) -> float:
     return min(window, MATHIS_CONSTANT * BITS_PER_BYTE * MSS_BYTES / (path.rtt_s * math.sqrt(path.loss_rate)))
 
 
-def throughput_bps(path: Path, dataset: DataSet, parameters: Parameters, load: float = 0.0) -> float:
+def predict_throughput_bps(path: Path, dataset: DataSet, parameters: Parameters, load: float = 0.0) -> float:
     """Return the prior mean of the throughput of ``dataset`` at ``parameters`` under external load 0 ≤ ℓ < 1, bit/s.
 
     Raises
@@ -72,22 +72,22 @@ def build_throughput_model(path: Path, dataset: DataSet, load: float = 0.0) -> C
     once.
     """
     pipe = (path.bandwidth_bps or math.inf) * (1 - load)
-    stream = min(stream_rate_bps(path), pipe)
+    stream = min(compute_stream_rate_bps(path), pipe)
     if not math.isfinite(stream):
         raise InvalidValue("path", "nothing is known of it: give bandwidth_bps, or rtt_s, or both")
     file_count, rtt_s = dataset.file_count, path.rtt_s or 0.0
     file_bits = BITS_PER_BYTE * max(dataset.mean_file_bytes, 1.0)
 
-    def at(parameters: Parameters) -> float:
+    def predict_at(parameters: Parameters) -> float:
         files = min(parameters.concurrency or 1, file_count)
         file_bps = (parameters.parallelism or 1) * stream
         file_s = file_bits / min(file_bps, pipe) + rtt_s / (parameters.pipelining or 1)
         return min(pipe, files * file_bps, files * file_bits / file_s)
 
-    return at
+    return predict_at
 
 
-def permitted_settings(caps: Caps = NO_CAPS) -> Iterable[Parameters]:
+def list_permitted_settings(caps: Caps = NO_CAPS) -> Iterable[Parameters]:
     """Yield the prior's lattice of settings within ``caps``."""
     return (setting for setting in _SETTINGS if caps.allow(setting))
 
@@ -106,6 +106,6 @@ def build_table(path: Path, dataset: DataSet, caps: Caps = NO_CAPS, load: float 
                 log_throughput_sd=PRIOR_LOG_SD,
                 certified=False,
             )
-            for setting in permitted_settings(caps)
+            for setting in list_permitted_settings(caps)
         )
     )

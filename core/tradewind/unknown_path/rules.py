@@ -14,7 +14,7 @@ from tradewind.dataset import Chunk
 from tradewind.parameters import NO_CAPS, Caps
 from tradewind.path import BOUNDS, Path
 from tradewind.recommendation import ChunkPlan
-from tradewind.shared_pipe import end_times_s
+from tradewind.shared_pipe import compute_end_times_s
 from tradewind.sla.kinds import Sla, SlaKind
 from tradewind.tiers.selection import compute_target_in_unit
 from tradewind.units import format_bps, format_seconds
@@ -57,7 +57,7 @@ def plan_cold_start(
 
     The rules see the bandwidth that the load leaves, BW · (1 − ℓ). A rate, a deadline or a fraction is FlexibleThr's
     target; caps on energy and power have no rule of their own and get MinE. A plan for little energy is never
-    expected to take more of it than MaxThr's, see `_frugal`.
+    expected to take more of it than MaxThr's, see `_choose_frugal`.
 
     Parameters
     ----------
@@ -67,22 +67,22 @@ def plan_cold_start(
     load : external load ℓ, 0..1, at most ``LOAD_MAX``; ``None``: not known, so none.
     """
     taken = min(load or 0.0, LOAD_MAX)
-    free = _without_load(fill_in_assumptions(path), taken)
-    channels = heuristics.channels_allowed(caps)
-    name, ruled = _by_rule(sla, chunks, free, channels)
-    plan, why = _within(chunks, ruled, caps), ""
+    free = _take_load_out(fill_in_assumptions(path), taken)
+    channels = heuristics.count_allowed_channels(caps)
+    name, ruled = _plan_by_rule(sla, chunks, free, channels)
+    plan, why = _cut_to_caps(chunks, ruled, caps), ""
     if sla.kind in _FRUGAL:
 
-        def rated(name: str, ruled: Sequence[ChunkPlan]) -> _Rated:
-            return _rated(name, chunks, _within(chunks, ruled, caps), fill_in_assumptions(path), taken)
+        def rate(name: str, ruled: Sequence[ChunkPlan]) -> _Rated:
+            return _rate_plan(name, chunks, _cut_to_caps(chunks, ruled, caps), fill_in_assumptions(path), taken)
 
-        own = rated(name, ruled)
-        chosen = _frugal(own, chunks, free, channels, rated)
+        own = rate(name, ruled)
+        chosen = _choose_frugal(own, chunks, free, channels, rate)
         plan = chosen.plan
         if chosen.name != own.name:
             name, why = (
                 chosen.name,
-                f": {own.name} is expected to take more energy, {_spent(own)} against {_spent(chosen)}",
+                f": {own.name} is expected to take more energy, {_format_effort(own)} against {_format_effort(chosen)}",
             )
     at_load = f" at load {taken:.2f}" if taken else ""
     return ColdStartPlan(plan, f"closed-form rule {name} for {sla.kind}{at_load}{why}{describe_assumptions(path)}")
@@ -114,13 +114,13 @@ class _Rated(NamedTuple):
         )
 
 
-def _rated(name: str, chunks: Sequence[Chunk], plan: tuple[ChunkPlan, ...], path: Path, load: float) -> _Rated:
+def _rate_plan(name: str, chunks: Sequence[Chunk], plan: tuple[ChunkPlan, ...], path: Path, load: float) -> _Rated:
     rates_bps = [
-        prior.throughput_bps(path, chunk.dataset, chunk_plan.parameters, load)
+        prior.predict_throughput_bps(path, chunk.dataset, chunk_plan.parameters, load)
         for chunk, chunk_plan in zip(chunks, plan, strict=True)
     ]
     ceiling_bps = (path.bandwidth_bps or math.inf) * (1 - load)
-    ends_s = end_times_s([chunk.dataset.total_bytes for chunk in chunks], rates_bps, ceiling_bps)
+    ends_s = compute_end_times_s([chunk.dataset.total_bytes for chunk in chunks], rates_bps, ceiling_bps)
     streams = [chunk_plan.parameters.streams for chunk_plan in plan]
     return _Rated(
         name=name,
@@ -132,8 +132,8 @@ def _rated(name: str, chunks: Sequence[Chunk], plan: tuple[ChunkPlan, ...], path
     )
 
 
-def _frugal(
-    own: _Rated, chunks: Sequence[Chunk], path: Path, channels: int, rated: Callable[[str, Sequence[ChunkPlan]], _Rated]
+def _choose_frugal(
+    own: _Rated, chunks: Sequence[Chunk], path: Path, channels: int, rate: Callable[[str, Sequence[ChunkPlan]], _Rated]
 ) -> _Rated:
     """Return the plan for little energy: the SLA's own rule, unless MaxThr or MinE is expected to take less.
 
@@ -141,19 +141,22 @@ def _frugal(
     chosen. Whatever part of its hosts' power goes with time, open streams and bytes, it takes no more energy than
     MaxThr's.
     """
-    fastest = rated("MaxThr", heuristics.max_throughput(chunks, path, channels))
-    frugal = rated("MinE", heuristics.min_energy(chunks, path, channels))
+    fastest = rate("MaxThr", heuristics.plan_max_throughput(chunks, path, channels))
+    frugal = rate("MinE", heuristics.plan_min_energy(chunks, path, channels))
     if not frugal.is_no_dearer_than(fastest):
         levels = [channels_tried for channels_tried in FRUGAL_CHANNELS if channels_tried < channels]
-        frugal = _least_streams(
-            rated("EE", _efficient(chunks, path, channels)),
-            *(rated(f"MaxThr of {level} channels", heuristics.max_throughput(chunks, path, level)) for level in levels),
+        frugal = _choose_least_streams(
+            rate("EE", _plan_efficient(chunks, path, channels)),
+            *(
+                rate(f"MaxThr of {level} channels", heuristics.plan_max_throughput(chunks, path, level))
+                for level in levels
+            ),
             fastest,
         )
     return own if own.is_no_dearer_than(fastest) and own.is_no_dearer_than(frugal) else frugal
 
 
-def _least_streams(*plans: _Rated) -> _Rated:
+def _choose_least_streams(*plans: _Rated) -> _Rated:
     """Return the plan with the least stream time of those that are no worse than the last one in any respect."""
     fastest = plans[-1]
     no_worse = [
@@ -167,7 +170,7 @@ def _least_streams(*plans: _Rated) -> _Rated:
     return min(no_worse, key=lambda each: (each.stream_s, each.duration_s))
 
 
-def _spent(plan: _Rated) -> str:
+def _format_effort(plan: _Rated) -> str:
     return f"{format_seconds(plan.duration_s)} with {plan.stream_s / plan.duration_s:.3g} streams"
 
 
@@ -175,7 +178,7 @@ def _is_at_most(value: float, bound: float) -> bool:
     return value <= bound * (1 + ROUNDING)
 
 
-def _within(chunks: Sequence[Chunk], ruled: Sequence[ChunkPlan], caps: Caps) -> tuple[ChunkPlan, ...]:
+def _cut_to_caps(chunks: Sequence[Chunk], ruled: Sequence[ChunkPlan], caps: Caps) -> tuple[ChunkPlan, ...]:
     """Return a rule's plan in the order of the chunks, cut to the files that there are and to the caps."""
     by_kind = {chunk_plan.chunk: chunk_plan for chunk_plan in ruled}
     total_bytes = max(sum(chunk.dataset.total_bytes for chunk in chunks), 1)
@@ -184,14 +187,14 @@ def _within(chunks: Sequence[Chunk], ruled: Sequence[ChunkPlan], caps: Caps) -> 
         planned = by_kind[chunk.kind]
         parameters = planned.parameters
         files = min(parameters.concurrency or 1, chunk.dataset.file_count)  # more channels than files would stand idle
-        part = caps.part(chunk.dataset.total_bytes / total_bytes, len(chunks))
+        part = caps.take_part(chunk.dataset.total_bytes / total_bytes, len(chunks))
         plan.append(planned._replace(parameters=part.clamp(replace(parameters, concurrency=files))))
     return tuple(plan)
 
 
 def fill_in_assumptions(path: Path) -> Path:
     """Return the path with every missing value that the rules need taken from ``ASSUMED_PATH``."""
-    return path.completed_by(ASSUMED_PATH)
+    return path.complete_from(ASSUMED_PATH)
 
 
 def describe_assumptions(path: Path) -> str:
@@ -209,40 +212,44 @@ def describe_assumptions(path: Path) -> str:
     return f", assuming {' and '.join(assumed)}" if assumed else ""
 
 
-def expected_bps(chunks: Sequence[Chunk], plan: Sequence[ChunkPlan], path: Path, load: float | None = None) -> float:
+def predict_total_bps(
+    chunks: Sequence[Chunk], plan: Sequence[ChunkPlan], path: Path, load: float | None = None
+) -> float:
     """Return the prior mean of chunks that run side by side, bit/s: their rates added up, within what the load
     leaves.
     """
     known, taken = fill_in_assumptions(path), min(load or 0.0, LOAD_MAX)
     rates = (
-        prior.throughput_bps(known, chunk.dataset, chunk_plan.parameters, taken)
+        prior.predict_throughput_bps(known, chunk.dataset, chunk_plan.parameters, taken)
         for chunk, chunk_plan in zip(chunks, plan, strict=True)
     )
     return min(sum(rates), (known.bandwidth_bps or math.inf) * (1 - taken))
 
 
-def _without_load(path: Path, load: float) -> Path:
+def _take_load_out(path: Path, load: float) -> Path:
     if not load or path.bandwidth_bps is None:
         return path
     return replace(path, bandwidth_bps=max(path.bandwidth_bps * (1 - load), BOUNDS["bandwidth_bps"][0]))
 
 
-def _by_rule(sla: Sla, chunks: Sequence[Chunk], path: Path, channels: int) -> tuple[str, tuple[ChunkPlan, ...]]:
+def _plan_by_rule(sla: Sla, chunks: Sequence[Chunk], path: Path, channels: int) -> tuple[str, tuple[ChunkPlan, ...]]:
     """Return the rule's name and its plan."""
     if sla.kind is SlaKind.MAX_THROUGHPUT:
-        return "MaxThr", heuristics.max_throughput(chunks, path, channels)
+        return "MaxThr", heuristics.plan_max_throughput(chunks, path, channels)
     if sla.kind is SlaKind.ENERGY_EFFICIENCY:
-        return "EE", _efficient(chunks, path, channels)
+        return "EE", _plan_efficient(chunks, path, channels)
     if sla.kind in {SlaKind.THROUGHPUT_AT_LEAST, SlaKind.DEADLINE}:
         total_bytes = sum(chunk.dataset.total_bytes for chunk in chunks)
         target_bps = compute_target_in_unit(sla, dataset_bytes=total_bytes, certifiable_bps=path.bandwidth_bps)
-        return "FlexibleThr", heuristics.flexible_throughput(chunks, path, max(target_bps or 0.0, 1.0), channels)
-    return "MinE", heuristics.min_energy(chunks, path, channels)
+        return "FlexibleThr", heuristics.plan_flexible_throughput(chunks, path, max(target_bps or 0.0, 1.0), channels)
+    return "MinE", heuristics.plan_min_energy(chunks, path, channels)
 
 
-def _efficient(chunks: Sequence[Chunk], path: Path, channels: int) -> tuple[ChunkPlan, ...]:
+def _plan_efficient(chunks: Sequence[Chunk], path: Path, channels: int) -> tuple[ChunkPlan, ...]:
     """Return EE's plan, whose level is searched online, started at the level that the prior calls sufficient."""
-    levels = [heuristics.energy_efficiency(chunks, path, level) for level in heuristics.efficiency_levels(channels)]
-    expected = [expected_bps(chunks, plan, path) for plan in levels]
+    levels = [
+        heuristics.plan_energy_efficiency(chunks, path, level) for level in heuristics.list_efficiency_levels(channels)
+    ]
+    expected = [predict_total_bps(chunks, plan, path) for plan in levels]
     enough = EFFICIENT_SHARE * max(expected)
     return next(plan for plan, bps in zip(levels, expected, strict=True) if bps >= enough)

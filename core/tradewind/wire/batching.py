@@ -130,5 +130,5 @@ class BatchingAdvice(Open):
             tails_saved=plan.tails_saved,
             delay_s=plan.delay_s,
             missed=plan.missed,
-            rationale=plan.rationale(radio),
+            rationale=plan.explain_plan(radio),
         )

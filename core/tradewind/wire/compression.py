@@ -72,7 +72,7 @@ class WireSetting(Strict):
     level: Annotated[int, Field(ge=0, le=99)]
 
     @model_validator(mode="after")
-    def _codec_has_level(self) -> Self:
+    def _check_codec_has_level(self) -> Self:
         try:
             parse_setting(f"{self.codec}:{self.level}")
         except InvalidValue as wrong:
@@ -115,7 +115,7 @@ class SampledFile(Strict):
 
     @field_validator("samples")
     @classmethod
-    def _each_setting_once(cls, samples: tuple[WireSampled, ...]) -> tuple[WireSampled, ...]:
+    def _check_settings_differ(cls, samples: tuple[WireSampled, ...]) -> tuple[WireSampled, ...]:
         settings = [sample.to_setting() for sample in samples]
         twice = next((setting for number, setting in enumerate(settings) if setting in settings[:number]), None)
         if twice is not None:
@@ -130,7 +130,7 @@ class SampledFile(Strict):
             raise ValueError("need the probe, what gzip -1 makes of the same bytes")
         return samples
 
-    def question(self, usual_probe: Speeds, line_bps: float, raw_bps: float | None = None) -> CompressionQuery:
+    def build_query(self, usual_probe: Speeds, line_bps: float, raw_bps: float | None = None) -> CompressionQuery:
         """Return the request in the words of the domain.
 
         Parameters
@@ -170,7 +170,7 @@ class AdviceRequest(SampledFile):
     bandwidth_bps: Bandwidth
 
     def to_query(self, usual_probe: Speeds) -> CompressionQuery:
-        return self.question(usual_probe, self.bandwidth_bps)
+        return self.build_query(usual_probe, self.bandwidth_bps)
 
 
 class FileClassRequest(SampledFile):
@@ -182,7 +182,7 @@ class FileClassRequest(SampledFile):
     connections: Annotated[int, Field(ge=1, le=MAX_CONNECTIONS)] = 1
 
     def to_query(self, usual_probe: Speeds, baseline: "ExpectedRates") -> CompressionQuery:
-        return self.question(usual_probe, baseline.packed_bps, baseline.recommended_bps)
+        return self.build_query(usual_probe, baseline.packed_bps, baseline.recommended_bps)
 
 
 class ExpectedRates(NamedTuple):

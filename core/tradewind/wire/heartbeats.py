@@ -118,7 +118,7 @@ class Heartbeat(Strict):
                 [
                     ChunkProgress(
                         kind=chunk.chunk,
-                        parameters=_setting(*vars(chunk.parameters).values()),
+                        parameters=_build_setting(*vars(chunk.parameters).values()),
                         throughput_bps=chunk.throughput_bps,
                         remaining_bytes=chunk.remaining_bytes,
                     )
@@ -134,7 +134,7 @@ class Heartbeat(Strict):
 
 
 @lru_cache(maxsize=CACHED_SETTINGS)
-def _setting(*values: Any) -> Parameters:
+def _build_setting(*values: Any) -> Parameters:
     """Parameters in the order of their fields; transfers tell the same few tick after tick."""
     return Parameters(**dict(zip(WireParameters.model_fields, values, strict=True)))
 

@@ -76,7 +76,7 @@ class KeyChange(Strict):
     rate_factor: RateFactor | None = None
 
     @model_validator(mode="after")
-    def _changes_something(self) -> Self:
+    def _check_something_changes(self) -> Self:
         if self.weight is None and self.rate_factor is None:
             raise ValueError("name weight, rate_factor or both")
         return self

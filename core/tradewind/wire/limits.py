@@ -22,7 +22,7 @@ class WireLimit(Strict):
     streams: Small | None = None
 
     @model_validator(mode="after")
-    def _named(self) -> Self:
+    def _check_names(self) -> Self:
         needed = {"tenant": (), "endpoint": ("endpoint",), "link": ("source", "destination")}[self.scope]
         for field in ("endpoint", "source", "destination"):
             if (getattr(self, field) is None) == (field in needed):

@@ -43,7 +43,7 @@ class WireWorkload(Strict):
     content_type: Name | None = None
 
     @model_validator(mode="after")
-    def _consistent(self) -> Self:
+    def _check_consistency(self) -> Self:
         mean = self.total_bytes / self.file_count
         if self.mean_file_bytes is not None and abs(self.mean_file_bytes - mean) > MEAN_TOLERANCE * mean + 1:
             raise InvalidValue("dataset.mean_file_bytes", f"is not total_bytes / file_count, which is {mean:g}")
@@ -67,7 +67,7 @@ class WireWorkload(Strict):
                     "dataset.size_histogram", f"has a {name} of {declared} in all, not {getattr(self, name)}"
                 )
 
-    def bins(self) -> tuple[SizeBin, ...]:
+    def list_bins(self) -> tuple[SizeBin, ...]:
         if self.size_histogram:
             return tuple(SizeBin(b.max_file_bytes, b.file_count, b.total_bytes) for b in self.size_histogram)
         mean = -(-self.total_bytes // self.file_count)
@@ -265,7 +265,7 @@ class RecommendResponse(Open):
 
 def to_wire_parameters(parameters: Parameters) -> WireParameters:
     """Return the wire form of domain parameters, trusted as they are."""
-    return WireParameters.model_construct(None, **parameters.known())  # type: ignore[arg-type]  # keys are field names
+    return WireParameters.model_construct(None, **parameters.list_known())  # type: ignore[arg-type]  # keys are field names
 
 
 def serialize_table(table: CompactTable) -> bytes:
@@ -287,7 +287,7 @@ def serialize_table(table: CompactTable) -> bytes:
 
 def _build_table_setting(setting: PredictedSetting) -> dict[str, object]:
     written: dict[str, object] = {
-        "parameters": setting.parameters.known(),
+        "parameters": setting.parameters.list_known(),
         "log_throughput_mean": round(setting.log_throughput_mean, 5),
         "log_throughput_sd": round(setting.log_throughput_sd, 5),
         "certified": setting.certified,

@@ -119,7 +119,7 @@ class WireRecord(Strict):
     quote: Text | None = None
 
     @model_validator(mode="after")
-    def _consistent(self) -> Self:
+    def _check_consistency(self) -> Self:
         if self.ended_at <= self.started_at:
             raise InvalidValue("ended_at", "must be after started_at")
         bandwidth_bps = self.path.bandwidth_bps if self.path else None

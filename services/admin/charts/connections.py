@@ -117,7 +117,7 @@ def _by_then(sender: Sender, rounds: int) -> list[float]:
     window, flights = Window.of(sender), list[float]()
     for _ in range(rounds):
         flights.append(window.window_bytes)
-        window = window.sending(window.window_bytes, sender)
+        window = window.acknowledge_flight(window.window_bytes, sender)
     return [sent / KB for sent in accumulate(flights)]
 
 

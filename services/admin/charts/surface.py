@@ -110,7 +110,7 @@ class Cut:
         """Return the predicted mean and its 90 % band in the measure's unit."""
         predicted = predict(setting, dataset_bytes=GB, base_power_w=self.leaf.table.base_power_w)
         if self.shown is Shown.THROUGHPUT:
-            return predicted.throughput_bps.times(1 / MBIT)
+            return predicted.throughput_bps.multiply(1 / MBIT)
         return predicted.energy_j if self.shown is Shown.ENERGY else predicted.power_w
 
     def seen(self, observed: ObservedSetting) -> float | None:

@@ -35,7 +35,7 @@ def format_setting(parameters: Parameters) -> str:
     """Return a setting in words, such as ``4 files at once, 2 streams each, 4 requests in flight``."""
     files, streams = parameters.concurrency or 1, parameters.parallelism or 1
     words = [f"{format_count(files, 'file')} at once", f"{format_count(streams, 'stream')} each"]
-    for name, value in parameters.known().items():
+    for name, value in parameters.list_known().items():
         if name == "pipelining":
             words.append(f"{format_count(int(value), 'request')} in flight")
         elif name == "io_block_bytes":

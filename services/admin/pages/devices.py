@@ -79,7 +79,7 @@ async def devices_page(
     known = await run_in_threadpool(_known, parts, visit)
     shown = _shown(known, device)
     radios, shipped = list(shown.profile.radios.values()), list(load_shipped_catalogue().radios.values())
-    chosen = shown.profile.radio(radio) if radio else radios[-1]
+    chosen = shown.profile.find_radio(radio) if radio else radios[-1]
     equal_jobs = EqualJobs(chosen.name, jobs, job_mb, rate_mbps, apart_s, patience_s, price_w)
     plan = await _planned(
         parts,
@@ -101,7 +101,7 @@ async def devices_page(
         equal_jobs=equal_jobs,
         most_jobs=MAX_JOBS,
         chosen=chosen,
-        full_tail_j=chosen.tail_energy_j(inf),
+        full_tail_j=chosen.compute_tail_energy_j(inf),
         plan=plan,
     )
 

@@ -10,9 +10,9 @@ from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
 from tradewind.sla.outcome import (
     MeteredEnergy,
     NoVerdict,
+    compute_required_throughput_bps,
     explain_no_verdict,
     format_target,
-    required_throughput_bps,
     sum_metered_energy,
 )
 from tradewind.transfer import Status
@@ -69,7 +69,7 @@ def find_target_bps(known: JournalledTransfer) -> float | None:
     if sla is None:
         return None
     share_bps = None if known.expected is None else known.expected.target_bps
-    return required_throughput_bps(sla, total_bytes=known.summary.total_bytes, share_bps=share_bps)
+    return compute_required_throughput_bps(sla, total_bytes=known.summary.total_bytes, share_bps=share_bps)
 
 
 def describe_outcome(known: JournalledTransfer) -> Outcome:
@@ -170,7 +170,7 @@ def _format_reached(sla: Sla, known: JournalledTransfer, energy: MeteredEnergy) 
         case SlaKind.ENERGY_AT_MOST:
             return _format_of_ends(energy.joules, format_joules, energy)
         case SlaKind.POWER_AT_MOST:
-            return _format_of_ends(energy.power_w(known.duration_s), _format_watts, energy)
+            return _format_of_ends(energy.compute_power_w(known.duration_s), _format_watts, energy)
         case _:
             return _format_bps(known.summary.throughput_bps)
 
@@ -203,7 +203,7 @@ def _list_rows(
             _format_of_ends(energy.joules, format_joules, energy)),
         Row(f"Power, {_format_basis(basis)}", of(SlaKind.POWER_AT_MOST),
             *_format_interval(None if predicted is None else predicted.power_w, _format_watts),
-            _format_of_ends(energy.power_w(known.duration_s), _format_watts, energy)),
+            _format_of_ends(energy.compute_power_w(known.duration_s), _format_watts, energy)),
     )  # fmt: skip
 
 

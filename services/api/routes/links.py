@@ -126,7 +126,7 @@ def _list_power_w(model: LeafModel) -> list[tuple[float, float]]:
 def _observed(model: LeafModel) -> list[dict[str, float]]:
     shown = []
     for each in model.observed:
-        values = {name: value for name, value in each.parameters.known().items() if not isinstance(value, str)}
+        values = {name: value for name, value in each.parameters.list_known().items() if not isinstance(value, str)}
         values |= {"rows": each.rows, "log_throughput_mean": each.log_throughput_mean}
         if each.power_w_mean is not None:
             values["power_w_mean"] = each.power_w_mean

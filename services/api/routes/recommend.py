@@ -94,7 +94,7 @@ def to_transfer_request(recommend_request: RecommendRequest, *, weight: float = 
             recommend_request.source, recommend_request.destination, recommend_request.network, recommend_request.mover
         ),
         dataset=recommend_request.dataset.to_dataset(),
-        bins=recommend_request.dataset.bins(),
+        bins=recommend_request.dataset.list_bins(),
         sla=recommend_request.sla.to_sla(),
         path=recommend_request.to_path(),
         load=recommend_request.load,
@@ -144,8 +144,8 @@ def _encode_settings(settings: tuple[Parameters, ...]) -> _EncodedSettings:
     combined = combine_settings(settings)
     flags, not_expressible = list_flags_by_tool(combined)
     return _EncodedSettings(
-        of_chunks=tuple(_json(setting.known()) for setting in settings),
-        combined=_json(combined.known()),
+        of_chunks=tuple(_json(setting.list_known()) for setting in settings),
+        combined=_json(combined.list_known()),
         flags=_json(flags),
         not_expressible=_json(not_expressible),
     )

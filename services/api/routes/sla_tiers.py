@@ -52,7 +52,7 @@ def _wire(found: LinkTier, book: PublishedBook | None, principal: Principal) -> 
         lower=partition.lower,
         upper=partition.upper,
         closed=partition.closed,
-        parameters=WireParameters(**partition.parameters.known()),
+        parameters=WireParameters(**partition.parameters.list_known()),
         probability=partition.probability,
         regret=partition.regret,
         needs_review=found.tier.needs_review,

@@ -140,7 +140,9 @@ async def _opening(parts: Container, principal: Principal, start_request: Recomm
         plan=priced.recommendation.plan,
         tables=tables,
         bins=request.bins,
-        path=request.path.completed_by((await load_snapshot(parts, principal.tenant_id)).known_bandwidth(request.link)),
+        path=request.path.complete_from(
+            (await load_snapshot(parts, principal.tenant_id)).known_bandwidth(request.link)
+        ),
         caps=request.caps,
         rate_limit_bps=request.rate_limit_bps,
     )
@@ -187,8 +189,8 @@ def _rendered(answer: Answer) -> bytes:
     return orjson.dumps(
         {
             "sequence": answer.sequence,
-            "parameters": combine_settings([plan.parameters for plan in decision.chunks]).known(),
-            "chunks": [{"chunk": plan.chunk, "parameters": plan.parameters.known()} for plan in decision.chunks],
+            "parameters": combine_settings([plan.parameters for plan in decision.chunks]).list_known(),
+            "chunks": [{"chunk": plan.chunk, "parameters": plan.parameters.list_known()} for plan in decision.chunks],
             "changed": decision.changed,
             "kind": decision.kind,
             "reason": decision.reason,

@@ -149,8 +149,8 @@ def find_radio(
     NotFound : there is no such device, or it has no such radio.
     """
     if device is None:
-        return shipped.radio(radio)
-    return find_device(device, shipped, uow=uow, keys=keys).profile.radio(radio)
+        return shipped.find_radio(radio)
+    return find_device(device, shipped, uow=uow, keys=keys).profile.find_radio(radio)
 
 
 def _to_known_device(stored: StoredProfile, radios: Mapping[str, RadioProfile]) -> KnownDevice:

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from services.application.models.learned_model import StoredModel, Tier
 from tradewind.model import LinkModel
-from tradewind.tiers.partitions import Bounds, Partition, shared_length
+from tradewind.tiers.partitions import Bounds, Partition, compute_shared_length
 from tradewind.units import format_count
 from tradewind.wire.releases import ChangeKind, TierBounds, TierChange
 
@@ -117,6 +117,6 @@ def _is_same_promise(old: Bounds, parts: Sequence[Bounds]) -> bool:
         for one, other in ((old.lower, hull.lower), (old.upper, hull.upper))
     ):
         return True
-    shared = sum(shared_length(old, part) for part in parts)
+    shared = sum(compute_shared_length(old, part) for part in parts)
     joint = (old.upper - old.lower) + sum(part.upper - part.lower for part in parts) - shared
     return joint > 0 and shared >= LEAST_SHARED * joint

@@ -20,7 +20,7 @@ def _find_nearest(before: StoredModel | None, leaf: LeafModel) -> StoredLeaf | N
     size, count = 2**leaf.leaf.log2_mean_file_bytes, 2**leaf.leaf.log2_file_count
     return min(
         before.leaves,
-        key=lambda old: (old.model.leaf.doublings_from(size, count), abs(old.model.leaf.load - leaf.leaf.load)),
+        key=lambda old: (old.model.leaf.compute_doublings_from(size, count), abs(old.model.leaf.load - leaf.leaf.load)),
     )
 
 

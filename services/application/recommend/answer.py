@@ -60,7 +60,7 @@ def recommend_from_history(
     nearest = [model.find_nearest(chunk.dataset, load.share) for chunk in chunks]
     leaves = [snapshot.model_cache.under_load(leaf, load).limited_to(request.rate_limit_bps) for leaf, _ in nearest]
     distance = max((doublings for _, doublings in nearest), default=0.0)
-    ceiling_bps = path.at_most(request.rate_limit_bps).bandwidth_bps
+    ceiling_bps = path.limit_bandwidth(request.rate_limit_bps).bandwidth_bps
     solved = _solve(request, chunks, leaves, ceiling_bps or math.inf) if distance <= MAX_DOUBLINGS else None
     if solved is None:
         return replace(request, path=path, load=load.share)
@@ -114,7 +114,7 @@ def recommend_from_history(
 
 def _complete_path(request: TransferRequest, model: ServedModel, snapshot: Snapshot) -> Path:
     """Return the requested path, completed by what was learned of it, else by what is known of its link."""
-    path = request.path.completed_by(model.path)
+    path = request.path.complete_from(model.path)
     return path if path.bdp_bytes is not None else complete_path(path, request.link, snapshot)
 
 
@@ -160,7 +160,7 @@ def _solve(
     caps = request.caps
     solutions = _solve_within(chunk_slas, chunks, leaves, [caps] * len(chunks))
     if solutions is not None and caps is not NO_CAPS and not fits_caps_together(solutions, caps):
-        parts = [caps.part(share, len(chunks)) for share in shares]
+        parts = [caps.take_part(share, len(chunks)) for share in shares]
         solutions = _solve_within(chunk_slas, chunks, leaves, parts)
     return None if solutions is None else (solutions, [sla for sla, _ in chunk_slas])
 

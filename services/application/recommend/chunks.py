@@ -9,7 +9,7 @@ from tradewind.dataset import Chunk, DataSet
 from tradewind.parameters import NO_CAPS, Caps, Parameters
 from tradewind.prediction import Interval, PredictedSetting, Prediction, Quantity, predict
 from tradewind.recommendation import ChunkPlan
-from tradewind.shared_pipe import shared_duration_s
+from tradewind.shared_pipe import compute_shared_duration_s
 from tradewind.sla.kinds import ENERGY_KINDS, EnergyBasis, Sla, SlaKind
 from tradewind.tiers.selection import QUANTITY_OF, SettingTable, choose_setting, compute_target_in_unit
 from tradewind.units import BITS_PER_BYTE
@@ -91,17 +91,17 @@ def predict_together(
 ) -> Prediction:
     """Predict the transfer of the entire data set while all chunks run together.
 
-    One chunk is predicted alone. Several share the pipe, see `shared_duration_s`. Power adds up above the base.
+    One chunk is predicted alone. Several share the pipe, see `compute_shared_duration_s`. Power adds up above the base.
     Relative widths are the byte-weighted means of the chunks', as if all errors were fully correlated, which is
     the wider assumption.
     """
     if len(solutions) == 1:
-        return solutions[0].per_byte.for_bytes(dataset.total_bytes)
+        return solutions[0].per_byte.scale_to_bytes(dataset.total_bytes)
     rates, energies, powers = zip(*[solution.per_byte for solution in solutions], strict=True)
     sizes, total_bytes = [chunk.dataset.total_bytes for chunk in chunks], max(dataset.total_bytes, 1)
     weights = [size / total_bytes for size in sizes]
     rates_bps = [rate.mean for rate in rates]
-    duration_s = shared_duration_s(sizes, rates_bps, ceiling_bps)
+    duration_s = compute_shared_duration_s(sizes, rates_bps, ceiling_bps)
     throughput = BITS_PER_BYTE * dataset.total_bytes / duration_s if duration_s else sum(rates_bps)
     throughput_bps = _widen(throughput, rates, weights)
     if None in powers:
@@ -139,7 +139,7 @@ def assess_together(
         return 0.0, False
     if len(solutions) == 1 or not needed_bps:
         return probability, feasible
-    probability = min(probability, predicted.throughput_bps.probability_above(needed_bps))
+    probability = min(probability, predicted.throughput_bps.compute_probability_above(needed_bps))
     return probability, feasible and probability >= sla.confidence
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from services.application.models.learned_model import StoredModel, Tier
 from services.application.recommend.chunks import Solution
-from tradewind.cluster import Leaf, find_nearest_leaf, load_share
+from tradewind.cluster import Leaf, compute_load_share, find_nearest_leaf
 from tradewind.dataset import LARGE_BDPS, DataSet
 from tradewind.load_effect import NO_SHIFT, LoadEffect, LoadShift
 from tradewind.model import LeafModel
@@ -102,13 +102,13 @@ class ServedLeaf:
 
     @classmethod
     def of(cls, model: LeafModel, tiers: Iterable[Tier], bandwidth_bps: float | None = None) -> "ServedLeaf":
-        return cls(model, tuple(tiers), model.compact(), ceiling_bps=bandwidth_bps or math.inf)
+        return cls(model, tuple(tiers), model.build_compact_table(), ceiling_bps=bandwidth_bps or math.inf)
 
     def under_load(self, load: float) -> "ServedLeaf":
         """Return the leaf under a load 0 … 1; the leaf itself where the logs do not show an effect of load."""
         if self.model.load_effect is None:
             return self
-        return replace(self, shift=self.model.shift(load), usual=self.usual or self)
+        return replace(self, shift=self.model.compute_shift(load), usual=self.usual or self)
 
     def limited_to(self, rate_bps: float | None) -> "ServedLeaf":
         """Return the leaf limited to a rate; the leaf itself where the path carries no more than that anyway."""
@@ -119,8 +119,8 @@ class ServedLeaf:
     @cached_property
     def table(self) -> SettingTable:
         """All settings of the lattice under this load and ceiling."""
-        table = self.model.table if self.shift == NO_SHIFT else self.model.table.under(self.shift)
-        return table.below(self.ceiling_bps)
+        table = self.model.table if self.shift == NO_SHIFT else self.model.table.apply_shift(self.shift)
+        return table.limit_throughputs(self.ceiling_bps)
 
     def certifiable_below_bps(self, ceiling_bps: float, confidence: float) -> float | None:
         """Return the highest throughput, bit/s, that a setting reaches with this probability below a ceiling.
@@ -129,14 +129,14 @@ class ServedLeaf:
         """
         if self.fastest_log + self.shift.log_throughput <= math.log(min(ceiling_bps, self.ceiling_bps)):
             return None
-        table = self.table if ceiling_bps >= self.ceiling_bps else self.table.below(ceiling_bps)
-        return table.certifiable_throughput_bps(confidence)
+        table = self.table if ceiling_bps >= self.ceiling_bps else self.table.limit_throughputs(ceiling_bps)
+        return table.find_certifiable_throughput_bps(confidence)
 
     @cached_property
     def table_json(self) -> bytes:
         """The compact table as JSON for the answer."""
-        shifted = replace(self.compact, predicted=self.compact.predicted.under(self.shift))
-        return serialize_table(shifted.below(self.ceiling_bps))
+        shifted = replace(self.compact, predicted=self.compact.predicted.apply_shift(self.shift))
+        return serialize_table(shifted.limit_throughputs(self.ceiling_bps))
 
     @cached_property
     def lendable(self) -> LendableSettings:
@@ -158,7 +158,7 @@ class ServedLeaf:
     def _shift_partitions(self, key: PartitionKey) -> Iterator[ServedPartition]:
         for partition, tier in zip(self.model.partitions, self.tiers, strict=True):
             if partition.key == key and not self.is_limited:
-                here = partition if self.shift == NO_SHIFT else partition.under(self.shift)
+                here = partition if self.shift == NO_SHIFT else partition.apply_shift(self.shift)
                 if here is not None:
                     yield ServedPartition.of(here, tier, self.model.table.base_power_w)
 
@@ -195,7 +195,9 @@ class ServedModel:
         """Return the throughput of the fastest setting of any leaf under a load, bit/s."""
         known = self._fastest_bps.get(load.share)  # there are no more than a hundred loads
         if known is None:
-            fastest = max(leaf.fastest_log + leaf.model.shift(load.share).log_throughput for leaf in self.leaves)
+            fastest = max(
+                leaf.fastest_log + leaf.model.compute_shift(load.share).log_throughput for leaf in self.leaves
+            )
             known = self._fastest_bps[load.share] = math.exp(fastest)
         return known
 
@@ -208,7 +210,7 @@ class ServedModel:
         bandwidth_bps = self.path.bandwidth_bps  # the full pipe, by the same measure as the loads in the logs
         if self.unknown_bps is None or bandwidth_bps is None:
             return AssumedLoad(self.load_median, LoadOrigin.MEDIAN)
-        share = load_share(known_bps=0.0, unknown_bps=self.unknown_bps, bandwidth_bps=bandwidth_bps)
+        share = compute_load_share(known_bps=0.0, unknown_bps=self.unknown_bps, bandwidth_bps=bandwidth_bps)
         return AssumedLoad(share, LoadOrigin.LAST_KNOWN)
 
     @cached_property

@@ -69,7 +69,7 @@ def recommend_unknown_path(
     """
     known_path = complete_path(request.path, request.link, snapshot)
     history_chunks = request.split_into_chunks(known_path)  # the ones that the path's own history had no answer for
-    request = replace(request, path=known_path.at_most(request.rate_limit_bps))
+    request = replace(request, path=known_path.limit_bandwidth(request.rate_limit_bps))
     path, load = fill_in_assumptions(request.path), request.load or 0.0
     chunks = request.split_into_chunks(path)
     estimate = _estimate_from_neighbours(request, snapshot, chunks, path) or _estimate_by_rules(request, chunks, path)
@@ -127,7 +127,7 @@ def explain_unknown_path(request: TransferRequest, snapshot: Snapshot, chunks: S
         return f"the logs of this path have no energy, which {request.sla.kind} needs"
     total_bytes = max(request.dataset.total_bytes, 1)
     for chunk, leaf in zip(chunks, leaves, strict=True):
-        caps = request.caps.part(chunk.dataset.total_bytes / total_bytes, len(chunks))
+        caps = request.caps.take_part(chunk.dataset.total_bytes / total_bytes, len(chunks))
         if not any(caps.allow(setting.parameters) for setting in leaf.table.settings):
             return "the caps are below every setting in the logs of this path"
     distance = max(doublings for _, doublings in nearest)
@@ -170,9 +170,9 @@ def complete_path(path: Path, link: LinkKey, snapshot: Snapshot) -> Path:
 
     The socket buffers of other movers are left out.
     """
-    path = path.completed_by(snapshot.known_path(link))
+    path = path.complete_from(snapshot.known_path(link))
     for model in snapshot.models_of_other_movers(link).values():
-        path = path.completed_by(replace(model.path, buffer_bytes=None))
+        path = path.complete_from(replace(model.path, buffer_bytes=None))
     return path
 
 
@@ -193,7 +193,7 @@ def _estimate_from_neighbours(
     ]
     if not all(table.settings for table in tables):
         return None
-    tables = [table.below(path.bandwidth_bps or math.inf) for table in tables]
+    tables = [table.limit_throughputs(path.bandwidth_bps or math.inf) for table in tables]
     links = dict.fromkeys(leaf.link for leaves in nearest for leaf in leaves)
     names = ", ".join(
         f"{link.source} → {link.destination}{'' if link.mover == request.link.mover else f' by {link.mover}'}"
@@ -236,7 +236,7 @@ def _solve_each(request: TransferRequest, chunks: Sequence[Chunk], tables: Seque
     solutions = []
     for chunk, table in zip(chunks, tables, strict=True):
         share = chunk.dataset.total_bytes / total_bytes
-        caps = request.caps.part(share, len(chunks))
+        caps = request.caps.take_part(share, len(chunks))
         sla = scale_sla(request.sla, share, table.base_power_w)
         solution = solve(table, chunk, sla, caps) or solve(table, chunk, sla)
         assert solution is not None, "a neighbour's table has settings"
@@ -260,7 +260,7 @@ def _estimate_by_rules(request: TransferRequest, chunks: Sequence[Chunk], path: 
 
 def _predict_by_prior(request: TransferRequest, chunk: Chunk, plan: ChunkPlan, path: Path) -> Solution:
     """Return a chunk's plan with the prior's prediction of it."""
-    expected_bps = prior.throughput_bps(path, chunk.dataset, plan.parameters, request.load or 0.0)
+    expected_bps = prior.predict_throughput_bps(path, chunk.dataset, plan.parameters, request.load or 0.0)
     setting = PredictedSetting(
         parameters=plan.parameters,
         log_throughput_mean=math.log(expected_bps),

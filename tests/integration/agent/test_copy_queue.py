@@ -10,7 +10,7 @@ from tests.integration.agent.support.command import PATIENCE_S, run, start
 from tests.integration.serve_files.serving import serving
 from tradewind.mobile.catalogue import load_shipped_catalogue
 
-TAIL_J = load_shipped_catalogue().device("galaxy-s5").radio("lte").tail_energy_j(inf)
+TAIL_J = load_shipped_catalogue().find_device("galaxy-s5").find_radio("lte").compute_tail_energy_j(inf)
 
 
 @pytest.fixture

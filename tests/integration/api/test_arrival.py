@@ -9,7 +9,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from infra.reference.authorisation import calls
+from infra.reference.authorisation import list_calls
 from services.api.arrival import MAX_HEAD_BYTES, BoundedHttp
 from services.bootstrap import build_container
 from tests.stack import Tenant, serving
@@ -91,7 +91,7 @@ def test_an_upload_that_dries_up_is_not_awaited_and_stores_nothing(hasty: str, t
 @pytest.mark.parametrize("sent", ["X-Key: none", "Authorization: Bearer", "Authorization: Bearer tw_wrong"])
 def test_no_call_waits_for_the_body_of_an_unauthenticated_client(hasty: str, sent: str) -> None:
     told = {}
-    for call in calls():
+    for call in list_calls():
         if call.method in {"POST", "PUT", "PATCH"} and not call.is_page:
             path = re.sub("{[^}]*}", str(uuid4()), call.path)
             begun = f"{call.method} {path} HTTP/1.1\r\nHost: test\r\n{sent}\r\nContent-Length: 1000\r\n\r\n"

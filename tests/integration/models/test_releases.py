@@ -95,7 +95,7 @@ def test_model_outline_agrees_with_the_full_model(api: str, tenant: Tenant) -> N
     assert [each.leaf for each in outline.clusters] == [leaf.leaf for leaf in leaves]
     assert [each.settings_seen for each in outline.clusters] == [len(leaf.observed) for leaf in leaves]
     assert [each.fastest_bps for each in outline.clusters] == [
-        leaf.table.certifiable_throughput_bps(0.9) for leaf in leaves
+        leaf.table.find_certifiable_throughput_bps(0.9) for leaf in leaves
     ]
     settings = [leaf.table.settings[0] for leaf in leaves]
     assert {(each.log_throughput_mean, each.log_power_mean) for each in lowest.pop(link_id)} == {

@@ -105,9 +105,9 @@ def test_the_users_own_flags_win(drive, slow, grid, tmp_path, line, own, added):
     }.get(line[0], (f"{slow.url}f00",))
     prepared = drive.prepare(*line, *places, service=recommending(2, 3))
     words = list(prepared.first_command().words)
-    assert prepared.task.by_hand.known() == own
+    assert prepared.task.by_hand.list_known() == own
     assert follows(words, *added)
-    assert prepared.plan.parameters.known().items() >= own.items()
+    assert prepared.plan.parameters.list_known().items() >= own.items()
     for option in ("--transfers", "--parallel-max", "-p"):
         assert sum(word == option or word.startswith(f"{option}=") for word in words) <= 1
     assert "-j2" not in words or "-j7" not in words
@@ -163,7 +163,7 @@ def test_a_tool_of_one_stream_a_file_is_recommended_no_more(drive, slow, tmp_pat
     prepared = drive.prepare("curl", "-O", f"{slow.url}large/f00")
     assert prepared.plan.source == "heuristic"
     assert {each.parameters.parallelism for each in prepared.plan.chunks} == {1}
-    assert not prepared.requested.by_hand.known()
+    assert not prepared.requested.by_hand.list_known()
 
 
 def test_without_a_service_the_rules_decide(drive, slow, tmp_path):

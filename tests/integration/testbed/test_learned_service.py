@@ -47,7 +47,7 @@ def log_of_lessons(path: Path, rate_of: Callable[[Parameters, random.Random], fl
                 "direction": "download",
                 "path": {"rtt_s": 0.06, "bandwidth_bps": 100e6},
                 "dataset": {"file_count": FILES, "total_bytes": TOTAL_BYTES, "mean_file_bytes": TOTAL_BYTES / FILES},
-                "parameters": setting.known(),
+                "parameters": setting.list_known(),
                 "outcome": {
                     "status": "succeeded",
                     "bytes_moved": TOTAL_BYTES,
@@ -79,7 +79,9 @@ def test_a_client_host_asks_a_service_that_has_learned(stand, tmp_path, world_re
         [release] = json.loads(bed.run(client, [*ask, f"{found['TRADEWIND_URL']}/v1/releases"]))
         assert release["current"]
         assert release["clusters"] >= 1
-    assert subprocess.run(client.command([*ask, found["TRADEWIND_URL"]]), check=False, capture_output=True).returncode
+    assert subprocess.run(
+        client.build_command([*ask, found["TRADEWIND_URL"]]), check=False, capture_output=True
+    ).returncode
 
 
 def test_logs_without_good_model_are_reported(stand, tmp_path, world_readable):

@@ -31,7 +31,7 @@ def test_a_copy_logs_the_round_trip_of_the_path_under_its_own_load(stand, tmp_pa
         )
         env = environment(tmp_path / "home", TRADEWIND_SPOOL=str(tmp_path / "spool"))
         done = subprocess.run(
-            bed.clients[0].command(line), env=env, capture_output=True, text=True, check=False, timeout=120
+            bed.clients[0].build_command(line), env=env, capture_output=True, text=True, check=False, timeout=120
         )
     assert done.returncode == 0, done.stderr
     (log,) = (tmp_path / "spool").glob("*.ndjson")

@@ -50,7 +50,7 @@ def test_a_download_never_exceeds_the_rate_nor_the_queue(stand, tmp_path):
     with origins.run_nginx(bed, tmp_path / "served") as url:
         duration_s = download_s(bed, url, 8, tmp_path / "got")
     assert 8 * 24_000_000 / duration_s <= PATH.rate_bps
-    down = bed.counters().down
+    down = bed.read_counters().down
     assert down.bytes > 24_000_000
     assert down.queued_peak_bytes <= PATH.queue_limit_bytes
     assert down.lost == 0
@@ -65,16 +65,16 @@ def test_several_streams_come_near_the_rate(stand):
 def test_losses_have_requested_rate(stand):
     bed = stand(PathSpec(rate_bps=400e6, rtt_s=0.002, loss_rate=0.02), seed=5)
     with run_cross_traffic(bed, bed.clients[0], CrossTraffic(flows=8)):
-        eventually(lambda: bed.counters().down.forwarded > 5_000)
-    down = bed.counters().down
+        eventually(lambda: bed.read_counters().down.forwarded > 5_000)
+    down = bed.read_counters().down
     assert 0.01 < down.lost / (down.lost + down.forwarded + down.dropped) < 0.03
 
 
 def test_a_full_queue_drops_and_says_so(stand):
     bed = stand(PathSpec(rate_bps=20e6, rtt_s=0.02, queue_bytes=15_000))
     with run_cross_traffic(bed, bed.clients[0], CrossTraffic(flows=4)):
-        eventually(lambda: bed.counters().down.dropped > 10)
-    assert bed.counters().down.lost == 0
+        eventually(lambda: bed.read_counters().down.dropped > 10)
+    assert bed.read_counters().down.lost == 0
 
 
 def test_a_scheduled_step_lowers_the_rate_under_a_running_transfer(stand):
@@ -94,7 +94,7 @@ def test_clients_share_one_bottleneck(stand):
     path = PathSpec(rate_bps=40e6, rtt_s=0.02)
     bed = stand(path, clients=2)
     with run_traffic_source(bed):
-        began_s, before = time.monotonic(), bed.counters().down.bytes
+        began_s, before = time.monotonic(), bed.read_counters().down.bytes
         command = [
             sys.executable,
             "-P",
@@ -107,7 +107,7 @@ def test_clients_share_one_bottleneck(stand):
         reports = [bed.folder / f"{client.namespace}.out" for client in bed.clients]
         fetchers = [bed.start(client, command, log=report) for client, report in zip(bed.clients, reports, strict=True)]
         eventually(lambda: all(len(read_report(report)) >= 3 for report in reports))
-        carried_bps = 8 * (bed.counters().down.bytes - before) / (time.monotonic() - began_s)
+        carried_bps = 8 * (bed.read_counters().down.bytes - before) / (time.monotonic() - began_s)
         for fetcher in fetchers:
             fetcher.terminate()
             fetcher.wait()
@@ -116,7 +116,7 @@ def test_clients_share_one_bottleneck(stand):
 
 
 def test_hosts_use_cubic_and_forget_earlier_connections(stand):
-    tcp = stand(PATH).tcp()
+    tcp = stand(PATH).read_tcp_settings()
     assert tcp["tcp_congestion_control"] == "cubic"
     assert tcp["tcp_no_metrics_save"] == "1"
     assert len(tcp["tcp_rmem"].split()) == len(tcp["tcp_wmem"].split()) == 3

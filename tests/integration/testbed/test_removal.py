@@ -70,7 +70,7 @@ def test_leftovers_of_a_killed_testbed_are_removed_and_a_living_one_stays(stand)
     # Whoever sets a testbed up elsewhere removes leftovers too, and may be at it: in the end they are gone.
     eventually(lambda: name not in namespaces() and not (leftovers.FOLDER / name).exists())
     assert sleeper.wait(stretched(10)) == -signal.SIGTERM
-    assert living.counters().down.forwarded == 0
+    assert living.read_counters().down.forwarded == 0
     assert living.name in namespaces()
 
 

@@ -81,14 +81,19 @@ def test_loops_that_keep_processors_awake_end_with_the_benchmark(tmp_path):
 def test_link_reports_delay_of_each_packet(stand):
     bed = stand(PathSpec(rate_bps=20e6, rtt_s=0.02))
     with run_cross_traffic(bed, bed.clients[0], CrossTraffic(flows=2)):
-        eventually(lambda: bed.counters().down.forwarded > 500)
-    counters = bed.counters()
+        eventually(lambda: bed.read_counters().down.forwarded > 500)
+    counters = bed.read_counters()
     assert sum(counters.late.counts.values()) == counters.down.forwarded + counters.up.forwarded
-    assert 0.0 <= counters.late.quantile_s(0.5) <= counters.late.quantile_s(0.99) <= counters.late.quantile_s(1.0)
+    assert (
+        0.0
+        <= counters.late.compute_quantile_s(0.5)
+        <= counters.late.compute_quantile_s(0.99)
+        <= counters.late.compute_quantile_s(1.0)
+    )
 
 
 def test_runs_of_a_machine_that_was_too_busy_are_refused_with_the_reason(stand):
-    counters = stand(PathSpec(rate_bps=20e6, rtt_s=0.02)).counters()
+    counters = stand(PathSpec(rate_bps=20e6, rtt_s=0.02)).read_counters()
     quiet, busy, many_threads = (
         ProcessorShare(0.1, 0.0, 0.0),
         ProcessorShare(0.8, 0.5, 0.0),
@@ -102,7 +107,7 @@ def test_runs_of_a_machine_that_was_too_busy_are_refused_with_the_reason(stand):
     assert "host kept 20%" in str(
         find_disturbance(counters, ProcessorShare(0.1, 0.0, 0.2), rtt_s=0.02, prioritised=True)
     )
-    assert late.late.quantile_s(1.0) > MOST_LATE_S
+    assert late.late.compute_quantile_s(1.0) > MOST_LATE_S
     assert "packets left up to" in str(find_disturbance(late, quiet, rtt_s=0.02, prioritised=True))
     assert find_disturbance(late, quiet, rtt_s=9.0, prioritised=True) is None
 
@@ -111,6 +116,6 @@ def test_processor_time_of_run_is_separated_from_that_of_others():
     shared = ProcessorWatch(psutil.Process())
     with Program([sys.executable, "-c", "sum(range(3 * 10**6))"]) as program:
         os.waitid(os.P_PID, program.pid, os.WEXITED | os.WNOWAIT)
-        share = shared.share()
+        share = shared.measure_share()
     assert 0.0 <= share.waited < 1.0
     assert 0.0 <= share.others <= 1.0

@@ -14,7 +14,7 @@ def test_a_transfer_is_tuned_tick_by_tick_while_its_path_changes(tmp_path):
     with set_up_transfers(PATH, seed=1, folder=tmp_path) as ground:
         [rows] = ground.run(
             [TransferSpec(tuner="ours", ticks=4, tick_s=1.0, table=table)],
-            changes={2: lambda: seen.append(ground.bed.counters()) or ground.bed.change(PATH.with_rate(10e6))},
+            changes={2: lambda: seen.append(ground.bed.read_counters()) or ground.bed.change(PATH.with_rate(10e6))},
         )
     assert [row["tick"] for row in rows] == [1, 2, 3, 4]
     assert max(row["throughput_bps"] for row in rows) <= PATH.rate_bps

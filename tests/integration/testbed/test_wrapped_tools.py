@@ -42,7 +42,7 @@ def test_round_trips_and_losses_of_a_tools_connections_are_those_of_the_path(sta
         )
         env = environment(tmp_path / "home", TRADEWIND_SPOOL=str(tmp_path / "spool"))
         done = subprocess.run(
-            bed.clients[0].command(line), env=env, capture_output=True, text=True, check=False, timeout=120
+            bed.clients[0].build_command(line), env=env, capture_output=True, text=True, check=False, timeout=120
         )
     assert done.returncode == 0, done.stderr
     samples = [tick["sample"] for tick in json.loads(done.stdout)["timeline"]]

@@ -34,7 +34,7 @@ def sent(standing: Arena, control: str, sizes: list[int], pauses_s: list[float] 
     """Bytes of each round."""
     with standing.capture() as watch:
         standing.fetch(control, sizes, pauses_s)
-    (flow,) = standing.flows(watch, control)
+    (flow,) = standing.list_flows(watch, control)
     return split_into_rounds(flow, RTT_S)
 
 
@@ -57,10 +57,10 @@ def test_a_flow_that_meets_the_queue_of_others_does_not_triple_into_it(installed
         bed = standing.bed
         with run_cross_traffic(bed, bed.clients[1], CrossTraffic()), standing.capture() as watch:
             deadline_s = time.monotonic() + stretched(PATIENCE_S)
-            while bed.counters().down.queued_bytes < path.queue_limit_bytes / 2:
+            while bed.read_counters().down.queued_bytes < path.queue_limit_bytes / 2:
                 assert time.monotonic() < deadline_s
             answers = [standing.fetch("fld_tcp", [120_000])[0] for _ in range(3)]
-        flows = standing.flows(watch, "fld_tcp")
+        flows = standing.list_flows(watch, "fld_tcp")
     counted = [split_into_rounds(flow, each.handshake_s) for flow, each in zip(flows, answers, strict=True)]
     seconds, thirds = (sorted(each[number] for each in counted) for number in (1, 2))
     assert thirds[1] <= seconds[1] == 3 * WINDOW_BYTES

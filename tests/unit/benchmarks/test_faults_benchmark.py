@@ -40,16 +40,16 @@ STEADILY = [True] * round(STEADY_S / ASK_EVERY_S + 2)
 
 
 def test_recommendations_that_never_stopped_are_back_at_once():
-    assert make_request_loop(STEADILY).steady_since(0.0) == 0.0
+    assert make_request_loop(STEADILY).wait_until_steady(0.0) == 0.0
 
 
 def test_they_are_back_with_the_first_answer_after_the_last_miss():
     answers = [False] * 5 + [True] * 3 + [False] + STEADILY
-    assert round(make_request_loop(answers).steady_since(0.0), 6) == 0.9
+    assert round(make_request_loop(answers).wait_until_steady(0.0), 6) == 0.9
 
 
 def test_misses_before_the_end_of_a_fault_do_not_count():
-    assert make_request_loop([False] * 10 + STEADILY).steady_since(1.0) == 0.0
+    assert make_request_loop([False] * 10 + STEADILY).wait_until_steady(1.0) == 0.0
 
 
 def test_fault_after_which_recommendations_return_too_late_is_reported():

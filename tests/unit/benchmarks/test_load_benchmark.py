@@ -5,25 +5,25 @@ import asyncio
 import pytest
 
 from benchmarks.load.connection import Connection, ConnectionBroken, make_post
-from benchmarks.load.crowd import quantile
-from benchmarks.load.memory import compute_median_slope, slope
+from benchmarks.load.crowd import compute_quantile
+from benchmarks.load.memory import compute_median_slope, compute_slope
 
 
 def test_a_share_of_values_does_not_exceed_its_quantile():
     values = [float(each) for each in range(1, 101)]
-    assert [quantile(values, share) for share in (0.5, 0.99, 1.0)] == [50.0, 99.0, 100.0]
-    assert quantile([7.0], 0.99) == 7.0
-    assert quantile([], 0.99) == 0.0
+    assert [compute_quantile(values, share) for share in (0.5, 0.99, 1.0)] == [50.0, 99.0, 100.0]
+    assert compute_quantile([7.0], 0.99) == 7.0
+    assert compute_quantile([], 0.99) == 0.0
 
 
 def test_memory_that_grows_evenly_grows_by_its_slope():
-    assert round(slope([(0.0, 10.0), (1.0, 12.0), (2.0, 14.0)]), 9) == 2.0
-    assert slope([(1.0, 5.0)]) == 0.0
+    assert round(compute_slope([(0.0, 10.0), (1.0, 12.0), (2.0, 14.0)]), 9) == 2.0
+    assert compute_slope([(1.0, 5.0)]) == 0.0
 
 
 def test_memory_that_is_taken_once_is_no_steady_growth():
     points = [(each / 10, 2.0 * each / 10 + (50.0 if each >= 50 else 0.0)) for each in range(60)]
-    assert slope(points) > 8.0
+    assert compute_slope(points) > 8.0
     assert round(compute_median_slope(points), 9) == 2.0
     assert compute_median_slope([(1.0, 5.0)]) == 0.0
 

@@ -8,11 +8,11 @@ from types import SimpleNamespace
 import pytest
 
 from benchmarks.mobile.cells import DATA_SETS, PATHS, Setting, make_grid
-from benchmarks.mobile.lessons import Contest, choose_contests, contest_saving, find_best_saving, judge_lessons
+from benchmarks.mobile.lessons import Contest, choose_contests, compute_contest_saving, find_best_saving, judge_lessons
 from benchmarks.mobile.pricing import (
+    load_published_constants,
     price_energy_j,
     price_tail_saving,
-    published_constants,
     split_energy,
     vary_constants,
 )
@@ -38,7 +38,7 @@ def run(concurrency, parallelism, rate_bps, cpu_s=0.5):
 
 HTML = [run(1, 1, 2.6e6), run(1, 4, 2.0e6), run(16, 1, 42e6), run(16, 4, 30e6)]
 LARGE = [run(1, 1, 24e6), run(1, 8, 86e6)]
-WIFI = published_constants("wifi")
+WIFI = load_published_constants("wifi")
 
 
 def held(grounds, repeated=None):
@@ -56,7 +56,7 @@ def test_energy_is_that_of_the_profiles_per_100_mb_with_the_screen_on():
 
 @pytest.mark.parametrize(("phone", "busy"), [("nexus-s", 0.8), ("galaxy-nexus", 0.4), ("galaxy-s4", 0.2)])
 def test_a_phone_is_as_busy_as_its_own_cores_make_it(phone, busy):
-    constants = published_constants("wifi", phone)
+    constants = load_published_constants("wifi", phone)
     idle, ran = (split_energy(run(1, 1, 80e6, cpu_s=cpu_s), constants).dynamic_j for cpu_s in (0.0, 2.0))
     assert ran - idle == pytest.approx(10 * busy * constants.device.component_w["cpu"].value)
 
@@ -84,7 +84,7 @@ def test_saving_by_concurrency_is_judged_by_repeated_runs_not_by_the_best_of_man
     lesson = "290ms, html: concurrency cuts energy by 60% or more"
     assert not held({"290ms/html": HTML}, {"290ms/html": lucky})[lesson]
     assert not held({"290ms/html": HTML})[lesson]
-    assert contest_saving(lucky[Contest.CONCURRENCY], partial(price_energy_j, constants=WIFI)) < 0.6
+    assert compute_contest_saving(lucky[Contest.CONCURRENCY], partial(price_energy_j, constants=WIFI)) < 0.6
 
 
 def test_best_setting_of_every_data_set_is_repeated_with_one_file_and_stream():
@@ -141,14 +141,14 @@ def test_optimum_at_the_most_files_is_not_interior():
 
 def test_groups_of_constants_are_varied_one_by_one():
     groups = {each.name: price_energy_j(HTML[0], each) for each in vary_constants("lte", 0.5)}
-    whole_j = price_energy_j(HTML[0], published_constants("lte"))
+    whole_j = price_energy_j(HTML[0], load_published_constants("lte"))
     assert set(groups) == {"base", "cpu", "radio", "tail"}
     assert all(whole_j / 2 < energy < whole_j for energy in groups.values())
 
 
 def test_short_transfers_save_most_of_their_tails_back_to_back():
-    assert 0.5 < price_tail_saving(HTML, published_constants("lte")) < 0.9
-    lte = published_constants("lte")
+    assert 0.5 < price_tail_saving(HTML, load_published_constants("lte")) < 0.9
+    lte = load_published_constants("lte")
     no_bits = replace(lte, radio=replace(lte.radio, receive_j_per_bit=replace(lte.radio.receive_j_per_bit, value=0.0)))
     assert price_tail_saving(HTML, no_bits) > price_tail_saving(HTML, lte)  # which are spent either way
 
@@ -261,17 +261,17 @@ def test_run_during_which_the_sources_changed_is_not_stored(tmp_path):
     others = Sources(AS_THEY_ARE.parts, {"mobile": "another digest"}, {"mobile": "other contents"})
     with pytest.raises(SourcesChanged):
         standing(tmp_path, others).run(Setting(4, 1), log)
-    assert log.rows() == []
+    assert log.list_rows() == []
     standing(tmp_path, AS_THEY_ARE).run(Setting(4, 1), log)
-    assert len(log.rows()) == 1
+    assert len(log.list_rows()) == 1
 
 
 def test_a_run_of_this_machine_is_found_again_and_one_of_another_is_not(tmp_path):
     log, setting = RunLog(tmp_path / "runs.ndjson"), Setting(4, 1)
     ground = standing(tmp_path, AS_THEY_ARE)
-    elsewhere = ground.key(setting).replace(name_machine(), "5.10.0, another processor, 64 cores")
-    assert elsewhere != ground.key(setting)
+    elsewhere = ground.build_key(setting).replace(name_machine(), "5.10.0, another processor, 64 cores")
+    assert elsewhere != ground.build_key(setting)
     log.add(elsewhere, {"duration_s": 1.0})
-    assert log.find(ground.key(setting)) is None
-    known = log.add(ground.key(setting), {"duration_s": 2.0})
+    assert log.find(ground.build_key(setting)) is None
+    known = log.add(ground.build_key(setting), {"duration_s": 2.0})
     assert ground.run(setting, log) == known  # nothing is transferred

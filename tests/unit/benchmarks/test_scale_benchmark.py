@@ -22,9 +22,9 @@ SETTINGS = [(cc, p, pp) for cc in CONCURRENCIES for p in PARALLELISMS for pp in 
 def test_the_law_for_arrays_is_the_law_of_single_records():
     law = draw_link_laws(1, seed=3)[0]
     for mean_file_bytes in MEAN_FILE_BYTES:
-        alone = [law.throughput_bps(*setting, mean_file_bytes, 0.2) for setting in SETTINGS]
+        alone = [law.compute_throughput_bps(*setting, mean_file_bytes, 0.2) for setting in SETTINGS]
         columns = np.array(SETTINGS, dtype=float).T
-        assert Laws.of([law]).throughput_bps(*columns, mean_file_bytes, np.array(0.2)) == pytest.approx(
+        assert Laws.of([law]).compute_throughput_bps(*columns, mean_file_bytes, np.array(0.2)) == pytest.approx(
             alone, rel=1e-12
         )
 

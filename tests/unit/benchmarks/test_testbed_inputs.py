@@ -53,19 +53,19 @@ def test_counters_are_read_from_the_links_answer_and_subtracted():
 
     later = PathCounters.parse(line(9))
     assert (later.down.forwarded, later.up.forwarded, later.down.lost) == (9, 1, 2)
-    since = later.since(PathCounters.parse(line(4)))
+    since = later.subtract(PathCounters.parse(line(4)))
     assert (since.down.forwarded, since.up.bytes, since.down.queued_peak_bytes) == (5, 0, 20)
     assert since.late.counts == {0: 5}
 
 
 def test_lateness_is_reported_within_a_quarter_and_never_too_low():
-    ends_us = [1e6 * Lateness({bucket: 1}).quantile_s(1.0) for bucket in range(40)]
+    ends_us = [1e6 * Lateness({bucket: 1}).compute_quantile_s(1.0) for bucket in range(40)]
     assert ends_us[:9] == pytest.approx([0, 2, 3, 4, 5, 6, 7, 8, 10])
     assert all(earlier < later <= 1.25 * earlier + 1 for earlier, later in pairwise(ends_us[1:]))
     mostly = Lateness.parse("0:90,39:9,").add(Lateness.parse("60:1,"))
-    assert [mostly.quantile_s(share) for share in (0.5, 0.9)] == [0.0, 0.0]
-    assert 0.0 < mostly.quantile_s(0.99) < mostly.quantile_s(1.0)
-    assert Lateness.parse("").quantile_s(0.99) == 0.0
+    assert [mostly.compute_quantile_s(share) for share in (0.5, 0.9)] == [0.0, 0.0]
+    assert 0.0 < mostly.compute_quantile_s(0.99) < mostly.compute_quantile_s(1.0)
+    assert Lateness.parse("").compute_quantile_s(0.99) == 0.0
 
 
 def test_recorded_throughput_becomes_rates_of_the_same_shape(tmp_path):

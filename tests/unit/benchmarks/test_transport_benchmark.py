@@ -104,7 +104,7 @@ def test_a_row_that_stays_disturbed_says_so_and_is_measured_by_the_next_run(tmp_
 def test_row_during_which_the_sources_changed_is_not_stored(tmp_path):
     with pytest.raises(SourcesChanged, match="start again"):
         rows_of(tmp_path, sources=OTHERS).find_or_measure("LTE", measure=attempts(None))
-    assert RunLog(tmp_path / "runs.ndjson").rows() == []
+    assert RunLog(tmp_path / "runs.ndjson").list_rows() == []
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ class SlowlyFilling:
         self.path, self.now_s, self.queued_bytes, self._grows_bytes = BED_PATH, 0.0, 0, grows_bytes
         self.link, self.busy, self.left = SimpleNamespace(is_real_time=True), False, {IN_TIME: 0, LATE: 0}
 
-    def counters(self):
+    def read_counters(self):
         late = Lateness(dict(self.left))
         numbers = dict.fromkeys(("forwarded", "bytes", "dropped", "lost", "refused", "queued_peak_bytes"), 0)
         down = LinkCounters(**numbers, queued_bytes=self.queued_bytes, late=late)
@@ -186,7 +186,7 @@ class SlowlyFilling:
 @pytest.fixture(autouse=True)
 def calm(monkeypatch):
     """Nothing else runs: these turns last microseconds, in which one tick of the host's clock would be all of it."""
-    monkeypatch.setattr(ProcessorWatch, "share", lambda _: ProcessorShare(waited=0.0, others=0.0, stolen=0.0))
+    monkeypatch.setattr(ProcessorWatch, "measure_share", lambda _: ProcessorShare(waited=0.0, others=0.0, stolen=0.0))
 
 
 def alternate_on(bed, background=1):

@@ -24,9 +24,9 @@ from benchmarks.wan.search import (
     MOST_STREAMS,
     PAYLOAD_SHARE,
     SearchRun,
-    coarse_settings,
-    leading_settings,
-    neighbours,
+    find_leading_settings,
+    list_coarse_settings,
+    list_neighbours,
 )
 from benchmarks.wan.summary import list_missing, make_result, summarise
 from tradewind.errors import InvalidValue
@@ -54,19 +54,21 @@ def test_the_search_finds_the_peak_wherever_it_is_with_few_of_all_settings(value
         tried.append(setting)
         return ridge(peak)(setting)
 
-    assert leading_settings(ALL, score)[0] == peak
+    assert find_leading_settings(ALL, score)[0] == peak
     assert len(tried) == len(set(tried)) < 0.5 * 7 * 5 * 6
 
 
 def test_mover_is_tested_only_with_settings_that_its_users_can_choose():
-    settings = coarse_settings(("concurrency",))
+    settings = list_coarse_settings(("concurrency",))
     assert [setting.concurrency for setting in settings] == [16, 4, 64, 1]
     assert all(setting.parallelism is setting.pipelining is None for setting in settings)
 
 
 def test_neither_lattice_has_more_streams_than_the_most():
     corner = Parameters(concurrency=64, parallelism=2, pipelining=1)
-    assert all(setting.streams <= MOST_STREAMS for setting in [*coarse_settings(ALL), *neighbours(corner, ALL)])
+    assert all(
+        setting.streams <= MOST_STREAMS for setting in [*list_coarse_settings(ALL), *list_neighbours(corner, ALL)]
+    )
 
 
 def test_an_interrupted_log_goes_on_without_its_torn_line(tmp_path):
@@ -286,10 +288,10 @@ def test_logs_of_other_sources_or_files_are_nothing_that_is_known(tmp_path):
     log = of(cell).own / "0-00.ndjson"
     log.parent.mkdir(parents=True)
     log.write_text("{}\n")
-    assert of(cell).own_logs() == of(elsewhere).foreign_logs() == [log]
-    assert of(cell).foreign_logs() == []
+    assert of(cell).own_logs() == of(elsewhere).list_foreign_logs() == [log]
+    assert of(cell).list_foreign_logs() == []
     for other in ({"engine": "c"}, {"testbed": "c"}, {"seed": 2}):
-        assert of(cell, **other).own_logs() == of(elsewhere, **other).foreign_logs() == []
+        assert of(cell, **other).own_logs() == of(elsewhere, **other).list_foreign_logs() == []
     assert digest_logs([log]) != digest_logs([])
 
 
@@ -299,4 +301,4 @@ def test_forgotten_run_is_measured_again_and_stored_once(tmp_path):
     log.forget("a")
     assert log.find("a") is None
     log.add("a", {"value": 2})
-    assert RunLog(log.path).rows() == [{"key": "a", "value": 2}]
+    assert RunLog(log.path).list_rows() == [{"key": "a", "value": 2}]

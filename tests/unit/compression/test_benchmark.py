@@ -12,7 +12,7 @@ import pytest
 from benchmarks.compression import __main__ as benchmark
 from benchmarks.compression import bounds, ends
 from benchmarks.compression.ends import open_folder, run_on, split_processors
-from benchmarks.compression.judging import history_without, judge_cells
+from benchmarks.compression.judging import build_history_without, judge_cells
 from benchmarks.compression.modes import AUTO, RAW, Cell
 from benchmarks.compression.packing import PackedStream, pack_file
 from benchmarks.compression.row_store import RowStore
@@ -55,10 +55,10 @@ def cell(content: str, mb_per_s: float, ratio: float) -> Cell:
 
 def test_a_choice_knows_nothing_of_its_own_content_at_any_rate_nor_of_what_its_maker_was_packaged_for() -> None:
     one, same, other = cell("log", 2.0, 400.0), cell("log", 20.0, 400.0), cell("program", 2.0, 3.0)
-    known = history_without(one, [one, same, other]).expected(ZSTD, one.case)
-    alone = history_without(one, [other]).expected(ZSTD, one.case)
+    known = build_history_without(one, [one, same, other]).predict_speeds(ZSTD, one.case)
+    alone = build_history_without(one, [other]).predict_speeds(ZSTD, one.case)
     assert known == alone
-    told = history_without(replace(one, content="sensors"), [one]).expected(ZSTD, one.case)
+    told = build_history_without(replace(one, content="sensors"), [one]).predict_speeds(ZSTD, one.case)
     assert known is not None
     assert told is not None
     assert told.speeds.ratio > 10 * known.speeds.ratio
@@ -80,7 +80,7 @@ def test_regret_is_computed_from_real_transfers_and_auto_is_compared_with_fixed_
 
 def test_setting_whose_slowest_stage_outlasts_another_complete_transfer_is_ruled_out() -> None:
     each = cell("log", 2.0, 5.0)
-    least = each.least_s()
+    least = each.compute_least_s()
     assert least[XZ] == pytest.approx(bounds.TRUST * 4.0 / 2)  # two cores pack for 4 s
     assert least[ZSTD] == pytest.approx(800_000 / 2e6 - 0.02)  # the stream takes its time on the path
     assert bounds.pick_contenders(least, {RAW: 2.0, str(GZIP): 1.0}, most=9) == [ZSTD]
@@ -91,7 +91,7 @@ def test_setting_whose_slowest_stage_outlasts_another_complete_transfer_is_ruled
 def test_regret_assumes_the_least_time_for_settings_that_were_left_out() -> None:
     least = {ZSTD: 0.4, GZIP: 0.496}
     assert bounds.pick_contenders(least, {RAW: 2.0, str(ZSTD): 0.5}, most=9) == []  # it could gain a hundredth at most
-    assert bounds.best_possible_s(least, {RAW: 2.0, str(ZSTD): 0.5}) == 0.496
+    assert bounds.compute_best_possible_s(least, {RAW: 2.0, str(ZSTD): 0.5}) == 0.496
 
 
 def test_transfer_that_is_quicker_than_its_bound_is_counted() -> None:

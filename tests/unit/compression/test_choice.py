@@ -18,7 +18,7 @@ from tradewind.compression.content import (
     Kind,
     detect_kind,
     inspect_content,
-    sample_offsets,
+    list_sample_offsets,
 )
 from tradewind.compression.history import NO_HISTORY, CompressionCase, History
 from tradewind.compression.model import Mode, NetworkLine, Speeds
@@ -77,7 +77,7 @@ def test_the_packaged_measurements_of_a_kind_hold_for_files_of_any_size(kind: Ki
         file_bytes=file_bytes, kind=kind, cpu_class=f"{CPU_CLASS.rpartition('/')[0]}/1", probe=build_typical_probe(kind)
     )
     for (codec, level), rows in ROWS.items():
-        expected = load_packaged_history().expected(CodecSetting(Codec(codec), level), asked)
+        expected = load_packaged_history().predict_speeds(CodecSetting(Codec(codec), level), asked)
         assert expected is not None
         assert expected.speeds.ratio == pytest.approx(rows[kind][0], rel=0.2)
         assert expected.speeds.compress_bps == pytest.approx(rows[kind][1] * 1e6, rel=0.6)
@@ -129,7 +129,7 @@ def test_packing_takes_the_same_energy_on_any_number_of_cores(cores: int) -> Non
 
 def test_a_machine_never_seen_is_judged_by_its_probe() -> None:
     slow = case(cpu_class="aarch64/b/4", probe=Speeds(4.0, 40e6, 160e6))
-    expected = HISTORY.expected(XZ, slow)
+    expected = HISTORY.predict_speeds(XZ, slow)
     assert expected is not None
     assert expected.speeds.compress_bps == pytest.approx(16e6)  # a tenth, as the probe is, by twice the cores
     assert expected.speeds.ratio == pytest.approx(8.0)
@@ -138,21 +138,21 @@ def test_a_machine_never_seen_is_judged_by_its_probe() -> None:
 def test_own_observations_outweigh_those_of_other_machines() -> None:
     others = [observed(XZ, 8.0, 80, cpu_class=f"x86_64/{name}/2") for name in "bcd"]
     own = [observed(XZ, 8.0, 20) for _ in range(10)]
-    expected = History.of([*others, *own]).expected(XZ, case())
+    expected = History.of([*others, *own]).predict_speeds(XZ, case())
     assert expected is not None
     assert 20e6 < expected.speeds.compress_bps < 30e6
 
 
 def test_the_doubt_shrinks_with_observations() -> None:
-    one = History.of([observed(XZ, 8.0, 80)]).expected(XZ, case())
-    many = History.of([observed(XZ, 8.0, 80)] * 20).expected(XZ, case())
+    one = History.of([observed(XZ, 8.0, 80)]).predict_speeds(XZ, case())
+    many = History.of([observed(XZ, 8.0, 80)] * 20).predict_speeds(XZ, case())
     assert one is not None
     assert many is not None
     assert many.log_sd[0] < one.log_sd[0]
 
 
 def test_nothing_is_known_without_history() -> None:
-    assert NO_HISTORY.expected(XZ, case()) is None
+    assert NO_HISTORY.predict_speeds(XZ, case()) is None
     assert "nothing is known" in advise(question(4), NO_HISTORY).rationale
 
 
@@ -162,7 +162,7 @@ def test_packaged_history_covers_every_candidate_setting() -> None:
 
 def test_packaged_history_covers_every_usual_codec_on_an_unknown_machine() -> None:
     stranger = case(cpu_class="riscv64/x/1", probe=build_typical_probe(Kind.TEXT))
-    expected = load_packaged_history().expected(CodecSetting(Codec.XZ, 1), stranger)
+    expected = load_packaged_history().predict_speeds(CodecSetting(Codec.XZ, 1), stranger)
     assert expected is not None
     assert expected.speeds.ratio > build_typical_probe(Kind.TEXT).ratio
 
@@ -196,12 +196,12 @@ def test_kind_is_detected_from_the_first_bytes() -> None:
 def test_a_sample_is_taken_at_places_that_no_period_of_the_file_decides() -> None:
     for file_bytes in (SAMPLE_BLOCKS * SAMPLE_BLOCK_BYTES + 1, 10**7):
         for places in ([0.0] * 5, [0.3, 0.7, 0.0, 1.0, 0.5], [1.0] * 5):
-            offsets = sample_offsets(file_bytes, places)
+            offsets = list_sample_offsets(file_bytes, places)
             assert offsets[0] == 0
             assert len(offsets) == SAMPLE_BLOCKS
             assert all(later - sooner >= SAMPLE_BLOCK_BYTES for sooner, later in pairwise(offsets))
             assert offsets[-1] + SAMPLE_BLOCK_BYTES <= file_bytes
-    assert sample_offsets(10**7, [0.3] * 5) != sample_offsets(10**7, [0.4] * 5)
+    assert list_sample_offsets(10**7, [0.3] * 5) != list_sample_offsets(10**7, [0.4] * 5)
 
 
 def test_raw_by_another_way_is_compared_with_what_it_reaches_there() -> None:

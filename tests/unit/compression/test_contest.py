@@ -113,11 +113,11 @@ def test_setting_not_worth_a_trial_may_still_be_advised():
 def test_a_sample_is_weighed_against_history_by_their_variances():
     history = History.of([CodecObservation(case=CASE, setting=SETTINGS[0], speeds=Speeds(3.0, 1e9, 4e9))])
     sample = CodecObservation(case=CASE, setting=SETTINGS[0], speeds=Speeds(2.4, 1e9, 4e9))
-    expected = history.expected(SETTINGS[0], CASE, [sample])
+    expected = history.predict_speeds(SETTINGS[0], CASE, [sample])
     # 0.06215 = 0.03² + 0.35²/2 of the one observation, 0.05² of the sample: the mean is 0.9613 of the way to the sample
     assert expected.speeds.ratio == pytest.approx(2.4207989855)
     assert expected.log_sd[0] == pytest.approx(0.0490237249)
-    alone = History().expected(SETTINGS[0], CASE, [sample])
+    alone = History().predict_speeds(SETTINGS[0], CASE, [sample])
     assert (alone.speeds.ratio, alone.log_sd[0]) == (pytest.approx(2.4), pytest.approx(0.05))
 
 
@@ -138,31 +138,31 @@ def tried(setting: CodecSetting, ratio: float) -> CodecObservation:
 
 
 def test_level_that_packs_the_sample_worse_informs_the_other_levels_of_its_codec(levels):
-    expected = levels.expected(ZSTD[5], CASE, [tried(ZSTD[0], 3.2)])
+    expected = levels.predict_speeds(ZSTD[5], CASE, [tried(ZSTD[0], 3.2)])
     # 0.012036 = 0.03² + 0.35²/11 of history and 0.1² of the other level: 0.54621 of the way that it is off
     assert expected.speeds.ratio == pytest.approx(4.0 * 0.8**0.54621, rel=1e-5)
     assert expected.speeds[1:] == pytest.approx((1e8, 4e9))
     brotli = CodecSetting(Codec.BROTLI, 6)
-    assert levels.expected(brotli, CASE, [tried(ZSTD[0], 3.2)]) == levels.expected(brotli, CASE)
-    assert History().expected(ZSTD[5], CASE, [tried(ZSTD[0], 3.2)]) is None
+    assert levels.predict_speeds(brotli, CASE, [tried(ZSTD[0], 3.2)]) == levels.predict_speeds(brotli, CASE)
+    assert History().predict_speeds(ZSTD[5], CASE, [tried(ZSTD[0], 3.2)]) is None
 
 
 def test_several_tried_levels_count_by_their_mean_and_never_fully(levels):
-    expected = levels.expected(ZSTD[5], CASE, [tried(each, 3.2) for each in ZSTD[:4]])
+    expected = levels.predict_speeds(ZSTD[5], CASE, [tried(each, 3.2) for each in ZSTD[:4]])
     # 0.00625 = 0.1² (1 + 1/4) / 2, however many they are at least 0.1² / 2
     assert expected.speeds.ratio == pytest.approx(4.0 * 0.8**0.65821, rel=1e-5)
 
 
 def test_own_trial_overrides_other_estimates(levels):
     own = [tried(ZSTD[5], 3.2)]
-    assert levels.expected(ZSTD[5], CASE, own + [tried(each, 4.0) for each in ZSTD[:5]]) == levels.expected(
+    assert levels.predict_speeds(ZSTD[5], CASE, own + [tried(each, 4.0) for each in ZSTD[:5]]) == levels.predict_speeds(
         ZSTD[5], CASE, own
     )
 
 
 def test_repeated_sample_counts_once(levels):
-    assert levels.expected(ZSTD[5], CASE, [tried(ZSTD[5], 3.2)] * 64).log_sd == pytest.approx(
-        levels.expected(ZSTD[5], CASE, [tried(ZSTD[5], 3.2)]).log_sd
+    assert levels.predict_speeds(ZSTD[5], CASE, [tried(ZSTD[5], 3.2)] * 64).log_sd == pytest.approx(
+        levels.predict_speeds(ZSTD[5], CASE, [tried(ZSTD[5], 3.2)]).log_sd
     )
 
 

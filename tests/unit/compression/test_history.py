@@ -23,7 +23,7 @@ observations = st.builds(CodecObservation, case=cases, setting=st.just(ZSTD), sp
 
 
 def as_expected(history: History, of: CompressionCase) -> CodecObservation:
-    expected = history.expected(ZSTD, of)
+    expected = history.predict_speeds(ZSTD, of)
     assert expected is not None
     return CodecObservation(case=of, setting=ZSTD, speeds=expected.speeds)
 
@@ -34,7 +34,7 @@ def test_to_see_what_was_expected_makes_no_setting_count_for_less(
 ) -> None:
     before = History.of(past)
     after = before.extend([as_expected(before, of)])
-    assert after.expected(ZSTD, of).weight > before.expected(ZSTD, of).weight
+    assert after.predict_speeds(ZSTD, of).weight > before.predict_speeds(ZSTD, of).weight
 
 
 @given(speeds, st.integers(1, 40), cases, cases)
@@ -42,10 +42,10 @@ def test_to_see_what_was_expected_makes_it_surer(
     made: Speeds, times: int, known: CompressionCase, of: CompressionCase
 ) -> None:
     history = History.of([CodecObservation(case=known, setting=ZSTD, speeds=made)] * times)
-    spread = history.expected(ZSTD, of).log_sd
+    spread = history.predict_speeds(ZSTD, of).log_sd
     for _ in range(5):
         history = history.extend([as_expected(history, of)])
-        now = history.expected(ZSTD, of)
+        now = history.predict_speeds(ZSTD, of)
         assert all(mine <= its + 1e-12 for mine, its in zip(now.log_sd, spread, strict=True))
         spread = now.log_sd
 
@@ -54,10 +54,12 @@ def test_an_observation_counts_by_how_much_of_its_key_the_case_shares() -> None:
     history = History.of([observed(ZSTD, 5.0, 1600)])
     other_machine, other_kind = case(cpu_class="x86_64/b/2"), case(kind=Kind.TABLE)
     other_architecture = case(cpu_class="arm/b/2")
-    counted = [history.expected(ZSTD, of).weight for of in (case(), other_machine, other_kind, other_architecture)]
+    counted = [
+        history.predict_speeds(ZSTD, of).weight for of in (case(), other_machine, other_kind, other_architecture)
+    ]
     assert counted == [1.0, 0.5, 0.25, 1 / 32]
     # 0.03² + 0.35² / (1 + 0.5), of a machine never seen
-    assert history.expected(ZSTD, other_machine).log_sd == pytest.approx([math.sqrt(0.0009 + 0.1225 / 1.5)] * 3)
+    assert history.predict_speeds(ZSTD, other_machine).log_sd == pytest.approx([math.sqrt(0.0009 + 0.1225 / 1.5)] * 3)
 
 
 def test_estimate_forgets_old_observations() -> None:

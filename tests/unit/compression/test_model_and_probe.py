@@ -15,18 +15,18 @@ SPEEDS = Speeds(4.0, 40e6, 80e6)
 
 
 def test_raw_is_as_printed() -> None:
-    assert model.raw_s(10 * MB, LINE) == printed.uncompressed_s(10 * MB, 16e6, 0.5) == 5.5
+    assert model.compute_raw_s(10 * MB, LINE) == printed.compute_uncompressed_s(10 * MB, 16e6, 0.5) == 5.5
 
 
 def test_one_after_the_other_all_stages_add_up() -> None:
     # 2 s to pack, 1.25 s to send, 1 s to unpack, half a second before.
-    assert model.sequential_s(10 * MB, LINE, SPEEDS) == pytest.approx(4.75)
+    assert model.compute_sequential_s(10 * MB, LINE, SPEEDS) == pytest.approx(4.75)
 
 
 def test_piped_the_slowest_stage_counts_and_one_block_of_the_others() -> None:
     # 10 MB in 8 blocks of 1.25 MB: packing 2 s, and an eighth of 1.25 s + 1 s.
-    assert model.block_bytes(10 * MB) == 1_250_000
-    assert model.piped_s(10 * MB, LINE, SPEEDS) == pytest.approx(0.5 + 2.0 + 2.25 / 8)
+    assert model.compute_block_bytes(10 * MB) == 1_250_000
+    assert model.compute_piped_s(10 * MB, LINE, SPEEDS) == pytest.approx(0.5 + 2.0 + 2.25 / 8)
 
 
 rates = st.floats(1e5, 1e10)
@@ -37,14 +37,14 @@ def test_no_stage_is_promised_to_be_outrun(
     size: int, line_bps: float, ratio: float, compress_bps: float, decompress_bps: float
 ) -> None:
     line, speeds = NetworkLine(line_bps), Speeds(ratio, compress_bps, decompress_bps)
-    piped_bps = 8 * size / model.piped_s(size, line, speeds)
+    piped_bps = 8 * size / model.compute_piped_s(size, line, speeds)
     assert piped_bps <= min(compress_bps, decompress_bps, ratio * line_bps) * (1 + 1e-9)
-    assert model.piped_s(size, line, speeds) <= model.sequential_s(size, line, speeds) * (1 + 1e-9)
+    assert model.compute_piped_s(size, line, speeds) <= model.compute_sequential_s(size, line, speeds) * (1 + 1e-9)
 
 
 def test_duration_by_mode() -> None:
-    assert model.duration_s(Mode.RAW, 10 * MB, LINE, None) == 5.5
-    assert model.duration_s(Mode.SEQUENTIAL, 10 * MB, LINE, SPEEDS) == pytest.approx(4.75)
+    assert model.compute_duration_s(Mode.RAW, 10 * MB, LINE, None) == 5.5
+    assert model.compute_duration_s(Mode.SEQUENTIAL, 10 * MB, LINE, SPEEDS) == pytest.approx(4.75)
 
 
 def test_packing_never_pays_where_the_codec_is_slower_than_the_path() -> None:

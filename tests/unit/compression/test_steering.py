@@ -20,7 +20,7 @@ from tradewind.compression.advice import advise
 from tradewind.compression.codecs import Codec, CodecSetting
 from tradewind.compression.content import Kind
 from tradewind.compression.history import History
-from tradewind.compression.model import MIN_BLOCK_BYTES, NetworkLine, Speeds, block_bytes
+from tradewind.compression.model import MIN_BLOCK_BYTES, NetworkLine, Speeds, compute_block_bytes
 from tradewind.compression.prior import build_typical_probe
 from tradewind.compression.steering import PackedBlock, Steering
 from tradewind.wire.compression import AdviceAnswer
@@ -80,7 +80,7 @@ def test_blocks_that_would_keep_a_core_busy_for_long_are_small(tmp_path: Path) -
     seconds = count(step=10.0)
     by_hand = Steering(expected={}, line_bps=None, setting=slow)
     seen = block_sizes(content, by_hand, tmp_path, clock_s=lambda: next(seconds))
-    assert (seen[0], seen[-2]) == (block_bytes(len(content)), MIN_BLOCK_BYTES)
+    assert (seen[0], seen[-2]) == (compute_block_bytes(len(content)), MIN_BLOCK_BYTES)
 
 
 def block_sizes(content: bytes, steering: Steering, folder: Path, **options: Any) -> list[int]:

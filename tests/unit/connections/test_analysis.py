@@ -10,9 +10,9 @@ from tradewind.connections.analysis import (
     PageAnalysis,
     analyse,
     classify_encryption,
+    compute_effective_concurrency,
+    compute_idle_s,
     compute_rtt_bin,
-    effective_concurrency,
-    idle_s,
 )
 from tradewind.connections.caching import CacheClass, classify_cache
 from tradewind.connections.har import build_page_loads, decode_har
@@ -24,17 +24,17 @@ def analysed(*entries: object, load_ms: float = 1000, **asked: object) -> PageAn
 
 
 def test_idle_time_is_the_load_without_what_is_received():
-    assert idle_s(10, [(1, 3), (2, 4), (6, 7)]) == 6
-    assert idle_s(5, [(-1, 1), (4, 9)]) == 3  # what comes before or after the load is none of it
-    assert idle_s(5, []) == 5
+    assert compute_idle_s(10, [(1, 3), (2, 4), (6, 7)]) == 6
+    assert compute_idle_s(5, [(-1, 1), (4, 9)]) == 3  # what comes before or after the load is none of it
+    assert compute_idle_s(5, []) == 5
 
 
 def test_effective_concurrency_sums_connections_over_their_union():
-    assert effective_concurrency([[(0, 2)], [(1, 3)]]) == pytest.approx(4 / 3)
-    assert effective_concurrency([[(0, 2), (1, 3)]]) == 1  # objects on one connection count once at a time
-    assert effective_concurrency([[(0, 1)], [(5, 6)]]) == 1
-    assert effective_concurrency([[(0, 4)], [(0, 4)], [(0, 1)]]) == pytest.approx(9 / 4)
-    assert effective_concurrency([[(1, 1)], []]) is None
+    assert compute_effective_concurrency([[(0, 2)], [(1, 3)]]) == pytest.approx(4 / 3)
+    assert compute_effective_concurrency([[(0, 2), (1, 3)]]) == 1  # objects on one connection count once at a time
+    assert compute_effective_concurrency([[(0, 1)], [(5, 6)]]) == 1
+    assert compute_effective_concurrency([[(0, 4)], [(0, 4)], [(0, 1)]]) == pytest.approx(9 / 4)
+    assert compute_effective_concurrency([[(1, 1)], []]) is None
 
 
 @pytest.mark.parametrize(

@@ -34,8 +34,8 @@ def test_beyond_the_threshold_windows_double_again():
     window = Window.of(PAPER_FLD)
     for flight in flights:  # 1.815 MB so far
         assert window.window_bytes == flight
-        window = window.sending(flight, PAPER_FLD)
-    tripled = window.sending(window.window_bytes, PAPER_FLD)
+        window = window.acknowledge_flight(flight, PAPER_FLD)
+    tripled = window.acknowledge_flight(window.window_bytes, PAPER_FLD)
     assert tripled.window_bytes == 2 * window.window_bytes  # 5.46 MB sent by now
 
 
@@ -58,14 +58,14 @@ def test_a_full_path_sends_at_its_rate():
 def test_a_window_goes_on_from_where_it_was():
     grown = send(60_000, PAPER, WIDE).window
     assert send(60_000, PAPER, WIDE, grown).rounds == 1
-    assert send(60_000, PAPER, WIDE, grown.at_rest(PAPER)).rounds == 3
+    assert send(60_000, PAPER, WIDE, grown.reset_after_pause(PAPER)).rounds == 3
 
 
 def test_after_a_rest_a_new_flow_is_counted_and_tripled_again():
-    rested = send(26_000_000, PAPER_FLD, WIDE).window.at_rest(PAPER_FLD)
+    rested = send(26_000_000, PAPER_FLD, WIDE).window.reset_after_pause(PAPER_FLD)
     assert rested == Window.of(PAPER_FLD)
     assert send(500_000, PAPER_FLD, WIDE, rested).rounds == 4
-    assert send(500_000, PAPER, WIDE, send(26_000_000, PAPER, WIDE).window.at_rest(PAPER)).rounds == 6
+    assert send(500_000, PAPER, WIDE, send(26_000_000, PAPER, WIDE).window.reset_after_pause(PAPER)).rounds == 6
 
 
 def plan(sender: Sender = PAPER, **more: object) -> ConnectionPlan:

@@ -25,19 +25,19 @@ def lender(leaf: LeafModel = LEAF, *, weight: float = 1.0, faster: float = 0.0) 
         replace(each, log_throughput_mean=each.log_throughput_mean + faster) for each in leaf.table.settings
     )
     leaf = replace(leaf, table=SettingTable(settings, leaf.table.base_power_w))
-    return Lender(leaf, LendableSettings.of(leaf, leaf.compact()), PATH, weight)
+    return Lender(leaf, LendableSettings.of(leaf, leaf.build_compact_table()), PATH, weight)
 
 
 def at(table: SettingTable, parameters: Parameters) -> PredictedSetting:
     return next(each for each in table.settings if each.parameters == parameters)
 
 
-@pytest.mark.parametrize("parameters", list(LATTICE.settings())[::7], ids=str)
+@pytest.mark.parametrize("parameters", list(LATTICE.list_settings())[::7], ids=str)
 def test_a_neighbour_lends_its_residual_and_the_interval_widens(parameters):
     theirs = at(LEAF.table, parameters)
-    residual = theirs.log_throughput_mean - 0.5 - math.log(prior.throughput_bps(PATH, HTML, parameters, 0.1))
+    residual = theirs.log_throughput_mean - 0.5 - math.log(prior.predict_throughput_bps(PATH, HTML, parameters, 0.1))
     made = at(borrow_table([lender(faster=-0.5)], PATH, LARGER, 0.0), parameters)
-    here = math.log(prior.throughput_bps(PATH, LARGER, parameters))
+    here = math.log(prior.predict_throughput_bps(PATH, LARGER, parameters))
     assert made.log_throughput_mean == pytest.approx(residual + here)
     assert made.log_throughput_sd > max(theirs.log_throughput_sd, prior.PRIOR_LOG_SD / 2)
     assert made.log_power_mean == pytest.approx(theirs.log_power_mean)
@@ -69,7 +69,7 @@ def test_only_what_a_neighbour_certifies_is_borrowed():
 
 def test_few_settings_of_a_large_lattice_are_tried_and_the_pick_among_them_is_nearly_as_good():
     leaf = large_leaf()
-    lent = LendableSettings.of(leaf, leaf.compact())
+    lent = LendableSettings.of(leaf, leaf.build_compact_table())
     everything = replace(lent, candidates=tuple(each.parameters for each in leaf.table.settings))
     assert len(lent.candidates) <= BEST + GRID < len(everything.candidates) / 5
     for rtt_s, mean_bytes, streams in product((0.02, 0.06, 0.15), (40_000, 100_000, 400_000), (4, 16, 64)):
@@ -96,6 +96,6 @@ def large_leaf() -> LeafModel:
             log_throughput_mean=math.log(expected_bps(each)) - 0.01 * each.streams,
             log_throughput_sd=0.1,
         )
-        for each in lattice.settings()
+        for each in lattice.list_settings()
     )
     return replace(LEAF, lattice=lattice, table=SettingTable(settings))

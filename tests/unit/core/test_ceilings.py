@@ -71,7 +71,7 @@ def test_more_than_the_ceiling_is_not_promised(known):
 
 def tiered(model: LeafModel) -> LeafModel:
     """The model with four tiers of throughput, solved beforehand on its table as it is."""
-    top_bps = model.table.certifiable_throughput_bps(DEFAULT_CONFIDENCE)
+    top_bps = model.table.find_certifiable_throughput_bps(DEFAULT_CONFIDENCE)
     kind = SlaKind.THROUGHPUT_AT_LEAST
     tiers = []
     for lower, upper in pairwise((0.0, 0.25 * top_bps, 0.5 * top_bps, 0.75 * top_bps, top_bps)):
@@ -91,8 +91,8 @@ def test_a_share_of_the_maximum_is_one_of_what_the_path_carries(told):
         answer(enquiry(kind=SlaKind.THROUGHPUT_AT_LEAST, **asked, **changes), learned)
         for asked in (
             {"fraction": 0.5},
-            {"target": 0.5 * model.table.below(3e7).certifiable_throughput_bps(DEFAULT_CONFIDENCE)},
-            {"target": 0.5 * model.table.certifiable_throughput_bps(DEFAULT_CONFIDENCE)},
+            {"target": 0.5 * model.table.limit_throughputs(3e7).find_certifiable_throughput_bps(DEFAULT_CONFIDENCE)},
+            {"target": 0.5 * model.table.find_certifiable_throughput_bps(DEFAULT_CONFIDENCE)},
         )
     )
     assert half.recommendation.sla.feasible

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradewind.cluster import Leaf, find_nearest_leaf, load_share
+from tradewind.cluster import Leaf, compute_load_share, find_nearest_leaf
 from tradewind.errors import InvalidValue
 
 
@@ -30,7 +30,7 @@ def test_the_order_of_the_leaves_does_not_matter(leaves, size, count, load):
     found, octaves = find_nearest_leaf(leaves, mean_file_bytes=size, file_count=count, load=load)
     expected, away = find_nearest_leaf(LEAVES, mean_file_bytes=size, file_count=count, load=load)
     assert leaves[found] is LEAVES[expected]
-    assert octaves == away == leaves[found].doublings_from(size, count)
+    assert octaves == away == leaves[found].compute_doublings_from(size, count)
 
 
 def test_an_empty_file_is_looked_up_as_one_byte():
@@ -43,5 +43,5 @@ def test_without_leaves_nothing_is_nearest():
 
 
 def test_load_leaves_something_for_a_new_transfer():
-    assert load_share(known_bps=2e8, unknown_bps=3e8, bandwidth_bps=1e9) == pytest.approx(0.5)
-    assert load_share(known_bps=2e9, unknown_bps=3e8, bandwidth_bps=1e9) == 0.95
+    assert compute_load_share(known_bps=2e8, unknown_bps=3e8, bandwidth_bps=1e9) == pytest.approx(0.5)
+    assert compute_load_share(known_bps=2e9, unknown_bps=3e8, bandwidth_bps=1e9) == 0.95

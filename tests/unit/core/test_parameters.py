@@ -30,8 +30,8 @@ def test_a_setting_that_cannot_be_is_refused_by_name(wrong):
 
 
 def test_unknown_is_not_one():
-    assert Parameters(concurrency=4).known() == {"concurrency": 4}
-    assert UNTUNED.known() == {"concurrency": 1, "parallelism": 1, "pipelining": 1}
+    assert Parameters(concurrency=4).list_known() == {"concurrency": 4}
+    assert UNTUNED.list_known() == {"concurrency": 1, "parallelism": 1, "pipelining": 1}
 
 
 @given(settings, caps)
@@ -56,7 +56,7 @@ def test_the_stricter_of_two_caps_allows_what_both_allow(setting, one, other):
 )
 def test_parts_of_a_cap_add_up_to_no_more_than_it(chunk_bytes, cap):
     shares = [each / sum(chunk_bytes) for each in chunk_bytes]
-    parts = [Caps(concurrency=cap, streams=cap).part(share, len(shares)) for share in shares]
+    parts = [Caps(concurrency=cap, streams=cap).take_part(share, len(shares)) for share in shares]
     assert sum(part.concurrency for part in parts) <= cap
     assert sum(part.streams for part in parts) <= cap
     assert min(part.concurrency for part in parts) >= 1
@@ -87,18 +87,18 @@ def test_a_lattice_spans_the_observed_range_and_keeps_observed_values():
 
 def test_a_lattice_knows_the_place_of_each_of_its_settings_and_of_no_other():
     lattice = Lattice.spanning({"concurrency": (1, 5, 16), "pipelining": (0, 4), "frequency_hz": (1.2e9, 2.3e9)})
-    place = lattice.places()
-    assert [place(each) for each in lattice.settings()] == list(range(len(lattice)))
+    place = lattice.build_place_finder()
+    assert [place(each) for each in lattice.list_settings()] == list(range(len(lattice)))
     inside = Parameters(concurrency=4, pipelining=2, frequency_hz=1.2e9)
     beside = Parameters(concurrency=7), Parameters(parallelism=2), Parameters(frequency_hz=None)
     assert place(inside) is not None
-    assert [place(replace(inside, **each.known())) for each in beside] == [None, None, place(inside)]
+    assert [place(replace(inside, **each.list_known())) for each in beside] == [None, None, place(inside)]
     assert place(replace(inside, frequency_hz=None)) is None
 
 
 def test_lattice_settings_run_in_c_order():
     lattice = Lattice.spanning({"concurrency": (1, 2), "parallelism": (1, 3)})
-    points = [(s.concurrency, s.parallelism) for s in lattice.settings()]
+    points = [(s.concurrency, s.parallelism) for s in lattice.list_settings()]
     assert points == [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (2, 3)]
     assert len(lattice) == len(points)
     assert lattice.shape == (2, 3)

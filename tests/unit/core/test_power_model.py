@@ -27,7 +27,7 @@ def synthetic(noise=0.0):
     random = Random(3)
     usages = [{name: random.random() for name in TRUTH.component_w} for _ in range(40)]
     return [
-        CalibrationSample(number, usage, TRUTH.power_w(usage) * random.gauss(1, noise))
+        CalibrationSample(number, usage, TRUTH.predict_power_w(usage) * random.gauss(1, noise))
         for number, usage in enumerate(usages)
     ]
 
@@ -52,14 +52,16 @@ def test_a_processor_at_its_power_limit_has_a_plateau():
     points = [(load / 10, 5 + 150 * min(load / 10, 0.7)) for load in range(11)]
     model = fit_cpu(by_cpu(points))
     assert model.form is CurveForm.PLATEAU
-    assert [model.power_w({"cpu": load}) for load in (0, 0.35, 0.85, 1)] == pytest.approx([5, 57.5, 110, 110], abs=1)
+    assert [model.predict_power_w({"cpu": load}) for load in (0, 0.35, 0.85, 1)] == pytest.approx(
+        [5, 57.5, 110, 110], abs=1
+    )
 
 
 def test_a_bent_curve_is_followed_and_a_straight_one_stays_a_line():
     bent = by_cpu([(load / 10, 2 + 90 * (load / 10) ** 4) for load in range(11)])
     assert fit_cpu(bent).form is CurveForm.CURVE
     assert cross_validate(bent, fit_cpu).error < cross_validate(bent, fit_line).error / 2
-    assert fit_cpu(by_cpu([(load / 10, 2 + 9 * load / 10) for load in range(11)])).power_w(
+    assert fit_cpu(by_cpu([(load / 10, 2 + 9 * load / 10) for load in range(11)])).predict_power_w(
         {"cpu": 0.55}
     ) == pytest.approx(6.95)
 
@@ -69,7 +71,7 @@ def test_a_bent_curve_is_followed_and_a_straight_one_stays_a_line():
 def test_more_load_never_takes_less_power(points):
     points += [(0.0, 1.0), (1.0, 100.0)]
     model = fit_cpu(by_cpu(points))
-    powers_w = [model.power_w({"cpu": step / 50}) for step in range(51)]
+    powers_w = [model.predict_power_w({"cpu": step / 50}) for step in range(51)]
     assert all(later >= before - 1e-6 for before, later in pairwise(powers_w))
     assert min(powers_w) >= 0
 

@@ -13,8 +13,8 @@ from tradewind.prediction import (
     compute_probability,
     compute_target,
     compute_z,
-    merit,
     predict,
+    predict_merit,
 )
 from tradewind.sla.kinds import EnergyBasis
 
@@ -29,18 +29,18 @@ SETTING = PredictedSetting(
 
 
 def test_total_energy_of_a_byte_is_eight_times_power_over_throughput():
-    energy = merit(SETTING, Quantity.ENERGY, EnergyBasis.TOTAL)
+    energy = predict_merit(SETTING, Quantity.ENERGY, EnergyBasis.TOTAL)
     assert compute_target(energy.mean, Quantity.ENERGY, EnergyBasis.TOTAL) == pytest.approx(8 * 100 / 8e8)
     assert energy.sd == pytest.approx(math.sqrt(0.02**2 + 0.03**2 - 2 * 0.0003))
 
 
 def test_dynamic_energy_takes_base_power_off():
-    energy = merit(SETTING, Quantity.ENERGY, EnergyBasis.DYNAMIC, 60.0)
+    energy = predict_merit(SETTING, Quantity.ENERGY, EnergyBasis.DYNAMIC, 60.0)
     assert energy.mean == pytest.approx(-8 * 40 / 8e8)
 
 
 def test_dynamic_energy_may_be_negative():
-    assert merit(SETTING, Quantity.ENERGY, EnergyBasis.DYNAMIC, 120.0).mean > 0
+    assert predict_merit(SETTING, Quantity.ENERGY, EnergyBasis.DYNAMIC, 120.0).mean > 0
 
 
 def test_spread_of_dynamic_energy_agrees_with_simulation():
@@ -48,7 +48,7 @@ def test_spread_of_dynamic_energy_agrees_with_simulation():
     covariance = [[0.02**2, 0.0003], [0.0003, 0.03**2]]
     log_t, log_p = rng.multivariate_normal([math.log(8e8), math.log(100.0)], covariance, 200_000).T
     simulated = 8 * (np.exp(log_p) - 60.0) / np.exp(log_t)
-    energy = merit(SETTING, Quantity.ENERGY, EnergyBasis.DYNAMIC, 60.0)
+    energy = predict_merit(SETTING, Quantity.ENERGY, EnergyBasis.DYNAMIC, 60.0)
     assert energy.sd == pytest.approx(simulated.std(), rel=0.02)
 
 
@@ -61,12 +61,12 @@ def test_a_target_comes_back_from_its_merit(quantity, basis):
 def test_energy_without_power_is_refused():
     unmetered = PredictedSetting(parameters=UNTUNED, log_throughput_mean=20.0, log_throughput_sd=0.1)
     with pytest.raises(InvalidValue, match="not metered"):
-        merit(unmetered, Quantity.ENERGY, EnergyBasis.TOTAL)
+        predict_merit(unmetered, Quantity.ENERGY, EnergyBasis.TOTAL)
 
 
 def test_dynamic_energy_without_base_power_is_refused():
     with pytest.raises(InvalidValue, match="base power"):
-        merit(SETTING, Quantity.POWER, EnergyBasis.DYNAMIC)
+        predict_merit(SETTING, Quantity.POWER, EnergyBasis.DYNAMIC)
 
 
 def test_bound_at_a_confidence_is_met_with_that_probability():

@@ -17,13 +17,13 @@ VIDEO = DataSet(file_count=3, total_bytes=135_000_000)
 
 
 def rate(dataset: DataSet, cc: int, p: int, pp: int, load: float = 0.0) -> float:
-    return prior.throughput_bps(PATH, dataset, Parameters(concurrency=cc, parallelism=p, pipelining=pp), load)
+    return prior.predict_throughput_bps(PATH, dataset, Parameters(concurrency=cc, parallelism=p, pipelining=pp), load)
 
 
 def test_a_lossy_stream_is_held_by_mathis_and_a_clean_one_by_its_window():
-    assert prior.stream_rate_bps(PATH) == pytest.approx(16.5e6, rel=0.01)
-    assert prior.stream_rate_bps(Path(rtt_s=0.1, buffer_bytes=125_000)) == pytest.approx(10e6)
-    assert prior.stream_rate_bps(Path(bandwidth_bps=1e8)) == math.inf
+    assert prior.compute_stream_rate_bps(PATH) == pytest.approx(16.5e6, rel=0.01)
+    assert prior.compute_stream_rate_bps(Path(rtt_s=0.1, buffer_bytes=125_000)) == pytest.approx(10e6)
+    assert prior.compute_stream_rate_bps(Path(bandwidth_bps=1e8)) == math.inf
 
 
 def test_small_files_gain_from_concurrency_and_pipelining_large_ones_from_parallelism():
@@ -49,7 +49,7 @@ def test_no_more_files_than_there_are_run_at_once():
 
 def test_a_path_of_which_nothing_is_known_is_refused():
     with pytest.raises(InvalidValue, match="nothing is known"):
-        prior.throughput_bps(Path(), HTML, Parameters())
+        prior.predict_throughput_bps(Path(), HTML, Parameters())
 
 
 def test_the_prior_table_keeps_to_its_caps_and_certifies_nothing():

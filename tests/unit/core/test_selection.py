@@ -10,7 +10,14 @@ from tests.unit.core.lattices import tables
 from tradewind.errors import InvalidValue
 from tradewind.learning.partition import solve_partitions
 from tradewind.parameters import NO_CAPS, Caps, Parameters
-from tradewind.prediction import PredictedSetting, Quantity, compute_merit, compute_probability, compute_z, merit
+from tradewind.prediction import (
+    PredictedSetting,
+    Quantity,
+    compute_merit,
+    compute_probability,
+    compute_z,
+    predict_merit,
+)
 from tradewind.sla.kinds import CONFIDENCES, EnergyBasis, Sla, SlaKind
 from tradewind.tiers.selection import QUANTITY_OF, SettingTable, choose_setting, compute_target_in_unit
 
@@ -42,9 +49,9 @@ def keeps(table, setting, sla, *, slack=0.0):
     """The chance constraint, written out."""
     quantity = QUANTITY_OF[sla.kind]
     target = compute_target_in_unit(
-        sla, dataset_bytes=DATASET_BYTES, certifiable_bps=table.certifiable_throughput_bps(sla.confidence)
+        sla, dataset_bytes=DATASET_BYTES, certifiable_bps=table.find_certifiable_throughput_bps(sla.confidence)
     )
-    own = merit(setting, quantity, sla.energy_basis, table.base_power_w)
+    own = predict_merit(setting, quantity, sla.energy_basis, table.base_power_w)
     if not target:
         return True
     needed = compute_merit(target, quantity, sla.energy_basis)
@@ -54,7 +61,7 @@ def keeps(table, setting, sla, *, slack=0.0):
 def cost(table, setting, sla):
     if sla.kind in {SlaKind.MAX_THROUGHPUT, SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST}:
         return -setting.log_throughput_mean
-    return -merit(setting, Quantity.ENERGY, sla.energy_basis, table.base_power_w).mean
+    return -predict_merit(setting, Quantity.ENERGY, sla.energy_basis, table.base_power_w).mean
 
 
 @given(tables(), draw_slas(), CAPS)
@@ -140,7 +147,7 @@ def test_an_infeasible_answer_is_the_likeliest_one_and_says_so(table, sla, caps)
         return
     quantity = QUANTITY_OF[sla.kind]
     target = compute_target_in_unit(
-        sla, dataset_bytes=DATASET_BYTES, certifiable_bps=table.certifiable_throughput_bps(sla.confidence)
+        sla, dataset_bytes=DATASET_BYTES, certifiable_bps=table.find_certifiable_throughput_bps(sla.confidence)
     )
     if not target:
         return
@@ -148,7 +155,8 @@ def test_an_infeasible_answer_is_the_likeliest_one_and_says_so(table, sla, caps)
     permitted = [one for one in table.settings if caps.allow(one.parameters)]
     ranked = [one for one in permitted if one.certified] or permitted
     best = max(
-        compute_probability(merit(one, quantity, sla.energy_basis, table.base_power_w), needed) for one in ranked
+        compute_probability(predict_merit(one, quantity, sla.energy_basis, table.base_power_w), needed)
+        for one in ranked
     )
     assert choice.probability == pytest.approx(best, abs=1e-6)
     assert choice.probability < sla.confidence or not choice.setting.certified
@@ -156,12 +164,12 @@ def test_an_infeasible_answer_is_the_likeliest_one_and_says_so(table, sla, caps)
 
 @given(tables(largest=12), st.sampled_from(list(Quantity)), st.sampled_from(list(EnergyBasis)), st.floats(-3, 3))
 def test_whatever_is_needed_one_of_the_contenders_is_the_likeliest_to_reach_it(table, quantity, basis, spreads):
-    merits = table.merits(quantity, basis)
+    merits = table.compute_merits(quantity, basis)
     certified = [i for i, setting in enumerate(table.settings) if setting.certified] or range(len(merits))
     for mean, sd in merits:
         needed = mean + spreads * sd
         best = max(compute_probability(merits[i], needed) for i in certified)
-        among_few = max(compute_probability(merits[i], needed) for i in table.contenders(quantity, basis))
+        among_few = max(compute_probability(merits[i], needed) for i in table.find_contenders(quantity, basis))
         assert among_few == pytest.approx(best, abs=1e-9)
 
 
@@ -179,7 +187,7 @@ def test_a_target_out_of_reach_of_all_settings_gets_the_fastest_and_not_the_leas
 
 def test_dominated_settings_are_no_contenders():
     similar = tuple(one(cc, throughput=cc * 1e6) for cc in range(1, 65))
-    (fastest,) = SettingTable(similar).contenders(Quantity.THROUGHPUT, EnergyBasis.TOTAL)
+    (fastest,) = SettingTable(similar).find_contenders(Quantity.THROUGHPUT, EnergyBasis.TOTAL)
     assert fastest == 63
 
 

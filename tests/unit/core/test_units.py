@@ -126,7 +126,7 @@ def test_a_formatted_rate_is_read_back_within_its_three_digits(rate_bps):
 
 
 def test_throughput_converts_bytes_to_bits():
-    assert units.throughput_bps(1000, 2.0) == 4000.0
+    assert units.compute_throughput_bps(1000, 2.0) == 4000.0
 
 
 def test_counts_agree_with_their_nouns():

@@ -9,7 +9,7 @@ from tradewind.dataset import bin_sizes, split_by_bdp
 from tradewind.parameters import NO_CAPS, Caps
 from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.sla.kinds import Sla, SlaKind
-from tradewind.unknown_path.rules import ASSUMED_PATH, expected_bps, plan_cold_start
+from tradewind.unknown_path.rules import ASSUMED_PATH, plan_cold_start, predict_total_bps
 
 WAN = Path(bandwidth_bps=1e9, rtt_s=0.06)  # BDP 7.5 MB
 MIXED = split_by_bdp(bin_sizes([100_000] * 1000 + [50_000_000] * 20 + [2_000_000_000] * 2), 7.5e6)
@@ -48,7 +48,7 @@ def test_rule_follows_from_the_sla(sla, rule):
 
 
 def test_the_fastest_plan_is_max_thrs_within_the_files_there_are():
-    ruled = {each.chunk: each.parameters for each in heuristics.max_throughput(MIXED, WAN)}
+    ruled = {each.chunk: each.parameters for each in heuristics.plan_max_throughput(MIXED, WAN)}
     assert {each.chunk: each.parameters for each in plan_cold_start(FASTEST, MIXED, WAN).plan} == ruled
 
 
@@ -69,7 +69,7 @@ def test_efficiency_takes_fewer_channels_than_there_are_for_nearly_the_rate_of_a
     plan = plan_cold_start(Sla(kind=SlaKind.ENERGY_EFFICIENCY), MIXED, WAN).plan
     fastest = plan_cold_start(FASTEST, MIXED, WAN).plan
     assert channels(plan) < channels(fastest)
-    assert expected_bps(MIXED, plan, WAN) >= 0.9 * expected_bps(MIXED, fastest, WAN)
+    assert predict_total_bps(MIXED, plan, WAN) >= 0.9 * predict_total_bps(MIXED, fastest, WAN)
 
 
 @pytest.mark.parametrize("sla", AGREEMENTS, ids=str)
@@ -77,7 +77,7 @@ def test_a_loaded_path_is_planned_as_one_with_the_bandwidth_that_is_left(sla):
     loaded = plan_cold_start(sla, MIXED, WAN, load=0.5)
     assert loaded.plan == plan_cold_start(sla, MIXED, Path(bandwidth_bps=5e8, rtt_s=0.06)).plan
     assert "at load 0.50" in loaded.rationale
-    assert expected_bps(MIXED, loaded.plan, WAN, 0.5) <= 5e8
+    assert predict_total_bps(MIXED, loaded.plan, WAN, 0.5) <= 5e8
 
 
 def test_rationale_lists_exactly_the_assumed_values():
@@ -107,4 +107,4 @@ def test_any_path_gets_a_plan_within_all_caps_with_a_file_for_every_channel(sla,
     assert sum(each.parameters.streams for each in plan) <= (caps.streams or math.inf)
     for each, chunk in zip(plan, chunks, strict=True):
         assert 1 <= each.parameters.concurrency <= chunk.dataset.file_count
-    assert 0 < expected_bps(chunks, plan, path, load) <= path.bandwidth_bps
+    assert 0 < predict_total_bps(chunks, plan, path, load) <= path.bandwidth_bps

@@ -170,7 +170,7 @@ def test_a_request_without_histogram_is_one_bin_of_its_mean():
             "sla": {"kind": "deadline", "target": 60},
         }
     )
-    (only,) = request.dataset.bins()
+    (only,) = request.dataset.list_bins()
     assert (only.max_file_bytes, only.file_count, only.total_bytes) == (34, 3, 100)
     assert request.sla.to_sla().confidence == 0.9
 

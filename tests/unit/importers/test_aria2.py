@@ -32,7 +32,7 @@ def test_files_become_records_with_connections_as_parallelism_and_files_at_once_
     imported, refused, report = run(LOG)
     complete, interrupted = (item.record for item in imported)
     assert (refused, report.format) == ([], "aria2")
-    assert complete.parameters.known() == {"concurrency": 2, "parallelism": 4}
+    assert complete.parameters.list_known() == {"concurrency": 2, "parallelism": 4}
     assert complete.dataset.total_bytes == 400 * 2**20
     assert complete.outcome.throughput_bps == 80 * 2**20
     assert complete.ended_at == datetime(2024, 2, 6, 10, 0, 40, tzinfo=UTC)

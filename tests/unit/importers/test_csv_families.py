@@ -25,7 +25,7 @@ def test_a_grid_row_becomes_a_record_with_all_that_it_says():
     assert refused == []
     assert (record.source, record.destination, record.direction) == ("North", "South", Direction.THIRD_PARTY)
     assert (record.dataset.file_count, record.dataset.total_bytes) == (50, 200_000_000)
-    assert record.parameters.known() == {"concurrency": 4, "parallelism": 2, "pipelining": 8}
+    assert record.parameters.list_known() == {"concurrency": 4, "parallelism": 2, "pipelining": 8}
     assert record.outcome.throughput_bps == pytest.approx(800e6)
     assert record.path.bandwidth_bps == 1e10
     assert record.path.rtt_s == 0.05
@@ -129,7 +129,7 @@ def test_any_line_end_and_a_byte_order_mark_are_read_the_same_way(end, mark):
 
 def test_na_means_unknown():
     imported, _, _ = run([GRID_HEADER, grid_row(cc="na", pp="NA", p="4")], NO_CONTEXT)
-    assert imported[0].record.parameters.known() == {"parallelism": 4}
+    assert imported[0].record.parameters.list_known() == {"parallelism": 4}
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_messages_of_any_version_become_the_same_record(written):
         Direction.THIRD_PARTY,
     )
     assert record.protocol == "gsiftp"
-    assert record.parameters.known() == {"concurrency": 1, "parallelism": 6}
+    assert record.parameters.list_known() == {"concurrency": 1, "parallelism": 6}
     assert record.path.buffer_bytes is None
     assert record.started_at == datetime(2020, 9, 13, 12, 26, 40, tzinfo=UTC)
     assert record.outcome.throughput_bps == pytest.approx(2e9)

@@ -34,7 +34,7 @@ def test_a_line_becomes_a_record_with_streams_as_parallelism_and_unknown_pipelin
     record = imported[0].record
     assert refused == []
     assert report.format == "gridftp"
-    assert record.parameters.known() == {"concurrency": 1, "parallelism": 4, "io_block_bytes": 262_144}
+    assert record.parameters.list_known() == {"concurrency": 1, "parallelism": 4, "io_block_bytes": 262_144}
     assert record.path.buffer_bytes == 131_072
     assert record.outcome.throughput_bps == pytest.approx(8e8)
     assert (record.started_at, record.ended_at) == (

@@ -44,7 +44,7 @@ def test_a_run_is_a_record_timed_by_its_last_stats():
     assert record.outcome.throughput_bps == pytest.approx(400_000)
     assert (record.outcome.files_done, record.outcome.status) == (5, Status.SUCCEEDED)
     assert (record.direction, record.protocol) == (Direction.DOWNLOAD, "s3")
-    assert record.parameters.known() == {}
+    assert record.parameters.list_known() == {}
 
 
 def test_the_time_that_files_were_in_flight_counts_where_rclone_reports_it():
@@ -56,9 +56,9 @@ def test_concurrency_is_known_while_files_wait():
     waiting = stats(10, in_flight=8, transfers=2, totalTransfers=50)
     draining = stats(90, in_flight=3, transfers=47, totalTransfers=50)
     imported, _, report = run([waiting, draining, stats(100)])
-    assert imported[0].record.parameters.known() == {"concurrency": 8}
+    assert imported[0].record.parameters.list_known() == {"concurrency": 8}
     assert any("while others waited" in assumption for assumption in report.assumptions)
-    assert run([draining, stats(100)])[0][0].record.parameters.known() == {}
+    assert run([draining, stats(100)])[0][0].record.parameters.list_known() == {}
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_flags_and_version_are_read_where_the_log_has_the_command_line(flags):
     spoken = f'rclone: Version "v1.66.0" starting with parameters ["rclone" "copy" {flags} "a:" "b:"]'
     command = json.dumps({"level": "debug", "msg": spoken, "time": "2024-06-01T12:00:00Z"})
     record = run([command, copied(msg="Multi-thread Copied (new)"), stats(100)])[0][0].record
-    assert record.parameters.known() == {"concurrency": 16, "parallelism": 4}
+    assert record.parameters.list_known() == {"concurrency": 16, "parallelism": 4}
     assert record.mover.version == "1.66.0"
 
 

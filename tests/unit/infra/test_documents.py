@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from infra.documents.links import find_broken_links, find_missing_paths, slug_of
-from infra.documents.sentences import MOST_WORDS, compute_average_sentence, find_hard_pages, sentences
+from infra.documents.links import build_slug, find_broken_links, find_missing_paths
+from infra.documents.sentences import MOST_WORDS, compute_average_sentence, find_hard_pages, split_sentences
 from infra.documents.site import build_site, find_foreign_sources
 
 POLICY = '<meta http-equiv="Content-Security-Policy" content="default-src \'self\'">'
@@ -82,7 +82,7 @@ def test_link_after_code_that_leads_nowhere_is_found(tmp_path: Path) -> None:
     [("Other people's tools", "other-peoples-tools"), ("`copy` of 10,000 files", "copy-of-10000-files")],
 )
 def test_anchor_of_a_heading_is_that_of_the_site(heading: str, slug: str) -> None:
-    assert slug_of(heading) == slug
+    assert build_slug(heading) == slug
 
 
 def test_only_prose_counts_as_sentences() -> None:
@@ -105,7 +105,7 @@ First sentence, with `a piece of code` in it. Second one?
 not this either
 ```
 """
-    assert list(sentences(text)) == [
+    assert list(split_sentences(text)) == [
         "First sentence, with code in it.",
         "Second one?",
         "an item",

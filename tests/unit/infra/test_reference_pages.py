@@ -9,7 +9,7 @@ from infra.documents.site import ROOT
 from infra.reference import pages
 from infra.reference.api import render_api, render_api_schemas
 from infra.reference.command_line import render_command_line
-from infra.reference.markdown import table
+from infra.reference.markdown import format_table
 from infra.reference.metrics import render_metrics
 from infra.reference.settings import render_settings
 from services.observability.telemetry import Event
@@ -58,4 +58,4 @@ def test_every_log_event_and_alert_is_named() -> None:
 
 
 def test_bars_and_line_breaks_stay_within_their_cell() -> None:
-    assert table(("a", "b"), [("one|two", "three\nfour")]) == "| a | b |\n|---|---|\n| one\\|two | three four |"
+    assert format_table(("a", "b"), [("one|two", "three\nfour")]) == "| a | b |\n|---|---|\n| one\\|two | three four |"

@@ -7,7 +7,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from tradewind.cluster import find_nearest_leaf
 from tradewind.errors import CannotFit
-from tradewind.learning.clustering.micro_clusters import MicroClusters, coordinates
+from tradewind.learning.clustering.micro_clusters import MicroClusters, compute_coordinates
 from tradewind.learning.clustering.tiered import ClusterRows, Digest, find_tiers
 from tradewind.learning.setting_rows import ROWS_AT_MOST, hash_rows
 
@@ -38,7 +38,7 @@ def two_loads(rng, n):
 
 
 def where(rows):
-    return coordinates(rows.mean_file_bytes, rows.file_count, rows.load)
+    return compute_coordinates(rows.mean_file_bytes, rows.file_count, rows.load)
 
 
 def test_leaves_agree_with_direct_ward_on_every_row():
@@ -67,7 +67,7 @@ def test_tiers_nest():
     dataset_tier = np.array([leaf.dataset_tier for leaf in tiers.leaves])[tiers.assign(where(rows))]
     assert np.array_equal(dataset_tier, kind)
     for one, other in zip(tiers.leaves[::2], tiers.leaves[1::2], strict=True):
-        assert one.doublings_from(2.0**other.log2_mean_file_bytes, 2.0**other.log2_file_count) == 0
+        assert one.compute_doublings_from(2.0**other.log2_mean_file_bytes, 2.0**other.log2_file_count) == 0
         assert one.load < other.load
 
 
@@ -81,7 +81,7 @@ def test_the_order_of_the_rows_changes_nothing():
     whole, streamed = Digest.of_rows(rows), Digest.of_batches(batches)
     assert find_tiers(whole.cells) == find_tiers(streamed.cells)
     for one, other in zip(
-        find_tiers(whole.cells).rows_of(whole), find_tiers(streamed.cells).rows_of(streamed), strict=True
+        find_tiers(whole.cells).group_rows(whole), find_tiers(streamed.cells).group_rows(streamed), strict=True
     ):
         assert np.array_equal(one.values, other.values)
         assert np.array_equal(one.counts, other.counts)
@@ -92,7 +92,7 @@ def test_a_new_row_goes_where_a_service_without_numpy_would_put_it():
     tiers = find_tiers(Digest.of_rows(rows).cells)
     rng = np.random.default_rng(6)
     new = 2.0 ** rng.uniform(0, 40, 500), 2.0 ** rng.uniform(0, 20, 500), rng.uniform(0, 0.95, 500)
-    for leaf, size, count, load in zip(tiers.assign(coordinates(*new)), *new, strict=True):
+    for leaf, size, count, load in zip(tiers.assign(compute_coordinates(*new)), *new, strict=True):
         assert find_nearest_leaf(tiers.leaves, mean_file_bytes=size, file_count=count, load=load)[0] == leaf
 
 
@@ -100,7 +100,7 @@ def test_each_leaf_gets_rows_of_its_own_kind_and_all_are_counted():
     rows, _ = some_rows(4000)
     digest = Digest.of_rows(rows)
     tiers = find_tiers(digest.cells)
-    leaf_rows = tiers.rows_of(digest)
+    leaf_rows = tiers.group_rows(digest)
     assert sum(int(each.counts.sum()) for each in leaf_rows) == 4000
     assert [int(each.counts.sum()) for each in leaf_rows] == [leaf.row_count for leaf in tiers.leaves]
     assert all(len(set(each.values[:, 0])) == 1 for each in leaf_rows)

@@ -26,20 +26,22 @@ def brute_force(rows, time_s):
 
 @given(transfers, moments)
 def test_bytes_until_a_time_are_those_of_all_transfers_added_up(rows, time_s):
-    assert curve(rows).bytes_until(EPOCH_S + time_s) == pytest.approx(brute_force(rows, time_s), rel=1e-6, abs=1e5)
+    assert curve(rows).compute_bytes_until(EPOCH_S + time_s) == pytest.approx(
+        brute_force(rows, time_s), rel=1e-6, abs=1e5
+    )
 
 
 @given(transfers, transfers, moments)
 def test_logs_that_come_later_are_merged_as_if_they_had_been_there(rows, late, time_s):
-    merged = curve(rows).merged(curve(late)).bytes_until(EPOCH_S + time_s)
-    together = curve(np.hstack([rows, late])).bytes_until(EPOCH_S + time_s)
+    merged = curve(rows).merge(curve(late)).compute_bytes_until(EPOCH_S + time_s)
+    together = curve(np.hstack([rows, late])).compute_bytes_until(EPOCH_S + time_s)
     assert merged == pytest.approx(together, rel=1e-9, abs=1e4)
 
 
 def test_an_endpoint_without_logs_moved_nothing():
-    assert LoadTimeline.empty().bytes_between(np.array([0.0]), np.array([9.0])) == 0
+    assert LoadTimeline.empty().compute_bytes_between(np.array([0.0]), np.array([9.0])) == 0
     one = curve(np.array([[0.0], [10.0], [100.0]]))
-    assert LoadTimeline.empty().merged(one).bytes_until(np.array([EPOCH_S + 5]))[0] == pytest.approx(50)
+    assert LoadTimeline.empty().merge(one).compute_bytes_until(np.array([EPOCH_S + 5]))[0] == pytest.approx(50)
 
 
 def test_a_transfer_must_end_after_it_starts():
@@ -52,6 +54,6 @@ def test_rounding_leaves_no_rate_behind_after_a_million_transfers():
     start = EPOCH_S + rng.uniform(0, 3e6, 1_000_000)
     moved = rng.uniform(1e6, 1e11, len(start))
     whole = LoadTimeline.of_transfers(start, start + rng.uniform(1, 1000, len(start)), moved)
-    afterwards = whole.bytes_until(np.array([EPOCH_S + 3.1e6, EPOCH_S + 3.2e6]))
+    afterwards = whole.compute_bytes_until(np.array([EPOCH_S + 3.1e6, EPOCH_S + 3.2e6]))
     assert afterwards[0] == pytest.approx(moved.sum(), rel=1e-6)
     assert afterwards[1] - afterwards[0] < 1e5

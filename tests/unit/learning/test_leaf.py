@@ -54,10 +54,12 @@ def test_energy_never_falls_below_what_idling_costs():
 def test_the_lattice_runs_in_the_order_of_its_settings():
     model = fit_leaf(noisy_leaf())
     table = model.evaluate(LATTICE)
-    settings = np.array([[s.concurrency, s.parallelism, s.pipelining] for s in LATTICE.settings()], dtype=np.float64)
+    settings = np.array(
+        [[s.concurrency, s.parallelism, s.pipelining] for s in LATTICE.list_settings()], dtype=np.float64
+    )
     direct = model.predict(settings, np.full(len(LATTICE), np.nan))
     np.testing.assert_allclose(table.prediction.log_throughput_mean, direct.log_throughput_mean)
-    assert [s.parameters for s in table.settings()] == list(LATTICE.settings())
+    assert [s.parameters for s in table.build_settings()] == list(LATTICE.list_settings())
 
 
 def test_a_lattice_without_an_axis_of_the_leaf_takes_its_constant_or_median():
@@ -66,13 +68,13 @@ def test_a_lattice_without_an_axis_of_the_leaf_takes_its_constant_or_median():
     lattice = Lattice.spanning({"concurrency": (1.0, 8.0)})
     told = fit_leaf(rows).evaluate(lattice).prediction
     parallelism = np.median(rows.settings[:, 1])
-    settings = np.array([[s.concurrency, parallelism, 4.0] for s in lattice.settings()])
+    settings = np.array([[s.concurrency, parallelism, 4.0] for s in lattice.list_settings()])
     np.testing.assert_allclose(told.log_throughput_mean, true_log_throughput(settings), atol=0.15)
     assert told.certified.all()
 
 
 def test_domain_values_carry_the_moments_of_power():
-    setting = fit_leaf(metered_leaf()).evaluate(LATTICE).settings()[0]
+    setting = fit_leaf(metered_leaf()).evaluate(LATTICE).build_settings()[0]
     assert setting.certified
     assert setting.log_power_mean == pytest.approx(np.log(40), abs=0.1)
     assert 0 < setting.log_covariance < setting.log_throughput_sd * setting.log_power_sd
@@ -82,7 +84,7 @@ def test_few_metered_rows_do_not_take_away_the_promise_of_a_rate():
     rows = metered_leaf()
     few = replace(rows, power_w=np.where(np.arange(len(rows)) % 20 == 0, rows.power_w, np.nan))
     bare = replace(rows, power_w=np.full(len(rows), np.nan))
-    with_few, without = (fit_leaf(each).evaluate(LATTICE).settings() for each in (few, bare))
+    with_few, without = (fit_leaf(each).evaluate(LATTICE).build_settings() for each in (few, bare))
     assert [each.certified for each in with_few] == [each.certified for each in without]
     dearest = np.log(np.nanmax(few.power_w))
     assert all(each.log_power_mean >= dearest - 1e-9 for each in with_few if each.log_power_sd == UNSEEN_POWER_LOG_SD)
@@ -103,7 +105,7 @@ def loaded_leaf():
 def test_the_effect_of_load_is_the_difference_of_the_surfaces_at_any_setting():
     rows = loaded_leaf()
     model = fit_leaf(rows)
-    effect = model.load_effect()
+    effect = model.tabulate_load_effect()
     assert len(effect.loads) == 20
     assert (effect.loads[0], effect.loads[-1]) == pytest.approx((rows.load.min(), rows.load.max()))
     for load in (0.1, 0.37, 0.55, 0.7, 0.95):
@@ -116,7 +118,7 @@ def test_the_effect_of_load_is_the_difference_of_the_surfaces_at_any_setting():
 
 
 def test_the_effect_of_load_is_the_law_that_made_the_rows():
-    effect = fit_leaf(loaded_leaf()).load_effect()
+    effect = fit_leaf(loaded_leaf()).tabulate_load_effect()
     gone = effect.at(0.6)
     here = effect.at(0.2)
     assert gone.log_throughput - here.log_throughput == pytest.approx(np.log(0.4 / 0.8), abs=0.05)
@@ -124,4 +126,4 @@ def test_the_effect_of_load_is_the_law_that_made_the_rows():
 
 
 def test_unknown_load_has_no_effect():
-    assert fit_leaf(noisy_leaf()).load_effect() is None
+    assert fit_leaf(noisy_leaf()).tabulate_load_effect() is None

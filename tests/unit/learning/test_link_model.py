@@ -141,7 +141,7 @@ def test_a_model_knows_which_ends_its_power_is_of_and_what_each_takes():
         assert (source.base_w, destination.base_w) == pytest.approx((45.0, 15.0))
         assert source.power_w == pytest.approx(3 * destination.power_w)
         assert leaf.table.base_power_w == pytest.approx(60.0)
-        assert leaf.compact().power_by_end == leaf.power_by_end
+        assert leaf.build_compact_table().power_by_end == leaf.power_by_end
     unmetered = fit(link_log(800, metered=False))
     assert all(leaf.power_by_end == {} for leaf in unmetered.leaves)
 
@@ -186,7 +186,9 @@ def test_load_of_others_shows_in_the_model_of_a_link():
     assert learned.unknown_bps is not None
     for leaf, effect in zip(learned.leaves, effects, strict=True):
         assert effect.at(effect.loads[-1]).log_throughput < effect.at(effect.loads[0]).log_throughput
-        assert leaf.shift(0.0) == leaf.shift(effect.loads[0]), "nothing is told of loads that no row saw"
+        assert leaf.compute_shift(0.0) == leaf.compute_shift(effect.loads[0]), (
+            "nothing is told of loads that no row saw"
+        )
 
 
 def test_a_link_whose_settings_never_vary_says_why_it_has_no_model():

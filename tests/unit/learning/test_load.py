@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeRegressor
 
-from tradewind.cluster import load_share
+from tradewind.cluster import compute_load_share
 from tradewind.learning.load.external import (
     RECENT_ROWS,
     START_UP_SHARE,
@@ -14,10 +14,10 @@ from tradewind.learning.load.external import (
     compute_congestion_bps,
     compute_external_load,
     compute_known_rate_bps,
+    compute_load,
     compute_recent_unknown_bps,
+    compute_request_limit_bps,
     is_upper_bound,
-    load_of,
-    request_limit_bps,
 )
 from tradewind.learning.load.known_load import LoadTimeline
 
@@ -168,10 +168,12 @@ def test_a_row_limited_by_window_requests_start_or_host_is_flagged(
 
 def test_round_trips_between_small_files_limit_a_transfer_and_pipelining_lifts_it():
     bandwidth, rtt, small = np.array([1e8]), np.array([0.06]), np.array([1e5])
-    one = request_limit_bps(bandwidth, rtt, small, np.array([1.0]), np.array([NOT_LOGGED]))
+    one = compute_request_limit_bps(bandwidth, rtt, small, np.array([1.0]), np.array([NOT_LOGGED]))
     assert one == pytest.approx([8e5 / (8e-3 + 0.06)])
-    assert request_limit_bps(bandwidth, rtt, small, np.array([4.0]), np.array([16.0])) > bandwidth
-    assert request_limit_bps(bandwidth, rtt, np.array([1e9]), np.array([1.0]), np.array([1.0])) > 0.99 * bandwidth
+    assert compute_request_limit_bps(bandwidth, rtt, small, np.array([4.0]), np.array([16.0])) > bandwidth
+    assert (
+        compute_request_limit_bps(bandwidth, rtt, np.array([1e9]), np.array([1.0]), np.array([1.0])) > 0.99 * bandwidth
+    )
 
 
 histories = st.lists(
@@ -211,8 +213,8 @@ def test_the_order_of_the_rows_does_not_change_their_load(rows, random):
 
 def test_load_of_arrays_is_the_load_share_of_each():
     known, unknown, bandwidth = np.array([2e8, 9e8, 1e8]), np.array([1e8, 9e8, 0.0]), np.array([1e9, 1e9, NOT_LOGGED])
-    expected = [load_share(known_bps=2e8, unknown_bps=1e8, bandwidth_bps=1e9), 0.95, 0.0]
-    assert load_of(bandwidth, known, unknown) == pytest.approx(expected)
+    expected = [compute_load_share(known_bps=2e8, unknown_bps=1e8, bandwidth_bps=1e9), 0.95, 0.0]
+    assert compute_load(bandwidth, known, unknown) == pytest.approx(expected)
 
 
 def busy_link(rng, throughput_bps):
@@ -225,7 +227,7 @@ def busy_link(rng, throughput_bps):
     elsewhere = (elsewhere_start, elsewhere_start + rng.uniform(5, 40, n), rng.uniform(1e6, 3e8, n))
     own = curve((start, end, moved))
     rows = link_rows(start, end, moved, bandwidth_bps=4e9)
-    return rows, {"source": own.merged(curve(elsewhere)), "destination": own, "both": own}
+    return rows, {"source": own.merge(curve(elsewhere)), "destination": own, "both": own}
 
 
 def held_out_r2(feature, target):
@@ -239,7 +241,7 @@ def test_a_regressor_cannot_read_noise_off_the_load():
     noise = rng.uniform(4e8, 2e9, 4000)
     rows, curves = busy_link(rng, noise)
     load = compute_external_load(rows, **curves)
-    own_residual = load_of(rows.bandwidth_bps, load.known_bps, load.unknown_bps)
+    own_residual = compute_load(rows.bandwidth_bps, load.known_bps, load.unknown_bps)
     assert held_out_r2(load.feature, noise) < 0.02
     assert held_out_r2(own_residual, noise) > 0.5, "the leak that the feature avoids is there"
 

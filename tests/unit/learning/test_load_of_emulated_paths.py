@@ -51,7 +51,7 @@ def link_log(start_s, end_s, moved_bytes, files, settings):
 
 def load_of(log):
     own = LoadTimeline.of_transfers(log.start_s, log.end_s, log.moved_bytes)
-    return compute_external_load(log.rates(), source=own, destination=own, both=own)
+    return compute_external_load(log.build_link_rows(), source=own, destination=own, both=own)
 
 
 def duration_s(streams, total_bytes, cross_traffic, seed):

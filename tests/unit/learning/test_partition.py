@@ -10,7 +10,7 @@ from tests.unit.core.lattices import tables
 from tradewind.learning.partition import list_bases, solve_partitions
 from tradewind.load_effect import LoadShift
 from tradewind.parameters import NO_CAPS, Caps, Lattice
-from tradewind.prediction import PredictedSetting, Quantity, compute_merit, compute_z, merit
+from tradewind.prediction import PredictedSetting, Quantity, compute_merit, compute_z, predict_merit
 from tradewind.sla.kinds import CONFIDENCES, EnergyBasis, Sla, SlaKind
 from tradewind.tiers.partitions import PartitionKey, find_serving_partition
 from tradewind.tiers.selection import QUANTITY_OF, SettingTable, choose_setting
@@ -37,7 +37,7 @@ def test_partitions_cover_the_certifiable_range_without_gap_or_overlap(table, ca
         assert [part.closed for part in parts] == [False] * (len(parts) - 1) + [True]
         quantity = QUANTITY_OF[key.kind]
         kept = [
-            merit(one, quantity, key.energy_basis, table.base_power_w).lower(compute_z(key.confidence))
+            predict_merit(one, quantity, key.energy_basis, table.base_power_w).lower(compute_z(key.confidence))
             for one in allowed
         ]
         hardest = parts[0].lower if key.kind in ENERGY_BOUNDED else parts[-1].upper
@@ -55,7 +55,7 @@ def test_the_serving_setting_keeps_every_target_of_its_partition(table, caps, wh
             target = part.lower + where * (part.upper - part.lower)
             if target not in part:
                 continue
-            own = merit(part.setting, quantity, key.energy_basis, table.base_power_w)
+            own = predict_merit(part.setting, quantity, key.energy_basis, table.base_power_w)
             needed = compute_merit(target, quantity, key.energy_basis)
             assert own.lower(compute_z(key.confidence)) >= needed - 1e-9 * max(
                 abs(needed), 1e-12 if needed > -1 else 1.0
@@ -70,7 +70,7 @@ def test_the_serving_setting_keeps_every_target_of_its_partition(table, caps, wh
 @given(tables(), st.sampled_from(CONFIDENCES), st.floats(0.3, 1.3))
 def test_partitions_serve_the_slas_that_choosing_finds_feasible(table, confidence, share):
     partitions = grouped(solve_partitions(table))
-    best_bps = table.certifiable_throughput_bps(confidence)
+    best_bps = table.find_certifiable_throughput_bps(confidence)
     if best_bps is None:
         assert not partitions
         return
@@ -79,7 +79,7 @@ def test_partitions_serve_the_slas_that_choosing_finds_feasible(table, confidenc
     choice = choose_setting(table, sla, dataset_bytes=1e9)
     assert (found is not None) == choice.feasible
     if found is not None:
-        energy_of = {one: merit(one, Quantity.ENERGY, EnergyBasis.TOTAL).mean for one in table.settings}
+        energy_of = {one: predict_merit(one, Quantity.ENERGY, EnergyBasis.TOTAL).mean for one in table.settings}
         assert energy_of[found.setting] <= energy_of[choice.setting] + 1e-12
 
 
@@ -99,7 +99,7 @@ def test_the_certifiable_range_shrinks_as_confidence_rises(table):
 
 def saturating(*, powered=True, base_power_w=40.0, sd=0.05):
     """A path that fills at about 32 streams while power goes on rising."""
-    lattice = tuple(Lattice({"concurrency": (1, 2, 4, 8, 16, 32, 64), "parallelism": (1, 2, 4, 8)}).settings())
+    lattice = tuple(Lattice({"concurrency": (1, 2, 4, 8, 16, 32, 64), "parallelism": (1, 2, 4, 8)}).list_settings())
     streams = np.array([one.streams for one in lattice], dtype=float)
     throughput = 1e9 * (1 - np.exp(-streams / 12)) * np.exp(-streams / 2000)
     power = 60 + 1.5 * streams
@@ -172,7 +172,7 @@ def test_tiers_follow_what_customers_ask_for():
     exact = choose_setting(table, sla, dataset_bytes=1e9)
 
     def energy(setting):
-        return math.exp(-merit(setting, Quantity.ENERGY, EnergyBasis.TOTAL).mean)
+        return math.exp(-predict_merit(setting, Quantity.ENERGY, EnergyBasis.TOTAL).mean)
 
     assert energy(wanted.setting) <= energy(usual.setting)
     assert energy(wanted.setting) <= 1.03 * energy(exact.setting)
@@ -184,10 +184,10 @@ SHIFTS = st.builds(LoadShift, st.floats(-3, 1), st.floats(-0.3, 0.3))
 @settings(max_examples=60)
 @given(tables(), SHIFTS)
 def test_partitions_under_another_load_are_those_that_would_be_solved_there(table, shift):
-    shifted = [each for part in solve_partitions(table) if (each := part.under(shift)) is not None]
+    shifted = [each for part in solve_partitions(table) if (each := part.apply_shift(shift)) is not None]
     anew = [
         part
-        for part in solve_partitions(table.under(shift))
+        for part in solve_partitions(table.apply_shift(shift))
         if part.energy_basis is EnergyBasis.TOTAL or part.kind is SlaKind.MAX_THROUGHPUT
     ]
     assert [part.key for part in shifted] == [part.key for part in anew]
@@ -200,9 +200,9 @@ def test_partitions_under_another_load_are_those_that_would_be_solved_there(tabl
 @settings(max_examples=60)
 @given(tables(), SHIFTS)
 def test_no_load_takes_certified_settings_below_the_base_power_unless_they_were_there(table, shift):
-    bounded = table.within_base_power(shift)
+    bounded = table.limit_to_base_power(shift)
     assert bounded.log_throughput == shift.log_throughput
     floor = math.log(table.base_power_w)
-    for before, after in zip(table.settings, table.under(bounded).settings, strict=True):
+    for before, after in zip(table.settings, table.apply_shift(bounded).settings, strict=True):
         if before.certified:
             assert after.log_power_mean >= min(floor, before.log_power_mean) - 1e-9

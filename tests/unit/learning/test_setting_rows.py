@@ -28,7 +28,7 @@ def in_batches(rows, order, parts):
     whole = None
     for chosen in np.array_split(order, parts):
         part = SettingRows.of_rows(*take(rows, chosen))
-        whole = part if whole is None else whole.merged(part)
+        whole = part if whole is None else whole.merge(part)
     return whole
 
 

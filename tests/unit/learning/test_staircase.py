@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from tradewind.learning.staircase import (
     MAX_STEPS,
     Cuts,
+    build_staircase,
     compute_regret_of_difference,
     compute_regret_of_expense,
     compute_regret_of_gain,
     cut_into_parts,
-    staircase,
 )
 
 values = st.floats(-3, 3)
@@ -33,7 +33,7 @@ def brute_force_regret(regret, demand, parts):
 @given(settings, values)
 def test_the_first_step_that_keeps_a_target_costs_least(rows, target):
     bound, cost = rows
-    steps = staircase(bound, cost)
+    steps = build_staircase(bound, cost)
     keeping = cost[bound >= target]
     first = np.searchsorted(steps.bound, target)
     if len(keeping):
@@ -47,8 +47,8 @@ def test_the_first_step_that_keeps_a_target_costs_least(rows, target):
 
 @given(settings, st.sampled_from((compute_regret_of_gain, compute_regret_of_expense, compute_regret_of_difference)))
 def test_cuts_are_the_best_of_all_and_more_parts_never_regret_more(rows, regret_of):
-    steps = staircase(*rows)
-    regret, demand = regret_of(steps.cost), steps.demand()
+    steps = build_staircase(*rows)
+    regret, demand = regret_of(steps.cost), steps.estimate_demand()
     cuts = cut_into_parts(regret, demand, 4)
     assert (np.diff(cuts.regret) <= 0).all()
     for parts, found in enumerate(cuts.regret, start=1):
@@ -60,8 +60,8 @@ def test_cuts_are_the_best_of_all_and_more_parts_never_regret_more(rows, regret_
 
 
 def test_a_first_step_without_width_is_never_a_part_of_its_own():
-    steps = staircase(np.array([1.0, 2.0, 3.0]), np.array([0.0, 2.0, 4.0]))
-    cuts = cut_into_parts(compute_regret_of_expense(steps.cost), steps.demand(), 3, first_alone=False)
+    steps = build_staircase(np.array([1.0, 2.0, 3.0]), np.array([0.0, 2.0, 4.0]))
+    cuts = cut_into_parts(compute_regret_of_expense(steps.cost), steps.estimate_demand(), 3, first_alone=False)
     assert cuts.last_steps == ((2,), (1, 2))
 
 
@@ -74,27 +74,27 @@ def test_regret_is_relative_to_what_the_target_needed():
 
 @given(settings, st.lists(values, max_size=30))
 def test_demand_is_a_distribution_that_follows_the_requests(rows, asked):
-    steps = staircase(*rows)
-    demand = steps.demand(np.array(asked) if asked else None)
+    steps = build_staircase(*rows)
+    demand = steps.estimate_demand(np.array(asked) if asked else None)
     assert demand.sum() == pytest.approx(1.0)
     assert (demand >= 0).all()
 
 
 def test_requested_targets_move_the_weight_to_their_step():
-    steps = staircase(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 3.0]))
-    prior, seen = steps.demand(), steps.demand(np.full(500, 2.5))
+    steps = build_staircase(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 3.0]))
+    prior, seen = steps.estimate_demand(), steps.estimate_demand(np.full(500, 2.5))
     assert prior.tolist() == pytest.approx([0.2, 0.4, 0.4])
     assert seen[2] > 0.95
 
 
 def test_bounds_within_the_gap_are_one_step():
-    steps = staircase(np.array([1.0, 1.0 + 1e-12, 2.0]), np.array([1.0, 1.1, 2.0]), gap=1e-9)
+    steps = build_staircase(np.array([1.0, 1.0 + 1e-12, 2.0]), np.array([1.0, 1.1, 2.0]), gap=1e-9)
     assert steps.setting.tolist() == [1, 2]
 
 
 def test_a_long_staircase_keeps_its_hardest_step():
     rising = np.arange(5000.0)
-    steps = staircase(rising, rising)
+    steps = build_staircase(rising, rising)
     assert len(steps.bound) == MAX_STEPS
     assert steps.bound[-1] == 4999
 
@@ -104,4 +104,4 @@ def test_a_long_staircase_keeps_its_hardest_step():
     [((0.5, 0.02, 0.01), 2), ((0.02,), 1), ((1.0, 0.3, 0.25, 0.2), 2), ((0.2,), 1)],
 )
 def test_enough_parts_reach_the_goal_or_the_elbow(regret, parts):
-    assert Cuts(np.array(regret), ()).enough(0.03) == parts
+    assert Cuts(np.array(regret), ()).find_fewest_parts(0.03) == parts

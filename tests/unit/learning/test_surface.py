@@ -6,7 +6,7 @@ import pytest
 from tests.unit.learning.made_leaves import grid, leaf, noisy_leaf, true_log_throughput
 from tradewind.errors import CannotFit, InvalidValue
 from tradewind.learning.leaf import fit_leaf
-from tradewind.learning.validation import accuracy, split_randomly
+from tradewind.learning.validation import compute_accuracy, split_randomly
 
 
 def unknown_load(n):
@@ -57,7 +57,7 @@ def test_pure_noise_is_not_predicted():
     told = fit_leaf(rows.take(train)).predict(settings[test], rows.load[test])
     guess = np.full(int(test.sum()), np.mean(rows.throughput_bps[train]))
     actual = rows.throughput_bps[test]
-    assert accuracy(actual, told.throughput_bps) == pytest.approx(accuracy(actual, guess), abs=0.02)
+    assert compute_accuracy(actual, told.throughput_bps) == pytest.approx(compute_accuracy(actual, guess), abs=0.02)
     assert np.std(told.log_throughput_mean) < 0.08
 
 

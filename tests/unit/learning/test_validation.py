@@ -8,18 +8,18 @@ from tests.unit.learning.made_leaves import AXES, grid, leaf, metered_leaf, nois
 from tradewind.errors import CannotFit
 from tradewind.learning.leaf import fit_leaf
 from tradewind.learning.leaf_prediction import LatticeTable
-from tradewind.learning.load.recent import compute_recent_residual, free_residual, load_of_residual
+from tradewind.learning.load.recent import compute_load_of_residual, compute_recent_residual, free_residual
 from tradewind.learning.observations import Observations
-from tradewind.learning.rolling import covered_by_last, fit_with_recent_load, rolling_cover
+from tradewind.learning.rolling import check_cover_by_last, check_rolling_cover, fit_with_recent_load
 from tradewind.learning.validation import (
     ValidationFold,
-    accuracy,
+    build_setting_folds,
+    compute_accuracy,
+    compute_mape,
     compute_r_squared,
+    compute_regret,
     judge_folds,
-    mape,
-    regret,
     restrict_certified,
-    setting_folds,
     split_randomly,
     validate_leaf,
 )
@@ -28,11 +28,11 @@ from tradewind.parameters import Lattice, Parameters
 
 def test_figures_are_those_of_their_definitions():
     actual, predicted = np.array([1.0, 2.0, 3.0]), np.array([2.0, 2.0, 2.0])
-    assert accuracy(actual, predicted) == pytest.approx(1 - np.sqrt(2 / 3) / 2)
-    assert mape(actual, predicted) == pytest.approx((1 + 0 + 1 / 3) / 3)
+    assert compute_accuracy(actual, predicted) == pytest.approx(1 - np.sqrt(2 / 3) / 2)
+    assert compute_mape(actual, predicted) == pytest.approx((1 + 0 + 1 / 3) / 3)
     assert compute_r_squared(actual, predicted) == pytest.approx(0)
     assert compute_r_squared(actual, actual) == 1
-    assert regret(np.array([5.0, 10.0, 8.0]), np.array([1.0, 2.0, 3.0])) == pytest.approx(0.2)
+    assert compute_regret(np.array([5.0, 10.0, 8.0]), np.array([1.0, 2.0, 3.0])) == pytest.approx(0.2)
 
 
 def test_a_sound_leaf_is_accepted_with_figures_for_both_surfaces():
@@ -126,7 +126,7 @@ def test_an_optimum_between_observed_settings_beyond_twice_the_best_observation_
     assert fastest_certified_bps(table) > 2 * best_seen
     served = restrict_certified(table, rows, model.throughput)
     assert fastest_certified_bps(served) <= best_seen
-    at = dict(zip(FEW_STEPS.settings(), served.prediction.certified, strict=True))
+    at = dict(zip(FEW_STEPS.list_settings(), served.prediction.certified, strict=True))
     tried = {Parameters(**dict(zip(AXES, map(int, setting), strict=True))) for setting in rows.settings}
     assert sum(at[setting] for setting in tried) >= len(tried) - 1  # the fastest may be predicted above its best row
 
@@ -145,10 +145,10 @@ def test_nothing_is_promised_of_more_streams_than_were_tried():
     rows = leaf(settings, np.log(5e7) + 0.1 * np.log2(settings.prod(axis=1)) + noise, axes=AXES[:2])
     model = fit_leaf(rows)
     table = model.evaluate(Lattice({"concurrency": (2, 4, 8, 16, 32, 64), "parallelism": (1, 2, 4)}))
-    assert max(each.parameters.streams for each in table.settings() if each.certified) > 64
-    served = restrict_certified(table, rows, model.throughput).settings()
+    assert max(each.parameters.streams for each in table.build_settings() if each.certified) > 64
+    served = restrict_certified(table, rows, model.throughput).build_settings()
     assert max(each.parameters.streams for each in served if each.certified) == 64
-    assert served[-1].log_throughput_mean == table.settings()[-1].log_throughput_mean
+    assert served[-1].log_throughput_mean == table.build_settings()[-1].log_throughput_mean
 
 
 @pytest.mark.parametrize(("fast_rows", "promised"), [(1, False), (5, True)])
@@ -164,7 +164,7 @@ def test_one_row_alone_does_not_vouch_for_an_optimum(fast_rows, promised):
 
 def test_each_setting_is_left_out_completely_once():
     rows = noisy_leaf()
-    folds = setting_folds(rows, np.random.default_rng(1))
+    folds = build_setting_folds(rows, np.random.default_rng(1))
     assert np.all(np.sum(folds, axis=0) == 1)
     for test in folds:
         assert not {tuple(s) for s in rows.settings[test]} & {tuple(s) for s in rows.settings[~test]}
@@ -173,7 +173,7 @@ def test_each_setting_is_left_out_completely_once():
 def test_settings_that_were_left_out_are_predicted_from_their_neighbours():
     rows = noisy_leaf()
     errors = []
-    for test in setting_folds(rows, np.random.default_rng(1)):
+    for test in build_setting_folds(rows, np.random.default_rng(1)):
         told = fit_leaf(rows.take(~test)).predict(rows.settings[test], rows.load[test])
         errors.append(told.log_throughput_mean - true_log_throughput(rows.settings[test]))
     assert np.sqrt(np.mean(np.concatenate(errors) ** 2)) < 0.1
@@ -192,7 +192,7 @@ def test_the_load_of_a_row_comes_from_strictly_earlier_rows():
 
 
 def test_load_is_the_share_by_which_a_free_path_is_missed():
-    load = load_of_residual(np.array([0.5, 0.5 + np.log(0.5), -9.0, np.nan]), 0.5)
+    load = compute_load_of_residual(np.array([0.5, 0.5 + np.log(0.5), -9.0, np.nan]), 0.5)
     np.testing.assert_allclose(load, [0, 0.5, 0.95, np.nan])
     assert free_residual(np.full(4, np.nan)) == 0
 
@@ -207,10 +207,10 @@ def test_recent_load_predicts_what_drifts_and_does_not_predict_pure_noise():
         rows = leaf(settings, log_throughput + rng.normal(0, 0.2, n))
         train, test = (rows.take(part) for part in split_randomly(n, rng))
         model = fit_with_recent_load(train)
-        load = model.load(test, model.plain.throughput.smooth_residual, train.started_s)
+        load = model.estimate_load(test, model.plain.throughput.smooth_residual, train.started_s)
         with_load = model.loaded.predict(test.settings, load).throughput_bps
         without = model.plain.predict(test.settings, test.load).throughput_bps
-        gains.append(accuracy(test.throughput_bps, with_load) - accuracy(test.throughput_bps, without))
+        gains.append(compute_accuracy(test.throughput_bps, with_load) - compute_accuracy(test.throughput_bps, without))
     assert gains[0] > 0.08
     assert abs(gains[1]) < 0.02
 
@@ -221,12 +221,12 @@ def test_the_rolling_band_keeps_covering_while_the_path_drifts():
     n = len(settings)
     drift = np.cumsum(rng.normal(0, 0.03, n))
     rows = leaf(settings, true_log_throughput(settings) + drift + rng.normal(0, 0.1, n))
-    assert np.mean(rolling_cover(rows, 0.7)) == pytest.approx(0.9, abs=0.05)
+    assert np.mean(check_rolling_cover(rows, 0.7)) == pytest.approx(0.9, abs=0.05)
 
 
 def test_a_band_that_misses_widens_and_one_that_never_misses_narrows():
     rng = np.random.default_rng(14)
     past = rng.normal(0, 1, 200)
-    assert np.mean(covered_by_last(past, rng.normal(0, 1, 1000))) == pytest.approx(0.9, abs=0.02)
-    assert np.mean(covered_by_last(past, rng.normal(0, 3, 1000))) == pytest.approx(0.9, abs=0.03)
-    assert np.mean(covered_by_last(past, rng.normal(0, 0.2, 1000))) == pytest.approx(0.9, abs=0.04)
+    assert np.mean(check_cover_by_last(past, rng.normal(0, 1, 1000))) == pytest.approx(0.9, abs=0.02)
+    assert np.mean(check_cover_by_last(past, rng.normal(0, 3, 1000))) == pytest.approx(0.9, abs=0.03)
+    assert np.mean(check_cover_by_last(past, rng.normal(0, 0.2, 1000))) == pytest.approx(0.9, abs=0.04)

@@ -10,10 +10,10 @@ from tradewind.learning.clustering.ward import (
     CutRule,
     compute_labels,
     compute_row_distances,
+    compute_silhouette,
     compute_ward_merges,
     cut,
     find_nearest_centre,
-    silhouette,
 )
 
 RULE = CutRule(min_rows=20, max_clusters=8, min_spread=0.5, max_median=1.5, min_silhouette=0.5)
@@ -52,7 +52,7 @@ def test_silhouette_of_single_rows_is_the_usual_one(seed):
     rng = np.random.default_rng(seed)
     points, labels = rng.normal(size=(30, 2)), np.arange(30) % 3
     distance = compute_row_distances(points_as_cells(points))
-    found = silhouette(distance, np.ones(30, dtype=np.int64), labels)
+    found = compute_silhouette(distance, np.ones(30, dtype=np.int64), labels)
     assert found == pytest.approx(silhouette_score(points, labels))
 
 

@@ -10,8 +10,8 @@ from tradewind.mobile.batching import MAX_JOBS, BatchTerms, evaluate_bursts, gro
 from tradewind.mobile.catalogue import load_shipped_catalogue
 from tradewind.mobile.queue import BurstMode, QueuedJob, ScheduledJob, share_capacity
 
-LTE = load_shipped_catalogue().radio("lte")
-TAIL_J = LTE.tail_energy_j(inf)
+LTE = load_shipped_catalogue().find_radio("lte")
+TAIL_J = LTE.compute_tail_energy_j(inf)
 FREE = BatchTerms(radio=LTE)
 
 
@@ -39,7 +39,7 @@ def test_a_job_waits_for_a_later_one_only_where_the_tail_is_worth_it():
     dear = plan_batches(jobs, BatchTerms(radio=LTE, waiting_price_w=0.3))
     assert [burst.starts_s for burst in dear.bursts] == [0, 60]
     assert dear.saved_j == 0
-    assert "as much energy as each on its own" in dear.rationale(LTE)
+    assert "as much energy as each on its own" in dear.explain_plan(LTE)
 
 
 def test_deadline_is_met_though_waiting_would_save_a_tail():
@@ -50,7 +50,7 @@ def test_deadline_is_met_though_waiting_would_save_a_tail():
 
 def test_a_gap_shorter_than_the_tail_costs_only_its_part():
     plan = evaluate_bursts(group_into_bursts([ScheduledJob(job("a"), 0, 4), ScheduledJob(job("b"), 7, 11)]), FREE)
-    assert plan.tail_j == pytest.approx(LTE.tail_energy_j(3) + TAIL_J)
+    assert plan.tail_j == pytest.approx(LTE.compute_tail_energy_j(3) + TAIL_J)
 
 
 def test_jobs_that_leave_the_radio_half_idle_go_at_once():

@@ -15,8 +15,8 @@ from tradewind.mobile.energy_split import (
     split_power_trace,
 )
 
-S5 = load_shipped_catalogue().device("galaxy-s5")
-LTE = S5.radio("lte")
+S5 = load_shipped_catalogue().find_device("galaxy-s5")
+LTE = S5.find_radio("lte")
 
 
 def test_the_model_splits_by_hand():
@@ -31,10 +31,10 @@ def test_the_model_splits_by_hand():
 
 def test_energy_is_reported_per_100_mb_as_in_the_paper_and_per_gb():
     split = EnergySplit(base_j=5, dynamic_j=10, tail_j=1)
-    assert split.per_unit(PAPER_UNIT_BYTES, 50 * 10**6) == EnergySplit(base_j=10, dynamic_j=20, tail_j=2)
-    assert split.per_unit(10**9, 50 * 10**6).dynamic_j == pytest.approx(200)
+    assert split.compute_per_unit(PAPER_UNIT_BYTES, 50 * 10**6) == EnergySplit(base_j=10, dynamic_j=20, tail_j=2)
+    assert split.compute_per_unit(10**9, 50 * 10**6).dynamic_j == pytest.approx(200)
     with pytest.raises(InvalidValue, match="above 0"):
-        split.per_unit(PAPER_UNIT_BYTES, 0)
+        split.compute_per_unit(PAPER_UNIT_BYTES, 0)
 
 
 def test_the_tail_is_cut_where_the_next_transfer_begins():
@@ -58,7 +58,7 @@ def test_a_trace_is_split_exactly_where_power_is_piecewise_linear():
 def test_tail_is_unknown_if_the_trace_ends_with_the_transfer_and_partial_if_it_ends_within_it():
     time_s, power_w = [0, 4, 4.001, 10, 10.001, 12], [1, 1, 3, 3, 2, 2]
     split = split_power_trace(time_s[:4], power_w[:4], started_s=4, ended_s=10, tail_s=5)
-    assert (split.tail_j, split.per_unit(PAPER_UNIT_BYTES, 10**6).tail_j) == (None, None)
+    assert (split.tail_j, split.compute_per_unit(PAPER_UNIT_BYTES, 10**6).tail_j) == (None, None)
     assert split_power_trace(time_s, power_w, started_s=4, ended_s=10, tail_s=5).tail_j == pytest.approx(2, abs=2e-3)
 
 

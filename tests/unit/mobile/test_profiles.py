@@ -22,17 +22,17 @@ def test_the_papers_four_phones_and_current_ones_are_there_with_a_source_for_eve
 
 
 def test_the_tail_of_lte_is_much_longer_than_that_of_wifi():
-    lte, wifi = (load_shipped_catalogue().radio(name) for name in ("lte", "wifi"))
+    lte, wifi = (load_shipped_catalogue().find_radio(name) for name in ("lte", "wifi"))
     assert lte.tail_s.value > 10 * wifi.tail_s.value
-    assert lte.tail_energy_j(float("inf")) == pytest.approx((1.06 - 0.02) * 11.576)
-    assert lte.tail_energy_j(3.0) == pytest.approx((1.06 - 0.02) * 3)
+    assert lte.compute_tail_energy_j(float("inf")) == pytest.approx((1.06 - 0.02) * 11.576)
+    assert lte.compute_tail_energy_j(3.0) == pytest.approx((1.06 - 0.02) * 3)
 
 
 def test_unknown_device_or_radio_is_reported_with_the_available_ones():
     with pytest.raises(NotFound, match=r"'galaxy-s99'.*galaxy-s5"):
-        load_shipped_catalogue().device("galaxy-s99")
+        load_shipped_catalogue().find_device("galaxy-s99")
     with pytest.raises(NotFound, match="nexus-s has no radio '5g'; it has wifi"):
-        load_shipped_catalogue().device("nexus-s").radio("5g")
+        load_shipped_catalogue().find_device("nexus-s").find_radio("5g")
 
 
 @pytest.mark.parametrize(
@@ -61,16 +61,16 @@ def test_a_radio_whose_tail_is_below_idle_is_refused():
 
 
 def test_scaled_constants_scale_energies_and_leave_times():
-    device = load_shipped_catalogue().device("galaxy-s5")
-    half = device.scaled(0.5)
-    assert half.base_w(half.radio("lte"), screen_on=True) == pytest.approx(
-        device.base_w(device.radio("lte"), screen_on=True) / 2
+    device = load_shipped_catalogue().find_device("galaxy-s5")
+    half = device.scale(0.5)
+    assert half.compute_base_w(half.find_radio("lte"), screen_on=True) == pytest.approx(
+        device.compute_base_w(device.find_radio("lte"), screen_on=True) / 2
     )
-    assert half.radio("lte").tail_s == device.radio("lte").tail_s
+    assert half.find_radio("lte").tail_s == device.find_radio("lte").tail_s
 
 
 def test_a_profile_goes_over_the_wire_and_back():
-    device = load_shipped_catalogue().device("galaxy-s5")
+    device = load_shipped_catalogue().find_device("galaxy-s5")
     told = WireDeviceProfile.from_domain(device, own=False, uploaded_at=None).model_dump(mode="json")
     known = NewDeviceProfile.model_fields.keys()
     again = NewDeviceProfile.model_validate({name: value for name, value in told.items() if name in known})

@@ -17,7 +17,7 @@ from tradewind.sla.kinds import Sla, SlaKind
 from tradewind.tiers.selection import SettingTable
 from tradewind.tuning import Basis, ChunkBasis, ChunkProgress, TickSample, begin, step
 from tradewind.tuning.path.congestion import LOST_TOGETHER, SEGMENT_BYTES
-from tradewind.unknown_path.prior import stream_rate_bps
+from tradewind.unknown_path.prior import compute_stream_rate_bps
 
 TICK_S = 5.0
 MAX_THROUGHPUT = Sla(kind=SlaKind.MAX_THROUGHPUT)
@@ -65,7 +65,7 @@ class SimulatedPath:
 
     def demand_bps(self, parameters: Parameters, mean_file_bytes: float) -> float:
         """What a chunk would take of an endless pipe."""
-        stream = min(stream_rate_bps(self.path), self.bandwidth_bps)
+        stream = min(compute_stream_rate_bps(self.path), self.bandwidth_bps)
         file_bits = 8 * mean_file_bytes
         file_s = file_bits / ((parameters.parallelism or 1) * stream) + self.rtt_s / max(parameters.pipelining or 1, 1)
         return (parameters.concurrency or 1) * file_bits / file_s
@@ -100,7 +100,7 @@ class SimulatedPath:
 
     def oracle_bps(self, mean_file_bytes: float) -> float:
         """The most that any setting of the lattice reaches."""
-        return max(self.throughput_bps(setting, mean_file_bytes) for setting in LATTICE.settings())
+        return max(self.throughput_bps(setting, mean_file_bytes) for setting in LATTICE.list_settings())
 
     def predicted(self, setting: Parameters, mean_file_bytes: float, log_sd: float) -> PredictedSetting:
         rate = self.throughput_bps(setting, mean_file_bytes)
@@ -114,7 +114,7 @@ class SimulatedPath:
 
     def table(self, mean_file_bytes: float, log_sd: float = 0.15) -> CompactTable:
         """What learning would know of this path: the same 48 settings that agents carry."""
-        settings = tuple(self.predicted(setting, mean_file_bytes, log_sd) for setting in LATTICE.settings())
+        settings = tuple(self.predicted(setting, mean_file_bytes, log_sd) for setting in LATTICE.list_settings())
         return CompactTable(
             predicted=SettingTable(list_compact_settings(settings), BASE_W),
             queueing_delay_p90_s={1: self.queueing_delay_s(math.inf), 64: self.queueing_delay_s(math.inf)},

@@ -8,7 +8,15 @@ from tradewind.parameters import UNTUNED
 from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
 from tradewind.tiers.selection import Objective
 from tradewind.tuning import Basis
-from tradewind.tuning.bank import KAPPA, Bank, bank_balance, bank_limit_bits, credit_bank, estimate_bank, set_goal
+from tradewind.tuning.bank import (
+    KAPPA,
+    Bank,
+    compute_bank_balance,
+    compute_bank_limit_bits,
+    credit_bank,
+    estimate_bank,
+    set_goal,
+)
 
 GIGABYTE = DataSet(file_count=100, total_bytes=10**9)
 
@@ -27,14 +35,14 @@ def aim(of: Basis, bank: Bank, *, remaining_bytes=10**9, elapsed_s=0.0, knows_po
 
 @given(st.lists(st.floats(0, 1e9), max_size=30))
 def test_the_bank_stays_within_its_limits(rates):
-    bank, limit = Bank(), bank_limit_bits(AT_LEAST_50, 50e6)
+    bank, limit = Bank(), compute_bank_limit_bits(AT_LEAST_50, 50e6)
     for rate in rates:
         bank = credit_bank(bank, AT_LEAST_50, throughput_bps=rate, power_w=None, interval_s=5.0)
         assert -limit <= bank.bits <= limit
 
 
 def test_an_empty_bank_aims_above_the_target_and_a_full_one_at_it():
-    limit = bank_limit_bits(AT_LEAST_50, 50e6)
+    limit = compute_bank_limit_bits(AT_LEAST_50, 50e6)
     assert aim(AT_LEAST_50, Bank()).floor_bps == pytest.approx(50e6 * (1 + KAPPA))
     assert aim(AT_LEAST_50, Bank(limit)).floor_bps == pytest.approx(50e6)
     assert aim(AT_LEAST_50, Bank(-limit)).floor_bps == pytest.approx(50e6 * (1 + 2 * KAPPA))
@@ -110,7 +118,7 @@ def test_a_share_of_a_maximum_that_nobody_knows_asks_for_speed():
 
 def test_balance_has_the_unit_of_the_sla():
     def balance_of(kind, target, bank, elapsed_s):
-        return bank_balance(bank, basis(kind, target), remaining_bytes=5 * 10**8, elapsed_s=elapsed_s)
+        return compute_bank_balance(bank, basis(kind, target), remaining_bytes=5 * 10**8, elapsed_s=elapsed_s)
 
     assert balance_of(SlaKind.MAX_THROUGHPUT, None, Bank(5.0, 5.0), 10) == 0
     assert balance_of(SlaKind.THROUGHPUT_AT_LEAST, 50e6, Bank(7e6), 10) == 7e6

@@ -134,7 +134,7 @@ def test_chunks_that_share_the_pipe_are_not_expected_to_exceed_it():
     ]
     view, limits = situation(*kinds)
     assert choose_best(view, FASTEST, limits).present.throughput_bps <= PATH.bandwidth_bps
-    assert sum(view.table_rates_bps()) <= PATH.bandwidth_bps
+    assert sum(view.compute_table_rates_bps()) <= PATH.bandwidth_bps
 
 
 def test_a_starved_chunk_that_cannot_catch_up_makes_a_plan_slow():

@@ -14,7 +14,7 @@ from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
 from tradewind.tiers.selection import Objective
 from tradewind.tuning import Basis
 from tradewind.tuning.bank import Goal
-from tradewind.tuning.choice import MOST_FRUGAL, ROUNDS, SettingChoice, choose_best, cost, is_worthwhile
+from tradewind.tuning.choice import MOST_FRUGAL, ROUNDS, SettingChoice, choose_best, compute_cost, is_worthwhile
 from tradewind.tuning.expectation import RELAXATION
 from tradewind.tuning.forecast import ActiveChunk, Forecaster, Outlook, build_forecaster
 from tradewind.tuning.limits import SettingLimits, fit_to_limits
@@ -100,20 +100,22 @@ def test_the_search_chooses_as_one_that_weighs_every_setting(situation):
 def test_an_outlook_is_the_same_from_each_chunk_and_at_a_glance(situation):
     view, limits = situation.view, situation.limits
     settings_in_force = [each.parameters for each in view.active]
-    found = [view.expected(i, each) for i, each in enumerate(settings_in_force)]
-    whole = view.outlook(found, 0)
+    found = [view.predict_performance(i, each) for i, each in enumerate(settings_in_force)]
+    whole = view.predict_outlook(found, 0)
     for i, expectation in enumerate(view.expectations):
         chunk_view = view.vary_chunk(found, i)
-        again = chunk_view.outlook(found[i], 0)
+        again = chunk_view.predict_outlook(found[i], 0)
         assert again.low_bps == pytest.approx(whole.low_bps, rel=1e-9)
         assert again.j_per_byte == (None if whole.j_per_byte is None else pytest.approx(whole.j_per_byte, rel=1e-9))
-        candidates = expectation.candidates(limits.room(settings_in_force, i))
-        weighed = [chunk_view.outlook(each.expected, 0) for each in candidates.all]
-        assert chunk_view.throughputs_bps(candidates) == pytest.approx(
+        candidates = expectation.list_candidates(limits.compute_room(settings_in_force, i))
+        weighed = [chunk_view.predict_outlook(each.expected, 0) for each in candidates.all]
+        assert chunk_view.predict_throughputs_bps(candidates) == pytest.approx(
             [each.throughput_bps for each in weighed], rel=1e-9
         )
         if candidates.knows_power and whole.power_w is not None:
-            assert chunk_view.j_per_byte(candidates) == pytest.approx([each.j_per_byte for each in weighed], rel=1e-9)
+            assert chunk_view.predict_j_per_byte(candidates) == pytest.approx(
+                [each.j_per_byte for each in weighed], rel=1e-9
+            )
 
 
 @given(situations())
@@ -129,7 +131,7 @@ def test_chunks_that_share_a_pipe_end_as_the_definition_has_it(situation):
     alone_bps = view.expectations[last].fastest_bps * math.exp(own(view, last)) * gain
     alone_s = max(bits[last] - rates[last] * together_s, 0.0) / alone_bps
     effective_bps = min(sum(rates), sum(bits) / (together_s + alone_s)) if len(rates) > 1 else rates[0]
-    assert view.outlook(view.expected_now, 0).throughput_bps == pytest.approx(effective_bps, rel=1e-9)
+    assert view.predict_outlook(view.expected_now, 0).throughput_bps == pytest.approx(effective_bps, rel=1e-9)
 
 
 def own(view: Forecaster, index: int) -> float:
@@ -145,7 +147,7 @@ def weighing_all(view: Forecaster, goal: Goal, limits: SettingLimits) -> Setting
     for _ in range(ROUNDS if len(chosen) > 1 else 1):
         for index in range(len(chosen)):
             options = [chosen]
-            for cc, p, pp in view.expectations[index].within(limits.room(chosen, index)):
+            for cc, p, pp in view.expectations[index].list_points(limits.compute_room(chosen, index)):
                 there = replace(chosen[index], concurrency=cc, parallelism=p, pipelining=pp)
                 options.append((*chosen[:index], there, *chosen[index + 1 :]))
             chosen = best_of([(each, outlook(view, each, index)) for each in options], goal)
@@ -153,14 +155,14 @@ def weighing_all(view: Forecaster, goal: Goal, limits: SettingLimits) -> Setting
 
 
 def outlook(view: Forecaster, plan: tuple[Parameters, ...], index: int = 0) -> Outlook:
-    found = [view.expected(i, each) for i, each in enumerate(plan)]
+    found = [view.predict_performance(i, each) for i, each in enumerate(plan)]
     tried = list(plan) == [each.parameters for each in view.active]
-    return view.vary_chunk(found, index).outlook(found[index], sum(each.streams for each in plan), tried=tried)
+    return view.vary_chunk(found, index).predict_outlook(found[index], sum(each.streams for each in plan), tried=tried)
 
 
 def best_of(options, goal: Goal) -> tuple[Parameters, ...]:
     plan, leading = min(
-        options, key=lambda each: (missed(goal, each[1]), cost(goal.objective, each[1]), each[1].streams)
+        options, key=lambda each: (missed(goal, each[1]), compute_cost(goal.objective, each[1]), each[1].streams)
     )
     if goal == MOST_FRUGAL and leading.j_per_byte is not None:
         here, least = options[0][1].j_per_byte, leading.j_per_byte

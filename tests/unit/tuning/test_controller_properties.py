@@ -99,7 +99,7 @@ def check_limits(transfer, decision, one):
             progress = next(chunk for chunk in one.chunks if chunk.kind is each.chunk)
             begun = progress.parameters.concurrency
             chunk = transfer.basis.by_kind[each.chunk]
-            files = chunk.files_left(progress.remaining_bytes, one.remaining_files, begun)
+            files = chunk.count_files_left(progress.remaining_bytes, one.remaining_files, begun)
             assert each.parameters.concurrency <= files
 
 

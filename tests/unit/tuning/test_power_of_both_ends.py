@@ -46,7 +46,7 @@ def heartbeat(sequence: int, **power) -> Heartbeat:
         throughput_bps=8 * BYTES / (2 * TICKS * TICK_S) if sequence else 0.0,
         remaining_bytes=BYTES - moved,
         remaining_files=200 - 200 * moved // BYTES,
-        parameters=SETTING.known(),
+        parameters=SETTING.list_known(),
         **(power if sequence else {}),
     )
 

@@ -7,14 +7,14 @@ import pytest
 
 from tradewind.dataset import Chunk, ChunkKind, DataSet
 from tradewind.errors import InvalidValue
-from tradewind.heuristics import deal_channels, min_energy
+from tradewind.heuristics import deal_channels, plan_min_energy
 from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.recommendation import ChunkPlan
 from tradewind.tuning import ChunkProgress, TickSample
 from tradewind.tuning.reference.algorithms_1_2 import Algorithms12, Constraint, back_off_control
 from tradewind.tuning.reference.ee import EE
-from tradewind.tuning.reference.falcon_gradient import B, FalconGradient, K, utility
+from tradewind.tuning.reference.falcon_gradient import B, FalconGradient, K, compute_utility
 from tradewind.tuning.reference.fts3 import Fts3
 from tradewind.tuning.reference.htee import HTEE
 from tradewind.tuning.reference.maxthr import MaxThr
@@ -70,7 +70,7 @@ def driven(variant, rate_of, ticks, power_of=lambda _: 1.0):
 def test_mine_is_set_once():
     variant = MinE(ALL, GIGABIT_60_MS, 12)
     state, plan = variant.begin()
-    assert plan == min_energy(ALL, GIGABIT_60_MS, 12)
+    assert plan == plan_min_energy(ALL, GIGABIT_60_MS, 12)
     assert variant.step(state, sample(rate=1.0))[1] == plan
 
 
@@ -121,9 +121,9 @@ def test_slaee_stops_at_its_channels():
 
 
 def test_falcons_utility_is_highest_at_one_over_ln_k_workers():
-    best = max(range(1, 200), key=lambda n: utility(1e6 * n, n, 0.0))
+    best = max(range(1, 200), key=lambda n: compute_utility(1e6 * n, n, 0.0))
     assert abs(best - 1 / math.log(K)) <= 1
-    assert utility(1e6, 1, 0.01) == pytest.approx(1e6 / K - 1e6 * B * 0.01)
+    assert compute_utility(1e6, 1, 0.01) == pytest.approx(1e6 / K - 1e6 * B * 0.01)
 
 
 def test_falcon_probes_below_and_above_and_goes_faster_in_one_direction():

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from tradewind.units import format_bps, format_bytes, format_count, parse_seconds, throughput_bps
+from tradewind.units import compute_throughput_bps, format_bps, format_bytes, format_count, parse_seconds
 from tradewind_agent.cli.options import read
 from tradewind_agent.cli.terminal import Terminal
 
@@ -129,7 +129,7 @@ def _show_plainly(lines: PlainLines) -> Show:
     def show(done_bytes: int, total_bytes: int, done_files: int, total_files: int) -> None:
         def line() -> str:
             share = f" ({100 * done_bytes / total_bytes:.0f} %)" if total_bytes else ""
-            rate = format_bps(throughput_bps(done_bytes, max(lines.elapsed_s, 1e-9)))
+            rate = format_bps(compute_throughput_bps(done_bytes, max(lines.elapsed_s, 1e-9)))
             moved = f"{format_bytes(done_bytes)} of {format_bytes(total_bytes)}{share}"
             return f"{moved}, {done_files} of {format_count(total_files, 'file')}, {rate}"
 

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from random import SystemRandom
 
 from tradewind.compression.codecs import Codec, CodecSetting, list_candidate_settings
-from tradewind.compression.content import size_bin
+from tradewind.compression.content import find_size_bin
 from tradewind.compression.model import Speeds
 from tradewind.errors import InvalidValue
 from tradewind_agent.compression.codecs import list_available_codecs, list_common_codecs
@@ -67,7 +67,7 @@ def classify_files(listing: Listing) -> Sequence[FileClass]:
     found: dict[tuple[str, int], list[int]] = {}
     for position, (job, size) in enumerate(zip(listing.jobs, listing.sizes_bytes, strict=True)):
         if size:
-            found.setdefault((_get_suffix(job), size_bin(size)), []).append(position)
+            found.setdefault((_get_suffix(job), find_size_bin(size)), []).append(position)
     classes = [
         FileClass(
             ending=ending,

@@ -45,7 +45,7 @@ def _observe_settings(
             continue
         speeds = Speeds(
             effort.ratio,
-            effort.compress_bps * make_case(sample).cores_for(setting),
+            effort.compress_bps * make_case(sample).count_cores(setting),
             effort.decompress_bps if fetched else _measure_unpacking_bps(effort, sample, setting),
         )
         if speeds.is_possible:  # a download's server reports how long it packed, and on how many cores

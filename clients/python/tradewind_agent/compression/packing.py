@@ -15,7 +15,7 @@ from hashlib import sha256
 from zlib import crc32
 
 from tradewind.compression.codecs import CODEC_LEVELS, CodecSetting
-from tradewind.compression.model import MIN_BLOCK_BYTES, block_bytes
+from tradewind.compression.model import MIN_BLOCK_BYTES, compute_block_bytes
 from tradewind.compression.steering import PackedBlock, Steering
 from tradewind.units import BITS_PER_BYTE, KIB
 from tradewind_agent.compression.codecs import pack
@@ -230,7 +230,7 @@ class PackedFile:
 
     def _block_bytes(self) -> int:
         """As large as the file's size makes them, unless one core would be busy with it for too long."""
-        usual_bytes, setting = block_bytes(self._status.st_size), self.steering.setting
+        usual_bytes, setting = compute_block_bytes(self._status.st_size), self.steering.setting
         if setting is None or (core_bps := self._compute_core_bps(setting)) is None:
             return usual_bytes
         return min(usual_bytes, max(int(LONGEST_PACK_S * core_bps / BITS_PER_BYTE), MIN_BLOCK_BYTES))

@@ -14,7 +14,7 @@ from tradewind.compression.advice import DEFAULT_LINE_BPS, discount_assumed_rate
 from tradewind.path import Path
 from tradewind.transfer import Direction
 from tradewind.units import format_bytes, format_count
-from tradewind.unknown_path.prior import stream_rate_bps
+from tradewind.unknown_path.prior import compute_stream_rate_bps
 from tradewind.unknown_path.rules import fill_in_assumptions
 from tradewind.wire.compression import (
     MAX_SETUP_S,
@@ -194,7 +194,7 @@ def _make_class_request(files: FileClass, looked: ClassProbe, path: Path, direct
 
 def _compute_capacity_bps(path: Path, connections: int) -> float:
     """Return what so many connections carry at most, by their windows and the loss."""
-    return connections * stream_rate_bps(fill_in_assumptions(path))
+    return connections * compute_stream_rate_bps(fill_in_assumptions(path))
 
 
 def _advise_locally(

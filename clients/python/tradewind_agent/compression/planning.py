@@ -162,7 +162,7 @@ def plan_steering(
         expected = {
             setting: found.speeds
             for setting in list_candidate_settings(codecs)
-            if (found := load_packaged_history().expected(setting, usual)) is not None
+            if (found := load_packaged_history().predict_speeds(setting, usual)) is not None
         }
     exponent = 0.0 if hardly_packs else 1.0
     return Steering(expected=expected, line_bps=line_bps, setting=start, ratio_exponent=exponent)

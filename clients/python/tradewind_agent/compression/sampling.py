@@ -20,7 +20,7 @@ from tradewind.compression.content import (
     Content,
     Kind,
     inspect_content,
-    sample_offsets,
+    list_sample_offsets,
 )
 from tradewind.compression.history import MAX_CORES, parse_core_count
 from tradewind.compression.model import Speeds
@@ -121,7 +121,7 @@ def sample_descriptor(
 ) -> FileSample:
     """Return the same of an open file."""
     file_bytes = os.fstat(descriptor).st_size
-    blocks = [os.pread(descriptor, SAMPLE_BLOCK_BYTES, offset) for offset in sample_offsets(file_bytes, places())]
+    blocks = [os.pread(descriptor, SAMPLE_BLOCK_BYTES, offset) for offset in list_sample_offsets(file_bytes, places())]
     probe = measure_setting(blocks, PROBE, clock_s) if any(blocks) else Speeds(1.0, 1e9, 1e9)
     look_s = LOOK_SHARE * BITS_PER_BYTE * file_bytes / (line_bps or DEFAULT_LINE_BPS)
     pieces = choose_pieces(file_bytes, look_s * probe.compress_bps / BITS_PER_BYTE)

@@ -32,7 +32,7 @@ def try_setting(setting: CodecSetting, sample: FileSample, clock_s: Clock = time
     speeds = measure_setting(sample.blocks, setting, clock_s, repeats=1)
     return Speeds(
         speeds.ratio * sample.beyond_blocks,
-        speeds.compress_bps * make_case(sample).cores_for(setting),
+        speeds.compress_bps * make_case(sample).count_cores(setting),
         speeds.decompress_bps,
     )
 
@@ -69,7 +69,7 @@ def try_worthwhile_settings(
         promised_s = BITS_PER_BYTE * total_bytes / advice.best.throughput_bps.mean
         expected = next(each.speeds for each in advice.options if each.setting == setting)
         assert expected is not None
-        return spent_s + _estimate_trial_s(sample, expected, case.cores_for(setting)) <= TRIAL_SHARE * promised_s
+        return spent_s + _estimate_trial_s(sample, expected, case.count_cores(setting)) <= TRIAL_SHARE * promised_s
 
     def tried(setting: CodecSetting) -> Speeds:
         nonlocal spent_s

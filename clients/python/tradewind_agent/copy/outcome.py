@@ -8,7 +8,7 @@ from tradewind.dataset import ChunkKind, DataSet
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
 from tradewind.transfer import Direction, Status, TransferOutcome
-from tradewind.units import throughput_bps
+from tradewind.units import compute_throughput_bps
 from tradewind_agent.copy.listing import Listing
 from tradewind_agent.copy.moving import Movement
 from tradewind_agent.engine.progress import ChunkSnapshot
@@ -92,4 +92,4 @@ def _build_dataset(sizes_bytes: Sequence[int], files: int, bytes_moved: int) -> 
 
 
 def _compute_rate_bps(moved_bytes: int, duration_s: float) -> float:
-    return throughput_bps(moved_bytes, max(duration_s, LEAST_DURATION.total_seconds()))
+    return compute_throughput_bps(moved_bytes, max(duration_s, LEAST_DURATION.total_seconds()))

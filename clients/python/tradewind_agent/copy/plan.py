@@ -86,7 +86,7 @@ def plan_sizes(
     if isinstance(plan, str):
         most_bps = options.rate_limit_bps
         because = plan if most_bps is None else f"{plan}; no more than {format_bps(most_bps)}, as set"
-        limited_path = path.at_most(most_bps)
+        limited_path = path.limit_bandwidth(most_bps)
         plan = plan_by_rules(
             uuid4(), bins, limited_path, options.sla, options.limits, load=options.load, because=because
         )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tradewind.energy.measured import EnergyReading
-from tradewind.heuristics import bits_per_joule, throughput_per_joule
+from tradewind.heuristics import compute_bits_per_joule, compute_throughput_per_joule
 from tradewind.mobile.io_request import advise_io_block_bytes
 from tradewind.parameters import Parameters
 from tradewind.path import Path
@@ -15,7 +15,7 @@ from tradewind.sla.kinds import Sla
 from tradewind.sla.outcome import format_target, is_met
 from tradewind.transfer import ResourceUsage, Status, TransferRecord
 from tradewind.units import KIB, MIB, format_bits_per_joule, format_bps, format_bytes, format_count, format_joules
-from tradewind.units import throughput_bps as mean_rate_bps
+from tradewind.units import compute_throughput_bps as mean_rate_bps
 from tradewind.wire.recommendations import RecommendResponse, WireSlaAnswer
 from tradewind.wire.records import WireRecord
 from tradewind_agent.copy.energy_report import energy_split, format_energy
@@ -163,7 +163,7 @@ class CopyReport:
             "path": _to_document(self.path),
             "agreement": _to_document(self.sla),
             "agreement_kept": self.is_sla_met,
-            "parameters": self.parameters.known(),
+            "parameters": self.parameters.list_known(),
             "advised_io_block_bytes": self.advised_io_block_bytes,
             "plan": plan_document(self.plan),
             "records": [
@@ -211,12 +211,12 @@ def plan_document(plan: Plan) -> dict[str, Any]:
         "rationale": plan.rationale,
         "feasible": plan.feasible,
         "release": plan.answer.release if plan.answer else None,
-        "parameters": plan.parameters.known(),
+        "parameters": plan.parameters.list_known(),
         "chunks": [
             {
                 "chunk": str(chunk.chunk),
                 "max_file_bytes": chunk.max_file_bytes,
-                "parameters": chunk.parameters.known(),
+                "parameters": chunk.parameters.list_known(),
             }
             for chunk in plan.chunks
         ],
@@ -267,7 +267,9 @@ def _has_goal(answer: RecommendResponse) -> bool:
 def format_settings(parameters: Parameters) -> str:
     """Format the known parameters, such as ``cc 4, p 1, pp 8``."""
     short = {"concurrency": "cc", "parallelism": "p", "pipelining": "pp"}
-    return ", ".join(f"{short.get(name, name)} {value}" for name, value in parameters.known().items()) or "defaults"
+    return (
+        ", ".join(f"{short.get(name, name)} {value}" for name, value in parameters.list_known().items()) or "defaults"
+    )
 
 
 def _format_band(rate: Interval) -> str:
@@ -300,8 +302,8 @@ def _compute_efficiency(rate_bps: float, energy_j: float | None, duration_s: flo
     if energy_j is None or not energy_j > 0 or not duration_s > 0:
         return {"bits_per_joule": None, "throughput_per_joule": None}
     return {
-        "bits_per_joule": bits_per_joule(rate_bps, energy_j / duration_s),
-        "throughput_per_joule": throughput_per_joule(rate_bps, energy_j),
+        "bits_per_joule": compute_bits_per_joule(rate_bps, energy_j / duration_s),
+        "throughput_per_joule": compute_throughput_per_joule(rate_bps, energy_j),
     }
 
 

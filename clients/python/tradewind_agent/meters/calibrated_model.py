@@ -45,7 +45,7 @@ class CalibratedMeter:
         """Energy since the first reading."""
         if self._last is not None:
             used = usage_between(self._last, counters)
-            power_w = self.model.power_w({"cpu": used.cpu or 0.0, "disk": used.disk or 0.0})
+            power_w = self.model.predict_power_w({"cpu": used.cpu or 0.0, "disk": used.disk or 0.0})
             self._energy_j += power_w * (counters.at_s - self._last.at_s)
         self._last = counters
         return self._energy_j

@@ -14,7 +14,7 @@ def make_flags(
     tool: str, parameters: Parameters, by_hand: Parameters, words: ParsedWords, grammar: Grammar
 ) -> tuple[str, ...]:
     """Return the flags for ``parameters``, without those that the user set or whose option the user's line has."""
-    taken = by_hand.known().keys()
+    taken = by_hand.list_known().keys()
     return tuple(
         word
         for flag in build_flags_for_tool(tool, parameters).flags
@@ -30,7 +30,7 @@ def find_inexpressible(tool: str, parameters: Parameters) -> tuple[str, ...]:
 
 def override(parameters: Parameters, fixed: Parameters) -> Parameters:
     """Return ``parameters``, with what is known of ``fixed`` in its place."""
-    return replace(parameters, **fixed.known())  # type: ignore[arg-type]  # keys are field names
+    return replace(parameters, **fixed.list_known())  # type: ignore[arg-type]  # keys are field names
 
 
 def choose_single_setting(chunks: Sequence[ChunkPlan], fixed: Parameters) -> Parameters:

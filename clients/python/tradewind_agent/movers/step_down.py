@@ -34,7 +34,7 @@ class StepDown:
 
     def __init__(self, fixed: Parameters, default_concurrency: int) -> None:
         self.is_plain = False
-        self._is_possible = "concurrency" not in fixed.known() or "parallelism" not in fixed.known()
+        self._is_possible = "concurrency" not in fixed.list_known() or "parallelism" not in fixed.list_known()
         self._default = default_concurrency
         self._most: int | None = None
         self._failed_with: int | None = None

@@ -43,7 +43,7 @@ class Advice:
 
     @property
     def rationale(self) -> str:
-        return f"{self.plan.rationale(self.radio)}; planned by {self.source}"
+        return f"{self.plan.explain_plan(self.radio)}; planned by {self.source}"
 
     @property
     def concurrent_jobs(self) -> frozenset[str]:

@@ -13,7 +13,7 @@ from tradewind.errors import TradewindError
 from tradewind.mobile.batching import BatchPlan, BatchTerms, evaluate_bursts, group_into_bursts
 from tradewind.mobile.queue import Burst, BurstMode, QueuedJob, ScheduledJob
 from tradewind.transfer import Status
-from tradewind.units import throughput_bps
+from tradewind.units import compute_throughput_bps
 from tradewind_agent.copy.report import CopyReport
 from tradewind_agent.queued.advice import Advice
 
@@ -251,7 +251,7 @@ def _measured_job(placed: ScheduledJob, moved_bytes: int, among: Sequence[Schedu
     overlaps = any(
         other.starts_s < placed.ends_s and placed.starts_s < other.ends_s for other in among if other is not placed
     )
-    rate_bps = throughput_bps(moved_bytes, placed.ends_s - placed.starts_s)
+    rate_bps = compute_throughput_bps(moved_bytes, placed.ends_s - placed.starts_s)
     if overlaps:
         rate_bps = max(rate_bps, job.throughput_bps)
     return replace(placed, job=replace(job, total_bytes=moved_bytes, throughput_bps=rate_bps))

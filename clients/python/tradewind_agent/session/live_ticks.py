@@ -17,7 +17,7 @@ from uuid import UUID
 from pydantic import ValidationError
 
 from tradewind.transfer import Status
-from tradewind.units import throughput_bps
+from tradewind.units import compute_throughput_bps
 from tradewind.wire.heartbeats import Heartbeat, SpooledHeartbeat
 from tradewind.wire.records import WireRecord
 from tradewind_agent.folders import PRIVATE_FILE_MODE, make_private
@@ -176,7 +176,7 @@ def _to_cancelled_record(beginning: WireRecord, last: SpooledHeartbeat) -> WireR
             "status": Status.CANCELLED,
             "bytes_moved": beat.bytes_moved,
             "files_done": max(beginning.dataset.file_count - beat.remaining_files, 0),
-            "throughput_bps": throughput_bps(beat.bytes_moved, (ended_at - started_at).total_seconds()),
+            "throughput_bps": compute_throughput_bps(beat.bytes_moved, (ended_at - started_at).total_seconds()),
         }
     )
     return beginning.model_copy(

@@ -71,7 +71,7 @@ class HostMeter:
             self.reader.read,
             host=host,
             base_w=base_w,
-            tail_j=None if self.radio is None else self.radio.tail_energy_j(inf),
+            tail_j=None if self.radio is None else self.radio.compute_tail_energy_j(inf),
             interval_s=SAMPLE_INTERVAL_S,
         )
 

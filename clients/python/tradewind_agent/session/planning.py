@@ -17,7 +17,7 @@ from tradewind.prediction import BAND, Interval, Prediction, compute_z
 from tradewind.recommendation import ChunkPlan, combine_settings
 from tradewind.sla.kinds import Sla
 from tradewind.unknown_path import prior
-from tradewind.unknown_path.rules import expected_bps, fill_in_assumptions, plan_cold_start
+from tradewind.unknown_path.rules import fill_in_assumptions, plan_cold_start, predict_total_bps
 from tradewind.wire.recommendations import RecommendRequest, RecommendResponse, WireInterval, WirePrediction
 from tradewind_agent.errors import KeyRefused, ScopeMissing, ServiceProblem, ServiceUnreachable
 
@@ -134,7 +134,7 @@ def plan_by_rules(
 
 def _band(chunks: Sequence[Chunk], plan: Sequence[ChunkPlan], path: Path, load: float | None) -> Interval:
     """Return the prior's expected rate with its spread, at most the path's rate, bit/s."""
-    mean_bps = expected_bps(chunks, plan, path, load)
+    mean_bps = predict_total_bps(chunks, plan, path, load)
     spread = math.exp(compute_z((1 + BAND) / 2) * prior.PRIOR_LOG_SD)
     most_bps = max(fill_in_assumptions(path).bandwidth_bps or math.inf, mean_bps)
     return Interval(mean_bps, mean_bps / spread, min(mean_bps * spread, most_bps))
@@ -142,7 +142,7 @@ def _band(chunks: Sequence[Chunk], plan: Sequence[ChunkPlan], path: Path, load: 
 
 def override_settings(plan: Plan, by_hand: Parameters) -> Plan:
     """Return ``plan`` with the user's settings in every chunk."""
-    known = by_hand.known()
+    known = by_hand.list_known()
     if not known:
         return plan
     listed = ", ".join(f"{name} {value}" for name, value in known.items())
@@ -158,7 +158,7 @@ def apply_user_settings(chunks: tuple[ChunkPlan, ...], by_hand: Parameters) -> t
             chunk._replace(parameters=replace(chunk.parameters, concurrency=share))
             for chunk, share in zip(chunks, shares, strict=True)
         )
-    others = {name: value for name, value in by_hand.known().items() if name != "concurrency"}
+    others = {name: value for name, value in by_hand.list_known().items() if name != "concurrency"}
     return tuple(
         chunk._replace(parameters=replace(chunk.parameters, **others))  # type: ignore[arg-type]  # keys are field names
         for chunk in chunks

@@ -19,7 +19,7 @@ def find_radio_profile(radio: str, device: str | None, client: "Client | None") 
     NotFound : there is no such radio or device; only the service knows the user's own devices.
     """
     if device is None:
-        return load_shipped_catalogue().radio(radio)
+        return load_shipped_catalogue().find_radio(radio)
     why_absent = "no service is configured"
     if client is not None:
         try:
@@ -32,6 +32,6 @@ def find_radio_profile(radio: str, device: str | None, client: "Client | None") 
                 raise NotFound(f"{device} has no radio {radio!r}; `tradewind devices` lists them")
             return profiles[0]
     try:
-        return load_shipped_catalogue().device(device).radio(radio)
+        return load_shipped_catalogue().find_device(device).find_radio(radio)
     except NotFound as unknown:
         raise NotFound(f"{unknown}; only the service knows your own devices, and {why_absent}") from None

@@ -8,7 +8,7 @@ from typing import Any
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan, combine_settings
 from tradewind.tuning import Basis
-from tradewind.units import throughput_bps
+from tradewind.units import compute_throughput_bps
 from tradewind.wire.heartbeats import ChunkSample, EndPowerSample, Heartbeat
 from tradewind.wire.recommendations import RecommendRequest, to_wire_parameters
 from tradewind.wire.records import WireUsage
@@ -46,7 +46,7 @@ class Sampling:
 
         def rate_bps(chunk: ChunkSnapshot) -> float:
             moved_bytes = chunk.moved_bytes - moved_before.get(chunk.chunk, 0)
-            return throughput_bps(max(moved_bytes, 0), interval_s) if interval_s > 0 else 0.0
+            return compute_throughput_bps(max(moved_bytes, 0), interval_s) if interval_s > 0 else 0.0
 
         chunks = [
             (ChunkPlan(chunk.chunk, None, chunk.parameters), rate_bps(chunk), chunk.remaining_bytes)

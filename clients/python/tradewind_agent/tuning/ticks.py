@@ -65,9 +65,10 @@ class Tick:
             "changed": self.verdict.changed,
             "reason": self.verdict.reason,
             "sla_bank": self.verdict.sla_bank,
-            "parameters": _combine(self.verdict.chunks).known(),
+            "parameters": _combine(self.verdict.chunks).list_known(),
             "chunks": [
-                {"chunk": str(chunk.chunk), "parameters": chunk.parameters.known()} for chunk in self.verdict.chunks
+                {"chunk": str(chunk.chunk), "parameters": chunk.parameters.list_known()}
+                for chunk in self.verdict.chunks
             ],
         }
         return {"elapsed_s": self.elapsed_s, "sample": sample, "decision": decision}

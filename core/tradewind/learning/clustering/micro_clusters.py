@@ -43,7 +43,7 @@ class Cells:
     def of(self, chosen: npt.NDArray[np.bool_]) -> "Cells":
         return Cells(self.count[chosen], self.mean[chosen], self.scatter[chosen])
 
-    def coarser(self, width: float) -> "Cells":
+    def join_on_grid(self, width: float) -> "Cells":
         """Cells joined on a grid of this width."""
         _, joined = np.unique(np.floor(self.mean / width), axis=0, return_inverse=True)
         count = np.bincount(joined, weights=self.count)
@@ -53,7 +53,7 @@ class Cells:
         return Cells(count.astype(np.int64), mean, scatter)
 
 
-def coordinates(mean_file_bytes: FloatArray, file_count: FloatArray, load: FloatArray) -> FloatArray:
+def compute_coordinates(mean_file_bytes: FloatArray, file_count: FloatArray, load: FloatArray) -> FloatArray:
     """Rows as points: log2 of mean file size and of file count (at least 1 each), and load; (n, 3)."""
     return np.column_stack([np.log2(np.maximum(mean_file_bytes, 1.0)), np.log2(np.maximum(file_count, 1.0)), load])
 
@@ -89,42 +89,44 @@ class MicroClusters:
 
     @classmethod
     def of_points(cls, points: FloatArray) -> Self:
-        """Cells of n points (`coordinates`). O(n log n)."""
+        """Cells of n points (`compute_coordinates`). O(n log n)."""
         keys = compute_cell_keys(points)
         offsets = np.rint((points - _compute_centres(keys)) * _RESOLUTION).astype(np.int64)
         ones = np.ones((len(keys), 1), dtype=np.int64)
-        return cls(*_summed(keys, np.hstack([ones, offsets, offsets**2])))
+        return cls(*_join_equal_keys(keys, np.hstack([ones, offsets, offsets**2])))
 
-    def merged(self, other: Self) -> Self:
+    def merge(self, other: Self) -> Self:
         """Cells of both sets of rows."""
-        return type(self)(*_summed(np.concatenate([self.keys, other.keys]), np.concatenate([self.sums, other.sums])))
+        return type(self)(
+            *_join_equal_keys(np.concatenate([self.keys, other.keys]), np.concatenate([self.sums, other.sums]))
+        )
 
     @property
     def counts(self) -> IntArray:
         """Rows of each cell, (m,)."""
         return self.sums[:, 0]
 
-    def points(self) -> FloatArray:
+    def locate_cells(self) -> FloatArray:
         """Return where each cell stands, (m, 3): mean data set of the cells that share it, mean load of its own
         rows.
         """
         dataset_keys = self.keys >> _AXIS_BITS << _AXIS_BITS
-        keys, sums = _summed(dataset_keys, self.sums)
+        keys, sums = _join_equal_keys(dataset_keys, self.sums)
         shared = np.searchsorted(keys, dataset_keys)
         return np.column_stack([_compute_means(keys, sums)[shared, :2], _compute_means(self.keys, self.sums)[:, 2]])
 
-    def dataset_cells(self) -> Cells:
+    def build_dataset_cells(self) -> Cells:
         """Summaries by mean file size and file count, whatever the load."""
-        keys, sums = _summed(self.keys >> _AXIS_BITS << _AXIS_BITS, self.sums)
+        keys, sums = _join_equal_keys(self.keys >> _AXIS_BITS << _AXIS_BITS, self.sums)
         return Cells(sums[:, 0], _compute_means(keys, sums)[:, :2], _compute_scatter(sums, slice(0, 2)))
 
-    def load_cells(self, chosen: npt.NDArray[np.bool_]) -> Cells:
+    def build_load_cells(self, chosen: npt.NDArray[np.bool_]) -> Cells:
         """Summaries by load of the chosen ones of ``keys``, whatever the data set."""
-        keys, sums = _summed(self.keys[chosen] & _AXIS_MASK, self.sums[chosen])
+        keys, sums = _join_equal_keys(self.keys[chosen] & _AXIS_MASK, self.sums[chosen])
         return Cells(sums[:, 0], _compute_means(keys, sums)[:, 2:], _compute_scatter(sums, slice(2, 3)))
 
 
-def _summed(keys: IntArray, sums: IntArray) -> tuple[IntArray, IntArray]:
+def _join_equal_keys(keys: IntArray, sums: IntArray) -> tuple[IntArray, IntArray]:
     """Return the equal keys joined, ascending."""
     if not len(keys):
         return keys, sums

@@ -18,7 +18,7 @@ from tradewind.learning.clustering.micro_clusters import (
     IntArray,
     MicroClusters,
     compute_cell_keys,
-    coordinates,
+    compute_coordinates,
 )
 from tradewind.learning.clustering.ward import CutRule, cut, find_nearest_centre
 from tradewind.learning.setting_rows import HashArray, LeafRows, SettingRows
@@ -39,7 +39,7 @@ def build_dataset_rule(min_rows: int) -> CutRule:
     return CutRule(min_rows=min_rows, max_clusters=12, min_spread=0.5, max_median=1.5, min_silhouette=0.5)
 
 
-def load_rule(min_rows: int) -> CutRule:
+def build_load_rule(min_rows: int) -> CutRule:
     """Third tier: the surface has load as a term of its own, so only "strong structure" is worth fewer rows a leaf."""
     return CutRule(min_rows=min_rows, max_clusters=3, min_spread=0.05, max_median=1.0, min_silhouette=0.7)
 
@@ -73,7 +73,7 @@ class Digest:
 
     @classmethod
     def of_rows(cls, rows: ClusterRows) -> Self:
-        points = coordinates(rows.mean_file_bytes, rows.file_count, rows.load)
+        points = compute_coordinates(rows.mean_file_bytes, rows.file_count, rows.load)
         return cls(
             MicroClusters.of_points(points),
             SettingRows.of_rows(compute_cell_keys(points), rows.settings, rows.row_hash, rows.values),
@@ -91,14 +91,14 @@ class Digest:
         total: Self | None = None
         for batch in batches:
             part = cls.of_rows(batch)
-            total = part if total is None else total.merged(part)
+            total = part if total is None else total.merge(part)
         if total is None:
             raise CannotFit("no transfer without a limit of its user has succeeded, so there is nothing to learn from")
         return total
 
-    def merged(self, other: Self) -> Self:
+    def merge(self, other: Self) -> Self:
         """Return the digest of both sets of rows, whatever their order."""
-        return type(self)(self.cells.merged(other.cells), self.rows.merged(other.rows))
+        return type(self)(self.cells.merge(other.cells), self.rows.merge(other.rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class Tiers:
 
         Parameters
         ----------
-        points : (n, 3) as `coordinates` makes them.
+        points : (n, 3) as `compute_coordinates` makes them.
         """
         tier = np.array([leaf.dataset_tier for leaf in self.leaves])
         first = np.flatnonzero(np.diff(tier, prepend=-1))
@@ -125,9 +125,9 @@ class Tiers:
             result[inside] = start + find_nearest_centre(points[inside, 2:], loads[tier == i])
         return result
 
-    def rows_of(self, digest: Digest) -> tuple[LeafRows, ...]:
+    def group_rows(self, digest: Digest) -> tuple[LeafRows, ...]:
         """Return the sampled rows of each leaf; a cell goes as a whole where its centroid belongs."""
-        leaf_of_cell = self.assign(digest.cells.points())
+        leaf_of_cell = self.assign(digest.cells.locate_cells())
         return tuple(digest.rows.of_cells(digest.cells.keys[leaf_of_cell == i]) for i in range(len(self.leaves)))
 
 
@@ -147,16 +147,16 @@ def find_tiers(cells: MicroClusters, *, min_rows: int = MIN_ROWS) -> Tiers:
     """
     if not len(cells.keys):
         raise CannotFit("no transfer without a limit of its user has succeeded, so there is nothing to learn from")
-    data_sets = cells.dataset_cells()
+    data_sets = cells.build_dataset_cells()
     if len(data_sets) > MAX_CELLS:
-        data_sets = data_sets.coarser(1.0)
+        data_sets = data_sets.join_on_grid(1.0)
     centres = cut(data_sets, build_dataset_rule(min_rows))
-    points, counts = cells.points(), cells.counts
+    points, counts = cells.locate_cells(), cells.counts
     dataset = find_nearest_centre(points[:, :2], centres)
     leaves: list[Leaf] = []
     for tier, centre in enumerate(centres):
         inside = dataset == tier
-        loads = cut(cells.load_cells(inside), load_rule(min_rows))
+        loads = cut(cells.build_load_cells(inside), build_load_rule(min_rows))
         load_tier = find_nearest_centre(points[inside, 2:], loads)
         rows = np.bincount(load_tier, weights=counts[inside], minlength=len(loads))
         leaves.extend(

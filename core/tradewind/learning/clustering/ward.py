@@ -123,7 +123,7 @@ def compute_row_distances(cells: Cells) -> FloatArray:
     return np.asarray(np.sqrt(squared))
 
 
-def silhouette(distance: FloatArray, count: IntArray, labels: IntArray) -> float:
+def compute_silhouette(distance: FloatArray, count: IntArray, labels: IntArray) -> float:
     """Return the mean silhouette over all rows of m cells; 0 for a single label. O(m² · k).
 
     Parameters
@@ -168,7 +168,7 @@ def cut(cells: Cells, rule: CutRule) -> FloatArray:
         nearest = find_nearest_centre(group.mean, centres)
         stricter = max(min_silhouette, STANDING_APART)
         waiting += [(group.of(nearest == i), stricter) for i in range(len(centres))]
-    centres = _populated(cells, np.array(finished), rule.min_rows)
+    centres = _drop_small_clusters(cells, np.array(finished), rule.min_rows)
     return centres[np.lexsort(centres.T[::-1])]
 
 
@@ -190,14 +190,14 @@ def _find_best_cut(cells: Cells, rule: CutRule, min_silhouette: float, max_clust
     distance = compute_row_distances(cells)
     merges = compute_ward_merges(cells.count.astype(np.float64), cells.mean)
     for clusters in range(2, min(max_clusters, len(cells)) + 1):
-        centres = _populated(cells, compute_centres(cells, compute_labels(merges, clusters)), rule.min_rows)
-        score = silhouette(distance, cells.count, find_nearest_centre(cells.mean, centres))
+        centres = _drop_small_clusters(cells, compute_centres(cells, compute_labels(merges, clusters)), rule.min_rows)
+        score = compute_silhouette(distance, cells.count, find_nearest_centre(cells.mean, centres))
         if score > best_score:
             best, best_score = centres, score
     return best
 
 
-def _populated(cells: Cells, centres: FloatArray, min_rows: int) -> FloatArray:
+def _drop_small_clusters(cells: Cells, centres: FloatArray, min_rows: int) -> FloatArray:
     while len(centres) > 1:
         rows = np.bincount(find_nearest_centre(cells.mean, centres), weights=cells.count, minlength=len(centres))
         smallest = int(rows.argmin())

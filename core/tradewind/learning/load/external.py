@@ -84,9 +84,9 @@ def compute_known_rate_bps(
     (n,) bit/s, not below 0. Other chunks of the same transfer count as known load. O((n + m) log m) for m breakpoints.
     """
     moved = (
-        source.bytes_between(start_s, end_s)
-        + destination.bytes_between(start_s, end_s)
-        - both.bytes_between(start_s, end_s)
+        source.compute_bytes_between(start_s, end_s)
+        + destination.compute_bytes_between(start_s, end_s)
+        - both.compute_bytes_between(start_s, end_s)
     )
     others: FloatArray = np.maximum(moved - own_bytes, 0.0)
     rate: FloatArray = others * BITS_PER_BYTE / (end_s - start_s)
@@ -104,11 +104,13 @@ def compute_congestion_bps(
 
     What was not logged counts as no loss.
     """
-    lost_bytes = np.nan_to_num(retransmitted_bytes) + np.nan_to_num(start_up_bytes(throughput_bps, rtt_s, streams))
+    lost_bytes = np.nan_to_num(retransmitted_bytes) + np.nan_to_num(
+        estimate_start_up_bytes(throughput_bps, rtt_s, streams)
+    )
     return lost_bytes * BITS_PER_BYTE / duration_s
 
 
-def start_up_bytes(rate_bps: FloatArray, rtt_s: FloatArray, streams: FloatArray) -> FloatArray:
+def estimate_start_up_bytes(rate_bps: FloatArray, rtt_s: FloatArray, streams: FloatArray) -> FloatArray:
     """Return the bytes by which new connections fall short of a rate until their windows carry it.
 
     Two round trips pass before the first byte. A stream whose share of the rate needs window W = rate · RTT / (8 ·
@@ -153,7 +155,7 @@ def is_upper_bound(
     first depends on how fast the transfer was: else slow ones alone would be looked back at.
     """
     window_bps = BITS_PER_BYTE * np.nan_to_num(streams, nan=1.0) * buffer_bytes / rtt_s
-    start_bytes = start_up_bytes(bandwidth_bps, rtt_s, streams)
+    start_bytes = estimate_start_up_bytes(bandwidth_bps, rtt_s, streams)
     return np.asarray(
         (utilisation > BUSY_HOST)
         | (window_bps < bandwidth_bps)
@@ -162,7 +164,7 @@ def is_upper_bound(
     )
 
 
-def request_limit_bps(
+def compute_request_limit_bps(
     bandwidth_bps: FloatArray,
     rtt_s: FloatArray,
     mean_file_bytes: FloatArray,
@@ -216,8 +218,8 @@ def compute_recent_unknown_bps(
     return result
 
 
-def load_of(bandwidth_bps: FloatArray, known_bps: FloatArray, unknown_bps: FloatArray) -> FloatArray:
-    """`tradewind.cluster.load_share` of arrays: ℓ = (T_known + T_unknown) / BW within 0 … 0.95; 0 where BW is NaN."""
+def compute_load(bandwidth_bps: FloatArray, known_bps: FloatArray, unknown_bps: FloatArray) -> FloatArray:
+    """`tradewind.cluster.compute_load_share` of arrays: ℓ = (T_known + T_unknown) / BW in 0 … 0.95; 0 where BW is NaN."""
     share = np.nan_to_num((known_bps + unknown_bps) / bandwidth_bps)
     return np.clip(share, 0.0, LOAD_MAX)
 
@@ -227,7 +229,7 @@ class LinkRows:
     """What the load of a link's rows is computed from; all (n,), NaN where not logged.
 
     ``streams`` is cc · p, cc no more than there are files; ``utilisation`` the higher of CPU and disk utilisation,
-    0 … 1; ``request_limit_bps`` is explained by the function of that name.
+    0 … 1; ``request_limit_bps`` is explained by `compute_request_limit_bps`.
     """
 
     start_s: FloatArray
@@ -279,5 +281,5 @@ def compute_external_load(
     usable = ~flagged if training is None else ~flagged & training
     moments = np.append(rows.start_s, np.inf)
     recent = compute_recent_unknown_bps(moments, rows.end_s, unknown, usable, before_any_bps=before_any_bps)
-    feature = load_of(rows.bandwidth_bps, known, np.nan_to_num(recent[:-1]))
+    feature = compute_load(rows.bandwidth_bps, known, np.nan_to_num(recent[:-1]))
     return Load(known, unknown, flagged, feature, float(recent[-1]))

@@ -48,10 +48,10 @@ class LoadTimeline:
         if not np.all(duration_s > 0):
             raise InvalidValue("ended_at", f"must be after started_at, in row {int(np.argmin(duration_s > 0))}")
         rates = moved_bytes / duration_s
-        return cls._summed(np.concatenate([start_s, end_s]), np.concatenate([rates, -rates]))
+        return cls._sum_steps(np.concatenate([start_s, end_s]), np.concatenate([rates, -rates]))
 
     @classmethod
-    def _summed(cls, times_s: FloatArray, rate_steps: FloatArray) -> Self:
+    def _sum_steps(cls, times_s: FloatArray, rate_steps: FloatArray) -> Self:
         if not len(times_s):
             return cls.empty()
         order = np.argsort(times_s, kind="stable")  # merges runs that are already sorted in linear time
@@ -59,9 +59,9 @@ class LoadTimeline:
         first = np.flatnonzero(np.diff(times_s, prepend=-np.inf) > 0)
         return cls(times_s[first], np.add.reduceat(rate_steps, first))
 
-    def merged(self, other: Self) -> Self:
+    def merge(self, other: Self) -> Self:
         """Return the curve of both sets of transfers."""
-        return self._summed(
+        return self._sum_steps(
             np.concatenate([self.times_s, other.times_s]), np.concatenate([self.rate_steps, other.rate_steps])
         )
 
@@ -75,7 +75,7 @@ class LoadTimeline:
         """(m,) R at each breakpoint."""
         return np.concatenate([[0.0], np.cumsum(self._rates[:-1] * np.diff(self.times_s))])
 
-    def bytes_until(self, time_s: FloatArray) -> FloatArray:
+    def compute_bytes_until(self, time_s: FloatArray) -> FloatArray:
         """R(t) for any array of times, bytes since the first breakpoint. O(log m) a time."""
         if not len(self.times_s):
             return np.zeros_like(time_s)
@@ -85,6 +85,6 @@ class LoadTimeline:
         inside = self._bytes[segment] + self._rates[segment] * (time_s - self.times_s[segment])
         return np.where(started, inside, 0.0)
 
-    def bytes_between(self, start_s: FloatArray, end_s: FloatArray) -> FloatArray:
+    def compute_bytes_between(self, start_s: FloatArray, end_s: FloatArray) -> FloatArray:
         """ΔR = R(end) − R(start), bytes."""
-        return self.bytes_until(end_s) - self.bytes_until(start_s)
+        return self.compute_bytes_until(end_s) - self.compute_bytes_until(start_s)

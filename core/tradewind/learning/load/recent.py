@@ -43,6 +43,6 @@ def free_residual(recent: Floats) -> float:
     return float(np.quantile(known, FREE_PATH)) if len(known) else 0.0
 
 
-def load_of_residual(recent: Floats, free: float) -> Floats:
+def compute_load_of_residual(recent: Floats, free: float) -> Floats:
     """ℓ = 1 − exp(recent − free), the share of the rate that others took, within 0..0.95; NaN stays."""
     return np.clip(-np.expm1(recent - free), 0.0, MAX_LOAD)

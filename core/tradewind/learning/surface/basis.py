@@ -69,7 +69,7 @@ class AxisBasis:
         degree = min(DEGREE, size - 1)
         step = (grid[-1] - grid[0]) / (size - degree)
         knots = grid[0] + step * np.arange(-degree, size + 1)
-        marginal = _mixed_form(size)
+        marginal = _compute_mixed_form(size)
         raw = _compute_b_splines(grid, knots, degree) @ marginal
         centre = raw.mean(axis=0)
         spread = raw - centre
@@ -89,7 +89,7 @@ class AxisBasis:
             centre=centre / scale,
         )
 
-    def coordinate(self, settings: Floats) -> Floats:
+    def compute_coordinate(self, settings: Floats) -> Floats:
         """Return the coordinate (n,) of raw settings (n, k), cut to the range seen."""
         values = settings[:, self.column]
         missing = ~np.isfinite(values)
@@ -99,7 +99,7 @@ class AxisBasis:
         x = np.log2(np.maximum(known + self.shift, np.finfo(np.float64).tiny))
         return np.clip(x, self.grid[0], self.grid[-1])
 
-    def columns(self, x: Floats) -> Floats:
+    def compute_columns(self, x: Floats) -> Floats:
         """M (n, K − 1) at coordinates x (n,)."""
         return _compute_b_splines(x, self.knots, self.degree) @ self.marginal - self.centre
 
@@ -122,20 +122,20 @@ class Design:
     @classmethod
     def spanning(cls, names: tuple[str, ...], settings: Floats) -> Self:
         """Return the design over the settings (n, k) seen; no axis may vary, then only the intercept is left."""
-        axes = tuple(_varying_axes(names, settings))
-        pairs = tuple((j, k, _leading(axes[j], axes[k])) for j, k in combinations(range(len(axes)), 2))
+        axes = tuple(_build_varying_axes(names, settings))
+        pairs = tuple((j, k, _find_leading_columns(axes[j], axes[k])) for j, k in combinations(range(len(axes)), 2))
         sizes = [len(axis.centre) - 1 for axis in axes] + [len(leading) for _, _, leading in pairs]
         starts = 1 + len(axes) + np.concatenate([[0], np.cumsum(sizes)])
         blocks = tuple(slice(int(a), int(b)) for a, b in pairwise(starts) if b > a)
         return cls(axes, pairs, blocks)
 
-    def coordinates(self, settings: Floats) -> Floats:
+    def compute_coordinates(self, settings: Floats) -> Floats:
         """(n, axes) coordinates of raw settings (n, k)."""
-        return np.stack([axis.coordinate(settings) for axis in self.axes], axis=1)
+        return np.stack([axis.compute_coordinate(settings) for axis in self.axes], axis=1)
 
-    def columns(self, x: Floats) -> Floats:
+    def compute_columns(self, x: Floats) -> Floats:
         """Return the design matrix (n, q) at coordinates x (n, axes)."""
-        margins = [axis.columns(x[:, j]) for j, axis in enumerate(self.axes)]
+        margins = [axis.compute_columns(x[:, j]) for j, axis in enumerate(self.axes)]
         parts = [np.ones((len(x), 1)), *(m[:, :1] for m in margins), *(m[:, 1:] for m in margins)]
         for j, k, leading in self.pairs:
             product = margins[j][:, :, None] * margins[k][:, None, :]
@@ -143,7 +143,7 @@ class Design:
         return np.concatenate(parts, axis=1)
 
 
-def _varying_axes(names: tuple[str, ...], settings: Floats) -> list[AxisBasis]:
+def _build_varying_axes(names: tuple[str, ...], settings: Floats) -> list[AxisBasis]:
     axes: list[AxisBasis] = []
     patterns: set[bytes] = set()
     for column, name in enumerate(names):
@@ -159,7 +159,7 @@ def _varying_axes(names: tuple[str, ...], settings: Floats) -> list[AxisBasis]:
     return axes
 
 
-def _mixed_form(size: int) -> Floats:
+def _compute_mixed_form(size: int) -> Floats:
     """(K, K − 1): from coefficients of K B-splines to a line and the wiggly columns with identity penalty."""
     line = np.arange(size, dtype=np.float64)[:, None]
     if size == 2:
@@ -177,9 +177,9 @@ def _compute_b_splines(x: Floats, knots: Floats, degree: int) -> Floats:
     return dense
 
 
-def _leading(first: AxisBasis, second: AxisBasis) -> tuple[int, ...]:
+def _find_leading_columns(first: AxisBasis, second: AxisBasis) -> tuple[int, ...]:
     """Return the columns of M_j ⊗ M_k of largest prior variance over the grid of both axes."""
-    one = np.mean(first.columns(first.grid) ** 2, axis=0)
-    two = np.mean(second.columns(second.grid) ** 2, axis=0)
+    one = np.mean(first.compute_columns(first.grid) ** 2, axis=0)
+    two = np.mean(second.compute_columns(second.grid) ** 2, axis=0)
     variance = np.outer(one, two).ravel()
     return tuple(sorted(int(i) for i in np.argsort(-variance, kind="stable")[:PAIR_COLUMNS]))

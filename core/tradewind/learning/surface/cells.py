@@ -39,7 +39,7 @@ class Cells:
         for j, axis in enumerate(design.axes):
             grid = axis.grid if len(axis.grid) <= MAX_STEPS else np.linspace(axis.grid[0], axis.grid[-1], MAX_STEPS)
             steps.append(grid)
-            ranks.append(_nearest(grid, coordinates[:, j]))
+            ranks.append(_find_nearest(grid, coordinates[:, j]))
         shape = tuple(len(grid) for grid in steps)
         code = np.ravel_multi_index(tuple(ranks), shape)
         distinct, of_row = np.unique(code, return_inverse=True)
@@ -55,11 +55,11 @@ class Cells:
         total: Floats = np.bincount(self.of_row, weights=rows, minlength=len(self)).astype(np.float64)
         return total
 
-    def positions(self, x: Floats) -> Floats:
+    def compute_positions(self, x: Floats) -> Floats:
         """Return the places of coordinates (r, axes) on the steps, fractional between two of them."""
         return np.stack([np.interp(x[:, j], grid, np.arange(len(grid))) for j, grid in enumerate(self.steps)], axis=1)
 
-    def adjacent(self, axis: int) -> tuple[Index, Index]:
+    def find_adjacent(self, axis: int) -> tuple[Index, Index]:
         """Return the pairs of cells one step apart on ``axis`` and the same on every other."""
         shape = tuple(len(grid) for grid in self.steps)
         code = np.ravel_multi_index(tuple(self.rank.T), shape)
@@ -70,7 +70,7 @@ class Cells:
         return inner[hit], found[hit]
 
 
-def _nearest(grid: Floats, x: Floats) -> Index:
+def _find_nearest(grid: Floats, x: Floats) -> Index:
     right = np.clip(np.searchsorted(grid, x), 1, len(grid) - 1)
     rounded: Index = right - (x - grid[right - 1] < grid[right] - x)
     return rounded

@@ -66,9 +66,9 @@ class ResidualKriging:
 
     def predict(self, position: Floats) -> tuple[Floats, Floats]:
         """Return the mean and variance (r,) at places (r, axes)."""
-        return self.predict_from(position, self.neighbours(position, skip=0))
+        return self.predict_from(position, self.find_neighbours(position, skip=0))
 
-    def neighbours(self, position: Floats, *, skip: int) -> Index:
+    def find_neighbours(self, position: Floats, *, skip: int) -> Index:
         """(r, ≤ NEIGHBOURS) cells next to places (r, axes), without the first ``skip``."""
         last = min(NEIGHBOURS + skip, len(self.position))
         tree = cKDTree(self.position * self.metric)
@@ -137,12 +137,12 @@ def fit_kriging(effects: ResidualKriging, cells: Cells, held_out: Floats, believ
         return None
     weight = believed / np.sum(believed)
     plain = float(weight @ held_out**2)
-    effects = replace(effects, metric=_metric(lagged, METRIC_FACTOR * strongest))
-    near = effects.neighbours(effects.position, skip=1)
+    effects = replace(effects, metric=_compute_metric(lagged, METRIC_FACTOR * strongest))
+    near = effects.find_neighbours(effects.position, skip=1)
     best, least = None, plain
     for factor in SIGNAL_FACTORS:
         signal = min(factor * strongest, LARGEST_SIGNAL * plain)
-        kriging = _with_kernel(effects, signal, -np.log(_compute_correlation(lagged, signal)))
+        kriging = _set_kernel(effects, signal, -np.log(_compute_correlation(lagged, signal)))
         mean, variance = kriging.predict_from(effects.position, near)
         loss = float(weight @ (held_out - mean) ** 2)
         if loss < least:
@@ -154,12 +154,12 @@ def fit_kriging(effects: ResidualKriging, cells: Cells, held_out: Floats, believ
 
 def krige_like(other: ResidualKriging, effects: ResidualKriging) -> Kriged:
     """Return the kriging of cell residuals with the kernel that was fitted to nearly the same rows."""
-    kriging = _with_kernel(replace(effects, metric=other.metric), other.signal, other.decay)
-    near = kriging.neighbours(kriging.position, skip=1)
+    kriging = _set_kernel(replace(effects, metric=other.metric), other.signal, other.decay)
+    near = kriging.find_neighbours(kriging.position, skip=1)
     return Kriged(kriging, *kriging.predict_from(kriging.position, near))
 
 
-def _with_kernel(effects: ResidualKriging, signal: float, decay: Floats) -> ResidualKriging:
+def _set_kernel(effects: ResidualKriging, signal: float, decay: Floats) -> ResidualKriging:
     # Noise that was measured without repeats contains what kriging explains; it keeps the rest.
     explained = signal if effects.nugget == 0 else 0.0
     noise = np.maximum(effects.noise - explained, 0.1 * effects.noise)
@@ -171,7 +171,7 @@ def _compute_correlation(lagged: Floats, signal: float) -> Floats:
     return np.clip(lagged / signal, *CORRELATION_RANGE)
 
 
-def _metric(lagged: Floats, signal: float) -> Floats:
+def _compute_metric(lagged: Floats, signal: float) -> Floats:
     """Return the weights of the steps, rounded so that rounding errors upstream do not choose between
     similar neighbours.
     """
@@ -181,7 +181,7 @@ def _metric(lagged: Floats, signal: float) -> Floats:
 
 def _compute_lag_covariance(cells: Cells, residual: Floats, believed: Floats, axis: int) -> float:
     """Return the covariance of the residuals of cells one step apart on ``axis``."""
-    one, two = cells.adjacent(axis)
+    one, two = cells.find_adjacent(axis)
     weight = np.minimum(believed[one], believed[two])
     if weight.sum() <= 0:
         return 0.0

@@ -31,11 +31,11 @@ class LoadTerm:
             return None
         return cls(AxisBasis.spanning("load", 0, left))
 
-    def columns(self, load: Floats) -> Floats:
+    def compute_columns(self, load: Floats) -> Floats:
         """(n, columns); an unknown load counts as the median one."""
-        return self.basis.columns(self.basis.coordinate(1.0 - load[:, None]))
+        return self.basis.compute_columns(self.basis.compute_coordinate(1.0 - load[:, None]))
 
-    def tabulated(self) -> Floats:
+    def list_tabulated_loads(self) -> Floats:
         """Return the loads (r,) from the lowest to the highest seen, ascending."""
         grid = self.basis.grid
         loads: Floats = 1.0 - 2.0 ** np.linspace(grid[-1], grid[0], TABULATED_LOADS)
@@ -56,10 +56,10 @@ class Plane:
     @classmethod
     def spanning(cls, axes: tuple[str, ...], settings: Floats, load: Floats) -> Self:
         design = Design.spanning(axes, settings)
-        cells = Cells.of(design, design.coordinates(settings))
+        cells = Cells.of(design, design.compute_coordinates(settings))
         term = LoadTerm.spanning(load)
-        load_columns = term.columns(load) if term else np.empty((len(load), 0))
-        return cls(design, cells, design.columns(cells.x), find_nearest_cells(cells), term, load_columns)
+        load_columns = term.compute_columns(load) if term else np.empty((len(load), 0))
+        return cls(design, cells, design.compute_columns(cells.x), find_nearest_cells(cells), term, load_columns)
 
     def is_comparable_with(self, other: Self) -> bool:
         """Return whether smoothing parameters of one plane mean the same on the other."""

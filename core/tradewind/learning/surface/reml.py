@@ -57,7 +57,7 @@ def fit_mixed(G: Floats, g: Floats, blocks: tuple[slice, ...], start: Floats, st
     precisions = start.copy()
     for _ in range(steps):
         beta, lower = _solve(G, g, blocks, precisions)
-        better = _stepped(precisions, beta, np.diagonal(lower), blocks)
+        better = _step_precisions(precisions, beta, np.diagonal(lower), blocks)
         settled = bool(np.all(np.abs(np.log(better / precisions)) < SETTLED))
         if settled:
             break
@@ -68,7 +68,7 @@ def fit_mixed(G: Floats, g: Floats, blocks: tuple[slice, ...], start: Floats, st
     return MixedFit(beta, V + np.tril(lower, -1).T, precisions)
 
 
-def _stepped(precisions: Floats, beta: Floats, variance: Floats, blocks: tuple[slice, ...]) -> Floats:
+def _step_precisions(precisions: Floats, beta: Floats, variance: Floats, blocks: tuple[slice, ...]) -> Floats:
     """Return the one Fellner–Schall step: λ_b ← (k_b − λ_b tr V_bb) / β_b'β_b; a block without effect stays where it
     is.
     """

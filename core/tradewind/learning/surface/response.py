@@ -16,9 +16,9 @@ from tradewind.learning.surface.reml import MixedFit, fit_mixed
 from tradewind.learning.surface.robust import (
     CellSums,
     LeaveOneOut,
-    cell_left_out,
     compute_huber_weights,
     leave_one_out,
+    predict_cells_left_out,
 )
 from tradewind.learning.surface.variance import NoiseModel, compute_paule_mandel, compute_robust_variance
 
@@ -80,22 +80,22 @@ class Surface:
 
     def predict(self, settings: Floats, load: Floats, *, local: bool = True) -> SurfacePrediction:
         """Predict at raw settings (r, k) under load (r,), NaN for the median; without g and u_c if not ``local``."""
-        x, of_row = _distinct(self.plane.design.coordinates(settings))
-        B = self.plane.design.columns(x)
+        x, of_row = _find_distinct(self.plane.design.compute_coordinates(settings))
+        B = self.plane.design.compute_columns(x)
         q = B.shape[1]
         mean = self.centre + B @ self.fit.coefficients[:q]
-        variance = _quadratic(B, self.fit.covariance[:q, :q])
+        variance = _compute_quadratic_form(B, self.fit.covariance[:q, :q])
         certified = variance <= self.widest * (1 + ROUNDING)
         if local and self.kriging is not None:
-            more, spread = self.kriging.predict(self.plane.cells.positions(x))
+            more, spread = self.kriging.predict(self.plane.cells.compute_positions(x))
             mean, variance = mean + more, variance + spread
         log_mean = mean[of_row]
         if self.plane.load is not None:
-            log_mean += self.plane.load.columns(load) @ self.fit.coefficients[q:]
+            log_mean += self.plane.load.compute_columns(load) @ self.fit.coefficients[q:]
         fit_sd, noise_sd = np.sqrt(variance), np.sqrt(self.noise.at(x))
         return SurfacePrediction(log_mean, fit_sd[of_row], noise_sd[of_row], certified[of_row])
 
-    def load_effect(self, load: Floats) -> Floats:
+    def predict_load_effect(self, load: Floats) -> Floats:
         """Return what L adds to the log mean (r,) under load (r,), against the median load; the same at all
         settings.
         """
@@ -103,20 +103,22 @@ class Surface:
         if term is None:
             return np.zeros(len(load))
         q = self.plane.columns.shape[1]
-        effect: Floats = (term.columns(load) - term.columns(np.full(1, np.nan))) @ self.fit.coefficients[q:]
+        effect: Floats = (
+            term.compute_columns(load) - term.compute_columns(np.full(1, np.nan))
+        ) @ self.fit.coefficients[q:]
         return effect
 
-    def deviation(self, prediction: SurfacePrediction) -> Floats:
+    def compute_deviation(self, prediction: SurfacePrediction) -> Floats:
         """Return the calibrated deviation (r,) of one new row around the log mean."""
         return self.calibration * np.hypot(prediction.fit_sd, prediction.noise_sd)
 
-    def standardised(self) -> Floats:
+    def compute_standardised_residuals(self) -> Floats:
         """Return the held-out residuals (n,) of the training rows over their calibrated deviations."""
         cells = self.plane.cells
         z: Floats = self.held_out.residual / np.sqrt(self.noise.at(cells.x)[cells.of_row] + self.held_out.variance)
         return z / self.calibration
 
-    def raw_mean(self, prediction: SurfacePrediction) -> Floats:
+    def compute_raw_mean(self, prediction: SurfacePrediction) -> Floats:
         """Return the mean of the raw quantity (r,): the log mean is that of a median."""
         deviation = np.hypot(prediction.fit_sd, prediction.noise_sd)
         raw: Floats = self.smearing * compute_mean_of_lognormal(prediction.log_mean, deviation)
@@ -136,7 +138,7 @@ class _State:
     tau2: float
     precisions: Floats
 
-    def row_precision(self, cells: Cells) -> Floats:
+    def compute_row_precision(self, cells: Cells) -> Floats:
         return self.weight / self.noise.at(cells.x)[cells.of_row]
 
 
@@ -187,29 +189,29 @@ def _improve(plane: Plane, y: Floats, state: _State, *, constant_noise: bool) ->
     solution = _solve(plane, y, state, REML_STEPS)
     surface, rest = solution.surface, solution.rest
     effect = np.zeros(len(cells)), np.full(len(cells), state.tau2)
-    row = state.row_precision(cells)
-    without = cell_left_out(CellSums.of(cells, rest, row), surface, state.tau2)
+    row = state.compute_row_precision(cells)
+    without = predict_cells_left_out(CellSums.of(cells, rest, row), surface, state.tau2)
     loo = leave_one_out(cells, rest, row, without, effect)
     if constant_noise:
         noise = NoiseModel.constant(cells, compute_robust_variance(loo.residual[state.known]))
     else:
-        noise = state.noise.scored(cells, loo, state.weight)
+        noise = state.noise.take_scoring_step(cells, loo, state.weight)
     weight = compute_huber_weights(cells, loo, noise.at(cells.x), plane.neighbours) * state.known
     state = replace(state, weight=weight, noise=noise, precisions=solution.fit.precisions)
-    sums = CellSums.of(cells, rest, state.row_precision(cells))
-    used = float(np.sum(np.minimum(surface[1] * sums.surface_precision(state.tau2), 1)))
+    sums = CellSums.of(cells, rest, state.compute_row_precision(cells))
+    used = float(np.sum(np.minimum(surface[1] * sums.compute_surface_precision(state.tau2), 1)))
     return replace(state, tau2=compute_paule_mandel(sums, surface[0], used, state.tau2))
 
 
 def _solve(plane: Plane, y: Floats, state: _State, steps: int) -> _Solution:
     """Fit on cell means; load columns, which vary within a cell, add their within-cell cross-products."""
     cells, B, q = plane.cells, plane.columns, plane.columns.shape[1]
-    row = state.row_precision(cells)
+    row = state.compute_row_precision(cells)
     sums = CellSums.of(cells, y, row)
     L = plane.load_columns
     L_mean = np.stack([CellSums.of(cells, column, row).mean for column in L.T], axis=1) if L.size else L[: len(cells)]
     both = np.concatenate([B, L_mean], axis=1) if L.size else B
-    p = sums.surface_precision(state.tau2)
+    p = sums.compute_surface_precision(state.tau2)
     scaled = both * np.sqrt(p)[:, None]
     G, g = scaled.T @ scaled, both.T @ (p * sums.mean)
     if L.size:
@@ -217,7 +219,7 @@ def _solve(plane: Plane, y: Floats, state: _State, steps: int) -> _Solution:
         G[q:, q:] += (within * row[:, None]).T @ within
         g[q:] += within.T @ (row * (y - sums.mean[cells.of_row]))
     fit = fit_mixed(G, g, plane.blocks, state.precisions, steps)
-    surface = B @ fit.coefficients[:q], _quadratic(B, fit.covariance[:q, :q])
+    surface = B @ fit.coefficients[:q], _compute_quadratic_form(B, fit.covariance[:q, :q])
     return _Solution(fit, surface, y - L @ fit.coefficients[q:])
 
 
@@ -225,16 +227,16 @@ def _finish(plane: Plane, centre: float, y: Floats, state: _State, start: Surfac
     """Solve at the final state, krige what is left, calibrate on held-out residuals."""
     cells, c = plane.cells, plane.cells.of_row
     solution = _solve(plane, y, state, 1)
-    row = state.row_precision(cells)
+    row = state.compute_row_precision(cells)
     sums = CellSums.of(cells, solution.rest, row)
     seen = sums.rows > 0
     f, v = solution.surface
     noise = np.divide(1.0, sums.precision, out=np.full(len(cells), np.inf), where=seen)
     effects = compute_cell_effects(cells, np.where(seen, sums.mean - f, 0.0), noise, state.tau2)
-    without = cell_left_out(sums, (f, v), state.tau2)
+    without = predict_cells_left_out(sums, (f, v), state.tau2)
     held_out = np.where(seen, sums.mean - without[0], 0.0)
     if start is None:
-        kriged = fit_kriging(effects, cells, held_out, sums.surface_precision(state.tau2))
+        kriged = fit_kriging(effects, cells, held_out, sums.compute_surface_precision(state.tau2))
     else:
         kriged = krige_like(start.kriging, effects) if start.kriging and start.kriging.signal > 0 else None
     effect = (kriged.mean, kriged.variance) if kriged else (np.zeros(len(cells)), np.full(len(cells), state.tau2))
@@ -249,7 +251,7 @@ def _finish(plane: Plane, centre: float, y: Floats, state: _State, start: Surfac
         kriging=kriged.kriging if kriged else (effects if state.tau2 > 0 else None),
         widest=float(np.max(v[seen])),
         calibration=compute_conformal_factor((loo.residual / deviation)[state.known]),
-        smearing=smearing_factor(y - loo.residual, loo.residual, deviation, state.weight),
+        smearing=compute_smearing_factor(y - loo.residual, loo.residual, deviation, state.weight),
         held_out=loo,
         smooth_residual=solution.rest - f[c],
         weight=state.weight,
@@ -262,7 +264,7 @@ def compute_mean_of_lognormal(log_mean: Floats, deviation: Floats) -> Floats:
     return mean
 
 
-def smearing_factor(log_mean: Floats, residual: Floats, deviation: Floats, weight: Floats) -> float:
+def compute_smearing_factor(log_mean: Floats, residual: Floats, deviation: Floats, weight: Floats) -> float:
     """Return the factor from exp(mean + s²/2) to the raw mean, over rows (n,) by their robust weights.
 
     Residuals count up to a few deviations, so that no single row decides a factor on every prediction.
@@ -291,7 +293,7 @@ def compute_conformal_factor(z: Floats) -> float:
     return max(float(np.quantile(np.abs(z), level)) / NORMAL_90, SMALLEST_CALIBRATION)
 
 
-def _distinct(x: Floats) -> tuple[Floats, Index]:
+def _find_distinct(x: Floats) -> tuple[Floats, Index]:
     """Return the distinct rows of coordinates (r, axes) and the place of each row among them: repeats are predicted
     once.
     """
@@ -304,6 +306,6 @@ def _distinct(x: Floats) -> tuple[Floats, Index]:
     return ordered[new], of_row
 
 
-def _quadratic(B: Floats, V: Floats) -> Floats:
+def _compute_quadratic_form(B: Floats, V: Floats) -> Floats:
     form: Floats = np.maximum(np.einsum("ij,ij->i", B @ V, B), 0.0)
     return form

@@ -47,7 +47,7 @@ class CellSums:
         mean = np.divide(cells.sum(row_precision * y), W, out=np.zeros_like(W), where=W > 0)
         return cls(W, mean, cells.sum((row_precision > 0).astype(np.float64)))
 
-    def surface_precision(self, tau2: float) -> Floats:
+    def compute_surface_precision(self, tau2: float) -> Floats:
         """p_c (m,), 0 where no row is believed."""
         return self.precision / (1.0 + tau2 * self.precision)
 
@@ -87,10 +87,10 @@ def leave_one_out(
     return LeaveOneOut(loo, 1.0 / others, y - loo, y - own[c])
 
 
-def cell_left_out(sums: CellSums, surface: tuple[Floats, Floats], tau2: float) -> tuple[Floats, Floats]:
+def predict_cells_left_out(sums: CellSums, surface: tuple[Floats, Floats], tau2: float) -> tuple[Floats, Floats]:
     """Return the mean and variance (m,) of the surface at each cell as if the cell had not been seen."""
     f, v = surface
-    leverage = np.minimum(v * sums.surface_precision(tau2), LARGEST_LEVERAGE)
+    leverage = np.minimum(v * sums.compute_surface_precision(tau2), LARGEST_LEVERAGE)
     return (f - leverage * sums.mean) / (1 - leverage), v / (1 - leverage)
 
 

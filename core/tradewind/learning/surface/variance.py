@@ -42,7 +42,7 @@ class NoiseModel:
         variance: Floats = np.exp(self.gamma[0] + relative)
         return variance
 
-    def scored(self, cells: Cells, loo: LeaveOneOut, weight: Floats) -> Self:
+    def take_scoring_step(self, cells: Cells, loo: LeaveOneOut, weight: Floats) -> Self:
         """Return the model after one Fisher scoring step on the products e_i·d_i, whose expectation is s²."""
         c = cells.of_row
         believed = weight > 0

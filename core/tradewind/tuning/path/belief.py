@@ -81,7 +81,7 @@ class Belief:
     noise: float = FIRST_NOISE**2
     ticks: int = 0
 
-    def surprise(self, log_ratio: float, extra_variance: float) -> float:
+    def compute_surprise(self, log_ratio: float, extra_variance: float) -> float:
         """Return the standardised innovation of ln(measured / expected by the table) of the entire transfer."""
         return self.path.standardise(log_ratio, self.noise + extra_variance)
 

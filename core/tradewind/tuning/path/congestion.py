@@ -179,13 +179,15 @@ class StreamLimit:
         return type(self)(accepted_delay_s=self.accepted_delay_s, accepted_loss=self.accepted_loss)
 
 
-def expected_delay_s(tables: Iterable[CompactTable], streams: int, min_rtt_s: float) -> float:
+def compute_expected_delay_s(tables: Iterable[CompactTable], streams: int, min_rtt_s: float) -> float:
     """Return Q_e: the depth of a usual buffer, or history's 90th percentile at this number of streams, the highest."""
-    logged = [_at(table.queueing_delay_p90_s, streams) for table in tables if table.queueing_delay_p90_s]
+    logged = [
+        _interpolate_delay_s(table.queueing_delay_p90_s, streams) for table in tables if table.queueing_delay_p90_s
+    ]
     return max(*logged, min_rtt_s, MIN_EXPECTED_DELAY_S)
 
 
-def _at(delays_s: Mapping[int, float], streams: int) -> float:
+def _interpolate_delay_s(delays_s: Mapping[int, float], streams: int) -> float:
     """Interpolate linearly between the logged stream counts; never return less than fewer streams have shown.
 
     A queue that few streams fill is filled by many, too: a lower value in the log means that fewer rows saw it.
@@ -211,13 +213,13 @@ class Loss:
     share: float
     sent_bytes: float
 
-    def surely_exceeds(self, tolerated: float) -> bool:
+    def exceeds_surely(self, tolerated: float) -> bool:
         """Return whether such a share is more than chance where ``tolerated`` is the true share."""
         luck = math.sqrt(LOST_TOGETHER * tolerated * SEGMENT_BYTES / self.sent_bytes)
         return self.share > tolerated + SURE_Z * luck
 
 
-def tolerated_loss(loss_baseline: float, limit: StreamLimit) -> float:
+def compute_tolerated_loss(loss_baseline: float, limit: StreamLimit) -> float:
     """Return L_0, including loss that was accepted as the path's own."""
     return max(MIN_LOSS, LOSS_OVER_BASELINE * loss_baseline, ACCEPTED_MARGIN * limit.accepted_loss)
 
@@ -226,7 +228,7 @@ def classify_signal(
     *, delay_s: float | None, expected_s: float, loss: Loss | None, tolerated_loss: float, limit: StreamLimit
 ) -> Signal:
     """Return the path's signal; loss is graver (001 §IV-B) and comes first."""
-    if loss is not None and loss.surely_exceeds(tolerated_loss):
+    if loss is not None and loss.exceeds_surely(tolerated_loss):
         return Signal.LOSS
     tolerated_s = max(expected_s, limit.accepted_delay_s)
     if delay_s is not None and delay_s > tolerated_s + compute_dead_band_s(tolerated_s):

@@ -29,7 +29,7 @@ from enum import StrEnum
 
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
-from tradewind.tuning.reference.variant import Plan, measured_power_w
+from tradewind.tuning.reference.variant import Plan, require_power_w
 from tradewind.tuning.sample import TickSample
 
 MUCH_LESS = 0.5
@@ -89,7 +89,7 @@ class Algorithms12:
     def step(self, state: PrintedState, sample: TickSample) -> tuple[PrintedState, Plan]:
         sla, overruled = state.sla, None
         if self.constraint is Constraint.ENERGY:
-            violated, tightened = measured_power_w(sample) > sla, sla * (1 - TIGHTENING)
+            violated, tightened = require_power_w(sample) > sla, sla * (1 - TIGHTENING)
         else:
             violated, tightened = sample.throughput_bps < sla, sla * (1 + TIGHTENING)
         if not violated:

@@ -7,7 +7,7 @@ equal length, which is bits a joule.
 from dataclasses import dataclass
 
 from tradewind.dataset import Chunk
-from tradewind.heuristics import MAX_CHANNELS, efficiency_levels, energy_efficiency
+from tradewind.heuristics import MAX_CHANNELS, list_efficiency_levels, plan_energy_efficiency
 from tradewind.path import Path
 from tradewind.tuning.reference.efficiency_search import EfficiencySearch
 from tradewind.tuning.reference.variant import Plan, list_chunks_left
@@ -21,10 +21,10 @@ class EE:
     channels: int = MAX_CHANNELS
 
     def begin(self) -> tuple[EfficiencySearch, Plan]:
-        search = EfficiencySearch.over(efficiency_levels(self.channels))
-        return search, energy_efficiency(self.chunks, self.path, search.channels)
+        search = EfficiencySearch.over(list_efficiency_levels(self.channels))
+        return search, plan_energy_efficiency(self.chunks, self.path, search.channels)
 
     def step(self, state: EfficiencySearch, sample: TickSample) -> tuple[EfficiencySearch, Plan]:
         search = state.update(sample)
         left = list_chunks_left(self.chunks, sample) or self.chunks
-        return search, energy_efficiency(left, self.path, search.channels)
+        return search, plan_energy_efficiency(left, self.path, search.channels)

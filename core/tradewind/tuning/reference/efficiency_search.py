@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import Self
 
-from tradewind.heuristics import bits_per_joule
-from tradewind.tuning.reference.variant import measured_power_w
+from tradewind.heuristics import compute_bits_per_joule
+from tradewind.tuning.reference.variant import require_power_w
 from tradewind.tuning.sample import TickSample
 
 
@@ -29,7 +29,7 @@ class EfficiencySearch:
         """After the present level's tick: the next level, or the best of all once there is none."""
         if self.is_over:
             return self
-        found = bits_per_joule(sample.throughput_bps, measured_power_w(sample))
+        found = compute_bits_per_joule(sample.throughput_bps, require_power_w(sample))
         search = self
         if found > self.best_bits_per_joule:
             search = replace(self, best=self.channels, best_bits_per_joule=found)

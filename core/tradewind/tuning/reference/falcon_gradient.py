@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from tradewind.dataset import Chunk
-from tradewind.heuristics import MAX_CHANNELS, max_throughput
+from tradewind.heuristics import MAX_CHANNELS, plan_max_throughput
 from tradewind.path import Path
 from tradewind.tuning.reference.variant import Plan, list_chunks_left
 from tradewind.tuning.sample import TickSample
@@ -40,7 +40,7 @@ class FalconState:
         return self.workers - 1 if self.probe is Probe.BELOW else self.workers + 1
 
 
-def utility(throughput_bps: float, workers: int, loss: float) -> float:
+def compute_utility(throughput_bps: float, workers: int, loss: float) -> float:
     """U of a probe."""
     return throughput_bps / K**workers - throughput_bps * B * loss
 
@@ -55,15 +55,17 @@ class FalconGradient:
 
     def begin(self) -> tuple[FalconState, Plan]:
         state = FalconState()
-        return state, max_throughput(self.chunks, self.path, state.probed)
+        return state, plan_max_throughput(self.chunks, self.path, state.probed)
 
     def step(self, state: FalconState, sample: TickSample) -> tuple[FalconState, Plan]:
-        now = self._moved(state, utility(sample.throughput_bps, state.probed, _compute_loss(state, sample)))
+        now = self._move_workers(
+            state, compute_utility(sample.throughput_bps, state.probed, _compute_loss(state, sample))
+        )
         now = replace(now, sent_bytes=sample.sent_bytes or 0, retransmitted_bytes=sample.retransmitted_bytes or 0)
         left = list_chunks_left(self.chunks, sample) or self.chunks
-        return now, max_throughput(left, self.path, now.probed)
+        return now, plan_max_throughput(left, self.path, now.probed)
 
-    def _moved(self, state: FalconState, seen: float) -> FalconState:
+    def _move_workers(self, state: FalconState, seen: float) -> FalconState:
         if state.probe is Probe.BELOW:
             return replace(state, probe=Probe.ABOVE, utility_below=seen)
         slope = (seen - state.utility_below) / 2

@@ -49,7 +49,7 @@ class Fts3:
     def begin(self) -> tuple[Fts3State, Plan]:
         state = Fts3State(connections=(self.fewest + self.most) // 2)
         queued = sum(chunk.dataset.file_count for chunk in self.chunks)
-        return state, self._plan(state, self.chunks, queued)
+        return state, self._build_plan(state, self.chunks, queued)
 
     def step(self, state: Fts3State, sample: TickSample) -> tuple[Fts3State, Plan]:
         ema = sample.throughput_bps
@@ -57,13 +57,15 @@ class Fts3:
             ema = SMOOTHING * sample.throughput_bps + (1 - SMOOTHING) * state.ema_bps
         now = replace(state, elapsed_s=state.elapsed_s + sample.interval_s, ema_bps=ema)
         if now.elapsed_s >= self.interval_s:
-            now = self._decided(now, sample)
+            now = self._decide_connections(now, sample)
         left = list_chunks_left(self.chunks, sample) or self.chunks
-        return now, self._plan(now, left, sample.remaining_files)
+        return now, self._build_plan(now, left, sample.remaining_files)
 
-    def _decided(self, state: Fts3State, sample: TickSample) -> Fts3State:
+    def _decide_connections(self, state: Fts3State, sample: TickSample) -> Fts3State:
         file_bytes = sample.remaining_bytes / max(sample.remaining_files, 1)
-        connections = max(self.fewest, min(state.connections + self._change(state, sample, file_bytes), self.most))
+        connections = max(
+            self.fewest, min(state.connections + self._compute_change(state, sample, file_bytes), self.most)
+        )
         return replace(
             state,
             connections=connections,
@@ -72,7 +74,7 @@ class Fts3:
             decided_file_bytes=file_bytes,
         )
 
-    def _change(self, state: Fts3State, sample: TickSample, file_bytes: float) -> int:
+    def _compute_change(self, state: Fts3State, sample: TickSample, file_bytes: float) -> int:
         if self.throughput_cap_bps is not None and sample.throughput_bps > self.throughput_cap_bps:
             return -1
         if state.ema_bps == 0 or sample.remaining_files < state.connections:
@@ -83,7 +85,7 @@ class Fts3:
             return 1
         return -1 if state.ema_bps * DECADE <= state.decided_bps else 0
 
-    def _plan(self, state: Fts3State, chunks: tuple[Chunk, ...], queued: int) -> Plan:
+    def _build_plan(self, state: Fts3State, chunks: tuple[Chunk, ...], queued: int) -> Plan:
         streams = max(1, min(state.connections // max(queued, 1), MAX_STREAMS))
         counts = deal_channels(chunks, state.connections)
         return tuple(

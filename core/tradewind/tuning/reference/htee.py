@@ -7,7 +7,7 @@ the best: slower than EE, and twice as fine.
 from dataclasses import dataclass
 
 from tradewind.dataset import Chunk
-from tradewind.heuristics import MAX_CHANNELS, energy_efficiency
+from tradewind.heuristics import MAX_CHANNELS, plan_energy_efficiency
 from tradewind.path import Path
 from tradewind.tuning.reference.efficiency_search import EfficiencySearch
 from tradewind.tuning.reference.variant import Plan, list_chunks_left
@@ -24,9 +24,9 @@ class HTEE:
 
     def begin(self) -> tuple[EfficiencySearch, Plan]:
         search = EfficiencySearch.over(tuple(range(1, self.channels + 1, STEP)))
-        return search, energy_efficiency(self.chunks, self.path, search.channels)
+        return search, plan_energy_efficiency(self.chunks, self.path, search.channels)
 
     def step(self, state: EfficiencySearch, sample: TickSample) -> tuple[EfficiencySearch, Plan]:
         search = state.update(sample)
         left = list_chunks_left(self.chunks, sample) or self.chunks
-        return search, energy_efficiency(left, self.path, search.channels)
+        return search, plan_energy_efficiency(left, self.path, search.channels)

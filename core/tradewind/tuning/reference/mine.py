@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tradewind.dataset import Chunk
-from tradewind.heuristics import MAX_CHANNELS, min_energy
+from tradewind.heuristics import MAX_CHANNELS, plan_min_energy
 from tradewind.path import Path
 from tradewind.tuning.reference.variant import Plan
 from tradewind.tuning.sample import TickSample
@@ -16,7 +16,7 @@ class MinE:
     channels: int = MAX_CHANNELS
 
     def begin(self) -> tuple[None, Plan]:
-        return None, min_energy(self.chunks, self.path, self.channels)
+        return None, plan_min_energy(self.chunks, self.path, self.channels)
 
     def step(self, state: None, sample: TickSample) -> tuple[None, Plan]:  # noqa: ARG002 — MinE looks at nothing
-        return None, min_energy(self.chunks, self.path, self.channels)
+        return None, plan_min_energy(self.chunks, self.path, self.channels)

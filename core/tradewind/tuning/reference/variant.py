@@ -39,7 +39,7 @@ def list_chunks_left(chunks: Sequence[Chunk], sample: TickSample) -> tuple[Chunk
     )
 
 
-def measured_power_w(sample: TickSample) -> float:
+def require_power_w(sample: TickSample) -> float:
     """Return the power of the tick.
 
     Raises

@@ -11,7 +11,7 @@ from tradewind.tuning.limits import First
 from tradewind.tuning.observation import Observation
 from tradewind.tuning.path.congestion import FEW_STREAMS, Signal
 from tradewind.tuning.rules.exploring import restore_streams
-from tradewind.tuning.rules.proposal import Proposal, dwell_s, limits_of
+from tradewind.tuning.rules.proposal import Proposal, build_limits, compute_dwell_s
 from tradewind.tuning.state import TuningState
 from tradewind.units import format_count
 
@@ -20,7 +20,7 @@ def back_off(basis: Basis, state: TuningState, seen: Observation, goal: Goal) ->
     """Give up streams, or restore what was given up in vain; then no other rule decides. ``None`` when quiet."""
     if seen.is_longer and seen.signal is Signal.QUIET:
         reason = f"{1e3 * seen.rtt_s:.3g} ms behind no queue: the path has become longer"
-        return _restored(replace(state, limit=state.limit.lift()), seen, state.limit.before_last, reason)
+        return _propose_restored(replace(state, limit=state.limit.lift()), seen, state.limit.before_last, reason)
     return _answer(basis, state, seen, goal)
 
 
@@ -40,14 +40,14 @@ def _answer(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> 
         if seen.has_room:  # the earlier cuts were for a path that has changed since
             raised = raised.lift()
         what = f"{what}, and fewer streams have not reduced it: this transfer does not cause it"
-        return _restored(replace(state, limit=raised), seen, limit.before_last, what)
+        return _propose_restored(replace(state, limit=raised), seen, limit.before_last, what)
     if limit.needs_another_sign(seen.streams):
         if seen.has_room:  # it may be the path's own loss: a search on a radio goes on
             return None
         return Proposal(state, DecisionKind.DWELL, f"{what}; streams are given up if it goes on", here)
     rate_bps, elapsed_s = seen.throughput_bps, seen.elapsed_s
     cut = limit.cut(signal, seen.streams, delay_s=delay_s, loss=loss, throughput_bps=rate_bps, elapsed_s=elapsed_s)
-    state = _given_up(basis, replace(state, limit=cut), seen, goal)
+    state = _give_up(basis, replace(state, limit=cut), seen, goal)
     most = max(state.limit.streams or 1, len(seen.active))
     reason = f"{what}: from {seen.streams} to at most {format_count(most, 'stream')}"
     first = First.CONCURRENCY if signal is Signal.LOSS else First.PARALLELISM
@@ -58,7 +58,9 @@ def _is_pending(state: TuningState, seen: Observation) -> bool:
     limit = state.limit
     if limit.streams is None:
         return False
-    return seen.elapsed_s - limit.limited_s < dwell_s(seen) or seen.streams > max(limit.streams, len(seen.active))
+    return seen.elapsed_s - limit.limited_s < compute_dwell_s(seen) or seen.streams > max(
+        limit.streams, len(seen.active)
+    )
 
 
 def _is_the_paths_own(signal: Signal, state: TuningState, seen: Observation) -> bool:
@@ -73,7 +75,7 @@ def _is_the_paths_own(signal: Signal, state: TuningState, seen: Observation) -> 
     return not seen.is_full and state.limit.in_vain > 0
 
 
-def _restored(state: TuningState, seen: Observation, streams: int, reason: str) -> Proposal:
+def _propose_restored(state: TuningState, seen: Observation, streams: int, reason: str) -> Proposal:
     interrupted = state.search is not None and seen.has_room
     search = start_search(streams) if interrupted else state.search
     return Proposal(
@@ -81,7 +83,7 @@ def _restored(state: TuningState, seen: Observation, streams: int, reason: str) 
     )
 
 
-def _given_up(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> TuningState:
+def _give_up(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> TuningState:
     """Return the state after a cut; without bounds no more streams than suffice for speed.
 
     This does not apply to a path that loses more by itself than the table's path: each stream carries less there.
@@ -91,7 +93,7 @@ def _given_up(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -
         return replace(state, search=replace(search, best_streams=state.limit.before, best_utility=None, settled=True))
     if seen.forecaster is None or goal.has_bounds or state.limit.accepted_loss > 0:
         return state
-    enough = count_sufficient_streams(seen.forecaster, limits_of(basis, state, seen))
+    enough = count_sufficient_streams(seen.forecaster, build_limits(basis, state, seen))
     return replace(state, limit=state.limit.limit_to(max(enough, FEW_STREAMS)))
 
 

@@ -8,10 +8,10 @@ from tradewind.tuning.bank import Goal
 from tradewind.tuning.basis import Basis
 from tradewind.tuning.choice import SLOW_START_ROUND_TRIPS
 from tradewind.tuning.decision import DecisionKind
-from tradewind.tuning.gradient import FINEST_STEP_DOUBLINGS, Search, start_search, utility
+from tradewind.tuning.gradient import FINEST_STEP_DOUBLINGS, Search, compute_utility, start_search
 from tradewind.tuning.limits import First, SettingLimits, fit_to_streams, split_streams
 from tradewind.tuning.observation import Observation
-from tradewind.tuning.rules.proposal import Proposal, limits_of
+from tradewind.tuning.rules.proposal import Proposal, build_limits
 from tradewind.tuning.state import TuningState
 from tradewind.units import format_bps, format_count
 
@@ -48,13 +48,13 @@ def explore(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> 
     assert state.search is not None
     search = state.search
     if search.settled:
-        return _settled(basis, state, seen, goal, search)
+        return _hold_settled(basis, state, seen, goal, search)
     if search.streams != seen.streams and search.ticks < MAX_WAITS and search.streams == _count_requested_streams(seen):
         return _stay(state, seen, search.wait(), f"waiting for {format_count(search.streams, 'stream')}")
     slow_start = SLOW_START_ROUND_TRIPS * seen.rtt_s / max(seen.interval_s, 1e-9)
     if search.ticks == 0 and slow_start > LONG_SLOW_START and seen.slow_start > 0:
         return _stay(state, seen, search.wait(), f"{format_count(seen.streams, 'stream')} in slow start still")
-    return _next_try(
+    return _try_next(
         basis, state, seen, replace(search, streams=seen.streams), _compute_utility(basis, seen, goal, search)
     )
 
@@ -66,11 +66,11 @@ def begin_search(
     search = start_search(seen.streams, doublings)
     if not trusted:
         return _stay(state, seen, search, f"measuring {format_count(seen.streams, 'stream')} again")
-    return _next_try(basis, state, seen, search, _compute_utility(basis, seen, goal, search))
+    return _try_next(basis, state, seen, search, _compute_utility(basis, seen, goal, search))
 
 
-def _next_try(basis: Basis, state: TuningState, seen: Observation, search: Search, value: float) -> Proposal:
-    limits = limits_of(basis, state, seen)
+def _try_next(basis: Basis, state: TuningState, seen: Observation, search: Search, value: float) -> Proposal:
+    limits = build_limits(basis, state, seen)
     lowest, highest = len(seen.active), _find_highest(limits)
     if seen.is_at_ceiling or (seen.is_full and seen.streams >= POLITE_STREAMS):
         highest = min(highest, max(seen.streams, search.best_streams))
@@ -91,14 +91,14 @@ def _next_try(basis: Basis, state: TuningState, seen: Observation, search: Searc
     return Proposal(replace(state, search=search), DecisionKind.EXPLORE, reason, settings)
 
 
-def _settled(basis: Basis, state: TuningState, seen: Observation, goal: Goal, search: Search) -> Proposal:
+def _hold_settled(basis: Basis, state: TuningState, seen: Observation, goal: Goal, search: Search) -> Proposal:
     if search.best_utility is not None and seen.streams == search.best_streams:
         if abs(_compute_utility(basis, seen, goal, search) - search.best_utility) > STALE:
             again = begin_search(basis, state, seen, goal, doublings=1.0, trusted=True)
             return again._replace(reason=f"the path has changed while streams were tried; {again.reason}")
         if state.belief.ticks >= SURE_TICKS:
             search = search.confirm()
-    limits = limits_of(basis, state, seen)
+    limits = build_limits(basis, state, seen)
     proposed = min(search.best_streams, _find_highest(limits))
     if seen.streams < proposed:
         settings = scale_streams(basis, seen, proposed, limits)
@@ -111,7 +111,10 @@ def _settled(basis: Basis, state: TuningState, seen: Observation, goal: Goal, se
         before = format_count(search.best_streams, "stream")
         return more._replace(reason=f"more than {before} permitted now; {more.reason}")
     rate = seen.throughput_bps
-    if not goal.is_met_by(rate, seen.power_on_basis_w(basis), seen.j_per_byte(basis)) and search.ticks > 0:
+    if (
+        not goal.is_met_by(rate, seen.compute_power_on_basis_w(basis), seen.compute_j_per_byte(basis))
+        and search.ticks > 0
+    ):
         doublings = 1.0 if goal.floor_bps is not None else -FINEST_STEP_DOUBLINGS
         if doublings < 0 or not seen.is_full:
             again = begin_search(basis, state, seen, goal, doublings=doublings, trusted=True)
@@ -132,13 +135,13 @@ def _stay(
 def _compute_utility(basis: Basis, seen: Observation, goal: Goal, search: Search) -> float:
     """Return the utility of this tick, with what its new connections lost to slow start added back."""
     grown = max(seen.streams - search.best_streams, 0) / seen.streams
-    return utility(
+    return compute_utility(
         goal,
         throughput_bps=seen.throughput_bps / (1 - seen.slow_start * grown),
         streams=seen.streams,
         loss=max((seen.loss or 0.0) - basis.loss_baseline, 0.0),
-        power_w=seen.power_on_basis_w(basis),
-        j_per_byte=seen.j_per_byte(basis),
+        power_w=seen.compute_power_on_basis_w(basis),
+        j_per_byte=seen.compute_j_per_byte(basis),
     )
 
 
@@ -159,7 +162,7 @@ def scale_streams(basis: Basis, seen: Observation, streams: int, limits: Setting
             caps=basis.caps,
             first=First.PARALLELISM if fewer and (setting.concurrency or 1) >= channels else First.CONCURRENCY,
         )
-        for setting, budget, channels in zip(now, budgets, limits.channels(), strict=True)
+        for setting, budget, channels in zip(now, budgets, limits.count_channels(), strict=True)
     )
 
 

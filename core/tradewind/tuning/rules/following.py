@@ -12,7 +12,7 @@ from tradewind.tuning.limits import SettingLimits
 from tradewind.tuning.observation import Observation
 from tradewind.tuning.rest import build_rest
 from tradewind.tuning.rules.exploring import begin_search
-from tradewind.tuning.rules.proposal import Proposal, format_settings, limits_of
+from tradewind.tuning.rules.proposal import Proposal, build_limits, format_settings
 from tradewind.tuning.rules.redistribution import drop_slow_streams
 from tradewind.tuning.state import TuningState
 from tradewind.units import format_bps
@@ -25,9 +25,11 @@ SURE_TICKS = 3
 
 def follow_table(basis: Basis, state: TuningState, seen: Observation, goal: Goal, forecaster: Forecaster) -> Proposal:
     """Go to the best setting if that is worthwhile, else stay; search where the SLA needs more than the table has."""
-    limits = limits_of(basis, state, seen)
+    limits = build_limits(basis, state, seen)
     if _rests(state, forecaster, goal, limits):
-        return _beyond_the_table(basis, state, seen, goal) or _stay(state, seen, "no other setting is worthwhile yet")
+        return _search_beyond_table(basis, state, seen, goal) or _stay(
+            state, seen, "no other setting is worthwhile yet"
+        )
     chosen = choose_best(forecaster, goal, limits)
     here = seen.requested
     if _adds_to_a_full_pipe(state, goal, chosen):
@@ -36,7 +38,7 @@ def follow_table(basis: Basis, state: TuningState, seen: Observation, goal: Goal
         settings = chosen.settings
         if not state.reopened:
             settings = tuple(step_toward(now, then) for now, then in zip(here, chosen.settings, strict=True))
-        kind, why = _why(seen, goal, chosen)
+        kind, why = _explain_choice(seen, goal, chosen)
         return Proposal(replace(state, reopened=False), kind, f"{why}: {format_settings(settings)}", settings)
     if _regains(state, goal, chosen):
         reason = f"the path has been quiet: {format_settings(chosen.settings)} again"
@@ -46,7 +48,7 @@ def follow_table(basis: Basis, state: TuningState, seen: Observation, goal: Goal
         return more._replace(kind=DecisionKind.SLA_BELOW, reason=f"the table knows nothing faster; {more.reason}")
     state = replace(state, rest=build_rest(chosen, forecaster, goal, limits))
     expected = f"{format_bps(chosen.outlook.throughput_bps)} expected of the best setting known"
-    return _beyond_the_table(basis, state, seen, goal) or _stay(state, seen, expected)
+    return _search_beyond_table(basis, state, seen, goal) or _stay(state, seen, expected)
 
 
 def _adds_to_a_full_pipe(state: TuningState, goal: Goal, chosen: SettingChoice) -> bool:
@@ -72,7 +74,7 @@ def _rests(state: TuningState, forecaster: Forecaster, goal: Goal, limits: Setti
     return state.rest is not None and state.limit.streams is None and state.rest.holds(forecaster, goal, limits)
 
 
-def _beyond_the_table(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> Proposal | None:
+def _search_beyond_table(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> Proposal | None:
     """Search where only speed counts and the path carries more than the table expects."""
     if goal != FASTEST or seen.is_at_ceiling or not _leaves_room(state, seen):
         return None
@@ -111,7 +113,7 @@ def _stay(state: TuningState, seen: Observation, why: str) -> Proposal:
     return Proposal(replace(state, reopened=False) if state.reopened else state, DecisionKind.HOLD, reason, here)
 
 
-def _why(seen: Observation, goal: Goal, chosen: SettingChoice) -> tuple[DecisionKind, str]:
+def _explain_choice(seen: Observation, goal: Goal, chosen: SettingChoice) -> tuple[DecisionKind, str]:
     present, outlook = chosen.present, chosen.outlook
     if goal.floor_bps is not None:
         likely = f"{format_bps(present.low_bps)} sure, {format_bps(goal.floor_bps)} wanted"

@@ -29,12 +29,12 @@ class Proposal(NamedTuple):
     first: First = First.PARALLELISM
 
 
-def dwell_s(seen: Observation) -> float:
+def compute_dwell_s(seen: Observation) -> float:
     """Return the least time between two changes, and between a change and conclusions from it, s."""
     return max(DWELL_S, DWELL_ROUND_TRIPS * seen.rtt_s)
 
 
-def limits_of(basis: Basis, state: TuningState, seen: Observation) -> SettingLimits:
+def build_limits(basis: Basis, state: TuningState, seen: Observation) -> SettingLimits:
     return SettingLimits(basis.caps, seen.files_left, state.limit.streams)
 
 

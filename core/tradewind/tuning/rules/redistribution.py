@@ -62,10 +62,10 @@ def drop_slow_streams(chunks: Sequence[ActiveChunk]) -> tuple[Parameters, ...]:
     Channels stay: a chunk of small files is slow by its nature, and would only be the last to end.
     """
     rates = [chunk.throughput_bps / chunk.parameters.streams for chunk in chunks]
-    return tuple(_without_slow(chunk, rates[i], [*rates[:i], *rates[i + 1 :]]) for i, chunk in enumerate(chunks))
+    return tuple(_drop_slow(chunk, rates[i], [*rates[:i], *rates[i + 1 :]]) for i, chunk in enumerate(chunks))
 
 
-def _without_slow(chunk: ActiveChunk, rate_bps: float, others_bps: Sequence[float]) -> Parameters:
+def _drop_slow(chunk: ActiveChunk, rate_bps: float, others_bps: Sequence[float]) -> Parameters:
     parallelism = chunk.parameters.parallelism or 1
     if parallelism == 1 or not others_bps or rate_bps >= SLOW_SHARE * median(others_bps):
         return chunk.parameters

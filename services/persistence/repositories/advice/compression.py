@@ -10,7 +10,7 @@ from services.application.advice.codec_outlook import CodecStatistics
 from services.application.advice.compression import MAX_OF_A_KEY, MAX_OF_A_TENANT, SeenObservation
 from services.persistence.tables import compression_observations as table
 from tradewind.compression.codecs import Codec, CodecSetting
-from tradewind.compression.content import size_bin
+from tradewind.compression.content import find_size_bin
 from tradewind.compression.history import CodecObservation, CompressionCase
 from tradewind.compression.model import Speeds
 
@@ -108,7 +108,7 @@ class CompressionObservations:
             "codec": str(seen.observation.setting.codec),
             "level": seen.observation.setting.level,
             "kind": str(case.kind),
-            "size_bin": size_bin(case.file_bytes),
+            "size_bin": find_size_bin(case.file_bytes),
             "cpu_class": case.cpu_class,
             "file_bytes": case.file_bytes,
             **speeds._asdict(),

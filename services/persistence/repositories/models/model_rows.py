@@ -49,7 +49,7 @@ def to_surface_row(leaf: LeafModel) -> dict[str, Any]:
         "certified": [setting.certified for setting in settings],
         "observed": [
             {
-                "parameters": each.parameters.known(),
+                "parameters": each.parameters.list_known(),
                 "rows": each.rows,
                 "log_throughput_mean": each.log_throughput_mean,
                 "power_w_mean": each.power_w_mean,
@@ -72,7 +72,7 @@ def to_partition_row(partition: Partition, tier: Tier) -> dict[str, Any]:
         "lower": partition.lower,
         "upper": partition.upper,
         "closed": partition.closed,
-        "parameters": partition.parameters.known(),
+        "parameters": partition.parameters.list_known(),
         "predicted": predicted,
         "probability": partition.probability,
         "regret": partition.regret,
@@ -108,7 +108,7 @@ def to_model_outline(model: Row[Any], clusters: Sequence[Row[Any]]) -> ModelOutl
                 leaf=to_centre(row),
                 accuracy=row.accuracy,
                 settings_seen=row.settings_seen,
-                fastest_bps=_build_throughputs(row).certifiable_throughput_bps(DEFAULT_CONFIDENCE),
+                fastest_bps=_build_throughputs(row).find_certifiable_throughput_bps(DEFAULT_CONFIDENCE),
             )
             for row in clusters
         ),
@@ -184,7 +184,7 @@ def _list_settings(row: Row[Any], lattice: Lattice) -> tuple[PredictedSetting, .
             certified=certified,
         )
         for parameters, mean, sd, power_mean, power_sd, covariance, certified in zip(
-            lattice.settings(), row.log_throughput_mean, row.log_throughput_sd, *powers, row.certified, strict=True
+            lattice.list_settings(), row.log_throughput_mean, row.log_throughput_sd, *powers, row.certified, strict=True
         )
     )
 

@@ -12,7 +12,7 @@ from tradewind.wire.batching import BatchingAdvice
 from tradewind_agent.errors import KeyRefused, ScopeMissing
 from tradewind_agent.queued.advice import RadioChoice, advise_queue
 
-LTE = load_shipped_catalogue().radio("lte")
+LTE = load_shipped_catalogue().find_radio("lte")
 CHOICE = RadioChoice(radio="lte", capacity_bps=16e6)
 JOBS = [
     QueuedJob(name="photos", total_bytes=300_000, throughput_bps=8e6),

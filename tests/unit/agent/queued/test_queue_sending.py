@@ -11,7 +11,7 @@ from tradewind_agent.cli.commands.copy_queue import since_boot_s
 from tradewind_agent.queued.advice import Advice
 from tradewind_agent.queued.sending import WAIT_SLICE_S, send_queue
 
-LTE = load_shipped_catalogue().radio("lte")
+LTE = load_shipped_catalogue().find_radio("lte")
 HOUR_S = 3600.0
 
 

@@ -25,7 +25,7 @@ def test_invalid_power_profile_is_refused(text):
 
 def test_a_host_whose_radio_is_known_reports_its_tail_next_to_what_it_metered():
     choice = choose_meter(logical_cpus=1, profile=parse_power_profile("1000W,1000W"), sysfs=Path("/nonexistent"))
-    lte = load_shipped_catalogue().radio("lte")
+    lte = load_shipped_catalogue().find_radio("lte")
 
     async def metered(radio):
         session = await HostMeter(choice, HostReader(time.monotonic), radio=radio).session(Host.SOURCE)
@@ -34,7 +34,7 @@ def test_a_host_whose_radio_is_known_reports_its_tail_next_to_what_it_metered():
 
     assert asyncio.run(metered(None)).tail_j is None
     told = asyncio.run(metered(lte))
-    assert told.tail_j == lte.tail_energy_j(inf)
+    assert told.tail_j == lte.compute_tail_energy_j(inf)
     assert told.dynamic_j == pytest.approx(0, abs=1e-6)  # no part of what was metered
 
 

@@ -8,7 +8,7 @@ from tradewind.wire.devices import WireDeviceProfile
 from tradewind_agent.errors import ServiceUnreachable
 from tradewind_agent.session.radio_profile import find_radio_profile
 
-PHONE = load_shipped_catalogue().device("galaxy-s5")
+PHONE = load_shipped_catalogue().find_device("galaxy-s5")
 
 
 def service(answer):
@@ -24,10 +24,10 @@ def service(answer):
 
 def test_ones_own_device_is_requested_from_the_service_and_the_packages_where_it_is_unreachable():
     own = WireDeviceProfile.from_domain(PHONE, own=True, uploaded_at=None)
-    assert find_radio_profile("lte", "router-1", service(own)) == PHONE.radio("lte")
-    assert find_radio_profile("lte", "galaxy-s5", service(ServiceUnreachable("away"))) == PHONE.radio("lte")
-    assert find_radio_profile("wifi", "galaxy-s5", None) == PHONE.radio("wifi")
-    assert find_radio_profile("5g", None, None) == load_shipped_catalogue().radio("5g")
+    assert find_radio_profile("lte", "router-1", service(own)) == PHONE.find_radio("lte")
+    assert find_radio_profile("lte", "galaxy-s5", service(ServiceUnreachable("away"))) == PHONE.find_radio("lte")
+    assert find_radio_profile("wifi", "galaxy-s5", None) == PHONE.find_radio("wifi")
+    assert find_radio_profile("5g", None, None) == load_shipped_catalogue().find_radio("5g")
 
 
 def test_a_radio_that_the_device_has_not_is_reported():

@@ -11,7 +11,7 @@ from tradewind.dataset import DataSet
 from tradewind.model import LeafModel, ObservedSetting
 from tradewind.parameters import Lattice
 from tradewind.path import Path
-from tradewind.prediction import PredictedSetting, Quantity, merit
+from tradewind.prediction import PredictedSetting, Quantity, predict_merit
 from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
 from tradewind.tiers.partitions import Partition
 from tradewind.tiers.selection import SettingTable, choose_setting
@@ -27,7 +27,7 @@ NAMESPACE = UUID("018f0000-0000-7000-8000-00000000aaaa")
 
 def table(dataset: DataSet, *, powered: bool = True, path: Path = PATH) -> SettingTable:
     def predicted(parameters):
-        mean = prior.throughput_bps(path, dataset, parameters)
+        mean = prior.predict_throughput_bps(path, dataset, parameters)
         watts = 12.0 + 0.4 * parameters.streams + 5.0 * mean / 1e8
         return PredictedSetting(
             parameters=parameters,
@@ -37,7 +37,7 @@ def table(dataset: DataSet, *, powered: bool = True, path: Path = PATH) -> Setti
             log_power_sd=0.03 if powered else 0.0,
         )
 
-    return SettingTable(tuple(map(predicted, LATTICE.settings())), 12.0 if powered else None)
+    return SettingTable(tuple(map(predicted, LATTICE.list_settings())), 12.0 if powered else None)
 
 
 def leaf_model(file_count: int, mean_bytes: int, *, powered: bool = True, tier: int = 0) -> LeafModel:
@@ -57,7 +57,7 @@ def leaf_model(file_count: int, mean_bytes: int, *, powered: bool = True, tier: 
         ),
         lattice=LATTICE,
         table=predicted,
-        observed=(ObservedSetting(next(LATTICE.settings()), 3, 16.0, 14.0),),
+        observed=(ObservedSetting(next(LATTICE.list_settings()), 3, 16.0, 14.0),),
         partitions=tuple(partitions),
         accuracy={"accuracy": 0.9},
     )
@@ -66,7 +66,7 @@ def leaf_model(file_count: int, mean_bytes: int, *, powered: bool = True, tier: 
 def _single(predicted: SettingTable, dataset: DataSet, kind: SlaKind) -> Partition:
     sla = Sla(kind=kind)
     choice = choose_setting(predicted, sla, dataset_bytes=dataset.total_bytes)
-    level = merit(choice.setting, Quantity.THROUGHPUT, EnergyBasis.TOTAL).mean
+    level = predict_merit(choice.setting, Quantity.THROUGHPUT, EnergyBasis.TOTAL).mean
     return Partition(
         kind=kind,
         confidence=sla.confidence,

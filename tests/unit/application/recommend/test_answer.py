@@ -19,7 +19,7 @@ from tradewind.heuristics import MAX_CHANNELS
 from tradewind.parameters import Caps, Lattice
 from tradewind.path import Path
 from tradewind.recommendation import AnswerSource
-from tradewind.shared_pipe import shared_duration_s
+from tradewind.shared_pipe import compute_shared_duration_s
 from tradewind.sla.kinds import SlaKind
 from tradewind.transfer import LinkKey
 from tradewind.wire.recommendations import WireTable
@@ -248,7 +248,7 @@ def test_mover_without_energy_does_not_answer_an_energy_sla():
 def test_caps_below_every_setting_seen_are_named_as_the_reason():
     narrow = leaf_model(300, 100_000)
     widest = narrow.table.settings[-1]
-    lattice = Lattice({axis: (value,) for axis, value in widest.parameters.known().items()})
+    lattice = Lattice({axis: (value,) for axis, value in widest.parameters.list_known().items()})
     wide = replace(narrow, lattice=lattice, table=replace(narrow.table, settings=(widest,)))
     made = answer(enquiry(caps=Caps(concurrency=1)), snapshot(wide)).recommendation
     assert made.source is not AnswerSource.RELEASE
@@ -315,10 +315,10 @@ def test_no_rate_is_promised_above_what_all_chunks_are_predicted_to_reach(target
 
 
 def test_a_chunk_that_is_done_leaves_its_room_to_the_others():
-    assert shared_duration_s([10**6, 10**6], [8e6, 8e6], 8e6) == pytest.approx(2.0)
-    assert shared_duration_s([10**6, 9 * 10**6], [8e6, 8e6], 8e6) == pytest.approx(10.0)
-    assert shared_duration_s([10**6, 10**6], [8e6, 8e6], 1e9) == pytest.approx(1.0)
-    assert shared_duration_s([0, 10**6], [8e6, 8e6], 8e6) == pytest.approx(1.0)
+    assert compute_shared_duration_s([10**6, 10**6], [8e6, 8e6], 8e6) == pytest.approx(2.0)
+    assert compute_shared_duration_s([10**6, 9 * 10**6], [8e6, 8e6], 8e6) == pytest.approx(10.0)
+    assert compute_shared_duration_s([10**6, 10**6], [8e6, 8e6], 1e9) == pytest.approx(1.0)
+    assert compute_shared_duration_s([0, 10**6], [8e6, 8e6], 8e6) == pytest.approx(1.0)
 
 
 @given(
@@ -335,7 +335,7 @@ def test_chunks_share_the_pipe_as_if_watched_step_by_step(chunks, ceiling_bps):
         left_bits = {i: bits - step_s * pace_bps[i] for i, bits in left_bits.items()}
         taken_s += step_s
     sizes, rates = zip(*chunks, strict=True)
-    assert shared_duration_s(sizes, rates, ceiling_bps) == pytest.approx(taken_s, rel=1e-6)
+    assert compute_shared_duration_s(sizes, rates, ceiling_bps) == pytest.approx(taken_s, rel=1e-6)
 
 
 def test_a_data_set_of_one_size_class_is_its_own_chunk():

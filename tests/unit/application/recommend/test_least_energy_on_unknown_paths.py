@@ -16,7 +16,7 @@ from tradewind.energy.measured import Host
 from tradewind.parameters import NO_CAPS, Caps
 from tradewind.path import Path
 from tradewind.recommendation import AnswerSource
-from tradewind.shared_pipe import end_times_s
+from tradewind.shared_pipe import compute_end_times_s
 from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
 from tradewind.tiers.selection import SettingTable
 from tradewind.transfer import LinkKey
@@ -40,11 +40,11 @@ def energy_j(plan, chunks, path, load, *, base_w: float, stream_w: float, byte_j
     """Energy of a plan by the prior, with power for the time, for open streams and for bytes."""
     known, taken = fill_in_assumptions(path), min(load or 0.0, 0.9)
     rates = [
-        prior.throughput_bps(known, chunk.dataset, each.parameters, taken)
+        prior.predict_throughput_bps(known, chunk.dataset, each.parameters, taken)
         for chunk, each in zip(chunks, plan, strict=True)
     ]
     sizes = [chunk.dataset.total_bytes for chunk in chunks]
-    ends_s = end_times_s(sizes, rates, known.bandwidth_bps * (1 - taken))
+    ends_s = compute_end_times_s(sizes, rates, known.bandwidth_bps * (1 - taken))
     streams_j = stream_w * sum(each.parameters.streams * end_s for each, end_s in zip(plan, ends_s, strict=True))
     return base_w * max(ends_s) + streams_j + byte_j * sum(sizes)
 

@@ -69,8 +69,8 @@ def test_energy_rises_as_load_makes_a_transfer_last_longer():
 def test_dynamic_energy_is_solved_on_the_shifted_lattice():
     sla = Sla(kind=SlaKind.MIN_ENERGY, energy_basis=EnergyBasis.DYNAMIC)
     made = answer(replace(enquiry(load=0.6), sla=sla), LOADED).recommendation
-    shifted = LOADED_LEAVES[0].table.under(EFFECT.at(0.6))
-    best = shifted.settings[shifted.best_first(shifted.objective(sla.kind), EnergyBasis.DYNAMIC)[0]]
+    shifted = LOADED_LEAVES[0].table.apply_shift(EFFECT.at(0.6))
+    best = shifted.settings[shifted.order_by_cost(shifted.choose_objective(sla.kind), EnergyBasis.DYNAMIC)[0]]
     assert made.plan[0].parameters == best.parameters
     assert made.predicted.throughput_bps.low < math.exp(best.log_throughput_mean) < made.predicted.throughput_bps.high
 

@@ -30,7 +30,7 @@ EFFECT = LoadEffect(loads=(0.1, 0.3, 0.7), log_throughput=(0.0, -0.25, -1.1), lo
 
 
 def edges(leaf):
-    top_bps = leaf.table.certifiable_throughput_bps(DEFAULT_CONFIDENCE)
+    top_bps = leaf.table.find_certifiable_throughput_bps(DEFAULT_CONFIDENCE)
     return [share * top_bps for share in (0.1, 0.3, 0.6, 1.0)]
 
 

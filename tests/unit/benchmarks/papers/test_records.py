@@ -21,7 +21,7 @@ class Trial:
     name: str = "a trial"
     source_part: str = "pages"
 
-    def conditions(self, _claims):
+    def describe_conditions(self, _claims):
         return "of 1 s"
 
     def measure(self, _yard):
@@ -44,13 +44,13 @@ def test_rows_of_another_machine_are_a_record_that_names_it_and_are_made_again_h
     assert here.find_record([FIRST]).machine == OTHER
     here.measure([FIRST])
     assert here.find_record([FIRST]).machine == HERE
-    assert {row["machine"] for row in RunLog(log.path).rows()} == {HERE, OTHER}
+    assert {row["machine"] for row in RunLog(log.path).list_rows()} == {HERE, OTHER}
 
 
 def test_stored_rows_without_a_machine_are_a_record_of_an_unnamed_one(tmp_path):
     log = RunLog(tmp_path / "rows")
     bench = on(HERE, log)
-    log.add(bench.current_key(FIRST).removesuffix(f"; {HERE}"), {"disturbed": None})
+    log.add(bench.build_current_key(FIRST).removesuffix(f"; {HERE}"), {"disturbed": None})
     assert bench.find_rows([FIRST]) == {}
     assert bench.find_record([FIRST]).machine == UNNAMED
 
@@ -80,7 +80,7 @@ def test_row_during_which_the_sources_changed_ends_the_command_and_is_not_stored
     others = Sources(PARTS, {"pages": "another digest"}, {"pages": "other contents"})
     with pytest.raises(SourcesChanged, match=r"^the sources changed while they were measured; start again$"):
         on(HERE, log, others).measure([FIRST])
-    assert log.rows() == []
+    assert log.list_rows() == []
 
 
 @pytest.mark.parametrize(("lasted_s", "disturbed"), [(0.006, False), (LONGEST_S, False), (2 * LONGEST_S, True)])

@@ -25,7 +25,7 @@ class Steady:
     name = "a trial"
     source_part = "pages"
 
-    def conditions(self, _claims):
+    def describe_conditions(self, _claims):
         return "of 1 s"
 
     def measure(self, _yard):
@@ -59,11 +59,11 @@ AS_THEY_ARE = Sources.of(dict.fromkeys(("pages", "transfers"), ("benchmarks/pape
 def test_a_run_that_other_programs_disturbed_does_not_count(tmp_path):
     trial = Steady()
     bench = Workbench(claims={}, log=RunLog(tmp_path / "rows"), folder=tmp_path, cut_s=1.0, sources=AS_THEY_ARE)
-    key = bench.key(trial, {"pages": "digest"}, "a kernel, a processor, 2 cores")
+    key = bench.build_key(trial, {"pages": "digest"}, "a kernel, a processor, 2 cores")
     assert key == "a trial; of 1 s; digest; a kernel, a processor, 2 cores"
-    bench.log.add(bench.current_key(trial), {"disturbed": "packets left late"})
+    bench.log.add(bench.build_current_key(trial), {"disturbed": "packets left late"})
     assert bench.find_rows([trial]) == {}
-    bench.log.add(bench.current_key(trial), {"disturbed": None})
+    bench.log.add(bench.build_current_key(trial), {"disturbed": None})
     assert list(bench.find_rows([trial])) == [trial]
 
 

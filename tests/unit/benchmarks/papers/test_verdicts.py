@@ -25,14 +25,14 @@ from benchmarks.papers.finding import (
 )
 from benchmarks.papers.forms import FORMS
 from benchmarks.papers.pages import PAGE, render_page
-from benchmarks.papers.printed import pick_closest, printed_range, read_bytes_both_ways
+from benchmarks.papers.printed import find_printed_range, pick_closest, read_bytes_both_ways
 from benchmarks.papers.summary import describe_missing, judge_findings, summarise
 from tests.unit.benchmarks.papers.claims import make_claim
 from tradewind.errors import InvalidValue
 
 RATE = compare_measured("a rate", 10.0, 10.0)
 FINE, WRONG = compare_computed("a model's", 2.0, 2.0), compare_computed("a model's", 2.0, 3.0)
-IMPOSSIBLE = compare_printed("a sum", 43.5, printed_range(47.5))
+IMPOSSIBLE = compare_printed("a sum", 43.5, find_printed_range(47.5))
 
 
 def write_claims(folder, *ids):
@@ -43,16 +43,18 @@ def write_claims(folder, *ids):
 
 
 def test_printed_number_covers_all_values_that_round_or_truncate_to_it():
-    assert printed_range(42).low == 41.5
-    assert printed_range("2.60").high == pytest.approx(2.61)
-    assert printed_range(16.7).overlaps(printed_range(42) / printed_range(2.6)), "41.6 / 2.5 would be 16.7"
-    assert not printed_range(18.1).overlaps(printed_range(42) / printed_range(2.6))
+    assert find_printed_range(42).low == 41.5
+    assert find_printed_range("2.60").high == pytest.approx(2.61)
+    assert find_printed_range(16.7).overlaps(find_printed_range(42) / find_printed_range(2.6)), (
+        "41.6 / 2.5 would be 16.7"
+    )
+    assert not find_printed_range(18.1).overlaps(find_printed_range(42) / find_printed_range(2.6))
 
 
 def test_sizes_are_read_in_decimal_and_in_binary_units_whichever_suits_the_claim():
-    claimed = printed_range("196") * 1e6
+    claimed = find_printed_range("196") * 1e6
     assert pick_closest(claimed, [1500 * each for each in read_bytes_both_ways("128 KB")]).overlaps(claimed)
-    claimed = printed_range("1124") * 1e6
+    claimed = find_printed_range("1124") * 1e6
     assert not pick_closest(claimed, [64 * each for each in read_bytes_both_ways("16.4 MB")]).overlaps(claimed)
 
 

@@ -14,9 +14,9 @@ from tradewind.tuning.path.congestion import (
     StreamLimit,
     classify_signal,
     compute_dead_band_s,
-    expected_delay_s,
+    compute_expected_delay_s,
+    compute_tolerated_loss,
     has_room,
-    tolerated_loss,
 )
 
 
@@ -32,7 +32,7 @@ def signal(delay_s=None, loss=None, *, expected_s=0.06, baseline=0.0, limit=None
         delay_s=delay_s,
         expected_s=expected_s,
         loss=None if loss is None else Loss(loss, sent_bytes),
-        tolerated_loss=tolerated_loss(baseline, limit),
+        tolerated_loss=compute_tolerated_loss(baseline, limit),
         limit=limit,
     )
 
@@ -40,16 +40,16 @@ def signal(delay_s=None, loss=None, *, expected_s=0.06, baseline=0.0, limit=None
 @pytest.mark.parametrize(("streams", "delay_s"), [(1, 0.1), (2, 0.1), (4, 0.2), (6, 0.3), (8, 0.4), (100, 0.4)])
 def test_expected_delay_is_interpolated_between_logged_stream_counts(streams, delay_s):
     table = history(s2=0.1, s4=0.2, s8=0.4)
-    assert expected_delay_s([table], streams, min_rtt_s=0.03) == pytest.approx(delay_s)
+    assert compute_expected_delay_s([table], streams, min_rtt_s=0.03) == pytest.approx(delay_s)
 
 
 def test_history_of_transfers_that_left_the_path_half_empty_makes_no_own_queue_congestion():
-    assert expected_delay_s([history(s2=0.0002, s32=0.0003)], 16, min_rtt_s=0.06) == 0.06
+    assert compute_expected_delay_s([history(s2=0.0002, s32=0.0003)], 16, min_rtt_s=0.06) == 0.06
 
 
 def test_without_history_one_round_trip_of_queue_is_expected_and_50_ms_on_short_paths():
-    assert expected_delay_s([], 4, min_rtt_s=0.2) == 0.2
-    assert expected_delay_s([history()], 4, min_rtt_s=0.001) == 0.05
+    assert compute_expected_delay_s([], 4, min_rtt_s=0.2) == 0.2
+    assert compute_expected_delay_s([history()], 4, min_rtt_s=0.001) == 0.05
 
 
 @pytest.mark.parametrize("streams", [1, 5])
@@ -177,4 +177,4 @@ def test_cuts_in_vain_in_a_row_are_taken_back_together():
 def test_more_streams_are_expected_to_queue_no_less_than_fewer():
     delays = {1: 0.1, 8: 0.6, 24: 0.4}
     told = CompactTable(predicted=SettingTable(()), queueing_delay_p90_s=delays)
-    assert [expected_delay_s([told], n, 0.06) for n in (1, 8, 16, 24, 64)] == [0.1, 0.6, 0.6, 0.6, 0.6]
+    assert [compute_expected_delay_s([told], n, 0.06) for n in (1, 8, 16, 24, 64)] == [0.1, 0.6, 0.6, 0.6, 0.6]

@@ -9,7 +9,7 @@ from tests.unit.tuning.transfers import searching
 from tradewind.dataset import DataSet
 from tradewind.tiers.selection import Objective
 from tradewind.tuning.bank import Goal
-from tradewind.tuning.gradient import start_search, utility
+from tradewind.tuning.gradient import compute_utility, start_search
 from tradewind.tuning.rules.exploring import count_doublings_to_regain
 
 FASTEST = Goal(objective=Objective.SLOWNESS)
@@ -20,7 +20,7 @@ def searched(rate, streams, goal=FASTEST, highest=128, doublings=1.0):
     search, tries = start_search(streams, doublings), []
     while not search.settled:
         tries.append(search.streams)
-        value = utility(goal, throughput_bps=rate(search.streams), streams=search.streams, loss=0.0)
+        value = compute_utility(goal, throughput_bps=rate(search.streams), streams=search.streams, loss=0.0)
         search = search.advance(value, 1, highest)
     return search.streams, tries
 
@@ -63,7 +63,7 @@ def test_a_floor_is_reached_with_few_streams():
 
 def test_loss_costs_utility_and_so_does_a_broken_ceiling():
     def of(goal=FASTEST, **values):
-        return utility(goal, **{"throughput_bps": 1e8, "streams": 4, "loss": 0.0, **values})
+        return compute_utility(goal, **{"throughput_bps": 1e8, "streams": 4, "loss": 0.0, **values})
 
     assert of(loss=0.01) == pytest.approx(of() - 0.1)
     ceiling = Goal(objective=Objective.SLOWNESS, ceiling_w=50.0)
@@ -75,8 +75,8 @@ def test_loss_costs_utility_and_so_does_a_broken_ceiling():
 
 def test_an_energy_objective_ranks_by_joules_a_byte():
     goal = Goal(objective=Objective.ENERGY)
-    slow = utility(goal, throughput_bps=5e7, streams=4, loss=0.0, j_per_byte=1e-6)
-    fast = utility(goal, throughput_bps=1e8, streams=4, loss=0.0, j_per_byte=2e-6)
+    slow = compute_utility(goal, throughput_bps=5e7, streams=4, loss=0.0, j_per_byte=1e-6)
+    fast = compute_utility(goal, throughput_bps=1e8, streams=4, loss=0.0, j_per_byte=2e-6)
     assert slow > fast
 
 

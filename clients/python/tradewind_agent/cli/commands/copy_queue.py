@@ -98,7 +98,9 @@ def copy_queue(queue: Queue, settings: "CopyOptions", context: CopyContext, *, d
     if not queued.jobs:
         raise CopyFailed("; ".join(describe_unlisted(queued.unlisted)))
     started_s = since_boot_s()
-    advice = advise_queue([each.relative_to(started_s - read_s) for each in queued.jobs], queue.choice, context.client)
+    advice = advise_queue(
+        [each.count_times_from(started_s - read_s) for each in queued.jobs], queue.choice, context.client
+    )
     terminal = context.terminal
     if dry_run:
         _report(context, advice, queued.unlisted)

@@ -41,7 +41,12 @@ def devices(*, as_json: options.Json = False) -> None:
         print()
         radios = [each.to_profile() for each in known.radios]
         rows = [
-            (each.name, each.title, format_seconds(each.tail_s.value), format_joules(each.tail_energy_j(float("inf"))))
+            (
+                each.name,
+                each.title,
+                format_seconds(each.tail_s.value),
+                format_joules(each.compute_tail_energy_j(float("inf"))),
+            )
             for each in radios
         ]
         terminal.table(RADIO_HEADS, rows, {})

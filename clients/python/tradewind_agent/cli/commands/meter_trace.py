@@ -150,7 +150,7 @@ def _split_transfer(
     )
     for name, unit_bytes in UNITS_BYTES.items() if request.moved_bytes else ():
         assert request.moved_bytes is not None
-        share = split.per_unit(unit_bytes, request.moved_bytes)
+        share = split.compute_per_unit(unit_bytes, request.moved_bytes)
         document[name] = share.to_dict()
         of_tail = "" if share.tail_j is None else f", {format_joules(share.tail_j)} tail"
         text += f"\n{UNIT_LABELS[name]}: {format_joules(share.dynamic_j)} dynamic{of_tail}"

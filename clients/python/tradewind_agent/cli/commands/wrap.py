@@ -126,7 +126,7 @@ def show_command(terminal: Terminal, prepared: "PreparedWrap") -> None:
         "command": list(command.words),
         "source": prepared.source,
         "destination": prepared.destination,
-        "by_hand": prepared.task.by_hand.known(),
+        "by_hand": prepared.task.by_hand.list_known(),
         "not_expressible": list(prepared.not_expressible),
         "live": prepared.task.live,
         "plan": plan_document(prepared.plan),

@@ -12,7 +12,7 @@ from tradewind.dataset import ChunkKind, DataSet
 from tradewind.energy.measured import Host
 from tradewind.parameters import Parameters
 from tradewind.transfer import Direction, Mover, Status, TransferOutcome, TransferRecord
-from tradewind.units import throughput_bps
+from tradewind.units import compute_throughput_bps
 from tradewind_agent.compression.packed.connection_pool import ConnectionPool
 from tradewind_agent.compression.packed.report import PackedReport
 from tradewind_agent.compression.packed.run import PackedCopy
@@ -180,7 +180,9 @@ def _make_records(
             bytes_moved=movement.moved_bytes,
             files_done=packed.files_done,
             files_failed=failed,
-            throughput_bps=throughput_bps(movement.moved_bytes, max(packed.duration_s, LEAST_DURATION.total_seconds())),
+            throughput_bps=compute_throughput_bps(
+                movement.moved_bytes, max(packed.duration_s, LEAST_DURATION.total_seconds())
+            ),
         ),
     )
     usage = None if movement.metered is None else movement.metered.usage

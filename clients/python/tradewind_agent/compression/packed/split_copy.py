@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tradewind.transfer import Status
-from tradewind.units import throughput_bps
+from tradewind.units import compute_throughput_bps
 from tradewind_agent.compression.observations import observe_samples
 from tradewind_agent.compression.packed.connection_pool import ConnectionPool
 from tradewind_agent.compression.packed.logged import OnMoved, PackedCopyOutcome, run_packed_copy, store_observations
@@ -79,7 +79,7 @@ class SplitCopy:
         if len(parts) == 1:
             return parts[0] | build_omissions_document(self)
         sums = {name: sum(part[name] for part in parts) for name in _SUMS}
-        rate_bps = throughput_bps(sums["bytes_moved"], sums["duration_s"]) if sums["duration_s"] > 0 else 0.0
+        rate_bps = compute_throughput_bps(sums["bytes_moved"], sums["duration_s"]) if sums["duration_s"] > 0 else 0.0
         unpacked_bytes = sum(part["ratio"] * part["packed_bytes"] for part in parts)
         used: dict[str, int] = {}
         for part in parts:

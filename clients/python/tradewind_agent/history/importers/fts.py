@@ -10,7 +10,7 @@ from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.transfer import Direction, LinkKey, Mover, Status, TransferOutcome, TransferRecord
-from tradewind.units import throughput_bps
+from tradewind.units import compute_throughput_bps
 from tradewind_agent.history.importers.fields import bounded, instant, name, number
 from tradewind_agent.history.importers.identity import record_id
 from tradewind_agent.history.importers.json_messages import find_message, find_object, find_text
@@ -72,7 +72,7 @@ def _record(line: Line, context: ImportContext) -> TransferRecord | None:
             bytes_moved=moved,
             files_done=int(succeeded),
             files_failed=int(not succeeded),
-            throughput_bps=throughput_bps(moved, (ended_at - started_at).total_seconds()),
+            throughput_bps=compute_throughput_bps(moved, (ended_at - started_at).total_seconds()),
         ),
         path=Path(
             bandwidth_bps=context.bandwidth_bps,

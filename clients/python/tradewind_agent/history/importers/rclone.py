@@ -14,7 +14,7 @@ from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.transfer import Direction, LinkKey, Mover, Status, TransferOutcome, TransferRecord
-from tradewind.units import format_count, throughput_bps
+from tradewind.units import compute_throughput_bps, format_count
 from tradewind_agent.history.importers.fields import MAX_SETTING, bounded, instant, possible_rate, required
 from tradewind_agent.history.importers.identity import record_id
 from tradewind_agent.history.importers.log_text import Line, LogText
@@ -102,7 +102,7 @@ def _record(run: Run, line: Line, context: ImportContext, report: ImportReport) 
     errors = max(count_in(run.stats, "errors"), run.files.failed)
     if moved == 0:
         raise InvalidValue("outcome.bytes_moved", "is zero")
-    rate_bps = throughput_bps(moved, duration_s)
+    rate_bps = compute_throughput_bps(moved, duration_s)
     possible_rate(rate_bps, context.bandwidth_bps)
     complete = run.files.copied == files and run.files.smallest_bytes is not None
     mover = Mover(context.mover or "rclone", run.version)

@@ -108,7 +108,7 @@ class CurlTask:
 
     @property
     def can_change_live(self) -> bool:
-        return bool(self.pairs) and "concurrency" not in self.by_hand.known()
+        return bool(self.pairs) and "concurrency" not in self.by_hand.list_known()
 
     @property
     def live(self) -> str:

@@ -111,7 +111,7 @@ class GlobusTask:
     @property
     def _hindrance(self) -> str:
         """Return why its settings stay as they are, in a phrase."""
-        if {"concurrency", "parallelism"} <= self.by_hand.known().keys():
+        if {"concurrency", "parallelism"} <= self.by_hand.list_known().keys():
             return "files at once and streams are set by your own flags"
         if parse_local_path(self.pairs[0][1]) is None:
             return "how far it is with what it sends cannot be seen here"

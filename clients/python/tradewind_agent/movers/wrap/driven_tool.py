@@ -102,7 +102,9 @@ class DrivenTool:
         if self._next is None or self._run is None:
             return
         new_parameters = combine_settings([each.parameters for each in self._next])
-        if all(getattr(new_parameters, name) == value for name, value in self._run.current_parameters.known().items()):
+        if all(
+            getattr(new_parameters, name) == value for name, value in self._run.current_parameters.list_known().items()
+        ):
             self.plan, self._next = self._next, None
 
     def _build_chunk(self, plan: ChunkPlan, moved_share: float, left_share: float) -> ChunkSnapshot:

@@ -20,6 +20,6 @@ def expected_rates(plan: Plan, workload: Workload, path: Path) -> Callable[[Para
     tables = [] if plan.answer is None else [each.to_table() for each in plan.answer.table.values()]
     if len(plan.chunks) == 1 and len(tables) == 1 and tables[0].predicted.settings:
         expectation = Expectation(tables[0].predicted)
-        return lambda parameters: expectation.at(*to_point(parameters)).throughput_bps
+        return lambda parameters: expectation.predict_performance(*to_point(parameters)).throughput_bps
     known, dataset = fill_in_assumptions(path), DataSet.of_sizes(workload.sizes_bytes)
-    return lambda parameters: prior.throughput_bps(known, dataset, parameters, 0.0)
+    return lambda parameters: prior.predict_throughput_bps(known, dataset, parameters, 0.0)

@@ -6,7 +6,7 @@ from tradewind.dataset import ChunkKind, DataSet
 from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.transfer import Status, TransferOutcome, TransferRecord
-from tradewind.units import throughput_bps
+from tradewind.units import compute_throughput_bps
 from tradewind_agent.movers.port import ToolResult, Workload
 from tradewind_agent.movers.wrap.run_tool import ToolOutcome
 from tradewind_agent.session.other_end import collect_energy
@@ -37,7 +37,7 @@ def make_records(
         bytes_moved=result.bytes_moved,
         files_done=result.files_done,
         files_failed=result.files_failed,
-        throughput_bps=throughput_bps(result.bytes_moved, max(ran.duration_s, LEAST_DURATION.total_seconds())),
+        throughput_bps=compute_throughput_bps(result.bytes_moved, max(ran.duration_s, LEAST_DURATION.total_seconds())),
     )
     total = MovedChunk(
         chunk=ChunkKind.WHOLE,
@@ -55,7 +55,7 @@ def make_records(
 
 def restrict_to_known(main: Parameters, current_parameters: Parameters) -> Parameters:
     """Return ``main``, which moved most bytes, restricted to settings that ``current_parameters`` knows."""
-    known = {name: getattr(main, name) for name in current_parameters.known() if getattr(main, name) is not None}
+    known = {name: getattr(main, name) for name in current_parameters.list_known() if getattr(main, name) is not None}
     return replace(current_parameters, **known)
 
 

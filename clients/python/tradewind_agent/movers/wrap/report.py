@@ -7,7 +7,7 @@ from typing import Any
 from tradewind.energy.measured import EnergyReading
 from tradewind.parameters import Parameters
 from tradewind.transfer import Mover, ResourceUsage, Status, TransferRecord
-from tradewind.units import format_bps, format_bytes, format_joules, throughput_bps
+from tradewind.units import compute_throughput_bps, format_bps, format_bytes, format_joules
 from tradewind.wire.records import WireRecord
 from tradewind_agent.copy.report import build_limits_document, format_efficiency, plan_document
 from tradewind_agent.meters import CpuWork
@@ -56,12 +56,12 @@ class WrapReport:
     def throughput_bps(self) -> float | None:
         if self.result is None or self.duration_s <= 0:
             return None
-        return throughput_bps(self.result.bytes_moved, self.duration_s)
+        return compute_throughput_bps(self.result.bytes_moved, self.duration_s)
 
     def line(self) -> str:
         """Return the closing line: settings, what it got against the prediction, energy, and what became of the log."""
         settings = (
-            ", ".join(f"{name} {value}" for name, value in self.current_parameters.known().items())
+            ", ".join(f"{name} {value}" for name, value in self.current_parameters.list_known().items())
             or "its own settings"
         )
         ended = "" if self.exit_code == 0 else f"; exit code {self.exit_code}"
@@ -79,8 +79,8 @@ class WrapReport:
             "commands": [list(command.words) for command in self.commands],
             "source": self.source,
             "destination": self.destination,
-            "parameters": self.current_parameters.known(),
-            "by_hand": self.by_hand.known(),
+            "parameters": self.current_parameters.list_known(),
+            "by_hand": self.by_hand.list_known(),
             "not_expressible": list(self.not_expressible),
             "live": self.live,
             **(asdict(self.result) if self.result else {}),

@@ -115,8 +115,8 @@ class Restart:
     def document(self) -> dict[str, Any]:
         return {
             "elapsed_s": self.elapsed_s,
-            "before": self.before.known(),
-            "after": self.after.known(),
+            "before": self.before.list_known(),
+            "after": self.after.list_known(),
             "gain_s": self.case.gain_s,
             "cost_s": self.case.cost_s,
             **asdict(self.case),
@@ -142,4 +142,4 @@ class Restarting:
 
 
 def _format_parameters(parameters: Parameters) -> str:
-    return ", ".join(f"{name} {value}" for name, value in parameters.known().items()) or "its own settings"
+    return ", ".join(f"{name} {value}" for name, value in parameters.list_known().items()) or "its own settings"

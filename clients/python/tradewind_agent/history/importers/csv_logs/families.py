@@ -10,7 +10,7 @@ from tradewind.energy.measured import EnergyMethod, EnergyQuality, EnergyReading
 from tradewind.errors import InvalidValue
 from tradewind.path import Path
 from tradewind.transfer import Direction, Status, TransferOutcome, TransferRecord
-from tradewind.units import BITS_PER_BYTE, format_bps, format_bytes, format_count, throughput_bps
+from tradewind.units import BITS_PER_BYTE, compute_throughput_bps, format_bps, format_bytes, format_count
 from tradewind_agent.history.importers.csv_logs.columns import read_header, require_transfers
 from tradewind_agent.history.importers.csv_logs.repeated import (
     DATA_SET_COLUMNS,
@@ -203,7 +203,7 @@ class _RowReader:
         elif duration_s is None:
             raise InvalidValue("outcome.throughput_bps", "is missing, and so is the duration")
         else:
-            rate_bps = throughput_bps(dataset.total_bytes, duration_s)
+            rate_bps = compute_throughput_bps(dataset.total_bytes, duration_s)
         possible_rate(rate_bps, path.bandwidth_bps)
         by_size_s = BITS_PER_BYTE * dataset.total_bytes / rate_bps
         if duration_s is None:
