@@ -111,8 +111,8 @@ def run_rounds(
         measured: list[Mapping[str, LoadResult]] = []
         for number in range(rounds):
             measured.append(measure(seconds))
-            run_command = (f"{measured[-1][name].rps:,.0f} {name}s" for name in ("recommend", "heartbeat"))
-            print(f"round {number + 1} of {rounds}: {' and '.join(run_command)} a second", flush=True)
+            reached = (f"{measured[-1][name].rps:,.0f} {name}s" for name in ("recommend", "heartbeat"))
+            print(f"round {number + 1} of {rounds}: {' and '.join(reached)} a second", flush=True)
     return measured
 
 

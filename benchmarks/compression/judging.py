@@ -26,7 +26,7 @@ def build_history_without(cell: Cell, cells: Sequence[Cell]) -> History:
     """
     others = {other.file.name: other for other in cells if other.content != cell.content}
     return load_packaged_history(KINDS[cell.content]).extend(
-        to_observations for other in others.values() for to_observations in other.to_observations()
+        observation for other in others.values() for observation in other.to_observations()
     )
 
 
@@ -72,19 +72,19 @@ def judge_cells(cells: Sequence[Cell]) -> tuple[list[dict[str, Any]], dict[str, 
     }
 
 
-def _make_row(cell: Cell, choose_advice: str, model_error: float) -> dict[str, Any]:
+def _make_row(cell: Cell, chosen: str, model_error: float) -> dict[str, Any]:
     fixed_s, least_s = cell.fixed_s, cell.compute_least_s()
     best_s = bounds.compute_best_possible_s(least_s, fixed_s)
     return {
         "case": cell.name,
-        "chosen": choose_advice,
+        "chosen": chosen,
         "best": min(fixed_s, key=lambda mode: fixed_s[mode]),
         "raw_s": fixed_s[RAW],
         "gzip6_s": fixed_s[GZIP_6],
-        "chosen_s": fixed_s[choose_advice],
+        "chosen_s": fixed_s[chosen],
         "auto_s": cell.took_s[AUTO],
         "best_s": best_s,
-        "regret": 1 - best_s / fixed_s[choose_advice],
+        "regret": 1 - best_s / fixed_s[chosen],
         "auto_regret": 1 - best_s / cell.took_s[AUTO],
         "model_error": model_error,
         "transferred": sum(str(setting) in fixed_s for setting in cell.made),

@@ -37,8 +37,8 @@ class PackedStream:
     unpack_cpu_s: float
 
     @classmethod
-    def from_row(cls, to_row: dict[str, Any]) -> Self:
-        return cls(**{name: to_row[name] for name in cls.__slots__})
+    def from_row(cls, row: dict[str, Any]) -> Self:
+        return cls(**{name: row[name] for name in cls.__slots__})
 
     def to_row(self) -> dict[str, Any]:
         return asdict(self)

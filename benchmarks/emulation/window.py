@@ -53,10 +53,10 @@ class CongestionWindow:
     def bytes(self) -> float:
         return min(self._window_bytes, self._limit_bytes)
 
-    def send(self, count_bytes: int, now_s: float) -> bool:
-        """Count ``count_bytes`` as sent; return whether one of their segments is lost."""
+    def send(self, size_bytes: int, now_s: float) -> bool:
+        """Count ``size_bytes`` as sent; return whether one of their segments is lost."""
         self._last_sent_s = now_s
-        self._segments_until_loss -= math.ceil(count_bytes / SEGMENT_BYTES)
+        self._segments_until_loss -= math.ceil(size_bytes / SEGMENT_BYTES)
         if self._segments_until_loss > 0:
             return False
         self._segments_until_loss = self._draw()
@@ -67,16 +67,16 @@ class CongestionWindow:
         if now_s - self._last_sent_s > self._rtt_s + MINIMUM_TIMEOUT_S:
             self._window_bytes = min(self._window_bytes, float(INITIAL_WINDOW_SEGMENTS * SEGMENT_BYTES))
 
-    def acknowledge(self, count_bytes: int, *, sent_s: float, now_s: float, was_limiting: bool) -> None:
+    def acknowledge(self, size_bytes: int, *, sent_s: float, now_s: float, was_limiting: bool) -> None:
         """Grow, but only when the window was what limited the sender (RFC 7661)."""
         if self._window_bytes < self._slow_start_until_bytes:
             self._watch_delay(sent_s, now_s)
         if not was_limiting or self._window_bytes >= self._limit_bytes:
             return
         if self._window_bytes < self._slow_start_until_bytes:
-            self._window_bytes += count_bytes
+            self._window_bytes += size_bytes
         else:
-            self._window_bytes += SEGMENT_BYTES * count_bytes / self._window_bytes
+            self._window_bytes += SEGMENT_BYTES * size_bytes / self._window_bytes
 
     def lose(self, now_s: float) -> None:
         """Halve the window, once a round trip however many segments are lost in it."""

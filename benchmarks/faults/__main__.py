@@ -100,7 +100,7 @@ def main(argv: Sequence[str]) -> int:
             agent.finish()
         uploaded = [agent.stop() for agent in scene.agents]
         with psycopg.connect(scene.service.postgres.url()) as admin:
-            run_command = compare_with_database(admin, scene.agents)
+            ledger = compare_with_database(admin, scene.agents)
             published = {release for (release,) in admin.execute(_PUBLISHED)}
         problems = list_failures(scene, uploaded)
         problems += [f"{part} stopped by itself" for part in course.ended]
@@ -111,9 +111,9 @@ def main(argv: Sequence[str]) -> int:
         incomplete += [
             f"release {each} answered and does not exist" for each in sorted(_list_answered(requests) - published)
         ]
-        for each in (*run_command.problems, *problems, *incomplete[:10]):
+        for each in (*ledger.problems, *problems, *incomplete[:10]):
             print(f"WRONG  {each}", flush=True)
-        found = summarise(course, run_command, scene, incomplete) | {"went_ahead_of_others": prioritised}
+        found = summarise(course, ledger, scene, incomplete) | {"went_ahead_of_others": prioritised}
     write_report(
         "faults",
         quick=options.quick,
@@ -122,7 +122,7 @@ def main(argv: Sequence[str]) -> int:
         summary=found,
         started_at=started_at,
     )
-    return 1 if run_command.problems or problems or incomplete else 0
+    return 1 if ledger.problems or problems or incomplete else 0
 
 
 @contextmanager
@@ -220,12 +220,12 @@ def run_fault(fault: Fault, course: FaultResults, requests: RequestLoop, scene: 
         {"case": fault.kind, "lasted_s": finished_s - started_s, "missed": len(missed), "back_s": back_s}
     )
     reasons = Counter(each.reason for each in missed).most_common(2)
-    run_command = (
+    answered = (
         f"recommend back {back_s:.2f} s after its end, {len(missed)} missed {dict(reasons) if reasons else ''}"
     )
     copies = sum(len(agent.copies) for agent in scene.agents)
     print(
-        f"{sum(course.kinds.values()):3} {fault.kind}, {finished_s - started_s:.1f} s: {run_command}; {copies} copies",
+        f"{sum(course.kinds.values()):3} {fault.kind}, {finished_s - started_s:.1f} s: {answered}; {copies} copies",
         flush=True,
     )
     if ended := scene.service.list_stopped():
@@ -265,11 +265,11 @@ def list_late(results: Sequence[Mapping[str, Value]]) -> list[str]:
 
 def back_after(course: FaultResults, *kinds: str) -> list[float]:
     """Return when recommendations were back after each fault of these kinds, s."""
-    run_command = (each["back_s"] for each in course.results if each["case"] in kinds)
-    return [each for each in run_command if isinstance(each, float)]
+    found = (each["back_s"] for each in course.results if each["case"] in kinds)
+    return [each for each in found if isinstance(each, float)]
 
 
-def summarise(course: FaultResults, run_command: Ledger, scene: Scene, incomplete: Sequence[str]) -> dict[str, Value]:
+def summarise(course: FaultResults, ledger: Ledger, scene: Scene, incomplete: Sequence[str]) -> dict[str, Value]:
     """Return the figures to judge by."""
     copies = [copied for agent in scene.agents for copied in agent.copies]
     back = back_after(course, *course.kinds)
@@ -278,14 +278,14 @@ def summarise(course: FaultResults, run_command: Ledger, scene: Scene, incomplet
         "kills": course.kills,
         "faults_by_kind": dict(course.kinds),
         "skipped": scene.list_skipped(),
-        "acked_rows": run_command.acked_rows,
-        "lost_rows": run_command.lost_rows,
-        "duplicate_rows": run_command.duplicate_rows,
-        "miscounted_rows": run_command.miscounted_rows,
-        "quarantined_rows": run_command.quarantined_rows,
-        "heartbeats": run_command.heartbeats,
-        "lost_heartbeats": run_command.lost_heartbeats,
-        "duplicate_heartbeats": run_command.duplicate_heartbeats,
+        "acked_rows": ledger.acked_rows,
+        "lost_rows": ledger.lost_rows,
+        "duplicate_rows": ledger.duplicate_rows,
+        "miscounted_rows": ledger.miscounted_rows,
+        "quarantined_rows": ledger.quarantined_rows,
+        "heartbeats": ledger.heartbeats,
+        "lost_heartbeats": ledger.lost_heartbeats,
+        "duplicate_heartbeats": ledger.duplicate_heartbeats,
         "ended_by_themselves": len(course.ended),
         "transfers": len(copies),
         "transfers_interrupted": sum(not copied.is_good for copied in copies),

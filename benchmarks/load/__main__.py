@@ -211,11 +211,11 @@ def run_crowd(
         try:
             assert process.stdout.readline() == "warm\n", "the crowd ended before it was at work"
             watch, before, started_s = ProcessorWatch(psutil.Process()), _measure_cpu(service), time.monotonic()
-            run_command = process.stdout.readline()
+            written = process.stdout.readline()
             lasted_s, after, share = time.monotonic() - started_s, _measure_cpu(service), watch.measure_share()
         finally:
             process.kill()
-    found: dict[str, Any] = json.loads(run_command)
+    found: dict[str, Any] = json.loads(written)
     found |= {"others_share": share.others, "stolen_share": share.stolen}
     return found, {name: (after[name] - before[name]) / lasted_s for name in before if name in after}
 

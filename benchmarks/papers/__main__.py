@@ -60,18 +60,18 @@ def main(argv: Sequence[str]) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     started_at, machine = datetime.now(UTC), name_machine()
-    check_claims = _run_smallest(machine) if options.smoke else _check_claims(options)
+    checked = _run_smallest(machine) if options.smoke else _check_claims(options)
     write_report(
         "papers",
         quick=options.quick,
         smoke=options.smoke,
-        results=[_make_row(*each) for each in check_claims],
-        summary=summarise(check_claims, machine),
+        results=[_make_row(*each) for each in checked],
+        summary=summarise(checked, machine),
         started_at=started_at,
     )
     if options.markdown and not options.smoke:
-        PAGE.write_text(render_page(check_claims, started_at), encoding="utf-8")
-    return judge_findings(check_claims, machine, quick=options.quick)
+        PAGE.write_text(render_page(checked, started_at), encoding="utf-8")
+    return judge_findings(checked, machine, quick=options.quick)
 
 
 def _run_smallest(machine: str) -> Sequence[tuple[Claim, Finding]]:

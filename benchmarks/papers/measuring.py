@@ -64,8 +64,8 @@ class Workbench:
         """Return all rows of this machine, or of the one that was last to make them all; ``None`` where none has."""
         latest_first = dict.fromkeys(row["machine"] for row in reversed(self.log.list_rows()) if "machine" in row)
         for machine in dict.fromkeys((self.machine, *latest_first, UNNAMED)):
-            if len(find_rows := self._find_rows(machine, runs)) == len(set(runs)):
-                return Record(machine, find_rows)
+            if len(rows := self._find_rows(machine, runs)) == len(set(runs)):
+                return Record(machine, rows)
         return None
 
     def _find_rows(self, machine: str, runs: Iterable[Measurable]) -> Rows:

@@ -89,9 +89,9 @@ class MeasuredRun:
         raise NothingMoved(f"{name} {how}: {output}")
 
     @staticmethod
-    def _compute_modelled_j(duration_s: float, measure_cpu_s: float) -> float:
+    def _compute_modelled_j(duration_s: float, cpu_s: float) -> float:
         cpus = psutil.cpu_count() or 1
-        return modelled_energy_j(assumed_profile(cpus), duration_s, measure_cpu_s, cpus)
+        return modelled_energy_j(assumed_profile(cpus), duration_s, cpu_s, cpus)
 
 
 def run_measured(

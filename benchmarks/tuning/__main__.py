@@ -162,8 +162,8 @@ class _Cells:
                 self._build_key(case, tuner, repeat), {"case": case.name, "tuner": tuner, "repeat": repeat, **row}
             )
             shown = {name: value for name, value in make_result(stored).items() if isinstance(value, float)}
-            run_command = ", ".join(f"{name} {value:.3g}" for name, value in shown.items())
-            sys.stderr.write(f"  {number}/{len(missing)} {case.name} {tuner}: {run_command}\n")
+            figures = ", ".join(f"{name} {value:.3g}" for name, value in shown.items())
+            sys.stderr.write(f"  {number}/{len(missing)} {case.name} {tuner}: {figures}\n")
 
     def list_finished(self) -> list[Row]:
         found = (self._records.find(self._build_key(*cell)) for cell in self._list_cells())

@@ -141,12 +141,12 @@ def _measure_missing(
         uses_service=_uses_learned_service(options),
     )
     options.scratch.mkdir(parents=True, exist_ok=True)
-    list_missing = [cell for cell in cells if (row := records.find(cell.name)) is None or not _is_current(row, current)]
-    for number, cell in enumerate(list_missing, start=1):
+    missing = [cell for cell in cells if (row := records.find(cell.name)) is None or not _is_current(row, current)]
+    for number, cell in enumerate(missing, start=1):
         total_bytes = sum(draw_sizes(cell.kind, lists, compute_bytes_to_fill(cell.path), plan.seed))
         about = f"about {estimate_duration_s(cell.path, total_bytes, PEERS, plan) / 60:.0f} min"
         sys.stderr.write(
-            f"wan: {cell.name}, {number} of {len(list_missing)}: {about} if nothing of it is measured yet\n"
+            f"wan: {cell.name}, {number} of {len(missing)}: {about} if nothing of it is measured yet\n"
         )
         with _set_up(cell, lists, plan, options, prioritised=prioritised) as arena:
             if options.peers:

@@ -68,8 +68,8 @@ def check_windows(claim: Claim, _claims: Claims) -> Finding:
     return make_finding(*comparisons)
 
 
-def _build_path(check_setup: Claim, name: str) -> Path:
-    each = check_setup.values[name]
+def _build_path(setup: Claim, name: str) -> Path:
+    each = setup.values[name]
     return Path(bandwidth_bps=each["eff"] * MBIT, rtt_s=2 * each["owd_ms"] / 1e3)
 
 

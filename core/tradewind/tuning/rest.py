@@ -72,7 +72,7 @@ class Rest:
             return False
         if not goal.has_bounds:
             return True
-        return self._compute_easing(view, goal) + 2 * own + apart <= HYSTERESIS and not compute_shortfall(
+        return self._compute_epsilon(view, goal) + 2 * own + apart <= HYSTERESIS and not compute_shortfall(
             goal, predict_outlook(view, settings)
         )
 
@@ -80,7 +80,7 @@ class Rest:
         chunks = zip(view.expectations, limits.files, self.limits.files, strict=True)
         return all(chunk.keeps_requests(limits, files, most) for chunk, files, most in chunks)
 
-    def _compute_easing(self, view: Forecaster, goal: Goal) -> float:
+    def _compute_epsilon(self, view: Forecaster, goal: Goal) -> float:
         """Return ε without the part that single chunks' gains contribute."""
         then, path, power = self.goal, view.belief.path.mean - self.path_mean, view.belief.power.mean - self.power_mean
         surer = view.z * max(self.path_sd - view.path_sd, 0.0)

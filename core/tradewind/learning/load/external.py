@@ -219,7 +219,7 @@ def compute_recent_unknown_bps(
 
 
 def compute_load(bandwidth_bps: FloatArray, known_bps: FloatArray, unknown_bps: FloatArray) -> FloatArray:
-    """`tradewind.cluster.compute_load_share` of arrays: ℓ = (T_known + T_unknown) / BW in 0 … 0.95; 0 where BW is NaN."""
+    """`tradewind.cluster.compute_load_share` of arrays, ℓ = (T_known + T_unknown) / BW in 0 … 0.95; 0 for BW NaN."""
     share = np.nan_to_num((known_bps + unknown_bps) / bandwidth_bps)
     return np.clip(share, 0.0, LOAD_MAX)
 
