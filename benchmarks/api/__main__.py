@@ -19,7 +19,7 @@ import redis
 from benchmarks.api.app import DIRECT_ECHO, DIRECT_ECHO_REDIS, ECHO, ECHO_REDIS
 from benchmarks.api.cases import DESTINATIONS, make_live_requests, make_log_lines, make_requests
 from benchmarks.api.live_transfers import SETTLING_TICKS, ObedientTransfer
-from benchmarks.demo.stack import free_port
+from benchmarks.demo.stack import find_free_port
 from benchmarks.support import report
 from benchmarks.support.command import run_command
 from benchmarks.support.http_load import HeartbeatLoad, LiveTransfer, Load, LoadError, LoadResult
@@ -165,7 +165,7 @@ def run_service(folder: Path) -> Iterator[tuple[str, str, Mapping[str, str]]]:
         with build_container(database_url=database_url, redis_url=redis_url) as parts:
             secret = ensure_first_key(parts, folder / "key")
         environment = {**os.environ, "DATABASE_URL": database_url, "REDIS_URL": redis_url, "TRADEWIND_CALLS": CALLS}
-        port = free_port()
+        port = find_free_port()
         command = [
             *PYTHON,
             "uvicorn",

@@ -73,7 +73,7 @@ def run_service(folder: Path, logs: Path) -> Iterator[tuple[str, str]]:
     """Run ``./run serve`` on a data folder of its own; yield its address and an agent key."""
     environment = {
         "TRADEWIND_DATA": str(folder),
-        "TRADEWIND_PORT": str(free_port()),
+        "TRADEWIND_PORT": str(find_free_port()),
         "TRADEWIND_REFRESH_INTERVAL_S": "0",
         "PYTHONUNBUFFERED": "1",
     }
@@ -128,7 +128,7 @@ def run_emulated_path(
         yield EmulatedPath(port, partial(process.process.send_signal, signal.SIGUSR1))
 
 
-def free_port() -> int:
+def find_free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port: int = probe.getsockname()[1]
         return port

@@ -220,9 +220,7 @@ def run_fault(fault: Fault, course: FaultResults, requests: RequestLoop, scene: 
         {"case": fault.kind, "lasted_s": finished_s - started_s, "missed": len(missed), "back_s": back_s}
     )
     reasons = Counter(each.reason for each in missed).most_common(2)
-    answered = (
-        f"recommend back {back_s:.2f} s after its end, {len(missed)} missed {dict(reasons) if reasons else ''}"
-    )
+    answered = f"recommend back {back_s:.2f} s after its end, {len(missed)} missed {dict(reasons) if reasons else ''}"
     copies = sum(len(agent.copies) for agent in scene.agents)
     print(
         f"{sum(course.kinds.values()):3} {fault.kind}, {finished_s - started_s:.1f} s: {answered}; {copies} copies",
@@ -263,7 +261,7 @@ def list_late(results: Sequence[Mapping[str, Value]]) -> list[str]:
     ]
 
 
-def back_after(course: FaultResults, *kinds: str) -> list[float]:
+def list_return_times(course: FaultResults, *kinds: str) -> list[float]:
     """Return when recommendations were back after each fault of these kinds, s."""
     found = (each["back_s"] for each in course.results if each["case"] in kinds)
     return [each for each in found if isinstance(each, float)]
@@ -272,7 +270,7 @@ def back_after(course: FaultResults, *kinds: str) -> list[float]:
 def summarise(course: FaultResults, ledger: Ledger, scene: Scene, incomplete: Sequence[str]) -> dict[str, Value]:
     """Return the figures to judge by."""
     copies = [copied for agent in scene.agents for copied in agent.copies]
-    back = back_after(course, *course.kinds)
+    back = list_return_times(course, *course.kinds)
     return {
         "faults_injected": sum(course.kinds.values()),
         "kills": course.kills,
@@ -292,7 +290,7 @@ def summarise(course: FaultResults, ledger: Ledger, scene: Scene, incomplete: Se
         "recommend_back_s_max": max(back, default=0.0),
         "recommend_back_s_median": statistics.median(back) if back else 0.0,
         "recommend_back_from_others_s_max": max(
-            back_after(course, *(course.kinds.keys() - {API_SERVICE_KILLED})), default=0.0
+            list_return_times(course, *(course.kinds.keys() - {API_SERVICE_KILLED})), default=0.0
         ),
         "looks_at_releases": scene.publications.looks,
         "half_published": len(incomplete),

@@ -14,7 +14,7 @@ from typing import IO
 import httpx
 import psutil
 
-from benchmarks.demo.stack import free_port
+from benchmarks.demo.stack import find_free_port
 from benchmarks.faults.waiting import wait_until
 from services.embedded.errors import CannotStart
 from services.embedded.postgres import EmbeddedPostgres
@@ -183,7 +183,7 @@ def run_service(
         postgres = stack.enter_context(EmbeddedPostgres(folder / "postgres", tcp=True))
         valkey = stack.enter_context(EmbeddedValkey(folder / "valkey"))
         database_url = prepare_database(postgres.url())
-        settings = Settings(host=host, data_folder=folder, port=free_port(), api_workers=api_processes)
+        settings = Settings(host=host, data_folder=folder, port=find_free_port(), api_workers=api_processes)
         service = Service(postgres, valkey, database_url, settings, stack, environment or {}, niceness, output)
         service.start(*parts)
         service.wait_until_ready()

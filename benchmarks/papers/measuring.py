@@ -91,7 +91,7 @@ class Workbench:
         due = sorted((run for run in missing if isinstance(run, Run)), key=lambda run: (run.path, run.files))
         yard = TrialSite(claims=self.claims, folder=self.folder, seed=SEED, prioritised=self.prioritised)
         for (path, files), same in groupby(due, key=lambda run: (run.path, run.files)):
-            self._on_one_path(path, files, list(same), yard)
+            self._run_on_one_path(path, files, list(same), yard)
         for trial in missing:
             if not isinstance(trial, Run):
                 self._try_to_measure(trial, partial(trial.measure, yard), lambda _: "measured")
@@ -124,7 +124,7 @@ class Workbench:
                 return
             time.sleep(pause_s)
 
-    def _on_one_path(self, path: str, files: str, runs: list[Run], yard: TrialSite) -> None:
+    def _run_on_one_path(self, path: str, files: str, runs: list[Run], yard: TrialSite) -> None:
         """Make runs on one path; a run that fails does not stop the others, nor does a path that cannot be emulated
         here.
         """

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, ViewportSize, sync_playwright
 
-from benchmarks.demo.stack import PYTHON, free_port, run_process
+from benchmarks.demo.stack import PYTHON, find_free_port, run_process
 from benchmarks.support.report import ROOT
 
 FOLDER = ROOT / "docs" / "pictures"
@@ -35,7 +35,7 @@ def main() -> int:
     FOLDER.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as work:
         Path(work).chmod(0o755)
-        environment = {"TRADEWIND_DATA": f"{work}/data", "TRADEWIND_PORT": str(free_port())}
+        environment = {"TRADEWIND_DATA": f"{work}/data", "TRADEWIND_PORT": str(find_free_port())}
         with run_process(
             "sample", (*PYTHON, "benchmarks.sample.serve"), logs=Path(work), environment=environment
         ) as sample:

@@ -86,14 +86,14 @@ def measure_quiet_round_trip_s(bed: Testbed) -> float:
 def summarise(results: Sequence[dict[str, Value]]) -> dict[str, Value]:
     """Return the worst value of each figure."""
     return {
-        "goodput_share_min": min(_number(row, "goodput_share") for row in results),
-        "rtt_error_ms_max": max(abs(_number(row, "rtt_error_ms")) for row in results),
-        "link_cpu_share_max": max(_number(row, "link_cpu_share") for row in results),
-        "refused": sum(_number(row, "refused") for row in results),
+        "goodput_share_min": min(_read_number(row, "goodput_share") for row in results),
+        "rtt_error_ms_max": max(abs(_read_number(row, "rtt_error_ms")) for row in results),
+        "link_cpu_share_max": max(_read_number(row, "link_cpu_share") for row in results),
+        "refused": sum(_read_number(row, "refused") for row in results),
     }
 
 
-def _number(row: dict[str, Value], key: str) -> float:
+def _read_number(row: dict[str, Value], key: str) -> float:
     value = row[key]
     assert isinstance(value, int | float)
     return value

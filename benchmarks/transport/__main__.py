@@ -183,13 +183,15 @@ def summarise(rows: Sequence[Mapping[str, Value]]) -> dict[str, Value]:
         if "share" in row:
             figures["fld_long_flow_share"] = row["share"]
     short = [row for row in rows if "of_even_share" in row]
-    worth = [_number(row["gain"]) for row in short if _number(row["even_share_gain"]) >= WORTH_IT]
+    worth = [_require_number(row["gain"]) for row in short if _require_number(row["even_share_gain"]) >= WORTH_IT]
     if worth:
         figures["fld_vs_cubic_short_flows"] = statistics.median(worth)
     if short:
-        figures["fld_even_share_fraction"] = min(_number(row["of_even_share"]) for row in short)
-        figures["fld_even_share_fraction_median"] = statistics.median(_number(row["of_even_share"]) for row in short)
-    copies = [_number(row["engine_gain"]) for row in rows if "engine_gain" in row]
+        figures["fld_even_share_fraction"] = min(_require_number(row["of_even_share"]) for row in short)
+        figures["fld_even_share_fraction_median"] = statistics.median(
+            _require_number(row["of_even_share"]) for row in short
+        )
+    copies = [_require_number(row["engine_gain"]) for row in rows if "engine_gain" in row]
     if copies:
         figures["engine_gain_median"], figures["engine_gain_min"] = statistics.median(copies), min(copies)
     return figures | _summarise_pages([row for row in rows if f"{FLD}_net_s" in row])
@@ -198,22 +200,22 @@ def summarise(rows: Sequence[Mapping[str, Value]]) -> dict[str, Value]:
 def _summarise_pages(pages: Sequence[Mapping[str, Value]]) -> dict[str, Value]:
     if not pages:
         return {}
-    gains = [_number(row[f"{CUBIC}_net_s"]) / _number(row[f"{FLD}_net_s"]) for row in pages]
+    gains = [_require_number(row[f"{CUBIC}_net_s"]) / _require_number(row[f"{FLD}_net_s"]) for row in pages]
     figures: dict[str, Value] = {
         "page_net_transfer_gain": statistics.median(gains),
         "page_net_transfer_gain_min": min(gains),
     }
     for control in (CUBIC, FLD):
         for figure in ("idle_share", "concurrency"):
-            of_pages = [_number(row[f"{control}_{figure}"]) for row in pages]
+            of_pages = [_require_number(row[f"{control}_{figure}"]) for row in pages]
             figures[f"page_{figure}_{control}"] = statistics.median(of_pages)
-    hits = [_number(row["hit_share"]) for row in pages if "hit_share" in row]
+    hits = [_require_number(row["hit_share"]) for row in pages if "hit_share" in row]
     if hits:
         figures["page_proxy_hit_share_min"] = min(hits)
     return figures
 
 
-def _number(value: Value) -> float:
+def _require_number(value: Value) -> float:
     assert isinstance(value, int | float)
     return float(value)
 

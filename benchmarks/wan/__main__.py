@@ -145,9 +145,7 @@ def _measure_missing(
     for number, cell in enumerate(missing, start=1):
         total_bytes = sum(draw_sizes(cell.kind, lists, compute_bytes_to_fill(cell.path), plan.seed))
         about = f"about {estimate_duration_s(cell.path, total_bytes, PEERS, plan) / 60:.0f} min"
-        sys.stderr.write(
-            f"wan: {cell.name}, {number} of {len(missing)}: {about} if nothing of it is measured yet\n"
-        )
+        sys.stderr.write(f"wan: {cell.name}, {number} of {len(missing)}: {about} if nothing of it is measured yet\n")
         with _set_up(cell, lists, plan, options, prioritised=prioritised) as arena:
             if options.peers:
                 run_peers(arena, PEERS, log, plan)

@@ -81,7 +81,7 @@ def _find_oracles(runner: CellRunner, plan: Plan) -> list[Contender]:
 
 def _list_tuned_contenders(services: Mapping[str, Mapping[str, str]], arena: Arena) -> list[Contender]:
     min_energy = ("--sla", "min_energy", "--energy-basis")
-    learned = digest_logs(arena.knowledge.own_logs())
+    learned = digest_logs(arena.knowledge.list_own_logs())
     total, dynamic = (*min_energy, "total"), (*min_energy, "dynamic")
     return [
         *(
@@ -103,7 +103,7 @@ def _run_services(arena: Arena, plan: Plan, measured: CellMeasurements) -> Itera
     if not plan.uses_service:
         yield {OURS: {}, OURS_ON_UNKNOWN_PATH: {}}
         return
-    own, foreign = arena.knowledge.own_logs(), arena.knowledge.list_foreign_logs()
+    own, foreign = arena.knowledge.list_own_logs(), arena.knowledge.list_foreign_logs()
     measured.foreign_logs = len(foreign)
     client = arena.bed.clients[0]
     with ExitStack() as running:

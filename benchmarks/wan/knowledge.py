@@ -31,7 +31,7 @@ class Knowledge:
             own=find_logs(cell), foreign=[find_logs(other) for other in ALL_CELLS if other.path_name != cell.path_name]
         )
 
-    def own_logs(self) -> list[Path]:
+    def list_own_logs(self) -> list[Path]:
         return sorted(self.own.glob("*.ndjson"))
 
     def list_foreign_logs(self) -> list[Path]:

@@ -46,7 +46,7 @@ class LoadEffect:
             if values is not None and len(values) != len(self.loads):
                 raise InvalidValue(f"load_effect.{name}", f"must have {len(self.loads)} values, got {len(values)}")
 
-    def at(self, load: float) -> LoadShift:
+    def interpolate_shift(self, load: float) -> LoadShift:
         """Return the shift under a load 0 … 1."""
         loads = self.loads
         within = min(max(load, loads[0]), loads[-1])

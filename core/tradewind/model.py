@@ -55,7 +55,11 @@ class LeafModel:
 
     def compute_shift(self, load: float) -> LoadShift:
         """Return what a load 0 … 1 adds to the logarithms of ``table``; nothing where its effect is not known."""
-        return NO_SHIFT if self.load_effect is None else self.table.limit_to_base_power(self.load_effect.at(load))
+        return (
+            NO_SHIFT
+            if self.load_effect is None
+            else self.table.limit_to_base_power(self.load_effect.interpolate_shift(load))
+        )
 
     def build_compact_table(self) -> CompactTable:
         """Return the table that is sent with a recommendation."""

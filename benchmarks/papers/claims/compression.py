@@ -25,6 +25,7 @@ from tradewind.compression.codecs import CODEC_LEVELS, Codec
 from tradewind.compression.model import Mode, NetworkLine, Speeds, compute_duration_s, is_worthwhile_for_long_files
 from tradewind.compression.printed import (
     compute_line_bps,
+    compute_lower_bound_bps,
     compute_overlap_factor,
     compute_overlapped_s,
     compute_piped_bps,
@@ -32,7 +33,6 @@ from tradewind.compression.printed import (
     compute_uncompressed_bps,
     compute_uncompressed_s,
     compute_upper_bound_bps,
-    lower_bound_bps,
 )
 from tradewind.compression.probe import TimedTransfer, solve_line_of_two
 from tradewind.units import BITS_PER_BYTE
@@ -103,7 +103,7 @@ PRINTED: dict[tuple[int, ...], Form] = {
 
 
 def _compute_least(x: Point) -> float:
-    return lower_bound_bps(MB * x.us, MBPS * x.th, x.tsc, x.cr, MBPS * x.coder) / MBPS
+    return compute_lower_bound_bps(MB * x.us, MBPS * x.th, x.tsc, x.cr, MBPS * x.coder) / MBPS
 
 
 def _compute_most(x: Point) -> float:

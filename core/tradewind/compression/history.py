@@ -184,7 +184,7 @@ class History:
             what other levels of the codec tell of its ratio.
         """
         found = self._estimate(setting, case)
-        from_sample = self._from_samples(setting, found, samples)
+        from_sample = self._estimate_from_samples(setting, found, samples)
         if not found.weight and from_sample is None:
             return None
         doubt = SD_WITHOUT_HISTORY**2 / (1 + found.weight) if found.weight else math.inf
@@ -204,7 +204,7 @@ class History:
         sd = _combine_each(lambda v, _: max(math.sqrt(v), MIN_LOG_SD), variance, mean)
         return ExpectedSpeeds(speeds, sd, found.weight + (from_sample is not None))
 
-    def _from_samples(
+    def _estimate_from_samples(
         self, setting: CodecSetting, found: WeightedEstimate, samples: Sequence[CodecObservation]
     ) -> tuple[Logs, Logs] | None:
         """Return what the sample shows of the setting, or else of other levels of its codec, and its spread."""

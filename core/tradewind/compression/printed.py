@@ -51,7 +51,7 @@ def compute_overlapped_s(us_bytes: float, line_bps: float, setup_s: float, ratio
     return setup_s + BITS_PER_BYTE * us_bytes / (ratio * line_bps)
 
 
-def lower_bound_bps(us_bytes: float, line_bps: float, setup_s: float, ratio: float, coder_bps: float) -> float:
+def compute_lower_bound_bps(us_bytes: float, line_bps: float, setup_s: float, ratio: float, coder_bps: float) -> float:
     """Th.CUP.min = CR·Th.UP/(1 + Th.UP·CR·(1/Th.C + T.SC/US)) (equations 9, 11, 15, 17)."""
     full_bps = ratio * line_bps
     return full_bps / (1 + full_bps * (1 / coder_bps + setup_s / (BITS_PER_BYTE * us_bytes)))

@@ -120,7 +120,7 @@ def parse_har_document(document: Any) -> Har:
     return Har(
         parse_tool(log),
         [_slim_page(page, place) for page, place in zip(valid_pages, places, strict=True)],
-        [_with_page(slim_entry(entry), names) for entry in entries],
+        [_rename_page(slim_entry(entry), names) for entry in entries],
     )
 
 
@@ -135,7 +135,7 @@ def _slim_page(page: Json, name: str) -> dict[str, Any]:
     }
 
 
-def _with_page(entry: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+def _rename_page(entry: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     named = entry.pop("pageref", None)
     return entry if named is None or str(named) not in names else entry | {"pageref": names[str(named)]}
 
@@ -185,7 +185,7 @@ def build_page_loads(har: Har) -> list[PageLoad]:
         raise InvalidValue("har", "has no entries: nothing was recorded")
     started: list[tuple[datetime, _Page]] = []
     lost: list[Any] = []
-    for page in _with_entries(har):
+    for page in _deal_entries(har):
         started_at = page.started_at or _find_first_start(page.entries)
         if started_at is None:
             lost += page.entries
@@ -198,7 +198,7 @@ def build_page_loads(har: Har) -> list[PageLoad]:
     return [_build_load(page, started_at, har.tool) for started_at, page in started]
 
 
-def _with_entries(har: Har) -> Collection[_Page]:
+def _deal_entries(har: Har) -> Collection[_Page]:
     pages = {str(page.get("id")): _build_page(page) for page in har.pages}
     by_begin = sorted(
         (page for page in pages.values() if page.started_at is not None), key=lambda page: page.started_at or 0

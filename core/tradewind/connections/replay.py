@@ -113,13 +113,13 @@ class _Replay:
     def simulate_spans(self, requests: Sequence[ReplayedRequest]) -> Sequence[Interval]:
         """Return the interval of each object, from its request to its last byte."""
         for request in requests:
-            self._at(request.released_s, partial(self._request, _Object(request.released_s, request.size_bytes)))
+            self._schedule(request.released_s, partial(self._request, _Object(request.released_s, request.size_bytes)))
         while self._events:
             now_s, _, happen = heapq.heappop(self._events)
             happen(now_s)
         return self._spans
 
-    def _at(self, when_s: float, happen: Callable[[float], None]) -> None:
+    def _schedule(self, when_s: float, happen: Callable[[float], None]) -> None:
         heapq.heappush(self._events, (when_s, next(self._order), happen))
 
     def _request(self, what: _Object, now_s: float) -> None:
@@ -129,7 +129,7 @@ class _Replay:
             return
         line.objects.append(what)
         line.taken = not self._plan.multiplexed
-        self._at(max(now_s, line.opened_s), partial(self._send, line))
+        self._schedule(max(now_s, line.opened_s), partial(self._send, line))
 
     def _find_line(self, now_s: float) -> _Line | None:
         """Return the connection for an object; ``None`` where the object has to wait.
@@ -163,13 +163,13 @@ class _Replay:
                 break
             line.objects.popleft()
             self._spans.append((what.released_s, arrival_s))
-            self._at(arrival_s, partial(self._finish, line))
+            self._schedule(arrival_s, partial(self._finish, line))
         if flight:
             self._path_free_s = arrival_s - self._rtt_s
             line.flights += 1
             line.flying_bytes += flight
             line.quiet_s = math.inf
-            self._at(max(begin_s + self._rtt_s, self._path_free_s), partial(self._acknowledge, line, flight))
+            self._schedule(max(begin_s + self._rtt_s, self._path_free_s), partial(self._acknowledge, line, flight))
 
     def _acknowledge(self, line: _Line, flight: float, now_s: float) -> None:
         line.flights -= 1

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tradewind.learning.leaf import LeafSurfaces, fit_leaf
-from tradewind.learning.load.recent import compute_load_of_residual, compute_recent_residual, free_residual
+from tradewind.learning.load.recent import compute_load_of_residual, compute_recent_residual, estimate_free_residual
 from tradewind.learning.observations import Flags, Floats, Observations
 
 ROLLING_ROWS = 100
@@ -47,7 +47,7 @@ def fit_with_recent_load(train: Observations) -> WithRecentLoad:
     """
     plain = fit_leaf(replace(train, load=np.full(len(train), np.nan)))
     recent = compute_recent_residual(plain.throughput.smooth_residual, train.started_s, train.started_s)
-    free = free_residual(recent)
+    free = estimate_free_residual(recent)
     loaded = fit_leaf(replace(train, load=compute_load_of_residual(recent, free)))
     return WithRecentLoad(plain, loaded, free)
 

@@ -120,7 +120,7 @@ class SettingRows:
         )
         return _reduce_to_budget(sample)
 
-    def of_cells(self, cells: IntArray) -> LeafRows:
+    def build_leaf_rows(self, cells: IntArray) -> LeafRows:
         """Rows of the leaf made of these cells: its settings in order of their hash, at most 64 rows each."""
         chosen = np.flatnonzero(np.isin(self.cell, cells))
         keys, first, inverse = np.unique(self.setting_key[chosen], return_index=True, return_inverse=True)

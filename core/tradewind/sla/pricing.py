@@ -48,7 +48,7 @@ class PriceModel:
         """Return whether a quote needs the energy."""
         return self.per_kwh > 0
 
-    def with_margin(self) -> tuple[Decimal, Decimal, Decimal]:
+    def add_margin(self) -> tuple[Decimal, Decimal, Decimal]:
         """Return ``base``, ``per_gb`` and ``per_kwh`` with the margin added, exact, with up to twice as many
         decimals.
         """

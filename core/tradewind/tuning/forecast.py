@@ -77,7 +77,7 @@ class Forecaster:
         self.belief, self.z = belief, z
         self.path_sd, self.path_gain = belief.path.sd, math.exp(belief.path.mean)
         self.power_gain = math.exp(belief.power.mean)
-        self.own_gains = _own_gains(active, belief)
+        self.own_gains = _list_own_gains(active, belief)
         self.base_w = basis.idle_power_w or 0.0
         self.bases_w = [_compute_base_of_table_w(chunk.basis, self.base_w) for chunk in active]
         fastest_bps = [expectation.fastest_bps for expectation in expectations]
@@ -305,7 +305,7 @@ def _compute_base_of_table_w(chunk: ChunkBasis, base_w: float) -> float:
     return base_w if stated is None else stated
 
 
-def _own_gains(active: Sequence[ActiveChunk], belief: Belief) -> tuple[float, ...]:
+def _list_own_gains(active: Sequence[ActiveChunk], belief: Belief) -> tuple[float, ...]:
     """Return exp(d_k) of each chunk; 1 for a chunk that is alone, whatever was learned before."""
     if len(active) == 1:
         return (1.0,)

@@ -238,10 +238,10 @@ def list_active_chunks(basis: Basis, plan: Plan, sample: TickSample) -> tuple[Ac
         for chunk in basis.chunks
         if (progress := by_kind.get(chunk.kind)) is not None and progress.remaining_bytes > 0
     )
-    return with_channels(chunks, basis.caps, plan)
+    return keep_channels(chunks, basis.caps, plan)
 
 
-def with_channels(
+def keep_channels(
     chunks: tuple[ActiveChunk, ...], caps: Caps, in_plan: Collection[ChunkKind]
 ) -> tuple[ActiveChunk, ...]:
     """Return where there are fewer channels than chunks, keep those in the plan, with most bytes first."""

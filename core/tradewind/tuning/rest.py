@@ -65,7 +65,7 @@ class Rest:
             return False
         if len(settings) == 1 and not goal.has_bounds:
             return True
-        own = _compute_spread((0.0, *(now - then for now, then in zip(_own(view), self.own, strict=True))))
+        own = _compute_spread((0.0, *(now - then for now, then in zip(_list_own(view), self.own, strict=True))))
         left = zip(view.active, self.remaining_bytes, strict=True)
         apart = _compute_spread([math.log(chunk.remaining_bytes / then) for chunk, then in left])
         if goal.objective is not Objective.STREAMS and _OWN_GAINS[goal.objective] * own + apart > self.spare:
@@ -105,7 +105,7 @@ def build_rest(chosen: SettingChoice, view: Forecaster, goal: Goal, limits: Sett
         limits=limits,
         goal=goal,
         spare=HYSTERESIS - chosen.max_gain,
-        own=_own(view),
+        own=_list_own(view),
         remaining_bytes=tuple(chunk.remaining_bytes for chunk in view.active),
         path_mean=view.belief.path.mean,
         path_sd=view.path_sd,
@@ -113,7 +113,7 @@ def build_rest(chosen: SettingChoice, view: Forecaster, goal: Goal, limits: Sett
     )
 
 
-def _own(view: Forecaster) -> tuple[float, ...]:
+def _list_own(view: Forecaster) -> tuple[float, ...]:
     """Return d_k of each chunk; 0 for a chunk that is alone."""
     if len(view.active) == 1:
         return (0.0,)

@@ -113,7 +113,7 @@ class Heartbeat(Strict):
             sent_bytes=self.sent_bytes,
             retransmitted_bytes=self.retransmitted_bytes,
             power_w=self.power_w,
-            power_ends=self._live_power(),
+            power_ends=self._list_live_power(),
             chunks=tuple(
                 [
                     ChunkProgress(
@@ -127,7 +127,7 @@ class Heartbeat(Strict):
             ),
         )
 
-    def _live_power(self) -> tuple[LivePower, ...]:
+    def _list_live_power(self) -> tuple[LivePower, ...]:
         if self.power_ends:
             return tuple([LivePower(end.host, end.power_w) for end in self.power_ends])
         return () if self.power_w is None else (LivePower(None, self.power_w),)
@@ -188,7 +188,7 @@ class Completion(Strict):
     status: Status = Status.CANCELLED
 
     @model_validator(mode="after")
-    def _of_one_transfer(self) -> Self:
+    def _check_one_transfer(self) -> Self:
         if len({record.transfer_id for record in self.records}) > 1:
             raise InvalidValue("records", "are of more than one transfer")
         return self

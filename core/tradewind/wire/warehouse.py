@@ -33,7 +33,7 @@ class QueryRequest(Strict):
 
     @field_validator("parameters")
     @classmethod
-    def _without_zero_bytes(cls, parameters: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
+    def _refuse_zero_bytes(cls, parameters: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
         """PostgreSQL's text ends where there is one: the query would answer for the beginning of the value."""
         for place, value in enumerate(parameters):
             if isinstance(value, str) and "\0" in value:

@@ -19,5 +19,5 @@ class VisiblePrice(NamedTuple):
 def to_visible_price(price: PriceModel, principal: Principal) -> VisiblePrice:
     """Return all parts, or for a customer those that an amount is computed from, which hide the provider's margin."""
     if principal.is_customer:
-        return VisiblePrice(*price.with_margin(), margin=None)
+        return VisiblePrice(*price.add_margin(), margin=None)
     return VisiblePrice(price.base, price.per_gb, price.per_kwh, price.margin)

@@ -288,10 +288,10 @@ def test_logs_of_other_sources_or_files_are_nothing_that_is_known(tmp_path):
     log = of(cell).own / "0-00.ndjson"
     log.parent.mkdir(parents=True)
     log.write_text("{}\n")
-    assert of(cell).own_logs() == of(elsewhere).list_foreign_logs() == [log]
+    assert of(cell).list_own_logs() == of(elsewhere).list_foreign_logs() == [log]
     assert of(cell).list_foreign_logs() == []
     for other in ({"engine": "c"}, {"testbed": "c"}, {"seed": 2}):
-        assert of(cell, **other).own_logs() == of(elsewhere, **other).list_foreign_logs() == []
+        assert of(cell, **other).list_own_logs() == of(elsewhere, **other).list_foreign_logs() == []
     assert digest_logs([log]) != digest_logs([])
 
 

@@ -38,7 +38,7 @@ def test_equations_8_and_14_leave_packing_out() -> None:
 
 
 def test_equations_9_11_15_and_17_are_the_size_over_the_sequential_time() -> None:
-    assert printed.lower_bound_bps(US, LINE, SETUP, 4, 40e6) == pytest.approx(8e7 / 3.75)
+    assert printed.compute_lower_bound_bps(US, LINE, SETUP, 4, 40e6) == pytest.approx(8e7 / 3.75)
 
 
 def test_equations_10_12_16_and_18_are_the_size_over_the_overlapped_time() -> None:

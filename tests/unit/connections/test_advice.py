@@ -159,14 +159,14 @@ def page_of_many_servers(size: int) -> PageLoad:
 
 def test_replayed_events_are_bounded_per_log(monkeypatch):
     played = 0
-    happens = _Replay._at
+    happens = _Replay._schedule
 
     def counted(*arguments):
         nonlocal played
         played += 1
         happens(*arguments)
 
-    monkeypatch.setattr(_Replay, "_at", counted)
+    monkeypatch.setattr(_Replay, "_schedule", counted)
     events = []
     for pages in (5, 6, MAX_PAGES):
         played = 0

@@ -108,7 +108,7 @@ def test_the_load_of_a_row_counts_as_it_does_when_it_is_served():
     rows = comparison_rows(4, load=[0.0, 0.2, 0.9, np.nan], size=5e7, count=10)
     predicted = CurrentModel(slowed, FITTED_S).predict_log_throughput(rows) - in_force().predict_log_throughput(rows)
     assert predicted == pytest.approx([0.0, -0.1, -0.7, 0.0])
-    assert predicted[:3] == pytest.approx([effect.at(load).log_throughput for load in (0.0, 0.2, 0.9)])
+    assert predicted[:3] == pytest.approx([effect.interpolate_shift(load).log_throughput for load in (0.0, 0.2, 0.9)])
 
 
 def test_errors_are_compared_row_by_row():

@@ -110,7 +110,7 @@ def test_the_effect_of_load_is_the_difference_of_the_surfaces_at_any_setting():
     assert (effect.loads[0], effect.loads[-1]) == pytest.approx((rows.load.min(), rows.load.max()))
     for load in (0.1, 0.37, 0.55, 0.7, 0.95):
         median, at_load = (model.evaluate(LATTICE, each).prediction for each in (np.nan, load))
-        shift = effect.at(load)
+        shift = effect.interpolate_shift(load)
         np.testing.assert_allclose(
             at_load.log_throughput_mean - median.log_throughput_mean, shift.log_throughput, atol=2e-3
         )
@@ -119,8 +119,8 @@ def test_the_effect_of_load_is_the_difference_of_the_surfaces_at_any_setting():
 
 def test_the_effect_of_load_is_the_law_that_made_the_rows():
     effect = fit_leaf(loaded_leaf()).tabulate_load_effect()
-    gone = effect.at(0.6)
-    here = effect.at(0.2)
+    gone = effect.interpolate_shift(0.6)
+    here = effect.interpolate_shift(0.2)
     assert gone.log_throughput - here.log_throughput == pytest.approx(np.log(0.4 / 0.8), abs=0.05)
     assert gone.log_power - here.log_power == pytest.approx(0.1 * np.log(0.4 / 0.8), abs=0.02)
 

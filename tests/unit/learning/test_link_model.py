@@ -185,7 +185,10 @@ def test_load_of_others_shows_in_the_model_of_a_link():
     assert all(effects)
     assert learned.unknown_bps is not None
     for leaf, effect in zip(learned.leaves, effects, strict=True):
-        assert effect.at(effect.loads[-1]).log_throughput < effect.at(effect.loads[0]).log_throughput
+        assert (
+            effect.interpolate_shift(effect.loads[-1]).log_throughput
+            < effect.interpolate_shift(effect.loads[0]).log_throughput
+        )
         assert leaf.compute_shift(0.0) == leaf.compute_shift(effect.loads[0]), (
             "nothing is told of loads that no row saw"
         )

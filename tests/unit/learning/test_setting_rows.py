@@ -50,7 +50,7 @@ def test_full_sample_shrinks_equally_in_any_order(monkeypatch):
 
 def test_each_setting_keeps_its_count_and_the_rows_of_smallest_hash():
     cell, settings, row_hash, values = some_rows(4000)
-    leaf = SettingRows.of_rows(cell, settings, row_hash, values).of_cells(np.array([0, 1, 2]))
+    leaf = SettingRows.of_rows(cell, settings, row_hash, values).build_leaf_rows(np.array([0, 1, 2]))
     assert leaf.counts.sum() == np.isin(cell, [0, 1, 2]).sum()
     for i, setting in enumerate(leaf.settings):
         own = np.isin(cell, [0, 1, 2]) & (np.nan_to_num(settings) == np.nan_to_num(setting)).all(axis=1)
@@ -60,7 +60,7 @@ def test_each_setting_keeps_its_count_and_the_rows_of_smallest_hash():
 
 
 def test_a_leaf_without_cells_has_no_rows():
-    leaf = SettingRows.of_rows(*some_rows(100)).of_cells(np.array([], dtype=np.int64))
+    leaf = SettingRows.of_rows(*some_rows(100)).build_leaf_rows(np.array([], dtype=np.int64))
     assert leaf.settings.shape == (0, 2)
     assert len(leaf.values) == 0
 

@@ -8,7 +8,7 @@ from tests.unit.learning.made_leaves import AXES, grid, leaf, metered_leaf, nois
 from tradewind.errors import CannotFit
 from tradewind.learning.leaf import fit_leaf
 from tradewind.learning.leaf_prediction import LatticeTable
-from tradewind.learning.load.recent import compute_load_of_residual, compute_recent_residual, free_residual
+from tradewind.learning.load.recent import compute_load_of_residual, compute_recent_residual, estimate_free_residual
 from tradewind.learning.observations import Observations
 from tradewind.learning.rolling import check_cover_by_last, check_rolling_cover, fit_with_recent_load
 from tradewind.learning.validation import (
@@ -194,7 +194,7 @@ def test_the_load_of_a_row_comes_from_strictly_earlier_rows():
 def test_load_is_the_share_by_which_a_free_path_is_missed():
     load = compute_load_of_residual(np.array([0.5, 0.5 + np.log(0.5), -9.0, np.nan]), 0.5)
     np.testing.assert_allclose(load, [0, 0.5, 0.95, np.nan])
-    assert free_residual(np.full(4, np.nan)) == 0
+    assert estimate_free_residual(np.full(4, np.nan)) == 0
 
 
 def test_recent_load_predicts_what_drifts_and_does_not_predict_pure_noise():

@@ -128,7 +128,7 @@ class Tiers:
     def group_rows(self, digest: Digest) -> tuple[LeafRows, ...]:
         """Return the sampled rows of each leaf; a cell goes as a whole where its centroid belongs."""
         leaf_of_cell = self.assign(digest.cells.locate_cells())
-        return tuple(digest.rows.of_cells(digest.cells.keys[leaf_of_cell == i]) for i in range(len(self.leaves)))
+        return tuple(digest.rows.build_leaf_rows(digest.cells.keys[leaf_of_cell == i]) for i in range(len(self.leaves)))
 
 
 def find_tiers(cells: MicroClusters, *, min_rows: int = MIN_ROWS) -> Tiers:

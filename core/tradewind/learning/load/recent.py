@@ -37,7 +37,7 @@ def compute_recent_residual(residual: Floats, started_s: Floats, at_s: Floats, w
     return recent
 
 
-def free_residual(recent: Floats) -> float:
+def estimate_free_residual(recent: Floats) -> float:
     """Return the recent residual (n,) of a path without load; 0 if none is known."""
     known = recent[np.isfinite(recent)]
     return float(np.quantile(known, FREE_PATH)) if len(known) else 0.0

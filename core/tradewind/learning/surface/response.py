@@ -92,7 +92,7 @@ class Surface:
         log_mean = mean[of_row]
         if self.plane.load is not None:
             log_mean += self.plane.load.compute_columns(load) @ self.fit.coefficients[q:]
-        fit_sd, noise_sd = np.sqrt(variance), np.sqrt(self.noise.at(x))
+        fit_sd, noise_sd = np.sqrt(variance), np.sqrt(self.noise.compute_variance(x))
         return SurfacePrediction(log_mean, fit_sd[of_row], noise_sd[of_row], certified[of_row])
 
     def predict_load_effect(self, load: Floats) -> Floats:
@@ -115,7 +115,9 @@ class Surface:
     def compute_standardised_residuals(self) -> Floats:
         """Return the held-out residuals (n,) of the training rows over their calibrated deviations."""
         cells = self.plane.cells
-        z: Floats = self.held_out.residual / np.sqrt(self.noise.at(cells.x)[cells.of_row] + self.held_out.variance)
+        z: Floats = self.held_out.residual / np.sqrt(
+            self.noise.compute_variance(cells.x)[cells.of_row] + self.held_out.variance
+        )
         return z / self.calibration
 
     def compute_raw_mean(self, prediction: SurfacePrediction) -> Floats:
@@ -139,7 +141,7 @@ class _State:
     precisions: Floats
 
     def compute_row_precision(self, cells: Cells) -> Floats:
-        return self.weight / self.noise.at(cells.x)[cells.of_row]
+        return self.weight / self.noise.compute_variance(cells.x)[cells.of_row]
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +198,7 @@ def _improve(plane: Plane, y: Floats, state: _State, *, constant_noise: bool) ->
         noise = NoiseModel.constant(cells, compute_robust_variance(loo.residual[state.known]))
     else:
         noise = state.noise.take_scoring_step(cells, loo, state.weight)
-    weight = compute_huber_weights(cells, loo, noise.at(cells.x), plane.neighbours) * state.known
+    weight = compute_huber_weights(cells, loo, noise.compute_variance(cells.x), plane.neighbours) * state.known
     state = replace(state, weight=weight, noise=noise, precisions=solution.fit.precisions)
     sums = CellSums.of(cells, rest, state.compute_row_precision(cells))
     used = float(np.sum(np.minimum(surface[1] * sums.compute_surface_precision(state.tau2), 1)))
@@ -241,7 +243,7 @@ def _finish(plane: Plane, centre: float, y: Floats, state: _State, start: Surfac
         kriged = krige_like(start.kriging, effects) if start.kriging and start.kriging.signal > 0 else None
     effect = (kriged.mean, kriged.variance) if kriged else (np.zeros(len(cells)), np.full(len(cells), state.tau2))
     loo = leave_one_out(cells, solution.rest, row, without, effect)
-    deviation = np.sqrt(state.noise.at(cells.x)[c] + loo.variance)
+    deviation = np.sqrt(state.noise.compute_variance(cells.x)[c] + loo.variance)
     return Surface(
         plane=plane,
         centre=centre,

@@ -36,7 +36,7 @@ class NoiseModel:
         gamma[0] = np.log(max(s2, SMALLEST_VARIANCE))
         return cls(gamma, cells.x.mean(axis=0), cells.x.std(axis=0))
 
-    def at(self, x: Floats) -> Floats:
+    def compute_variance(self, x: Floats) -> Floats:
         """s² (r,) at coordinates x (r, axes)."""
         relative = np.clip((x - self.mean) / self.scale @ self.gamma[1:], -LOG_VARIANCE_RANGE, LOG_VARIANCE_RANGE)
         variance: Floats = np.exp(self.gamma[0] + relative)
@@ -47,7 +47,7 @@ class NoiseModel:
         c = cells.of_row
         believed = weight > 0
         product = np.maximum(loo.residual * loo.own_residual, 0.0) * weight
-        ratio = np.where(believed, product / self.at(cells.x)[c], 0.0)
+        ratio = np.where(believed, product / self.compute_variance(cells.x)[c], 0.0)
         rows = cells.sum(believed.astype(np.float64))
         Z = np.concatenate([np.ones((len(cells), 1)), (cells.x - self.mean) / self.scale], axis=1)
         information = (Z * rows[:, None]).T @ Z

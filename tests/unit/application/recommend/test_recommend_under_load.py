@@ -30,7 +30,7 @@ def mean_bps(load, learned=LOADED, **changes):
 @pytest.mark.parametrize("kind", [SlaKind.MAX_THROUGHPUT, SlaKind.MIN_ENERGY])
 def test_more_load_predicts_less_throughput(kind):
     assert mean_bps(0.6, kind=kind) / mean_bps(0.1, kind=kind) == pytest.approx(
-        math.exp(EFFECT.at(0.6).log_throughput), rel=1e-6
+        math.exp(EFFECT.interpolate_shift(0.6).log_throughput), rel=1e-6
     )
 
 
@@ -41,7 +41,7 @@ def test_all_chunks_together_stay_below_what_the_load_leaves():
     assert rates == sorted(rates, reverse=True)
     fastest = max(s.log_throughput_mean for leaf in LOADED_LEAVES for s in leaf.table.settings)
     for load, rate in zip(loads, rates, strict=True):
-        ceiling = max(math.exp(fastest + EFFECT.at(load).log_throughput), 2e8 * (1 - load))
+        ceiling = max(math.exp(fastest + EFFECT.interpolate_shift(load).log_throughput), 2e8 * (1 - load))
         assert rate <= ceiling * (1 + 1e-9)
 
 
@@ -62,14 +62,14 @@ def test_energy_rises_as_load_makes_a_transfer_last_longer():
         answer(enquiry(kind=SlaKind.MIN_ENERGY, load=load), LOADED).recommendation.predicted.energy_j.mean
         for load in (0.1, 0.6)
     )
-    shift = EFFECT.at(0.6)
+    shift = EFFECT.interpolate_shift(0.6)
     assert busy / idle == pytest.approx(math.exp(shift.log_power - shift.log_throughput), rel=1e-6)
 
 
 def test_dynamic_energy_is_solved_on_the_shifted_lattice():
     sla = Sla(kind=SlaKind.MIN_ENERGY, energy_basis=EnergyBasis.DYNAMIC)
     made = answer(replace(enquiry(load=0.6), sla=sla), LOADED).recommendation
-    shifted = LOADED_LEAVES[0].table.apply_shift(EFFECT.at(0.6))
+    shifted = LOADED_LEAVES[0].table.apply_shift(EFFECT.interpolate_shift(0.6))
     best = shifted.settings[shifted.order_by_cost(shifted.choose_objective(sla.kind), EnergyBasis.DYNAMIC)[0]]
     assert made.plan[0].parameters == best.parameters
     assert made.predicted.throughput_bps.low < math.exp(best.log_throughput_mean) < made.predicted.throughput_bps.high
@@ -92,7 +92,7 @@ def test_sent_table_is_shifted_to_the_load():
 
     for idle, busy in zip(sent(0.1), sent(0.6), strict=True):
         assert busy.parameters == idle.parameters
-        shift = EFFECT.at(0.6)
+        shift = EFFECT.interpolate_shift(0.6)
         assert busy.log_throughput_mean - idle.log_throughput_mean == pytest.approx(shift.log_throughput, abs=1e-3)
 
 
