@@ -23,7 +23,7 @@ from tests.integration.transport.conftest import TESTS, require_installable
 
 pytestmark = pytest.mark.long
 
-NAMES = tuple(runpy.run_path(str(ROOT / "run"))["benchmarks"]())
+NAMES = tuple(runpy.run_path(str(ROOT / "run"))["find_benchmarks"]())
 EMULATED = {"papers", "mobile", "scale", "testbed", "transport", "tuning", "wan"}
 LOADED_BY_WRK = {"api", "scale"}
 FOLDER = ROOT / "var" / "bench"
