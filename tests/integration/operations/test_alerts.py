@@ -15,6 +15,7 @@ import yaml
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.conditions import eventually
 from tests.integration.live_transfers import Transfer
 from tests.stack import Tenant
 from workers.metrics import WorkerMetrics
@@ -276,9 +277,17 @@ def _query(alert: str) -> str:
 
 
 def _exposed(api: str) -> list[str]:
-    """What an API process, the service as a whole and a worker tell, be it without a sample yet."""
-    told = [httpx.get(f"{api}{path}").text for path in ("/metrics", "/metrics/service")]
-    return [*told, generate_latest(WorkerMetrics.create().registry).decode()]
+    """What an API process, the service as a whole and a worker tell, be it without a sample yet.
+
+    On a busy host the database may be too slow to tell what waits; the service says so, and is asked again.
+    """
+
+    def full_state() -> str | None:
+        text = httpx.get(f"{api}/metrics/service").text
+        return text if "tradewind_state_told 1.0" in text else None
+
+    worker = generate_latest(WorkerMetrics.create().registry).decode()
+    return [httpx.get(f"{api}/metrics").text, eventually(full_state) or "", worker]
 
 
 def _series(text: str) -> set[str]:

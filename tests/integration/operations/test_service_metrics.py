@@ -18,6 +18,7 @@ from services.persistence.repositories.stored_state import BACKUP_SLOT
 from services.queue.dispatcher import JOBS_QUEUE
 from services.queue.quote_recorder import QUOTES
 from services.queue.sessions import JOURNAL
+from tests.conditions import eventually
 from tests.integration.live_transfers import Transfer
 from tests.integration.models.refreshes import Refreshes, rows, upload
 from tests.records import record
@@ -153,7 +154,7 @@ def test_slow_database_is_not_reported_as_unreachable(
     scraped: Scraped, admin_database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stored_state, "PATIENCE_MS", 100)
-    assert scraped()["tradewind_state_told"] == 1
+    eventually(lambda: scraped()["tradewind_state_told"] == 1)
     with psycopg.connect(admin_database_url) as admin:
         admin.execute("LOCK TABLE transfers IN ACCESS EXCLUSIVE MODE")
         found = scraped()
