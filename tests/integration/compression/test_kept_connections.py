@@ -22,7 +22,7 @@ from tradewind_agent.errors import ConnectionFault
 from tradewind_agent.serve import Server
 from tradewind_agent.serve.options import ServerLimits
 
-OPTIONS = EngineOptions(durable=False, idle_timeout_s=5)
+OPTIONS = EngineOptions(durable=False, answer_timeout_s=5)
 FILES = 6
 PLAIN = b"all work and no play makes Jack a dull boy\n" * 3000
 

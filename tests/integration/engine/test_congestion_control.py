@@ -14,6 +14,7 @@ from tradewind_agent.copy.run import copy_files
 from tradewind_agent.engine.http.address import Origin, Url
 from tradewind_agent.engine.http.connection import Connection, ReceiveBuffer
 from tradewind_agent.engine.http.dial import dial
+from tradewind_agent.engine.http.patience import Patience
 from tradewind_agent.engine.http.rate_limit import RateLimit
 from tradewind_agent.engine.options import EngineOptions
 
@@ -37,7 +38,7 @@ async def chosen_for(origin: Origin, congestion_control: str | None) -> str:
     unlimited = RateLimit(None, asyncio.get_running_loop())
 
     def make() -> Connection:
-        return Connection(Nobody(), ReceiveBuffer(1024), unlimited, idle_timeout_s=30.0)
+        return Connection(Nobody(), ReceiveBuffer(1024), unlimited, Patience(30.0, 30.0))
 
     connection = await dial(origin, make, options)
     sock = connection._transport.get_extra_info("socket")

@@ -9,6 +9,7 @@ import pytest
 from tests.integration.certificates import Certificates, make_certificates
 from tests.integration.engine.servers.http_proxy import HttpProxy
 from tests.integration.engine.servers.rough_server import RoughServer, plain, redirect
+from tests.integration.engine.servers.socks_proxy import SocksProxy
 from tests.integration.engine.servers.web_servers import WebServer, nginx
 from tests.integration.engine.transfers import digests, jobs_for, options, plan, transfer
 from tradewind_agent.engine import (
@@ -111,6 +112,34 @@ def test_a_tunnel_that_is_refused_fails_in_one_line(https_server: WebServer, tmp
 
     (failure,) = asyncio.run(story()).failures
     assert failure.reason == "the proxy refused the tunnel: 407 Proxy Authentication Required"
+
+
+def test_socks_proxy_is_gone_through_and_looks_up_the_name(tmp_path: Path):
+    async def story() -> tuple[TransferResult, list[str]]:
+        async with RoughServer({"/file": plain(SMALL)}) as server, SocksProxy(server.address) as proxy:
+            chosen = options(proxies=Proxies.from_environment({"all_proxy": f"socks5h://{proxy.address}"}))
+            jobs = jobs_for("http://data.example", ["file"], tmp_path)
+            return await TransferEngine(plan(1), chosen).run(jobs), proxy.names
+
+    result, names = asyncio.run(story())
+    assert result.failures == ()
+    assert set(names) == {"data.example"}
+    assert (tmp_path / "file").read_bytes() == SMALL
+
+
+def test_socks_proxy_that_refuses_or_is_away_is_named_with_its_variable(tmp_path: Path):
+    async def story() -> list[str]:
+        async with SocksProxy("", refuse=True) as proxy:
+            address = proxy.address
+            chosen = options(proxies=Proxies.from_environment({"all_proxy": f"socks5h://{address}"}))
+            jobs = jobs_for("http://data.example", ["file"], tmp_path)
+            results = [await TransferEngine(plan(1), chosen).run(jobs)]
+        results.append(await TransferEngine(plan(1), chosen).run(jobs))
+        return [result.failures[0].reason.replace(address, "ADDRESS") for result in results]
+
+    refused, away = asyncio.run(story())
+    assert refused.startswith("the proxy ADDRESS of all_proxy refused the connection: ")
+    assert away.startswith("cannot connect to proxy ADDRESS of all_proxy: ")
 
 
 def test_logins_come_from_netrc_and_from_the_url(tmp_path: Path):

@@ -17,7 +17,9 @@ QUICK = RetryPolicy(most_tries=4, first_wait_s=0.01, longest_wait_s=0.05)
 
 def options(**changes: Any) -> EngineOptions:
     """Options that do not wait long."""
-    return EngineOptions(**{"retry": QUICK, "rng": random.Random(1), "idle_timeout_s": 20.0, **changes})
+    silence_s = changes.get("idle_timeout_s", 20.0)
+    usual = {"retry": QUICK, "rng": random.Random(1), "answer_timeout_s": silence_s, "idle_timeout_s": silence_s}
+    return EngineOptions(**{**usual, **changes})
 
 
 def plan(concurrency: int, parallelism: int = 1, pipelining: int = 1, io_block_bytes: int = 65536) -> list[ChunkPlan]:

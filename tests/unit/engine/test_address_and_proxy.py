@@ -22,6 +22,24 @@ def test_urls_are_read_escaped_and_shown_without_a_password(text: str, shown: st
     assert (str(url), url.origin.authority) == (shown, authority)
 
 
+@pytest.mark.parametrize(
+    ("host", "encoded"),
+    [
+        ("bücher.example", "xn--bcher-kva.example"),
+        ("BÜCHER.example", "xn--bcher-kva.example"),
+        ("例え.example", "xn--r8jz45g.example"),
+        ("faß.example", "xn--fa-hia.example"),
+    ],
+)
+def test_international_host_is_asked_for_in_the_form_of_dns(host: str, encoded: str):
+    assert Url.parse(f"https://{host}:8443/ü").origin.authority == f"{encoded}:8443"
+
+
+def test_host_that_cannot_be_is_refused_in_one_line():
+    with pytest.raises(UnusableSource, match="is no name of a host"):
+        Url.parse("https://ü..example/")
+
+
 def test_credentials_of_a_url():
     url = Url.parse("http://ann:p%40w@host/x")
     assert url.login == Login("ann", "p@w")
@@ -88,13 +106,61 @@ def test_which_hosts_are_reached_without_a_proxy(host: str, port: int, proxied: 
 def test_each_scheme_has_its_proxy_and_capitals_do_not_count_for_http():
     one = PROXIES.find_proxy(Origin("http", "h", 80))
     two = PROXIES.find_proxy(Origin("https", "h", 443))
-    assert one == Proxy(Origin("http", "one", 3128))
+    assert one == Proxy("one", 3128, variable="http_proxy")
     assert two is not None
     assert two.headers() == {"Proxy-Authorization": "Basic bWU6cHc="}
     assert Proxies.from_environment({"HTTP_PROXY": "evil:1"}).find_proxy(Origin("http", "h", 80)) is None
     assert Proxies.from_environment({"all_proxy": "p:1", "no_proxy": "*"}).find_proxy(Origin("http", "h", 80)) is None
 
 
-def test_a_proxy_behind_tls_is_refused_in_words():
-    with pytest.raises(UnusableSource, match="use an http:// proxy"):
-        Proxy.parse("https://proxy:3128")
+@pytest.mark.parametrize(
+    ("no_proxy", "host"),
+    [
+        ("*.inner.example", "a.inner.example"),
+        (".inner.example", "inner.example"),
+        ("a.example b.example", "b.example"),
+        ("10.0.0.0/8", "10.200.3.4"),
+        ("[fd00::1]:80", "fd00::1"),
+        ("fd00::/8", "fd00::2"),
+        ("::1", "::1"),
+        ("bücher.example", "xn--bcher-kva.example"),
+        ("INNER.example,", "inner.EXAMPLE"),
+    ],
+)
+def test_no_proxy_is_understood_in_its_usual_forms(no_proxy: str, host: str):
+    proxies = Proxies.from_environment({"all_proxy": "p:1", "no_proxy": no_proxy})
+    assert proxies.find_proxy(Origin("http", host, 80)) is None
+    assert proxies.find_proxy(Origin("http", "other.org", 80)) is not None
+    assert proxies.find_proxy(Origin("http", "11.0.0.1", 80)) is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port", "resolves"),
+    [
+        ("socks5h://gate:1081", "gate", 1081, True),
+        ("socks5://gate", "gate", 1080, False),
+        ("SOCKS4A://gate", "gate", 1080, True),
+    ],
+)
+def test_socks_proxies_are_understood(text: str, host: str, port: int, resolves: bool):
+    proxy = Proxy.parse(text)
+    assert (proxy.host, proxy.port, proxy.is_socks, proxy.resolves_names) == (host, port, True, resolves)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("https://proxy:3128", "use an http:// proxy"),
+        ("quic://proxy", "has the scheme 'quic'"),
+        ("http://", "is no address of a proxy"),
+    ],
+)
+def test_proxy_that_cannot_be_used_is_named_where_it_is_needed(text: str, reason: str):
+    with pytest.raises(UnusableSource, match=reason):
+        Proxy.parse(text)
+    proxies = Proxies.from_environment({"ALL_PROXY": text, "no_proxy": "near"})
+    assert proxies.find_proxy(Origin("http", "near", 80)) is None
+    proxy = proxies.find_proxy(Origin("http", "far", 80))
+    assert proxy is not None
+    assert proxy.fault is not None
+    assert proxy.fault.startswith(f"ALL_PROXY {reason if reason[0] in 'hi' else 'is'}")

@@ -2,7 +2,8 @@ import random
 
 import pytest
 
-from tradewind_agent.engine.http.http1 import ContentRange, RequestHead, ResponseHead, ResponseReader
+from tradewind_agent.engine.http.http1 import ContentRange, RequestHead, ResponseHead
+from tradewind_agent.engine.http.response_reader import ResponseReader
 from tradewind_agent.errors import FileFault, MalformedResponse
 
 
@@ -19,7 +20,7 @@ class Recorder:
         self.heads.append(head)
         return self._has_body
 
-    def on_data(self, data: memoryview | bytes) -> None:
+    def on_data(self, data: memoryview) -> None:
         self.body += bytes(data)
 
     def on_end(self) -> None:
@@ -55,7 +56,7 @@ def test_pipelined_answers_are_separated_for_any_piece_sizes(seed: int):
 
 def test_a_long_body_reaches_the_sink_as_slices_of_the_buffer():
     class Slices(Recorder):
-        def on_data(self, data: memoryview | bytes) -> None:
+        def on_data(self, data: memoryview) -> None:
             kinds.append(type(data))
 
     kinds: list[type] = []
@@ -63,7 +64,7 @@ def test_a_long_body_reaches_the_sink_as_slices_of_the_buffer():
     reader.feed(memoryview(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"))
     reader.feed(memoryview(b"def"))
     reader.feed(memoryview(b"ghi"))
-    assert kinds == [bytes, memoryview, memoryview]
+    assert kinds == [memoryview] * 3
 
 
 def test_an_answer_to_head_has_no_body_whatever_it_announces():
@@ -114,6 +115,67 @@ def test_a_fault_of_the_sink_comes_through_unchanged():
 
     with pytest.raises(FileFault, match="no room"):
         ResponseReader(Full()).feed(memoryview(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody"))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nContent-Length: 4\r\n\r\nbody",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 4, 4\r\n\r\nbody",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\nContent-Length: 9\r\n\r\n4\r\nbody\r\n0\r\n\r\n",
+        b"HTTP/1.1 200 OK\nContent-Length: 4\n\nbody",
+        b"HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n4\nbody\n0\n\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0004 ;a=b\r\nbody\r\n00\r\nA: b\r\nC: d\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\nContent-Length: 4\r\n\r\nbody",
+        b"\r\nHTTP/1.1 200\r\nContent-Length : 4\r\nX: one\r\n  two\r\nno header\r\n\r\nbody",
+    ],
+)
+def test_answer_that_other_clients_take_is_taken_and_the_next_one_too(answer: bytes):
+    sink = Recorder()
+    reader = ResponseReader(sink)
+    for byte in answer + answer:
+        reader.feed(memoryview(bytes([byte])))
+    reader.feed(memoryview(answer + answer))
+    assert sink.complete == [(200, b"body")] * 4
+
+
+@pytest.mark.parametrize(
+    ("head", "reason"),
+    [
+        (b"Content-Length: 4\r\nContent-Length: 5", "several lengths, 4, 5"),
+        (b"Content-Length: -4", "length is '-4'"),
+        (b"Transfer-Encoding: gzip, chunked", "'gzip, chunked', which was not asked for"),
+    ],
+)
+def test_head_that_leaves_the_length_in_doubt_is_refused(head: bytes, reason: str):
+    with pytest.raises(MalformedResponse, match=reason):
+        ResponseReader(Recorder()).feed(memoryview(b"HTTP/1.1 200 OK\r\n" + head + b"\r\n\r\nbody"))
+
+
+@pytest.mark.parametrize(
+    "garbage", [b"4\r\nbodyX\r\n", b"-4\r\nbody", b"4 4\r\nbody", b"\r\n", b"z" * 20_000, b"f" * 17 + b"\r\n"]
+)
+def test_chunks_that_are_none_are_refused(garbage: bytes):
+    reader = ResponseReader(Recorder())
+    reader.feed(memoryview(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"))
+    with pytest.raises(MalformedResponse, match="chunk"):
+        reader.feed(memoryview(garbage))
+
+
+def test_head_that_does_not_end_is_refused():
+    head = b"HTTP/1.1 200 OK\r\n" + (b"x" * 998 + b"\r\n") * 1_000
+    reader = ResponseReader(Recorder())
+    with pytest.raises(MalformedResponse, match="does not end"):
+        reader.feed(memoryview(head))
+
+
+def test_cookies_are_separate_from_other_headers():
+    sink = Recorder()
+    ResponseReader(sink).feed(
+        memoryview(b"HTTP/1.1 204 No\r\nSet-Cookie: a=1; Expires=Thu, 1\r\nset-cookie: b\r\n\r\n")
+    )
+    assert sink.heads[0].set_cookies == ("a=1; Expires=Thu, 1", "b")
 
 
 def test_repeated_headers_are_joined_and_names_are_in_lower_case():

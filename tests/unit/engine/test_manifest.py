@@ -28,6 +28,10 @@ https://other/deep/four.bin?x=1
     assert (entries[3].size_bytes, entries[3].sha256) == (5, SUM)
 
 
+def test_byte_order_mark_is_no_part_of_the_first_name():
+    assert [entry.path for entry in parse_manifest("\ufeffa.bin\r\nb.bin\r\n", BASE)] == ["a.bin", "b.bin"]
+
+
 @pytest.mark.parametrize(
     "line", ["../x", "a/../../x", "/etc/passwd", "a//b", "a/./b", "http://host/%2e%2e", '{"path": "../x"}', "a\\b"]
 )

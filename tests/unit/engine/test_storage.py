@@ -30,6 +30,25 @@ def test_a_file_gets_its_name_only_when_published(tmp_path: Path):
     assert [path.name for path in destination.parent.iterdir()] == ["file"]
 
 
+@pytest.mark.parametrize("name", ["n" * 224, "n" * 225, "n" * 255, "漢" * 85, os.fsdecode(b"\xff" * 255)])
+def test_name_of_any_permitted_length_is_stored_and_resumed(tmp_path: Path, name: str):
+    destination = tmp_path / name
+    part = PartFile(destination)
+    part.write(0, b"01234")
+    part.checkpoint(IDENTITY, RangeSet([(0, 4)]))
+    part.close()
+    assert read_journal(destination) == (IDENTITY, RangeSet([(0, 4)]))
+    part.complete(5, None)
+    part.name()
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_long_names_that_begin_alike_have_parts_of_their_own(tmp_path: Path):
+    one, other = (tmp_path / ("n" * 250 + end) for end in "ab")
+    assert build_part_path(one) != build_part_path(other)
+    assert journal_path(one) != journal_path(other)
+
+
 def test_journal_lets_next_run_resume(tmp_path: Path):
     destination = tmp_path / "file"
     part = PartFile(destination)

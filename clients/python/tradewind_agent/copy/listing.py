@@ -279,7 +279,7 @@ def _check_distinct(jobs: Sequence[Job]) -> None:
 
 def _read_manifest(manifest: str) -> str:
     try:
-        return Path(manifest).read_text(encoding="utf-8")
+        return Path(manifest).read_text(encoding="utf-8-sig")
     except OSError as failure:
         raise CopyFailed(f"the manifest {manifest} cannot be read: {explain_os_error(failure)}") from None
     except UnicodeDecodeError:
@@ -293,21 +293,33 @@ async def query_sizes(
     unknown = [position for position, job in enumerate(jobs) if job.size_bytes is None]
     step = max(len(unknown) // MOST_SIZE_QUERIES, 1)
     sample = unknown[::step][:MOST_SIZE_QUERIES]
-    gate = asyncio.Semaphore(_SIZES_AT_ONCE)
-    sizes = await asyncio.gather(*(_query_size(jobs[position].source, options, gate, seen) for position in sample))
+    queries = _SizeQueries(options.for_questions(), seen)
+    sizes = await asyncio.gather(*(queries.ask(jobs[position].source) for position in sample))
     sized_jobs = list(jobs)
     for position, size in zip(sample, sizes, strict=True):
         sized_jobs[position] = replace(sized_jobs[position], size_bytes=size)
     return sized_jobs
 
 
-async def _query_size(
-    url: Url, options: EngineOptions, gate: asyncio.Semaphore, seen: OnConnection | None
-) -> int | None:
-    """Return the size of a file by HEAD, bytes; ``None`` on failure: the transfer itself reports what is wrong."""
-    try:
-        async with gate:
-            answer = await fetch(url, options, {"Accept-Encoding": "identity"}, method="HEAD", on_connection=seen)
-    except FileFault:
-        return None
-    return answer.stated_bytes
+class _SizeQueries:
+    """Asks for sizes by HEAD, a few at once, until one is not answered: the transfer itself reports what is wrong."""
+
+    def __init__(self, options: EngineOptions, seen: OnConnection | None) -> None:
+        self._options = options
+        self._seen = seen
+        self._gate = asyncio.Semaphore(_SIZES_AT_ONCE)
+        self._is_unanswered = False
+
+    async def ask(self, url: Url) -> int | None:
+        """Return the size of a file, bytes; ``None`` where the server does not say."""
+        async with self._gate:
+            if self._is_unanswered:
+                return None
+            try:
+                answer = await fetch(
+                    url, self._options, {"Accept-Encoding": "identity"}, method="HEAD", on_connection=self._seen
+                )
+            except FileFault:
+                self._is_unanswered = True
+                return None
+        return answer.stated_bytes

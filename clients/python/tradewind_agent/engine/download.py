@@ -94,7 +94,7 @@ class FileDownload(LocalFirst):
         expected = ExpectedFile(last + 1) if is_full and last is not None and not peek else None
         read = RangeRead(
             self,
-            self.url.origin,
+            self.url,
             request,
             first,
             last,
@@ -110,6 +110,7 @@ class FileDownload(LocalFirst):
     # Answers.
 
     def judge(self, read: RangeRead, head: ResponseHead) -> OnAnswerEnd | None:
+        self.learn_cookies(read, head)
         if self.is_over or read.generation != self._generation:
             raise UnwantedAnswer("not wanted any more")
         if head.status == _PARTIAL:

@@ -11,7 +11,7 @@ from tradewind.recommendation import ChunkPlan
 from tradewind_agent.engine.chunks import TransferChunk
 from tradewind_agent.engine.download import FileDownload
 from tradewind_agent.engine.file_transfer import FileTransfer
-from tradewind_agent.engine.http.address import Origin
+from tradewind_agent.engine.http.address import Origin, Url
 from tradewind_agent.engine.http.connection import Connection
 from tradewind_agent.engine.http.early_sockets import MAX_UNUSED_S
 from tradewind_agent.engine.jobs import FileFailure, Job, TransferResult, UploadJob
@@ -22,6 +22,7 @@ from tradewind_agent.engine.origin.traits import OriginTraits
 from tradewind_agent.engine.path_sample import PathSample, PathSampler
 from tradewind_agent.engine.pool import ChannelPool
 from tradewind_agent.engine.progress import Snapshot
+from tradewind_agent.engine.remote.folders import RemoteFolders
 from tradewind_agent.engine.upload import FileUpload
 from tradewind_agent.errors import AgentError, StorageFailed
 
@@ -49,10 +50,12 @@ class TransferEngine:
         self._finished: asyncio.Future[None] | None = None
         self._timers: dict[FileTransfer, asyncio.TimerHandle] = {}
         self._checkpoint_timer: asyncio.TimerHandle | None = None
-        self._loop: asyncio.AbstractEventLoop  # these four exist from the start of `run` on
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._loop: asyncio.AbstractEventLoop  # these five exist from the start of `run` on
         self._pool: ChannelPool
         self._threads: ThreadPoolExecutor
         self._publisher: Publisher
+        self._folders: RemoteFolders
 
     async def run(self, jobs: Iterable[Job]) -> TransferResult:
         """Move every file; return when each is done, skipped or failed, or when the transfer cannot continue.
@@ -67,6 +70,7 @@ class TransferEngine:
         self._started_at = self._loop.time()
         self._finished = self._loop.create_future()
         self._pool = ChannelPool(self.options, self._crash)
+        self._folders = RemoteFolders(self.options)
         self._publisher = Publisher(self.run_blocking, durable=self.options.durable)
         with ThreadPoolExecutor(_STORAGE_THREADS, "tradewind-storage") as self._threads:
             try:
@@ -208,6 +212,17 @@ class TransferEngine:
     def run_blocking(self, work: Callable[[], Outcome]) -> asyncio.Future[Outcome]:
         return self._loop.run_in_executor(self._threads, work)
 
+    def make_remote_folder(self, url: Url, then: Callable[[], None]) -> None:
+        task = self._loop.create_task(self._folders.make(Url(url.origin, url.folder, url.login)))
+        self._tasks.add(task)
+
+        def go_on(done: asyncio.Task[None]) -> None:
+            self._tasks.discard(done)
+            if not done.cancelled() and self._running:
+                then()
+
+        task.add_done_callback(go_on)
+
     def publish(self, publication: Publication, on_published: OnPublished) -> None:
         self._publisher.publish(publication, on_published)
 
@@ -283,6 +298,7 @@ class TransferEngine:
             if timer is not None:
                 timer.cancel()
         self._publisher.close()
+        self._folders.close()
         await self._pool.shut()
         self._pool.remember_limits()
         left = [self.run_blocking(file.make_closer()) for chunk in self._chunks for file in chunk.files]

@@ -31,7 +31,14 @@ from tradewind_agent.errors import (
     UnusableSource,
 )
 
-_NOT_ALLOWED = 405
+_ADVICE = {
+    # Every file server allows GET, so a method that is not allowed is the PUT of an upload.
+    405: "; it takes no uploads: start serve-files with --writable",
+    409: "; the folder that it is to be stored in may be missing there",
+}
+_EXPIRED = frozenset({400, 401, 403, 404, 410})
+"""Statuses by which servers refuse signed addresses that have expired."""
+
 _MOST_REFUSALS = 3
 """Refusals of a file among others before it is requested alone, and alone before it fails."""
 
@@ -47,9 +54,11 @@ class FileExchange(PipelinedExchange, Protocol):
 
     Attributes
     ----------
+    url : where it was sent to.
     send_context : state of the origin when the request was sent; set at that time.
     """
 
+    url: Url
     send_context: SendContext | None
 
     @property
@@ -93,6 +102,9 @@ class TransferHost(Protocol):
     def run_blocking(self, work: Callable[[], object]) -> asyncio.Future[object]:
         """Run ``work``, which may wait for the disk, in a thread; the caller handles the outcome."""
 
+    def make_remote_folder(self, url: Url, then: Callable[[], None]) -> None:
+        """Have the server make the folder of a file at ``url``, then call ``then``, also where it does not."""
+
     def publish(self, publication: Publication, on_published: OnPublished) -> None:
         """Give a complete file its final name in a thread, then call ``on_published``."""
 
@@ -115,6 +127,8 @@ class FileTransfer(ABC):
     def __init__(self, job: Job, url: Url, host: TransferHost) -> None:
         self.job = job
         self.url = url
+        self._first_url = url
+        self._is_asked_anew = False
         self.host = host
         self.is_over = False
         self.is_waiting = False
@@ -178,6 +192,7 @@ class FileTransfer(ABC):
     def note_progress(self) -> None:
         """Note that more of the file is stored than ever before: a later fault counts tries from 1."""
         self._progressed = True
+        self._is_asked_anew = False
         self.note_served()
 
     def note_served(self) -> None:
@@ -192,7 +207,10 @@ class FileTransfer(ABC):
         self.limits.progress += amount
 
     def refuse(self, exchange: FileExchange, head: ResponseHead) -> None:
-        """Handle an error status, which may mean this file or the load of the origin."""
+        """Handle an error status, which may mean this file, the load of the origin, or an address that has expired."""
+        if self._ask_anew(exchange, head):
+            self.host.make_available(self)
+            return
         fault, sent, limits = make_refusal(head), exchange.send_context, self.limits
         if head.status not in LOAD_STATUSES or sent is None or self.is_over:
             self.fault(fault)
@@ -267,6 +285,25 @@ class FileTransfer(ABC):
         self.url = place
         self.host.make_available(self)
 
+    def _ask_anew(self, exchange: FileExchange, head: ResponseHead) -> bool:
+        """Return to the first address where the target of a redirect refuses, and whether that was done.
+
+        Signed addresses are good for a while, or once. Without progress in between it is done once.
+        """
+        if head.status not in _EXPIRED:
+            return False
+        if exchange.url != self.url:  # it has gone elsewhere since
+            return True
+        if exchange.url == self._first_url or self._is_asked_anew:
+            return False
+        self._is_asked_anew = True
+        self.url, self._redirects = self._first_url, 0
+        return True
+
+    def learn_cookies(self, exchange: FileExchange, head: ResponseHead) -> None:
+        if head.set_cookies:
+            self.host.options.cookies.store(exchange.url, head.set_cookies)
+
     def give_up(self, reason: str) -> None:
         """Fail the file; another run can resume it."""
         if not self.is_over:
@@ -293,8 +330,7 @@ def is_load_refusal(fault: FileFault) -> bool:
 
 def make_refusal(head: ResponseHead) -> RefusedByServer:
     """Return the fault for an error status."""
-    # Every file server allows GET, so a method that is not allowed is the PUT of an upload.
-    advice = "; it takes no uploads: start serve-files with --writable" if head.status == _NOT_ALLOWED else ""
+    advice = _ADVICE.get(head.status, "")
     return RefusedByServer(
         f"the server answered {head.status_line}{advice}",
         retryable=is_retryable_status(head.status),

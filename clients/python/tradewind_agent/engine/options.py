@@ -3,19 +3,24 @@
 import math
 import random
 import ssl
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Self
 
 from tradewind.errors import InvalidValue
+from tradewind_agent.engine.http.cookies import Cookies
 from tradewind_agent.engine.http.credentials import NO_CREDENTIALS, Credentials
 from tradewind_agent.engine.http.early_sockets import EarlySockets
+from tradewind_agent.engine.http.patience import Patience
 from tradewind_agent.engine.http.proxy import NO_PROXIES, Proxies
 from tradewind_agent.engine.http.retry import RetryPolicy
 from tradewind_agent.engine.http.tag import TransferTag
 from tradewind_agent.engine.origin.book import OriginBook
 
 DEFAULT_IO_BLOCK_BYTES = 256 * 1024
+QUESTION_TIMEOUT_S = 5.0
+"""Longest wait for an answer to HEAD: some servers never answer it."""
 
 
 def tls_context(*, ca_file: Path | None = None, insecure: bool = False) -> ssl.SSLContext:
@@ -33,7 +38,8 @@ class EngineOptions:
     """The options that stay fixed during a transfer.
 
     ``tls`` : see `tls_context`; ``None`` trusts the system's authorities.
-    ``idle_timeout_s`` : longest silence while an answer is expected.
+    ``answer_timeout_s`` : longest wait until an answer begins: a server may fetch a file from tape first.
+    ``idle_timeout_s`` : longest silence in the middle of a body.
     ``checksum`` : compare SHA-256 sums: the manifest's, the server's Repr-Digest; on upload the receiver compares.
     ``durable`` : sync each file to disk before it gets its final name.
     ``checkpoint_interval_s``, ``checkpoint_bytes`` : how often, and after how much of a file at least, it is synced and
@@ -43,15 +49,18 @@ class EngineOptions:
     ``early`` : sockets opened while files were listed; the first connections of the transfer use them.
     ``congestion_control`` : algorithm of the connections, such as ``fld_tcp`` for uploads; else the system's.
     ``origins`` : limits of servers known from earlier runs; ``None`` stores none.
+    ``cookies`` : those that servers set, shared by all requests.
     ``rng`` : source of the jitter between retries.
     """
 
     connect_timeout_s: float = 15.0
-    idle_timeout_s: float = 30.0
+    answer_timeout_s: float = 300.0
+    idle_timeout_s: float = 60.0
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     tls: ssl.SSLContext | None = None
     proxies: Proxies = NO_PROXIES
     credentials: Credentials = NO_CREDENTIALS
+    cookies: Cookies = field(default_factory=Cookies)
     user_agent: str = "tradewind"
     most_redirects: int = 10
     checksum: bool = False
@@ -68,6 +77,15 @@ class EngineOptions:
     def __post_init__(self) -> None:
         if self.rate_bytes_per_s is not None and not 0 < self.rate_bytes_per_s < math.inf:
             raise InvalidValue("rate limit", f"must be above 0 and finite, got {self.rate_bytes_per_s:g} B/s")
+
+    def for_questions(self) -> Self:
+        """Return options for a question that the transfer can do without: one try, and few seconds for an answer."""
+        answer_s = min(QUESTION_TIMEOUT_S, self.answer_timeout_s)
+        return replace(self, retry=replace(self.retry, most_tries=1), answer_timeout_s=answer_s)
+
+    @property
+    def patience(self) -> Patience:
+        return Patience(self.answer_timeout_s, self.idle_timeout_s)
 
     @cached_property
     def tls_in_use(self) -> ssl.SSLContext:

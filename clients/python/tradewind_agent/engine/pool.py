@@ -245,7 +245,7 @@ class ChannelPool:
         return self._loop.create_task(
             dial(
                 origin,
-                lambda: Connection(pipeline, buffer, self.rate_limit, idle_timeout_s=self.options.idle_timeout_s),
+                lambda: Connection(pipeline, buffer, self.rate_limit, self.options.patience),
                 self.options,
             )
         )

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from tradewind_agent.engine.http.address import Origin
-from tradewind_agent.engine.http.connection import Payload
+from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.http.exchange import Payload
 from tradewind_agent.engine.http.http1 import ContentRange, RequestHead, ResponseHead
 from tradewind_agent.engine.origin.limits import SendContext
 from tradewind_agent.engine.origin.pipelining import ExpectedAnswer, ExpectedFile
@@ -23,7 +23,7 @@ class ReadingFile(Protocol):
     def judge(self, read: "RangeRead", head: ResponseHead) -> OnAnswerEnd | None:
         """Judge an answer's head; ``None`` means that its body is stored."""
 
-    def store(self, read: "RangeRead", data: memoryview | bytes) -> None: ...
+    def store(self, read: "RangeRead", data: memoryview) -> None: ...
 
     def read_complete(self, read: "RangeRead") -> None: ...
 
@@ -50,7 +50,7 @@ class RangeRead:
     def __init__(
         self,
         file: ReadingFile,
-        origin: Origin,
+        url: Url,
         request: RequestHead,
         first: int,
         last: int | None,
@@ -60,7 +60,8 @@ class RangeRead:
         expected_answer: ExpectedFile | None = None,
     ) -> None:
         self.file = file
-        self.origin = origin
+        self.url = url
+        self.origin = url.origin
         self.request = request
         self.first = first
         self.last = last
@@ -114,7 +115,7 @@ class RangeRead:
     def on_head(self, head: ResponseHead) -> None:
         self._settle = self.file.judge(self, head)
 
-    def on_data(self, data: memoryview | bytes) -> None:
+    def on_data(self, data: memoryview) -> None:
         if self._settle is None:
             if self.last is not None and self.position + len(data) > self.last + 1:
                 self.position = self.first  # a server that sends too much may have sent wrong bytes

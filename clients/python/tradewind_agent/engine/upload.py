@@ -9,9 +9,11 @@ import re
 from asyncio import Future
 from collections.abc import Callable
 from hashlib import file_digest
+from time import monotonic
 
 from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost
 from tradewind_agent.engine.http.http1 import REDIRECTS, ResponseHead
+from tradewind_agent.engine.http.retry import parse_http_date
 from tradewind_agent.engine.jobs import UploadJob
 from tradewind_agent.engine.local.ranges import RangeSet
 from tradewind_agent.engine.upload_exchange import FileSlice, UploadExchange, make_upload_id
@@ -20,6 +22,11 @@ from tradewind_agent.system_errors import explain_os_error
 
 _OK, _CREATED, _ACCEPTED, _NO_CONTENT, _NOT_FOUND = 200, 201, 202, 204, 404
 _STORED = frozenset({_OK, _CREATED, _NO_CONTENT})
+_FOLDER_MISSING = frozenset({_NOT_FOUND, 409})
+"""Answers of WebDAV servers to a file whose folder is not there (RFC 4918 §9.7.1)."""
+
+_CLOCK_STEP_S = 2.0
+"""HTTP dates are whole seconds, and some file systems keep even ones."""
 _RECEIVED_RANGE = re.compile(r"\s*(\d+)-(\d+)\s*")
 
 
@@ -39,6 +46,9 @@ class FileUpload(FileTransfer):
         self._preparing = False
         self._in_parts: bool | None = None  # None: not decided; False: in one request
         self._must_ask = False
+        self._put_at_s = 0.0
+        self._has_sent_all_at_s: float | None = None
+        self._has_folder = False
 
     @property
     def size_bytes(self) -> int:
@@ -58,21 +68,22 @@ class FileUpload(FileTransfer):
         return bool(self._undealt) or not self._in_flight
 
     def take(self, streams: int, most_bytes: int) -> UploadExchange | None:
-        if self._fd is None and not self._open():
-            return None
-        if not self.has_undealt:
+        if (self._fd is None and not self._open()) or not self.has_undealt:
             return None
         length = self.choose_range_length(self._undealt, streams, most_bytes)
         if self._in_parts is None:
             self._in_parts = self._must_ask = length < self.job.size_bytes
+        if self._in_parts and not self._must_ask and self._undealt:
+            return self._put_part(*self._undealt.take(length))
+        return None if self._in_flight else self._make_only_request()
+
+    def _make_only_request(self) -> UploadExchange:
+        """Return a request that must be the only one of the file."""
         if self._must_ask:
-            return None if self._in_flight else self._ask_received()
-        if not self._in_parts:
-            return None if self._in_flight else self._put_full_file()
-        if not self._undealt:
-            # All parts are confirmed, but not the file: sending a part again makes the receiver confirm it.
-            return None if self._in_flight else self._put_part(self.job.size_bytes - 1, self.job.size_bytes - 1)
-        return self._put_part(*self._undealt.take(length))
+            return self._ask_received()
+        if self._in_parts:  # all are confirmed, but not the file: sending a part again makes the receiver confirm it
+            return self._put_part(self.job.size_bytes - 1, self.job.size_bytes - 1)
+        return self._put_full_file() if self._has_sent_all_at_s is None else self._ask_stored()
 
     # The source.
 
@@ -133,8 +144,12 @@ class FileUpload(FileTransfer):
     def _ask_received(self) -> UploadExchange:
         return self._send("HEAD", {"Tradewind-Upload": self._upload_id}, None)
 
+    def _ask_stored(self) -> UploadExchange:
+        return self._send("HEAD", {}, None)
+
     def _put_full_file(self) -> UploadExchange:
         self._undealt = RangeSet()
+        self._put_at_s = monotonic()
         body = FileSlice(self._read_at, 0, self.job.size_bytes - 1)
         return self._send("PUT", {"Content-Length": str(self.job.size_bytes)}, body)
 
@@ -150,7 +165,7 @@ class FileUpload(FileTransfer):
         if self._digest is not None and body is not None:
             headers["Tradewind-Sha256"] = self._digest
         is_full = body is not None and not self._in_parts
-        exchange = UploadExchange(self, self.url.origin, self.request(method, headers), body, is_full=is_full)
+        exchange = UploadExchange(self, self.url, self.request(method, headers), body, is_full=is_full)
         self._in_flight.add(exchange)
         return exchange
 
@@ -158,17 +173,22 @@ class FileUpload(FileTransfer):
 
     def answered(self, exchange: UploadExchange, head: ResponseHead) -> None:
         self._in_flight.discard(exchange)
+        self.learn_cookies(exchange, head)
         if self.is_over:
             return
         if head.status in REDIRECTS:
             self._undealt = self._missing()
             self.redirect(head)
+        elif exchange.sent is None and not self._in_parts and self._has_sent_all_at_s is not None:
+            self._judge_stored(head, self._has_sent_all_at_s)
         elif exchange.sent is None:
             self._learn_received(head)
         elif head.status == _ACCEPTED and self._in_parts:
             self._confirm(exchange.sent)
         elif head.status in _STORED:
             self._stored(exchange.sent)
+        elif head.status in _FOLDER_MISSING and not self._in_parts and not self._has_folder:
+            self._make_folder()
         else:
             self._undealt = self._missing()
             self.refuse(exchange, head)
@@ -188,6 +208,31 @@ class FileUpload(FileTransfer):
         else:
             self._in_parts = False
         self._undealt = self._missing()
+        self.host.make_available(self)
+
+    def _judge_stored(self, head: ResponseHead, began_at_s: float) -> None:
+        """Judge whether the server has stored the file that was sent to it, though it has not said so.
+
+        It has a file of this size, written since the request by its own clock.
+        """
+        self._has_sent_all_at_s = None
+        now, written = (parse_http_date(head.headers.get(name, "")) for name in ("date", "last-modified"))
+        elapsed_s = monotonic() - began_at_s + _CLOCK_STEP_S
+        is_new = now is not None and written is not None and (now - written).total_seconds() <= elapsed_s
+        if head.status == _OK and head.content_length == self.job.size_bytes and is_new:
+            self._done()
+            return
+        self._undealt = self._missing()
+        self.host.make_available(self)
+
+    def _make_folder(self) -> None:
+        """Make the folder of the file on the server, as WebDAV has it, then send it again."""
+        self._has_folder = self._preparing = True
+        self._undealt = self._missing()
+        self.host.make_remote_folder(self.url, self._go_on)
+
+    def _go_on(self) -> None:
+        self._preparing = False
         self.host.make_available(self)
 
     def _confirm(self, sent: FileSlice) -> None:
@@ -216,6 +261,8 @@ class FileUpload(FileTransfer):
         self._undealt = self._missing()
         if self._in_parts and exchange.moved_bytes:
             self._must_ask = True  # part of it may have arrived
+        if not self._in_parts and exchange.sent is not None and not exchange.sent.remaining_bytes:
+            self._has_sent_all_at_s = self._put_at_s  # all of it may have
         if fault is not None:
             self.fault(fault)
         if self.has_undealt:

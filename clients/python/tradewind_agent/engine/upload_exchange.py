@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import Protocol
 
-from tradewind_agent.engine.http.address import Origin
-from tradewind_agent.engine.http.connection import Payload
+from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.http.exchange import Payload
 from tradewind_agent.engine.http.http1 import RequestHead, ResponseHead
 from tradewind_agent.engine.jobs import UploadJob
 from tradewind_agent.engine.origin.limits import SendContext
@@ -69,10 +69,11 @@ class UploadExchange:
     payload: Payload | None
 
     def __init__(
-        self, file: SendingFile, origin: Origin, request: RequestHead, sent: FileSlice | None, *, is_full: bool
+        self, file: SendingFile, url: Url, request: RequestHead, sent: FileSlice | None, *, is_full: bool
     ) -> None:
         self.file = file
-        self.origin = origin
+        self.url = url
+        self.origin = url.origin
         self.request = request
         self.sent = sent
         self.payload = sent
@@ -96,7 +97,7 @@ class UploadExchange:
     def on_head(self, head: ResponseHead) -> None:
         self._head = head
 
-    def on_data(self, data: memoryview | bytes) -> None:
+    def on_data(self, data: memoryview) -> None:
         self._answer_bytes += len(data)
         if self._answer_bytes > _LONGEST_ANSWER_BYTES:
             raise MalformedResponse("an answer to an upload that does not end")

@@ -30,11 +30,11 @@ class HttpProxy(StreamServer):
             self._note(head)
             if tunnel:
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
-                there = _pump(reader, upstream)
+                there = pump(reader, upstream)
             else:
                 upstream.write(_in_origin_form(head))
                 there = self._pump_requests(reader, upstream)
-            await asyncio.gather(there, _pump(back, writer))
+            await asyncio.gather(there, pump(back, writer))
         except ConnectionError:
             pass
         finally:
@@ -58,7 +58,7 @@ def _in_origin_form(head: RequestHead) -> bytes:
     return head.with_target(urlsplit(head.target).path)
 
 
-async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     while block := await reader.read(65536):
         writer.write(block)
         await writer.drain()

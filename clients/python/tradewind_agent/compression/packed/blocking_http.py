@@ -29,15 +29,18 @@ def connect(url: Url, options: EngineOptions) -> HTTPConnection:
     ConnectionFault : also where a proxy refuses to go on to it.
     """
     origin, proxy = url.origin, options.proxies.find_proxy(url.origin)
-    first = origin if proxy is None else proxy.origin
+    if proxy is not None and (proxy.fault is not None or proxy.is_socks):
+        reason = "packed copies cannot go through a SOCKS proxy; leave out --compress"
+        raise ConnectionFault(proxy.fault or reason, retryable=False)
+    first = origin if proxy is None else proxy
     if origin.is_secure:
         connection: HTTPConnection = HTTPSConnection(
-            first.host, first.port, timeout=options.idle_timeout_s, context=options.tls_in_use
+            first.host, first.port, timeout=options.answer_timeout_s, context=options.tls_in_use
         )
         if proxy is not None:
             connection.set_tunnel(origin.host, origin.port, proxy.headers())
     else:
-        connection = HTTPConnection(first.host, first.port, timeout=options.idle_timeout_s)
+        connection = HTTPConnection(first.host, first.port, timeout=options.answer_timeout_s)
     try:
         connection.connect()
     except CONNECTION_ERRORS as error:

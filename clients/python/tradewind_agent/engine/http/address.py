@@ -18,6 +18,21 @@ def _escape(text: str, safe: str = "/") -> str:
     return quote(text, safe=safe, errors="surrogateescape")
 
 
+def encode_host(host: str) -> str:
+    """Return an international host name in the form that DNS and servers know (UTS 46, RFC 5891).
+
+    Raises
+    ------
+    UnusableSource : no name of a host.
+    """
+    import idna  # noqa: PLC0415 — with its tables of characters, for the few who need it
+
+    try:
+        return idna.encode(host, uts46=True).decode("ascii")
+    except idna.IDNAError as error:
+        raise UnusableSource(f"{host!r} is no name of a host: {error}") from error
+
+
 @dataclass(frozen=True, slots=True)
 class Origin:
     """Scheme, host and port: requests to the same origin may share a connection."""
@@ -68,7 +83,7 @@ class Url:
 
         Raises
         ------
-        UnusableSource : not http or https, no host, or a port that is no number.
+        UnusableSource : not http or https, no host or one that cannot be, or a port that is no number.
         """
         try:
             parts = urlsplit(text.strip())
@@ -77,10 +92,11 @@ class Url:
             raise UnusableSource(f"{text!r} is no URL: {error}") from error
         if parts.scheme not in DEFAULT_PORTS or not parts.hostname:
             raise UnusableSource(f"{text!r} is no http or https URL; write it like https://host/folder/")
+        host = parts.hostname if parts.hostname.isascii() else encode_host(parts.hostname)
         path = _escape(parts.path or "/", _SAFE_IN_TARGET)
         query = "?" + _escape(parts.query, _SAFE_IN_TARGET) if parts.query else ""
         return cls(
-            Origin(parts.scheme, parts.hostname, port if port is not None else DEFAULT_PORTS[parts.scheme]),
+            Origin(parts.scheme, host, port if port is not None else DEFAULT_PORTS[parts.scheme]),
             path + query,
             Login(unquote(parts.username), unquote(parts.password or "")) if parts.username else None,
         )

@@ -9,10 +9,13 @@ from collections import deque
 from dataclasses import replace
 from typing import Protocol
 
-from tradewind_agent.engine.http.http1 import RequestHead, ResponseHead, ResponseReader
+from tradewind_agent.engine.http.exchange import Exchange, Payload
+from tradewind_agent.engine.http.http1 import ResponseHead
+from tradewind_agent.engine.http.patience import STORED_BYTES_PER_S, Patience, detect_dead_peer
 from tradewind_agent.engine.http.patient_loop import running_patient_loop
 from tradewind_agent.engine.http.rate_limit import RateLimit
 from tradewind_agent.engine.http.receiver_loss import ReceiverLoss
+from tradewind_agent.engine.http.response_reader import ResponseReader
 from tradewind_agent.engine.http.tcp_info import TcpInfo, read_tcp_info
 from tradewind_agent.errors import ConnectionFault, FileFault, PipeliningRefused
 from tradewind_agent.transport.choosing import choose_congestion_control
@@ -27,37 +30,6 @@ class ReceiveBuffer:
     def resize(self, size_bytes: int) -> None:
         self.size_bytes = size_bytes
         self.view = memoryview(bytearray(size_bytes))
-
-
-class Payload(Protocol):
-    """A request body, read as the connection can take it."""
-
-    @property
-    def remaining_bytes(self) -> int: ...
-
-    def read(self, most_bytes: int) -> bytes:
-        """Return the next bytes, at least one.
-
-        Raises
-        ------
-        FileFault : they cannot be had; the connection has to be closed, because their number was announced.
-        """
-
-
-class Exchange(Protocol):
-    """A request and the handling of its answer."""
-
-    request: RequestHead
-    payload: Payload | None
-
-    def on_head(self, head: ResponseHead) -> None: ...
-
-    def on_data(self, data: memoryview | bytes) -> None: ...
-
-    def on_end(self) -> None: ...
-
-    def on_lost(self, fault: FileFault | None) -> None:
-        """Handle a lost connection; ``None`` means through no fault of this request: send it again at once."""
 
 
 class ConnectionOwner(Protocol):
@@ -83,12 +55,12 @@ class Connection(asyncio.BufferedProtocol):
     """
 
     def __init__(
-        self, owner: ConnectionOwner, buffer: ReceiveBuffer, rate_limit: RateLimit, *, idle_timeout_s: float
+        self, owner: ConnectionOwner, buffer: ReceiveBuffer, rate_limit: RateLimit, patience: Patience
     ) -> None:
         self._owner = owner
         self.buffer = buffer
         self._rate_limit = rate_limit
-        self._idle_timeout_s = idle_timeout_s
+        self._patience = patience
         self._loop = asyncio.get_running_loop()
         self._patient_loop = running_patient_loop()
         self._reader = ResponseReader(self)
@@ -107,7 +79,8 @@ class Connection(asyncio.BufferedProtocol):
         self._requested_at: float | None = None
         self.answered = 0
         self.pipelining_failed = False
-        self._patience_s: tuple[float, float] | None = None
+        self._silence_limit_s: tuple[float, float] | None = None
+        self._sent_body_bytes = 0
         self.first_byte_s: float | None = None
         self.closed = self._loop.create_future()
 
@@ -150,7 +123,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def limit_silence(self, first_s: float, between_s: float) -> None:
         """Limit the wait for the start of the next answer, and for each answer after it."""
-        self._patience_s = (min(first_s, self._idle_timeout_s), min(between_s, self._idle_timeout_s))
+        longest_s = self._patience.answer_s
+        self._silence_limit_s = (min(first_s, longest_s), min(between_s, longest_s))
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
@@ -158,7 +132,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def lift_silence_limit(self) -> None:
         """Restore the usual limit of silence."""
-        self._patience_s = None
+        self._silence_limit_s = None
 
     def abort(self, fault: FileFault | None = None) -> None:
         """Close now. Exchanges in flight get `on_lost` when the socket is closed, the first of them with ``fault``."""
@@ -178,6 +152,8 @@ class Connection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        if (sock := transport.get_extra_info("socket")) is not None:
+            detect_dead_peer(sock, self._patience.idle_s)
 
     def get_buffer(self, _sizehint: int) -> memoryview:
         return self.buffer.view[: self._rate_limit.compute_allowance(self, self.buffer.size_bytes)]
@@ -261,7 +237,7 @@ class Connection(asyncio.BufferedProtocol):
         self._in_flight[0].on_head(head)
         return self._in_flight[0].request.method != "HEAD"
 
-    def on_data(self, data: memoryview | bytes) -> None:
+    def on_data(self, data: memoryview) -> None:
         self._in_flight[0].on_data(data)
 
     def on_end(self) -> None:
@@ -269,8 +245,9 @@ class Connection(asyncio.BufferedProtocol):
         assert head is not None
         self.answered += 1
         exchange = self._in_flight.popleft()
-        if self._patience_s is not None:
-            self._patience_s = (self._patience_s[1], self._patience_s[1])
+        self._sent_body_bytes = 0
+        if self._silence_limit_s is not None:
+            self._silence_limit_s = (self._silence_limit_s[1], self._silence_limit_s[1])
             if self._deadline is not None:
                 self._deadline.cancel()
                 self._deadline = None
@@ -315,6 +292,7 @@ class Connection(asyncio.BufferedProtocol):
             self.abort(fault)
             return b""
         self._active_at = self._loop.time()
+        self._sent_body_bytes += len(block)
         if not payload.remaining_bytes:
             self._outbox.popleft()
         return block
@@ -332,12 +310,24 @@ class Connection(asyncio.BufferedProtocol):
 
     def _watch(self) -> None:
         if self._deadline is None:
-            self._deadline = self._loop.call_later(self._longest_silence_s, self._check_deadline)
+            self._deadline = self._loop.call_later(self._next_look_s(self._longest_silence_s), self._check_deadline)
 
     @property
     def _longest_silence_s(self) -> float:
-        """In the middle of an answer, silence says nothing of the requests behind it."""
-        return self._idle_timeout_s if self._patience_s is None or self._head is not None else self._patience_s[0]
+        """Return how long to wait: in the middle of a body either way, or for an answer.
+
+        In the middle of an answer, silence says nothing of the requests behind it.
+        """
+        is_sending_body = bool(self._outbox) and not isinstance(self._outbox[0], bytes)
+        if self._head is not None or is_sending_body:
+            return self._patience.idle_s
+        if self._silence_limit_s is not None:
+            return self._silence_limit_s[0]
+        return self._patience.answer_s + self._sent_body_bytes / STORED_BYTES_PER_S
+
+    def _next_look_s(self, left_s: float) -> float:
+        """Return when to look again: which limit holds may change in between."""
+        return min(left_s, self._patience.idle_s, *(self._silence_limit_s or ()))
 
     def _check_deadline(self) -> None:
         self._deadline = None
@@ -348,10 +338,10 @@ class Connection(asyncio.BufferedProtocol):
         if self._rate_limit.is_held(self):
             left_s = longest_s
         if left_s > 0:
-            self._deadline = self._loop.call_later(left_s, self._check_deadline)
+            self._deadline = self._loop.call_later(self._next_look_s(left_s), self._check_deadline)
             return
         reason = f"nothing received for {longest_s:g} s"
-        if self._patience_s is not None and self._head is None:
+        if self._silence_limit_s is not None and self._head is None:
             self.abort(PipeliningRefused(reason))
             return
         self.pipelining_failed = self._head is None and self.answered > 0

@@ -8,8 +8,9 @@ from ipaddress import ip_address
 
 from tradewind_agent.engine.http.address import Origin
 from tradewind_agent.engine.http.connection import Connection
-from tradewind_agent.engine.http.http1 import RequestHead, ResponseHead, ResponseReader
+from tradewind_agent.engine.http.http1 import RequestHead, ResponseHead
 from tradewind_agent.engine.http.proxy import Proxy
+from tradewind_agent.engine.http.response_reader import ResponseReader
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.errors import ConnectionFault, FileFault
 from tradewind_agent.system_errors import explain_os_error
@@ -31,11 +32,15 @@ async def dial(
         name is not known or the certificate not trusted.
     """
     proxy, timeout_s = options.proxies.find_proxy(origin), options.connect_timeout_s
-    where = f"{origin.host}:{origin.port}" if proxy is None else f"proxy {proxy.origin.host}:{proxy.origin.port}"
+    where = f"{origin.host}:{origin.port}" if proxy is None else str(proxy)
+    if proxy is not None and proxy.fault is not None:
+        raise ConnectionFault(proxy.fault, retryable=False)
     try:
         async with asyncio.timeout(timeout_s):
             if proxy is None:
                 connection = await _connect_directly(origin, make, options)
+            elif proxy.is_socks:
+                connection = await _connect_by_socks(proxy, origin, make, options)
             else:
                 connection = await _connect_by_proxy(proxy, origin, make, options)
     except TimeoutError:
@@ -83,17 +88,41 @@ def _is_address(host: str) -> bool:
     return True
 
 
+async def _connect_by_socks(
+    proxy: Proxy, origin: Origin, make: Callable[[], Connection], options: EngineOptions
+) -> Connection:
+    """Connect through a SOCKS proxy, which passes bytes on as they are."""
+    from python_socks import ProxyError, ProxyType  # noqa: PLC0415 — few need it
+    from python_socks.async_.asyncio import Proxy as SocksProxy  # noqa: PLC0415
+
+    login = proxy.login
+    socks = SocksProxy(
+        ProxyType.SOCKS4 if proxy.scheme.startswith("socks4") else ProxyType.SOCKS5,
+        proxy.host,
+        proxy.port,
+        username=login.username if login is not None else None,
+        password=login.password if login is not None else None,
+        rdns=proxy.resolves_names,
+    )
+    try:
+        made = await socks.connect(origin.host, origin.port, timeout=options.connect_timeout_s)
+    except ProxyError as error:
+        raise ConnectionFault(f"the {proxy} refused the connection: {error}") from error
+    tls = options.tls_in_use if origin.is_secure else None
+    name = origin.host if origin.is_secure else None
+    _, connection = await asyncio.get_running_loop().create_connection(make, sock=made, ssl=tls, server_hostname=name)
+    return connection
+
+
 async def _connect_by_proxy(
     proxy: Proxy, origin: Origin, make: Callable[[], Connection], options: EngineOptions
 ) -> Connection:
     """Connect to the proxy; http then uses absolute URIs, https a CONNECT tunnel."""
     loop = asyncio.get_running_loop()
     if not origin.is_secure:
-        _, connection = await loop.create_connection(make, proxy.origin.host, proxy.origin.port)
+        _, connection = await loop.create_connection(make, proxy.host, proxy.port)
         return connection
-    transport, tunnel = await loop.create_connection(
-        lambda: _Tunnel(origin, proxy), proxy.origin.host, proxy.origin.port
-    )
+    transport, tunnel = await loop.create_connection(lambda: _Tunnel(origin, proxy), proxy.host, proxy.port)
     try:
         await tunnel.established
         connection = make()
@@ -135,7 +164,7 @@ class _Tunnel(asyncio.Protocol):
         self._reader.close()
         return False
 
-    def on_data(self, data: memoryview | bytes) -> None:
+    def on_data(self, data: memoryview) -> None:
         """Ignore the body of a refusal."""
 
     def on_end(self) -> None:

@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tradewind_agent.engine.http.address import Origin, Url
-from tradewind_agent.engine.http.connection import Connection, Payload, ReceiveBuffer
+from tradewind_agent.engine.http.connection import Connection, ReceiveBuffer
 from tradewind_agent.engine.http.dial import dial
+from tradewind_agent.engine.http.exchange import Payload
 from tradewind_agent.engine.http.http1 import REDIRECTS, RequestHead, ResponseHead
 from tradewind_agent.engine.http.rate_limit import RateLimit
 from tradewind_agent.engine.http.request_head import make_request_head
@@ -72,6 +73,8 @@ async def fetch(
                 raise
             await asyncio.sleep(options.retry.wait_s(tries, options.rng, fault.retry_after_s))
             continue
+        if answer.head.set_cookies:
+            options.cookies.store(url, answer.head.set_cookies)
         if answer.head.status not in REDIRECTS:
             return answer
         redirects += 1
@@ -87,7 +90,7 @@ async def _send_once(
     unlimited = RateLimit(None, asyncio.get_running_loop())
     connection = await dial(
         url.origin,
-        lambda: Connection(single, ReceiveBuffer(_RECEIVE_BYTES), unlimited, idle_timeout_s=options.idle_timeout_s),
+        lambda: Connection(single, ReceiveBuffer(_RECEIVE_BYTES), unlimited, options.patience),
         options,
     )
     connection.send(single)
@@ -116,7 +119,7 @@ class _SingleExchange:
     def on_head(self, head: ResponseHead) -> None:
         self.head = head
 
-    def on_data(self, data: memoryview | bytes) -> None:
+    def on_data(self, data: memoryview) -> None:
         self.body += data
         if len(self.body) > _LONGEST_BODY_BYTES:
             raise RefusedByServer(f"an answer of more than {_LONGEST_BODY_BYTES} bytes", retryable=False)

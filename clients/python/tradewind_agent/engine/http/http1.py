@@ -1,16 +1,14 @@
-"""HTTP/1.1 requests and responses as bytes in and events out; no socket here (parser: httptools).
+"""Heads of HTTP/1.1 requests and responses, as bytes and as values.
 
-A length-delimited body never passes through the parser: once the head is read, its bytes go from the receive buffer to
-the sink as slices, without a copy.
+Responses are read as leniently as curl and wget read them (RFC 9112 §2.2, §5.2, §6.3), since files lie on servers that
+nobody will mend. What would leave the length of a body in doubt is refused.
 """
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
-from typing import Protocol, Self
-
-import httptools
+from typing import Self
 
 from tradewind_agent.errors import MalformedResponse
 
@@ -19,7 +17,7 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 _BODILESS = frozenset({204, 304})
-_FIRST_FINAL_STATUS = 200
+_STATUS_LINE = re.compile(r"HTTP/(1\.[01]) +(\d{3})(?: .*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +61,55 @@ class ContentRange:
 
 @dataclass(frozen=True, slots=True)
 class ResponseHead:
-    """Status and headers; names in lower case, repeated headers joined by a comma."""
+    """Status and headers; names in lower case, repeated headers joined by a comma.
+
+    Parameters
+    ----------
+    set_cookies : the values of the Set-Cookie headers, which contain commas.
+    """
 
     status: int
     headers: Mapping[str, str]
     keep_alive: bool
+    set_cookies: tuple[str, ...] = ()
+
+    @classmethod
+    def parse(cls, block: bytes) -> Self:
+        """Read a head, from its status line to the blank line behind it.
+
+        Lines may end without a carriage return or go on in the next one; the same length may be stated twice. Chunks
+        count where a length is stated beside them.
+
+        Raises
+        ------
+        MalformedResponse : not HTTP/1.x, two different lengths, or a transfer coding that was not asked for.
+        """
+        first, *lines = block.decode("latin-1").rstrip("\r\n").split("\n")
+        match = _STATUS_LINE.fullmatch(first.rstrip("\r"))
+        if match is None:
+            raise MalformedResponse(f"the answer is not HTTP/1.1: it begins with {first[:40]!r}")
+        version, status = match.groups()
+        headers: dict[str, str] = {}
+        cookies: list[str] = []
+        key = ""
+        for line in lines:
+            if line[:1] in (" ", "\t") and key:
+                headers[key] = f"{headers[key]} {line.strip()}"
+                continue
+            name, colon, value = line.partition(":")
+            key, text = name.strip().lower(), value.strip()
+            if not colon:
+                key = ""
+            elif key == "set-cookie":
+                cookies.append(text)
+                key = ""
+            else:
+                headers[key] = f"{headers[key]}, {text}" if key in headers else text
+        _settle_length(headers)
+        connection = headers.get("connection", "").lower()
+        keep_alive = "close" not in connection if version == "1.1" else "keep-alive" in connection
+        head = cls(int(status), headers, keep_alive, tuple(cookies))
+        return replace(head, keep_alive=False) if head.until_close else head
 
     @property
     def status_line(self) -> str:
@@ -77,8 +119,17 @@ class ResponseHead:
 
     @property
     def content_length(self) -> int | None:
-        text = self.headers.get("content-length", "")
-        return int(text) if text.isascii() and text.isdigit() and "transfer-encoding" not in self.headers else None
+        text = self.headers.get("content-length")
+        return None if text is None else int(text)
+
+    @property
+    def is_chunked(self) -> bool:
+        return "transfer-encoding" in self.headers
+
+    @property
+    def is_bodiless(self) -> bool:
+        """Return whether no body follows, whatever the head says."""
+        return self.status in _BODILESS
 
     @property
     def content_range(self) -> ContentRange | None:
@@ -87,113 +138,23 @@ class ResponseHead:
     @property
     def until_close(self) -> bool:
         """Return whether the end of the connection is the end of the body."""
-        return self.status not in _BODILESS and not {"content-length", "transfer-encoding"} & self.headers.keys()
+        return not (self.is_bodiless or "content-length" in self.headers or self.is_chunked)
 
 
-class ResponseSink(Protocol):
-    """The receiver of events of one response after the other, in the order of the requests."""
-
-    def on_head(self, head: ResponseHead) -> bool:
-        """Take a final head (1xx never comes here); return whether a body may follow (not after HEAD)."""
-
-    def on_data(self, data: memoryview | bytes) -> None:
-        """Take body bytes; a memoryview is only valid during the call."""
-
-    def on_end(self) -> None:
-        """The response is complete."""
-
-
-class ResponseReader:
-    """A reader that turns received bytes into events for a sink, over any number of pipelined responses.
-
-    Parsing stops for good with `close`, which a sink may call from within an event.
-    """
-
-    def __init__(self, sink: ResponseSink) -> None:
-        self._sink = sink
-        self._closed = False
-        self._direct_bytes = 0
-        self._start()
-
-    def _start(self) -> None:
-        self._parser = httptools.HttpResponseParser(self)
-        self._headers: dict[str, str] = {}
-        self._head: ResponseHead | None = None
-        self._missing_bytes: int | None = None
-
-    def close(self) -> None:
-        self._closed = True
-
-    def feed(self, data: memoryview) -> None:
-        """Take bytes as they were received.
-
-        Raises
-        ------
-        MalformedResponse : not HTTP/1.x.
-        """
-        while len(data) and not self._closed:
-            if not self._direct_bytes:
-                self._parse(data)
-                return
-            part = data[: self._direct_bytes]
-            self._direct_bytes -= len(part)
-            self._sink.on_data(part)
-            data = data[len(part) :]
-            if not self._direct_bytes:
-                self._finish()
-
-    def eof(self) -> None:
-        """Note that the peer has closed, which ends a response without a stated length."""
-        if self._head is not None and self._head.until_close and not self._closed:
-            self._finish()
-
-    def _parse(self, data: memoryview) -> None:
-        try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserCallbackError as error:
-            raise error.__context__ or error from None
-        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            if not self._closed:
-                raise MalformedResponse(f"the answer is not HTTP/1.1: {error}") from error
-        if self._missing_bytes:
-            self._direct_bytes = self._missing_bytes
-            self._parser = httptools.HttpResponseParser(self)
-
-    def _finish(self) -> None:
-        self._head = None
-        self._missing_bytes = None
-        if not self._closed:
-            self._sink.on_end()
-
-    # Called by httptools.
-
-    def on_message_begin(self) -> None:
-        self._headers = {}
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        key, text = name.decode("latin-1").lower(), value.decode("latin-1").strip()
-        self._headers[key] = f"{self._headers[key]}, {text}" if key in self._headers else text
-
-    def on_headers_complete(self) -> None:
-        status = self._parser.get_status_code()
-        if status < _FIRST_FINAL_STATUS or self._closed:
-            return
-        head = ResponseHead(status, self._headers, self._parser.should_keep_alive())
-        has_body = self._sink.on_head(head)
-        if not has_body:  # the parser would wait for the announced body: end here and take a fresh one
-            self._finish()
-            self._start()
-            return
-        self._head = head
-        self._missing_bytes = head.content_length if status not in _BODILESS else 0
-
-    def on_body(self, body: bytes) -> None:
-        if self._head is None or self._closed:
-            return
-        if self._missing_bytes is not None:
-            self._missing_bytes -= len(body)
-        self._sink.on_data(body)
-
-    def on_message_complete(self) -> None:
-        if self._head is not None:
-            self._finish()
+def _settle_length(headers: dict[str, str]) -> None:
+    """Leave what counts of the headers that tell where the body ends."""
+    coding = headers.get("transfer-encoding", "").lower()
+    if coding in ("", "identity"):
+        headers.pop("transfer-encoding", None)
+    elif coding == "chunked":
+        headers.pop("content-length", None)
+    else:
+        raise MalformedResponse(f"the body is sent as {coding!r}, which was not asked for", retryable=False)
+    stated = {text.strip() for text in headers.get("content-length", "").split(",")} - {""}
+    if len(stated) > 1:
+        raise MalformedResponse(f"the answer is not HTTP/1.1: it states several lengths, {', '.join(sorted(stated))}")
+    headers.pop("content-length", None)
+    for text in stated:
+        if not (text.isascii() and text.isdigit()):
+            raise MalformedResponse(f"the answer is not HTTP/1.1: its length is {text[:40]!r}")
+        headers["content-length"] = text

@@ -10,6 +10,8 @@ from tradewind_agent.engine.options import EngineOptions
 def make_request_head(method: str, url: Url, options: EngineOptions, headers: Mapping[str, str]) -> RequestHead:
     """Return a request for ``url``; plain http through a proxy uses an absolute URI (RFC 9112 §3.2.2)."""
     proxy = options.proxies.find_proxy(url.origin) if not url.origin.is_secure else None
+    if proxy is not None and proxy.is_socks:
+        proxy = None
     return RequestHead(
         method,
         url.target if proxy is None else str(url),
@@ -17,6 +19,7 @@ def make_request_head(method: str, url: Url, options: EngineOptions, headers: Ma
             "Host": url.origin.authority,
             "User-Agent": options.user_agent,
             **options.credentials.headers(url),
+            **options.cookies.headers(url),
             **(proxy.headers() if proxy is not None else {}),
             **(options.tag.headers(url) if options.tag is not None else {}),
             **headers,

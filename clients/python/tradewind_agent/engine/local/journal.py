@@ -1,11 +1,14 @@
 """The journal of a part: source and version of its bytes, and the ranges that are safely on disk.
 
 ``.name.tradewind-part`` holds the bytes, ``.name.tradewind-journal`` a header line, then one line ``[first, last]`` a
-range. The journal is replaced as a whole, after the bytes it speaks of were synced.
+range. The journal is replaced as a whole, after the bytes it speaks of were synced. A name that leaves no room for the
+ending is hashed.
 """
 
 import json
+import os
 from dataclasses import asdict
+from hashlib import sha256
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -13,14 +16,24 @@ from tradewind_agent.engine.local.identity import FileIdentity
 from tradewind_agent.engine.local.ranges import RangeSet
 
 _FORMAT = 1
+_LONGEST_STEM_BYTES = 224
+"""File systems permit 255 bytes; the longest ending is that of a part among several, or of a journal being written."""
 
 
 def build_part_path(destination: Path) -> Path:
-    return destination.with_name(f".{destination.name}.tradewind-part")
+    return destination.with_name(f".{_build_stem(destination.name)}.tradewind-part")
 
 
 def journal_path(destination: Path) -> Path:
-    return destination.with_name(f".{destination.name}.tradewind-journal")
+    return destination.with_name(f".{_build_stem(destination.name)}.tradewind-journal")
+
+
+def _build_stem(name: str) -> str:
+    """Return the name, or a hash of one that is too long with an ending."""
+    if 4 * len(name) <= _LONGEST_STEM_BYTES:  # no character has more bytes
+        return name
+    encoded = os.fsencode(name)
+    return name if len(encoded) <= _LONGEST_STEM_BYTES else sha256(encoded).hexdigest()
 
 
 def read_journal(destination: Path, source: str = "") -> tuple[FileIdentity, RangeSet] | None:

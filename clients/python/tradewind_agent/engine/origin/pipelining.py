@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Protocol
 
 from tradewind_agent.engine.http.address import Origin
-from tradewind_agent.engine.http.connection import Exchange, Payload
+from tradewind_agent.engine.http.exchange import Exchange, Payload
 from tradewind_agent.engine.http.http1 import ResponseHead
 from tradewind_agent.errors import FileFault, PipeliningRefused
 
@@ -180,7 +180,7 @@ class TrialExchange:
         if self._passed_on:
             self.inner.on_head(head)
 
-    def on_data(self, data: memoryview | bytes) -> None:
+    def on_data(self, data: memoryview) -> None:
         if self._passed_on:
             self.inner.on_data(data)
 
@@ -227,7 +227,7 @@ class CheckedExchange:
             raise PipeliningRefused("an answer that contradicts what is known of its file")
         self._inner.on_head(head)
 
-    def on_data(self, data: memoryview | bytes) -> None:
+    def on_data(self, data: memoryview) -> None:
         self._inner.on_data(data)
 
     def on_end(self) -> None:

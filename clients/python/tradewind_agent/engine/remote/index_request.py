@@ -2,7 +2,7 @@
 
 import asyncio
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.fetch import FetchedAnswer, OnConnection, fetch
@@ -44,7 +44,7 @@ class IndexClient:
     def __init__(self, options: EngineOptions, on_connection: OnConnection | None = None) -> None:
         self._options = options
         # Where there is no answer to such a question, the transfer itself will say what is wrong.
-        self._once = replace(options, retry=replace(options.retry, most_tries=1))
+        self._once = options.for_questions()
         self._on_connection = on_connection
         self._gate = asyncio.Semaphore(_REQUESTS_AT_ONCE)
 

@@ -32,7 +32,7 @@ def parse_manifest(text: str, base: Url | None) -> list[ManifestEntry]:
     UnsafeName : a path that would leave the destination folder.
     """
     entries: dict[str, ManifestEntry] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), start=1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         entry = _parse_entry(line.strip(), base, f"line {number} of the manifest")
