@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 from pathlib import Path
+from urllib.parse import parse_qs
 
 import pytest
 
@@ -10,7 +11,7 @@ from tests.integration.engine.servers.rough_server import RoughServer, head, red
 from tests.integration.engine.servers.web_servers import nginx
 from tests.integration.engine.transfers import digests, options, plan
 from tradewind_agent.engine import DownloadJob, TransferEngine, Url, list_downloads, list_uploads
-from tradewind_agent.errors import UnsafeName, UnusableSource
+from tradewind_agent.errors import UnusableSource
 from tradewind_agent.serve import serve
 
 
@@ -100,10 +101,59 @@ def test_an_index_that_was_redirected_is_read_where_it_is(tmp_path: Path):
     assert [job.source.path for job in jobs] == ["/new/x"]
 
 
-def test_nothing_is_copied_from_an_index_with_a_name_that_leaves_its_folder(tmp_path: Path):
+def test_name_that_leaves_its_folder_is_left_out_and_the_others_are_listed(tmp_path: Path):
     answers = {"/": page('<a href="good">good</a><a href="..%2F..%2Fevil">evil</a>')}
-    with pytest.raises(UnsafeName, match="nothing was copied"):
-        against(answers, lambda server: list_downloads([Url.parse(server.url)], tmp_path, options()))
+    found = against(answers, lambda server: list_downloads([Url.parse(server.url)], tmp_path, options()))
+    assert [job.destination for job in found.jobs] == [tmp_path / "good"]
+    (omission,) = found.omissions
+    assert omission.place.endswith("/..%2F..%2Fevil")
+    assert "is no plain file name" in omission.reason
+
+
+def as_xml(body: str, line: str = "200 OK"):
+    async def answer(asked, writer):
+        writer.write(head(line, asked, Content_Type="application/xml", Content_Length=len(body)) + body.encode())
+
+    return answer
+
+
+def test_all_pages_of_a_bucket_are_listed(tmp_path: Path):
+    keys = [f"sub/{number:03d}" for number in range(25)]
+
+    async def answer(asked, writer):
+        marker = parse_qs(asked.query).get("marker", [""])[0]
+        rest = [key for key in keys if key > marker]
+        contents = "".join(f"<Contents><Key>{key}</Key><Size>1</Size></Contents>" for key in rest[:10])
+        is_cut = str(len(rest) > 10).lower()
+        body = f"<ListBucketResult><IsTruncated>{is_cut}</IsTruncated>{contents}</ListBucketResult>"
+        await as_xml(body)(asked, writer)
+
+    found = against({"/": answer}, lambda server: list_downloads([Url.parse(server.url)], tmp_path, options()))
+    assert [job.destination for job in found.jobs] == [tmp_path / key for key in keys]
+
+
+def test_pages_of_a_bucket_that_lead_back_are_refused(tmp_path: Path):
+    body = "<ListBucketResult><IsTruncated>true</IsTruncated><NextMarker>x</NextMarker></ListBucketResult>"
+    with pytest.raises(UnusableSource, match="lead back to one another"):
+        against({"/": as_xml(body)}, lambda server: list_downloads([Url.parse(server.url)], tmp_path, options()))
+
+
+@pytest.mark.parametrize("to_get", [status("405 Method Not Allowed", 10**6), page(""), page("Use a WebDAV client.")])
+def test_folder_without_an_index_is_listed_as_webdav_has_it(tmp_path: Path, to_get):
+    size = "<propstat><prop><getcontentlength>7</getcontentlength></prop></propstat>"
+    found = f"<response><href>/d/a.bin</href>{size}</response>"
+
+    async def answer(asked, writer):
+        if asked.method == "PROPFIND":
+            assert asked.headers["depth"] == "1"
+            await as_xml(f'<multistatus xmlns="DAV:">{found}</multistatus>', "207 Multi-Status")(asked, writer)
+        else:
+            await to_get(asked, writer)
+
+    listed = against(
+        {"/d/": answer}, lambda server: list_downloads([Url.parse(f"{server.url}/d/")], tmp_path, options())
+    )
+    assert [(job.destination, job.size_bytes) for job in listed.jobs] == [(tmp_path / "a.bin", 7)]
 
 
 def packed(body: bytes, coding: str = "gzip"):

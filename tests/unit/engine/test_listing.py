@@ -6,7 +6,7 @@ from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.jobs import SizeTrust
 from tradewind_agent.engine.remote.index_page import ListingEntry
 from tradewind_agent.engine.remote.listing import parse_index
-from tradewind_agent.errors import UnsafeName, UnusableSource
+from tradewind_agent.errors import UnusableSource
 
 URL = Url.parse("http://host/data/")
 
@@ -93,8 +93,11 @@ def test_a_row_of_another_form_changes_nothing_for_those_of_nginx():
 
 
 def test_rows_of_nginx_cannot_name_what_is_outside():
-    with pytest.raises(UnsafeName):
-        html(rows_of_nginx('<a href="%2e%2e">..</a>                21-Nov-2026 03:58                  12'))
+    bad = '<a href="%2e%2e">..</a>                21-Nov-2026 03:58                  12'
+    good = '<a href="a.bin">a.bin</a>              21-Nov-2026 03:58                  12'
+    page = parse_index(URL, "text/html", rows_of_nginx(bad, good).encode())
+    assert [entry.name for entry in page.entries] == ["a.bin"]
+    assert [omission.place for omission in page.left_out] == [f"{URL}%2e%2e"]
 
 
 def test_apache_pages_have_rounded_sizes_and_other_links():
@@ -129,15 +132,27 @@ def test_json_of_serve_files():
 
 
 @pytest.mark.parametrize("href", ["%2e%2e%2fetc", "..%2Fetc", "a%2Fb", "%00", "a%5Cb"])
-def test_names_that_would_leave_the_folder_are_refused_in_html(href: str):
-    with pytest.raises(UnsafeName):
-        html(f'<a href="{href}">x</a> 21-Nov-2026 03:58 1')
+def test_names_that_would_leave_the_folder_cost_their_entry_in_html(href: str):
+    page = parse_index(URL, "text/html", f'<a href="good">good</a><a href="{href}">x</a> 21-Nov-2026 03:58 1'.encode())
+    assert [entry.name for entry in page.entries] == ["good"]
+    assert ["no plain file name" in omission.reason for omission in page.left_out] == [True]
 
 
 @pytest.mark.parametrize("name", ["../x", "..", ".", "", "a/b", "/etc/passwd", "a\\\\b", "nul\\u0000"])
-def test_names_that_would_leave_the_folder_are_refused_in_json(name: str):
-    with pytest.raises(UnsafeName):
-        parse_index(URL, "application/json", f'[{{"name": "{name}", "type": "file"}}]'.encode())
+def test_names_that_would_leave_the_folder_cost_their_entry_in_json(name: str):
+    body = f'[{{"name": "good", "type": "file"}}, {{"name": "{name}", "type": "file"}}]'
+    page = parse_index(URL, "application/json", body.encode())
+    assert [entry.name for entry in page.entries] == ["good"]
+    assert ["no plain file name" in omission.reason for omission in page.left_out] == [True]
+
+
+def test_size_before_the_link_of_the_next_row_is_not_taken_for_this_ones():
+    page = """<pre><A HREF="/">[To Parent Directory]</A><br><br>
+ 2026-11-21 03:58         1024 <A HREF="/data/a.bin">a.bin</A><br>
+ 2026-11-21 03:58        &lt;dir&gt; <A HREF="/data/sub/">sub</A><br>
+ 2026-11-21 03:58         2048 <A HREF="/data/z.bin">z.bin</A><br></pre>"""
+    found = [(entry.name, entry.is_folder, entry.size_bytes) for entry in html(page)]
+    assert found == [("a.bin", False, None), ("sub", True, None), ("z.bin", False, None)]
 
 
 @pytest.mark.parametrize(

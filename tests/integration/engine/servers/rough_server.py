@@ -17,6 +17,7 @@ class RoughRequest:
 
     method: str
     path: str
+    query: str
     headers: dict[str, str]
     nth: int
     """How many requests for this path there were before, on any connection."""
@@ -76,8 +77,8 @@ class RoughServer(StreamServer):
         head = await read_head(reader)
         if head is None:
             return None
-        path = head.target.partition("?")[0]
-        asked = RoughRequest(head.method, path, head.headers, self._counts[path])
+        path, _, query = head.target.partition("?")
+        asked = RoughRequest(head.method, path, query, head.headers, self._counts[path])
         self._counts[path] += 1
         self.asked.append(asked)
         return asked

@@ -3,6 +3,9 @@
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
+_ROW_STARTS = frozenset({"br", "hr", "li", "p", "tr"})
+"""Tags behind which a page speaks of the next entry; some servers put its size before the link."""
+
 
 @dataclass(slots=True)
 class Anchor:
@@ -42,7 +45,7 @@ class AnchorReader(HTMLParser):
         self.anchors: list[Anchor] = []
         self.base = ""
         self.title = ""
-        self._is_inside = self._is_title = False
+        self._is_inside = self._is_title = self._is_row_over = False
         self.feed(text)
         self.close()
 
@@ -50,7 +53,9 @@ class AnchorReader(HTMLParser):
         values = dict(attrs)
         if tag == "a":
             self.anchors.append(Anchor((values.get("href") or "").strip(), "download" in values))
-            self._is_inside = True
+            self._is_inside, self._is_row_over = True, False
+        elif tag in _ROW_STARTS:
+            self._is_row_over = True
         elif tag == "base":
             self.base = self.base or (values.get("href") or "").strip()
         self._is_title = tag == "title"
@@ -63,5 +68,5 @@ class AnchorReader(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self._is_title:
             self.title += data
-        elif self.anchors:
+        elif self.anchors and not self._is_row_over:
             self.anchors[-1].add_text(data, is_inside=self._is_inside)

@@ -9,8 +9,8 @@ from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.jobs import SizeTrust
 from tradewind_agent.engine.remote.anchors import Anchor, AnchorReader
 from tradewind_agent.engine.remote.index_page import IndexPage, ListingEntry, check_segment
-from tradewind_agent.engine.remote.omissions import Omission, OmissionKind
-from tradewind_agent.errors import UnusableSource
+from tradewind_agent.engine.remote.omissions import Omission, OmissionKind, make_name_omission
+from tradewind_agent.errors import UnsafeName, UnusableSource
 
 # "21-Nov-2026 03:58   1024" (nginx), "2026-11-21 03:58  1.2M" (Apache), "19.07 MB", whatever tags stand between.
 _DATE_AND_SIZE = re.compile(
@@ -41,12 +41,7 @@ _IS_A_SCRIPT = "is linked from {page} as a program's answer, which has no file n
 
 
 def parse_html_index(url: Url, text: str) -> IndexPage:
-    """Return what the HTML page ``text`` of ``url`` lists.
-
-    Raises
-    ------
-    UnsafeName : a name that would leave the folder it is listed in.
-    """
+    """Return what the HTML page ``text`` of ``url`` lists."""
     page = _parse_nginx(url, text)
     return _parse_anchors(url, text) if page is None else page
 
@@ -87,13 +82,17 @@ def _parse_nginx(url: Url, text: str) -> IndexPage | None:
         return None
     entries = []
     rows = page["rows"].split("\r\n")[:-1]
+    left_out = []
     for row in rows:
         match = _NGINX_ROW.fullmatch(row)
         if match is None:
             return None
         href, size = match.groups()
-        entries.append(_make_entry(url, href, None if size == "-" else int(size)))
-    return IndexPage(entries=tuple(entries), rows=tuple(sorted(rows)))
+        try:
+            entries.append(_make_entry(url, href, None if size == "-" else int(size)))
+        except UnsafeName as error:
+            left_out.append(make_name_omission(f"{url.origin}{url.folder}{href}", error))
+    return IndexPage(entries=tuple(entries), left_out=tuple(left_out), rows=tuple(sorted(rows)))
 
 
 def _make_entry(
@@ -128,21 +127,29 @@ def _parse_anchors(url: Url, text: str) -> IndexPage:
         elif (linked := _find_outside_link(url, base, anchor)) is not None:
             left_out[str(linked)] = _IS_ELSEWHERE
     entries = []
+    bad_names = []
     for links in children.values():
         child, reason = _choose_link(links)
         if child is None:
             left_out[f"{url.origin}{url.folder}{next(iter(links))}"] = reason
-        else:
+            continue
+        try:
             entries.append(_read_row(url, child, links[child]))
+        except UnsafeName as error:
+            bad_names.append(make_name_omission(f"{url.origin}{url.folder}{child}", error))
     folders = tuple(
         f"{url.origin}{url.folder}{child}" for links in children.values() for child in links if child[-1:] == "/"
     )
     return IndexPage(
+        has_links=bool(page.anchors),
         entries=tuple(entries),
-        left_out=tuple(
-            Omission(place, reason.format(page=url), OmissionKind.NOT_A_FILE)
-            for place, reason in left_out.items()
-            if not place.startswith(folders)  # those are found there
+        left_out=(
+            *bad_names,
+            *(
+                Omission(place, reason.format(page=url), OmissionKind.NOT_A_FILE)
+                for place, reason in left_out.items()
+                if not place.startswith(folders)  # those are found there
+            ),
         ),
         rows=tuple(
             sorted(

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.jobs import SizeTrust
 from tradewind_agent.engine.remote.omissions import Omission
 from tradewind_agent.errors import UnsafeName
@@ -10,7 +11,7 @@ from tradewind_agent.errors import UnsafeName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListingEntry:
-    """A file or folder of an index; ``name`` is one safe path segment.
+    """A file or folder of an index; ``name`` is one safe path segment, or several of a file deep in a bucket.
 
     ``target`` : request target as the page links it; ``None`` where it is the folder's path and the escaped name.
     ``least_bytes`` : of a rounded size, the smallest that is shown so.
@@ -34,11 +35,15 @@ class IndexPage:
 
     ``left_out`` : links that look like files and cannot be copied from here.
     ``rows`` : each entry as the page shows it, dates included; two pages with the same rows show the same folder.
+    ``has_links`` : whether a page of HTML links anything at all, as an index does, if only what is above it.
+    ``next_page`` : where the listing goes on.
     """
 
     entries: tuple[ListingEntry, ...]
     left_out: tuple[Omission, ...] = ()
     rows: tuple[str, ...] = field(default=(), repr=False)
+    next_page: Url | None = None
+    has_links: bool = True
 
 
 def check_segment(name: str, where: object) -> str:
@@ -49,5 +54,17 @@ def check_segment(name: str, where: object) -> str:
     UnsafeName : empty, ``.`` or ``..``, or with a separator or a NUL in it.
     """
     if name in ("", ".", "..") or any(bad in name for bad in ("/", "\\", "\0")):
-        raise UnsafeName(f"{where} lists {name!r}, which is no plain file name: nothing was copied")
+        raise UnsafeName(f"{where} lists {name!r}, which is no plain file name")
     return name
+
+
+def check_path(path: str, where: object) -> str:
+    """Return ``path`` if it is made of plain path segments.
+
+    Raises
+    ------
+    UnsafeName : see `check_segment`.
+    """
+    for segment in path.split("/"):
+        check_segment(segment, where)
+    return path

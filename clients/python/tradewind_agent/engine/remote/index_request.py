@@ -2,7 +2,7 @@
 
 import asyncio
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.fetch import FetchedAnswer, OnConnection, fetch
@@ -10,12 +10,14 @@ from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.remote.html_index import is_folder_index
 from tradewind_agent.engine.remote.index_page import IndexPage
 from tradewind_agent.engine.remote.listing import HTML_TYPES, decode_page, is_page_name, media_type, parse_index
-from tradewind_agent.errors import FileFault, UnsafeName, UnusableSource
+from tradewind_agent.engine.remote.xml_index import MULTI_STATUS, parse_multistatus
+from tradewind_agent.errors import FileFault, UnusableSource
 
 _AS_JSON_OR_HTML = {"Accept": "application/json, text/html;q=0.9", "Accept-Encoding": "gzip"}
 _AS_HTML = {"Accept": "text/html", "Accept-Encoding": "gzip"}
 """Compressed, an index of thousands of files arrives within the first windows of its connection."""
 
+_DEPTH = {"Depth": "1", "Accept-Encoding": "identity"}
 _OK = 200
 _NOT_ACCEPTABLE = 406
 _REQUESTS_AT_ONCE = 8
@@ -49,26 +51,59 @@ class IndexClient:
         self._gate = asyncio.Semaphore(_REQUESTS_AT_ONCE)
 
     async def read(self, url: Url) -> tuple[Url, IndexPage]:
-        """Return the index page of ``url`` and the address that answered with it.
+        """Return the index of ``url``, all pages of it, and the address that answered with it.
 
-        A server may answer with JSON of its own form; its HTML page is read then.
+        A server may answer with JSON of its own form, with no index at all, or with a page that shows nothing: it is
+        asked for HTML then, and as WebDAV servers are asked.
 
         Raises
         ------
         UnusableSource : no answer, an error status, or no index.
-        UnsafeName : the page lists a name outside its folder.
         """
+        try:
+            place, page = await self._read_page(url)
+        except UnusableSource:
+            found = await self._read_properties(url)
+            if found is None:
+                raise
+            return found
+        if not (page.entries or page.left_out or page.has_links):
+            return await self._read_properties(place) or (place, page)
+        return place, await self._read_on(page)
+
+    async def _read_page(self, url: Url) -> tuple[Url, IndexPage]:
         answer = await self._fetch(url, _AS_JSON_OR_HTML)
         if answer.head.status != _NOT_ACCEPTABLE:
             try:
                 return answer.url, _parse(answer)
-            except UnsafeName:
-                raise
             except UnusableSource:
                 if _find_media_type(answer) in HTML_TYPES or answer.head.status != _OK:
                     raise
         answer = await self._fetch(url, _AS_HTML)
         return answer.url, _parse(answer)
+
+    async def _read_on(self, page: IndexPage) -> IndexPage:
+        """Return a page together with those that follow it."""
+        entries, left_out, seen = list(page.entries), list(page.left_out), set[Url]()
+        while page.next_page is not None:
+            if page.next_page in seen:
+                raise UnusableSource(f"cannot list {page.next_page}: its pages lead back to one another")
+            seen.add(page.next_page)
+            page = (await self._read_page(page.next_page))[1]
+            entries += page.entries
+            left_out += page.left_out
+        return replace(page, entries=tuple(entries), left_out=tuple(left_out))
+
+    async def _read_properties(self, url: Url) -> tuple[Url, IndexPage] | None:
+        """Return a folder as a WebDAV server lists it; ``None`` where the server is none."""
+        try:
+            async with self._gate:
+                answer = await fetch(url, self._once, _DEPTH, method="PROPFIND")
+        except (FileFault, UnusableSource):
+            return None
+        if answer.head.status != MULTI_STATUS:
+            return None
+        return answer.url, parse_multistatus(answer.url, _unpack(answer))
 
     async def _fetch(self, url: Url, headers: dict[str, str]) -> FetchedAnswer:
         try:

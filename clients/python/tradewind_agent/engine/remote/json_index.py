@@ -8,8 +8,8 @@ from typing import Any
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.retry import parse_http_date
 from tradewind_agent.engine.remote.index_page import IndexPage, ListingEntry, check_segment
-from tradewind_agent.engine.remote.omissions import Omission, OmissionKind
-from tradewind_agent.errors import UnusableSource
+from tradewind_agent.engine.remote.omissions import Omission, OmissionKind, make_name_omission
+from tradewind_agent.errors import UnsafeName, UnusableSource
 
 _IS_FOLDER = {"file": False, "directory": True}
 """Of serve-files and nginx."""
@@ -27,19 +27,27 @@ def parse_json_index(url: Url, body: bytes) -> IndexPage:
     Raises
     ------
     UnusableSource : not JSON of a known form.
-    UnsafeName : a name that would leave the folder it is listed in.
     """
     try:
         document = json.loads(body)
         rows: list[Mapping[str, Any]] = document["entries"] if isinstance(document, dict) else document
-        named = [(_parse_name(row), row) for row in rows]
-        unserved = [(name, *_UNSERVED[row["type"]]) for name, row in named if row.get("type") in _UNSERVED]
-        entries = [_parse_entry(url, name, row) for name, row in named if row.get("type") not in _UNSERVED]
+        entries: list[ListingEntry] = []
+        left_out: list[Omission] = []
+        for row in rows:
+            name = _parse_name(row)
+            try:
+                if row.get("type") in _UNSERVED:
+                    kind, reason = _UNSERVED[row["type"]]
+                    left_out.append(Omission(f"{url}{name}", reason, kind))
+                else:
+                    entries.append(_parse_entry(url, name, row))
+            except UnsafeName as error:
+                left_out.append(make_name_omission(f"{url}{name}", error))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UnusableSource(f"the index {url} is JSON of an unknown form") from error
     return IndexPage(
         entries=tuple(entries),
-        left_out=tuple(Omission(f"{url}{name}", reason, kind) for name, kind, reason in unserved),
+        left_out=tuple(left_out),
         rows=tuple(sorted(json.dumps(row, sort_keys=True) for row in rows)),
     )
 

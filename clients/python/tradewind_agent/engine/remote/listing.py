@@ -4,6 +4,7 @@ from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.remote.html_index import parse_html_index
 from tradewind_agent.engine.remote.index_page import IndexPage
 from tradewind_agent.engine.remote.json_index import parse_json_index
+from tradewind_agent.engine.remote.xml_index import XML_TYPES, parse_bucket_list
 from tradewind_agent.errors import UnusableSource
 
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
@@ -31,12 +32,13 @@ def parse_index(url: Url, content_type: str, body: bytes) -> IndexPage:
 
     Raises
     ------
-    UnusableSource : neither JSON of a known form nor HTML.
-    UnsafeName : a name that would leave the folder it is listed in.
+    UnusableSource : neither JSON nor XML of a known form, nor HTML.
     """
     kind = media_type(content_type)
     if kind == "application/json":
         return parse_json_index(url, body)
     if kind in HTML_TYPES:
         return parse_html_index(url, decode_page(body))
+    if kind in XML_TYPES:
+        return parse_bucket_list(url, body)
     raise UnusableSource(f"{url} is no index page but {kind or 'of unknown type'}; name its files in a manifest")

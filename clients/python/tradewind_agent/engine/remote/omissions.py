@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import Enum
 
+from tradewind_agent.errors import UnsafeName
+
 
 class OmissionKind(Enum):
     """Why something that was named is not among the files to copy."""
@@ -23,6 +25,11 @@ class Omission:
     place: str
     reason: str
     kind: OmissionKind
+
+
+def make_name_omission(place: object, error: UnsafeName) -> Omission:
+    """Return the omission of an entry whose name cannot be a file's here."""
+    return Omission(str(place), f"cannot be stored under its name ({error})", OmissionKind.NOT_A_FILE)
 
 
 class LinkRule(Enum):

@@ -13,7 +13,7 @@ from tradewind_agent.engine.remote.index_page import IndexPage, ListingEntry
 from tradewind_agent.engine.remote.index_request import IndexClient, ProbedAddress
 from tradewind_agent.engine.remote.listing import is_page_name
 from tradewind_agent.engine.remote.omissions import Omission, OmissionKind
-from tradewind_agent.errors import UnsafeName, UnusableSource
+from tradewind_agent.errors import UnusableSource
 
 MOST_FOLDERS = 200_000
 """Index pages read for one source. Links that lead back can make a tree endless in ways that no page shows."""
@@ -82,7 +82,6 @@ class RemoteTree:
         Raises
         ------
         UnusableSource : the source itself cannot be listed. Folders below it are omissions then.
-        UnsafeName : a page lists a name outside its folder.
         """
         await self._walk(_Folder(source, destination))
         # A page may link what lies elsewhere in the tree, as menus do: that is copied from there.
@@ -110,8 +109,6 @@ class RemoteTree:
         """Take the files of one folder; return the folders in it."""
         try:
             url, page = await self._client.read(folder.url)
-        except UnsafeName:
-            raise
         except UnusableSource as error:
             if folder.parent is None:
                 raise

@@ -57,7 +57,6 @@ async def list_downloads(
     Raises
     ------
     UnusableSource : an index page that does not answer or is not understood, or two files of one name.
-    UnsafeName : an index that lists a name outside its folder.
     """
     client = IndexClient(options, on_connection)
     sources = await asyncio.gather(*(client.follow_to_folder(source) for source in sources))

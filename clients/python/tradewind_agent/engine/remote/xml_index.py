@@ -1,0 +1,143 @@
+"""Folders in XML: the listing of an object store's bucket, and a WebDAV server's properties (RFC 4918 §9.1)."""
+
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from urllib.parse import parse_qsl, unquote, unquote_plus, urlencode
+
+from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.http.retry import parse_http_date
+from tradewind_agent.engine.remote.index_page import IndexPage, ListingEntry, check_path, check_segment
+from tradewind_agent.engine.remote.omissions import Omission, make_name_omission
+from tradewind_agent.errors import UnsafeName, UnusableSource
+
+XML_TYPES = frozenset({"application/xml", "text/xml"})
+MULTI_STATUS = 207
+
+
+def parse_xml(url: Url, body: bytes) -> ET.Element:
+    """Return the root of a document, its elements named without namespaces.
+
+    Raises
+    ------
+    UnusableSource : no XML, or a document with declarations, which may unpack to anything.
+    """
+    if b"<!DOCTYPE" in body or b"<!ENTITY" in body:
+        raise UnusableSource(f"{url} answers with XML that has declarations; name its files in a manifest")
+    try:
+        root = ET.fromstring(body)  # noqa: S314 — without declarations there is nothing to expand
+    except ET.ParseError as error:
+        raise UnusableSource(f"{url} answers with XML that is not understood: {error}") from error
+    for element in root.iter():
+        element.tag = element.tag.rpartition("}")[2]
+    return root
+
+
+def parse_bucket_list(url: Url, body: bytes) -> IndexPage:
+    """Return what one page of a bucket's listing holds: all files below its prefix, and where the next page is.
+
+    Raises
+    ------
+    UnusableSource : not the listing of a bucket.
+    """
+    root = parse_xml(url, body)
+    if root.tag != "ListBucketResult":
+        raise UnusableSource(f"{url} answers with XML of an unknown form ({root.tag}); name its files in a manifest")
+    is_escaped = root.findtext("EncodingType", "") == "url"
+    keys = [(_read_key(each, is_escaped=is_escaped), each) for each in root.iter("Contents")]
+    prefix = _unescape(root.findtext("Prefix") or "", is_escaped=is_escaped)
+    folder = prefix.rpartition("/")[0] + "/" if "/" in prefix else ""
+    bucket = Url(url.origin, url.path.rstrip("/") + "/", url.login)
+    entries, left_out = [], []
+    for key, element in keys:
+        if key.endswith("/"):  # which stands for a folder
+            continue
+        target = bucket.join_path(key)
+        try:
+            entries.append(_read_object(target, key.removeprefix(folder), element))
+        except UnsafeName as error:
+            left_out.append(make_name_omission(target, error))
+    return IndexPage(
+        entries=tuple(entries),
+        left_out=tuple(left_out),
+        next_page=_find_next_page(url, root, keys[-1][0] if keys else None),
+    )
+
+
+def _read_key(element: ET.Element, *, is_escaped: bool) -> str:
+    return _unescape(element.findtext("Key") or "", is_escaped=is_escaped)
+
+
+def _unescape(text: str, *, is_escaped: bool) -> str:
+    return unquote_plus(text, errors="surrogateescape") if is_escaped else text
+
+
+def _read_object(target: Url, path: str, element: ET.Element) -> ListingEntry:
+    size = element.findtext("Size") or ""
+    return ListingEntry(
+        name=check_path(path, target),
+        is_folder=False,
+        size_bytes=int(size) if size.isdecimal() else None,
+        etag=element.findtext("ETag") or None,
+        target=target.target,
+    )
+
+
+def _find_next_page(url: Url, root: ET.Element, last_key: str | None) -> Url | None:
+    if (root.findtext("IsTruncated") or "").lower() != "true":
+        return None
+    query = dict(parse_qsl(url.target.partition("?")[2], keep_blank_values=True))
+    if token := root.findtext("NextContinuationToken"):
+        query |= {"list-type": "2", "continuation-token": token}
+    elif marker := root.findtext("NextMarker") or last_key:
+        query["marker"] = marker
+    else:
+        return None
+    return Url(url.origin, f"{url.path}?{urlencode(query, errors='surrogateescape')}", url.login)
+
+
+def parse_multistatus(url: Url, body: bytes) -> IndexPage:
+    """Return what the answer to PROPFIND with ``Depth: 1`` says of a folder.
+
+    Raises
+    ------
+    UnusableSource : not such an answer.
+    """
+    root = parse_xml(url, body)
+    if root.tag != "multistatus":
+        raise UnusableSource(f"{url} answers PROPFIND with XML of an unknown form ({root.tag})")
+    entries: list[ListingEntry] = []
+    left_out: list[Omission] = []
+    for response in root.iter("response"):
+        href = url.join((response.findtext("href") or "").strip())
+        is_folder = any(element.tag == "collection" for element in response.iter())
+        if href.path.rstrip("/") == url.path.rstrip("/"):
+            continue  # the folder itself
+        try:
+            entries.append(_read_resource(url, href, response, is_folder=is_folder))
+        except UnsafeName as error:
+            left_out.append(make_name_omission(href, error))
+    return IndexPage(entries=tuple(entries), left_out=tuple(left_out), rows=tuple(sorted(_list_rows(root))))
+
+
+def _read_resource(url: Url, href: Url, response: ET.Element, *, is_folder: bool) -> ListingEntry:
+    if not href.path.startswith(url.folder):
+        raise UnsafeName(f"{url} lists {href.path!r}, which is not in it")
+    size = _find_text(response, "getcontentlength")
+    return ListingEntry(
+        name=check_segment(unquote(href.path.removeprefix(url.folder).rstrip("/"), errors="surrogateescape"), url),
+        is_folder=is_folder,
+        size_bytes=int(size) if size.isdecimal() and not is_folder else None,
+        modified_at=parse_http_date(_find_text(response, "getlastmodified")),
+        etag=_find_text(response, "getetag") or None,
+        target=href.path.rstrip("/") + "/" * is_folder,
+    )
+
+
+def _find_text(response: ET.Element, name: str) -> str:
+    return next((element.text.strip() for element in response.iter(name) if element.text), "")
+
+
+def _list_rows(root: ET.Element) -> Iterator[str]:
+    for response in root.iter("response"):
+        href = (response.findtext("href") or "").rstrip("/").rpartition("/")[2]
+        yield f"{href} {_find_text(response, 'getcontentlength')} {_find_text(response, 'getlastmodified')}"

@@ -1,0 +1,125 @@
+"""Folders in XML: buckets of object stores, and WebDAV."""
+
+import pytest
+
+from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.remote.listing import parse_index
+from tradewind_agent.engine.remote.xml_index import parse_multistatus
+from tradewind_agent.errors import UnusableSource
+
+BUCKET = Url.parse("http://store/bucket/")
+
+
+def bucket_list(*keys: str, head: str = "") -> bytes:
+    contents = "".join(
+        f"<Contents><Key>{key}</Key><Size>{len(key)}</Size><ETag>&quot;e&quot;</ETag></Contents>" for key in keys
+    )
+    return (
+        '<?xml version="1.0"?><ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">'
+        f"<Name>bucket</Name>{head}{contents}</ListBucketResult>"
+    ).encode()
+
+
+def test_files_of_a_bucket_with_those_in_its_folders():
+    page = parse_index(BUCKET, "application/xml", bucket_list("a.bin", "sub/b c.bin", "sub/", "\u00fc+%"))
+    found = [(entry.name, entry.size_bytes, entry.target, entry.etag) for entry in page.entries]
+    assert found == [
+        ("a.bin", 5, "/bucket/a.bin", '"e"'),
+        ("sub/b c.bin", 11, "/bucket/sub/b%20c.bin", '"e"'),
+        ("\u00fc+%", 3, "/bucket/%C3%BC%2B%25", '"e"'),
+    ]
+    assert page.next_page is None
+
+
+def test_files_below_a_prefix_lose_it():
+    url = Url.parse("http://store/bucket/?prefix=set/one/")
+    page = parse_index(url, "text/xml", bucket_list("set/one/a", "set/one/b/c", head="<Prefix>set/one/</Prefix>"))
+    assert [(entry.name, entry.target) for entry in page.entries] == [
+        ("a", "/bucket/set/one/a"),
+        ("b/c", "/bucket/set/one/b/c"),
+    ]
+
+
+def test_keys_may_be_escaped():
+    head = "<EncodingType>url</EncodingType>"
+    page = parse_index(BUCKET, "application/xml", bucket_list("a+b%2Fc%0A", head=head))
+    assert [entry.name for entry in page.entries] == ["a b/c\n"]
+
+
+@pytest.mark.parametrize(
+    ("head", "query"),
+    [
+        ("<NextContinuationToken>t/1=</NextContinuationToken>", "list-type=2&prefix=p&continuation-token=t%2F1%3D"),
+        ("<NextMarker>m n</NextMarker>", "list-type=2&prefix=p&marker=m+n"),
+        ("", "list-type=2&prefix=p&marker=b"),
+    ],
+)
+def test_listing_goes_on_with_its_next_page(head: str, query: str):
+    url = Url.parse("http://store/?list-type=2&prefix=p")
+    page = parse_index(url, "application/xml", bucket_list("a", "b", head=f"<IsTruncated>true</IsTruncated>{head}"))
+    assert page.next_page is not None
+    assert page.next_page.target == f"/?{query}"
+
+
+@pytest.mark.parametrize("key", ["../evil", "a/../../b", "/etc/passwd", "a//b"])
+def test_key_that_is_no_path_costs_its_entry(key: str):
+    page = parse_index(BUCKET, "application/xml", bucket_list("good", key))
+    assert [entry.name for entry in page.entries] == ["good"]
+    assert len(page.left_out) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b"<Error><Code>NoSuchKey</Code></Error>", r"unknown form \(Error\)"),
+        (b"<ListBucketResult>", "not understood"),
+        (b'<!DOCTYPE x [<!ENTITY a "b">]><ListBucketResult/>', "declarations"),
+    ],
+)
+def test_other_xml_is_refused_in_one_line(body: bytes, reason: str):
+    with pytest.raises(UnusableSource, match=reason):
+        parse_index(BUCKET, "application/xml", body)
+
+
+DAV = Url.parse("https://dav:8443/remote/set/")
+
+
+def response(href: str, *, properties: str = "", is_folder: bool = False) -> str:
+    kind = "<d:collection/>" if is_folder else ""
+    return (
+        f"<d:response><d:href>{href}</d:href><d:propstat><d:prop><d:resourcetype>{kind}</d:resourcetype>"
+        f"{properties}</d:prop><d:status>HTTP/1.1 200 OK</d:status></d:propstat></d:response>"
+    )
+
+
+def multistatus(*responses: str) -> bytes:
+    return f'<?xml version="1.0"?><d:multistatus xmlns:d="DAV:">{"".join(responses)}</d:multistatus>'.encode()
+
+
+def test_folder_of_a_webdav_server():
+    body = multistatus(
+        response("/remote/set/", is_folder=True),
+        response("/remote/set/sub/", is_folder=True),
+        response("/remote/set/deep", is_folder=True),
+        response(
+            "/remote/set/a%20b.bin",
+            properties="<d:getcontentlength>12</d:getcontentlength><d:getetag>&quot;e&quot;</d:getetag>",
+        ),
+        response("https://dav:8443/remote/set/c"),
+    )
+    page = parse_multistatus(DAV, body)
+    found = [(entry.name, entry.is_folder, entry.size_bytes, entry.target) for entry in page.entries]
+    assert found == [
+        ("sub", True, None, "/remote/set/sub/"),
+        ("deep", True, None, "/remote/set/deep/"),
+        ("a b.bin", False, 12, "/remote/set/a%20b.bin"),
+        ("c", False, None, "/remote/set/c"),
+    ]
+    assert page.entries[2].etag == '"e"'
+
+
+@pytest.mark.parametrize("href", ["/elsewhere/x", "/remote/set/%2e%2e", "/remote/set/a%2Fb"])
+def test_place_outside_costs_its_entry(href: str):
+    page = parse_multistatus(DAV, multistatus(response("/remote/set/good"), response(href)))
+    assert [entry.name for entry in page.entries] == ["good"]
+    assert len(page.left_out) == 1
