@@ -32,7 +32,7 @@ AGENT = (
     ("TRADEWIND_PROGRESS", "Time between two lines of progress where standard error is no terminal, such as `1min`."),
     ("TRADEWIND_TRACE", "Any value: an error prints its Python traceback too."),
     ("NETRC", "File with the logins of file servers; `~/.netrc` if not set."),
-    ("http_proxy, https_proxy, no_proxy", "Proxies, as other programs use them."),
+    ("http_proxy, https_proxy, all_proxy, no_proxy", "Proxies, as other programs use them; HTTP or SOCKS."),
     ("SSL_CERT_FILE", "Certificate authorities to trust."),
     ("OTEL_EXPORTER_OTLP_ENDPOINT", "Receiver of traces, with the extra `tradewind-agent[tracing]`."),
     ("XDG_CONFIG_HOME, XDG_STATE_HOME", "Where the stored login, the spool and what is known of servers are kept."),

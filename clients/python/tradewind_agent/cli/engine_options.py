@@ -1,6 +1,8 @@
 """Options of commands that move files by the engine: proxies, logins, certificates, patience."""
 
 import os
+import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +15,11 @@ from tradewind_agent.cli.terminal import Terminal
 if TYPE_CHECKING:
     from tradewind_agent.engine.options import EngineOptions
 
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_OWN_HEADERS = frozenset(
+    {"host", "range", "if-range", "content-length", "content-range", "transfer-encoding", "connection"}
+)
+
 
 def build_engine_options(
     *,
@@ -21,11 +28,25 @@ def build_engine_options(
     ] = False,
     ca_file: Annotated[Path | None, typer.Option(metavar="PEM", help="Authorities to trust.")] = None,
     insecure: Annotated[bool, typer.Option("--insecure", help="Accept any certificate.")] = False,
+    cert: Annotated[
+        Path | None, typer.Option(metavar="PEM", help="Your certificate for servers that ask for one, and its key.")
+    ] = None,
+    key: Annotated[Path | None, typer.Option(metavar="PEM", help="The key of --cert, if in another file.")] = None,
+    header: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME:VALUE", help="A header for the servers that you name; may be given several times."),
+    ] = None,
+    bearer_token: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="A token for the servers that you name; env:NAME is a variable that holds it."
+        ),
+    ] = None,
     timeout: Annotated[
         str | None,
         typer.Option(
             metavar="TIME",
-            help="Longest wait until an answer begins, and for silence in it; 5min and 1min if left out.",
+            help="Longest wait until an answer begins, and for silence in it, such as 90s; 5min and 1min if left out.",
             show_default=False,
         ),
     ] = None,
@@ -42,23 +63,67 @@ def build_engine_options(
     from tradewind_agent.system_errors import explain_os_error
 
     netrc = Path(os.environ.get("NETRC") or Path.home() / ".netrc")
+    if key is not None and cert is None:
+        raise typer.BadParameter("goes with --cert", param_hint="--key")
     try:
         # The engine makes the usual one when it meets https: reading the system's authorities takes a while.
-        tls = tls_context(ca_file=ca_file, insecure=insecure) if ca_file is not None or insecure else None
+        is_usual = ca_file is None and cert is None and not insecure
+        tls = None if is_usual else tls_context(ca_file=ca_file, insecure=insecure, cert=cert, key=key)
     except OSError as failure:
-        raise typer.BadParameter(f"{ca_file}: {explain_os_error(failure).what}", param_hint="--ca-file") from None
+        files = ", ".join(str(file) for file in (ca_file, cert, key) if file is not None)
+        why = explain_os_error(failure).what
+        raise typer.BadParameter(f"{files}: {why}", param_hint="--ca-file, --cert, --key") from None
+    headers = _read_headers(header or ())
+    if bearer_token is not None:
+        headers["Authorization"] = f"Bearer {_read_token(bearer_token)}"
     engine = EngineOptions(
         tls=tls,
         proxies=Proxies.from_environment(os.environ),
-        credentials=Credentials.from_netrc(netrc),
+        credentials=replace(Credentials.from_netrc(netrc), unbound=headers),
         checksum=checksum,
         origins=OriginBook(state_folder(os.environ) / "origins.json"),
         congestion_control=None if congestion_control is None else _check_congestion_control(congestion_control),
     )
     if timeout is None:
         return engine
-    longest_s = duration("--timeout", timeout)
+    longest_s = duration("--timeout", f"{timeout}s" if timeout.strip().isdecimal() else timeout)
     return replace(engine, answer_timeout_s=longest_s, idle_timeout_s=longest_s)
+
+
+def bind_headers(engine: "EngineOptions", places: Sequence[str]) -> "EngineOptions":
+    """Return options whose --header and --bearer-token go to the servers that the user names, and to no other."""
+    from tradewind_agent.engine.http.address import Url
+
+    origins = [Url.parse(place).origin for place in places if place.lower().startswith(("http://", "https://"))]
+    return replace(engine, credentials=engine.credentials.bind(origins))
+
+
+def _read_headers(texts: Sequence[str]) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    for text in texts:
+        name, colon, value = text.partition(":")
+        if not colon or _HEADER_NAME.fullmatch(name) is None or not value.strip().isprintable():
+            raise typer.BadParameter(f"{text!r} is no header; write it like 'Name: value'", param_hint="--header")
+        if name.lower() in _OWN_HEADERS:
+            raise typer.BadParameter(f"{name} is set by the copy itself", param_hint="--header")
+        headers[name.title()] = value.strip()
+    return headers
+
+
+def _read_token(place: str) -> str:
+    """Return the token in a file, or in the variable of the environment that ``env:NAME`` names."""
+    from tradewind_agent.system_errors import explain_os_error
+
+    scheme, _, name = place.partition(":")
+    try:
+        token = os.environ.get(name, "") if scheme == "env" else Path(place).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as failure:
+        why = explain_os_error(failure).what if isinstance(failure, OSError) else "is no text"
+        raise typer.BadParameter(f"{place}: {why}", param_hint="--bearer-token") from None
+    token = token.strip()
+    if not token or not token.isascii() or not token.isprintable() or " " in token:
+        raise typer.BadParameter(f"{place} holds no token", param_hint="--bearer-token")
+    return token
 
 
 def _check_congestion_control(congestion_control: str) -> str | None:

@@ -1,5 +1,6 @@
 """Options of the engine that stay fixed, unlike the parameters that it tunes."""
 
+import errno
 import math
 import random
 import ssl
@@ -23,14 +24,30 @@ QUESTION_TIMEOUT_S = 5.0
 """Longest wait for an answer to HEAD: some servers never answer it."""
 
 
-def tls_context(*, ca_file: Path | None = None, insecure: bool = False) -> ssl.SSLContext:
-    """TLS settings for clients: the system's authorities or ``ca_file``; ``insecure`` accepts any certificate."""
+def tls_context(
+    *, ca_file: Path | None = None, insecure: bool = False, cert: Path | None = None, key: Path | None = None
+) -> ssl.SSLContext:
+    """TLS settings for clients: the system's authorities or ``ca_file``; ``insecure`` accepts any certificate.
+
+    ``cert`` : the client's own certificate, with its key unless that is in ``key``.
+
+    Raises
+    ------
+    OSError : a file cannot be read, or is none of these.
+    """
     context = ssl.create_default_context(cafile=str(ca_file) if ca_file is not None else None)
     context.set_alpn_protocols(["http/1.1"])
+    if cert is not None:
+        context.load_cert_chain(cert, key, password=_refuse_passphrase)
     if insecure:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
+
+
+def _refuse_passphrase() -> str:
+    """Refuse a key that is encrypted: OpenSSL would ask for its passphrase on the terminal."""
+    raise OSError(errno.EACCES, "its key is encrypted; give one without a passphrase, such as a proxy certificate")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ from tradewind_agent.cli.commands.copy_packed import (
     run_packed_copy,
 )
 from tradewind_agent.cli.commands.copy_queue import RadioOptions, build_radio_options, copy_queue
-from tradewind_agent.cli.engine_options import build_engine_options
+from tradewind_agent.cli.engine_options import bind_headers, build_engine_options
 from tradewind_agent.cli.option_groups import GroupOf, grouped
 from tradewind_agent.cli.progress import count_plainly, transferring
 from tradewind_agent.cli.terminal import Terminal
@@ -147,6 +147,7 @@ def copy(
         _check_alone(places, manifest, mover)
     else:
         _check_places(places, manifest, mover)
+        settings = replace(settings, engine=bind_headers(settings.engine, places))
     _end_cleanly_when_stopped()
     with ExitStack() as closing:
         listing = None
