@@ -31,7 +31,7 @@ def test_urls_are_read_escaped_and_shown_without_a_password(text: str, shown: st
         ("faß.example", "xn--fa-hia.example"),
     ],
 )
-def test_international_host_is_asked_for_in_the_form_of_dns(host: str, encoded: str):
+def test_international_host_is_requested_in_the_form_of_dns(host: str, encoded: str):
     assert Url.parse(f"https://{host}:8443/ü").origin.authority == f"{encoded}:8443"
 
 

@@ -43,7 +43,7 @@ def test_name_of_any_permitted_length_is_stored_and_resumed(tmp_path: Path, name
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-def test_long_names_that_begin_alike_have_parts_of_their_own(tmp_path: Path):
+def test_long_names_with_the_same_beginning_have_parts_of_their_own(tmp_path: Path):
     one, other = (tmp_path / ("n" * 250 + end) for end in "ab")
     assert build_part_path(one) != build_part_path(other)
     assert journal_path(one) != journal_path(other)

@@ -31,7 +31,7 @@ def test_answer_that_begins_late_is_waited_for(tmp_path: Path):
     assert len(server.asked) == 1
 
 
-def test_body_that_stands_still_is_given_up_sooner(tmp_path: Path):
+def test_body_without_progress_is_given_up_sooner(tmp_path: Path):
     async def stalled(asked: RoughRequest, writer: asyncio.StreamWriter) -> None:
         writer.write(head("200 OK", asked, Content_Length=len(SMALL)) + SMALL[:100])
         await writer.drain()
@@ -80,7 +80,7 @@ def test_end_of_an_upload_is_waited_for(tmp_path: Path):
         ({}, ["PUT", "HEAD"]),
     ],
 )
-def test_upload_without_an_answer_is_asked_about_before_it_is_sent_again(
+def test_upload_without_an_answer_is_checked_before_it_is_sent_again(
     tmp_path: Path, fields: dict[str, str | None], methods: list[str]
 ):
     async def story() -> tuple[TransferResult, Store]:

@@ -37,7 +37,7 @@ def signed(content: bytes, *, uses: int, refusal: str) -> dict[str, Answer]:
 
 @pytest.mark.parametrize("refusal", ["403 Forbidden", "400 Bad Request", "410 Gone"])
 @pytest.mark.parametrize("uses", [1, 3])
-def test_signed_address_that_expires_is_asked_for_again(tmp_path: Path, uses: int, refusal: str):
+def test_signed_address_that_expires_is_requested_again(tmp_path: Path, uses: int, refusal: str):
     async def story() -> TransferResult:
         async with RoughServer(signed(CONTENT, uses=uses, refusal=refusal)) as server:
             return await fetch_one(server, tmp_path)
