@@ -210,14 +210,14 @@ class FileUpload(FileTransfer):
         self._undealt = self._missing()
         self.host.make_available(self)
 
-    def _judge_stored(self, head: ResponseHead, began_at_s: float) -> None:
+    def _judge_stored(self, head: ResponseHead, started_at_s: float) -> None:
         """Judge whether the server has stored the file that was sent to it, though it has not said so.
 
         It has a file of this size, written since the request by its own clock.
         """
         self._has_sent_all_at_s = None
         now, written = (parse_http_date(head.headers.get(name, "")) for name in ("date", "last-modified"))
-        elapsed_s = monotonic() - began_at_s + _CLOCK_STEP_S
+        elapsed_s = monotonic() - started_at_s + _CLOCK_STEP_S
         is_new = now is not None and written is not None and (now - written).total_seconds() <= elapsed_s
         if head.status == _OK and head.content_length == self.job.size_bytes and is_new:
             self._done()

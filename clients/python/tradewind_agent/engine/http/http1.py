@@ -78,7 +78,7 @@ class ResponseHead:
         """Read a head, from its status line to the blank line behind it.
 
         Lines may end without a carriage return or go on in the next one; the same length may be stated twice. Chunks
-        count where a length is stated beside them.
+        count where a length is stated with them.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""How long a connection may be silent, and how a peer that is gone is told from one that takes its time.
+"""How long a connection may be silent, and how a peer that is gone is distinguished from one that takes its time.
 
 A server may fetch a file from tape, or make it first: minutes pass before an answer begins. A path that is dead, or a
 middlebox that has forgotten the connection, is noticed by the kernel meanwhile, which asks the peer now and then.

@@ -22,7 +22,7 @@ class Proxy:
     ----------
     scheme : http, or one of SOCKS.
     variable : of the environment, that names it.
-    fault : why it cannot be used; told only where it is needed, since a variable may concern other programs alone.
+    fault : why it cannot be used; reported only where it is needed, since a variable may concern other programs alone.
     """
 
     host: str

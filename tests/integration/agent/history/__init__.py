@@ -1,0 +1,1 @@
+"""The agent's logs: uploaded, followed, and kept through a kill."""
