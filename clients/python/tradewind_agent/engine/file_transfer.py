@@ -128,7 +128,7 @@ class FileTransfer(ABC):
         self.job = job
         self.url = url
         self._first_url = url
-        self._is_asked_anew = False
+        self._has_returned = False
         self.host = host
         self.is_over = False
         self.is_waiting = False
@@ -192,7 +192,7 @@ class FileTransfer(ABC):
     def note_progress(self) -> None:
         """Note that more of the file is stored than ever before: a later fault counts tries from 1."""
         self._progressed = True
-        self._is_asked_anew = False
+        self._has_returned = False
         self.note_served()
 
     def note_served(self) -> None:
@@ -208,7 +208,7 @@ class FileTransfer(ABC):
 
     def refuse(self, exchange: FileExchange, head: ResponseHead) -> None:
         """Handle an error status, which may mean this file, the load of the origin, or an address that has expired."""
-        if self._ask_anew(exchange, head):
+        if self._return_to_first_url(exchange, head):
             self.host.make_available(self)
             return
         fault, sent, limits = make_refusal(head), exchange.send_context, self.limits
@@ -285,7 +285,7 @@ class FileTransfer(ABC):
         self.url = place
         self.host.make_available(self)
 
-    def _ask_anew(self, exchange: FileExchange, head: ResponseHead) -> bool:
+    def _return_to_first_url(self, exchange: FileExchange, head: ResponseHead) -> bool:
         """Return to the first address where the target of a redirect refuses, and whether that was done.
 
         Signed addresses are good for a while, or once. Without progress in between it is done once.
@@ -294,9 +294,9 @@ class FileTransfer(ABC):
             return False
         if exchange.url != self.url:  # it has gone elsewhere since
             return True
-        if exchange.url == self._first_url or self._is_asked_anew:
+        if exchange.url == self._first_url or self._has_returned:
             return False
-        self._is_asked_anew = True
+        self._has_returned = True
         self.url, self._redirects = self._first_url, 0
         return True
 

@@ -1,7 +1,7 @@
 """Heads of HTTP/1.1 requests and responses, as bytes and as values.
 
 Responses are read as leniently as curl and wget read them (RFC 9112 §2.2, §5.2, §6.3), since files lie on servers that
-nobody will mend. What would leave the length of a body in doubt is refused.
+nobody will correct. What would leave the length of a body in doubt is refused.
 """
 
 import re
