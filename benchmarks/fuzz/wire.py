@@ -14,7 +14,8 @@ from tradewind.errors import TradewindError
 from tradewind_agent.compression.codecs import pack
 from tradewind_agent.compression.frames import Block, encode_block, encode_end
 from tradewind_agent.compression.unpacking import Unpacker
-from tradewind_agent.engine.http.http1 import ResponseHead, ResponseReader
+from tradewind_agent.engine.http.http1 import ResponseHead
+from tradewind_agent.engine.http.response_reader import ResponseReader
 from tradewind_agent.serve.body import RequestBody
 from tradewind_agent.serve.messages import ReceivedRequest
 from tradewind_agent.serve.reader import RequestReader
