@@ -42,11 +42,11 @@ def _take_plainly(parameter: Any) -> Any:
 def _plain(value: Any, annotation: Any, bounds: tuple[float | None, float | None]) -> Any:
     """``value`` as ``annotation`` has it; `_UNKNOWN` where that is not plain."""
     low, high = bounds
+    if value is None:
+        return None
     if annotation == list[str]:
         is_texts = isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
         return list(value) if is_texts else _UNKNOWN
-    if value is None:
-        return None
     if isinstance(annotation, type) and issubclass(annotation, StrEnum):
         return next((each for each in annotation if each == value), _UNKNOWN)
     if annotation is int and isinstance(value, str) and value.isascii() and value.isdigit():
