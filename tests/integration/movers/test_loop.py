@@ -163,7 +163,7 @@ def test_rclone_is_split_so_that_a_cut_can_reach_it(drive, slow, tmp_path):
     many.mkdir()
     for number in range(64):
         (many / f"file {number}").write_bytes(bytes(1000))
-    line = ("rclone", "copy", many, tmp_path / "to", "--bwlimit", "10k")
+    line = ("rclone", "copy", many, tmp_path / "to", "--bwlimit", "6k")
     report = run_with(sharing(4, cut=1), drive, line, copy=replace(TICKING, tune=False), round_s=1.0)
     files_at_once = [command.words[command.words.index("--transfers") + 1] for command in report.commands]
     assert list(dict.fromkeys(files_at_once)) == ["4", "1"]  # in how many rounds depends on how busy the host is

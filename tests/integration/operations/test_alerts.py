@@ -28,6 +28,7 @@ QUERIES = [target["expr"] for panel in DASHBOARD["panels"] for target in panel.g
 
 OF_PROMETHEUS = {"up"}
 HOURS = 60
+PATIENCE_S = 60.0
 DAY_S = 86_400
 
 
@@ -260,7 +261,7 @@ def test_alerts_and_dashboard_query_metrics_that_are_exposed(api: str) -> None:
 def test_routes_in_alerts_and_dashboard_are_counted_under_that_name(api: str, tenant: Tenant) -> None:
     with tenant.client(api) as client:
         Transfer(client).beat(0)
-    counted = set(re.findall(r'route="([^"]+)"', httpx.get(f"{api}/metrics").text))
+    counted = set(re.findall(r'route="([^"]+)"', httpx.get(f"{api}/metrics", timeout=PATIENCE_S).text))
     asked = {route for query in [*QUERIES, *map(_query, ALERTS)] for route in re.findall(r'route="([^"]+)"', query)}
     assert asked
     assert asked <= counted
@@ -283,11 +284,11 @@ def _exposed(api: str) -> list[str]:
     """
 
     def full_state() -> str | None:
-        text = httpx.get(f"{api}/metrics/service").text
+        text = httpx.get(f"{api}/metrics/service", timeout=PATIENCE_S).text
         return text if "tradewind_state_told 1.0" in text else None
 
     worker = generate_latest(WorkerMetrics.create().registry).decode()
-    return [httpx.get(f"{api}/metrics").text, eventually(full_state) or "", worker]
+    return [httpx.get(f"{api}/metrics", timeout=PATIENCE_S).text, eventually(full_state) or "", worker]
 
 
 def _series(text: str) -> set[str]:

@@ -30,6 +30,11 @@ SENT = WINDOW + SECOND + 1
 LATE = 8
 """Segments in a row that are evidence of a queue."""
 
+MOST_SPACED_S = 0.05
+"""Of the acknowledgements of a first round that tells of a path which two rounds do not fill."""
+
+MOST_ATTEMPTS = 20
+
 HEADER, BODY = 4, 10
 RTT_S = 0.1
 
@@ -95,17 +100,27 @@ def test_beyond_a_full_path_the_window_doubles_and_after_an_idle_time_it_triples
 
 
 @pytest.fixture
-def carried(receiver) -> ScriptedReceiver:
-    """The first round told that a hundred segments or so fill the path, the second has been sent; all comes late."""
-    write(receiver, WINDOW + SECOND)
-    receiver.take(WINDOW)
-    time.sleep(20 * SPACING_S)
-    for arrived in range(WINDOW):
-        receiver.acknowledge(arrived + 1)
-        time.sleep(SPACING_S / 5)
-    receiver.take(SECOND)
-    time.sleep(DELAY_S)
-    return receiver
+def carried(installed) -> Iterator[ScriptedReceiver]:
+    """The first round told that a hundred segments or so fill the path, the second has been sent; all comes late.
+
+    A host that is busy spaces the first round so that it tells of a narrower path; then it is done again.
+    """
+    for _ in range(MOST_ATTEMPTS):
+        with start_scripted_receiver("fld_tcp", segment_bytes=SEGMENT_BYTES) as receiver:
+            write(receiver, WINDOW + SECOND)
+            receiver.take(WINDOW)
+            time.sleep(20 * SPACING_S)
+            started_s = time.monotonic()
+            for arrived in range(WINDOW):
+                receiver.acknowledge(arrived + 1)
+                time.sleep(SPACING_S / 5)
+            took_s = time.monotonic() - started_s
+            receiver.take(SECOND)
+            time.sleep(DELAY_S)
+            if took_s < MOST_SPACED_S:
+                yield receiver
+                return
+    pytest.fail(f"this host was too busy {MOST_ATTEMPTS} times: ten acknowledgements took {took_s:.2f} s")
 
 
 def test_while_a_queue_may_be_that_of_others_the_window_waits(carried):
