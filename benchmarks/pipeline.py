@@ -84,7 +84,7 @@ def measure_refresh(rows: int, seed: int, niceness: Mapping[str, int] = NICENESS
             database_before_s, workers_before_s = measure_cpu_s(database), measure_cpu_s(worker)
             seconds = refresh_models(parts, tenant_id)
             with parts.store.unit_of_work(tenant_id) as uow:
-                (release,) = uow.releases.page(limit=2)
+                (release,) = uow.releases.list_page(limit=2)
             return {
                 "case": f"{links} links",
                 "rows": rows,
@@ -177,7 +177,7 @@ def refresh_models(parts: Container, tenant_id: UUID) -> float:
         uow.commit()
     while time.perf_counter() - began < PATIENCE_S:
         with parts.store.unit_of_work(tenant_id) as uow:
-            if uow.releases.current() is not None:
+            if uow.releases.find_current() is not None:
                 return time.perf_counter() - began
         time.sleep(POLL_S)
     raise TimeoutError("no release")

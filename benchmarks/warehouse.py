@@ -144,7 +144,7 @@ class Exports:
         latter.
         """
         began = time.perf_counter()
-        with self._logs.day_rows(View.TRANSFERS, self._tenant_id, DAY) as batches:
+        with self._logs.read_day_rows(View.TRANSFERS, self._tenant_id, DAY) as batches:
             table: pa.Table = batches.read_all()
         read = time.perf_counter()
         pq.write_table(

@@ -37,7 +37,7 @@ class Learner:
         self._seed = seed
         self._ends = _CurveCache(max_cached_bytes)
 
-    def curve(self, rows: Iterable[pa.RecordBatch]) -> KnownLoadCurve:
+    def build_curve(self, rows: Iterable[pa.RecordBatch]) -> KnownLoadCurve:
         """Return the known load curve of the rows, as breakpoints and steps of the rate."""
         total = LoadTimeline.empty()
         for batch in rows:

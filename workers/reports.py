@@ -113,5 +113,5 @@ def _to_log_fields(event: WorkEvent) -> dict[str, Any]:
     """Return the event's fields for a log line: identifiers as text, a verdict as its metrics."""
     fields = {name: str(value) if name in ("tenant_id", "link_id") else value for name, value in asdict(event).items()}
     if isinstance(event, LinkFitted | LinkRefused):
-        fields["verdict"] = event.verdict.metrics() if event.verdict else None
+        fields["verdict"] = event.verdict.list_metrics() if event.verdict else None
     return fields

@@ -39,8 +39,8 @@ def sweep(self: TimedTask) -> None:
     """Send jobs that were lost between commit and publish or waited for their interval, and remove old releases."""
     registry, dispatcher = self.parts.store.registry, self.parts.dispatcher
     to_refresh, to_shrink = (
-        registry.tenants_with_work(),
-        registry.tenants_with_old_releases(self.parts.retention.retained),
+        registry.list_tenants_with_work(),
+        registry.list_tenants_with_old_releases(self.parts.retention.retained),
     )
     for tenant_id in to_refresh:
         dispatcher.send(RefreshModels(tenant_id))
@@ -76,7 +76,7 @@ def journal_quotes(self: TimedTask) -> None:
 @shared_task(bind=True, base=TimedTask, name=ROLL_UP, by_clock=True)
 def roll_up(self: TimedTask) -> None:
     """Sum the days again whose rows changed since the last run."""
-    for tenant_id in self.parts.store.registry.tenants_with_changed_days():
+    for tenant_id in self.parts.store.registry.list_tenants_with_changed_days():
         if days := self.parts.roll_up.run(tenant_id):
             self.parts.reporter.report(DaysRolledUp(tenant_id=tenant_id, days=days))
 
@@ -92,7 +92,7 @@ def export(self: TimedTask) -> None:
     if self.parts.of_logs.export.lake is None:
         return
     today = self.parts.of_logs.export.clock.now().date()
-    for tenant_id in self.parts.store.registry.tenants_with_days_to_export(today):
+    for tenant_id in self.parts.store.registry.list_tenants_with_days_to_export(today):
         self.parts.dispatcher.send(ExportLogs(tenant_id))
 
 

@@ -80,9 +80,9 @@ class FixedClock:
 
 def _publish_book(parts: Container, tenant_id: UUID, clock: FixedClock) -> int:
     with parts.store.unit_of_work(tenant_id) as uow:
-        release = uow.releases.current()
+        release = uow.releases.find_current()
         assert release is not None, "it was waited for"
-        tiers = uow.sla_tiers.page(release, limit=MOST_TIERS)
+        tiers = uow.sla_tiers.list_page(release, limit=MOST_TIERS)
         book = draft_book(BOOK, currency=CURRENCY, energy_basis=EnergyBasis.TOTAL, copy_of=None, uow=uow, clock=clock)
     prices = {
         each.tier.id: PRICES.get(each.partition.kind, OTHER_PRICE)

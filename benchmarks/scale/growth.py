@@ -114,13 +114,13 @@ class CostWatch:
 def run_refresh(parts: Container, data: StoredLogs, watch: CostWatch, patience_s: float) -> Figures:
     """Request a refresh as an upload does, and wait for its release within the patience."""
     with parts.store.unit_of_work(data.tenant_id) as uow:
-        before = uow.releases.current()
+        before = uow.releases.find_current()
         uow.publish(RefreshModels(data.tenant_id))
         uow.commit()
     reported_s = time.monotonic()
     while watch.seconds < patience_s:
         with parts.store.unit_of_work(data.tenant_id) as uow:
-            if (release_id := uow.releases.current()) != before:
+            if (release_id := uow.releases.find_current()) != before:
                 assert release_id is not None
                 figures = watch.measure_figures()
                 release = uow.releases.get(release_id)
@@ -137,8 +137,8 @@ def run_refresh(parts: Container, data: StoredLogs, watch: CostWatch, patience_s
 
 def read_progress(uow: Any) -> tuple[int, int]:
     """Return the links of the release being built that are fitted, and all."""
-    release_id = uow.release_work.building()
-    return (0, 0) if release_id is None else tuple(uow.release_work.progress(release_id))
+    release_id = uow.release_work.find_building()
+    return (0, 0) if release_id is None else tuple(uow.release_work.measure_progress(release_id))
 
 
 def summarise(full: Sequence[Mapping[str, Any]], new_logs: Sequence[Mapping[str, Any] | None]) -> Figures:

@@ -101,7 +101,7 @@ def run_cut_off(
     wait_until(lambda: read_current_release(parts, tenant_id) is not None)
     finished = time.perf_counter()
     with parts.store.unit_of_work(tenant_id) as uow:
-        (release,) = uow.releases.page(limit=2)
+        (release,) = uow.releases.list_page(limit=2)
     others = [len(list_fits(logs[each.namespace])) for each in hosts[1:]]
     return {
         "seconds": finished - started,
@@ -115,13 +115,13 @@ def run_cut_off(
 
 def count_fitted(parts: Container, tenant_id: UUID) -> int:
     with parts.store.unit_of_work(tenant_id) as uow:
-        release_id = uow.release_work.building()
-        return 0 if release_id is None else uow.release_work.progress(release_id).done
+        release_id = uow.release_work.find_building()
+        return 0 if release_id is None else uow.release_work.measure_progress(release_id).done
 
 
 def read_current_release(parts: Container, tenant_id: UUID) -> int | None:
     with parts.store.unit_of_work(tenant_id) as uow:
-        return uow.releases.current()
+        return uow.releases.find_current()
 
 
 def list_fits(log: Path) -> list[str]:

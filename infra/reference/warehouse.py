@@ -24,7 +24,7 @@ def _read_migrated_schema() -> Iterator[SchemaView]:
     with EmbeddedPostgres.temporary(durable=False) as server:
         prepare_roles(server.url())
         upgrade(server.url())
-        yield from Warehouse(server.url(), login=_refuse_login, limits=QueryLimits()).schema()
+        yield from Warehouse(server.url(), login=_refuse_login, limits=QueryLimits()).describe_schema()
 
 
 def _refuse_login(_tenant: UUID, _rotate: bool) -> StoredLogin:

@@ -32,7 +32,7 @@ def stream_changes(request: Request, visit: Visit, sign_ins: SignIns, look: Call
     look()
 
     def seen() -> str | None:
-        found = sign_ins.visitor(visit.secret, looks_by_itself=True)
+        found = sign_ins.find_visitor(visit.secret, looks_by_itself=True)
         return look() if found is not None and found.user.roles >= visit.visitor.user.roles else None
 
     return StreamingResponse(

@@ -11,7 +11,7 @@ from fastapi import Depends, Request, Response
 from structlog.contextvars import bind_contextvars
 
 from services.application.access.authenticate import Scope
-from services.application.access.sign_in import SignIns, Visitor, form_token, is_form_token
+from services.application.access.sign_in import SignIns, Visitor, derive_form_token, is_form_token
 from services.application.shared.submissions import SubmissionKey
 from services.bootstrap import Container
 from services.idempotent_requests import LONGEST_TOKEN, claim, derive_submission_key
@@ -70,7 +70,7 @@ class Visit:
     @property
     def token(self) -> str:
         """Return the token that every form carries."""
-        return form_token(self.secret)
+        return derive_form_token(self.secret)
 
     def new_once(self) -> str:
         """Return a token for one form, by which it is recognised when it is sent twice."""
@@ -140,7 +140,7 @@ async def _read_sent_token(request: Request) -> str:
 def _find(request: Request, sign_ins: SignInsOf) -> Visit | None:
     secret = request.cookies.get(COOKIE)
     by_itself = request.url.path.endswith(LIVE)
-    visitor = sign_ins.visitor(secret, looks_by_itself=by_itself) if secret else None
+    visitor = sign_ins.find_visitor(secret, looks_by_itself=by_itself) if secret else None
     return None if secret is None or visitor is None else Visit(visitor, secret)
 
 

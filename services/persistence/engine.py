@@ -45,7 +45,7 @@ def create_pooled_engine(libpq_url: str, patience: Patience | None = None) -> En
         pool_use_lifo=True,  # use as few connections as the load needs; each has caches of its own on the server
         hide_parameters=True,  # errors are logged
         json_deserializer=orjson.loads,  # lattices have thousands of numbers
-        connect_args=_connecting(libpq_url, patience) | {"application_name": "tradewind"},
+        connect_args=_build_connect_arguments(libpq_url, patience) | {"application_name": "tradewind"},
     )
 
 
@@ -58,11 +58,11 @@ def create_unpooled_engine(libpq_url: str, patience: Patience | None = None) -> 
         format_sqlalchemy_url(libpq_url),
         poolclass=NullPool,
         hide_parameters=True,
-        connect_args=_connecting(libpq_url, patience),
+        connect_args=_build_connect_arguments(libpq_url, patience),
     )
 
 
-def _connecting(libpq_url: str, patience: Patience | None) -> dict[str, object]:
+def _build_connect_arguments(libpq_url: str, patience: Patience | None) -> dict[str, object]:
     """Return the arguments of a connection; options of the URL come last, and so prevail."""
     url_options = parse_libpq_url(libpq_url).get("options", "")
     bounds = [] if patience is None else [patience.as_options]

@@ -131,7 +131,10 @@ class ParquetLake:
         """
         folder = find_folder(view, tenant_id, day)
         try:
-            with self._storage.replace(f"{folder}/{PART}") as file, self._logs.day_rows(view, tenant_id, day) as rows:
+            with (
+                self._storage.replace(f"{folder}/{PART}") as file,
+                self._logs.read_day_rows(view, tenant_id, day) as rows,
+            ):
                 written = write_parquet(rows, file)
             with self._storage.replace(f"{folder}/{MANIFEST}") as file:
                 file.write(build_manifest(tenant_id, day, written))

@@ -106,10 +106,10 @@ class LogReader:
         columns = f"uuid_send(id) AS id, {_MOVED}, {', '.join(_FIT)}"
         rows = f"link_id = '{link_id}'"
         also = f"status = 'succeeded' AND throughput_bps > 0 AND {_is_unlimited(rows)}"
-        query = _each_once(columns, rows, chunks=rows, also=also)
+        query = _build_distinct_query(columns, rows, chunks=rows, also=also)
         return self._open_reading(tenant_id, f"{query} ORDER BY started_at, id")
 
-    def month_rows(
+    def read_month_rows(
         self, tenant_id: UUID, endpoint_id: UUID, month: datetime
     ) -> AbstractContextManager[Iterator[pa.RecordBatch]]:
         """Return what moved at an endpoint in the month that begins at ``month``."""
@@ -118,9 +118,9 @@ class LogReader:
         rows = f"{here} AND started_at >= {begins} AND started_at < {begins} + interval '1 month'"
         # The chunks of a transfer may begin after the month in which the transfer began.
         chunks = f"{here} AND started_at >= {begins} AND started_at < {begins} + interval '2 months'"
-        return self._open_reading(tenant_id, _each_once(_MOVED, rows, chunks=chunks))
+        return self._open_reading(tenant_id, _build_distinct_query(_MOVED, rows, chunks=chunks))
 
-    def day_rows(self, view: View, tenant_id: UUID, day: date) -> AbstractContextManager[pa.RecordBatchReader]:
+    def read_day_rows(self, view: View, tenant_id: UUID, day: date) -> AbstractContextManager[pa.RecordBatchReader]:
         """Return all rows of a view of one day (UTC), with its columns except the day."""
         columns, began, order = _OF_A_DAY[view]
         selected = ", ".join(f"{name}::text AS {name}" if name in _AS_TEXT else name for name in columns)
@@ -132,18 +132,18 @@ class LogReader:
         """  # noqa: S608 - see LogReader
         return self._open_reading(tenant_id, query)
 
-    def rows_between(self, tenant_id: UUID, link: StoredLink) -> AbstractContextManager[Iterator[pa.RecordBatch]]:
+    def read_rows_between(self, tenant_id: UUID, link: StoredLink) -> AbstractContextManager[Iterator[pa.RecordBatch]]:
         """Return what moved between the two ends of a link, by any mover, in either direction."""
         one, other = link.source_id, link.destination_id
         rows = _of_links(
             f"source_id = '{one}' AND destination_id = '{other}' OR source_id = '{other}' AND destination_id = '{one}'"
         )
-        return self._open_reading(tenant_id, _each_once(_MOVED, rows, chunks=rows))
+        return self._open_reading(tenant_id, _build_distinct_query(_MOVED, rows, chunks=rows))
 
     @contextmanager
     def _open_reading(self, tenant_id: UUID, query: str) -> Iterator[pa.RecordBatchReader]:
         try:
-            with self._connected() as connection, connection.cursor() as cursor:
+            with self._open_connection() as connection, connection.cursor() as cursor:
                 cursor.execute(f"SELECT set_config('tradewind.tenant', '{tenant_id}', true)")
                 cursor.fetchall()
                 cursor.execute("SET LOCAL timezone = 'UTC'")
@@ -156,7 +156,7 @@ class LogReader:
         except adbc.OperationalError as away:
             raise Unavailable("the database does not answer now; try again") from away
 
-    def _connected(self) -> adbc.Connection:
+    def _open_connection(self) -> adbc.Connection:
         """Return a new connection; the first one stays open, because it has read the types of the database."""
         if self._first is None:
             self._first = adbc.connect(make_conninfo(self._database_url, **SERVER_IS_GONE))
@@ -196,7 +196,7 @@ def _of_links(condition: str) -> str:
     return f"link_id = ANY (ARRAY(SELECT id FROM links WHERE {condition}))"  # noqa: S608 - see LogReader
 
 
-def _each_once(columns: str, rows: str, *, chunks: str, also: str = "true") -> str:
+def _build_distinct_query(columns: str, rows: str, *, chunks: str, also: str = "true") -> str:
     """Return a query of ``rows`` without the records of complete transfers that have ``chunks``, by a single join.
 
     A subquery in the condition would run for each row, or over the logs of all links.

@@ -69,7 +69,7 @@ def downgrade(admin_url: str, revision: str, *, patience: Patience = PATIENCE) -
 def render_sql(revision: str) -> str:
     """Return the SQL of one migration up."""
     output = StringIO()
-    config = _config()
+    config = _build_config()
     config.output_buffer = output
     before = ScriptDirectory.from_config(config).get_revision(revision).down_revision or BASE
     command.upgrade(config, f"{before}:{revision}", sql=True)
@@ -104,7 +104,7 @@ def list_migration_files() -> Mapping[str, Path]:
 
 
 def _list_oldest_first() -> Iterator[Script]:
-    return reversed(list(ScriptDirectory.from_config(_config()).walk_revisions()))
+    return reversed(list(ScriptDirectory.from_config(_build_config()).walk_revisions()))
 
 
 def _record_compatibility(connection: Connection) -> None:
@@ -120,7 +120,7 @@ def _record_compatibility(connection: Connection) -> None:
     connection.execute(text(f"COMMENT ON TABLE alembic_version IS '{format_compatibility(found, oldest)}'"))
 
 
-def _config() -> Config:
+def _build_config() -> Config:
     config = Config()
     config.set_main_option("script_location", str(files("migrations")))
     config.set_main_option("path_separator", "os")
@@ -152,7 +152,7 @@ def _migrating(admin_url: str, patience: Patience) -> Iterator[tuple[Config, Con
             connection.execute(text(patience.for_locks))
             connection.execute(text(f"SET ROLE {OWNER}"))
             connection.commit()
-            config = _config()
+            config = _build_config()
             config.attributes["connection"] = connection
             yield config, connection
     finally:

@@ -39,12 +39,12 @@ class Store:
     def index(self, tenant_id: UUID) -> Index:
         """Return what a tenant's current release holds, without its lattices."""
         with self.unit_of_work(tenant_id) as uow:
-            release = uow.releases.current()
+            release = uow.releases.find_current()
             models = uow.models.index(release) if release is not None else {}
-            keys = {link.id: link.key for link in uow.links.all()}
-            endpoints = uow.endpoints.all()
-            limits = Limits(uow.limits.all())
-            prices, tier_names = uow.price_books.in_force(), uow.custom_tiers.names()
+            keys = {link.id: link.key for link in uow.links.list_all()}
+            endpoints = uow.endpoints.list_all()
+            limits = Limits(uow.limits.list_all())
+            prices, tier_names = uow.price_books.in_force(), uow.custom_tiers.list_names()
         aliases = {alias: endpoint.name for endpoint in endpoints for alias in endpoint.aliases}
         known_paths = {
             (endpoint.name, pair.destination): Path(**pair.model_dump(exclude={"destination"}))

@@ -183,7 +183,7 @@ class UnitOfWork:
 
     @cached_property
     def quotes(self) -> Quotes:
-        return Quotes(self.connection, self.tenant_id, self._partitions("quotes"))
+        return Quotes(self.connection, self.tenant_id, self._build_partitions("quotes"))
 
     @cached_property
     def usage(self) -> Usage:
@@ -249,11 +249,11 @@ class UnitOfWork:
     def transfers(self) -> TransferCopy:
         driver = self.connection.connection.driver_connection
         assert isinstance(driver, psycopg.Connection)
-        return TransferCopy(driver, self.tenant_id, self._partitions("transfer_logs"))
+        return TransferCopy(driver, self.tenant_id, self._build_partitions("transfer_logs"))
 
     @cached_property
     def journal(self) -> TransferJournal:
-        partitions = self._partitions("transfer_samples")
+        partitions = self._build_partitions("transfer_samples")
         return TransferJournal(self.connection, self.tenant_id, self.closed_months, partitions, self._key_id)
 
     @cached_property
@@ -265,5 +265,5 @@ class UnitOfWork:
         """The key that acts, where a program does."""
         return self._actor.id if self._actor.kind is ActorKind.KEY else None
 
-    def _partitions(self, table: str) -> MonthPartitions:
+    def _build_partitions(self, table: str) -> MonthPartitions:
         return MonthPartitions(self.connection, self._apart, table)

@@ -150,7 +150,7 @@ class RedisSessions:
         except (RedisError, OSError) as away:
             raise SessionsUnreachable(str(away)) from away
 
-    async def held(self, tenant_id: UUID, scopes: Sequence[str]) -> Sequence[ScopeUsage]:
+    async def measure_held(self, tenant_id: UUID, scopes: Sequence[str]) -> Sequence[ScopeUsage]:
         try:
             reply = await self._held(keys=[_format_scope_key(tenant_id, scope) for scope in scopes])
         except (RedisError, OSError) as away:

@@ -87,7 +87,7 @@ class FollowedQuery:
         self._slots.take(self._query.tenant_id)
         self._time = asyncio.timeout(limits.seconds + limits.taking_seconds)
         await self._time.__aenter__()
-        self._chunks = self._query.chunks()
+        self._chunks = self._query.read_chunks()
         self._leaving = asyncio.create_task(_gone(self._receive))
         return self
 

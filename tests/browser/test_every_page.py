@@ -37,10 +37,10 @@ def behind(learned: Tenant, parts: Container, client: httpx.Client) -> list[str]
     rows = [record(destination="elsewhere"), record(1) | {"source": ""}]
     client.post("/v1/logs", content="\n".join(map(json.dumps, rows))).raise_for_status()
     with parts.store.unit_of_work(learned.id) as uow:
-        release = uow.releases.current()
-        link = next(each for each in uow.links.all() if each.key.destination == DESTINATION)
+        release = uow.releases.find_current()
+        link = next(each for each in uow.links.list_all() if each.key.destination == DESTINATION)
         model = uow.models.of_link(release, link.id)
-        (refused, *_) = uow.quarantine.page(limit=1)
+        (refused, *_) = uow.quarantine.list_page(limit=1)
     with parts.store.unit_of_work(learned.id) as uow:
         book = draft_book(
             "Spring", currency="EUR", energy_basis=EnergyBasis.TOTAL, copy_of=None, uow=uow, clock=parts.clock

@@ -54,7 +54,7 @@ def test_menu_has_the_pages_of_the_role_and_all_others_are_refused(page: Page, r
 
 def test_reader_sees_no_button_that_changes_a_release(page: Page, learned: Tenant, parts: Container) -> None:
     with parts.store.unit_of_work(learned.id) as uow:
-        release = uow.releases.current()
+        release = uow.releases.find_current()
     for address in ("/admin/releases", f"/admin/releases/{release}"):
         page.goto(address)
         assert page.locator("main").get_by_role("button").count() == 0

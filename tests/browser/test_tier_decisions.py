@@ -13,9 +13,9 @@ from tradewind.wire.releases import ChangeKind, TierBounds, TierChange
 def raise_decision(parts: Container, tenant: Tenant) -> int:
     """Let the current model wait as if it would remove a tier; return the current release."""
     with parts.store.unit_of_work(tenant.id) as uow:
-        release = uow.releases.current()
+        release = uow.releases.find_current()
         assert release is not None
-        stored = uow.models.of_link(release, uow.links.all()[0].id)
+        stored = uow.models.of_link(release, uow.links.list_all()[0].id)
         assert stored is not None
         now, tiers = parts.clock.now(), [leaf.tiers for leaf in stored.leaves]
         change = TierChange(
@@ -52,7 +52,7 @@ def test_provider_decides_on_the_overview(provider: Page, parts: Container, lear
     expect(page.get_by_role("heading", name="Priced tiers wait for your decision")).to_have_count(0)
     assert len(sent) == 1, "the second click of a double click is no second form"
     with parts.store.unit_of_work(learned.id) as uow:
-        now_in_force = uow.releases.current()
+        now_in_force = uow.releases.find_current()
         assert now_in_force is not None
         assert now_in_force > release
         assert uow.releases.get(now_in_force).parent_id == release

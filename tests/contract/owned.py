@@ -75,7 +75,7 @@ def _batch(owner: Owner) -> str:
 def _refused_row(owner: Owner) -> int:
     _batch(owner)
     with owner.tenant.parts.store.unit_of_work(owner.tenant.id) as uow:
-        return uow.quarantine.page(limit=1)[0].id
+        return uow.quarantine.list_page(limit=1)[0].id
 
 
 def _cluster(owner: Owner) -> str:
@@ -108,15 +108,15 @@ def _saved_query(owner: Owner) -> str:
 def _decision(owner: Owner) -> str:
     """An open decision on the current model."""
     with owner.tenant.parts.store.unit_of_work(owner.tenant.id) as uow:
-        release = uow.releases.current()
+        release = uow.releases.find_current()
         assert release is not None
-        stored = uow.models.of_link(release, uow.links.all()[0].id)
+        stored = uow.models.of_link(release, uow.links.list_all()[0].id)
         assert stored is not None
         now = owner.tenant.parts.clock.now()
         model_id = uow.models.add(stored.link_id, stored.model(), [leaf.tiers for leaf in stored.leaves], fitted_at=now)
         undecided = UndecidedModel(model_id=model_id, release_id=release, raised_at=now, changes=())
         uow.tier_decisions.raise_for(stored.link_id, undecided)
-        decision = uow.tier_decisions.all()[0].id
+        decision = uow.tier_decisions.list_all()[0].id
         uow.commit()
     return str(decision)
 

@@ -51,7 +51,7 @@ def learned_tenant(api: str, parts: Container, database_url: str, logs: LogReade
 
 def release_of(tenant: Tenant) -> int | None:
     with tenant.parts.store.unit_of_work(tenant.id) as uow:
-        return uow.releases.current()
+        return uow.releases.find_current()
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from services.admin.visitors import (
 )
 from services.application.access.passwords import MAX_LENGTH, MIN_LENGTH
 from services.application.access.sign_in import LONGEST_SESSION
-from services.application.access.sign_in_networks import network_of
+from services.application.access.sign_in_networks import find_network
 from services.application.access.users import MAX_LOGIN_LENGTH, READING_ROLES
 from services.application.warehouse.database_accounts import create_personal_login, revoke_personal_login
 from services.bootstrap import Container
@@ -108,7 +108,7 @@ def sign_in(
 ) -> Response:
     """Start a session."""
     try:
-        network = network_of(request.client.host if request.client else None)
+        network = find_network(request.client.host if request.client else None)
         secret = sign_ins.sign_in(login, password, network=network)
     except (Unauthenticated, Unavailable) as refused:
         return not_signed_in(request, parts, next, refused, login=login)
@@ -128,7 +128,7 @@ def sign_out(request: Request, visit: AnyVisit, sign_ins: SignInsOf) -> Response
 def account_page(request: Request, visit: AnyVisit, parts: Parts) -> Response:
     """Show the visitor's own account."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        login = uow.warehouse_logins.personal(visit.visitor.user.id)
+        login = uow.warehouse_logins.find_personal(visit.visitor.user.id)
     reads = visit.visitor.may(*READING_ROLES)
     return page(request, "account.html", visit, min_length=MIN_LENGTH, reads=reads, database_login=login)
 
@@ -144,7 +144,7 @@ def make_database_login(request: Request, visit: Analyst, parts: Parts) -> Respo
         visit,
         status=HTTPStatus.CREATED,
         title="Your database login",
-        secret=parts.warehouse.address_for(login),
+        secret=parts.warehouse.build_address(login),
         explanation="For psql, Jupyter, Grafana or Superset: it reads the views of the warehouse, and writes nothing. "
         "It is shown this once and kept nowhere; whoever has it reads as you.",
         back=PASSWORD,

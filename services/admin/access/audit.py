@@ -24,6 +24,6 @@ def audit_page(
 ) -> Response:
     """List changes, the newest first."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        entries = uow.audit.page(before=before, limit=PAGE + 1, about=f"{about}." if about else None)
+        entries = uow.audit.list_page(before=before, limit=PAGE + 1, about=f"{about}." if about else None)
     more = entries[PAGE - 1].id if len(entries) > PAGE else None
     return page(request, "audit.html", visit, entries=entries[:PAGE], more=more, kinds=KINDS, about=about)

@@ -25,7 +25,7 @@ RateFactor = Annotated[float, Form(ge=0.01, le=1000)]
 def keys_page(request: Request, visit: Operator, parts: Parts) -> Response:
     """List all keys, those in use before those revoked."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        keys = sorted(uow.keys.all(), key=lambda key: key.revoked_at is not None)
+        keys = sorted(uow.keys.list_all(), key=lambda key: key.revoked_at is not None)
     return page(request, "keys.html", visit, keys=keys, scopes=tuple(Scope))
 
 

@@ -31,7 +31,7 @@ Roles = Annotated[list[str], Form(min_length=1)]
 def users_page(request: Request, visit: Operator, parts: Parts) -> Response:
     """List all users of the tenant."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        users = uow.users.all()
+        users = uow.users.list_all()
     return page(request, "users.html", visit, users=users, roles=ROLES, provider=parts.options.sign_on is not None)
 
 

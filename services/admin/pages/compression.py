@@ -22,10 +22,10 @@ def compression_page(
 ) -> Response:
     """Show the tenant's history by codec and level, and the advice for a large file."""
     tenant_id = visit.visitor.tenant_id
-    history, _ = parts.histories.held(tenant_id) or parts.histories.load(tenant_id)
+    history, _ = parts.histories.find_held(tenant_id) or parts.histories.load(tenant_id)
     with parts.store.unit_of_work(tenant_id) as uow:
-        learned = uow.compression.learned()
-        machines = [*uow.compression.machines(), CPU_CLASS]
+        learned = uow.compression.list_learned()
+        machines = [*uow.compression.list_machines(), CPU_CLASS]
     chosen = machine if machine in machines else machines[0]
     found = estimate_outlook(history, kind, chosen)
     return page(

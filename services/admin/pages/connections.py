@@ -28,8 +28,8 @@ SHOWN_CONNECTIONS = 60
 def connections_page(request: Request, visit: Signed, parts: Parts, before: UUID | None = None) -> Response:
     """Show distributions over the newest loads, as the paper's figures do, and the loads."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        loads = uow.page_loads.page(limit=PAGE + 1, before=before)
-        found = uow.page_loads.distributions(newest=NEWEST, objects=MOST_OBJECTS) if loads else None
+        loads = uow.page_loads.list_page(limit=PAGE + 1, before=before)
+        found = uow.page_loads.compute_distributions(newest=NEWEST, objects=MOST_OBJECTS) if loads else None
     charts = {} if found is None else _build_charts(found)
     more = loads[PAGE - 1].id if len(loads) > PAGE else None
     return page(

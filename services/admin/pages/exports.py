@@ -23,7 +23,7 @@ def exports_page(
     """List the files of a view, the newest day first."""
     tenant_id = visit.visitor.tenant_id
     with parts.store.unit_of_work(tenant_id) as uow:
-        found = uow.log_days.page(view, limit=PAGE + 1, before=before)
+        found = uow.log_days.list_page(view, limit=PAGE + 1, before=before)
     return page(
         request,
         "exports.html",

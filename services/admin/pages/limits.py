@@ -32,7 +32,7 @@ async def limits_page(request: Request, visit: Provider, parts: Parts) -> Respon
     limits = await run_in_threadpool(_stored, parts, visit)
     held: Sequence[ScopeUsage | None]
     try:
-        held = await parts.sessions.held(visit.visitor.tenant_id, [limit.claim().scope for limit in limits])
+        held = await parts.sessions.measure_held(visit.visitor.tenant_id, [limit.claim().scope for limit in limits])
     except SessionsUnreachable:
         held = [None] * len(limits)
     return page(request, "limits.html", visit, limits=list(zip(limits, held, strict=True)), scopes=tuple(LimitScope))
@@ -76,4 +76,4 @@ def _explain(wrong: InvalidValue) -> InvalidValue:
 
 def _stored(parts: Container, visit: Visit) -> Sequence[Limit]:
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        return uow.limits.all()
+        return uow.limits.list_all()

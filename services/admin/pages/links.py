@@ -25,11 +25,11 @@ router = build_page_router()
 def links_page(request: Request, visit: Signed, parts: Parts) -> Response:
     """List all links, with how much is known of each."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        release = uow.releases.current()
-        known: Mapping[UUID, Any] = uow.models.overviews(release) if release is not None else {}
-        reasons = uow.models.reasons(release) if release is not None else {}
-        verdicts = uow.models.verdicts(release) if release is not None else {}
-        links = sorted(uow.links.all(), key=lambda link: -link.rows)
+        release = uow.releases.find_current()
+        known: Mapping[UUID, Any] = uow.models.list_overviews(release) if release is not None else {}
+        reasons = uow.models.list_reasons(release) if release is not None else {}
+        verdicts = uow.models.list_verdicts(release) if release is not None else {}
+        links = sorted(uow.links.list_all(), key=lambda link: -link.rows)
     return page(
         request, "links.html", visit, links=links, known=known, reasons=reasons, verdicts=verdicts, release=release
     )
@@ -42,9 +42,9 @@ def link_page(request: Request, link_id: UUID, visit: Signed, parts: Parts) -> R
     RollUp(parts.store.unit_of_work).update_for_page(visit.visitor.tenant_id)
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         link = uow.links.get(link_id)
-        release = uow.releases.current()
-        model = None if release is None else uow.models.outline(release, link_id)
-        fit = LastFit() if release is None else uow.models.last_fit(release, link_id)
+        release = uow.releases.find_current()
+        model = None if release is None else uow.models.find_outline(release, link_id)
+        fit = LastFit() if release is None else uow.models.find_last_fit(release, link_id)
         metrics = read_overview_metrics(uow, release, now, link_id)
     return page(
         request,

@@ -33,10 +33,10 @@ def logs_page(request: Request, visit: Operator, parts: Parts, before: UUID | No
     """List batches, the newest first, and the reasons of refused rows."""
     now, log_months = parts.clock.now(), parts.options.log_months
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        months = uow.month_seals.page() if before is None else []
-        batches = uow.batches.page(limit=PAGE + 1, before=before)
+        months = uow.month_seals.list_page() if before is None else []
+        batches = uow.batches.list_page(limit=PAGE + 1, before=before)
         refused = uow.quarantine.count()
-        reasons = uow.quarantine.by_reason(limit=REASONS)
+        reasons = uow.quarantine.group_by_reason(limit=REASONS)
     work = _work(visit, parts)
     more = batches[PAGE - 1].batch_id if len(batches) > PAGE else None
     return page(
@@ -87,7 +87,7 @@ def quarantine_page(
     """List refused rows with their reason and text; of one batch or reason where requested."""
     refused_for = RejectionReason(field, reason) if field else None
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        rows = uow.quarantine.page(limit=PAGE + 1, before=before, batch_id=batch, refused_for=refused_for)
+        rows = uow.quarantine.list_page(limit=PAGE + 1, before=before, batch_id=batch, refused_for=refused_for)
         matching = uow.quarantine.count(refused_for)
     more = rows[PAGE - 1].id if len(rows) > PAGE else None
     filters = {"batch": batch or "", "field": field, "reason": reason}

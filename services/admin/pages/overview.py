@@ -30,12 +30,12 @@ def overview_page(request: Request, visit: Signed, parts: Parts) -> Response:
     now = parts.clock.now()
     RollUp(parts.store.unit_of_work).update_for_page(visit.visitor.tenant_id)
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        current = uow.releases.current()
+        current = uow.releases.find_current()
         release = None if current is None else uow.releases.get(current)
-        links = {link.id: link for link in uow.links.all()}
+        links = {link.id: link for link in uow.links.list_all()}
         metrics = read_overview_metrics(uow, current, now)
         undecided = list_undecided(uow)
-        not_offered = uow.price_books.priced_but_not_offered(current)
+        not_offered = uow.price_books.count_priced_but_not_offered(current)
     return page(
         request,
         "overview.html",
@@ -66,6 +66,8 @@ def live_rows(request: Request, visit: Signed, parts: Parts, sign_ins: SignInsOf
 def _live(parts: Container, visit: Visit, now: datetime) -> dict[str, Any]:
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         return {
-            "transfers": uow.journal.page(now=now, limit=LIVE_SHOWN, matching=TransferFilter(state=TransferState.LIVE)),
+            "transfers": uow.journal.list_page(
+                now=now, limit=LIVE_SHOWN, matching=TransferFilter(state=TransferState.LIVE)
+            ),
             "live_count": uow.outcomes.live(now),
         }

@@ -58,7 +58,7 @@ Sent = Annotated[Mapping[str, str], Depends(_sent)]
 def books_page(request: Request, visit: Signed, parts: Parts) -> Response:
     """List all books with their states and dates."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        books = uow.price_books.all()
+        books = uow.price_books.list_all()
     current_book = next((book for book in books if book.is_current(parts.clock.now())), None)
     return page(
         request,
@@ -110,9 +110,9 @@ def book_page(
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         book = uow.price_books.get(book_id)
         current_book = find_current_book(uow.price_books, now)
-        links = uow.links.all()
-        release = uow.releases.current()
-        learned = set() if release is None else set(uow.models.overviews(release))
+        links = uow.links.list_all()
+        release = uow.releases.find_current()
+        learned = set() if release is None else set(uow.models.list_overviews(release))
         shown = find_shown_link(links, link, learned)
         tiers = [] if shown is None else list_link_tiers(shown.id, uow)
         changed = list_price_changes(book, current_book, uow)

@@ -29,7 +29,7 @@ def releases_page(
 ) -> Response:
     """List releases, the newest first."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        found = uow.releases.page(before=before, limit=PAGE + 1)
+        found = uow.releases.list_page(before=before, limit=PAGE + 1)
         undecided = list_undecided(uow)
     more = found[PAGE - 1].id if len(found) > PAGE else None
     return page(
@@ -50,13 +50,13 @@ def release_page(request: Request, release_id: ReleaseId, visit: Signed, parts: 
     """Show a release, link by link, compared with the current one."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         release = uow.releases.get(release_id)
-        current = uow.releases.current()
-        links = uow.links.all()
-        known = uow.models.overviews(release_id)
+        current = uow.releases.find_current()
+        links = uow.links.list_all()
+        known = uow.models.list_overviews(release_id)
         comparison = None if release.current else compare_releases(release_id, uow=uow)
         undecided = list_undecided(uow) if release.current else ()
-        verdicts = uow.models.verdicts(release_id)
-        reasons = uow.models.reasons(release_id)
+        verdicts = uow.models.list_verdicts(release_id)
+        reasons = uow.models.list_reasons(release_id)
     release_links = known.keys() | verdicts.keys() | reasons.keys()
     return page(
         request,

@@ -159,7 +159,7 @@ def _build_page(
     request: Request, visit: Visit, parts: Container, *, status: HTTPStatus = HTTPStatus.OK, **context: Any
 ) -> Response:
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        saved = uow.saved_queries.all()
+        saved = uow.saved_queries.list_all()
     empty = {
         "rows": None,
         "drawn": None,
@@ -176,7 +176,7 @@ def _build_page(
         visit,
         status=status,
         **{
-            "views": parts.warehouse.schema(),
+            "views": parts.warehouse.describe_schema(),
             "limits": parts.warehouse.limits,
             "saved": saved,
             "examples": EXAMPLES,
@@ -200,7 +200,7 @@ def _describe_refusal(error: TradewindError, sql: str) -> dict[str, Any]:
 
 def _saved(visit: Visit, parts: Container, query_id: UUID) -> str:
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        found = next((each for each in uow.saved_queries.all() if each.id == query_id), None)
+        found = next((each for each in uow.saved_queries.list_all() if each.id == query_id), None)
     if found is None:
         raise NotFound("no such saved query; somebody may have removed it")
     return found.sql

@@ -68,7 +68,7 @@ def cuts_page(
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         _, model, leaf = find_current_cluster(cluster_id, uow)
         link = uow.links.get(model.link_id)
-        names = uow.custom_tiers.names()
+        names = uow.custom_tiers.list_names()
     known, scale = _known(leaf, key), SCALES[kind]
     centre = leaf.model.leaf
     framed: dict[str, Any] = {

@@ -41,15 +41,17 @@ def tiers_page(
 ) -> Response:
     """List the tiers of one link, each with its setting, its probability and the current price."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        links = uow.links.all()
-        release = uow.releases.current()
-        learned = set() if release is None else set(uow.models.overviews(release))
-        reasons = {} if release is None else uow.models.reasons(release)
+        links = uow.links.list_all()
+        release = uow.releases.find_current()
+        learned = set() if release is None else set(uow.models.list_overviews(release))
+        reasons = {} if release is None else uow.models.list_reasons(release)
         shown = find_shown_link(links, link, learned)
         tiers = (
-            [] if release is None or shown is None else uow.sla_tiers.page(release, limit=MAX_OF_LINK, link_id=shown.id)
+            []
+            if release is None or shown is None
+            else uow.sla_tiers.list_page(release, limit=MAX_OF_LINK, link_id=shown.id)
         )
-        book = uow.price_books.in_force().now()
+        book = uow.price_books.in_force().get_current_book()
     return page(
         request,
         "tiers.html",

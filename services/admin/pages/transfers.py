@@ -96,8 +96,8 @@ def transfers_page(
 ) -> Response:
     """List transfers, the newest first; without filters the list follows live transfers."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        keys = sorted(uow.keys.all(), key=lambda key: key.name.casefold())
-        found = uow.journal.page(
+        keys = sorted(uow.keys.list_all(), key=lambda key: key.name.casefold())
+        found = uow.journal.list_page(
             now=parts.clock.now(), limit=PAGE + 1, before=filters.before, matching=filters.build_filter(keys)
         )
     more = found[PAGE - 1].transfer_id if len(found) > PAGE else None
@@ -121,7 +121,7 @@ def live(request: Request, visit: Signed, parts: Parts, sign_ins: SignInsOf) -> 
 
     def newest() -> Sequence[TransferSummary]:
         with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-            return uow.journal.page(now=parts.clock.now(), limit=PAGE)
+            return uow.journal.list_page(now=parts.clock.now(), limit=PAGE)
 
     def render() -> str:
         return fragment("transfer_rows.html", transfers=newest(), now=parts.clock.now())
@@ -149,7 +149,7 @@ def _shown(parts: Parts, visit: Signed, transfer_id: UUID) -> dict[str, Any]:
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         known = uow.journal.get(transfer_id, now=parts.clock.now())
         after = max(-1, known.summary.journalled_sequence - MOST_SAMPLES)
-        samples = uow.journal.samples(known.summary, after=after, limit=MOST_SAMPLES)
+        samples = uow.journal.list_samples(known.summary, after=after, limit=MOST_SAMPLES)
     return {
         "transfer": known.summary,
         "enquiry": known.request,

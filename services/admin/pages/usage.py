@@ -7,7 +7,7 @@ from fastapi import Query, Request, Response
 
 from services.admin.rendering import HEADERS, build_page_router, page, refused
 from services.admin.visitors import Parts, Provider
-from services.application.billing.currencies import minor_digits
+from services.application.billing.currencies import count_minor_digits
 from services.application.billing.usage import Month, build_statements
 from services.streaming.usage_stream import stream_usage
 
@@ -22,7 +22,7 @@ def usage_page(request: Request, visit: Provider, parts: Parts, month_text: Mont
     current = Month.of(parts.clock.now())
     month = Month.parse(month_text) if month_text else current
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        shown = build_statements(uow.usage.sums(month))
+        shown = build_statements(uow.usage.list_sums(month))
     billed = [line for each in shown for line in each.billed]
     currencies = sorted({line.currency for line in billed if line.currency is not None})
     return page(
@@ -38,7 +38,7 @@ def usage_page(request: Request, visit: Provider, parts: Parts, month_text: Mont
             (
                 code,
                 sum(line.payable or 0 for line in billed if line.currency == code),
-                minor_digits(code),
+                count_minor_digits(code),
                 sum(line.amount or 0 for line in billed if line.currency == code),
             )
             for code in currencies

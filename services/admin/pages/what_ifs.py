@@ -7,7 +7,7 @@ from typing import NamedTuple
 from services.admin.charts.prices import build_revenue_chart
 from services.admin.formatting.money import choose_decimals, round_amount, round_parts
 from services.admin.rendering import chart
-from services.application.billing.currencies import minor_digits
+from services.application.billing.currencies import count_minor_digits
 from services.application.billing.price_books import PriceBook
 from services.application.billing.what_if import Earnings, PlacedTier, Replay, TierWhatIf, WhatIf
 
@@ -72,11 +72,11 @@ def shown(tried: Replay, draft: PriceBook, in_force: PriceBook | None) -> Shown:
     same_currency = in_force is not None and in_force.currency == draft.currency
     digits = choose_decimals(
         max(_find_largest(what_if.draft), _find_largest(what_if.in_force) if same_currency else Decimal(0)),
-        minor_digits(draft.currency),
+        count_minor_digits(draft.currency),
     )
     in_force_digits = digits
     if in_force is not None and not same_currency:
-        in_force_digits = choose_decimals(_find_largest(what_if.in_force), minor_digits(in_force.currency))
+        in_force_digits = choose_decimals(_find_largest(what_if.in_force), count_minor_digits(in_force.currency))
     named = [tried.tiers.get(each.tier_id, OF_EARLIER) for each in what_if.tiers]
     after = _of_tiers([each.draft for each in what_if.tiers], digits)
     before: Sequence[Money | None] = [None] * len(after)

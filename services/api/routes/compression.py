@@ -32,9 +32,9 @@ def add_observations(new: NewObservations, parts: Parts, principal: AgentKey) ->
 
 async def get_advice(question: CompressionQuery, parts: Container, tenant_id: UUID) -> AdviceAnswer:
     """Return the advice, after reading the tenant's history where it is not in memory."""
-    held = parts.histories.held(tenant_id)
+    held = parts.histories.find_held(tenant_id)
     if held is None:
-        key = ("compression", tenant_id, parts.histories.changes(tenant_id))
+        key = ("compression", tenant_id, parts.histories.count_changes(tenant_id))
         held = await parts.lookups.run(key, partial(parts.histories.load, tenant_id))
     given = await to_thread(advise_from_history, question, *held)  # some milliseconds: others are answered meanwhile
     return AdviceAnswer.from_domain(given.advice, sampled=given.sampled, source=given.source)

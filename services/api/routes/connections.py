@@ -8,7 +8,7 @@ from fastapi.concurrency import run_in_threadpool
 from services.api.dependencies import AgentKey, Body, Parts
 from services.api.routing import create_v1_router
 from services.application.access.authenticate import Principal
-from services.application.advice.connections import analyse_connections, content_sha256, store_analysis
+from services.application.advice.connections import analyse_connections, compute_content_sha256, store_analysis
 from services.bootstrap import Container
 from tradewind.connections.har import decode_har
 from tradewind.path import BOUNDS, Path
@@ -56,7 +56,7 @@ async def analyse(  # noqa: PLR0917 -- FastAPI passes all of them by name
 
 def _analyse(body: bytes, path: Path, proxy: str | None) -> tuple[bytes, ConnectionAnalysis]:
     har = decode_har(body)
-    return content_sha256(har), analyse_connections(har, path=path, proxy=proxy)
+    return compute_content_sha256(har), analyse_connections(har, path=path, proxy=proxy)
 
 
 def _keep(sha256: bytes, analysis: ConnectionAnalysis, parts: Container, principal: Principal) -> ConnectionAnalysis:

@@ -15,7 +15,7 @@ router = create_v1_router("/endpoints", "endpoints", OnceRoute)
 def list_endpoints(parts: Parts, principal: AnyKey) -> Sequence[Endpoint]:
     """List all endpoints, by name."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        return uow.endpoints.all()
+        return uow.endpoints.list_all()
 
 
 @router.get("/{endpoint_id}")

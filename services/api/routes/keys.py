@@ -16,7 +16,7 @@ router = create_v1_router("/keys", "keys", OnceRoute)
 def list_keys(parts: Parts, principal: OperatorKey) -> Sequence[Key]:
     """List all keys, also revoked ones; secrets are not stored."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        return uow.keys.all()
+        return uow.keys.list_all()
 
 
 @router.post("", status_code=201)

@@ -14,7 +14,7 @@ router = create_v1_router("/limits", "limits")
 def list_limits(parts: Parts, principal: AnyKey) -> Sequence[WireLimit]:
     """List all limits: the tenant's, then those of endpoints, then those of links."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        return [limit_to_wire(limit) for limit in uow.limits.all()]
+        return [limit_to_wire(limit) for limit in uow.limits.list_all()]
 
 
 @router.put("")

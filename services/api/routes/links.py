@@ -21,13 +21,13 @@ router = create_v1_router("", "links")
 def list_links(parts: Parts, principal: AnyKey) -> Sequence[Link]:
     """List all links, with how much is known of each."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        release = uow.releases.current()
-        overviews = uow.models.overviews(release) if release is not None else {}
-        reasons = uow.models.reasons(release) if release is not None else {}
-        verdicts = uow.models.verdicts(release) if release is not None else {}
+        release = uow.releases.find_current()
+        overviews = uow.models.list_overviews(release) if release is not None else {}
+        reasons = uow.models.list_reasons(release) if release is not None else {}
+        verdicts = uow.models.list_verdicts(release) if release is not None else {}
         return [
             _link(link, release, overviews.get(link.id), reason=reasons.get(link.id), verdict=verdicts.get(link.id))
-            for link in uow.links.all()
+            for link in uow.links.list_all()
         ]
 
 
@@ -36,7 +36,7 @@ def list_clusters(link_id: UUID, parts: Parts, principal: AnyKey) -> Sequence[Cl
     """List the clusters of the link's transfers; none before its first release."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         link = uow.links.get(link_id)
-        release = uow.releases.current()
+        release = uow.releases.find_current()
         model = uow.models.of_link(release, link.id) if release is not None else None
     if release is None or model is None:
         return []

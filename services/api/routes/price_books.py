@@ -53,7 +53,7 @@ _TAG = re.compile(rf'(?:W/)?(?P<quote>"?)(?P<version>\d{{1,{_LARGEST_VERSION_DIG
 def list_books(parts: Parts, principal: AnyKey) -> Sequence[WirePriceBook]:
     """List all books, the newest first; a key with only the scope agent sees published ones."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        return [_wire(book, parts, principal) for book in uow.price_books.all() if _is_visible(book, principal)]
+        return [_wire(book, parts, principal) for book in uow.price_books.list_all() if _is_visible(book, principal)]
 
 
 @router.post("", status_code=201)

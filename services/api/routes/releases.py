@@ -31,7 +31,7 @@ def list_releases(
     """List releases, the newest first; those before the last of an answer are the next page."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         undecided = list_undecided(uow)
-        return [to_wire_release(each, undecided) for each in uow.releases.page(before=before, limit=limit)]
+        return [to_wire_release(each, undecided) for each in uow.releases.list_page(before=before, limit=limit)]
 
 
 @router.get("/{release_id}")

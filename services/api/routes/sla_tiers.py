@@ -31,11 +31,11 @@ def list_tiers(
 ) -> Sequence[SlaTier]:
     """List tiers of the current release, link by link, each with its price in the current book."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        release = uow.releases.current()
+        release = uow.releases.find_current()
         if release is None:
             return []
-        book = uow.price_books.in_force().now()
-        tiers = uow.sla_tiers.page(release, limit=limit, offset=offset, link_id=link_id)
+        book = uow.price_books.in_force().get_current_book()
+        tiers = uow.sla_tiers.list_page(release, limit=limit, offset=offset, link_id=link_id)
         return [_wire(each, book, principal) for each in tiers]
 
 

@@ -70,7 +70,7 @@ def list_transfers(
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         if principal.is_customer:
             matching = replace(matching, key_ids=uow.owners.own_keys())
-        return uow.journal.page(now=parts.clock.now(), limit=limit, before=before, matching=matching)
+        return uow.journal.list_page(now=parts.clock.now(), limit=limit, before=before, matching=matching)
 
 
 @router.get("/{transfer_id}")
@@ -99,7 +99,7 @@ def _stored_timeline(
         known = uow.journal.get(transfer_id, now=parts.clock.now())
         if principal.is_customer and known.owner not in uow.owners.own_keys():
             raise NotFound("no such transfer")
-        samples = uow.journal.samples(known.summary, after=after, limit=limit)
+        samples = uow.journal.list_samples(known.summary, after=after, limit=limit)
     return TransferTimeline(
         transfer=known.summary,
         enquiry=known.request,
@@ -124,7 +124,7 @@ async def heartbeat(transfer_id: UUID, beat: Heartbeat, parts: Parts, principal:
         beat,
         key_id=principal.key_id,
         weight=principal.weight,
-        claims=snapshot.claims,
+        claims=snapshot.list_claims,
         open_=partial(_opening, parts, principal),
     )
     return Response(_rendered(answer), media_type="application/json")
@@ -141,7 +141,7 @@ async def _opening(parts: Container, principal: Principal, start_request: Recomm
         tables=tables,
         bins=request.bins,
         path=request.path.complete_from(
-            (await load_snapshot(parts, principal.tenant_id)).known_bandwidth(request.link)
+            (await load_snapshot(parts, principal.tenant_id)).find_known_bandwidth(request.link)
         ),
         caps=request.caps,
         rate_limit_bps=request.rate_limit_bps,

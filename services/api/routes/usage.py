@@ -40,7 +40,7 @@ def list_statements(
         uow, slots = parts.store.unit_of_work(tenant_id), request.app.state.query_slots
         return stream_usage(tenant_id, requested_month, uow, slots, refused=to_problem)
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        return [_wire(each, requested_month) for each in build_statements(uow.usage.sums(requested_month))]
+        return [_wire(each, requested_month) for each in build_statements(uow.usage.list_sums(requested_month))]
 
 
 def _wire(statement: Statement, month: Month) -> UsageStatement:

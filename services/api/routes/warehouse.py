@@ -41,7 +41,7 @@ def read_schema(parts: Parts, _: AnalystKey) -> WarehouseSchema:
             comment=view.comment,
             columns=tuple(WarehouseColumn(name=it.name, type=it.type, comment=it.comment) for it in view.columns),
         )
-        for view in parts.warehouse.schema()
+        for view in parts.warehouse.describe_schema()
     )
     return WarehouseSchema(views=views, row_limit=limits.rows, time_limit_s=limits.seconds)
 
@@ -81,7 +81,7 @@ def read_credentials(parts: Parts, principal: AnalystKey) -> WarehouseCredential
     units = parts.store.unit_of_work
     login = issue_login(principal.tenant_id, actor=principal.actor, units=units, clock=parts.clock)
     return WarehouseCredentials(
-        dsn=parts.warehouse.address_for(login), user=login.name, password=login.password, created_at=login.created_at
+        dsn=parts.warehouse.build_address(login), user=login.name, password=login.password, created_at=login.created_at
     )
 
 
@@ -104,8 +104,8 @@ def read_exports(
     """List days of a view that are Parquet files, the newest first; older ones by ``before``."""
     today = parts.clock.now().date()
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        found, to_export = uow.log_days.page(view, limit=limit, before=before), uow.log_days.to_export(today)
-        failure = _to_wire_failure(uow.log_days.failure())
+        found, to_export = uow.log_days.list_page(view, limit=limit, before=before), uow.log_days.to_export(today)
+        failure = _to_wire_failure(uow.log_days.find_failure())
     exports = tuple(
         WarehouseExport(
             day=each.day,
@@ -127,7 +127,7 @@ def export_now(parts: Parts, principal: OperatorKey) -> WarehouseExports:
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         to_export = request_export(parts.options.export_place, uow=uow, clock=parts.clock)
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        failure = _to_wire_failure(uow.log_days.failure())
+        failure = _to_wire_failure(uow.log_days.find_failure())
     return WarehouseExports(place=parts.options.export_place, to_export=to_export, failure=failure, exports=())
 
 

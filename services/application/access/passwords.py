@@ -11,7 +11,7 @@ from services.application.access.hashing_slots import AT_ONCE, MOST_WAITING, Att
 from services.application.access.sign_in_networks import IN_A_SESSION
 from tradewind.errors import InvalidValue
 
-__all__ = ["AT_ONCE", "MAX_LENGTH", "MIN_LENGTH", "MOST_WAITING", "Attempt", "Passwords", "initial_password"]
+__all__ = ["AT_ONCE", "MAX_LENGTH", "MIN_LENGTH", "MOST_WAITING", "Attempt", "Passwords", "generate_initial_password"]
 
 MIN_LENGTH, MAX_LENGTH = 12, 200
 
@@ -73,9 +73,9 @@ class Passwords:
 
     @cached_property
     def _dummy_hash(self) -> str:
-        return self._hasher.hash(initial_password())
+        return self._hasher.hash(generate_initial_password())
 
 
-def initial_password() -> str:
+def generate_initial_password() -> str:
     """Return a random password that has to be changed at the first sign-in."""
     return secrets.token_urlsafe(INITIAL_BYTES)

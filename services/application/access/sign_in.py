@@ -111,7 +111,7 @@ class SignIns:
             raise Unauthenticated(REFUSED)
         return self._start_session(found, user, network, now)
 
-    def visitor(self, secret: str, *, looks_by_itself: bool = False) -> Visitor | None:
+    def find_visitor(self, secret: str, *, looks_by_itself: bool = False) -> Visitor | None:
         """Return the user of a session, if it has not expired.
 
         Parameters
@@ -124,7 +124,7 @@ class SignIns:
             return None
         now = self.clock.now()
         with self.open_(tenant_id, SERVICE) as uow:
-            read = uow.user_sessions.holder if looks_by_itself else uow.user_sessions.visit
+            read = uow.user_sessions.find_holder if looks_by_itself else uow.user_sessions.visit
             user = read(digest, at=now, idle_since=now - LONGEST_IDLE)
             uow.commit()
         return None if user is None else Visitor(tenant_id, user)
@@ -156,7 +156,7 @@ class SignIns:
             raise InvalidValue("password", "must be another one than before")
         new_hash = self.passwords.hash(new)
         with self.open_(visitor.tenant_id, visitor.actor) as uow:
-            standing = uow.sign_in_networks.standing(user.id, IN_A_SESSION)
+            standing = uow.sign_in_networks.find_standing(user.id, IN_A_SESSION)
             if not _is_unchanged(user, uow.users.get(user.id)) or _is_locked_in_session(standing, now):
                 raise InvalidValue("old", LOCKED)
             uow.users.set_password(visitor.user.id, new_hash, must_change=False)
@@ -166,7 +166,7 @@ class SignIns:
 
     def _load_user(self, found: FoundUser, network: str) -> tuple[User, Standing]:
         with self.open_(found.tenant_id, SERVICE) as uow:
-            return uow.users.get(found.id), uow.sign_in_networks.standing(found.id, network)
+            return uow.users.get(found.id), uow.sign_in_networks.find_standing(found.id, network)
 
     def _note_failure(self, found: FoundUser, user: User, network: str, now: datetime) -> None:
         with self.open_(found.tenant_id, SERVICE) as uow:
@@ -185,7 +185,7 @@ class SignIns:
         secret = secrets.token_urlsafe(SESSION_BYTES)
         with self.open_(found.tenant_id, Visitor(found.tenant_id, user).actor) as uow:
             since = uow.users.get(user.id)
-            standing = uow.sign_in_networks.standing(user.id, network)
+            standing = uow.sign_in_networks.find_standing(user.id, network)
             if not _is_unchanged(user, since) or standing.is_locked(now, everywhere_until=since.locked_until):
                 raise Unauthenticated(REFUSED)
             uow.users.note_sign_in(user.id, now)
@@ -209,10 +209,10 @@ def _is_unchanged(user: User, since: User) -> bool:
     return (user.password_hash, user.disabled_at) == (since.password_hash, since.disabled_at)
 
 
-def form_token(session_secret: str) -> str:
+def derive_form_token(session_secret: str) -> str:
     """Return the token that every form of a session carries, so that another site cannot send one."""
     return hmac.new(session_secret.encode(), b"form", hashlib.sha256).hexdigest()
 
 
 def is_form_token(token: str, session_secret: str) -> bool:
-    return hmac.compare_digest(token.encode(errors="replace"), form_token(session_secret).encode())
+    return hmac.compare_digest(token.encode(errors="replace"), derive_form_token(session_secret).encode())

@@ -43,7 +43,7 @@ class Standing:
         )
 
 
-def network_of(address: str | None) -> str:
+def find_network(address: str | None) -> str:
     """Return the network that an address is counted with."""
     try:
         found = ip_address((address or "").partition("%")[0])  # a zone belongs to the host, not to the address

@@ -6,7 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from services.application.access.authenticate import Scope
-from services.application.access.passwords import Passwords, initial_password
+from services.application.access.passwords import Passwords, generate_initial_password
 from services.application.shared.ports import Clock
 from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import Conflict, InvalidValue
@@ -51,7 +51,7 @@ def add_user(
     InvalidValue : the login is invalid, or a role does not exist.
     Conflict : another user has this login.
     """
-    password = initial_password()
+    password = generate_initial_password()
     user = uow.users.add(_check_login(login), passwords.hash(password), _check_roles(roles), at=clock.now())
     uow.audit.note("user.created", user.login, roles=sorted(user.roles))
     uow.commit()
@@ -162,7 +162,7 @@ def unlock_user(user_id: UUID, *, passwords: Passwords, uow: UnitOfWork) -> str:
 
 def reset_password(user_id: UUID, *, passwords: Passwords, uow: UnitOfWork) -> str:
     """Give a user a new password for one sign-in, and end all sessions, the database included."""
-    password = initial_password()
+    password = generate_initial_password()
     password_hash = passwords.hash(password)
     uow.users.lock_all()  # wait for a database account that is being created
     uow.users.set_password(user_id, password_hash, must_change=True)
@@ -174,7 +174,7 @@ def reset_password(user_id: UUID, *, passwords: Passwords, uow: UnitOfWork) -> s
 
 
 def _require_operator(uow: UnitOfWork) -> None:
-    if not any(Scope.OPERATOR in user.roles and user.disabled_at is None for user in uow.users.all()):
+    if not any(Scope.OPERATOR in user.roles and user.disabled_at is None for user in uow.users.list_all()):
         raise Conflict("at least one user must stay an operator, because only operators can manage users")
 
 

@@ -49,13 +49,13 @@ class CompressionHistory(Protocol):
         Older ones beyond ``MAX_OF_A_KEY`` of a key and ``MAX_OF_A_TENANT`` in all are removed.
         """
 
-    def all(self) -> Sequence[CodecObservation]:
+    def list_all(self) -> Sequence[CodecObservation]:
         """Return the observations in order of time."""
 
-    def learned(self) -> Sequence[CodecStatistics]:
+    def list_learned(self) -> Sequence[CodecStatistics]:
         """Return statistics by setting, those of most observations first."""
 
-    def machines(self) -> Sequence[str]:
+    def list_machines(self) -> Sequence[str]:
         """Return the machines that compressed, the one seen last first."""
 
 
@@ -97,11 +97,11 @@ class Histories:
         self._held: dict[UUID, _Held] = {}
         self._changes: Counter[UUID] = Counter()
 
-    def changes(self, tenant_id: UUID) -> int:
+    def count_changes(self, tenant_id: UUID) -> int:
         """Return how often a history changed, so that a call after a change does not use what was read before it."""
         return self._changes[tenant_id]
 
-    def held(self, tenant_id: UUID) -> tuple[History, int] | None:
+    def find_held(self, tenant_id: UUID) -> tuple[History, int] | None:
         """Return the tenant's history and the count of its own observations; ``None`` where it has to be read."""
         found = self._held.get(tenant_id)
         return (found.history, found.count) if found is not None and self._is_fresh(found) else None
@@ -113,7 +113,7 @@ class Histories:
         """Read a tenant's history from the database."""
         changes = self._changes[tenant_id]
         with self._units(tenant_id) as uow:
-            own = uow.compression.all()
+            own = uow.compression.list_all()
         held = _Held(load_packaged_history().extend(own), len(own), self._monotonic_s())
         if self._changes[tenant_id] == changes:
             for other in [each for each, old in tuple(self._held.items()) if not self._is_fresh(old)]:

@@ -83,7 +83,7 @@ class PageLoadRepository(Protocol):
         """Remove all but the newest ``number`` pages, and of these all beyond ``objects`` objects in total."""
 
 
-def content_sha256(har: Har) -> bytes:
+def compute_content_sha256(har: Har) -> bytes:
     """Return the hash of the analysed parts of a log, which identifies it."""
     return hashlib.sha256(json.dumps(har.slim()).encode()).digest()
 

@@ -46,7 +46,7 @@ class KnownDevice:
 class DeviceProfileRepository(Protocol):
     """Device profiles of one tenant; a port because the application may not import persistence."""
 
-    def all(self) -> Sequence[StoredProfile]: ...
+    def list_all(self) -> Sequence[StoredProfile]: ...
     def find(self, name: str) -> StoredProfile | None: ...
     def put(self, name: str, content: NewDeviceProfile, at: datetime, *, owner: UUID | None) -> None: ...
     def remove(self, name: str) -> bool: ...
@@ -60,7 +60,9 @@ def list_known_devices(
     ``keys`` : of the calling customer, who does not see those of other customers; ``None`` : the caller is no customer.
     """
     own = [
-        _to_known_device(stored, shipped.radios) for stored in uow.device_profiles.all() if stored.is_visible_to(keys)
+        _to_known_device(stored, shipped.radios)
+        for stored in uow.device_profiles.list_all()
+        if stored.is_visible_to(keys)
     ]
     names = {device.profile.name for device in own}
     rest = [KnownDevice(device, None) for device in shipped.devices.values() if device.name not in names]
@@ -105,7 +107,7 @@ def put_device(
     before = uow.device_profiles.find(name)
     if before is not None and not before.is_changed_by(keys):
         raise Conflict(f"the name {name!r} is taken by a profile of another key; choose another one")
-    if before is None and len(uow.device_profiles.all()) >= MAX_PROFILES:
+    if before is None and len(uow.device_profiles.list_all()) >= MAX_PROFILES:
         raise Conflict(f"{MAX_PROFILES} profiles are stored already; remove some")
     now = clock.now()
     uow.device_profiles.put(name, content, now, owner=key_id)

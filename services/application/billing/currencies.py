@@ -27,6 +27,6 @@ def check_currency(code: str) -> str:
     return code
 
 
-def minor_digits(code: str) -> int:
+def count_minor_digits(code: str) -> int:
     """Return the decimals of the currency's smallest unit: 2 for EUR, 0 for JPY."""
     return get_currency_precision(code)

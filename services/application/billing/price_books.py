@@ -191,7 +191,7 @@ def _format_cost(per_kwh: Decimal | None, currency: str) -> str:
 
 def find_current_book(books: PriceBookRepository, now: datetime) -> PriceBook | None:
     """Return the current book, from which quotes are made."""
-    return next((book for book in books.all() if book.is_current(now)), None)
+    return next((book for book in books.list_all() if book.is_current(now)), None)
 
 
 def publish_book(

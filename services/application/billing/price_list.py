@@ -29,11 +29,11 @@ class PriceList:
     books: tuple[PublishedBook, ...] = ()
     read_at: datetime | None = None
 
-    def priced_tiers(self) -> frozenset[UUID]:
+    def list_priced_tiers(self) -> frozenset[UUID]:
         """Return the tiers that have a price in the current book or in one to come."""
         return frozenset(tier_id for book in self.books for tier_id in book.prices)
 
-    def now(self) -> PublishedBook | None:
+    def get_current_book(self) -> PublishedBook | None:
         """Return the book that was current when the list was read."""
         return self.schedule(0.0).at(0.0)
 
@@ -60,7 +60,7 @@ class Schedule(NamedTuple):
         """Return the current book."""
         return next((book for from_s, book in reversed(self.starts) if from_s <= now_s), None)
 
-    def next_s(self, now_s: float) -> float:
+    def get_next_start_s(self, now_s: float) -> float:
         """Return when the next book starts; infinity if none is known."""
         return next((from_s for from_s, _ in self.starts if from_s > now_s), math.inf)
 

@@ -12,7 +12,7 @@ from itertools import groupby, islice
 from typing import Self
 from uuid import UUID
 
-from services.application.billing.currencies import minor_digits
+from services.application.billing.currencies import count_minor_digits
 from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import InvalidValue
 from tradewind.sla.pricing import round_payable
@@ -102,7 +102,7 @@ class UsageLine:
         """The amount rounded once to the smallest unit of its currency; ``None`` for what is not billed."""
         if self.billing is not Billing.BILLED or self.amount is None or self.currency is None:
             return None
-        return round_payable(self.amount, minor_digits(self.currency))
+        return round_payable(self.amount, count_minor_digits(self.currency))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +182,7 @@ class UsageFile:
     month: Month
     unit_of_work: UnitOfWork
 
-    def chunks(self) -> Generator[bytes, None, None]:
+    def read_chunks(self) -> Generator[bytes, None, None]:
         """Yield the file piece by piece, read from the store on demand.
 
         Raises
@@ -190,7 +190,7 @@ class UsageFile:
         Conflict : the rows of the month are dropped; raised before the first piece.
         Unavailable : the store is unreachable.
         """
-        with self.unit_of_work as uow, closing(uow.usage.each(self.month)) as transfers:
+        with self.unit_of_work as uow, closing(uow.usage.iterate_transfers(self.month)) as transfers:
             rows = ([_format_cell(getattr(transfer, name)) for name in COLUMNS] for transfer in transfers)
             first = list(islice(rows, LINES_AT_ONCE))  # errors before the first piece can still be answered
             yield _format_csv([COLUMNS, *first])

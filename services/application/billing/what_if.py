@@ -133,7 +133,7 @@ class WhatIf:
         return sum(tier.requests for tier in self.tiers)
 
 
-def what_if(demand: Collection[Demand], *, draft: PriceBook, in_force: PriceBook | None) -> WhatIf:
+def compute_what_if(demand: Collection[Demand], *, draft: PriceBook, in_force: PriceBook | None) -> WhatIf:
     """Replay a demand against a draft and the current book.
 
     If both have one currency, the draft's cost of a kWh counts for both: it is the newer value.
@@ -185,11 +185,11 @@ class Replay(NamedTuple):
 def replay_demand(draft: PriceBook, in_force: PriceBook | None, *, now: datetime, uow: UnitOfWork) -> Replay:
     """Replay the recent requests against a draft and the current book."""
     since = now - REPLAYED_PERIOD
-    result = what_if(uow.quotes.demand(since), draft=draft, in_force=in_force)
-    release = uow.releases.current()
+    result = compute_what_if(uow.quotes.sum_demand(since), draft=draft, in_force=in_force)
+    release = uow.releases.find_current()
     tiers: Sequence[LinkTier] = []
     if release is not None:
         tiers = uow.sla_tiers.of(release, [tier.tier_id for tier in result.tiers])
-    paths = {link.id: format_path(link.key) for link in uow.links.all()}
+    paths = {link.id: format_path(link.key) for link in uow.links.list_all()}
     named = {tier.tier.id: PlacedTier(tier.name, f"{paths[tier.link_id]}, {tier.cluster}") for tier in tiers}
     return Replay(result, named, since)

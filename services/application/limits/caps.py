@@ -47,17 +47,18 @@ class Limit:
         """Return the cap under a unique name: names of ends may have colons, but no control characters."""
         return Claim("\t".join((self.scope, self.source or "", self.destination or "")), self.concurrency, self.streams)
 
-    def remaining_caps(self, others: ScopeUsage | None, weight: float) -> Caps:
+    def compute_remaining_caps(self, others: ScopeUsage | None, weight: float) -> Caps:
         """Return the caps for a new transfer: what is free, or its fair part once the others have shrunk."""
         if others is None:
             return Caps(concurrency=self.concurrency, streams=self.streams)
         part = weight / (others.weight + weight)
 
-        def remaining(cap: int | None, held: int) -> int | None:
+        def compute_remaining(cap: int | None, held: int) -> int | None:
             return None if cap is None else max(cap - held, math.floor(cap * part), 1)
 
         return Caps(
-            concurrency=remaining(self.concurrency, others.concurrency), streams=remaining(self.streams, others.streams)
+            concurrency=compute_remaining(self.concurrency, others.concurrency),
+            streams=compute_remaining(self.streams, others.streams),
         )
 
 
@@ -92,18 +93,18 @@ class Limits:
         """Names of limited scopes, as in claims."""
         return [claim.scope for claim in self._claims.values()]
 
-    def permitted(
+    def compute_permitted(
         self, source: str, destination: str, *, held: Mapping[str, ScopeUsage] = NO_USAGE, weight: float = 1.0
     ) -> Permitted:
         """Return what one transfer of a weight may use next to the live ones."""
         caps, shared_with = NO_CAPS, 0
         for limit in self.list_applying(source, destination):
             others = held.get(self._claims[limit].scope)
-            caps = caps.tighten(limit.remaining_caps(others, weight))
+            caps = caps.tighten(limit.compute_remaining_caps(others, weight))
             shared_with = max(shared_with, others.transfers if others else 0)
         return Permitted(caps, shared_with)
 
-    def claims(self, source: str, destination: str) -> tuple[Claim, ...]:
+    def list_claims(self, source: str, destination: str) -> tuple[Claim, ...]:
         """Return the caps that a live transfer has to claim a share of."""
         return tuple(self._claims[limit] for limit in self.list_applying(source, destination))
 
@@ -114,14 +115,14 @@ NO_LIMITS = Limits()
 class LimitRepository(Protocol):
     """Limits of one tenant; a port because the application may not import persistence."""
 
-    def all(self) -> Sequence[Limit]: ...
+    def list_all(self) -> Sequence[Limit]: ...
     def put(self, limit: Limit) -> None: ...
 
 
 def put_limit(limit: Limit, *, uow: UnitOfWork) -> Sequence[Limit]:
     """Set one limit, notify every process, and return all limits."""
     uow.limits.put(limit)
-    limits = uow.limits.all()
+    limits = uow.limits.list_all()
     uow.audit.note("limit.set", limit.place, concurrency=limit.concurrency, streams=limit.streams)
     uow.publish(LimitsChanged(uow.tenant_id))
     uow.commit()

@@ -40,7 +40,7 @@ class ShareStore(Protocol):
         SessionsUnreachable : the store of sessions does not answer.
         """
 
-    async def held(self, tenant_id: UUID, scopes: Sequence[str]) -> Sequence[ScopeUsage]:
+    async def measure_held(self, tenant_id: UUID, scopes: Sequence[str]) -> Sequence[ScopeUsage]:
         """Return the use of each scope.
 
         Raises
@@ -91,6 +91,6 @@ class LiveShares:
         found: dict[str, ScopeUsage] = {}
         for first in range(0, len(scopes), SCOPES_AT_ONCE):
             part = scopes[first : first + SCOPES_AT_ONCE]
-            held = await self._shares.held(tenant_id, part)
+            held = await self._shares.measure_held(tenant_id, part)
             found |= {scope: usage for scope, usage in zip(part, held, strict=True) if usage.transfers}
         return found

@@ -269,13 +269,13 @@ class RateLimits:
 
     def _of_key(self, principal: Principal, kind: CallKind) -> _Bucket | None:
         per_s = self._limits.of_key.get(kind)
-        return None if per_s is None else self._filled(principal.key_id, kind, per_s * principal.rate_factor)
+        return None if per_s is None else self._fill_bucket(principal.key_id, kind, per_s * principal.rate_factor)
 
     def _of_tenant(self, principal: Principal, kind: CallKind) -> _Bucket | None:
         per_s = self._limits.of_tenant.get(kind)
-        return None if per_s is None else self._filled(principal.tenant_id, kind, per_s)
+        return None if per_s is None else self._fill_bucket(principal.tenant_id, kind, per_s)
 
-    def _filled(self, holder_id: UUID, kind: CallKind, per_s: float) -> _Bucket:
+    def _fill_bucket(self, holder_id: UUID, kind: CallKind, per_s: float) -> _Bucket:
         now_s = self._monotonic()
         bucket = self._buckets.get((holder_id, kind))
         if bucket is None or bucket.per_s != per_s:

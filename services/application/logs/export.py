@@ -118,7 +118,7 @@ class Export:
             return None
         now = self.clock.now()
         with self.unit_of_work(tenant_id) as uow:
-            changed = uow.log_days.next_to_export(now.date())
+            changed = uow.log_days.find_next_to_export(now.date())
             if changed is None:
                 return None
             # The rows are read after the version: they are of this version, or newer with a newer version.
@@ -126,10 +126,10 @@ class Export:
                 written = self.lake.write(changed.view, tenant_id, changed.day)
             except Exception as error:
                 # In this transaction, which locks the day, so that it never follows the success of another run.
-                uow.log_days.failed(ExportFailure(self.clock.now(), _format_failure(error)))
+                uow.log_days.note_failed(ExportFailure(self.clock.now(), _format_failure(error)))
                 uow.commit()
                 raise
-            uow.log_days.exported(changed, written, at=now)
+            uow.log_days.note_exported(changed, written, at=now)
             uow.commit()
         return changed, written
 

@@ -57,7 +57,7 @@ class IngestReceipt:
         """Whether every row was rejected for its content, and none because it is stored already."""
         return self.accepted == 0 and self.already_stored == 0
 
-    def plus(self, *, accepted: int, already_stored: int, rejected: Sequence[RejectedRow]) -> Self:
+    def add(self, *, accepted: int, already_stored: int, rejected: Sequence[RejectedRow]) -> Self:
         """Return the receipt with the rows of one more block."""
         room = MAX_REJECTIONS_SHOWN - len(self.rejections)
         shown = tuple(Rejection(row=row.row, field=row.field, reason=row.reason) for row in rejected[:room])
@@ -100,11 +100,11 @@ def store_batch(batch: LogBatch, *, uow: UnitOfWork, clock: Clock) -> IngestRece
 
     A repeated batch is processed again if none of its rows was accepted.
     """
-    idempotency_key = batch.idempotency_key or f"sha256:{batch.body.sha256().hex()}"
+    idempotency_key = batch.idempotency_key or f"sha256:{batch.body.compute_sha256().hex()}"
     now = clock.now()
     receipt = uow.batches.claim(idempotency_key, at=now, key_id=batch.key_id)
     if receipt.repeated:
-        if receipt.content_sha256 != batch.body.sha256():
+        if receipt.content_sha256 != batch.body.compute_sha256():
             raise Conflict("this Idempotency-Key was used for other content; use a new key for a new batch")
         if not receipt.nothing_valid:
             return receipt
@@ -123,7 +123,7 @@ def _store_rows(body: UploadedBody, receipt: IngestReceipt, uow: UnitOfWork) -> 
     storing = _Storing(uow)
     links = LinkBook(uow.links, before_query=storing.wait)
     owners = OwnerBook(uow.owners, before_query=storing.wait)
-    for lines in _list_blocks(body.lines()):
+    for lines in _list_blocks(body.read_lines()):
         block = Block(lines, links, owners, earliest=earliest, latest=latest)
         rendered = uow.transfers.render(block, batch_id=receipt.batch_id, received_at=receipt.received_at)
         receipt = storing.settle(receipt)
@@ -131,8 +131,8 @@ def _store_rows(body: UploadedBody, receipt: IngestReceipt, uow: UnitOfWork) -> 
     receipt = storing.settle(receipt)
     if receipt.accepted + receipt.rejected == 0:
         raise InvalidValue("body", "has no rows")
-    uow.links.count(links.new_rows())
-    return replace(receipt, content_sha256=body.sha256())
+    uow.links.count(links.sum_new_rows())
+    return replace(receipt, content_sha256=body.compute_sha256())
 
 
 def _list_blocks(lines: Iterable[Line]) -> Iterator[list[Line]]:
@@ -171,4 +171,4 @@ class _Storing:
         self._current = None
         block.reject_stored(stored_before)
         self._uow.quarantine.add(block.rejected, batch_id=receipt.batch_id)
-        return receipt.plus(accepted=block.accepted, already_stored=len(stored_before), rejected=block.rejected)
+        return receipt.add(accepted=block.accepted, already_stored=len(stored_before), rejected=block.rejected)

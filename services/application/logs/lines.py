@@ -83,13 +83,13 @@ def decompress(chunks: Iterable[bytes], encoding: Encoding, limits: BodyLimits) 
     """
     consumed = produced = 0
 
-    def counted() -> Iterator[bytes]:
+    def count_bytes() -> Iterator[bytes]:
         nonlocal consumed
         for part in _list_slices(chunks, SLICE_BYTES[encoding]):
             consumed += len(part)
             yield part
 
-    for piece in _decode(counted(), encoding, limits):
+    for piece in _decode(count_bytes(), encoding, limits):
         produced += len(piece)
         if produced > limits.decompressed_bytes:
             raise TooLarge(f"the batch is larger than {limits.decompressed_bytes} bytes when decompressed; split it")
@@ -183,19 +183,19 @@ class UploadedBody:
         self._limits = limits
         self._sha256: bytes | None = None
 
-    def lines(self) -> Iterator[Line]:
+    def read_lines(self) -> Iterator[Line]:
         """Return the lines; raise the errors of ``decompress``."""
-        return split_lines(self._plain(), self._limits)
+        return split_lines(self._decompress_body(), self._limits)
 
-    def sha256(self) -> bytes:
+    def compute_sha256(self) -> bytes:
         """Return the hash of the decompressed content; this reads the body unless all lines were read before."""
         if self._sha256 is None:
-            for _ in self._plain():
+            for _ in self._decompress_body():
                 pass
         assert self._sha256 is not None
         return self._sha256
 
-    def _plain(self) -> Iterator[bytes]:
+    def _decompress_body(self) -> Iterator[bytes]:
         digest = hashlib.sha256()
         self._file.seek(0)
         chunks = iter(partial(self._file.read, READ_BYTES), b"")

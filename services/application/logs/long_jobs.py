@@ -53,7 +53,7 @@ def list_long_jobs(uow: UnitOfWork, *, now: datetime, is_exporting: bool, months
 
 def describe_export(uow: UnitOfWork, *, now: datetime, is_exporting: bool) -> LongJob:
     """Return the progress of exports: a file for each past day of transfers, heartbeats and quotes."""
-    done, total = uow.log_days.progress(now.date())
+    done, total = uow.log_days.measure_progress(now.date())
     if not is_exporting:
         return LongJob(name="Exports", done=0, total=0, unit="file", left="no export location is set")
     left = total - done
@@ -65,22 +65,22 @@ def describe_export(uow: UnitOfWork, *, now: datetime, is_exporting: bool) -> Lo
         left=f"{format_count(left, 'file')} to write, each night or when asked"
         if left
         else "every past day is written",
-        failure=uow.log_days.failure(),
+        failure=uow.log_days.find_failure(),
     )
 
 
 def _describe_fits(uow: UnitOfWork) -> LongJob:
-    building = uow.release_work.building()
+    building = uow.release_work.find_building()
     if building is None:
         return LongJob(name="Fits", done=0, total=0, unit="link", left="starts when there are enough new logs")
-    done, total = uow.release_work.progress(building)
+    done, total = uow.release_work.measure_progress(building)
     return LongJob(
         name="Fits", done=done, total=total, unit="link", left=f"release {building} becomes current once all are fitted"
     )
 
 
 def _describe_sums(uow: UnitOfWork) -> LongJob:
-    waiting = uow.rollups.waiting(MAX_COUNTED)
+    waiting = uow.rollups.count_waiting(MAX_COUNTED)
     more = "or more " if waiting == MAX_COUNTED else ""
     left = f"{waiting} {more}days of links wait to be summed, the oldest first" if waiting else "every row is counted"
     return LongJob(name="Daily sums", done=None, total=waiting, unit="day", left=left)
@@ -89,7 +89,7 @@ def _describe_sums(uow: UnitOfWork) -> LongJob:
 def _describe_retention(uow: UnitOfWork, now: datetime, months: int | None) -> LongJob:
     if months is None:
         return LongJob(name="Retention", done=0, total=0, unit="month", left="every row is retained")
-    steps = [find_next_step(month, now=now, months=months) for month in uow.month_seals.page()]
+    steps = [find_next_step(month, now=now, months=months) for month in uow.month_seals.list_page()]
     gone = steps.count(NextStep.GONE)
     due = sum(step in (NextStep.CLOSES, NextStep.WAITS, NextStep.GOES) for step in steps)
     left = f"{due} to drop once exported, at 02:40 UTC" if due else "no month is due"

@@ -100,12 +100,12 @@ class LogRetention:
 
     def _list_due(self) -> Sequence[StoredMonth]:
         oldest = find_oldest_retained_month(self.clock.now(), self.months)
-        return [month for month in self.stored.stored() if month.month < oldest]
+        return [month for month in self.stored.list_stored() if month.month < oldest]
 
     def _find_closable_before(self) -> Month:
         """Return the month before which months may be closed: no live transfer will be logged in them."""
         oldest = find_oldest_retained_month(self.clock.now(), self.months)
-        live_since = self.stored.oldest_live_transfer()
+        live_since = self.stored.find_oldest_live_transfer()
         return oldest if live_since is None else min(oldest, Month.of(live_since))
 
     def _process(self, stored: StoredMonth, closable: Month) -> MonthDue:
@@ -124,7 +124,7 @@ class LogRetention:
         if not due.stored.closed:
             return replace(due, obstacles=["logs are being stored; the next run closes the month"])
         try:
-            for tenant_id in self.stored.tenants(month):
+            for tenant_id in self.stored.list_tenants(month):
                 self._seal(tenant_id, month)
             self.stored.drop(month)
         except Conflict as changed:
@@ -135,10 +135,10 @@ class LogRetention:
 
     def _seal(self, tenant_id: UUID, month: Month) -> None:
         with self.unit_of_work(tenant_id) as uow:
-            days = uow.month_seals.days(month)
+            days = uow.month_seals.find_days(month)
             if uow.month_seals.is_sealed(month, days.versions):
                 return
-            uow.month_seals.seal(month, days, uow.usage.sums(month), at=self.clock.now())
+            uow.month_seals.seal(month, days, uow.usage.list_sums(month), at=self.clock.now())
             uow.audit.note("logs.sealed", str(month), rows=days.rows, exported_bytes=days.bytes)
             uow.commit()
 
@@ -148,12 +148,12 @@ class LogRetention:
         if self.exports is None:
             yield "nothing is exported; set TRADEWIND_EXPORT"
             return
-        for tenant_id in self.stored.tenants(stored.month):
+        for tenant_id in self.stored.list_tenants(stored.month):
             yield from self._find_obstacles_of_tenant(tenant_id, stored.month, self.exports)
 
     def _find_obstacles_of_tenant(self, tenant_id: UUID, month: Month, exports: Lake) -> Iterator[str]:
         with self.unit_of_work(tenant_id) as uow:
-            days = uow.month_seals.days(month)
+            days = uow.month_seals.find_days(month)
         if days.marked:
             yield f"tenant {tenant_id}: days to sum: {days.marked}"
         if days.to_export:

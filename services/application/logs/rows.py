@@ -95,7 +95,7 @@ class LinkBook:
         for names, key in keys.items():
             self._known[names] = LinkTally(found[key], 0, unknown[names])
 
-    def new_rows(self) -> Mapping[UUID, NewRows]:
+    def sum_new_rows(self) -> Mapping[UUID, NewRows]:
         """Return the new rows of the batch by link; a link may occur under several names."""
         totals: dict[UUID, NewRows] = {}
         for tally in self._known.values():
@@ -228,10 +228,10 @@ class Block:
         return AcceptedRow(line.number, record, tally.link)
 
     def _reject(self, line: Line, wrong: InvalidValue) -> None:
-        self.rejected.append(RejectedRow(line.number, wrong.field, wrong.reason, _storable_text(line)))
+        self.rejected.append(RejectedRow(line.number, wrong.field, wrong.reason, _make_storable(line)))
 
 
-def _storable_text(line: Line) -> str | None:
+def _make_storable(line: Line) -> str | None:
     if line.too_long or len(line.content) > MAX_RAW_BYTES or NUL in line.content:
         return None
     try:

@@ -17,13 +17,13 @@ def compare_releases(release_id: int, *, uow: UnitOfWork) -> ReleaseComparison:
     ------
     NotFound : the tenant has no such release.
     """
-    release, current = uow.releases.get(release_id), uow.releases.current()
-    tiers = sorted(uow.release_differences.tiers(current, release_id), key=measure_tier_shift, reverse=True)
+    release, current = uow.releases.get(release_id), uow.releases.find_current()
+    tiers = sorted(uow.release_differences.list_tiers(current, release_id), key=measure_tier_shift, reverse=True)
     return ReleaseComparison(
         release=to_wire_release(release),
         in_force=current,
-        same=uow.release_differences.same(current, release_id),
-        links=tuple(uow.release_differences.links(current, release_id)),
+        same=uow.release_differences.count_same(current, release_id),
+        links=tuple(uow.release_differences.list_links(current, release_id)),
         tiers_changed=len(tiers),
         tiers_gained=sum(tier.change is ChangeKind.GAINED for tier in tiers),
         tiers_lost=sum(tier.change is ChangeKind.LOST for tier in tiers),

@@ -31,7 +31,7 @@ def find_current_cluster(cluster_id: UUID, uow: UnitOfWork) -> CurrentCluster:
     ------
     ClusterSuperseded, NotFound : the current release has no cluster of this id.
     """
-    release = uow.releases.current()
+    release = uow.releases.find_current()
     model = None if release is None else uow.models.with_cluster(release, cluster_id)
     if release is None or model is None:
         link_id = uow.models.link_of_cluster(cluster_id)

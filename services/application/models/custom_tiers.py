@@ -36,7 +36,7 @@ class CustomBoundaries:
     cuts: tuple[float, ...]
     tier_ids: tuple[UUID, ...]
 
-    def between(self, lowest: float, highest: float) -> tuple[tuple[float, ...], tuple[UUID, ...]]:
+    def list_between(self, lowest: float, highest: float) -> tuple[tuple[float, ...], tuple[UUID, ...]]:
         """Return edges and tiers within the certifiable range; the others stay stored until it reaches them again."""
         inside = (cut for cut in self.cuts if cut - lowest > MIN_WIDTH * cut and highest - cut > MIN_WIDTH * highest)
         edges = (lowest, *inside, highest)
@@ -112,7 +112,7 @@ def set_boundaries(
     InvalidValue : the boundaries leave no tiers between them.
     Conflict : the link was fitted again, or its tiers were changed meanwhile.
     """
-    release = uow.releases.current()
+    release = uow.releases.find_current()
     model = None if release is None else uow.models.with_cluster(release, cluster_id)
     if release is None or model is None or model.id != version:
         raise Conflict("the link was fitted again or its tiers were changed meanwhile; look at them again")
@@ -183,7 +183,7 @@ def _apply_to_leaf(
     held = [(partition, tier) for partition, tier in pairs if partition.key == own.key]
     if not {tier.id for _, tier in held} & {*own.tier_ids}:
         return leaf, tiers
-    edges, tier_ids = own.between(
+    edges, tier_ids = own.list_between(
         min(partition.lower for partition, _ in held), max(partition.upper for partition, _ in held)
     )
     try:
@@ -225,7 +225,7 @@ def rename_tier(tier_id: UUID, name: str | None, *, uow: UnitOfWork) -> None:
 
 def _check_free(name: str, tier_id: UUID, uow: UnitOfWork) -> None:
     """Reject the name of another tier of the link in the current release; names of earlier ones are not shown."""
-    release = uow.releases.current()
+    release = uow.releases.find_current()
     mine = [] if release is None else uow.sla_tiers.of(release, [tier_id])
     for tier in list_link_tiers(mine[0].link_id, uow) if mine else ():
         if tier.tier.id != tier_id and tier.name.casefold().split() == name.casefold().split():
@@ -252,7 +252,7 @@ def _format_key(key: PartitionKey) -> str:
 
 
 def _format_link(link_id: UUID, links: LinkRepository) -> str:
-    return next(format_path(link.key) for link in links.all() if link.id == link_id)
+    return next(format_path(link.key) for link in links.list_all() if link.id == link_id)
 
 
 def _format_tiers(tier_ids: Collection[UUID], uow: UnitOfWork) -> str:

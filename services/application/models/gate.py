@@ -52,7 +52,7 @@ class Verdict:
     def passed(self) -> bool:
         return not self.reasons
 
-    def metrics(self) -> Mapping[str, float | None]:
+    def list_metrics(self) -> Mapping[str, float | None]:
         """Return the metrics that are stored, shown and logged next to the reasons."""
         return {
             "accuracy": self.accuracy,

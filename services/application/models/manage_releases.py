@@ -28,7 +28,7 @@ def publish_anyway(release_id: int, *, reason: str, uow: UnitOfWork, clock: Cloc
     NotFound : the tenant has no such release.
     Conflict : it is current already, is still being built, or can only be reached by a rollback.
     """
-    before = uow.releases.current()
+    before = uow.releases.find_current()
     uow.releases.publish_anyway(release_id, clock.now())
     uow.audit.note("release.published", f"release {release_id}", instead_of=before, reason=reason)
     uow.publish(ReleaseChanged(uow.tenant_id, release_id))

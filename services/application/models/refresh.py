@@ -51,7 +51,7 @@ class EndCurves:
 class Learner(Protocol):
     """The numerics of learning; a port because only workers may load them."""
 
-    def curve(self, rows: Iterable["pa.RecordBatch"]) -> KnownLoadCurve:
+    def build_curve(self, rows: Iterable["pa.RecordBatch"]) -> KnownLoadCurve:
         """Return the known load curve of rows with ``start_s``, ``end_s``, ``bytes_moved``."""
 
     def fit(
@@ -72,8 +72,8 @@ class FitRowReader(Protocol):
     """Reads rows as batches of Arrow; a port because the application may not import persistence."""
 
     def fit_rows(self, tenant_id: UUID, link_id: UUID) -> "Batches": ...
-    def month_rows(self, tenant_id: UUID, endpoint_id: UUID, month: datetime) -> "Batches": ...
-    def rows_between(self, tenant_id: UUID, link: StoredLink) -> "Batches": ...
+    def read_month_rows(self, tenant_id: UUID, endpoint_id: UUID, month: datetime) -> "Batches": ...
+    def read_rows_between(self, tenant_id: UUID, link: StoredLink) -> "Batches": ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +99,16 @@ class Refresh:
         """
         now = self.clock.now()
         with self.unit_of_work(job.tenant_id) as work:
-            release_id = work.release_work.building()
+            release_id = work.release_work.find_building()
             if release_id is not None:
-                due = now - work.release_work.last_activity(release_id) >= self.stale_after
+                due = now - work.release_work.find_last_activity(release_id) >= self.stale_after
             else:
                 newest = work.release_work.find_newest_start()
                 due = newest is None or now - newest >= self.interval
                 release_id = work.release_work.begin(now) if due else None
             if release_id is None or not due:
                 return
-            for link_id in work.release_work.pending(release_id):
+            for link_id in work.release_work.list_pending(release_id):
                 work.publish(FitLink(job.tenant_id, release_id, link_id))
             work.commit()
         self._publish_if_complete(job.tenant_id, release_id)
@@ -139,9 +139,9 @@ class Refresh:
         with self.unit_of_work(job.tenant_id) as work:
             if not work.release_work.claim_curve(job.release_id, endpoint_id):
                 return
-            for month, rows in work.curves.outdated_months(endpoint_id).items():
-                with self.logs.month_rows(job.tenant_id, endpoint_id, month) as batches:
-                    work.curves.put(endpoint_id, month, rows, self.learner.curve(batches))
+            for month, rows in work.curves.list_outdated_months(endpoint_id).items():
+                with self.logs.read_month_rows(job.tenant_id, endpoint_id, month) as batches:
+                    work.curves.put(endpoint_id, month, rows, self.learner.build_curve(batches))
             work.commit()
 
     def _fit(self, work: UnitOfWork, job: FitLink, claimed: ClaimedLink) -> LinkFitted | LinkRefused:
@@ -152,7 +152,7 @@ class Refresh:
         started_at = self.clock.now()
         if claimed.attempts > MAX_ATTEMPTS:
             return self._refuse(work, job, f"its fit ended {MAX_ATTEMPTS} workers", None, started_at)
-        current = work.releases.current()
+        current = work.releases.find_current()
         before = work.models.of_link(current, job.link_id) if current is not None else None
         try:
             model = self._learn(work, job, before)
@@ -164,7 +164,7 @@ class Refresh:
         now = self.clock.now()
         own = work.custom_tiers.of_link(job.link_id)
         model, tiers = apply_custom_boundaries(model, match_tiers(before, model), own, before)
-        changes = list_priced_tier_changes(before, model, tiers, work.price_books.in_force().priced_tiers())
+        changes = list_priced_tier_changes(before, model, tiers, work.price_books.in_force().list_priced_tiers())
         model_id = work.models.add(job.link_id, model, tiers, fitted_at=now)
         if changes:
             undecided = UndecidedModel(model_id=model_id, release_id=job.release_id, raised_at=now, changes=changes)
@@ -198,15 +198,15 @@ class Refresh:
         )
 
     def _learn(self, work: UnitOfWork, job: FitLink, before: StoredModel | None) -> LinkModel:
-        link, span = work.links.get(job.link_id), work.links.span(job.link_id)
+        link, span = work.links.get(job.link_id), work.links.find_span(job.link_id)
         if span is None:
             raise CannotFit("it has no logs")
         ends = link.source_id, link.destination_id
         for endpoint_id in ends:
             self._extend_curve(job, endpoint_id)
-        with self.logs.rows_between(job.tenant_id, link) as batches:
-            between = self.learner.curve(batches)
-        source, destination = (work.curves.during(endpoint_id, span) for endpoint_id in ends)
+        with self.logs.read_rows_between(job.tenant_id, link) as batches:
+            between = self.learner.build_curve(batches)
+        source, destination = (work.curves.sum_during(endpoint_id, span) for endpoint_id in ends)
         curves = EndCurves(source, destination, between)
         unknown_bps = before.unknown_bps if before else None
         with self.logs.fit_rows(job.tenant_id, link.id) as batches:
@@ -215,9 +215,9 @@ class Refresh:
     def _publish_if_complete(self, tenant_id: UUID, release_id: int) -> None:
         """Publish a release whose links are all done, notify every process, and request a refresh for newer logs."""
         with self.unit_of_work(tenant_id) as work:
-            if work.release_work.building() != release_id or not work.release_work.is_complete(release_id):
+            if work.release_work.find_building() != release_id or not work.release_work.is_complete(release_id):
                 return
-            gate, now = work.release_work.outcomes(release_id), self.clock.now()
+            gate, now = work.release_work.count_outcomes(release_id), self.clock.now()
             event: ReleasePublished | ReleaseRefused
             try:
                 started_at = work.releases.publish(release_id, gate, now)

@@ -41,13 +41,13 @@ class LinkTier:
 
 def list_link_tiers(link_id: UUID, uow: UnitOfWork) -> Sequence[LinkTier]:
     """Return all tiers of a link in the current release."""
-    release = uow.releases.current()
-    return [] if release is None else uow.sla_tiers.page(release, limit=MAX_OF_LINK, link_id=link_id)
+    release = uow.releases.find_current()
+    return [] if release is None else uow.sla_tiers.list_page(release, limit=MAX_OF_LINK, link_id=link_id)
 
 
 def list_tier_names(tier_ids: Collection[UUID], uow: UnitOfWork) -> Mapping[UUID, str]:
     """Return the names of tiers of the current release by id."""
-    release = uow.releases.current()
+    release = uow.releases.find_current()
     return {} if release is None else {tier.tier.id: tier.name for tier in uow.sla_tiers.of(release, tier_ids)}
 
 
@@ -95,9 +95,9 @@ def format_named_tiers(named: Sequence[NamedTiers]) -> Sequence[str]:
 
 def list_named_tiers(tier_ids: Collection[UUID], uow: UnitOfWork) -> Sequence[NamedTiers]:
     """Return the names of tiers by cluster; tiers of earlier releases have no name and come last."""
-    release = uow.releases.current()
+    release = uow.releases.find_current()
     known = [] if release is None else uow.sla_tiers.of(release, tier_ids)
-    paths = {link.id: format_path(link.key) for link in uow.links.all()}
+    paths = {link.id: format_path(link.key) for link in uow.links.list_all()}
     found = [
         NamedTiers(f"{paths[tiers[0].link_id]}, {tiers[0].cluster}", [tier.name for tier in tiers])
         for tiers in group_by_cluster(known).values()

@@ -31,8 +31,8 @@ class TierDecision:
 
 def list_undecided(uow: UnitOfWork) -> tuple[UndecidedTiers, ...]:
     """Return the open decisions, the oldest first, each with the path of its link."""
-    decisions = uow.tier_decisions.all()
-    keys = {link.id: link.key for link in uow.links.all()} if decisions else {}
+    decisions = uow.tier_decisions.list_all()
+    keys = {link.id: link.key for link in uow.links.list_all()} if decisions else {}
     return tuple(
         UndecidedTiers(
             decision_id=decision.id,
@@ -60,7 +60,7 @@ def decide_tiers(decision_id: UUID, *, accept: bool, uow: UnitOfWork, clock: Clo
     Conflict : no release is current, or another one became current at the same moment.
     """
     decision = uow.tier_decisions.claim(decision_id)
-    release = uow.releases.current()
+    release = uow.releases.find_current()
     if accept:
         if release is None:
             raise Conflict("there is no current release that could take over the model")

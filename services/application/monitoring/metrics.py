@@ -24,10 +24,10 @@ LINKS_COMPARED = 8
 class OutcomeRepository(Protocol):
     """Daily sums of one tenant's transfers; a port because the application may not import persistence."""
 
-    def tuned(self, since: date, *, limit: int, link_id: UUID | None = None) -> Sequence[TunedTransfers]: ...
-    def sla_outcomes(self, since: date, link_id: UUID | None = None) -> SlaOutcomes: ...
-    def days(self, since: date, link_id: UUID | None = None) -> Sequence[Day]: ...
-    def metered(self, link_ids: Collection[UUID]) -> Mapping[UUID, Mapping[MeteredEnds, int]]: ...
+    def list_tuned(self, since: date, *, limit: int, link_id: UUID | None = None) -> Sequence[TunedTransfers]: ...
+    def count_sla_outcomes(self, since: date, link_id: UUID | None = None) -> SlaOutcomes: ...
+    def list_days(self, since: date, link_id: UUID | None = None) -> Sequence[Day]: ...
+    def count_metered(self, link_ids: Collection[UUID]) -> Mapping[UUID, Mapping[MeteredEnds, int]]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,20 +53,20 @@ def read_overview_metrics(
 ) -> OverviewMetrics:
     """Read the metrics from the daily sums; the caller has updated the latest ones."""
     since = (now - SINCE).date()
-    tuned = uow.outcomes.tuned(since, limit=LINKS_COMPARED, link_id=link_id)
+    tuned = uow.outcomes.list_tuned(since, limit=LINKS_COMPARED, link_id=link_id)
     return OverviewMetrics(
         since_days=SINCE.days,
-        sla_outcomes=uow.outcomes.sla_outcomes(since, link_id),
-        days=uow.outcomes.days(since, link_id),
+        sla_outcomes=uow.outcomes.count_sla_outcomes(since, link_id),
+        days=uow.outcomes.list_days(since, link_id),
         gains=[] if release is None else _compare_links(uow, release, tuned),
-        waiting=uow.rollups.waiting(MAX_COUNTED),
+        waiting=uow.rollups.count_waiting(MAX_COUNTED),
     )
 
 
 def _compare_links(uow: UnitOfWork, release: int, tuned: Sequence[TunedTransfers]) -> Sequence[Gain]:
     """Compare for each link with a model what was reached with what its lowest setting is expected to reach."""
     link_ids = [transfers.link_id for transfers in tuned]
-    lowest, metered = uow.models.lowest_settings(release, link_ids), uow.outcomes.metered(link_ids)
+    lowest, metered = uow.models.find_lowest_settings(release, link_ids), uow.outcomes.count_metered(link_ids)
     return [
         Gain(tuned=transfers, untuned=estimate_untuned(lowest[transfers.link_id], metered[transfers.link_id]))
         for transfers in tuned

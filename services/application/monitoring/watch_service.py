@@ -175,7 +175,7 @@ class ServiceWatch:
             return None
         oldest, stored = (
             find_oldest_retained_month(self._clock.now(), self._log_months),
-            _read_if_reachable(self._months.stored),
+            _read_if_reachable(self._months.list_stored),
         )
         return None if stored is None else sum(month.month < oldest for month in stored)
 

@@ -49,7 +49,7 @@ def recommend_from_history(
     ------
     NotInMemory : the link's model has to be fetched first.
     """
-    if (permitted := snapshot.permitted_caps(request.link, request.weight)) is not None:
+    if (permitted := snapshot.compute_permitted_caps(request.link, request.weight)) is not None:
         request = request.tighten(*permitted)
     if (indexed := snapshot.find_link(request.link)) is None:
         return request
@@ -58,7 +58,7 @@ def recommend_from_history(
     load = model.assume_load(request.load)
     chunks = request.split_into_chunks(path)
     nearest = [model.find_nearest(chunk.dataset, load.share) for chunk in chunks]
-    leaves = [snapshot.model_cache.under_load(leaf, load).limited_to(request.rate_limit_bps) for leaf, _ in nearest]
+    leaves = [snapshot.model_cache.apply_load(leaf, load).limit_rate(request.rate_limit_bps) for leaf, _ in nearest]
     distance = max((doublings for _, doublings in nearest), default=0.0)
     ceiling_bps = path.limit_bandwidth(request.rate_limit_bps).bandwidth_bps
     solved = _solve(request, chunks, leaves, ceiling_bps or math.inf) if distance <= MAX_DOUBLINGS else None
@@ -140,7 +140,7 @@ def _compute_available_bps(model: ServedModel, path: Path, load: AssumedLoad) ->
 
     The load of a link is an upper bound where transfers did not fill the pipe, so what was reached counts too.
     """
-    return max(model.fastest_bps(load), (path.bandwidth_bps or 0.0) * (1 - load.share))
+    return max(model.find_fastest_bps(load), (path.bandwidth_bps or 0.0) * (1 - load.share))
 
 
 def _solve(
@@ -173,7 +173,7 @@ def _build_sla_of_chunk(sla: Sla, leaf: ServedLeaf, ceiling_bps: float, share: f
     """
     if sla.fraction is None:
         return sla, share
-    most_bps = leaf.certifiable_below_bps(ceiling_bps, sla.confidence)
+    most_bps = leaf.find_certifiable_bps(ceiling_bps, sla.confidence)
     return (sla, share) if most_bps is None else (sla.with_target(sla.fraction * most_bps), 1.0)
 
 
@@ -199,7 +199,7 @@ def _solve_within(
 def _find_partition(chunk: Chunk, leaf: ServedLeaf, sla: Sla, share: float) -> Solution | None:
     """Return the partition, solved in advance, that serves a chunk's share of the SLA, if it can be certified."""
     return find_serving_partition(
-        leaf.partitions(PartitionKey.of(sla)),
+        leaf.find_partitions(PartitionKey.of(sla)),
         sla,
         dataset_bytes=chunk.dataset.total_bytes,
         part_of_target=scale_target(sla, share, leaf.model.table.base_power_w),

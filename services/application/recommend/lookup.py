@@ -124,7 +124,7 @@ class Snapshots:
         """Store the snapshot with the current price book until it expires or the next book starts."""
         now_s = self._monotonic()
         priced = replace(snapshot, book=snapshot.schedule.at(now_s))
-        until_s = min(read_s + self._fresh_for_s, snapshot.schedule.next_s(now_s))
+        until_s = min(read_s + self._fresh_for_s, snapshot.schedule.get_next_start_s(now_s))
         before = self._entries.get(tenant_id)
         self._entries[tenant_id] = _Entry(priced, read_s, until_s)
         if before is not None and before.snapshot.release != priced.release:

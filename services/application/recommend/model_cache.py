@@ -80,7 +80,7 @@ class ModelCache:
         with self._lock:
             return frozenset(islice(reversed(self._models), most))
 
-    def under_load(self, leaf: ServedLeaf, load: AssumedLoad) -> ServedLeaf:
+    def apply_load(self, leaf: ServedLeaf, load: AssumedLoad) -> ServedLeaf:
         """Return the leaf under a load; the same object while it is in the cache."""
         if leaf.model.load_effect is None:
             return leaf
@@ -88,7 +88,7 @@ class ModelCache:
         with self._lock:
             found = self._shifted.get(key)
             if found is None:
-                found = self._shifted[key] = leaf.under_load(load.share)
+                found = self._shifted[key] = leaf.apply_load(load.share)
                 if len(self._shifted) > self._shifted_capacity:
                     self._shifted.popitem(last=False)
             else:

@@ -47,7 +47,7 @@ def find_tier(sla: Sla, leaf: ServedLeaf, solutions: Sequence[Solution], dataset
     """
     if leaf.usual is None and len(solutions) == 1 and solutions[0].tier_id is not None:
         return solutions[0]  # solved in advance for exactly this target
-    tiers = (leaf.usual or leaf).partitions(PartitionKey.of(sla))
+    tiers = (leaf.usual or leaf).find_partitions(PartitionKey.of(sla))
     if not tiers:
         return None
     found = find_serving_partition(tiers, sla, dataset_bytes=dataset.total_bytes)

@@ -104,13 +104,13 @@ class ServedLeaf:
     def of(cls, model: LeafModel, tiers: Iterable[Tier], bandwidth_bps: float | None = None) -> "ServedLeaf":
         return cls(model, tuple(tiers), model.build_compact_table(), ceiling_bps=bandwidth_bps or math.inf)
 
-    def under_load(self, load: float) -> "ServedLeaf":
+    def apply_load(self, load: float) -> "ServedLeaf":
         """Return the leaf under a load 0 … 1; the leaf itself where the logs do not show an effect of load."""
         if self.model.load_effect is None:
             return self
         return replace(self, shift=self.model.compute_shift(load), usual=self.usual or self)
 
-    def limited_to(self, rate_bps: float | None) -> "ServedLeaf":
+    def limit_rate(self, rate_bps: float | None) -> "ServedLeaf":
         """Return the leaf limited to a rate; the leaf itself where the path carries no more than that anyway."""
         if rate_bps is None or rate_bps >= self.ceiling_bps:
             return self
@@ -122,7 +122,7 @@ class ServedLeaf:
         table = self.model.table if self.shift == NO_SHIFT else self.model.table.apply_shift(self.shift)
         return table.limit_throughputs(self.ceiling_bps)
 
-    def certifiable_below_bps(self, ceiling_bps: float, confidence: float) -> float | None:
+    def find_certifiable_bps(self, ceiling_bps: float, confidence: float) -> float | None:
         """Return the highest throughput, bit/s, that a setting reaches with this probability below a ceiling.
 
         ``None`` where nothing is certified, or where neither this ceiling nor the leaf's own cuts anything off.
@@ -148,7 +148,7 @@ class ServedLeaf:
         """Log throughput of the fastest setting at the median load."""
         return max(setting.log_throughput_mean for setting in self.model.table.settings)
 
-    def partitions(self, key: PartitionKey) -> tuple[ServedPartition, ...]:
+    def find_partitions(self, key: PartitionKey) -> tuple[ServedPartition, ...]:
         """Return the partitions solved in advance for a key, ascending; none where the SLA has to be solved now."""
         known = self._by_key.get(key)
         if known is None:
@@ -191,7 +191,7 @@ class ServedModel:
         )
         return self.leaves[position], distance
 
-    def fastest_bps(self, load: AssumedLoad) -> float:
+    def find_fastest_bps(self, load: AssumedLoad) -> float:
         """Return the throughput of the fastest setting of any leaf under a load, bit/s."""
         known = self._fastest_bps.get(load.share)  # there are no more than a hundred loads
         if known is None:

@@ -85,31 +85,31 @@ class Snapshot:
         models = self.index.models
         return models.get(key) or models.get(LinkKey(*self._own_names(key), key.network, key.mover))
 
-    def models_of_other_movers(self, key: LinkKey) -> Mapping[LinkKey, IndexedModel]:
+    def list_models_of_other_movers(self, key: LinkKey) -> Mapping[LinkKey, IndexedModel]:
         """Return models of the same path with other movers than the requested one, sorted by mover."""
         links = self.index.by_path.get((*self._own_names(key), key.network), ())
         return {link: self.index.models[link] for link in links if link.mover != key.mover}
 
-    def known_path(self, key: LinkKey) -> Path:
+    def find_known_path(self, key: LinkKey) -> Path:
         """Return what the owner of the source declares of the path to the destination."""
         return self.index.known_paths.get(self._own_names(key), UNKNOWN_PATH)
 
-    def known_bandwidth(self, key: LinkKey) -> Path:
+    def find_known_bandwidth(self, key: LinkKey) -> Path:
         """Return a path with the link's bandwidth alone, declared by the owner of the source or else from its logs."""
-        bandwidth_bps = self.known_path(key).bandwidth_bps
+        bandwidth_bps = self.find_known_path(key).bandwidth_bps
         if bandwidth_bps is None and (indexed := self.find_link(key)) is not None:
             bandwidth_bps = indexed.path.bandwidth_bps
         return UNKNOWN_PATH if bandwidth_bps is None else Path(bandwidth_bps=bandwidth_bps)
 
-    def permitted_caps(self, key: LinkKey, weight: float) -> Permitted | None:
+    def compute_permitted_caps(self, key: LinkKey, weight: float) -> Permitted | None:
         """Return the caps that limits and live transfers leave for a new transfer; ``None`` without limits."""
         limits = self.index.limits
-        return limits.permitted(*self._own_names(key), held=self.held.now, weight=weight) if limits else None
+        return limits.compute_permitted(*self._own_names(key), held=self.held.now, weight=weight) if limits else None
 
-    def claims(self, key: LinkKey) -> tuple[Claim, ...]:
+    def list_claims(self, key: LinkKey) -> tuple[Claim, ...]:
         """Return the caps that a live transfer has to claim a share of."""
         limits = self.index.limits
-        return limits.claims(*self._own_names(key)) if limits else ()
+        return limits.list_claims(*self._own_names(key)) if limits else ()
 
     def _own_names(self, key: LinkKey) -> tuple[str, str]:
         aliases = self.index.aliases

@@ -73,7 +73,7 @@ def recommend_unknown_path(
     path, load = fill_in_assumptions(request.path), request.load or 0.0
     chunks = request.split_into_chunks(path)
     estimate = _estimate_from_neighbours(request, snapshot, chunks, path) or _estimate_by_rules(request, chunks, path)
-    estimate = _no_dearer_than_fastest(request, estimate, snapshot, chunks, path)
+    estimate = _choose_cheaper(request, estimate, snapshot, chunks, path)
     solutions = estimate.solutions
     plan = tuple(map(plan_chunk, chunks, solutions))
     predicted = _predict(request, chunks, solutions, path)
@@ -113,7 +113,7 @@ def explain_unknown_path(request: TransferRequest, snapshot: Snapshot, chunks: S
     """
     indexed = snapshot.find_link(request.link)
     if indexed is None:
-        movers = [link.mover for link in snapshot.models_of_other_movers(request.link)]
+        movers = [link.mover for link in snapshot.list_models_of_other_movers(request.link)]
         if not movers:
             return "no model of this path yet"
         hint = "that mover" if len(movers) == 1 else "one of them"
@@ -142,7 +142,7 @@ def _predict(
     return bound_by_bandwidth(predicted, path.bandwidth_bps)
 
 
-def _no_dearer_than_fastest(
+def _choose_cheaper(
     request: TransferRequest, estimate: _Estimate, snapshot: Snapshot, chunks: Sequence[Chunk], path: Path
 ) -> _Estimate:
     """Return the estimate, or that of the fastest plan where least energy is requested and the fastest needs less.
@@ -170,8 +170,8 @@ def complete_path(path: Path, link: LinkKey, snapshot: Snapshot) -> Path:
 
     The socket buffers of other movers are left out.
     """
-    path = path.complete_from(snapshot.known_path(link))
-    for model in snapshot.models_of_other_movers(link).values():
+    path = path.complete_from(snapshot.find_known_path(link))
+    for model in snapshot.list_models_of_other_movers(link).values():
         path = path.complete_from(replace(model.path, buffer_bytes=None))
     return path
 
@@ -214,7 +214,7 @@ def _find_nearest(
 ) -> list[list[Neighbour]]:
     """Return the nearest leaves of each chunk; only leaves with power in their logs where the SLA needs it."""
     neighbourhood = snapshot.index.neighbourhoods.get(request.link.mover)
-    others = Neighbourhood(snapshot.models_of_other_movers(request.link).items())
+    others = Neighbourhood(snapshot.list_models_of_other_movers(request.link).items())
     powered = needs_power(request.sla)
     return [
         find_nearest_leaves(neighbourhood, others, locate(path, chunk.dataset.mean_file_bytes), powered=powered)

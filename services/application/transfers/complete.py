@@ -12,7 +12,7 @@ from services.application.logs.lines import BodyLimits, Encoding, UploadedBody
 from services.application.shared.ports import Clock
 from services.application.shared.unit_of_work import UnitOfWork
 from services.application.transfers.journal import TransferBeats, TransferEnd, TransferNews, Workload
-from services.application.transfers.owners import foreign_transfer_error
+from services.application.transfers.owners import make_foreign_transfer_error
 from tradewind.dataset import ChunkKind
 from tradewind.energy.measured import EnergyReading
 from tradewind.errors import InvalidValue
@@ -86,7 +86,7 @@ def _require_own(transfer_id: UUID, uow: UnitOfWork, started_by: UUID | None) ->
     """Return the owner of a transfer that the acting key may end, ``None`` of one that is new."""
     known = uow.owners.find(transfer_id, started_by=started_by)
     if known.is_of_other_key:
-        raise foreign_transfer_error(transfer_id)
+        raise make_foreign_transfer_error(transfer_id)
     return known.owner
 
 

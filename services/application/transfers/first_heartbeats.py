@@ -9,7 +9,7 @@ from uuid import UUID
 
 from services.application.transfers.journal import TransferStart
 from services.application.transfers.sessions import Sessions, SessionsUnreachable, TransferKey
-from services.application.transfers.silence import silent_after_s
+from services.application.transfers.silence import compute_silence_limit_s
 from tradewind.wire.heartbeats import Heartbeat
 from tradewind.wire.recommendations import RecommendRequest
 from tradewind.wire.transfers import TransferState, TransferSummary, TransferTimeline
@@ -46,7 +46,7 @@ def build_timeline(transfer_id: UUID, first: FirstHeartbeat, now: datetime) -> T
     """Return the transfer as the API shows it once it is journalled, without its samples."""
     request, beat = RecommendRequest.model_validate_json(first.request), Heartbeat.model_validate_json(first.heartbeat)
     expected = TransferStart.model_validate_json(first.start).expected
-    silent_at = first.heard_at + timedelta(seconds=silent_after_s(beat.interval_s))
+    silent_at = first.heard_at + timedelta(seconds=compute_silence_limit_s(beat.interval_s))
     summary = TransferSummary(
         transfer_id=transfer_id,
         state=TransferState.LIVE if now < silent_at else TransferState.SILENT,

@@ -12,7 +12,7 @@ from services.application.shared.ports import Clock
 from services.application.shared.unit_of_work import UnitOfWork
 from services.application.transfers.journal import TransferNews, TransferStart, Workload
 from services.application.transfers.sessions import TransferKey
-from services.application.transfers.silence import silent_after_s
+from services.application.transfers.silence import compute_silence_limit_s
 from services.application.transfers.stream_journal import StreamEntry, StreamJournal
 from tradewind.errors import InvalidValue
 from tradewind.wire.base import describe_validation_error
@@ -73,20 +73,20 @@ def to_news(answered: Sequence[AnsweredHeartbeat], now: datetime) -> Sequence[Tr
 
 def _to_news(transfer_id: UUID, owner: UUID | None, beats: Sequence[AnsweredHeartbeat], now: datetime) -> TransferNews:
     first, last = beats[0], beats[-1]
-    heard_at = _trusted_time(last.entry.heard_at, now)
+    heard_at = _find_trusted_time(last.entry.heard_at, now)
     return TransferNews(
         transfer_id=transfer_id,
         owner=owner,
         workload=first.workload,
-        started_at=_trusted_time(first.entry.heard_at, now),
+        started_at=_find_trusted_time(first.entry.heard_at, now),
         heard_at=heard_at,
-        silent_at=heard_at + timedelta(seconds=silent_after_s(last.beat.heartbeat.interval_s)),
+        silent_at=heard_at + timedelta(seconds=compute_silence_limit_s(last.beat.heartbeat.interval_s)),
         beats={answered.beat.heartbeat.sequence: answered.beat for answered in beats},
         start=next((answered.start for answered in beats if answered.start is not None), None),
     )
 
 
-def _trusted_time(heard_at: datetime, now: datetime) -> datetime:
+def _find_trusted_time(heard_at: datetime, now: datetime) -> datetime:
     return heard_at if now - MAX_AGE < heard_at <= now else now
 
 

@@ -118,7 +118,7 @@ def own_keys(principal: Principal, owners: TransferOwners) -> Collection[UUID] |
     return owners.own_keys() if principal.is_customer else None
 
 
-def foreign_transfer_error(transfer_id: UUID) -> Conflict:
+def make_foreign_transfer_error(transfer_id: UUID) -> Conflict:
     """Return the error of a call on a transfer of another key."""
     return Conflict(
         f"transfer {transfer_id} was started with another key; use that key. Once it is revoked, a new key of the"

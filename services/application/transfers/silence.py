@@ -16,6 +16,6 @@ COMING_BACK_S = SILENT_TICKS * TICK_S
 """After such a gap, or a loss of shares, running transfers have sent a heartbeat within this time."""
 
 
-def silent_after_s(interval_s: float) -> float:
+def compute_silence_limit_s(interval_s: float) -> float:
     """Return the seconds without a heartbeat after which a transfer with ticks of ``interval_s`` is silent."""
     return min(SILENT_TICKS * max(interval_s, TICK_S), LONGEST_SILENCE_S)

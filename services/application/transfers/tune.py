@@ -14,7 +14,7 @@ from uuid import UUID
 import orjson
 
 from services.application.limits.claims import count_requested, count_used, fits_share, scale_to_share
-from services.application.transfers.owners import Ownership, foreign_transfer_error
+from services.application.transfers.owners import Ownership, make_foreign_transfer_error
 from services.application.transfers.sessions import (
     UNLIMITED,
     Claim,
@@ -26,7 +26,7 @@ from services.application.transfers.sessions import (
     Tick,
     TransferKey,
 )
-from services.application.transfers.silence import TICK_S, silent_after_s
+from services.application.transfers.silence import TICK_S, compute_silence_limit_s
 from tradewind.errors import Conflict, InvalidValue, TooLarge, TooManyLive
 from tradewind.transfer import LinkKey
 from tradewind.tuning import Basis, Decision, TickSample, TuningState, begin, resume, step
@@ -191,7 +191,7 @@ class Tuner:
         if not live.is_stored or await self._has_other_owner(key, live, key_id):  # only that key claims to own it
             return None
         if await self._owners.is_of_other_key(key, live.owner, key_id):
-            raise foreign_transfer_error(key.transfer_id)
+            raise make_foreign_transfer_error(key.transfer_id)
         live.successor = key_id
         return live
 
@@ -205,7 +205,7 @@ class Tuner:
     async def _open(self, key: TransferKey, beat: Heartbeat, sample: TickSample, key_id: UUID, open_: Open) -> _Live:
         known = await self._owners.find(key, key_id)
         if known.is_of_other_key:
-            raise foreign_transfer_error(key.transfer_id)
+            raise make_foreign_transfer_error(key.transfer_id)
         if known.is_over:
             raise Conflict(f"transfer {key.transfer_id} has ended")
         request = beat.enquiry
@@ -254,7 +254,7 @@ class Tuner:
                     continue
                 case ExchangeOutcome.FULL:
                     self._live.pop(key, None)
-                    raise _too_many_live(exchanged)
+                    raise _make_too_many_live(exchanged)
                 case ExchangeOutcome.OVERTAKEN:
                     before = self._adopt(live, sample, exchanged)
                     if _runs_behind(sample, before.sequence):
@@ -283,7 +283,7 @@ class Tuner:
         """Continue the session of another key where ``key_id`` replaces it; raise ``Conflict`` otherwise."""
         if owner is None or await self._owners.is_of_other_key(key, owner, key_id):
             self._live.pop(key, None)
-            raise foreign_transfer_error(key.transfer_id)
+            raise make_foreign_transfer_error(key.transfer_id)
         live.owner, live.successor = owner, key_id
 
     @staticmethod
@@ -304,7 +304,7 @@ def _require_size(what: str, stored: bytes, most_bytes: int) -> None:
         raise TooLarge(f"the {what} has {len(stored)} bytes without blanks; at most {most_bytes} are accepted")
 
 
-def _too_many_live(exchanged: ExchangeResult) -> TooManyLive:
+def _make_too_many_live(exchanged: ExchangeResult) -> TooManyLive:
     return TooManyLive(
         "all keys of this tenant" if exchanged.is_of_tenant else "this key",
         retry_after_s=min(max(math.ceil(exchanged.retry_after_s), 1), LONGEST_RETRY_S),
@@ -345,7 +345,7 @@ def _to_tick(live: _Live, received: _Received, state: TuningState, claims: tuple
         used=count_used(received.beat),
         requested=count_requested(received.beat, state.decision, live.opening.basis.caps),
         weight=received.weight,
-        silent_after_s=silent_after_s(sample.interval_s),
+        silent_after_s=compute_silence_limit_s(sample.interval_s),
         start=live.start,
         is_owner_known=live.is_owner_known,
     )

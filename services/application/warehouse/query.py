@@ -85,7 +85,7 @@ class QueryRun(Protocol):
     def tenant_id(self) -> UUID:
         """The tenant of the query."""
 
-    def chunks(self) -> Iterator[bytes]:
+    def read_chunks(self) -> Iterator[bytes]:
         """Yield the answer piece by piece, in constant memory.
 
         Raises
@@ -114,7 +114,7 @@ class SchemaView:
 UnitsOfWork = Callable[[UUID, Actor], AbstractContextManager[UnitOfWork]]
 
 
-def login_for_queries(
+def find_login_for_queries(
     tenant_id: UUID, *, actor: Actor, units: UnitsOfWork, clock: Clock, rotate: bool = False
 ) -> StoredLogin:
     """Return the account of the service's queries for the tenant, created on first use.

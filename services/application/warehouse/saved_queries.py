@@ -45,7 +45,7 @@ def save_query(name: str, sql: str, *, author: Visitor, uow: UnitOfWork, clock: 
     name = name.strip()
     if not name:
         raise InvalidValue("name", "must not be empty")
-    saved = uow.saved_queries.all()
+    saved = uow.saved_queries.list_all()
     is_there = any(query.name == name for query in saved)
     if not is_there and len(saved) >= MAX_SAVED:
         raise Conflict(f"{MAX_SAVED} queries are saved already; remove some")
@@ -65,7 +65,7 @@ def remove_query(query_id: UUID, *, by: Visitor, uow: UnitOfWork) -> str:
     NotFound : there is none of this id.
     NotPermitted : it is somebody else's.
     """
-    found = next((query for query in uow.saved_queries.all() if query.id == query_id), None)
+    found = next((query for query in uow.saved_queries.list_all() if query.id == query_id), None)
     if found is None:
         raise NotFound("no such saved query")
     if found.author_id != by.user.id and not by.may(Scope.OPERATOR):

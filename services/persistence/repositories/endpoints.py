@@ -52,7 +52,7 @@ class Endpoints:
         self._require_free([new.name, *new.aliases], owner=None)
         endpoint_id: UUID = self._connection.execute(
             insert(endpoints)
-            .values(tenant_id=self._tenant_id, name=new.name, power_profile=_json(new.power_profile))
+            .values(tenant_id=self._tenant_id, name=new.name, power_profile=_to_json(new.power_profile))
             .returning(endpoints.c.id)
         ).scalar_one()
         self._set_aliases(endpoint_id, new.aliases)
@@ -76,7 +76,7 @@ class Endpoints:
             self._set_aliases(endpoint_id, aliases)
         values = {
             name: value
-            for name, value in (("name", change.name), ("power_profile", _json(change.power_profile)))
+            for name, value in (("name", change.name), ("power_profile", _to_json(change.power_profile)))
             if value is not None
         }
         if values:
@@ -98,7 +98,7 @@ class Endpoints:
             raise NotFound("no such endpoint")
         return found[0]
 
-    def all(self) -> Sequence[Endpoint]:
+    def list_all(self) -> Sequence[Endpoint]:
         """Return every endpoint, by name."""
         return self._read(None)
 
@@ -197,5 +197,5 @@ def _list_names_after(before: Endpoint, change: EndpointChange) -> tuple[str, tu
     return name, (*aliases, before.name) if is_renamed else aliases
 
 
-def _json(profile: PowerProfile | None) -> dict[str, object] | None:
+def _to_json(profile: PowerProfile | None) -> dict[str, object] | None:
     return None if profile is None else profile.model_dump()

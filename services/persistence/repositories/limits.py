@@ -18,7 +18,7 @@ class LimitsOfTenant:
         self._connection = connection
         self._tenant_id = tenant_id
 
-    def all(self) -> Sequence[Limit]:
+    def list_all(self) -> Sequence[Limit]:
         """Return every limit: the tenant's, then those of endpoints, then of links, by name."""
         source, destination = endpoints.alias("source"), endpoints.alias("destination")
         rows = self._connection.execute(

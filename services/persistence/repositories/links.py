@@ -58,14 +58,14 @@ class Links:
             names = {name for key in unknown for name in (key.source, key.destination)}
             ids = Endpoints(self._connection, self._tenant_id).resolve(names)
             ends = {key: _Ends(ids[key.source], ids[key.destination], key.network, key.mover) for key in unknown}
-            found = self._between(set(ends.values()))
+            found = self._find_between(set(ends.values()))
             if missing := set(ends.values()) - found.keys():
                 self._create(missing)
-                found = self._between(set(ends.values()))
+                found = self._find_between(set(ends.values()))
             self._resolved |= {key: found[end] for key, end in ends.items()}
         return {key: self._resolved[key] for key in keys}
 
-    def _between(self, ends: Collection["_Ends"]) -> Mapping["_Ends", KnownLink]:
+    def _find_between(self, ends: Collection["_Ends"]) -> Mapping["_Ends", KnownLink]:
         """Return at least those of these links that exist."""
         pairs = sorted({end[:2] for end in ends})
         parameters = {
@@ -74,7 +74,7 @@ class Links:
         }
         return {
             _Ends(row.source_id, row.destination_id, row.network, row.mover): KnownLink(
-                row.id, _path(row.bandwidth_bps, row.rtt_s, row.buffer_bytes)
+                row.id, _to_path(row.bandwidth_bps, row.rtt_s, row.buffer_bytes)
             )
             for row in self._connection.execute(_BETWEEN, parameters)
         }
@@ -99,9 +99,9 @@ class Links:
             ],
         )
 
-    def all(self) -> Sequence[StoredLink]:
+    def list_all(self) -> Sequence[StoredLink]:
         """Return every link, the oldest first."""
-        return self._stored()
+        return self._to_stored()
 
     def get(self, link_id: UUID) -> StoredLink:
         """Return the link.
@@ -110,12 +110,12 @@ class Links:
         ------
         NotFound : the tenant has none of this id.
         """
-        found = self._stored(links.c.id == link_id)
+        found = self._to_stored(links.c.id == link_id)
         if not found:
             raise NotFound("no such link")
         return found[0]
 
-    def span(self, link_id: UUID) -> Span | None:
+    def find_span(self, link_id: UUID) -> Span | None:
         """Return the time from the start of its first transfer to the end of its last; ``None`` of a link without
         logs.
         """
@@ -125,7 +125,7 @@ class Links:
         ).one()
         return None if row.begins_at is None else Span(row.begins_at, row.last_log_at)
 
-    def _stored(self, *conditions: object) -> Sequence[StoredLink]:
+    def _to_stored(self, *conditions: object) -> Sequence[StoredLink]:
         source, destination = endpoints.alias("source"), endpoints.alias("destination")
         rows = self._connection.execute(
             select(links, source.c.name.label("source"), destination.c.name.label("destination"))
@@ -151,7 +151,7 @@ class Links:
         ]
 
 
-def _path(bandwidth_bps: float | None, rtt_s: float | None, buffer_bytes: float | None) -> Path:
+def _to_path(bandwidth_bps: float | None, rtt_s: float | None, buffer_bytes: float | None) -> Path:
     if bandwidth_bps is None and rtt_s is None and buffer_bytes is None:
         return UNKNOWN_PATH
     return Path(bandwidth_bps=bandwidth_bps, rtt_s=rtt_s, buffer_bytes=buffer_bytes)

@@ -18,7 +18,7 @@ class SavedQueries:
         self._connection = connection
         self._tenant_id = tenant_id
 
-    def all(self) -> Sequence[SavedQuery]:
+    def list_all(self) -> Sequence[SavedQuery]:
         """Return all queries, by name."""
         rows = self._connection.execute(
             select(saved_queries, users.c.login)

@@ -32,7 +32,7 @@ class Numbers:
     @classmethod
     def of(cls, columns: Sequence[Column], schema: pa.Schema) -> Self:
         """Return the types for these columns; ``schema`` : the driver's."""
-        kinds = {place: _kind(column.modifier) for place, column in enumerate(columns) if column.type == NUMERIC}
+        kinds = {place: _find_type(column.modifier) for place, column in enumerate(columns) if column.type == NUMERIC}
         for place, kind in kinds.items():
             field = schema.field(place)
             schema = schema.set(place, pa.field(field.name, kind, field.nullable))
@@ -51,7 +51,7 @@ class Numbers:
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
-def _kind(modifier: int) -> pa.DataType:
+def _find_type(modifier: int) -> pa.DataType:
     """Return the type for a column's type modifier, which holds precision and scale, or neither (-1)."""
     precision, scale = modifier - _HEADER >> 16, (modifier - _HEADER & _SCALE_BITS ^ _SCALE_SIGN) - _SCALE_SIGN
     if modifier < _HEADER or not 0 <= scale <= precision <= MOST_DIGITS:

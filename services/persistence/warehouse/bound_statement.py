@@ -49,7 +49,7 @@ def bind_parameters(
     """
     if "\0" in sql:
         raise QueryRefused("SQL cannot hold a zero byte", position=sql.index("\0") + 1)
-    described = _described(connection, sql)
+    described = _describe(connection, sql)
     types = described.parameter_types
     if not described.columns:
         raise QueryRefused("this statement has no rows; ask with SELECT, VALUES, TABLE or WITH")
@@ -62,9 +62,9 @@ def bind_parameters(
     if text.places:
         _confirm_places(connection, text, types, names)
     literals = {number: _format_literal(connection, value) for number, value in enumerate(parameters, start=1)}
-    filled = text.filled(lambda _, number: f"CAST({literals[number]} AS {names[number - 1]})")
+    filled = text.fill(lambda _, number: f"CAST({literals[number]} AS {names[number - 1]})")
     if filled != sql:
-        probed = _described(connection, filled)
+        probed = _describe(connection, filled)
         if probed.parameter_types or probed.column_types != described.column_types:
             raise QueryRefused(_UNCLEAR)
     return filled, make_names_unique(described.columns)
@@ -76,16 +76,16 @@ def _confirm_places(connection: psycopg.Connection, text: SqlText, types: Sequen
     Each is numbered behind those of the statement, so that a missed one cannot take its place, and typed by its own
     cast only: PostgreSQL prepares nothing with a number that it does not meet.
     """
-    probe = text.filled(lambda place, number: f"CAST(${len(types) + place} AS {names[number - 1]})")
+    probe = text.fill(lambda place, number: f"CAST(${len(types) + place} AS {names[number - 1]})")
     try:
-        found = len(_described(connection, probe, types).parameter_types)
+        found = len(_describe(connection, probe, types).parameter_types)
     except QueryRefused as refused:
         raise QueryRefused(_UNCLEAR) from refused
     if found != len(types) + text.places:
         raise QueryRefused(_UNCLEAR)
 
 
-def _described(connection: psycopg.Connection, sql: str, parameter_types: Sequence[int] | None = None) -> _Described:
+def _describe(connection: psycopg.Connection, sql: str, parameter_types: Sequence[int] | None = None) -> _Described:
     """Prepare the statement, which runs nothing.
 
     Raises

@@ -61,23 +61,23 @@ class WarehouseQuery:
         if self._cancel is not None:
             self._cancel()
 
-    def chunks(self) -> Iterator[bytes]:
+    def read_chunks(self) -> Iterator[bytes]:
         query, limits = self._query, self._limits
         rows = min(query.limit or limits.rows, limits.rows)
-        with self._translate_failures(), self._connected() as connection:
-            self._cancellable_by(lambda: connection.cancel_safe(timeout=CANCEL_PATIENCE_S))
+        with self._translate_failures(), self._open_connection() as connection:
+            self._cancel_by(lambda: connection.cancel_safe(timeout=CANCEL_PATIENCE_S))
             statement, columns = bind_parameters(connection, query.sql, query.parameters)
             rows_to_send = Rows(statement=statement, columns=columns, limit=rows, most_bytes=limits.row_bytes)
             stream: RowStream = ROW_STREAMS[query.format](connection, rows_to_send)
-            self._cancellable_by(stream.cancel)
+            self._cancel_by(stream.cancel)
             try:
-                yield from self._within(stream.chunks())
+                yield from self._limit_bytes(stream.read_chunks())
             finally:
                 stream.close()
         if stream.cut and query.limit is None:
             raise TooLarge(f"the query has more than {rows} rows, the limit; aggregate, or ask for fewer with limit")
 
-    def _within(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    def _limit_bytes(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
         """Yield the answer up to its limit of bytes."""
         sent = 0
         for chunk in chunks:
@@ -88,13 +88,13 @@ class WarehouseQuery:
                 raise TooLarge(f"the answer has more than {most}, the limit; ask for fewer columns or rows")
             yield chunk
 
-    def _cancellable_by(self, cancel: Callable[[], None]) -> None:
+    def _cancel_by(self, cancel: Callable[[], None]) -> None:
         self._cancel = cancel
         if self._cancelled:
             raise Unavailable("the query was cancelled")
 
     @contextmanager
-    def _connected(self) -> Iterator[psycopg.Connection]:
+    def _open_connection(self) -> Iterator[psycopg.Connection]:
         try:
             connection = self._connect(self._login(False))
         except psycopg.OperationalError as refused:

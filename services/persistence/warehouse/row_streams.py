@@ -33,7 +33,7 @@ class RowStream(Protocol):
 
     cut: bool
 
-    def chunks(self) -> Iterator[bytes]: ...
+    def read_chunks(self) -> Iterator[bytes]: ...
     def cancel(self) -> None: ...
     def close(self) -> None: ...
 
@@ -47,7 +47,7 @@ class Rows:
     limit: int
     most_bytes: int
 
-    def first_of(self, sized: str, names: str) -> str:
+    def select_first(self, sized: str, names: str) -> str:
         """Return as many rows of ``sized`` as are sent, and one more, with their columns under these names."""
         return f"SELECT * FROM (\n{sized}\n) AS tradewind_row ({names}) LIMIT {self.limit + 1}"  # noqa: S608 - the analyst's own, by the analyst's rights
 
@@ -68,14 +68,14 @@ class _Copied:
         """Do nothing: the connection belongs to its owner."""
 
     def _copy(self, sized: str, names: str, options: str) -> psycopg.sql.Composed:
-        query = sql.SQL(self._rows.first_of(sized, names))
+        query = sql.SQL(self._rows.select_first(sized, names))
         return sql.SQL("COPY ({}) TO STDOUT WITH ({})").format(query, sql.SQL(options))
 
 
 class CsvRows(_Copied):
     """A header line, then rows as PostgreSQL writes them."""
 
-    def chunks(self) -> Iterator[bytes]:
+    def read_chunks(self) -> Iterator[bytes]:
         held, size = [], 0
         rows = self._rows
         sized = limit_row_sizes(rows.statement, rows.columns, rows.most_bytes)
@@ -96,7 +96,7 @@ class CsvRows(_Copied):
 class JsonRows(_Copied):
     """``{"rows": [{…}, …], "row_count": n, "cut": false}``, the rows as PostgreSQL writes them."""
 
-    def chunks(self) -> Iterator[bytes]:
+    def read_chunks(self) -> Iterator[bytes]:
         held, size, count = ['{"rows":['], 0, 0
         rows = self._rows
         statement = self._copy(limit_line_sizes(rows.statement, rows.columns, rows.most_bytes), "line", "FORMAT text")
@@ -142,7 +142,7 @@ class ArrowRows:
         self._cursor.close()
         self._connection.close()
 
-    def chunks(self) -> Iterator[bytes]:
+    def read_chunks(self) -> Iterator[bytes]:
         import pyarrow as pa  # noqa: PLC0415
 
         from services.persistence.warehouse.arrow_numbers import Numbers  # noqa: PLC0415
@@ -150,7 +150,7 @@ class ArrowRows:
         sized = limit_row_sizes(self._rows.statement, self._rows.columns, self._rows.most_bytes)
         try:
             self._cursor.adbc_statement.set_options(**{"adbc.postgresql.batch_size_hint_bytes": str(ARROW_BATCH_BYTES)})
-            self._cursor.execute(self._rows.first_of(sized, format_names(self._rows.columns)))
+            self._cursor.execute(self._rows.select_first(sized, format_names(self._rows.columns)))
             reader = self._cursor.fetch_record_batch()
             numbers, sink = Numbers.of(self._rows.columns, reader.schema), _Sink()
             with pa.ipc.new_stream(sink, numbers.schema) as writer:
@@ -160,11 +160,11 @@ class ArrowRows:
                     self.cut |= sliced.num_rows < batch.num_rows
                     count += sliced.num_rows
                     writer.write_batch(numbers.in_batch(sliced))
-                    yield from sink.taken()
+                    yield from sink.read_taken()
                 if self.cut:
                     nothing = pa.RecordBatch.from_pylist([], schema=numbers.schema)
                     writer.write_batch(nothing, custom_metadata={CUT_METADATA: b"true"})
-            yield from sink.taken()
+            yield from sink.read_taken()
         except (self._errors.Error, pa.ArrowException, OSError) as error:
             raise _as_psycopg(error) from error
 
@@ -187,7 +187,7 @@ class _Sink:
     def writable(self) -> bool:
         return True
 
-    def taken(self) -> Iterator[bytes]:
+    def read_taken(self) -> Iterator[bytes]:
         held, self._held = self._held, []
         if held:
             yield b"".join(held)

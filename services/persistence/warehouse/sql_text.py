@@ -56,7 +56,7 @@ class SqlText:
         self.parameters = frozenset(numbers)
         self.places = len(numbers)
 
-    def filled(self, value: Callable[[int, int], str]) -> str:
+    def fill(self, value: Callable[[int, int], str]) -> str:
         """Return the statement with ``value(place, number)`` for each parameter, and without its last semicolon.
 
         Places are counted from 1.

@@ -39,14 +39,14 @@ class Warehouse:
     def query(self, tenant_id: UUID, query: Query) -> WarehouseQuery:
         """Return the query, not started yet."""
 
-        def login(renew: bool) -> StoredLogin:
+        def find_login(renew: bool) -> StoredLogin:
             return self._login(tenant_id, renew)
 
         return WarehouseQuery(
-            query, tenant_id=tenant_id, database_url=self._database_url, login=login, limits=self.limits
+            query, tenant_id=tenant_id, database_url=self._database_url, login=find_login, limits=self.limits
         )
 
-    def schema(self) -> Sequence[SchemaView]:
+    def describe_schema(self) -> Sequence[SchemaView]:
         """Return the views by name; columns in their own order."""
         views: dict[tuple[str, str], list[SchemaColumn]] = {}
         with translate_failures(), psycopg.connect(self._database_url) as connection:
@@ -55,7 +55,7 @@ class Warehouse:
                 columns.append(SchemaColumn(name=name, type=kind, comment=comment or ""))
         return [SchemaView(name=name, comment=comment, columns=columns) for (name, comment), columns in views.items()]
 
-    def address_for(self, login: StoredLogin) -> str:
+    def build_address(self, login: StoredLogin) -> str:
         """Return the URL by which a user's tool reaches the database as ``login``."""
         url = build_login_url(self._database_url, login.name, password=login.password)
         if self._reader_address is not None:

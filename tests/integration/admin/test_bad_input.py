@@ -60,7 +60,13 @@ def test_the_address_of_a_form_leads_to_its_page(api, form, page):
 def everything(parts, tenant):
     """What these forms could change, and the log of changes, which tells of any other."""
     with parts.store.unit_of_work(tenant.id) as uow:
-        return uow.keys.all(), uow.limits.all(), uow.users.all(), uow.quarantine.count(), uow.audit.page(limit=50)
+        return (
+            uow.keys.list_all(),
+            uow.limits.list_all(),
+            uow.users.list_all(),
+            uow.quarantine.count(),
+            uow.audit.list_page(limit=50),
+        )
 
 
 @pytest.mark.parametrize(

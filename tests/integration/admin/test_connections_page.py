@@ -32,4 +32,4 @@ def test_page_without_times_shows_and_counts_no_idle_time(parts, api, surfer, vi
     assert visitor.get("/admin/connections").status_code == 200
     with parts.store.unit_of_work(surfer.id) as uow:
         assert uow.page_loads.find(page["id"]).page.idle_s is None
-        assert uow.page_loads.distributions(newest=10, objects=10).idle_shares == {}
+        assert uow.page_loads.compute_distributions(newest=10, objects=10).idle_shares == {}

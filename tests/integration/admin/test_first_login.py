@@ -41,7 +41,7 @@ def test_user_who_is_enabled_again_keeps_the_roles(parts, api, tenant):
     password = issue_login(parts, tenant=f"tenant {tenant.id}", login=analyst.login)
     with parts.store.unit_of_work(tenant.id) as uow:
         assert uow.users.get(found.id).roles == {"analyst"}
-        noted = [entry.action for entry in uow.audit.page(limit=3)]
+        noted = [entry.action for entry in uow.audit.list_page(limit=3)]
     assert noted == ["user.password_reset", "user.enabled", "user.disabled"]
     with Visitor(base_url=api, timeout=60) as visitor:
         assert visitor.sign_in(analyst, password).status_code == 303

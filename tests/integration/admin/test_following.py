@@ -34,7 +34,7 @@ def test_a_stream_ends_when_a_role_is_taken_away(parts, api, tenant):
         told = stream.iter_lines()
         next(told)
         with parts.store.unit_of_work(tenant.id) as uow:
-            (user,) = (each for each in uow.users.all() if each.login == follower.login)
+            (user,) = (each for each in uow.users.list_all() if each.login == follower.login)
             change_roles(user.id, {Scope.ANALYST}, uow=uow)
         left = list(islice(told, LOOKED_FOR))
         assert visitor.get("/admin/logs/work/live").status_code == 403

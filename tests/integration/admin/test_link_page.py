@@ -73,8 +73,8 @@ def test_each_number_of_a_link_is_of_its_rows(
 ) -> None:
     kept, _ = (end(client, {"kind": "deadline", "target": target}, energy_j=300) for target in (41, 39))
     with parts.store.unit_of_work(learned.id) as uow:
-        (link,) = uow.links.all()
-        release = uow.releases.current()
+        (link,) = uow.links.list_all()
+        release = uow.releases.find_current()
     asked = {"tenant": learned.id, "link": link.id, "transfer": kept["transfer_id"]}
     asked |= {"log_400_mbps": log(4e8), "log_100_w": log(100)}
     with signed_in(api, person(parts, learned, "analyst")) as visitor:

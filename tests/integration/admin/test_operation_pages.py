@@ -34,7 +34,7 @@ def upload(api, tenant, *records):
 
 def quarantined(parts, tenant):
     with parts.store.unit_of_work(tenant.id) as uow:
-        return uow.quarantine.page(limit=10)
+        return uow.quarantine.list_page(limit=10)
 
 
 def test_batches_and_refused_rows_are_counted_as_they_are_stored(parts, api, tenant, operator):
@@ -52,7 +52,7 @@ def test_rows_that_are_changed_change_the_numbers_of_logs_releases_and_links(par
     upload(api, tenant, record(destination="omega"))
     release = releases.refresh(tenant)
     with parts.store.unit_of_work(tenant.id) as uow:
-        (link,) = uow.links.all()
+        (link,) = uow.links.list_all()
     with signed_in(api, person(parts, tenant)) as visitor:
         pages = ("/admin/logs", f"/admin/releases/{release}", f"/admin/links/{link.id}")
         before = [visitor.get(each).text for each in pages]
@@ -80,8 +80,8 @@ def test_quarantined_row_is_corrected_and_stored(parts, api, tenant, operator):
     assert operator.submit(f"/admin/logs/quarantine/{row.id}/retry", raw=mended).status_code == 303
     assert quarantined(parts, tenant) == []
     with parts.store.unit_of_work(tenant.id) as uow:
-        assert {link.key.source for link in uow.links.all()} >= {"site A"}
-        assert uow.audit.page(limit=1)[0].action == "quarantine.mended"
+        assert {link.key.source for link in uow.links.list_all()} >= {"site A"}
+        assert uow.audit.list_page(limit=1)[0].action == "quarantine.mended"
     again = operator.submit(f"/admin/logs/quarantine/{row.id}/retry", raw=mended)
     assert again.status_code == 404
 
@@ -112,7 +112,7 @@ def test_rows_of_one_reason_are_found_and_tried_again_together(parts, api, tenan
     ]
     assert operator.submit("/admin/logs/quarantine/retry-all", **of_reason).status_code == 404
     with parts.store.unit_of_work(tenant.id) as uow:
-        assert uow.audit.page(limit=1)[0].action == "quarantine.retried"
+        assert uow.audit.list_page(limit=1)[0].action == "quarantine.retried"
 
 
 def test_rows_that_are_refused_again_for_another_reason_are_not_subtracted_from_those_left(
@@ -148,7 +148,7 @@ def test_a_line_is_tried_again_as_it_came_or_not_at_all(parts, api, tenant, oper
     mended = kept[1].raw.replace('"destination": ""', '"destination": "omega"')
     assert operator.submit(f"/admin/logs/quarantine/{kept[1].id}/retry", raw=mended).status_code == 303
     with parts.store.unit_of_work(tenant.id) as uow:
-        assert separated["source"] in {link.key.source for link in uow.links.all()}
+        assert separated["source"] in {link.key.source for link in uow.links.list_all()}
 
 
 def test_long_work_reports_its_progress(parts, api, tenant, operator):
@@ -225,7 +225,7 @@ def test_a_limit_that_makes_no_sense_is_refused_by_its_field(parts, operator, te
     assert answer.status_code == 422
     assert WORDS_OF_THE_FORM[field] in answer.text
     with parts.store.unit_of_work(tenant.id) as uow:
-        assert uow.limits.all() == []
+        assert uow.limits.list_all() == []
 
 
 def test_a_release_is_judged_and_rolled_back(parts, api, learned, logs):

@@ -31,7 +31,7 @@ def drafted(visitor, name="Winter", currency="EUR"):
 
 def books(learned):
     with learned.parts.store.unit_of_work(learned.id) as uow:
-        return {f"/admin/price-books/{book.id}": book for book in uow.price_books.all()}
+        return {f"/admin/price-books/{book.id}": book for book in uow.price_books.list_all()}
 
 
 def tiers_in(text):
@@ -94,7 +94,7 @@ def test_a_margin_is_typed_in_per_cent(visitor, learned):
 def test_filter_of_a_draft_survives_each_of_its_forms(visitor, learned, form):
     here = drafted(visitor)
     with learned.parts.store.unit_of_work(learned.id) as uow:
-        (link,) = uow.links.all()
+        (link,) = uow.links.list_all()
     shown = f"link={link.id}&confidence=0.8&basis=dynamic"
     assert visitor.get(f"{here}?{shown}").text.count(f'name="shown" value="{escape(shown)}"') == 3
     sent = PRICE | {"version": 1, "link": link.id, "energy_cost_per_kwh": "0.2", "shown": shown}
@@ -115,7 +115,7 @@ def test_two_users_who_edit_one_price_book_do_not_overwrite_each_other(visitor, 
 def test_changes_of_a_draft_are_shown_next_to_current_prices(visitor, learned):
     first = drafted(visitor, currency="CHF")
     with learned.parts.store.unit_of_work(learned.id) as uow:
-        (link,) = uow.links.all()
+        (link,) = uow.links.list_all()
     assert visitor.submit(f"{first}/together", version=1, link=link.id, **PRICE).status_code == 303
     emptied = visitor.submit(f"{first}/together", version=2, link=link.id, **dict.fromkeys(PRICE, ""))
     assert (emptied.status_code, "The price is empty" in emptied.text) == (422, True)
@@ -227,13 +227,13 @@ def test_price_book_lists_who_changed_what(visitor, learned):
 def test_one_price_for_many_tiers_is_one_entry_that_says_which(visitor, learned, parts, api):
     here = drafted(visitor)
     with learned.parts.store.unit_of_work(learned.id) as uow:
-        (link,) = uow.links.all()
+        (link,) = uow.links.list_all()
     told = visitor.submit(f"{here}/together", version=1, link=link.id, **PRICE)
     assert told.status_code == 303
     priced = len(books(learned)[here].prices)
     assert priced > 10
     with learned.parts.store.unit_of_work(learned.id) as uow:
-        entry, drafting = uow.audit.page(limit=2)
+        entry, drafting = uow.audit.list_page(limit=2)
     assert (entry.action, drafting.action) == ("price.set", "price_book.drafted")
     assert entry.detail["count"] == len(entry.detail["tier_ids"]) == priced
     assert entry.detail["tiers"][0].startswith(f"{link.key.source} → {link.key.destination} ({link.key.mover}), ")

@@ -73,19 +73,19 @@ def test_wrong_password_and_unknown_login_look_the_same(api, operator):
 @pytest.mark.parametrize("ahead", [LONGEST_IDLE, LONGEST_SESSION])
 def test_a_session_ends(sign_ins, clock, operator, ahead):
     secret = sign_ins.sign_in(operator.login, PASSWORD)
-    assert sign_ins.visitor(secret).user.login == operator.login
+    assert sign_ins.find_visitor(secret).user.login == operator.login
     clock.ahead = ahead - timedelta(minutes=1) if ahead is LONGEST_IDLE else timedelta()
-    assert sign_ins.visitor(secret) is not None
+    assert sign_ins.find_visitor(secret) is not None
     clock.ahead += ahead + timedelta(seconds=1)
-    assert sign_ins.visitor(secret) is None
+    assert sign_ins.find_visitor(secret) is None
 
 
 def test_a_page_left_open_does_not_keep_its_session(sign_ins, clock, operator):
     secret = sign_ins.sign_in(operator.login, PASSWORD)
     clock.ahead = LONGEST_IDLE - timedelta(minutes=2)
-    assert sign_ins.visitor(secret, looks_by_itself=True) is not None
+    assert sign_ins.find_visitor(secret, looks_by_itself=True) is not None
     clock.ahead = LONGEST_IDLE + timedelta(minutes=2)
-    assert sign_ins.visitor(secret, looks_by_itself=True) is None
+    assert sign_ins.find_visitor(secret, looks_by_itself=True) is None
 
 
 def test_two_operators_cannot_disable_each_other_at_once(parts, database_url):
@@ -93,7 +93,7 @@ def test_two_operators_cannot_disable_each_other_at_once(parts, database_url):
     for _ in range(2):
         person(parts, tenant)
     with parts.store.unit_of_work(tenant.id) as uow:
-        ids = [user.id for user in uow.users.all()]
+        ids = [user.id for user in uow.users.list_all()]
     both = Barrier(2)
 
     def disable(user_id):
@@ -176,7 +176,7 @@ def test_users_and_keys_of_another_tenant_are_invisible(parts, api, database_url
     other = new_tenant(parts, database_url)
     stranger = person(parts, other)
     with parts.store.unit_of_work(other.id) as uow:
-        user_id = next(user.id for user in uow.users.all() if user.login == stranger.login)
+        user_id = next(user.id for user in uow.users.list_all() if user.login == stranger.login)
     with signed_in(api, operator) as visitor:
         assert stranger.login not in visitor.get("/admin/users").text
         assert visitor.submit(f"/admin/users/{user_id}/disable").status_code == 404
@@ -188,7 +188,7 @@ def test_a_disabled_person_is_out_at_once(parts, api, tenant, operator):
     leaver = person(parts, tenant, "analyst")
     with signed_in(api, operator) as visitor, signed_in(api, leaver) as out:
         with parts.store.unit_of_work(tenant.id) as uow:
-            user_id = next(user.id for user in uow.users.all() if user.login == leaver.login)
+            user_id = next(user.id for user in uow.users.list_all() if user.login == leaver.login)
         assert visitor.submit(f"/admin/users/{user_id}/disable").status_code == 303
         assert out.get("/admin").status_code == 303
         assert out.sign_in(leaver).status_code == 401

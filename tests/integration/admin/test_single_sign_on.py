@@ -117,7 +117,7 @@ def browser(house: tuple[Container, Tenant, str]) -> Iterator[Visitor]:
 
 def logins(tenant: Tenant) -> dict[str, frozenset[str]]:
     with tenant.parts.store.unit_of_work(tenant.id) as uow:
-        return {user.login: user.roles for user in uow.users.all()}
+        return {user.login: user.roles for user in uow.users.list_all()}
 
 
 def test_somebody_new_comes_in_with_the_roles_of_their_groups(
@@ -131,7 +131,7 @@ def test_somebody_new_comes_in_with_the_roles_of_their_groups(
     assert "ada@example.org" in browser.get("/admin/users").text
     assert logins(tenant)["ada@example.org"] == {"operator"}
     with tenant.parts.store.unit_of_work(tenant.id) as uow:
-        assert [each.action for each in uow.audit.page(limit=2)] == ["user.signed_in", "user.created"]
+        assert [each.action for each in uow.audit.list_page(limit=2)] == ["user.signed_in", "user.created"]
     assert browser.get(back).status_code == 401, "what comes back is taken once"
     assert browser.submit("/admin/sign-out").status_code == 303
     assert browser.get("/admin/users").headers["location"].startswith("/admin/sign-in")
@@ -195,7 +195,7 @@ def test_an_operator_may_leave_sign_ins_to_the_provider(house: tuple[Container, 
     local = person(parts, tenant)
     with parts.store.unit_of_work(tenant.id) as uow:
         uow.connection.exec_driver_sql("UPDATE users SET login = 'pat@example.org' WHERE login = %s", (local.login,))
-        (known,) = (user.id for user in uow.users.all() if user.login == "pat@example.org")
+        (known,) = (user.id for user in uow.users.list_all() if user.login == "pat@example.org")
         uow.commit()
     with signed_in(api, person(parts, tenant)) as operator:
         sent = operator.submit("/admin/users", login="Ian@Example.org", roles="analyst", at_provider="true")
@@ -214,7 +214,7 @@ def test_an_operator_may_leave_sign_ins_to_the_provider(house: tuple[Container, 
         assert (refused.status_code, "you sign in at the provider" in refused.text) == (422, True)
         browser.cookies.clear()
     with parts.store.unit_of_work(tenant.id) as uow:
-        people = {user.login: user for user in uow.users.all()}
+        people = {user.login: user for user in uow.users.list_all()}
     assert people["pat@example.org"].id == known
     assert people["pat@example.org"].failed_sign_ins == 0
     assert people["Ian@Example.org"].last_sign_in_at is not None

@@ -258,7 +258,7 @@ def test_with_as_many_queries_as_may_be_saved_ones_own_is_still_replaced(parts, 
     with signed_in(api, person(parts, tenant, "analyst")) as visitor:
         visitor.submit(f"{HERE}/save", sql="SELECT 1", name="mine")
         with parts.store.unit_of_work(tenant.id) as uow:
-            author_id = uow.saved_queries.all()[0].author_id
+            author_id = uow.saved_queries.list_all()[0].author_id
             for number in range(1, MAX_SAVED):
                 uow.saved_queries.put(str(number), "SELECT 1", author_id=author_id, at=parts.clock.now())
             uow.commit()
@@ -280,7 +280,7 @@ def test_with_as_many_queries_as_may_be_saved_ones_own_is_still_replaced(parts, 
 def test_invalid_saved_query_is_refused_with_its_field(analyst, parts, provider, fields, field):
     def list_saved_queries():
         with parts.store.unit_of_work(provider.id) as uow:
-            return uow.saved_queries.all()
+            return uow.saved_queries.list_all()
 
     before = list_saved_queries()
     answer = analyst.submit(f"{HERE}/save", **fields)

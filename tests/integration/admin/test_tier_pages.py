@@ -35,9 +35,9 @@ def cut_in_three(learned: Tenant, client: httpx.Client, parts: Container) -> Non
     cuts = [round(held[0]["lower"] + n * third, -6) for n in (1, 2)]
     key = PartitionKey(SlaKind.THROUGHPUT_AT_LEAST, 0.9, EnergyBasis.TOTAL)
     with parts.store.unit_of_work(learned.id) as uow:
-        release = uow.releases.current()
+        release = uow.releases.find_current()
         assert release is not None
-        model = uow.models.of_link(release, uow.links.all()[0].id)
+        model = uow.models.of_link(release, uow.links.list_all()[0].id)
         assert model is not None
         set_boundaries(UUID(held[0]["cluster_id"]), key, cuts, version=model.id, uow=uow, clock=parts.clock)
     for each in tiers(client):
@@ -283,7 +283,7 @@ def test_a_tier_goes_by_the_name_it_was_given(
     assert tiers(client, "max_throughput")[0]["name"] == tier["name"]
     assert visitor.submit(f"/admin/tiers/{uuid4()}/name", name="Mine").status_code == 404
     with learned.parts.store.unit_of_work(learned.id) as uow:
-        assert [each.action for each in uow.audit.page(limit=2, about="tier.")] == ["tier.renamed"] * 2
+        assert [each.action for each in uow.audit.list_page(limit=2, about="tier.")] == ["tier.renamed"] * 2
 
 
 def test_two_tiers_of_a_link_have_two_names(visitor: Visitor, client: httpx.Client) -> None:

@@ -94,7 +94,7 @@ def test_target_that_could_not_be_promised_is_not_counted_as_missed(
     def sla_outcomes():
         with parts.store.unit_of_work(learned.id) as uow:
             uow.rollups.settle(1_000)
-            found = uow.outcomes.sla_outcomes(datetime.now(UTC).date() - timedelta(days=2))
+            found = uow.outcomes.count_sla_outcomes(datetime.now(UTC).date() - timedelta(days=2))
             uow.commit()
             return found
 

@@ -31,7 +31,7 @@ def valkey() -> Iterator[EmbeddedValkey]:
 
 def demands(parts: Container, tenant: Tenant) -> Sequence[Demand]:
     with parts.store.unit_of_work(tenant.id) as uow:
-        return uow.quotes.demand(parts.clock.now() - timedelta(days=1))
+        return uow.quotes.sum_demand(parts.clock.now() - timedelta(days=1))
 
 
 def cell(text: str, row: str) -> list[str]:

@@ -59,4 +59,4 @@ def signed_in(api: str, person: Person) -> Iterator[Visitor]:
 def entries(parts, tenant, about):
     """What the log of changes has about something: action, who did it, to what."""
     with parts.store.unit_of_work(tenant.id) as uow:
-        return [(entry.action, entry.actor, entry.subject) for entry in uow.audit.page(limit=50, about=about)]
+        return [(entry.action, entry.actor, entry.subject) for entry in uow.audit.list_page(limit=50, about=about)]

@@ -90,13 +90,13 @@ def test_newest_pages_are_retained(parts, api, database_url):
         ]
     with parts.store.unit_of_work(tenant.id) as uow:
         uow.page_loads.keep_newest(3, objects=3)
-        assert [str(each.id) for each in uow.page_loads.page(limit=9)] == ids[::-1]
+        assert [str(each.id) for each in uow.page_loads.list_page(limit=9)] == ids[::-1]
         uow.page_loads.keep_newest(3, objects=2)
-        assert [str(each.id) for each in uow.page_loads.page(limit=9)] == ids[:0:-1]
+        assert [str(each.id) for each in uow.page_loads.list_page(limit=9)] == ids[:0:-1]
         uow.page_loads.keep_newest(1, objects=3)
-        assert [str(each.id) for each in uow.page_loads.page(limit=9)] == ids[2:]
+        assert [str(each.id) for each in uow.page_loads.list_page(limit=9)] == ids[2:]
         uow.page_loads.keep_newest(1, objects=0)
-        assert [str(each.id) for each in uow.page_loads.page(limit=9)] == ids[2:], "however many the newest has"
+        assert [str(each.id) for each in uow.page_loads.list_page(limit=9)] == ids[2:], "however many the newest has"
 
 
 def test_page_that_is_uploaded_again_becomes_the_newest(parts, api, database_url):
@@ -108,15 +108,15 @@ def test_page_that_is_uploaded_again_becomes_the_newest(parts, api, database_url
         ]
     assert ids[0] == ids[3]
     with parts.store.unit_of_work(tenant.id) as uow:
-        listed = [str(each.id) for each in uow.page_loads.page(limit=9)]
+        listed = [str(each.id) for each in uow.page_loads.list_page(limit=9)]
         assert listed == [ids[0], ids[2], ids[1]]
-        older = uow.page_loads.page(limit=9, before=UUID(listed[0]))
+        older = uow.page_loads.list_page(limit=9, before=UUID(listed[0]))
         assert [str(each.id) for each in older] == listed[1:]
         uow.page_loads.keep_newest(2, objects=9)
-        assert [str(each.id) for each in uow.page_loads.page(limit=9)] == listed[:2]
-        assert uow.page_loads.distributions(newest=9, objects=9).pages == 2
-        assert uow.page_loads.distributions(newest=9, objects=1).pages == 1
-        assert uow.page_loads.distributions(newest=1, objects=9).pages == 1
+        assert [str(each.id) for each in uow.page_loads.list_page(limit=9)] == listed[:2]
+        assert uow.page_loads.compute_distributions(newest=9, objects=9).pages == 2
+        assert uow.page_loads.compute_distributions(newest=9, objects=1).pages == 1
+        assert uow.page_loads.compute_distributions(newest=1, objects=9).pages == 1
 
 
 def test_only_agents_may_have_logs_analysed(api, surfer):

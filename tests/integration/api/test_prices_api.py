@@ -195,7 +195,7 @@ def test_a_book_is_withdrawn_until_its_date_comes_and_the_one_before_it_goes_on(
     assert withdrawn == before | {"version": stands["version"] + 1}
     assert provider.get(f"/v1/price-books/{first['id']}").json()["effective_until"] != stands["effective_from"]
     with learned.parts.store.unit_of_work(learned.id) as uow:
-        (entry,) = uow.audit.page(limit=1, about="price")
+        (entry,) = uow.audit.list_page(limit=1, about="price")
     assert (entry.action, entry.subject) == ("price_book.withdrawn", "Winter")
     assert "is current" in reason(provider.post(f"/v1/price-books/{first['id']}/withdraw"), 409)
     published(provider, second, datetime.now(UTC) + timedelta(seconds=50)).raise_for_status()
@@ -211,7 +211,7 @@ def test_a_draft_is_deleted_with_its_prices_and_nothing_else_is(
     assert provider.delete(here, headers={"If-Match": f'"{book["version"]}"'}).status_code == 204
     assert provider.get(here).status_code == provider.delete(here).status_code == 404
     with learned.parts.store.unit_of_work(learned.id) as uow:
-        (entry,) = uow.audit.page(limit=1, about="price")
+        (entry,) = uow.audit.list_page(limit=1, about="price")
     assert (entry.action, entry.detail["prices"]) == ("price_book.deleted", "1 tier")
     published(provider, other, datetime.now(UTC) + timedelta(days=401)).raise_for_status()
     assert "never changes" in reason(provider.delete(f"/v1/price-books/{other['id']}"), 409)
@@ -323,7 +323,7 @@ def test_every_change_of_a_price_is_in_the_log(provider: httpx.Client, tier: str
     book = priced(provider, tier)
     published(provider, book).raise_for_status()
     with learned.parts.store.unit_of_work(learned.id) as uow:
-        newest = list(uow.audit.page(limit=3, about="price"))
+        newest = list(uow.audit.list_page(limit=3, about="price"))
     assert [each.action for each in newest] == ["price_book.published", "price.set", "price_book.drafted"]
     assert newest[1].detail["after"]["per_gb"] == "0.02"
 

@@ -183,7 +183,7 @@ def test_readiness_waits_for_no_request(database_url, redis_url):
     parts_of_api = build_container(database_url=database_url, redis_url=redis_url)
     with parts_of_api as parts, serving(parts) as address, ExitStack() as busy:
         for _ in range(POOL_SIZE + MAX_OVERFLOW):
-            busy.enter_context(parts.store.unit_of_work(uuid4())).links.all()
+            busy.enter_context(parts.store.unit_of_work(uuid4())).links.list_all()
         assert readiness(address) == (200, None)
 
 

@@ -48,7 +48,7 @@ def refused(api: str, tenant: Tenant, *records: dict[str, Any]) -> list[Quaranti
 
 def quarantine(tenant: Tenant) -> list[QuarantinedRow]:
     with tenant.parts.store.unit_of_work(tenant.id) as uow:
-        return sorted(uow.quarantine.page(limit=10), key=lambda each: each.id)
+        return sorted(uow.quarantine.list_page(limit=10), key=lambda each: each.id)
 
 
 def stored_by(tenant: Tenant) -> list[tuple[str, UUID | None]]:
@@ -71,7 +71,7 @@ def ingested(tenant: Tenant, *records: dict[str, Any], hours: int) -> IngestRece
 
 def agent_of(tenant: Tenant) -> Actor:
     with tenant.parts.store.unit_of_work(tenant.id) as uow:
-        return Actor(ActorKind.KEY, max(each.id for each in uow.keys.all()))
+        return Actor(ActorKind.KEY, max(each.id for each in uow.keys.list_all()))
 
 
 @pytest.mark.parametrize("together", [False, True], ids=["one", "all"])
@@ -105,7 +105,7 @@ def test_a_batch_that_comes_again_twice_at_once_keeps_the_receipt_of_what_was_st
     agent = agent_of(tenant)
     with tenant.parts.store.unit_of_work(tenant.id, agent) as uow, ThreadPoolExecutor(1) as threads:
         batch = batch_of(tenant, told)
-        assert uow.batches.claim(f"sha256:{batch.body.sha256().hex()}", at=Later(2).now()).nothing_valid
+        assert uow.batches.claim(f"sha256:{batch.body.compute_sha256().hex()}", at=Later(2).now()).nothing_valid
         second = threads.submit(ingested, tenant, told, hours=2)
         eventually(lambda: tenant.waits_for_a_lock() or second.done())
         first = store_batch(batch, uow=uow, clock=Later(2))

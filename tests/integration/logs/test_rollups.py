@@ -121,7 +121,7 @@ def test_row_corrected_in_quarantine_is_counted(api: str, tenant: Tenant) -> Non
     roll_up(tenant)
     assert list(rollups(tenant)) == ["2026-03-01"]
     with tenant.parts.store.unit_of_work(tenant.id) as uow:
-        (refused,) = uow.quarantine.page(limit=2)
+        (refused,) = uow.quarantine.list_page(limit=2)
         mended = ndjson([moved("2026-03-02")]).decode()
         retry_row(refused.id, mended, uow=uow, clock=tenant.parts.clock)
     roll_up(tenant)
@@ -180,7 +180,7 @@ def test_a_page_makes_the_small_days_and_leaves_the_large_ones_to_workers(api: s
     with tenant.parts.store.unit_of_work(tenant.id) as uow:
         assert uow.rollups.settle(10, most_rows=2) == 2
         assert uow.rollups.settle(10, most_rows=2) == 0
-        assert uow.rollups.waiting(10) == 1
+        assert uow.rollups.count_waiting(10) == 1
         uow.commit()
     assert set(rollups(tenant)) == {"2026-03-02", "2026-03-03"}
     assert roll_up(tenant) == 1
@@ -254,4 +254,4 @@ def test_a_tenant_can_be_removed(tenant: Tenant, admin_database_url: str) -> Non
         connection.execute(ENDED, [tenant.id, True])
     with psycopg.connect(admin_database_url) as admin:
         admin.execute("DELETE FROM tenants WHERE id = %s", [tenant.id])
-    assert tenant.id not in tenant.parts.store.registry.tenants_with_changed_days()
+    assert tenant.id not in tenant.parts.store.registry.list_tenants_with_changed_days()

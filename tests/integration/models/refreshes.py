@@ -64,7 +64,7 @@ class Refreshes:
         for job in self.fits():
             self.refresh.fit(job)
         with self.tenant.parts.store.unit_of_work(self.tenant.id) as uow:
-            return uow.releases.current()
+            return uow.releases.find_current()
 
 
 def rows(count: int = 60, *, seed: int = 1, destination: str = "omega", first_minute: int = 0) -> list[dict[str, Any]]:

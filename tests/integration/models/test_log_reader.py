@@ -18,15 +18,15 @@ from tradewind.errors import Unavailable
 def test_rows_of_a_link_are_read_as_columns(api: str, tenant: Tenant, logs: LogReader) -> None:
     upload(api, tenant, 0, ["omega", "psi", "omega"])
     with opened(tenant) as uow:
-        links = {link.key.destination: link for link in uow.links.all()}
+        links = {link.key.destination: link for link in uow.links.list_all()}
     omega, psi = links["omega"], links["psi"]
     with logs.fit_rows(tenant.id, omega.id) as batches:
         (batch,) = batches
     assert batch.column("concurrency").to_pylist() == [4, 4]
     assert batch.column("cores").null_count == 2
-    with logs.month_rows(tenant.id, psi.source_id, datetime(2026, 3, 1, tzinfo=UTC)) as batches:
+    with logs.read_month_rows(tenant.id, psi.source_id, datetime(2026, 3, 1, tzinfo=UTC)) as batches:
         assert sum(each.num_rows for each in batches) == 3
-    with logs.rows_between(tenant.id, psi) as batches:
+    with logs.read_rows_between(tenant.id, psi) as batches:
         assert sum(each.num_rows for each in batches) == 1
     with logs.fit_rows(uuid4(), omega.id) as batches:
         assert sum(each.num_rows for each in batches) == 0
@@ -42,7 +42,7 @@ def test_transfers_that_their_user_limited_are_no_evidence_but_known_load(
     link = only_link(tenant)
     with logs.fit_rows(tenant.id, link.id) as batches:
         assert sum(each.num_rows for each in batches) == 18
-    with logs.rows_between(tenant.id, link) as batches:
+    with logs.read_rows_between(tenant.id, link) as batches:
         assert sum(each.num_rows for each in batches) == 19
 
 
@@ -64,7 +64,7 @@ def test_a_rate_limit_above_the_rate_of_the_path_limits_nothing(api: str, tenant
 
 def only_link(tenant: Tenant) -> StoredLink:
     with opened(tenant) as uow:
-        (link,) = uow.links.all()
+        (link,) = uow.links.list_all()
     return link
 
 

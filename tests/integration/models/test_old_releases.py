@@ -49,7 +49,7 @@ def release_a_minute(api: str, tenant: Tenant, count: int, first_minute: int = 0
 
 def listed(tenant: Tenant) -> list[int]:
     with opened(tenant) as uow:
-        return [each.id for each in uow.releases.page(limit=100)][::-1]
+        return [each.id for each in uow.releases.list_page(limit=100)][::-1]
 
 
 def counts(admin: psycopg.Connection, tenant: Tenant, *tables: str) -> list[int]:
@@ -83,7 +83,7 @@ def test_a_model_that_is_carried_from_release_to_release_outlives_the_one_it_was
     releases = release_a_minute(api, tenant, 5, first_minute=10)
     assert remove(tenant) == RemovalResult(releases=3, models=3)
     with opened(tenant) as uow:
-        (rarely,) = (link.id for link in uow.links.all() if link.key.destination == "rarely")
+        (rarely,) = (link.id for link in uow.links.list_all() if link.key.destination == "rarely")
         assert {models_of(uow, each)[rarely] for each in releases[-KEPT:]} == {made[rarely]}
     with tenant.client(api) as client:
         (cluster, _) = client.get(f"/v1/links/{rarely}/clusters").json()
@@ -127,7 +127,7 @@ def test_a_release_that_is_being_built_stays_and_is_published(api: str, tenant: 
     remove(tenant, kept=1)
     assert listed(tenant) == [last, building]
     with opened(tenant) as uow:
-        (link_id,) = uow.release_work.pending(building)
+        (link_id,) = uow.release_work.list_pending(building)
     fit(tenant, building, link_id)
     publish(tenant, building)
     assert current(tenant) == building
@@ -150,7 +150,7 @@ def test_a_removal_that_was_cut_short_leaves_no_half_release_to_return_to(
     for wanted, error in ((oldest, NotFound), (newest, Conflict)):
         with opened(tenant) as uow, pytest.raises(error):
             roll_back(wanted, uow=uow)
-    assert tenant.id in tenant.parts.store.registry.tenants_with_old_releases(2)
+    assert tenant.id in tenant.parts.store.registry.list_tenants_with_old_releases(2)
     assert remove(tenant) == RemovalResult(releases=1, models=1)
     assert counts(admin, tenant, "link_models", "release_links") == [3, 3]
 
@@ -161,7 +161,7 @@ def test_only_tenants_with_old_releases_are_found_and_nobody_elses_are_removed(
     other = new_tenant(tenant.parts, database_url)
     theirs = release_a_minute(api, other, KEPT + 1)
     mine = release_a_minute(api, tenant, KEPT)
-    find = tenant.parts.store.registry.tenants_with_old_releases
+    find = tenant.parts.store.registry.list_tenants_with_old_releases
     assert other.id in find(KEPT)
     assert tenant.id not in find(KEPT)
     remove(tenant, kept=1)

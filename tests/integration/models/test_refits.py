@@ -101,7 +101,7 @@ def test_a_link_that_was_refused_is_fitted_again_once_its_logs_have_grown_by_a_t
     assert link["refit_rows"] == 33
     assert datetime.fromisoformat(link["refit_at"]) == fixture.time + REFIT_AFTER
     assert fits_after(2, 100) == 0
-    assert tenant.id not in tenant.parts.store.registry.tenants_with_work()
+    assert tenant.id not in tenant.parts.store.registry.list_tenants_with_work()
     assert fits_after(1, 200) == 1
     assert fits_after(1, 300) == 0
     fixture.time += REFIT_AFTER

@@ -39,8 +39,8 @@ def test_a_task_that_is_delivered_twice_does_nothing_the_second_time(api: str, t
     (job,) = fixture.fits()
     fixture.refresh.fit(job)
     with tenant.parts.store.unit_of_work(tenant.id) as uow:
-        assert uow.releases.current() == first
-        assert len(uow.releases.page(limit=2)) == 1
+        assert uow.releases.find_current() == first
+        assert len(uow.releases.list_page(limit=2)) == 1
 
 
 def test_only_links_with_new_logs_are_fitted_again(api: str, tenant: Tenant, logs: LogReader) -> None:
@@ -115,12 +115,12 @@ def test_jobs_lost_after_the_commit_are_sent_again_by_the_sweep(api: str, tenant
     fixture.refresh.start(RefreshModels(tenant.id))
     assert len(fixture.fits()) == 1
     fixture.sent.clear()  # lost on the way
-    assert tenant.id in tenant.parts.store.registry.tenants_with_work()
+    assert tenant.id in tenant.parts.store.registry.list_tenants_with_work()
     fixture.refresh.start(RefreshModels(tenant.id))
     assert fixture.fits() == []
     fixture.time += STALE_AFTER
     assert fixture.run() is not None
-    assert tenant.id not in tenant.parts.store.registry.tenants_with_work()
+    assert tenant.id not in tenant.parts.store.registry.list_tenants_with_work()
 
 
 def test_retries_are_no_attempts_of_their_own_and_keep_the_sweep_away(
@@ -137,13 +137,13 @@ def test_retries_are_no_attempts_of_their_own_and_keep_the_sweep_away(
         for _ in range(MAX_ATTEMPTS):
             fixture.time += STALE_AFTER
             assert started(job.release_id, job.link_id, fixture.time, is_retry=True) == 1
-        assert uow.release_work.last_activity(job.release_id) == fixture.time
+        assert uow.release_work.find_last_activity(job.release_id) == fixture.time
         uow.commit()
     fixture.sent.clear()
     fixture.refresh.start(RefreshModels(tenant.id))
     assert fixture.fits() == []
     fixture.refresh.fit(job, is_retry=True)
-    assert tenant.id not in tenant.parts.store.registry.tenants_with_work()
+    assert tenant.id not in tenant.parts.store.registry.list_tenants_with_work()
 
 
 def test_a_link_that_kills_its_workers_is_given_up(api: str, tenant: Tenant, logs: LogReader) -> None:
@@ -159,7 +159,7 @@ def test_a_link_that_kills_its_workers_is_given_up(api: str, tenant: Tenant, log
     fixture.refresh.fit(harmless)
     with tenant.parts.store.unit_of_work(tenant.id) as uow:
         assert uow.releases.get(deadly.release_id).gate["without_model"] == 1
-        assert uow.releases.current() == deadly.release_id
+        assert uow.releases.find_current() == deadly.release_id
 
 
 def test_the_rows_of_a_shared_endpoint_are_counted_and_read_once_a_release(
@@ -195,7 +195,7 @@ def test_links_that_share_a_busy_end_are_fitted_one_after_the_other(api: str, te
     fixture = Refreshes(tenant, logs)
     fixture.refresh.start(RefreshModels(tenant.id))
     with tenant.parts.store.unit_of_work(tenant.id) as uow:
-        keys = {link.id: link.key for link in uow.links.all()}
+        keys = {link.id: link.key for link in uow.links.list_all()}
     hubs = [keys[job.link_id].source == "hub" for job in fixture.fits()]
     assert len(hubs) == 6
     assert hubs in (sorted(hubs), sorted(hubs, reverse=True))
@@ -208,10 +208,10 @@ def test_logs_that_come_later_are_known_load_of_the_next_release(api: str, tenan
     upload(api, tenant, rows(20, seed=3, destination="psi"))
     fixture.run()
     with tenant.parts.store.unit_of_work(tenant.id) as uow:
-        omega = next(link for link in uow.links.all() if link.key.destination == "omega")
-        span = uow.links.span(omega.id)
+        omega = next(link for link in uow.links.list_all() if link.key.destination == "omega")
+        span = uow.links.find_span(omega.id)
         (at_source,), (at_destination,) = (
-            uow.curves.during(end, span).read() for end in (omega.source_id, omega.destination_id)
+            uow.curves.sum_during(end, span).read() for end in (omega.source_id, omega.destination_id)
         )
     assert sum(step for step in at_source.rate_steps if step > 0) > sum(
         step for step in at_destination.rate_steps if step > 0
@@ -223,10 +223,11 @@ def test_only_months_in_which_a_link_moved_anything_are_read_for_it(api: str, te
     upload(api, tenant, rows(destination="psi", first_minute=-a_month) + rows() + rows(first_minute=a_month, seed=2))
     Refreshes(tenant, logs).run()
     with tenant.parts.store.unit_of_work(tenant.id) as uow:
-        by_name = {link.key.destination: link for link in uow.links.all()}
+        by_name = {link.key.destination: link for link in uow.links.list_all()}
         source_id = by_name["psi"].source_id
         read = {
-            name: len(uow.curves.during(source_id, uow.links.span(link.id)).read()) for name, link in by_name.items()
+            name: len(uow.curves.sum_during(source_id, uow.links.find_span(link.id)).read())
+            for name, link in by_name.items()
         }
     assert read == {"psi": 1, "omega": 2}
 
@@ -245,7 +246,7 @@ def test_rollback_under_way_restarts_the_refresh(api: str, tenant: Tenant, logs:
     for job in fixture.fits():
         fixture.refresh.fit(job)
     with tenant.parts.store.unit_of_work(tenant.id) as uow:
-        assert uow.releases.current() == first
+        assert uow.releases.find_current() == first
     assert isinstance(fixture.facts[-1], ReleaseRefused)
     assert fixture.run() not in {None, first}
 

@@ -53,7 +53,7 @@ def refresh(tenant: Tenant) -> int:
     release_id = begin(tenant)
     assert release_id is not None
     with opened(tenant) as uow:
-        pending = uow.release_work.pending(release_id)
+        pending = uow.release_work.list_pending(release_id)
     for link_id in pending:
         fit(tenant, release_id, link_id)
     publish(tenant, release_id)
@@ -62,7 +62,7 @@ def refresh(tenant: Tenant) -> int:
 
 def current(tenant: Tenant) -> int | None:
     with opened(tenant) as uow:
-        return uow.releases.current()
+        return uow.releases.find_current()
 
 
 def models_of(uow: UnitOfWork, release_id: int) -> dict[UUID, UUID]:
@@ -86,10 +86,10 @@ def test_model_outline_agrees_with_the_full_model(api: str, tenant: Tenant) -> N
     release_id = refresh(tenant)
     with opened(tenant) as uow:
         (link_id,) = uow.models.index(release_id)
-        outline = uow.models.outline(release_id, link_id)
-        lowest = dict(uow.models.lowest_settings(release_id, [link_id, uuid4()]))
-        fit = uow.models.last_fit(release_id, link_id)
-        assert uow.models.outline(release_id, uuid4()) is None
+        outline = uow.models.find_outline(release_id, link_id)
+        lowest = dict(uow.models.find_lowest_settings(release_id, [link_id, uuid4()]))
+        fit = uow.models.find_last_fit(release_id, link_id)
+        assert uow.models.find_outline(release_id, uuid4()) is None
     leaves = link_model().leaves
     assert outline is not None
     assert [each.leaf for each in outline.clusters] == [leaf.leaf for leaf in leaves]
@@ -120,7 +120,7 @@ def test_only_links_with_new_logs_are_fitted_and_the_others_carried_over(api: st
     second = begin(tenant)
     assert second is not None
     with opened(tenant) as uow:
-        (pending,) = uow.release_work.pending(second)
+        (pending,) = uow.release_work.list_pending(second)
         assert uow.links.get(pending).key.destination == "psi"
     fit(tenant, second, pending)
     publish(tenant, second)
@@ -148,7 +148,7 @@ def test_logs_that_come_while_the_work_list_is_made_do_not_drop_their_link(
         uow.commit()
     assert second is not None
     with opened(tenant) as uow:
-        (psi,) = uow.release_work.pending(second)
+        (psi,) = uow.release_work.list_pending(second)
     fit(tenant, second, psi)
     publish(tenant, second)
     with opened(tenant) as uow:
@@ -156,7 +156,7 @@ def test_logs_that_come_while_the_work_list_is_made_do_not_drop_their_link(
     third = begin(tenant)
     assert third is not None
     with opened(tenant) as uow:
-        (waiting,) = uow.release_work.pending(third)
+        (waiting,) = uow.release_work.list_pending(third)
         assert uow.links.get(waiting).key.destination == "omega"
 
 
@@ -170,7 +170,7 @@ def test_a_claimed_link_is_nobody_elses_until_the_transaction_ends(api: str, ten
     release_id = begin(tenant)
     assert release_id is not None
     with opened(tenant) as uow, opened(tenant) as rival:
-        (link_id,) = uow.release_work.pending(release_id)
+        (link_id,) = uow.release_work.list_pending(release_id)
         assert uow.release_work.claim(release_id, link_id) is not None
         assert rival.release_work.claim(release_id, link_id) is None
     with opened(tenant) as uow:  # the worker died: its transaction is gone, the link is free
@@ -184,7 +184,7 @@ def test_a_link_that_cannot_be_fitted_keeps_its_model_in_force(api: str, tenant:
     second = begin(tenant)
     assert second is not None
     with opened(tenant) as uow:
-        (link_id,) = uow.release_work.pending(second)
+        (link_id,) = uow.release_work.list_pending(second)
         uow.release_work.fail(second, link_id, "too few rows", None, FITTED_AT)
         uow.commit()
     publish(tenant, second)
@@ -194,7 +194,7 @@ def test_a_link_that_cannot_be_fitted_keeps_its_model_in_force(api: str, tenant:
     upload(api, tenant, 20, ["another"])
     third = refresh(tenant)
     with opened(tenant) as uow:
-        assert uow.models.reasons(second) == uow.models.reasons(third) == {link_id: "too few rows"}
+        assert uow.models.list_reasons(second) == uow.models.list_reasons(third) == {link_id: "too few rows"}
 
 
 def test_reason_for_a_missing_model_is_shown_until_there_is_one(api: str, tenant: Tenant) -> None:
@@ -202,7 +202,7 @@ def test_reason_for_a_missing_model_is_shown_until_there_is_one(api: str, tenant
     first = begin(tenant)
     assert first is not None
     with opened(tenant) as uow:
-        (link_id,) = uow.release_work.pending(first)
+        (link_id,) = uow.release_work.list_pending(first)
         uow.release_work.fail(first, link_id, "too few rows", None, FITTED_AT)
         uow.commit()
     publish(tenant, first)
@@ -210,8 +210,8 @@ def test_reason_for_a_missing_model_is_shown_until_there_is_one(api: str, tenant
         upload(api, tenant, minute, ["another"])
         later = refresh(tenant)
         with opened(tenant) as uow:
-            assert uow.models.reasons(later) == {link_id: "too few rows"}
-            assert uow.release_work.outcomes(later) == {
+            assert uow.models.list_reasons(later) == {link_id: "too few rows"}
+            assert uow.release_work.count_outcomes(later) == {
                 "passed": 1,
                 "carried_over": 0,
                 "kept_previous": 0,
@@ -221,7 +221,7 @@ def test_reason_for_a_missing_model_is_shown_until_there_is_one(api: str, tenant
     upload(api, tenant, 30)
     fitted = refresh(tenant)
     with opened(tenant) as uow:
-        assert uow.models.reasons(fitted) == {}
+        assert uow.models.list_reasons(fitted) == {}
     with tenant.client(api) as client:
         assert {link["reason"] for link in client.get("/v1/links").json()} == {None}
 
@@ -295,7 +295,7 @@ def test_a_release_built_on_one_that_was_rolled_back_is_not_published(api: str, 
     building = begin(tenant)
     assert building is not None
     with opened(tenant) as uow:
-        (link_id,) = uow.release_work.pending(building)
+        (link_id,) = uow.release_work.list_pending(building)
     fit(tenant, building, link_id)
     with opened(tenant) as uow:
         roll_back(last, uow=uow)

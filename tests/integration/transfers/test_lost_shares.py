@@ -127,7 +127,7 @@ def test_a_share_claimed_before_the_clock_was_set_back_runs_out(run: Any, watch:
         watch.passes(COMING_BACK_S)
         two_hours_later = {"silent_after_s": 7200.0}
         assert await beat(sessions, new_transfer(), 0, claims, used=0, **two_hours_later) == CAP
-        (held,) = await sessions.held(TENANT, [claims[0].scope])
+        (held,) = await sessions.measure_held(TENANT, [claims[0].scope])
         assert held.transfers == 0
         assert await beat(sessions, new_transfer(), 0, claims, used=0) == CAP
 

@@ -78,7 +78,9 @@ class House:
 
     def used(self, month: str) -> list[tuple[str, int, int]]:
         with self.tenant.parts.store.unit_of_work(self.tenant.id) as uow:
-            return [(each.billing, each.transfers, each.bytes_moved) for each in uow.usage.sums(Month.parse(month))]
+            return [
+                (each.billing, each.transfers, each.bytes_moved) for each in uow.usage.list_sums(Month.parse(month))
+            ]
 
     def logged_months(self) -> set[str]:
         return {f"{row['started_at']:%Y-%m}" for row in self.rows("SELECT started_at FROM transfer_logs")}

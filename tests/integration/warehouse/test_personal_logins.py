@@ -31,7 +31,7 @@ def made(visitor: Visitor) -> str:
 
 def id_of(somebody: Person) -> UUID:
     with somebody.tenant.parts.store.unit_of_work(somebody.tenant.id) as uow:
-        return next(user.id for user in uow.users.all() if user.login == somebody.login)
+        return next(user.id for user in uow.users.list_all() if user.login == somebody.login)
 
 
 def test_user_creates_replaces_and_revokes_an_own_database_account(
@@ -59,7 +59,7 @@ def test_user_creates_replaces_and_revokes_an_own_database_account(
                 session.execute(COUNT)
         assert visitor.submit(REVOKE).status_code == 404
     with provider.parts.store.unit_of_work(provider.id) as uow:
-        noted = [entry.action for entry in uow.audit.page(limit=10, about="warehouse_login.")]
+        noted = [entry.action for entry in uow.audit.list_page(limit=10, about="warehouse_login.")]
     assert noted == ["warehouse_login.revoked", "warehouse_login.replaced", "warehouse_login.created"]
 
 

@@ -302,5 +302,5 @@ def test_odd_names_and_texts_come_through(analyst: httpx.Client) -> None:
 
 def test_a_query_that_is_over_can_be_cancelled(provider: Tenant, parts: Container) -> None:
     run = parts.warehouse.query(provider.id, Query(sql="SELECT 1 AS one", format=Format.ARROW))
-    assert b"".join(run.chunks())
+    assert b"".join(run.read_chunks())
     run.cancel()

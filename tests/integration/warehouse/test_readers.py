@@ -15,7 +15,7 @@ from psycopg import sql
 
 from services.application.access.authenticate import Scope
 from services.application.shared.audit import SERVICE
-from services.application.warehouse.query import LoginKind, StoredLogin, issue_login, login_for_queries
+from services.application.warehouse.query import LoginKind, StoredLogin, find_login_for_queries, issue_login
 from services.embedded.postgres import EmbeddedPostgres
 from services.persistence.migrate import prepare_database
 from services.persistence.roles import READER, build_app_url, prepare_roles
@@ -67,7 +67,7 @@ def test_all_who_first_ask_at_once_get_one_password(provider: Tenant, kind: Logi
 
     def issue_password(_: int) -> StoredLogin:
         together.wait()
-        make = login_for_queries if kind is LoginKind.QUERY else issue_login
+        make = find_login_for_queries if kind is LoginKind.QUERY else issue_login
         return make(provider.id, actor=SERVICE, units=parts.store.unit_of_work, clock=parts.clock)
 
     with ThreadPoolExecutor(at_once) as threads:
@@ -94,7 +94,7 @@ def test_making_and_revoking_a_login_is_noted(provider: Tenant, api: str, dsn: s
     with provider.client(api) as client:
         client.delete("/v1/warehouse/credentials")
     with provider.parts.store.unit_of_work(provider.id) as uow:
-        noted = [entry.action for entry in uow.audit.page(limit=10, about="warehouse_login.")]
+        noted = [entry.action for entry in uow.audit.list_page(limit=10, about="warehouse_login.")]
     assert noted == ["warehouse_login.revoked", "warehouse_login.created"]
     assert dsn.split(":")[2].split("@", maxsplit=1)[0] not in str(noted)
 
@@ -134,7 +134,7 @@ def test_whoever_has_the_login_cannot_spoil_it_for_others(provider: Tenant, api:
         assert session.execute("SHOW statement_timeout").fetchone() == ("5min",)
         assert session.execute("SHOW lock_timeout").fetchone() == ("0",)
     with provider.parts.store.unit_of_work(provider.id) as uow:
-        noted = [entry.action for entry in uow.audit.page(limit=10, about="warehouse_login.")]
+        noted = [entry.action for entry in uow.audit.list_page(limit=10, about="warehouse_login.")]
     assert noted == ["warehouse_login.handed_out", "warehouse_login.created"]
 
 

@@ -86,9 +86,9 @@ def test_a_month_goes_and_what_outlives_its_rows_stays(house: House) -> None:
     assert pq.read_table(house.file("2001-01-03")).num_rows == 1
     assert LogsDropped in {type(fact) for fact in house.facts}
     with house.tenant.parts.store.unit_of_work(house.tenant.id) as uow:
-        entries = uow.audit.page(limit=2)
+        entries = uow.audit.list_page(limit=2)
         with pytest.raises(Conflict, match="2001-01 are in the exports"):
-            next(uow.usage.each(Month.parse("2001-01")))
+            next(uow.usage.iterate_transfers(Month.parse("2001-01")))
     assert [(each.action, each.subject, each.detail["rows"]) for each in entries] == [
         ("logs.dropped", "2001-01", 2),
         ("logs.sealed", "2001-01", 2),
@@ -99,7 +99,7 @@ def test_transfers_of_a_month_that_is_dropped_meanwhile_are_refused_and_not_none
     house.upload("2001-08-03")
     house.export()
     with house.tenant.parts.store.unit_of_work(house.tenant.id) as uow:
-        transfers = uow.usage.each(Month.parse("2001-08"))
+        transfers = uow.usage.iterate_transfers(Month.parse("2001-08"))
         assert dropped(house.retention("2001-12-20").run()) == ["2001-08"]
         with pytest.raises(Conflict, match="2001-08 are in the exports"):
             list(transfers)

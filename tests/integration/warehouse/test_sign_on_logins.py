@@ -58,12 +58,12 @@ class Somebody:
         parts = self.tenant.parts
         registry = parts.store.registry
         ports = registry.find_user, registry.find_session, parts.store.unit_of_work, parts.clock, parts.passwords
-        return SignIns(*ports).visitor(self.secret) is not None
+        return SignIns(*ports).find_visitor(self.secret) is not None
 
     @property
     def roles(self) -> set[str]:
         with self.tenant.parts.store.unit_of_work(self.tenant.id) as uow:
-            return next(set(user.roles) for user in uow.users.all() if user.login == self.subject)
+            return next(set(user.roles) for user in uow.users.list_all() if user.login == self.subject)
 
     def database_login(self) -> str:
         """The address of a new one."""
@@ -73,9 +73,9 @@ class Somebody:
 def database_login(tenant: Tenant, name: str) -> str:
     parts = tenant.parts
     with parts.store.unit_of_work(tenant.id) as uow:
-        user = next(user for user in uow.users.all() if user.login == name)
+        user = next(user for user in uow.users.list_all() if user.login == name)
         login = create_personal_login(Visitor(tenant.id, user), uow=uow, clock=parts.clock)
-    return parts.warehouse.address_for(login)
+    return parts.warehouse.build_address(login)
 
 
 def opens(address: str) -> bool:
@@ -104,7 +104,7 @@ def test_refused_sign_in_leaves_no_session_and_no_database_login(
             session.execute(COUNT)
     assert not ada.is_in()
     with provider.parts.store.unit_of_work(provider.id) as uow:
-        noted = [entry.action for entry in uow.audit.page(limit=2)]
+        noted = [entry.action for entry in uow.audit.list_page(limit=2)]
     assert noted == ["warehouse_login.revoked", "user.refused"]
 
 
@@ -130,7 +130,7 @@ def test_user_with_a_local_password_has_a_database_login_without_expiry(provider
     local = person(provider.parts, provider, "analyst")
     address = database_login(provider, local.login)
     with provider.parts.store.unit_of_work(provider.id) as uow:
-        login = uow.warehouse_logins.personal(id_of(local))
+        login = uow.warehouse_logins.find_personal(id_of(local))
     assert login is not None
     assert (opens(address), login.valid_until) == (True, None)
 

@@ -26,12 +26,12 @@ OF_TENANT, OF_LINK = (limit.claim().scope for limit in (TENANT, LINK))
 def test_newcomer_may_use_the_free_or_a_fair_part(
     held: dict[str, ScopeUsage], weight: float, expected: tuple[int, int, int]
 ) -> None:
-    caps, shared_with = LIMITS.permitted("a", "b", held=held, weight=weight)
+    caps, shared_with = LIMITS.compute_permitted("a", "b", held=held, weight=weight)
     assert (caps.concurrency, caps.streams, shared_with) == expected
 
 
 def test_other_paths_fall_under_their_own_limits_only() -> None:
-    caps, shared_with = LIMITS.permitted("b", "a", held={OF_LINK: ScopeUsage(1, 1.0, 8, 32)})
+    caps, shared_with = LIMITS.compute_permitted("b", "a", held={OF_LINK: ScopeUsage(1, 1.0, 8, 32)})
     assert (caps.concurrency, caps.streams, shared_with) == (16, None, 0)
 
 

@@ -23,7 +23,7 @@ class Store:
     async def watch(self) -> None:
         self.watched += 1
 
-    async def held(self, tenant_id: UUID, scopes: Sequence[str]) -> Sequence[ScopeUsage]:
+    async def measure_held(self, tenant_id: UUID, scopes: Sequence[str]) -> Sequence[ScopeUsage]:
         assert (tenant_id, scopes) == (TENANT, [SCOPE])
         if not self.looks:
             self.done.set()

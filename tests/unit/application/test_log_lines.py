@@ -135,8 +135,8 @@ def test_hash_covers_the_content_without_a_second_reading() -> None:
     content = b"one\ntwo\n"
     read, unread = (CountedReads(packed(content, Encoding.GZIP)) for _ in range(2))
     body = UploadedBody(read, Encoding.GZIP, LIMITS)
-    assert [line.content for line in body.lines()] == [b"one", b"two"]
+    assert [line.content for line in body.read_lines()] == [b"one", b"two"]
     same = UploadedBody(unread, Encoding.GZIP, LIMITS)
     plain = UploadedBody(io.BytesIO(content), Encoding.IDENTITY, LIMITS)
-    assert body.sha256() == same.sha256() == plain.sha256()
+    assert body.compute_sha256() == same.compute_sha256() == plain.compute_sha256()
     assert read.starts == unread.starts == 1

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.application.access.sign_in_networks import NOWHERE, network_of
+from services.application.access.sign_in_networks import NOWHERE, find_network
 
 
 @pytest.mark.parametrize(
@@ -18,4 +18,4 @@ from services.application.access.sign_in_networks import NOWHERE, network_of
     ],
 )
 def test_addresses_of_one_network_are_counted_together(address: str | None, network: str) -> None:
-    assert network_of(address) == network
+    assert find_network(address) == network

@@ -52,7 +52,7 @@ class Store:
     def usage(self) -> "Store":
         return self
 
-    def each(self, month: Month) -> Generator[UsageTransfer, None, None]:
+    def iterate_transfers(self, month: Month) -> Generator[UsageTransfer, None, None]:
         assert month == MONTH
         yield from self.given
 
@@ -74,7 +74,7 @@ def file_of(store: Store) -> UsageFile:
 @pytest.mark.parametrize("count", [0, 1, LINES_AT_ONCE, 2 * LINES_AT_ONCE + 1])
 def test_usage_file_has_one_header_and_each_transfer_once(count: int) -> None:
     store = Store(transfers(count))
-    pieces = list(file_of(store).chunks())
+    pieces = list(file_of(store).read_chunks())
     header, *rows = csv.reader(b"".join(pieces).decode().splitlines())
     assert header == list(COLUMNS)
     assert [row[COLUMNS.index("bytes_moved")] for row in rows] == [str(number) for number in range(count)]
@@ -85,7 +85,7 @@ def test_usage_file_has_one_header_and_each_transfer_once(count: int) -> None:
 
 def test_abandoned_usage_file_leaves_no_transaction_open() -> None:
     store = Store(transfers(3 * LINES_AT_ONCE))
-    pieces = file_of(store).chunks()
+    pieces = file_of(store).read_chunks()
     next(pieces)
     assert store.is_open
     pieces.close()
@@ -99,5 +99,5 @@ def test_refusal_comes_before_the_first_piece() -> None:
 
     store = Store(dropped())
     with pytest.raises(Conflict, match="dropped"):
-        next(file_of(store).chunks())
+        next(file_of(store).read_chunks())
     assert not store.is_open

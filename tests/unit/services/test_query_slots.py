@@ -53,7 +53,7 @@ class Rows:
 
     tenant_id = EAGER
 
-    def chunks(self) -> Iterator[bytes]:
+    def read_chunks(self) -> Iterator[bytes]:
         yield b"one"
         yield b"two"
 

@@ -35,16 +35,18 @@ class AuditLog:
         detail = audit_log.c.detail
         is_of_it = or_(detail["id"].astext == str(book_id), detail["book"].astext == str(book_id))
         action = audit_log.c.action
-        return self._read(self._newest(limit, before).where(action.startswith("price"), action.not_in(but), is_of_it))
+        return self._read(
+            self._select_newest(limit, before).where(action.startswith("price"), action.not_in(but), is_of_it)
+        )
 
-    def page(self, *, before: int | None = None, limit: int, about: str | None = None) -> Sequence[AuditEntry]:
+    def list_page(self, *, before: int | None = None, limit: int, about: str | None = None) -> Sequence[AuditEntry]:
         """Return entries before one, the newest first; ``about`` : the beginning of their action."""
-        query = self._newest(limit, before)
+        query = self._select_newest(limit, before)
         if about is not None:
             query = query.where(audit_log.c.action.startswith(about, autoescape=True))
         return self._read(query)
 
-    def _newest(self, limit: int, before: int | None) -> Select[Any]:
+    def _select_newest(self, limit: int, before: int | None) -> Select[Any]:
         query = (
             select(audit_log, func.coalesce(users.c.login, api_keys.c.name, "service").label("actor"))
             .outerjoin(users, users.c.id == audit_log.c.actor_id)

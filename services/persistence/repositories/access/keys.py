@@ -58,7 +58,7 @@ class Keys:
             )
             .returning(api_keys)
         ).one()
-        return _key(row)
+        return _to_key(row)
 
     def revoke(self, key_id: UUID, at: datetime) -> Key:
         """Revoke the key; a revoked key stays revoked.
@@ -75,7 +75,7 @@ class Keys:
         ).one_or_none()
         if revoked is None:
             raise NotFound("no such key")
-        return _key(revoked)
+        return _to_key(revoked)
 
     def change(self, key_id: UUID, **values: float) -> Key:
         """Change the ``weight`` or ``rate_factor`` of the key.
@@ -89,14 +89,14 @@ class Keys:
         ).one_or_none()
         if row is None:
             raise NotFound("no such key")
-        return _key(row)
+        return _to_key(row)
 
-    def all(self) -> Sequence[Key]:
+    def list_all(self) -> Sequence[Key]:
         """Return every key, also revoked ones, the oldest first."""
-        return [_key(row) for row in self._connection.execute(select(api_keys).order_by(api_keys.c.id))]
+        return [_to_key(row) for row in self._connection.execute(select(api_keys).order_by(api_keys.c.id))]
 
 
-def _key(row: Row[tuple[object, ...]]) -> Key:
+def _to_key(row: Row[tuple[object, ...]]) -> Key:
     return Key(
         id=row.id,
         name=row.name,
@@ -151,25 +151,25 @@ class Registry:
             found: UUID | None = connection.execute(query, {"secret": secret_sha256}).scalar_one()
         return found
 
-    def tenants_with_work(self) -> Sequence[UUID]:
+    def list_tenants_with_work(self) -> Sequence[UUID]:
         """Return tenants with logs newer than their models, or with a release that is being built."""
         query = text("SELECT * FROM tenants_with_new_logs() UNION SELECT * FROM tenants_with_building_release()")
         with translate_failures(), self._engine.begin() as connection:
             return list(connection.execute(query).scalars())
 
-    def tenants_with_changed_days(self) -> Sequence[UUID]:
+    def list_tenants_with_changed_days(self) -> Sequence[UUID]:
         """Return tenants with days whose rollups or files are out of date."""
         query = text("SELECT * FROM tenants_with_rollup_marks() UNION SELECT * FROM tenants_with_export_marks()")
         with translate_failures(), self._engine.begin() as connection:
             return list(connection.execute(query).scalars())
 
-    def tenants_with_days_to_export(self, before: date) -> Sequence[UUID]:
+    def list_tenants_with_days_to_export(self, before: date) -> Sequence[UUID]:
         """Return tenants with days before that one that have changed since their export."""
         query = text("SELECT * FROM tenants_with_days_to_export(:before)")
         with translate_failures(), self._engine.begin() as connection:
             return list(connection.execute(query, {"before": before}).scalars())
 
-    def tenants_with_old_releases(self, retained: int) -> Sequence[UUID]:
+    def list_tenants_with_old_releases(self, retained: int) -> Sequence[UUID]:
         """Return tenants with more releases than the newest ``retained``, or with some that are partly removed."""
         query = text("SELECT * FROM tenants_with_old_releases(:retained)")
         with translate_failures(), self._engine.begin() as connection:

@@ -17,7 +17,7 @@ class SignInNetworks:
     def __init__(self, connection: Connection, tenant_id: UUID) -> None:
         self._connection, self._tenant_id = connection, tenant_id
 
-    def standing(self, user_id: UUID, network: str) -> Standing:
+    def find_standing(self, user_id: UUID, network: str) -> Standing:
         row = self._connection.execute(
             select(sign_in_networks.c.locked_until, sign_in_networks.c.signed_in_at).where(
                 sign_in_networks.c.user_id == user_id, sign_in_networks.c.network == network

@@ -58,7 +58,7 @@ class Users:
             raise NotFound("no such user")
         return _build_user(row)
 
-    def all(self) -> Sequence[User]:
+    def list_all(self) -> Sequence[User]:
         """Return all users, by login."""
         return [_build_user(row) for row in self._connection.execute(select(users).order_by(users.c.login))]
 
@@ -137,14 +137,14 @@ class UserSessions:
             )
         )
 
-    def holder(self, secret_sha256: bytes, *, at: datetime, idle_since: datetime) -> User | None:
+    def find_holder(self, secret_sha256: bytes, *, at: datetime, idle_since: datetime) -> User | None:
         """Return the user of a session that is valid, if the user may sign in."""
-        session = self._going_on(secret_sha256, at=at, idle_since=idle_since)
+        session = self._find_valid_session(secret_sha256, at=at, idle_since=idle_since)
         return None if session is None else _build_user(session)
 
     def visit(self, secret_sha256: bytes, *, at: datetime, idle_since: datetime) -> User | None:
         """Return the user as `holder` does, and record the visit."""
-        session = self._going_on(secret_sha256, at=at, idle_since=idle_since)
+        session = self._find_valid_session(secret_sha256, at=at, idle_since=idle_since)
         if session is None:
             return None
         if session.last_seen_at < at - SEEN_EVERY:
@@ -153,7 +153,7 @@ class UserSessions:
             )
         return _build_user(session)
 
-    def _going_on(self, secret_sha256: bytes, *, at: datetime, idle_since: datetime) -> Row[Any] | None:
+    def _find_valid_session(self, secret_sha256: bytes, *, at: datetime, idle_since: datetime) -> Row[Any] | None:
         return self._connection.execute(
             select(user_sessions.c.last_seen_at, users)
             .join(users, users.c.id == user_sessions.c.user_id)

@@ -43,7 +43,7 @@ class CompressionObservations:
         self._connection.execute(delete(table).where(table.c.id.in_(surplus)))
         return len(added)
 
-    def all(self) -> Sequence[CodecObservation]:
+    def list_all(self) -> Sequence[CodecObservation]:
         """Return all observations, in order of time."""
         rows = self._connection.execute(select(table).order_by(table.c.seen_at, table.c.id))
         return [
@@ -60,7 +60,7 @@ class CompressionObservations:
             for row in rows
         ]
 
-    def learned(self) -> Sequence[CodecStatistics]:
+    def list_learned(self) -> Sequence[CodecStatistics]:
         """Return what was learned by setting, those with most observations first."""
         figures = (table.c.ratio, table.c.compress_bps, table.c.decompress_bps)
         count = func.count().label("observations")
@@ -89,7 +89,7 @@ class CompressionObservations:
             for row in rows
         ]
 
-    def machines(self) -> Sequence[str]:
+    def list_machines(self) -> Sequence[str]:
         """Return the machines that have packed, the one seen last first."""
         newest = func.max(table.c.seen_at).desc()
         return self._connection.scalars(

@@ -19,14 +19,14 @@ class DeviceProfiles:
         self._connection = connection
         self._tenant_id = tenant_id
 
-    def all(self) -> Sequence[StoredProfile]:
+    def list_all(self) -> Sequence[StoredProfile]:
         """Return all profiles, by name."""
         rows = self._connection.execute(select(device_profiles).order_by(device_profiles.c.name))
-        return [_stored(row) for row in rows]
+        return [_to_stored(row) for row in rows]
 
     def find(self, name: str) -> StoredProfile | None:
         row = self._connection.execute(select(device_profiles).where(device_profiles.c.name == name)).one_or_none()
-        return None if row is None else _stored(row)
+        return None if row is None else _to_stored(row)
 
     def put(self, name: str, content: NewDeviceProfile, at: datetime, *, owner: UUID | None) -> None:
         """Add a profile, or replace the one of that name."""
@@ -46,5 +46,5 @@ class DeviceProfiles:
         return self._connection.execute(delete(device_profiles).where(device_profiles.c.name == name)).rowcount > 0
 
 
-def _stored(row: Row[tuple[object, ...]]) -> StoredProfile:
+def _to_stored(row: Row[tuple[object, ...]]) -> StoredProfile:
     return StoredProfile(row.name, NewDeviceProfile.model_validate(row.content), row.uploaded_at, row.key_id)

@@ -65,7 +65,7 @@ class PageLoads:
         )
         self._connection.execute(delete(page_loads).where(page_loads.c.id.in_(gone)))
 
-    def page(self, *, limit: int, before: UUID | None = None) -> Sequence[PageRow]:
+    def list_page(self, *, limit: int, before: UUID | None = None) -> Sequence[PageRow]:
         """Return loads, the newest first."""
         of_page = page_connections.c.page_load_id == page_loads.c.id
         connections = select(func.count()).where(of_page).scalar_subquery()
@@ -116,7 +116,7 @@ class PageLoads:
         )
         return [dict(row) for row in rows.mappings()]
 
-    def distributions(self, *, newest: int, objects: int) -> Distributions:
+    def compute_distributions(self, *, newest: int, objects: int) -> Distributions:
         """Return distributions over the newest loads and their connections, up to ``objects`` in all."""
         bound = {"newest": newest, "objects": objects, "steps": list(STEPS), "most_rtts": MOST_RTTS}
         spoken = self._connection.execute(_BY_SPEECH, bound).all()

@@ -34,7 +34,7 @@ class PriceBooks:
         self._connection = connection
         self._tenant_id = tenant_id
 
-    def all(self) -> Sequence[PriceBook]:
+    def list_all(self) -> Sequence[PriceBook]:
         """Return every book, the newest first."""
         rows = self._connection.execute(select(price_books, _UNTIL)).all()
         held = self._read_prices([row.id for row in rows])
@@ -125,9 +125,9 @@ class PriceBooks:
             update(price_books).where(price_books.c.id == book_id).values(version=price_books.c.version + 1)
         )
 
-    def priced_but_not_offered(self, release_id: int | None) -> int:
+    def count_priced_but_not_offered(self, release_id: int | None) -> int:
         """Return how many tiers have a price in the current book, but are in no model of a release."""
-        book = self.in_force().now()
+        book = self.in_force().get_current_book()
         if book is None or release_id is None:
             return 0
         offered = (

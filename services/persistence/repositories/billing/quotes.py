@@ -35,7 +35,7 @@ class Quotes:
             [{"tenant_id": self._tenant_id, **each._asdict()} for each in new],
         )
 
-    def demand(self, since: datetime) -> Sequence[Demand]:
+    def sum_demand(self, since: datetime) -> Sequence[Demand]:
         """Return the requests since then, by tier and energy basis."""
         known = quotes.c.energy_j.is_not(None)
         rows = self._connection.execute(

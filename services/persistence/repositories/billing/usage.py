@@ -123,7 +123,7 @@ class Usage:
         self._connection = connection
         self._seals = seals
 
-    def sums(self, month: Month) -> Sequence[UsageLine]:
+    def list_sums(self, month: Month) -> Sequence[UsageLine]:
         """Return what began in the month, by key, currency and billing."""
         made = [
             UsageLine(
@@ -141,10 +141,10 @@ class Usage:
             for row in self._connection.execute(_SUMS, _build_bounds(month))
         ]
         # Read last: if the rows were dropped before they were added up, the month is sealed now.
-        sealed = self._seals.usage(month)
+        sealed = self._seals.find_usage(month)
         return made if sealed is None else sealed
 
-    def each(self, month: Month) -> Generator[UsageTransfer, None, None]:
+    def iterate_transfers(self, month: Month) -> Generator[UsageTransfer, None, None]:
         """Yield the same transfers one by one, by key and in the order of their start, reading as the caller takes
         them.
 
@@ -156,7 +156,7 @@ class Usage:
         with self._connection.execute(_EACH, _build_bounds(month), execution_options=as_taken) as rows:
             # Read afterwards, as for the sums: rows that are being read are not dropped until the
             # transaction ends.
-            if self._seals.usage(month) is not None:
+            if self._seals.find_usage(month) is not None:
                 raise Conflict(f"the logs of {month} are in the exports alone; its sums are kept")
             for row in rows:
                 yield UsageTransfer(billing=Billing(row.billing), **{name: getattr(row, name) for name in _ONE_BY_ONE})

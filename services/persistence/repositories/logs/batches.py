@@ -59,7 +59,7 @@ class Batches:
                 tenant_id=self._tenant_id,
                 idempotency_key=idempotency_key,
                 content_sha256=_NOT_YET_KNOWN,
-                received_at=_not_behind(at),
+                received_at=_make_not_behind(at),
                 accepted=0,
                 rejected=0,
                 already_stored=0,
@@ -84,7 +84,7 @@ class Batches:
         received_at = self._connection.execute(
             update(batches)
             .where(of_batch)
-            .values(received_at=_not_behind(at), key_id=self._key_id)
+            .values(received_at=_make_not_behind(at), key_id=self._key_id)
             .returning(batches.c.received_at)
         ).scalar_one()
         self._connection.execute(delete(log_quarantine).where(log_quarantine.c.batch_id == receipt.batch_id))
@@ -112,7 +112,7 @@ class Batches:
         found = self._connection.execute(filters).one_or_none()
         return None if found is None else _build_receipt(found, repeated=False)
 
-    def page(self, *, limit: int, before: UUID | None = None) -> Sequence[IngestReceipt]:
+    def list_page(self, *, limit: int, before: UUID | None = None) -> Sequence[IngestReceipt]:
         """Return at most ``limit`` batches before the batch ``before``, the newest first."""
         query = select(batches).order_by(batches.c.id.desc()).limit(limit)  # ids follow the order of creation
         if before is not None:
@@ -125,7 +125,7 @@ def _of_its_key(idempotency_key: str, key_id: UUID | None) -> str:
     return idempotency_key if key_id is None else f"{key_id}:{idempotency_key}"
 
 
-def _not_behind(at: datetime) -> ColumnElement[datetime]:
+def _make_not_behind(at: datetime) -> ColumnElement[datetime]:
     """Return the time, or the database's if that is later."""
     return func.greatest(at, func.now(), type_=batches.c.received_at.type)
 
@@ -160,8 +160,8 @@ class Quarantine:
                     "tenant_id": self._tenant_id,
                     "batch_id": batch_id,
                     "row": each.row,
-                    "field": _storable(each.field),
-                    "reason": _storable(each.reason),
+                    "field": _make_storable(each.field),
+                    "reason": _make_storable(each.reason),
                     "raw": each.raw,
                 }
                 for each in rows
@@ -174,7 +174,7 @@ class Quarantine:
             select(func.count()).select_from(log_quarantine).where(_MENDABLE, *_for(refused_for))
         ).scalar_one()
 
-    def by_reason(self, *, limit: int) -> Sequence[RejectionGroup]:
+    def group_by_reason(self, *, limit: int) -> Sequence[RejectionGroup]:
         """Return the most frequent reasons, with the newest row of each."""
         rows = self._connection.execute(
             select(
@@ -190,7 +190,7 @@ class Quarantine:
         )
         return [RejectionGroup(field=row.field, reason=row.reason, rows=row.rows, newest=row.newest) for row in rows]
 
-    def page(
+    def list_page(
         self,
         *,
         limit: int,
@@ -205,7 +205,7 @@ class Quarantine:
             query = query.where(log_quarantine.c.id < before)
         if batch_id is not None:
             query = query.where(log_quarantine.c.batch_id == batch_id)
-        return [_quarantined(row) for row in self._connection.execute(query)]
+        return [_to_quarantined(row) for row in self._connection.execute(query)]
 
     def get(self, row_id: int) -> QuarantinedRow:
         """Return the row, locked until the transaction ends.
@@ -218,9 +218,9 @@ class Quarantine:
         row = self._connection.execute(query).one_or_none()
         if row is None:
             raise NotFound("this row is no longer in the quarantine")
-        return _quarantined(row)
+        return _to_quarantined(row)
 
-    def oldest(self, refused_for: RejectionReason, *, limit: int, most_bytes: int) -> Sequence[QuarantinedRow]:
+    def list_oldest(self, refused_for: RejectionReason, *, limit: int, most_bytes: int) -> Sequence[QuarantinedRow]:
         """Return rows of one reason whose text is stored, within both bounds, locked until the transaction ends."""
         oldest = (
             select(log_quarantine.c.id, func.octet_length(log_quarantine.c.raw).label("bytes"))
@@ -232,7 +232,7 @@ class Quarantine:
         so_far = select(oldest.c.id, func.sum(oldest.c.bytes).over(order_by=oldest.c.id).label("bytes")).subquery()
         within = select(so_far.c.id).where(so_far.c.bytes <= most_bytes)
         query = select(*_ROW).where(log_quarantine.c.id.in_(within)).order_by(log_quarantine.c.id).with_for_update()
-        return [_quarantined(row) for row in self._connection.execute(query)]
+        return [_to_quarantined(row) for row in self._connection.execute(query)]
 
     def remove(self, *row_ids: int) -> None:
         self._connection.execute(delete(log_quarantine).where(log_quarantine.c.id.in_(row_ids)))
@@ -244,10 +244,10 @@ def _for(refused_for: RejectionReason | None) -> tuple[Any, ...]:
     return log_quarantine.c.field == refused_for.field, log_quarantine.c.reason == refused_for.reason
 
 
-def _quarantined(row: Row[Any]) -> QuarantinedRow:
+def _to_quarantined(row: Row[Any]) -> QuarantinedRow:
     return QuarantinedRow(id=row.id, row=row.row, field=row.field, reason=row.reason, raw=row.raw, key_id=row.key_id)
 
 
-def _storable(text: str) -> str:
+def _make_storable(text: str) -> str:
     """Return text without NUL and lone surrogates, which PostgreSQL's text cannot hold."""
     return text.replace("\x00", "\ufffd").encode(errors="replace").decode()

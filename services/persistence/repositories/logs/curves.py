@@ -19,7 +19,7 @@ class Curves:
         self._connection = connection
         self._tenant_id = tenant_id
 
-    def outdated_months(self, endpoint_id: UUID) -> Mapping[datetime, int]:
+    def list_outdated_months(self, endpoint_id: UUID) -> Mapping[datetime, int]:
         """Return the months with more rows than their stored curve, and how many rows they have.
 
         Counts all rows of the endpoint: once a release, not once a link.
@@ -60,7 +60,7 @@ class Curves:
             .on_conflict_do_update(index_elements=["endpoint_id", "month"], set_=values)
         )
 
-    def during(self, endpoint_id: UUID, span: Span) -> EndpointLoad:
+    def sum_during(self, endpoint_id: UUID, span: Span) -> EndpointLoad:
         """Return the curves of the months in which anything moved during ``span``.
 
         A transfer outside the span adds the same to R(t) all through it.

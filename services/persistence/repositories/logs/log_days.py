@@ -43,7 +43,7 @@ class LogDays:
         """Give new versions to the days whose heartbeats or quotes have changed."""
         self._connection.execute(_SETTLE, {"tenant": str(self._tenant_id)})
 
-    def next_to_export(self, before: date) -> ChangedDay | None:
+    def find_next_to_export(self, before: date) -> ChangedDay | None:
         """Return the oldest changed day before that one; ``None`` while another process exports."""
         if not self._connection.execute(_TAKE_TURN, {"tenant": str(self._tenant_id)}).scalar_one():
             return None
@@ -55,7 +55,7 @@ class LogDays:
         ).one_or_none()
         return None if row is None else ChangedDay(view=View(row.view), day=row.day, version=row.version)
 
-    def exported(self, changed: ChangedDay, written: WrittenDay, *, at: datetime) -> None:
+    def note_exported(self, changed: ChangedDay, written: WrittenDay, *, at: datetime) -> None:
         """Record that the file holds that version of the day, and clear an earlier failure."""
         self._connection.execute(delete(export_failures))
         self._connection.execute(
@@ -70,7 +70,7 @@ class LogDays:
             )
         )
 
-    def failed(self, failure: ExportFailure) -> None:
+    def note_failed(self, failure: ExportFailure) -> None:
         """Store a failure in place of an earlier one."""
         values = {"failed_at": failure.at, "reason": failure.reason}
         self._connection.execute(
@@ -79,7 +79,7 @@ class LogDays:
             .on_conflict_do_update(index_elements=["tenant_id"], set_=values)
         )
 
-    def failure(self) -> ExportFailure | None:
+    def find_failure(self) -> ExportFailure | None:
         """Return the failure of the last run, until a file is written."""
         row = self._connection.execute(select(export_failures)).one_or_none()
         return None if row is None else ExportFailure(row.failed_at, row.reason)
@@ -90,7 +90,7 @@ class LogDays:
             select(func.count()).select_from(log_days).where(_CHANGED, _DAY.day < before)
         ).scalar_one()
 
-    def progress(self, before: date) -> Progress:
+    def measure_progress(self, before: date) -> Progress:
         """Return how many days before that one (UTC) were written on it, of those and the ones left."""
         written = and_(_DAY.exported_at >= datetime.combine(before, time(), tzinfo=UTC), ~_CHANGED)
         row = self._connection.execute(
@@ -100,7 +100,7 @@ class LogDays:
         ).one()
         return Progress(row.done, row.done + row.left)
 
-    def page(self, view: View, *, limit: int, before: date | None = None) -> Sequence[ExportedDay]:
+    def list_page(self, view: View, *, limit: int, before: date | None = None) -> Sequence[ExportedDay]:
         """Return at most ``limit`` exported days of a view before that one, the newest first."""
         exported = _DAY.view == view.value, _DAY.exported_at.is_not(None)
         query = select(log_days).where(*exported).order_by(_DAY.day.desc()).limit(limit)

@@ -55,7 +55,7 @@ class MonthsOfLogs:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def stored(self) -> Sequence[StoredMonth]:
+    def list_stored(self) -> Sequence[StoredMonth]:
         """Return the stored months, the oldest first."""
         with self._open_transaction() as connection:
             rows = connection.execute(text("SELECT * FROM months_of_logs()")).all()
@@ -63,13 +63,13 @@ class MonthsOfLogs:
             StoredMonth(month=_find_month(row.month), rows=row.rows, bytes=row.bytes, closed=row.closed) for row in rows
         ]
 
-    def oldest_live_transfer(self) -> datetime | None:
+    def find_oldest_live_transfer(self) -> datetime | None:
         """Return when the oldest live transfer started."""
         with self._open_transaction() as connection:
             started_at: datetime | None = connection.execute(text("SELECT oldest_live_transfer()")).scalar_one()
         return started_at
 
-    def tenants(self, month: Month) -> Sequence[UUID]:
+    def list_tenants(self, month: Month) -> Sequence[UUID]:
         """Return the tenants with days in the month."""
         with self._open_transaction() as connection:
             query = text("SELECT * FROM tenants_of_month(:month)")
@@ -126,7 +126,7 @@ class MonthSeals:
         self._connection = connection
         self._tenant_id = tenant_id
 
-    def days(self, month: Month) -> DaysOfMonth:
+    def find_days(self, month: Month) -> DaysOfMonth:
         """Return the state of the month's days."""
         first, after = to_first_day(month), to_first_day(month.after)
         marked = sum(
@@ -169,7 +169,7 @@ class MonthSeals:
             _LOGGED_TRANSFERS, {"month": first, "begins_at": month.begins_at, "ends_at": month.ends_at}
         )
 
-    def usage(self, month: Month) -> Sequence[UsageLine] | None:
+    def find_usage(self, month: Month) -> Sequence[UsageLine] | None:
         """Return the statement of a month whose rows are dropped; ``None`` while they are not."""
         first = to_first_day(month)
         dropped_at = self._connection.execute(
@@ -188,7 +188,7 @@ class MonthSeals:
             for row in rows.mappings()
         ]
 
-    def page(self) -> Sequence[MonthOfTenant]:
+    def list_page(self) -> Sequence[MonthOfTenant]:
         """Return all months with days, the newest first."""
         month = func.date_trunc("month", _DAY.day).cast(closed_months.c.month.type)
         current = _DAY.exported_version == _DAY.version

@@ -24,7 +24,7 @@ class Outcomes:
         alive = and_(transfers.c.ended_at.is_(None), transfers.c.silent_at > now)
         return self._connection.execute(select(func.count()).select_from(transfers).where(alive)).scalar_one()
 
-    def sla_outcomes(self, since: date, link_id: UUID | None = None) -> SlaOutcomes:
+    def count_sla_outcomes(self, since: date, link_id: UUID | None = None) -> SlaOutcomes:
         """Count the SLA outcomes of the transfers that started on that day or later, and finished."""
         counted = (_DAILY.ended, _DAILY.kept, _DAILY.missed, _DAILY.unpromised)
         sums = (func.coalesce(func.sum(each), 0) for each in counted)
@@ -32,7 +32,7 @@ class Outcomes:
         ended, met, missed, unpromised = map(int, row)
         return SlaOutcomes(met, missed, unpromised, ended - met - missed - unpromised)
 
-    def days(self, since: date, link_id: UUID | None = None) -> Sequence[Day]:
+    def list_days(self, since: date, link_id: UUID | None = None) -> Sequence[Day]:
         """Return what was recorded by day, in order, without days that have no transfer."""
         rows = self._connection.execute(
             select(
@@ -59,7 +59,7 @@ class Outcomes:
             for row in rows
         ]
 
-    def tuned(self, since: date, *, limit: int, link_id: UUID | None = None) -> Sequence[TunedTransfers]:
+    def list_tuned(self, since: date, *, limit: int, link_id: UUID | None = None) -> Sequence[TunedTransfers]:
         """Return what successful transfers of the service reached, by link, those that moved most first."""
         moved = func.sum(_DAILY.tuned_bytes)
         rows = self._connection.execute(
@@ -91,7 +91,7 @@ class Outcomes:
             for row in rows
         ]
 
-    def metered(self, link_ids: Collection[UUID]) -> Mapping[UUID, Mapping[MeteredEnds, int]]:
+    def count_metered(self, link_ids: Collection[UUID]) -> Mapping[UUID, Mapping[MeteredEnds, int]]:
         """Return how many logs were metered at which ends, by link, over all days."""
         rows = self._connection.execute(
             select(_DAILY.link_id, *(func.sum(_DAILY[f"metered_{ends}"]).label(ends) for ends in MeteredEnds))

@@ -31,14 +31,14 @@ def _format_energy(quality: str) -> str:
     return " + ".join(ends)
 
 
-def _logged_metered_at(ends: MeteredEnds) -> str:
+def _match_logged_at(ends: MeteredEnds) -> str:
     """Return the condition that a log was metered at exactly these ends."""
     return " AND ".join(
         f"{end}_energy_j IS {'NOT ' if end in ends.hosts else ''}NULL" for end in ("source", "destination")
     )
 
 
-def _ended_metered_at(ends: MeteredEnds) -> str:
+def _match_ended_at(ends: MeteredEnds) -> str:
     """Return the condition that a finished transfer was metered at exactly these ends."""
     readings = " AND ".join(f"""energy @> '[{{"host": "{end}"}}]'""" for end in ends.hosts)
     return f"jsonb_array_length(energy) = {len(ends.hosts)} AND {readings}"
@@ -52,7 +52,7 @@ _LOGGED: Mapping[str, str] = {
     "measured_energy_j": _format_energy("= 'measured'"),
     "modelled_energy_j": _format_energy("<> 'measured'"),
     "metered_bytes": _format_bytes("source_energy_j IS NOT NULL OR destination_energy_j IS NOT NULL"),
-    **{f"metered_{ends}": f"count(*) FILTER (WHERE {_logged_metered_at(ends)})" for ends in MeteredEnds},
+    **{f"metered_{ends}": f"count(*) FILTER (WHERE {_match_logged_at(ends)})" for ends in MeteredEnds},
 }
 _GAINED = f"status = 'succeeded' AND throughput_bps > 0 AND bytes_moved > 0 AND link_id <> '{NO_LINK}'"
 _PROMISED = "((expected ->> 'feasible') IS DISTINCT FROM 'false')"
@@ -66,13 +66,13 @@ _ENDED: Mapping[str, str] = {
     "tuned_s": _sum("8.0 * bytes_moved / throughput_bps", _GAINED),
     "tuned_energy_j": _sum("energy_j", _GAINED),
     "tuned_metered_bytes": _format_bytes(f"{_GAINED} AND energy_j IS NOT NULL"),
-    **{f"tuned_{ends}_j": _sum("energy_j", f"{_GAINED} AND {_ended_metered_at(ends)}") for ends in MeteredEnds},
-    **{f"tuned_{ends}_bytes": _format_bytes(f"{_GAINED} AND {_ended_metered_at(ends)}") for ends in MeteredEnds},
+    **{f"tuned_{ends}_j": _sum("energy_j", f"{_GAINED} AND {_match_ended_at(ends)}") for ends in MeteredEnds},
+    **{f"tuned_{ends}_bytes": _format_bytes(f"{_GAINED} AND {_match_ended_at(ends)}") for ends in MeteredEnds},
 }
 _MEASURES = (*_LOGGED, *_ENDED)
 
 
-def _selected(measures: Mapping[str, str]) -> str:
+def _build_selection(measures: Mapping[str, str]) -> str:
     return ", ".join(f"{expression} AS {name}" for name, expression in measures.items())
 
 
@@ -119,11 +119,11 @@ def _settle(due: str) -> TextClause:
     ), fresh AS (
         SELECT due.day, due.link_id, logged.*, closed.* FROM whole due,
             LATERAL (
-                SELECT {_selected(_LOGGED)} FROM transfer_logs
+                SELECT {_build_selection(_LOGGED)} FROM transfer_logs
                  WHERE {_ON_THE_DAY} AND (chunk IS NULL OR chunk = 'whole')
             ) logged,
             LATERAL (
-                SELECT {_selected(_ENDED)} FROM transfers
+                SELECT {_build_selection(_ENDED)} FROM transfers
                  WHERE {_ON_THE_DAY} AND tenant_id = :tenant AND ended_at IS NOT NULL
             ) closed
     ), emptied AS (
@@ -177,6 +177,6 @@ class Rollups:
             made = self._connection.execute(_SETTLE_SMALLEST, {**self._tenant, "most": most, "most_rows": most_rows})
         return int(made.scalar_one())
 
-    def waiting(self, most: int) -> int:
+    def count_waiting(self, most: int) -> int:
         """Return how many days of links are marked, counted up to ``most``."""
         return int(self._connection.execute(_WAITING, {**self._tenant, "most": most}).scalar_one())

@@ -60,7 +60,7 @@ class CustomTiers:
             )
         )
 
-    def names(self) -> Mapping[UUID, str]:
+    def list_names(self) -> Mapping[UUID, str]:
         """Return the names of tiers that have one."""
         return {row.tier_id: row.name for row in self._connection.execute(select(tier_names))}
 

@@ -123,7 +123,7 @@ class Models:
             for link_id, group in ((key, list(rows)) for key, rows in groupby(rows, key=lambda row: row.link_id))
         }
 
-    def overviews(self, release_id: int) -> Mapping[UUID, ModelOverview]:
+    def list_overviews(self, release_id: int) -> Mapping[UUID, ModelOverview]:
         """Return what a list of links shows of each model of a release."""
         rows = self._connection.execute(
             select(link_models, func.count(clusters.c.id).label("clusters"))
@@ -134,7 +134,7 @@ class Models:
         )
         return {row.link_id: ModelOverview(to_path(row), row.clusters) for row in rows}
 
-    def reasons(self, release_id: int) -> Mapping[UUID, str]:
+    def list_reasons(self, release_id: int) -> Mapping[UUID, str]:
         """Return why a release could not fit a link, for each such link."""
         rows = self._connection.execute(
             select(release_links.c.link_id, release_links.c.reason).where(
@@ -143,7 +143,7 @@ class Models:
         )
         return {row.link_id: row.reason for row in rows}
 
-    def verdicts(self, release_id: int) -> Mapping[UUID, Mapping[str, Any]]:
+    def list_verdicts(self, release_id: int) -> Mapping[UUID, Mapping[str, Any]]:
         """Return the metrics that the newest fit of each link was judged by, refused or not."""
         rows = self._connection.execute(
             select(release_links.c.link_id, release_links.c.verdict).where(
@@ -161,7 +161,7 @@ class Models:
         )
         return found[0] if found else None
 
-    def outline(self, release_id: int, link_id: UUID) -> ModelOutline | None:
+    def find_outline(self, release_id: int, link_id: UUID) -> ModelOutline | None:
         """Return the model of one link in a release, a line a cluster."""
         model = self._connection.execute(
             select(link_models)
@@ -185,7 +185,7 @@ class Models:
         ).all()
         return to_model_outline(model, rows)
 
-    def last_fit(self, release_id: int, link_id: UUID) -> LastFit:
+    def find_last_fit(self, release_id: int, link_id: UUID) -> LastFit:
         """Return the result of the newest fit of one link in a release."""
         held = release_links.c
         row = self._connection.execute(
@@ -193,7 +193,9 @@ class Models:
         ).one_or_none()
         return LastFit() if row is None else LastFit(row.reason, row.verdict)
 
-    def lowest_settings(self, release_id: int, link_ids: Collection[UUID]) -> Mapping[UUID, Sequence[LowestSetting]]:
+    def find_lowest_settings(
+        self, release_id: int, link_ids: Collection[UUID]
+    ) -> Mapping[UUID, Sequence[LowestSetting]]:
         """Return each cluster's lowest setting, for those of the links that a release has a model of."""
         rows = self._connection.execute(
             select(

@@ -81,11 +81,11 @@ class ReleaseDifferences:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def same(self, before: int | None, after: int) -> int:
+    def count_same(self, before: int | None, after: int) -> int:
         """Return how many links have the same model in both."""
         return int(self._connection.execute(_SAME, {"before": before, "after": after}).scalar_one())
 
-    def links(self, before: int | None, after: int) -> Sequence[LinkChange]:
+    def list_links(self, before: int | None, after: int) -> Sequence[LinkChange]:
         """Return links with another model, or with one in only one of the two, by their names."""
         rows = self._connection.execute(_LINKS, {"before": before, "after": after})
         return [
@@ -102,7 +102,7 @@ class ReleaseDifferences:
             for row in rows
         ]
 
-    def tiers(self, before: int | None, after: int) -> Sequence[TierChange]:
+    def list_tiers(self, before: int | None, after: int) -> Sequence[TierChange]:
         """Return tiers of those links with other bounds, or in only one of the two."""
         rows = self._connection.execute(_TIERS, {"before": before, "after": after})
         return [

@@ -48,7 +48,7 @@ class ReleaseWork:
         self._connection = connection
         self._tenant_id = tenant_id
 
-    def building(self) -> int | None:
+    def find_building(self) -> int | None:
         """Return the release that is being built."""
         return self._connection.execute(
             select(releases.c.id).where(releases.c.state == "building")
@@ -60,7 +60,7 @@ class ReleaseWork:
         Its work list are the links with new logs, after a refusal with enough of them; the others are carried over from
         the current release.
         """
-        if (under_way := self.building()) is not None:
+        if (under_way := self.find_building()) is not None:
             return under_way
         parent_id = self._connection.execute(select(current_releases.c.release_id)).scalar_one_or_none()
         release_id = self._connection.execute(
@@ -70,7 +70,7 @@ class ReleaseWork:
             .returning(releases.c.id)
         ).scalar_one_or_none()
         if release_id is None:  # a rival started it a moment ago
-            return self.building()
+            return self.find_building()
         self._list_links_that_are_due(release_id, at)
         if self.is_complete(release_id):
             self._connection.execute(delete(releases).where(releases.c.id == release_id))
@@ -112,7 +112,7 @@ class ReleaseWork:
             .on_conflict_do_nothing()
         )
 
-    def pending(self, release_id: int) -> Sequence[UUID]:
+    def list_pending(self, release_id: int) -> Sequence[UUID]:
         """Return the links of the work list that are neither done nor failed, with those that share a busy end in
         sequence.
 
@@ -145,7 +145,7 @@ class ReleaseWork:
         """
         return not self._connection.execute(select(exists().where(_is_pending(release_id)))).scalar_one()
 
-    def progress(self, release_id: int) -> Progress:
+    def measure_progress(self, release_id: int) -> Progress:
         """Return how many links of the work list are fitted or refused, and how many are on it."""
         fitted = release_links.c.finished_at.is_not(None)
         row = self._connection.execute(
@@ -156,7 +156,7 @@ class ReleaseWork:
         ).one()
         return Progress(row.done, row.total)
 
-    def last_activity(self, release_id: int) -> datetime:
+    def find_last_activity(self, release_id: int) -> datetime:
         """Return the latest of: start of the release, start of a link's fit, end of a link's fit."""
         at: datetime = self._connection.execute(
             select(
@@ -181,7 +181,7 @@ class ReleaseWork:
         ).scalar_one()
         return at
 
-    def outcomes(self, release_id: int) -> Mapping[str, int]:
+    def count_outcomes(self, release_id: int) -> Mapping[str, int]:
         """Return how many links got a new model, were carried over, kept the model before, or have none.
 
         ``waiting_for_decision`` counts among ``kept_previous``, and is absent where it would be 0.
@@ -222,7 +222,7 @@ class ReleaseWork:
         return self._connection.execute(
             update(release_links)
             .where(release_links.c.release_id == release_id, release_links.c.link_id.in_(free))
-            .values(attempts=_counted(is_retry), started_at=at)
+            .values(attempts=_count_links(is_retry), started_at=at)
             .returning(release_links.c.attempts)
         ).scalar_one_or_none()
 
@@ -251,7 +251,7 @@ class ReleaseWork:
 
     def finish(self, release_id: int, link_id: UUID, link_model_id: UUID, verdict: Verdict, at: datetime) -> None:
         """Store that the link has its new model."""
-        values = {"link_model_id": link_model_id, "reason": None, "verdict": verdict.metrics()}
+        values = {"link_model_id": link_model_id, "reason": None, "verdict": verdict.list_metrics()}
         self._close(release_id, link_id, at, state="done", **values)
 
     def fail(self, release_id: int, link_id: UUID, reason: str, verdict: Verdict | None, at: datetime) -> None:
@@ -260,14 +260,14 @@ class ReleaseWork:
         before = release_links.alias("before")
         previous = select(before.c.link_model_id).where(before.c.release_id == parent, before.c.link_id == link_id)
         model_id = self._connection.execute(previous).scalar_one_or_none()
-        values = {"link_model_id": model_id, "reason": reason, "verdict": verdict.metrics() if verdict else null()}
+        values = {"link_model_id": model_id, "reason": reason, "verdict": verdict.list_metrics() if verdict else null()}
         self._close(release_id, link_id, at, state="failed", **values)
 
     def _close(self, release_id: int, link_id: UUID, at: datetime, **values: Any) -> None:
         self._connection.execute(update(release_links).where(_is(release_id, link_id)).values(finished_at=at, **values))
 
 
-def _counted(is_retry: bool) -> Any:
+def _count_links(is_retry: bool) -> Any:
     before = release_links.c.attempts
     return func.greatest(before, 1) if is_retry else before + 1
 

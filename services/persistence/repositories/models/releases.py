@@ -31,7 +31,7 @@ class Releases:
         self._connection = connection
         self._tenant_id = tenant_id
 
-    def current(self) -> int | None:
+    def find_current(self) -> int | None:
         """Return the current release."""
         return self._connection.execute(select(current_releases.c.release_id)).scalar_one_or_none()
 
@@ -176,17 +176,17 @@ class Releases:
         ------
         NotFound : the tenant has none of this id.
         """
-        found = self._stored(releases.c.id == release_id)
+        found = self._to_stored(releases.c.id == release_id)
         if not found:
             raise NotFound(_UNKNOWN)
         return found[0]
 
-    def page(self, *, limit: int, before: int | None = None) -> Sequence[StoredRelease]:
+    def list_page(self, *, limit: int, before: int | None = None) -> Sequence[StoredRelease]:
         """Return at most ``limit`` releases older than the release ``before``, the newest first."""
         older = () if before is None else (releases.c.id < before,)
-        return self._stored(*older, limit=limit)
+        return self._to_stored(*older, limit=limit)
 
-    def _stored(self, *conditions: Any, limit: int | None = None) -> Sequence[StoredRelease]:
+    def _to_stored(self, *conditions: Any, limit: int | None = None) -> Sequence[StoredRelease]:
         chosen = (
             select(releases).where(_IS_RETAINED, *conditions).order_by(releases.c.id.desc()).limit(limit).subquery()
         )

@@ -18,7 +18,9 @@ class SlaTiers:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def page(self, release_id: int, *, limit: int, offset: int = 0, link_id: UUID | None = None) -> Sequence[LinkTier]:
+    def list_page(
+        self, release_id: int, *, limit: int, offset: int = 0, link_id: UUID | None = None
+    ) -> Sequence[LinkTier]:
         """Return tiers of a release link by link, in the order of their clusters and bounds."""
         query = _select_tiers(release_id).limit(limit).offset(offset)
         if link_id is not None:

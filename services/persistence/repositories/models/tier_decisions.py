@@ -41,7 +41,7 @@ class TierDecisions:
         waiting = select(tier_decisions.c.link_model_id).where(tier_decisions.c.link_id == link_id)
         self._connection.execute(delete(link_models).where(link_models.c.id.in_(waiting)))
 
-    def all(self) -> Sequence[TierDecision]:
+    def list_all(self) -> Sequence[TierDecision]:
         """Return the open decisions, the oldest first, with the names that tiers have now."""
         rows = self._connection.execute(
             select(tier_decisions).order_by(tier_decisions.c.raised_at, tier_decisions.c.id)

@@ -132,7 +132,7 @@ class TransferJournal:
         values = {"transfer_id": transfer_id, "at": at, "new_status": status.value}
         return self._connection.execute(statements.END_UNLOGGED, values).scalar_one_or_none()
 
-    def page(
+    def list_page(
         self,
         *,
         now: datetime,
@@ -167,7 +167,7 @@ class TransferJournal:
             owner=row.key_id,
         )
 
-    def samples(self, transfer: TransferSummary, *, after: int, limit: int) -> Sequence[TransferSample]:
+    def list_samples(self, transfer: TransferSummary, *, after: int, limit: int) -> Sequence[TransferSample]:
         """Return at most ``limit`` samples with a sequence above ``after``, in order."""
         rows = self._connection.execute(
             select(transfer_samples)

@@ -36,7 +36,7 @@ _OF_AN_END = (
 )  # fmt: skip
 
 
-def _noting() -> Insert:
+def _build_note() -> Insert:
     statement = insert(transfers)
     new, stored = statement.excluded, transfers.c
     # A later time counts too: a number far above all others must not hold up what is shown.
@@ -61,7 +61,7 @@ def _noting() -> Insert:
     )
 
 
-NOTE = _noting()
+NOTE = _build_note()
 STARTS = text("SELECT id, started_at, key_id FROM transfers WHERE id = ANY(:ids)")
 ADD = insert(transfer_samples).on_conflict_do_nothing()
 JOURNALLED = text("SELECT id, journalled_sequence FROM transfers WHERE id = ANY(:ids)")

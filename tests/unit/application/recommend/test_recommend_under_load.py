@@ -120,7 +120,7 @@ def test_shifted_leaves_are_cached_and_the_least_recently_used_evicted():
     leaf, other = LOADED.get_model(LOADED.index.models[LINK]).leaves
 
     def under(each, share):
-        return model_cache.under_load(each, AssumedLoad(share, LoadOrigin.REQUESTED))
+        return model_cache.apply_load(each, AssumedLoad(share, LoadOrigin.REQUESTED))
 
     first, second = under(leaf, 0.301), under(other, 0.3)
     assert first is not second
@@ -136,13 +136,13 @@ def test_shifted_leaves_are_evicted_with_their_model():
     models = {UUID(int=number): each.get_model(each.index.models[LINK]) for number, each in enumerate(learned, start=1)}
     for model_id, model in models.items():
         model_cache.put(model_id, model)
-    shifted = {model_id: model_cache.under_load(model.leaves[0], load) for model_id, model in models.items()}
+    shifted = {model_id: model_cache.apply_load(model.leaves[0], load) for model_id, model in models.items()}
     model_cache.evict({UUID(int=1), UUID(int=3)})
     assert not model_cache.has(UUID(int=1))
-    assert model_cache.under_load(models[UUID(int=1)].leaves[0], load) is not shifted[UUID(int=1)]
-    assert model_cache.under_load(models[UUID(int=2)].leaves[0], load) is shifted[UUID(int=2)]
+    assert model_cache.apply_load(models[UUID(int=1)].leaves[0], load) is not shifted[UUID(int=1)]
+    assert model_cache.apply_load(models[UUID(int=2)].leaves[0], load) is shifted[UUID(int=2)]
 
 
 def test_leaf_without_a_load_effect_is_the_same_under_any_load():
     leaf = LEARNED.get_model(LEARNED.index.models[LINK]).leaves[0]
-    assert ModelCache().under_load(leaf, AssumedLoad(0.8, LoadOrigin.REQUESTED)) is leaf
+    assert ModelCache().apply_load(leaf, AssumedLoad(0.8, LoadOrigin.REQUESTED)) is leaf

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.application.billing.currencies import check_currency, minor_digits
+from services.application.billing.currencies import check_currency, count_minor_digits
 from tradewind.errors import InvalidValue
 from tradewind.sla.kinds import EnergyBasis
 from tradewind.sla.pricing import HIGHEST_PRICE, Price, PriceModel, compute_amount, round_payable
@@ -60,7 +60,7 @@ def test_more_bytes_never_cost_less(per_gb, base):
     [("0.005", "EUR", "0.01"), ("0.004999", "EUR", "0.00"), ("12.5", "JPY", "13"), ("1.0005", "KWD", "1.001")],
 )
 def test_payable_amount_is_rounded_half_up_to_the_smallest_unit(amount, currency, paid):
-    assert str(round_payable(Decimal(amount), minor_digits(currency))) == paid
+    assert str(round_payable(Decimal(amount), count_minor_digits(currency))) == paid
 
 
 @pytest.mark.parametrize("code", ["", "EURO", "eur", "XXX", "DEM", "€", "XAU"])
