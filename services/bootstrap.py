@@ -33,7 +33,7 @@ from services.application.shared.slots import Slots
 from services.application.transfers.owners import OwnerLookups
 from services.application.transfers.sessions import SessionLimits
 from services.application.transfers.tune import Tuner
-from services.application.warehouse.query import QueryLimits, StoredLogin, find_login_for_queries
+from services.application.warehouse.query import QueryLimits, StoredLogin, ensure_query_login
 from services.observability.telemetry import Event, Metrics, create_logger
 from services.observability.tracing import Tracing
 from services.persistence.patience import PATIENCE_OF_REQUESTS, Patience
@@ -275,8 +275,8 @@ def _log_waiting_quotes(log: FilteringBoundLogger, error: Exception) -> None:
 def _query_login(store: Store) -> Callable[[UUID, bool], StoredLogin]:
     """Return the look-up of the account by which the service itself reads a tenant's warehouse."""
 
-    def find_login(tenant_id: UUID, rotate: bool) -> StoredLogin:
+    def ensure_login(tenant_id: UUID, rotate: bool) -> StoredLogin:
         units = store.unit_of_work
-        return find_login_for_queries(tenant_id, actor=SERVICE, units=units, clock=SystemClock(), rotate=rotate)
+        return ensure_query_login(tenant_id, actor=SERVICE, units=units, clock=SystemClock(), rotate=rotate)
 
-    return find_login
+    return ensure_login

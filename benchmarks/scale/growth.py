@@ -138,7 +138,7 @@ def run_refresh(parts: Container, data: StoredLogs, watch: CostWatch, patience_s
 def read_progress(uow: Any) -> tuple[int, int]:
     """Return the links of the release being built that are fitted, and all."""
     release_id = uow.release_work.find_building()
-    return (0, 0) if release_id is None else tuple(uow.release_work.measure_progress(release_id))
+    return (0, 0) if release_id is None else tuple(uow.release_work.count_progress(release_id))
 
 
 def summarise(full: Sequence[Mapping[str, Any]], new_logs: Sequence[Mapping[str, Any] | None]) -> Figures:

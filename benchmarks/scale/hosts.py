@@ -116,7 +116,7 @@ def run_cut_off(
 def count_fitted(parts: Container, tenant_id: UUID) -> int:
     with parts.store.unit_of_work(tenant_id) as uow:
         release_id = uow.release_work.find_building()
-        return 0 if release_id is None else uow.release_work.measure_progress(release_id).done
+        return 0 if release_id is None else uow.release_work.count_progress(release_id).done
 
 
 def read_current_release(parts: Container, tenant_id: UUID) -> int | None:

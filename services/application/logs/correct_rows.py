@@ -90,7 +90,7 @@ def retry_rows(refused_for: RejectionReason, *, uow: UnitOfWork, clock: Clock) -
     NotFound : no complete row is in quarantine for this reason.
     InvalidValue : all of them are rejected again; nothing changes.
     """
-    rows = uow.quarantine.list_oldest(refused_for, limit=MAX_RETRIED, most_bytes=MAX_RETRIED_BYTES)
+    rows = uow.quarantine.lock_oldest(refused_for, limit=MAX_RETRIED, most_bytes=MAX_RETRIED_BYTES)
     if not rows:
         raise NotFound("the quarantine has no complete row for this reason")
     left = uow.quarantine.count(refused_for) - len(rows)

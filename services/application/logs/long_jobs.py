@@ -53,7 +53,7 @@ def list_long_jobs(uow: UnitOfWork, *, now: datetime, is_exporting: bool, months
 
 def describe_export(uow: UnitOfWork, *, now: datetime, is_exporting: bool) -> LongJob:
     """Return the progress of exports: a file for each past day of transfers, heartbeats and quotes."""
-    done, total = uow.log_days.measure_progress(now.date())
+    done, total = uow.log_days.count_progress(now.date())
     if not is_exporting:
         return LongJob(name="Exports", done=0, total=0, unit="file", left="no export location is set")
     left = total - done
@@ -73,7 +73,7 @@ def _describe_fits(uow: UnitOfWork) -> LongJob:
     building = uow.release_work.find_building()
     if building is None:
         return LongJob(name="Fits", done=0, total=0, unit="link", left="starts when there are enough new logs")
-    done, total = uow.release_work.measure_progress(building)
+    done, total = uow.release_work.count_progress(building)
     return LongJob(
         name="Fits", done=done, total=total, unit="link", left=f"release {building} becomes current once all are fitted"
     )

@@ -114,7 +114,7 @@ class SchemaView:
 UnitsOfWork = Callable[[UUID, Actor], AbstractContextManager[UnitOfWork]]
 
 
-def find_login_for_queries(
+def ensure_query_login(
     tenant_id: UUID, *, actor: Actor, units: UnitsOfWork, clock: Clock, rotate: bool = False
 ) -> StoredLogin:
     """Return the account of the service's queries for the tenant, created on first use.

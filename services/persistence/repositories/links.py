@@ -101,7 +101,7 @@ class Links:
 
     def list_all(self) -> Sequence[StoredLink]:
         """Return every link, the oldest first."""
-        return self._to_stored()
+        return self._read_links()
 
     def get(self, link_id: UUID) -> StoredLink:
         """Return the link.
@@ -110,7 +110,7 @@ class Links:
         ------
         NotFound : the tenant has none of this id.
         """
-        found = self._to_stored(links.c.id == link_id)
+        found = self._read_links(links.c.id == link_id)
         if not found:
             raise NotFound("no such link")
         return found[0]
@@ -125,7 +125,7 @@ class Links:
         ).one()
         return None if row.begins_at is None else Span(row.begins_at, row.last_log_at)
 
-    def _to_stored(self, *conditions: object) -> Sequence[StoredLink]:
+    def _read_links(self, *conditions: object) -> Sequence[StoredLink]:
         source, destination = endpoints.alias("source"), endpoints.alias("destination")
         rows = self._connection.execute(
             select(links, source.c.name.label("source"), destination.c.name.label("destination"))

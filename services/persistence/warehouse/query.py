@@ -65,11 +65,11 @@ class WarehouseQuery:
         query, limits = self._query, self._limits
         rows = min(query.limit or limits.rows, limits.rows)
         with self._translate_failures(), self._open_connection() as connection:
-            self._cancel_by(lambda: connection.cancel_safe(timeout=CANCEL_PATIENCE_S))
+            self._set_cancel(lambda: connection.cancel_safe(timeout=CANCEL_PATIENCE_S))
             statement, columns = bind_parameters(connection, query.sql, query.parameters)
             rows_to_send = Rows(statement=statement, columns=columns, limit=rows, most_bytes=limits.row_bytes)
             stream: RowStream = ROW_STREAMS[query.format](connection, rows_to_send)
-            self._cancel_by(stream.cancel)
+            self._set_cancel(stream.cancel)
             try:
                 yield from self._limit_bytes(stream.read_chunks())
             finally:
@@ -88,7 +88,7 @@ class WarehouseQuery:
                 raise TooLarge(f"the answer has more than {most}, the limit; ask for fewer columns or rows")
             yield chunk
 
-    def _cancel_by(self, cancel: Callable[[], None]) -> None:
+    def _set_cancel(self, cancel: Callable[[], None]) -> None:
         self._cancel = cancel
         if self._cancelled:
             raise Unavailable("the query was cancelled")

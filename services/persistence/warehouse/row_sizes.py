@@ -67,10 +67,10 @@ def limit_row_sizes(statement: str, columns: Sequence[Column], most_bytes: int) 
     # Where no value has more than its share, all together have no more than the limit: the sum is seldom needed,
     # and costs more.
     share = most_bytes // len(long)
-    suspect = " OR ".join(_select_beyond(name, kind, share) for name, kind in long)
+    suspect = " OR ".join(_build_excess_condition(name, kind, share) for name, kind in long)
     size = " + ".join(["0::bigint", *(f"coalesce({_format_length(name, kind)}, 0)" for name, kind in long)])
     carrier = long[0][0]
-    checked = f"CASE WHEN {suspect} THEN {_check_size(size, carrier, most_bytes)} ELSE {carrier} END"
+    checked = f"CASE WHEN {suspect} THEN {_build_size_check(size, carrier, most_bytes)} ELSE {carrier} END"
     selected = ", ".join(
         f"{checked if name == carrier else name} AS {sql.Identifier(column.name).as_string(None)}"
         for name, column in zip(names, columns, strict=True)
@@ -81,7 +81,7 @@ def limit_row_sizes(statement: str, columns: Sequence[Column], most_bytes: int) 
 def limit_line_sizes(statement: str, columns: Sequence[Column], most_bytes: int) -> str:
     """Return the statement's rows as JSON, one column ``line``, which fails at one of more than ``most_bytes``."""
     fenced = _fence("row_to_json(tradewind_row.*) AS line", statement, format_names(columns))
-    return f"SELECT {_check_size('pg_column_size(line)', 'line', most_bytes)} AS line FROM ({fenced}) AS sized"  # noqa: S608
+    return f"SELECT {_build_size_check('pg_column_size(line)', 'line', most_bytes)} AS line FROM ({fenced}) AS sized"  # noqa: S608
 
 
 def _fence(selected: str, statement: str, names: str) -> str:
@@ -89,14 +89,14 @@ def _fence(selected: str, statement: str, names: str) -> str:
     return f"SELECT {selected} FROM (\n{statement}\n) AS tradewind_row ({names}) OFFSET 0"  # noqa: S608
 
 
-def _check_size(size: str, value: str, most_bytes: int) -> str:
+def _build_size_check(size: str, value: str, most_bytes: int) -> str:
     # In the selected columns, not in a condition: with a condition, LIMIT would no longer shorten a sort.
     return (
         f"CASE WHEN {size} <= {most_bytes} THEN {value} ELSE warehouse.row_too_large({size}, {most_bytes}, {value}) END"
     )
 
 
-def _select_beyond(name: str, kind: int, share: int) -> str:
+def _build_excess_condition(name: str, kind: int, share: int) -> str:
     longer = f"{_format_length(name, kind)} > {share}"
     if kind in TEXTS or kind == BYTES:
         return longer

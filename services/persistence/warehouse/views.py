@@ -39,11 +39,11 @@ class Warehouse:
     def query(self, tenant_id: UUID, query: Query) -> WarehouseQuery:
         """Return the query, not started yet."""
 
-        def find_login(renew: bool) -> StoredLogin:
+        def ensure_login(renew: bool) -> StoredLogin:
             return self._login(tenant_id, renew)
 
         return WarehouseQuery(
-            query, tenant_id=tenant_id, database_url=self._database_url, login=find_login, limits=self.limits
+            query, tenant_id=tenant_id, database_url=self._database_url, login=ensure_login, limits=self.limits
         )
 
     def describe_schema(self) -> Sequence[SchemaView]:

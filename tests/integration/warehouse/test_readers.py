@@ -15,7 +15,7 @@ from psycopg import sql
 
 from services.application.access.authenticate import Scope
 from services.application.shared.audit import SERVICE
-from services.application.warehouse.query import LoginKind, StoredLogin, find_login_for_queries, issue_login
+from services.application.warehouse.query import LoginKind, StoredLogin, ensure_query_login, issue_login
 from services.embedded.postgres import EmbeddedPostgres
 from services.persistence.migrate import prepare_database
 from services.persistence.roles import READER, build_app_url, prepare_roles
@@ -67,7 +67,7 @@ def test_all_who_first_ask_at_once_get_one_password(provider: Tenant, kind: Logi
 
     def issue_password(_: int) -> StoredLogin:
         together.wait()
-        make = find_login_for_queries if kind is LoginKind.QUERY else issue_login
+        make = ensure_query_login if kind is LoginKind.QUERY else issue_login
         return make(provider.id, actor=SERVICE, units=parts.store.unit_of_work, clock=parts.clock)
 
     with ThreadPoolExecutor(at_once) as threads:

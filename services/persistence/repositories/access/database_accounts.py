@@ -34,7 +34,7 @@ class DatabaseAccounts:
         self._tenant_id = tenant_id
 
     def find(self, kind: LoginKind) -> StoredLogin | None:
-        return self._to_stored(kind, select(warehouse_logins))
+        return self._find_login(kind, select(warehouse_logins))
 
     def take_slot(self, kind: LoginKind) -> None:
         """Make others who would create the account wait until this transaction ends.
@@ -46,7 +46,7 @@ class DatabaseAccounts:
 
     def hold(self, kind: LoginKind) -> StoredLogin | None:
         """Return the account, locked until the transaction ends."""
-        return self._to_stored(kind, select(warehouse_logins).with_for_update())
+        return self._find_login(kind, select(warehouse_logins).with_for_update())
 
     def open(self, kind: LoginKind, password: str, *, at: datetime) -> StoredLogin:
         """Create the account, or give it another password; a rival who does the same waits for this transaction."""
@@ -101,7 +101,7 @@ class DatabaseAccounts:
             self._connection.execute(select(func.close_personal_login(user_id)))
         return bool(removed.rowcount)
 
-    def _to_stored(self, kind: LoginKind, query: Select[Any]) -> StoredLogin | None:
+    def _find_login(self, kind: LoginKind, query: Select[Any]) -> StoredLogin | None:
         found = self._connection.execute(query.where(warehouse_logins.c.kind == kind)).first()
         return None if found is None else StoredLogin(self._name(kind), found.password, found.created_at)
 

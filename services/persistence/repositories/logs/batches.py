@@ -59,7 +59,7 @@ class Batches:
                 tenant_id=self._tenant_id,
                 idempotency_key=idempotency_key,
                 content_sha256=_NOT_YET_KNOWN,
-                received_at=_make_not_behind(at),
+                received_at=_choose_later(at),
                 accepted=0,
                 rejected=0,
                 already_stored=0,
@@ -84,7 +84,7 @@ class Batches:
         received_at = self._connection.execute(
             update(batches)
             .where(of_batch)
-            .values(received_at=_make_not_behind(at), key_id=self._key_id)
+            .values(received_at=_choose_later(at), key_id=self._key_id)
             .returning(batches.c.received_at)
         ).scalar_one()
         self._connection.execute(delete(log_quarantine).where(log_quarantine.c.batch_id == receipt.batch_id))
@@ -125,7 +125,7 @@ def _of_its_key(idempotency_key: str, key_id: UUID | None) -> str:
     return idempotency_key if key_id is None else f"{key_id}:{idempotency_key}"
 
 
-def _make_not_behind(at: datetime) -> ColumnElement[datetime]:
+def _choose_later(at: datetime) -> ColumnElement[datetime]:
     """Return the time, or the database's if that is later."""
     return func.greatest(at, func.now(), type_=batches.c.received_at.type)
 
@@ -220,7 +220,7 @@ class Quarantine:
             raise NotFound("this row is no longer in the quarantine")
         return _to_quarantined(row)
 
-    def list_oldest(self, refused_for: RejectionReason, *, limit: int, most_bytes: int) -> Sequence[QuarantinedRow]:
+    def lock_oldest(self, refused_for: RejectionReason, *, limit: int, most_bytes: int) -> Sequence[QuarantinedRow]:
         """Return rows of one reason whose text is stored, within both bounds, locked until the transaction ends."""
         oldest = (
             select(log_quarantine.c.id, func.octet_length(log_quarantine.c.raw).label("bytes"))

@@ -90,7 +90,7 @@ class LogDays:
             select(func.count()).select_from(log_days).where(_CHANGED, _DAY.day < before)
         ).scalar_one()
 
-    def measure_progress(self, before: date) -> Progress:
+    def count_progress(self, before: date) -> Progress:
         """Return how many days before that one (UTC) were written on it, of those and the ones left."""
         written = and_(_DAY.exported_at >= datetime.combine(before, time(), tzinfo=UTC), ~_CHANGED)
         row = self._connection.execute(

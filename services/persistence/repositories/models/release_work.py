@@ -145,7 +145,7 @@ class ReleaseWork:
         """
         return not self._connection.execute(select(exists().where(_is_pending(release_id)))).scalar_one()
 
-    def measure_progress(self, release_id: int) -> Progress:
+    def count_progress(self, release_id: int) -> Progress:
         """Return how many links of the work list are fitted or refused, and how many are on it."""
         fitted = release_links.c.finished_at.is_not(None)
         row = self._connection.execute(
@@ -222,7 +222,7 @@ class ReleaseWork:
         return self._connection.execute(
             update(release_links)
             .where(release_links.c.release_id == release_id, release_links.c.link_id.in_(free))
-            .values(attempts=_count_links(is_retry), started_at=at)
+            .values(attempts=_build_attempt_count(is_retry), started_at=at)
             .returning(release_links.c.attempts)
         ).scalar_one_or_none()
 
@@ -267,7 +267,7 @@ class ReleaseWork:
         self._connection.execute(update(release_links).where(_is(release_id, link_id)).values(finished_at=at, **values))
 
 
-def _count_links(is_retry: bool) -> Any:
+def _build_attempt_count(is_retry: bool) -> Any:
     before = release_links.c.attempts
     return func.greatest(before, 1) if is_retry else before + 1
 

@@ -176,7 +176,7 @@ class Releases:
         ------
         NotFound : the tenant has none of this id.
         """
-        found = self._to_stored(releases.c.id == release_id)
+        found = self._read_releases(releases.c.id == release_id)
         if not found:
             raise NotFound(_UNKNOWN)
         return found[0]
@@ -184,9 +184,9 @@ class Releases:
     def list_page(self, *, limit: int, before: int | None = None) -> Sequence[StoredRelease]:
         """Return at most ``limit`` releases older than the release ``before``, the newest first."""
         older = () if before is None else (releases.c.id < before,)
-        return self._to_stored(*older, limit=limit)
+        return self._read_releases(*older, limit=limit)
 
-    def _to_stored(self, *conditions: Any, limit: int | None = None) -> Sequence[StoredRelease]:
+    def _read_releases(self, *conditions: Any, limit: int | None = None) -> Sequence[StoredRelease]:
         chosen = (
             select(releases).where(_IS_RETAINED, *conditions).order_by(releases.c.id.desc()).limit(limit).subquery()
         )

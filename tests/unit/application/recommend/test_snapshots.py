@@ -52,7 +52,7 @@ class Source:
             leaves=(),
         )
 
-    def find_current(self) -> int | None:
+    def current(self) -> int | None:
         return (self.snapshots.get_fresh(TENANT) or self.snapshots.load(TENANT)).release
 
 
