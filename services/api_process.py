@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     parser.add_argument("--app", default=APP, help="a factory, as uvicorn takes it")
     parser.add_argument("--http", default=HTTP, help="of a connection, as uvicorn takes it")
     parser.add_argument("--host", required=True)
-    parser.add_argument("--port", required=True, type=_port)
+    parser.add_argument("--port", required=True, type=_parse_port)
     parser.add_argument("--forwarded-allow-ips", default="127.0.0.1", help="proxies that are believed, by commas")
     parser.add_argument("--processes", type=int, default=1, help="that answer; else 1")
     options = parser.parse_args(arguments)
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     return Answering(options).run()
 
 
-def _port(text: str) -> int:
+def _parse_port(text: str) -> int:
     if not text.isdecimal() or int(text) > MAX_PORT:
         raise ArgumentTypeError(f"must be a number from 0 to {MAX_PORT}")
     return int(text)
@@ -93,7 +93,7 @@ class Answering:
             for _ in range(self._options.processes):
                 self._start()
             while signal.sigwait(HANDLED) == signal.SIGCHLD:
-                for code in self._ended():
+                for code in self._take_exit_codes():
                     if code >= 0:
                         return code
                     self._start()
@@ -106,7 +106,7 @@ class Answering:
         process.start()
         self._since_s[process] = time.monotonic()
 
-    def _ended(self) -> list[int]:
+    def _take_exit_codes(self) -> list[int]:
         """Return the exit codes of processes that have ended since the last look, negative by a signal."""
         ended = [process for process in self._since_s if process.exitcode is not None]
         lasted_s = [time.monotonic() - self._since_s.pop(process) for process in ended]

@@ -180,7 +180,7 @@ def create_app(parts: Container, closing: ExitStack | None = None) -> FastAPI:
             if closing is not None:
                 closing.close()
 
-    app = _described_app(lifespan)
+    app = _create_described_app(lifespan)
     app.state.container = parts
     app.state.notice = parts.options.notice
     app.state.page_slots = asyncio.Semaphore(SLOTS)
@@ -197,10 +197,10 @@ def create_app(parts: Container, closing: ExitStack | None = None) -> FastAPI:
 
 def build_openapi_document() -> dict[str, Any]:
     """Return the API's description; needs no parts."""
-    return _described_app(None).openapi()
+    return _create_described_app(None).openapi()
 
 
-def _described_app(lifespan: Lifespan[FastAPI] | None) -> FastAPI:
+def _create_described_app(lifespan: Lifespan[FastAPI] | None) -> FastAPI:
     app = FastAPI(
         title=TITLE,
         version=VERSION,

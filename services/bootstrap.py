@@ -154,7 +154,7 @@ def build_container(*, database_url: str, redis_url: str, options: Options | Non
         tracing = options.tracing
         if tracing is not None:
             closing.callback(tracing.close)
-        carried = dict if tracing is None else tracing.carried
+        carried = dict if tracing is None else tracing.build_headers
         dispatcher = Dispatcher(create_job_publisher(redis_url), client, log, carried)
         closing.callback(dispatcher.close)
         if options.sign_on is not None:

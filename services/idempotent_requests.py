@@ -69,7 +69,7 @@ async def claim(parts: Container, tenant_id: UUID, key: SubmissionKey) -> Respon
         if earlier.content_sha256 != key.content_sha256:
             raise Conflict("this Idempotency-Key was used for other content; use a new key for a new request")
         if earlier.answer is not None:
-            return _opened(earlier.answer, key)
+            return _open_answer(earlier.answer, key)
         if parts.clock.now() - earlier.at > LOST_AFTER or asyncio.get_running_loop().time() > until:
             raise Conflict("the same was sent before, and its answer is not known; look whether it was done")
         await asyncio.sleep(LOOK_S)
@@ -82,7 +82,7 @@ async def settle(parts: Container, tenant_id: UUID, key: SubmissionKey, response
     if response.status_code >= FIRST_REFUSED or body is None or len(body) > MIB:
         await give_up(parts, tenant_id, key)
         return
-    await run_in_threadpool(_settle, parts, tenant_id, key, _sealed(response, key))
+    await run_in_threadpool(_settle, parts, tenant_id, key, _seal_response(response, key))
 
 
 async def give_up(parts: Container, tenant_id: UUID, key: SubmissionKey) -> None:
@@ -109,13 +109,13 @@ def _give_up(parts: Container, tenant_id: UUID, key: SubmissionKey) -> None:
         uow.commit()
 
 
-def _sealed(response: Response, key: SubmissionKey) -> str:
+def _seal_response(response: Response, key: SubmissionKey) -> str:
     headers = [[name.decode("latin-1"), value.decode("latin-1")] for name, value in response.raw_headers]
     content = {"status": response.status_code, "headers": headers, "body": bytes(response.body).decode("latin-1")}
     return jwe.encrypt_compact(_SEALED, json.dumps(content).encode(), OctKey.import_key(key.seal))
 
 
-def _opened(answer: str, key: SubmissionKey) -> Response:
+def _open_answer(answer: str, key: SubmissionKey) -> Response:
     try:
         content = json.loads(jwe.decrypt_compact(answer, OctKey.import_key(key.seal)).plaintext or b"")
     except JoseError:

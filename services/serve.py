@@ -21,7 +21,7 @@ from services.bootstrap import Container, build_container
 from services.data_folder import ADMIN_PASSWORD, AGENT_KEY
 from services.embedded.backends import Backends, open_backends
 from services.embedded.errors import CannotStart, Displaced
-from services.embedded.keeper import received_signals, wake_on_signals
+from services.embedded.keeper import receive_signals, wake_on_signals
 from services.prepare import FIRST_LOGIN, FIRST_TENANT, ensure_database, issue_key, issue_login
 from services.processes import ROOT, describe_exit, run_processes
 from services.queue.dispatcher import JOBS_QUEUE, JOURNAL_QUEUE
@@ -110,11 +110,11 @@ def run_service(settings: Settings, found: Backends) -> int:
         wake = wake_on_signals()
         is_announced = False
         revival = Revival(found)
-        while not {signal.SIGTERM, signal.SIGINT} & set(received_signals(wake, POLL_S)):
+        while not {signal.SIGTERM, signal.SIGINT} & set(receive_signals(wake, POLL_S)):
             for name, code in processes.revive().items():
                 _say(f"{name} had ended {describe_exit(code)}, and was started again")
             revival.look(_say)
-            if not is_announced and _listens(settings):
+            if not is_announced and _is_listening(settings):
                 address = f"http://{settings.host}:{settings.port}"
                 _say(f"API and pages: {address}")
                 _say(f"agent key: {key}   (may do everything: make others for others)")
@@ -216,7 +216,7 @@ def list_worker_environments(settings: Settings) -> Mapping[str, Mapping[str, st
     }
 
 
-def _listens(settings: Settings) -> bool:
+def _is_listening(settings: Settings) -> bool:
     with suppress(OSError), socket.create_connection((settings.host, settings.port), timeout=1.0):
         return True
     return False

@@ -149,17 +149,17 @@ class Settings:
         ------
         InvalidValue : it is not set.
         """
-        return _required("DATABASE_URL", self.database_url)
+        return _require("DATABASE_URL", self.database_url)
 
     @property
     def required_redis_url(self) -> str:
         """REDIS_URL of a process that has no server of its own."""
-        return _required("REDIS_URL", self.redis_url)
+        return _require("REDIS_URL", self.redis_url)
 
     @property
     def required_admin_database_url(self) -> str:
         """TRADEWIND_ADMIN_DATABASE_URL of a process that has no server of its own."""
-        return _required("TRADEWIND_ADMIN_DATABASE_URL", self.admin_database_url)
+        return _require("TRADEWIND_ADMIN_DATABASE_URL", self.admin_database_url)
 
     @property
     def worker_metrics(self) -> tuple[str, int, Path] | None:
@@ -199,45 +199,50 @@ class Settings:
 
         limits = CallLimits.usual(read("TRADEWIND_CALLS", parse_call_rates, USUAL_CALLS_PER_S))
         of_tenant = partial(parse_call_rates, usual=limits.of_tenant)
-        live = read("TRADEWIND_LIVE_TRANSFERS", _integer(1, MAX_LIVE_TRANSFERS), MOST_LIVE_OF_KEY)
+        live = read("TRADEWIND_LIVE_TRANSFERS", _build_integer_parser(1, MAX_LIVE_TRANSFERS), MOST_LIVE_OF_KEY)
         return cls(
             host=read("TRADEWIND_HOST", str, cls.host),
-            port=read("TRADEWIND_PORT", _integer(1, MAX_PORT), cls.port),
+            port=read("TRADEWIND_PORT", _build_integer_parser(1, MAX_PORT), cls.port),
             proxies=read("TRADEWIND_PROXIES", parse_proxies, cls.proxies),
             database_url=read("DATABASE_URL", _postgres_url, None),
             admin_database_url=read("TRADEWIND_ADMIN_DATABASE_URL", _postgres_url, None),
-            migration_lock_s=read("TRADEWIND_MIGRATION_LOCK_TIMEOUT_S", _seconds(0.1), cls.migration_lock_s),
+            migration_lock_s=read(
+                "TRADEWIND_MIGRATION_LOCK_TIMEOUT_S", _build_seconds_parser(0.1), cls.migration_lock_s
+            ),
             migration_statement_s=read(
-                "TRADEWIND_MIGRATION_STATEMENT_TIMEOUT_S", _seconds(1.0), cls.migration_statement_s
+                "TRADEWIND_MIGRATION_STATEMENT_TIMEOUT_S", _build_seconds_parser(1.0), cls.migration_statement_s
             ),
             redis_url=read("REDIS_URL", _redis_url, None),
             data_folder=read("TRADEWIND_DATA", Path, data_folder),
-            api_workers=read("TRADEWIND_API_WORKERS", _integer(1, MAX_WORKERS), cls.api_workers),
-            refresh_interval_s=read("TRADEWIND_REFRESH_INTERVAL_S", _seconds(0.0), cls.refresh_interval_s),
-            sweep_interval_s=read("TRADEWIND_SWEEP_INTERVAL_S", _seconds(1.0), cls.sweep_interval_s),
-            query_rows=read("TRADEWIND_QUERY_ROWS", _integer(1, MAX_QUERY_ROWS), cls.query_rows),
-            query_bytes=read("TRADEWIND_QUERY_BYTES", _integer(1, MAX_QUERY_BYTES), cls.query_bytes),
-            query_seconds=read("TRADEWIND_QUERY_SECONDS", _seconds(0.1), cls.query_seconds),
-            reader_address=read("TRADEWIND_READER_ADDRESS", _address, None),
+            api_workers=read("TRADEWIND_API_WORKERS", _build_integer_parser(1, MAX_WORKERS), cls.api_workers),
+            refresh_interval_s=read("TRADEWIND_REFRESH_INTERVAL_S", _build_seconds_parser(0.0), cls.refresh_interval_s),
+            sweep_interval_s=read("TRADEWIND_SWEEP_INTERVAL_S", _build_seconds_parser(1.0), cls.sweep_interval_s),
+            query_rows=read("TRADEWIND_QUERY_ROWS", _build_integer_parser(1, MAX_QUERY_ROWS), cls.query_rows),
+            query_bytes=read("TRADEWIND_QUERY_BYTES", _build_integer_parser(1, MAX_QUERY_BYTES), cls.query_bytes),
+            query_seconds=read("TRADEWIND_QUERY_SECONDS", _build_seconds_parser(0.1), cls.query_seconds),
+            reader_address=read("TRADEWIND_READER_ADDRESS", _parse_address, None),
             notice=read("TRADEWIND_NOTICE", str, cls.notice),
             export_place=read("TRADEWIND_EXPORT", _place, None),
             sign_on=parse_sign_on(read),
             call_limits=limits._replace(of_tenant=read("TRADEWIND_TENANT_CALLS", of_tenant, limits.of_tenant)),
             session_limits=SessionLimits(
-                live, read("TRADEWIND_TENANT_LIVE_TRANSFERS", _integer(1, MAX_LIVE_TRANSFERS), KEYS_AT_ONCE * live)
+                live,
+                read(
+                    "TRADEWIND_TENANT_LIVE_TRANSFERS", _build_integer_parser(1, MAX_LIVE_TRANSFERS), KEYS_AT_ONCE * live
+                ),
             ),
-            log_months=read("TRADEWIND_LOG_MONTHS", _integer(1, MAX_LOG_MONTHS), None),
-            worker_metrics_port=read("TRADEWIND_WORKER_METRICS_PORT", _integer(1, MAX_PORT), None),
+            log_months=read("TRADEWIND_LOG_MONTHS", _build_integer_parser(1, MAX_LOG_MONTHS), None),
+            worker_metrics_port=read("TRADEWIND_WORKER_METRICS_PORT", _build_integer_parser(1, MAX_PORT), None),
             worker_metrics_host=read("TRADEWIND_WORKER_METRICS_HOST", str, cls.worker_metrics_host),
             worker_metrics_folder=read("PROMETHEUS_MULTIPROC_DIR", Path, None),
             retained_releases=read(
-                "TRADEWIND_KEPT_RELEASES", _integer(2, MAX_RETAINED_RELEASES), cls.retained_releases
+                "TRADEWIND_KEPT_RELEASES", _build_integer_parser(2, MAX_RETAINED_RELEASES), cls.retained_releases
             ),
-            task_workers=read("TRADEWIND_TASK_WORKERS", _integer(1, MAX_WORKERS), cls.task_workers),
+            task_workers=read("TRADEWIND_TASK_WORKERS", _build_integer_parser(1, MAX_WORKERS), cls.task_workers),
         )
 
 
-def _required(variable: str, url: str | None) -> str:
+def _require(variable: str, url: str | None) -> str:
     if url is None:
         raise InvalidValue(variable, "must be set")
     return url
@@ -263,7 +268,7 @@ def _read_text(environment: Mapping[str, str], variable: str) -> str:
     return text
 
 
-def _integer(low: int, high: int) -> Callable[[str], int]:
+def _build_integer_parser(low: int, high: int) -> Callable[[str], int]:
     def parse(text: str) -> int:
         reason = f"must be a whole number from {low} to {high}"
         try:
@@ -277,7 +282,7 @@ def _integer(low: int, high: int) -> Callable[[str], int]:
     return parse
 
 
-def _seconds(low: float) -> Callable[[str], float]:
+def _build_seconds_parser(low: float) -> Callable[[str], float]:
     def parse(text: str) -> float:
         reason = f"must be a number of seconds, at least {low:g}"
         try:
@@ -291,7 +296,7 @@ def _seconds(low: float) -> Callable[[str], float]:
     return parse
 
 
-def _address(text: str) -> str:
+def _parse_address(text: str) -> str:
     host, _, port = text.rpartition(":")
     if not host or not port.isdecimal() or "@" in text or "/" in text:
         raise ValueError("must be host:port")

@@ -38,7 +38,7 @@ class Spools:
         self.free_bytes = most_bytes
 
     @contextmanager
-    def one(self) -> Iterator["Spool"]:
+    def open_spool(self) -> Iterator["Spool"]:
         """Yield a new body, which is removed afterwards."""
         with tempfile.SpooledTemporaryFile(HELD_IN_MEMORY_BYTES) as file:
             spool = Spool(self, file)

@@ -59,7 +59,7 @@ class WorkerParts:
         """Create the parts; connections are opened when first used."""
         client = redis.Redis.from_url(redis_url, socket_timeout=PATIENCE_S, socket_connect_timeout=PATIENCE_S)
         dispatcher = Dispatcher(
-            create_job_publisher(redis_url), client, log, dict if tracing is None else tracing.carried
+            create_job_publisher(redis_url), client, log, dict if tracing is None else tracing.build_headers
         )
         metrics = WorkerMetrics.create()
         reporter = Reports(metrics, log)

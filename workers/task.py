@@ -60,7 +60,7 @@ class TimedTask(Task):  # type: ignore[misc]  # celery is untyped
         carried = {name: sent[name] for name in CARRIED if name in sent}
         if tracing is None or not carried:
             return nullcontext()
-        return tracing.consumer(
+        return tracing.open_consumer_span(
             self.name, of=carried, attributes={f"tradewind.{name}": subject[name] for name in subject}
         )
 

@@ -112,7 +112,7 @@ class _EchoedHeartbeat:
 class _PooledSessions(RedisSessions):
     """Sessions by the standard client: a connection from its pool for each heartbeat."""
 
-    async def _exchanged(self, keys: Sequence[str], arguments: Sequence[bytes | str | float]) -> Sequence[Any]:
+    async def _run_exchange(self, keys: Sequence[str], arguments: Sequence[bytes | str | float]) -> Sequence[Any]:
         answer: Sequence[Any] = await self._exchange(keys=keys, args=arguments)
         return answer
 

@@ -12,7 +12,7 @@ from fastapi.routing import APIRoute
 
 from infra.reference.markdown import format_code, format_page, format_table
 from services.admin.routers import BACK_TO_PAGE, UNKNOWN_PAGE
-from services.admin.visitors import HOME, RoleOf, anyone_signed_in
+from services.admin.visitors import HOME, RoleOf, require_session
 from services.api.dependencies import KeyOf, require_key
 from services.app import HOT_ROUTERS, ROUTERS
 from services.application.access.authenticate import Scope
@@ -63,7 +63,7 @@ def _find_permitted(route: APIRoute) -> frozenset[Scope] | None:
         return frozenset.intersection(*named)
     if require_key in required:
         return frozenset(KEYS)
-    return frozenset(ROLES) if anyone_signed_in in required else None
+    return frozenset(ROLES) if require_session in required else None
 
 
 def _list_dependencies(dependant: Dependant) -> Iterator[object]:

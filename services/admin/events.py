@@ -31,12 +31,12 @@ def stream_changes(request: Request, visit: Visit, sign_ins: SignIns, look: Call
     """
     look()
 
-    def seen() -> str | None:
+    def look_if_signed_in() -> str | None:
         found = sign_ins.find_visitor(visit.secret, looks_by_itself=True)
         return look() if found is not None and found.user.roles >= visit.visitor.user.roles else None
 
     return StreamingResponse(
-        _stream_in_slot(_follow_changes(request, seen), request.app.state.page_slots),
+        _stream_in_slot(_follow_changes(request, look_if_signed_in), request.app.state.page_slots),
         media_type="text/event-stream",
         headers=dict(HEADERS),
     )

@@ -94,7 +94,7 @@ def _format_ago(at: datetime | None, now: datetime) -> str:
     return "just now"
 
 
-def _known(write: Callable[[float], str], value: float | None) -> str:
+def _format_if_known(write: Callable[[float], str], value: float | None) -> str:
     return "–" if value is None else write(value)
 
 
@@ -117,15 +117,15 @@ def _build_environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "bps": partial(_known, format_bps),
-        "bytes": partial(_known, format_bytes),
+        "bps": partial(_format_if_known, format_bps),
+        "bytes": partial(_format_if_known, format_bytes),
         "no_model": explain_no_model,
-        "joules": partial(_known, format_joules),
+        "joules": partial(_format_if_known, format_joules),
         "action": format_action,
         "decimal": format_decimal,
         "detail": format_detail,
         "price": format_price,
-        "seconds": partial(_known, format_seconds),
+        "seconds": partial(_format_if_known, format_seconds),
         "count": format_count,
         "date": _format_date,
         "ago": _format_ago,
@@ -145,7 +145,7 @@ def _build_environment() -> Environment:
 _TEMPLATES = _build_environment()
 
 
-def page(
+def render_page(
     request: Request, template: str, visit: Visit | None, *, status: HTTPStatus = HTTPStatus.OK, **context: Any
 ) -> Response:
     """Return a page, or the part of one that a template is."""
@@ -165,12 +165,12 @@ def page(
     return response
 
 
-def fragment(template: str, **context: Any) -> str:
+def render_fragment(template: str, **context: Any) -> str:
     """Return a part of a page."""
     return _TEMPLATES.get_template(template).render(context)
 
 
-def done(request: Request, address: str, message: str = "") -> Response:
+def redirect_after_form(request: Request, address: str, message: str = "") -> Response:
     """Redirect after a form to a page, which shows what was done."""
     response = go_to(request, address)
     if message:
@@ -198,7 +198,7 @@ class PageRoute(APIRoute):
             except SentBefore as before:
                 return before.response
             except (TradewindError, RequestValidationError) as error:
-                return _explained(request, error)
+                return _explain_refusal(request, error)
             finally:
                 await _settle(request, response)
             return response
@@ -206,13 +206,13 @@ class PageRoute(APIRoute):
         return handle
 
 
-def _explained(request: Request, error: TradewindError | RequestValidationError) -> Response:
+def _explain_refusal(request: Request, error: TradewindError | RequestValidationError) -> Response:
     """Return the page that explains why a page or a form was refused."""
     if isinstance(error, SentElsewhere):
         return go_to(request, error.address)
     if isinstance(error, ClusterSuperseded) and request.method == "GET":
-        return done(request, f"/admin/links/{error.link_id}", f"{str(error).capitalize()}.")
-    return refused(
+        return redirect_after_form(request, f"/admin/links/{error.link_id}", f"{str(error).capitalize()}.")
+    return render_refusal(
         request, describe_validation_error(_of_form(error)) if isinstance(error, RequestValidationError) else error
     )
 
@@ -235,17 +235,17 @@ def _of_form(error: RequestValidationError) -> Any:
     return first | {"loc": first["loc"][1:]}
 
 
-def refused(request: Request, error: TradewindError) -> Response:
+def render_refusal(request: Request, error: TradewindError) -> Response:
     """Return a refusal as a page, or in place of a part of one."""
     status, title = find_status(error)
     if "hx-request" in request.headers:
-        response = page(request, "refused.html", None, status=status, error=format_refusal(error))
+        response = render_page(request, "refused.html", None, status=status, error=format_refusal(error))
         response.headers["HX-Retarget"] = "#refused"
         response.headers["HX-Reswap"] = "innerHTML show:top"
         response.headers["HX-Push-Url"] = "false"  # the form's own address is no page to load again
         return response
     visit: Visit | None = getattr(request.state, "visit", None)
-    return page(
+    return render_page(
         request,
         "refused_page.html",
         visit,
@@ -276,6 +276,6 @@ def build_page_router(below: str = "") -> APIRouter:
     return APIRouter(prefix=f"/admin{below}", include_in_schema=False, route_class=PageRoute, dependencies=[OwnForm])
 
 
-def chart(options: dict[str, Any]) -> str:
+def encode_chart(options: dict[str, Any]) -> str:
     """Return the options of a chart for the attribute that ``charts.js`` reads."""
     return json.dumps(options, separators=(",", ":"), allow_nan=False, default=str)

@@ -26,7 +26,7 @@ from services.admin.pages import (
     usage,
 )
 from services.admin.rendering import build_page_router, go_to
-from services.admin.visitors import HOME, anyone_signed_in
+from services.admin.visitors import HOME, require_session
 from tradewind.errors import NotFound
 
 _ROUTERS = (
@@ -91,7 +91,7 @@ def _to(page: str) -> Callable[[Request], Response]:
 _unknown_pages = build_page_router()
 
 
-@_unknown_pages.get("/{unknown:path}", dependencies=[Depends(anyone_signed_in)], name=UNKNOWN_PAGE)
+@_unknown_pages.get("/{unknown:path}", dependencies=[Depends(require_session)], name=UNKNOWN_PAGE)
 def refuse_unknown_page() -> Response:
     """Refuse an address that is that of no page, to a signed-in visitor with the navigation.
 

@@ -147,7 +147,7 @@ def _find(request: Request, sign_ins: SignInsOf) -> Visit | None:
 MaybeVisit = Annotated[Visit | None, Depends(_find)]
 
 
-async def anyone_signed_in(request: Request, visit: MaybeVisit, parts: Parts) -> Visit:
+async def require_session(request: Request, visit: MaybeVisit, parts: Parts) -> Visit:
     """Return the signed-in visitor, and check that a form is of their session."""
     if visit is None:
         raise SentElsewhere(sign_in_address(request))
@@ -160,17 +160,17 @@ async def anyone_signed_in(request: Request, visit: MaybeVisit, parts: Parts) ->
     return visit
 
 
-AnyVisit = Annotated[Visit, Depends(anyone_signed_in)]
+AnyVisit = Annotated[Visit, Depends(require_session)]
 """Signed in, possibly with a password that must be changed."""
 
 
-async def _signed_in(visit: AnyVisit) -> Visit:
+async def _require_changed_password(visit: AnyVisit) -> Visit:
     if visit.visitor.user.must_change_password:
         raise SentElsewhere(PASSWORD)
     return visit
 
 
-Signed = Annotated[Visit, Depends(_signed_in)]
+Signed = Annotated[Visit, Depends(_require_changed_password)]
 """Any role."""
 
 

@@ -48,7 +48,7 @@ async def authenticate(request: Request) -> None:
         raise Unauthenticated("send an API key as 'Authorization: Bearer tw_…'")
     parts: Container = request.app.state.container
     secret = credentials.credentials
-    principal = _recalled(parts, secret)
+    principal = _recall_principal(parts, secret)
     if principal is None:
         principal = await parts.lookups.run(("key", secret), partial(parts.keyring.authenticate, secret))
     request.scope[PRINCIPAL] = principal
@@ -70,7 +70,7 @@ async def require_key(
     return principal
 
 
-def _recalled(parts: Container, secret: str) -> Principal | None:
+def _recall_principal(parts: Container, secret: str) -> Principal | None:
     """Return the principal if it is cached; renew one that expires soon in the background."""
     principal = parts.keyring.recall(secret)
     if principal is not None and parts.keyring.is_due(secret):
@@ -98,7 +98,7 @@ def recall_agent(parts: Container, authorization: bytes) -> Principal | None:
     scheme, _, secret = authorization.partition(b" ")
     if scheme != b"Bearer":
         return None
-    principal = _recalled(parts, secret.decode("latin-1"))
+    principal = _recall_principal(parts, secret.decode("latin-1"))
     if principal is None or Scope.AGENT not in principal.scopes:
         return None
     bind_contextvars(tenant_id=str(principal.tenant_id))

@@ -28,7 +28,7 @@ class DirectRoute(StrictRoute):
 
     def __init__(self, path: str, endpoint: Callable[..., Awaitable[Response]], **options: Any) -> None:
         super().__init__(path, endpoint, **options)
-        self._parameters = _Parameters.by(endpoint, in_path=self.param_convertors)
+        self._parameters = _Parameters.of(endpoint, in_path=self.param_convertors)
         self._kind = find_call_kind(path)
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -62,7 +62,7 @@ class DirectRoute(StrictRoute):
         if body is None:
             return None
         request = _Request(scope["app"].state.container, principal, body)
-        return self._parameters.arguments(scope["path_params"], request, self._kind)
+        return self._parameters.read_arguments(scope["path_params"], request, self._kind)
 
 
 class _Request(NamedTuple):
@@ -90,7 +90,7 @@ class _Parameters(NamedTuple):
     model: TypeAdapter[Any]
 
     @classmethod
-    def by(cls, endpoint: Callable[..., Any], *, in_path: Collection[str]) -> "_Parameters":
+    def of(cls, endpoint: Callable[..., Any], *, in_path: Collection[str]) -> "_Parameters":
         """Return the parameters of an endpoint, by their annotations."""
         kinds = {name: kind for name, kind in get_annotations(endpoint).items() if name != "return"}
         ((body, model),) = [(name, kind) for name, kind in kinds.items() if name not in in_path and kind not in _PASSED]
@@ -101,7 +101,7 @@ class _Parameters(NamedTuple):
             model=TypeAdapter(model),
         )
 
-    def arguments(self, path: Mapping[str, str], request: _Request, kind: CallKind) -> dict[str, Any] | None:
+    def read_arguments(self, path: Mapping[str, str], request: _Request, kind: CallKind) -> dict[str, Any] | None:
         """Return the endpoint's arguments; ``None`` where a value is not valid or the key has called too often."""
         try:
             found = {name: model.validate_python(path[name]) for name, model in self.in_path.items()}
@@ -134,7 +134,7 @@ def _read_again(messages: list[Message], receive: Receive) -> Receive:
     """Return a ``receive`` that gives ``messages`` again, then the rest."""
     waiting = messages[::-1]
 
-    async def again() -> Message:
+    async def receive_again() -> Message:
         return waiting.pop() if waiting else await receive()
 
-    return again
+    return receive_again

@@ -84,13 +84,13 @@ class Named:
         clear_contextvars()
         bind_contextvars(**{REQUEST_ID: name.decode()})
 
-        async def named(message: Message) -> None:
+        async def send_with_name(message: Message) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = add_security_headers(message.get("headers", ()), scope["scheme"])
                 message["headers"].append((REQUEST_ID_HEADER, name))
             await send(message)
 
-        await self._app(scope, receive, named)
+        await self._app(scope, receive, send_with_name)
 
 
 class BodyLimit:
@@ -104,10 +104,10 @@ class BodyLimit:
         if scope["type"] != "http" or scope["method"] in {"GET", "HEAD"} or scope["path"] in STREAMED_ROUTES:
             await self._app(scope, receive, send)
             return
-        most = self._most_bytes(scope["path"])
+        most = self._find_most_bytes(scope["path"])
         received = 0
 
-        async def limited() -> Message:
+        async def receive_limited() -> Message:
             nonlocal received
             message = await receive()
             received += len(message.get("body", b""))
@@ -115,9 +115,9 @@ class BodyLimit:
                 raise HTTPException(413, f"a request may have {most} bytes")
             return message
 
-        await self._app(scope, limited, send)
+        await self._app(scope, receive_limited, send)
 
-    def _most_bytes(self, path: str) -> int:
+    def _find_most_bytes(self, path: str) -> int:
         if path.endswith(COMPLETIONS):
             return MAX_COMPLETION_BYTES
         if path == HARS:
@@ -140,21 +140,21 @@ class Measured:
         started_s = time.perf_counter()
         status = 500
 
-        async def noted(message: Message) -> None:
+        async def send_and_note_status(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
             await send(message)
 
         try:
-            await self._app(scope, receive, noted)
+            await self._app(scope, receive, send_and_note_status)
         finally:
             route = getattr(scope.get("route"), "path", "unmatched")
-            answers, seconds = self._labelled(scope["method"], route, status)
+            answers, seconds = self._find_metrics(scope["method"], route, status)
             answers.inc()
             seconds.observe(time.perf_counter() - started_s)
 
-    def _labelled(self, method: str, route: str, status: int) -> tuple[Counter, Histogram]:
+    def _find_metrics(self, method: str, route: str, status: int) -> tuple[Counter, Histogram]:
         """Return the two metrics of these labels from a cache: looking them up each time would take longer than
         counting.
         """

@@ -65,7 +65,7 @@ def install_handlers(app: FastAPI) -> None:
     app.add_exception_handler(errors.TradewindError, _answer_domain_error)
     app.add_exception_handler(RequestValidationError, _request_error)
     app.add_exception_handler(HTTPException, _answer_http_error)
-    app.add_exception_handler(Exception, _defect)
+    app.add_exception_handler(Exception, _handle_defect)
 
 
 async def _answer_domain_error(_: Request, error: Exception) -> Response:
@@ -116,11 +116,11 @@ def _own_faults(found: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return [
         each
         for each in found
-        if not (each["type"] == "too_short" and any(_within(place, each["loc"]) for place in places))
+        if not (each["type"] == "too_short" and any(_lies_within(place, each["loc"]) for place in places))
     ]
 
 
-def _within(place: tuple[Any, ...], outer: tuple[Any, ...]) -> bool:
+def _lies_within(place: tuple[Any, ...], outer: tuple[Any, ...]) -> bool:
     return len(place) > len(outer) and place[: len(outer)] == outer
 
 
@@ -150,7 +150,7 @@ async def _answer_http_error(_: Request, error: Exception) -> Response:
     return make_problem(error.status_code, str(error.detail), str(error.detail), headers=error.headers)
 
 
-async def _defect(request: Request, error: Exception) -> Response:
+async def _handle_defect(request: Request, error: Exception) -> Response:
     """Log an unexpected error, and tell the caller only its id."""
     about = {name: str(value) for name, value in request.path_params.items() if name.endswith("_id")}
     request.app.state.container.log.error(Event.REQUEST_FAILED, path=request.url.path, **about, exc_info=error)

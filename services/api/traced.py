@@ -30,16 +30,16 @@ class Traced:
         }
         method, status = scope["method"], FAILED
 
-        async def noted(message: Message) -> None:
+        async def send_and_note_status(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
             await send(message)
 
-        with self._tracing.server(method, of=carried, attributes={"http.request.method": method}) as span:
+        with self._tracing.open_server_span(method, of=carried, attributes={"http.request.method": method}) as span:
             bind_contextvars(trace_id=f"{span.get_span_context().trace_id:032x}")
             try:
-                await self._app(scope, receive, noted)
+                await self._app(scope, receive, send_and_note_status)
             finally:
                 route = getattr(scope.get("route"), "path", "unmatched")
                 known = get_contextvars()

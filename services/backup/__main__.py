@@ -50,14 +50,14 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _follow(folder: BackupFolder, _: argparse.Namespace) -> None:
-    with _server() as (url, _attachments):
+    with _open_server() as (url, _attachments):
         pass  # the server is used, not kept up: the log is complete when it stops
     folder.follow(url)
 
 
 def _make(folder: BackupFolder, options: argparse.Namespace) -> None:
     started_at = time.monotonic()
-    with _server() as (url, attachments):
+    with _open_server() as (url, attachments):
         made = folder.make(url, attachments=attachments)
         _record_copy(url, made)
     _say(f"{made.name}: {made.bytes / 1e6:.0f} MB in {time.monotonic() - started_at:.1f} s, verified")
@@ -70,26 +70,26 @@ def _make(folder: BackupFolder, options: argparse.Namespace) -> None:
     _report_damage(folder)
 
 
-def _nightly(folder: BackupFolder, options: argparse.Namespace) -> None:
+def _copy_nightly(folder: BackupFolder, options: argparse.Namespace) -> None:
     copy_nightly(
         options.at,
-        backups=folder.backups,
+        backups=folder.list_backups,
         make=lambda: _make(folder, options),
         failed=lambda error: _say(f"backup: {error}; it is tried again in an hour"),
     )
 
 
-def _health(folder: BackupFolder, options: argparse.Namespace) -> None:
+def _check_health(folder: BackupFolder, options: argparse.Namespace) -> None:
     if options.copied_within is not None:
-        require_copied(folder.backups(), within=timedelta(hours=options.copied_within), now=datetime.now(UTC))
+        require_copied(folder.list_backups(), within=timedelta(hours=options.copied_within), now=datetime.now(UTC))
         return
-    with _server() as (url, _attachments):
+    with _open_server() as (url, _attachments):
         require_followed(url, folder.log)
 
 
 def _list(folder: BackupFolder, _: argparse.Namespace) -> None:
     _report_damage(folder)
-    for each in folder.backups():
+    for each in folder.list_backups():
         _say(f"{each.name}  {each.bytes / 1e6:8.0f} MB  to any moment after {each.ended_at.isoformat()}")
 
 
@@ -103,7 +103,7 @@ def _record_copy(url: str, made: Backup) -> None:
 
 def _report_damage(folder: BackupFolder) -> None:
     """Report damaged copies, which are skipped; they stay where they are, and so does the log."""
-    for damage in folder.damaged():
+    for damage in folder.list_damaged():
         sys.stderr.write(f"backup: {damage}: passed over\n")
 
 
@@ -111,7 +111,7 @@ def _verify(folder: BackupFolder, options: argparse.Namespace) -> None:
     _report_damage(folder)
     backup = folder.find(options.name)
     _say(f"{backup.name}: whole, with {folder.verify(backup)} files of the log since")
-    now, followed_at = datetime.now(UTC), folder.followed_at()
+    now, followed_at = datetime.now(UTC), folder.find_followed_at()
     log = (
         "there is no log" if followed_at is None else f"the log was last written to {format_age(now - followed_at)} ago"
     )
@@ -131,8 +131,8 @@ def _restore(folder: BackupFolder, options: argparse.Namespace) -> None:
 _COMMANDS = {
     "follow": _follow,
     "make": _make,
-    "nightly": _nightly,
-    "health": _health,
+    "nightly": _copy_nightly,
+    "health": _check_health,
     "list": _list,
     "verify": _verify,
     "restore": _restore,
@@ -140,7 +140,7 @@ _COMMANDS = {
 
 
 @contextmanager
-def _server() -> Iterator[tuple[str, Mapping[str, Path]]]:
+def _open_server() -> Iterator[tuple[str, Mapping[str, Path]]]:
     """Yield the URL of the server that is backed up, and files to store with it."""
     settings = Settings.from_environment(os.environ, data_folder=Path("var"))
     if settings.admin_database_url is not None:

@@ -142,20 +142,20 @@ class BackupFolder:
                     if held:
                         shutil.rmtree(folder)
 
-    def backups(self) -> Sequence[Backup]:
+    def list_backups(self) -> Sequence[Backup]:
         """Return complete copies, the oldest first.
 
         One that ended later than now was made while the clock was ahead: it is older than it says, and comes first.
         """
         now = datetime.now(UTC)
-        found = [each for each in self._described() if isinstance(each, Backup)]
+        found = [each for each in self._read_descriptions() if isinstance(each, Backup)]
         return sorted(found, key=lambda each: (each.ended_at <= now, each.ended_at))
 
-    def damaged(self) -> Sequence[BackupFailed]:
+    def list_damaged(self) -> Sequence[BackupFailed]:
         """Return what is wrong with the description of each damaged copy."""
-        return [each for each in self._described() if isinstance(each, BackupFailed)]
+        return [each for each in self._read_descriptions() if isinstance(each, BackupFailed)]
 
-    def _described(self) -> Iterator[Backup | BackupFailed]:
+    def _read_descriptions(self) -> Iterator[Backup | BackupFailed]:
         for folder in list_files(self._copies):
             if folder.suffix != UNFINISHED and (folder / DESCRIPTION).exists():
                 try:
@@ -172,7 +172,7 @@ class BackupFolder:
         """
         if name is not None and (self._copies / name).is_dir():
             Backup.read(self._copies / name)
-        found = [each for each in self.backups() if name in (None, each.name)]
+        found = [each for each in self.list_backups() if name in (None, each.name)]
         if not found:
             raise BackupFailed(f"no backup {name} in {self._place}" if name else f"no backup in {self._place}")
         early = [each for each in found if until is None or each.ended_at <= until]
@@ -209,7 +209,7 @@ class BackupFolder:
                 found[name] = file
         return found
 
-    def followed_at(self) -> datetime | None:
+    def find_followed_at(self) -> datetime | None:
         """Return when the log was last written to; ``None`` where there is none. An idle server writes none."""
         files = (file for file in list_files(self.log) if SEGMENT.fullmatch(file.name.removesuffix(UNFINISHED)))
         with report_os_errors(self.log):
@@ -222,10 +222,10 @@ class BackupFolder:
         A copy that is being read stays until the next time. While there is a damaged one, no log is removed: it may be
         repaired, and may need it.
         """
-        found = self.backups()
+        found = self.list_backups()
         removed = [each for each in found[:-count] if each.remove()]
         retained = [each for each in found if each not in removed]
-        if retained and self.log.is_dir() and not self.damaged():
+        if retained and self.log.is_dir() and not self.list_damaged():
             forget_log_before(min((each.first_segment for each in retained), key=_place_in_log), self.log)
         return removed
 

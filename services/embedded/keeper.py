@@ -36,7 +36,7 @@ def main() -> int:
     process = _start(order)
     with (folder / "start.lock").open("a") as gate, (folder / "users.lock").open("a") as users:
         while process.poll() is None:
-            if signal.SIGTERM in received_signals(wake, POLL_S) or _is_unused(gate, users):
+            if signal.SIGTERM in receive_signals(wake, POLL_S) or _is_unused(gate, users):
                 _stop(process, order["stop_steps"])
     return process.returncode
 
@@ -95,7 +95,7 @@ def wake_on_signals() -> int:
     return readable
 
 
-def received_signals(wake: int, patience_s: float) -> bytes:
+def receive_signals(wake: int, patience_s: float) -> bytes:
     """Return the numbers of the signals that arrived, waiting for one for a while."""
     readable, _, _ = select.select([wake], [], [], patience_s)
     return os.read(wake, 64) if readable else b""

@@ -122,7 +122,7 @@ class EmbeddedPostgres(EmbeddedServer):
         if not lines[5]:
             raise CannotStart(f"{self.name} in {self.folder} was started without TCP")
         if role == SUPERUSER and password is None:
-            password = self._password()
+            password = self._read_password()
         login = quote(role) if password is None else f"{quote(role)}:{quote(password, safe='')}"
         return f"postgresql://{login}@{LOOPBACK}:{port}/{quote(database)}"
 
@@ -147,7 +147,7 @@ class EmbeddedPostgres(EmbeddedServer):
         create_private_folder(socket_folder, self.account)
         settings = {
             "listen_addresses": LOOPBACK if self._tcp else "",
-            "port": str(self._listening_port() if self._tcp else DEFAULT_PORT),
+            "port": str(self._choose_port() if self._tcp else DEFAULT_PORT),
             "unix_socket_directories": f'"{socket_folder}"',
             "unix_socket_permissions": "0700",
             "hba_file": str(self._write_login_rules()),
@@ -165,7 +165,7 @@ class EmbeddedPostgres(EmbeddedServer):
         options = [option for name, value in settings.items() for option in ("-c", f"{name}={value}")]
         return [str(self.program("postgres")), "-D", str(data), *options]
 
-    def _listening_port(self) -> int:
+    def _choose_port(self) -> int:
         """Return a free port of the loopback, the same as before if it is still free: the socket's name has it too."""
         port_file = self.folder / "port"
         port = find_free_port(int(port_file.read_text(encoding="ascii")) if port_file.exists() else None)
@@ -189,7 +189,7 @@ class EmbeddedPostgres(EmbeddedServer):
             "postgres",
         ]
         self._run(
-            postgres, text=f"ALTER ROLE {SUPERUSER} PASSWORD '{self._password()}';\nCREATE DATABASE {DATABASE};\n"
+            postgres, text=f"ALTER ROLE {SUPERUSER} PASSWORD '{self._read_password()}';\nCREATE DATABASE {DATABASE};\n"
         )
         partial.rename(data)
 
@@ -203,12 +203,12 @@ class EmbeddedPostgres(EmbeddedServer):
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            **self.account.identity(),
+            **self.account.build_identity(),
         )
         if done.returncode:
             raise CannotStart(f"{Path(command[0]).name} failed: {' / '.join(done.stdout.splitlines()[-5:])}")
 
-    def _password(self) -> str:
+    def _read_password(self) -> str:
         return read_or_create_secret(self.folder / "password")
 
     def _write_login_rules(self) -> Path:

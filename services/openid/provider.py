@@ -142,7 +142,7 @@ class OpenIdProvider:
             )
             claims.validate(now=int(self._now_s()), leeway=LEEWAY_S)
         except (JoseError, ValueError) as wrong:
-            raise Unauthenticated(f"{REFUSED}: its ID token is not valid ({_reason(wrong)})") from wrong
+            raise Unauthenticated(f"{REFUSED}: its ID token is not valid ({_find_reason(wrong)})") from wrong
         if not isinstance(token.claims.get("sub"), str):
             raise Unauthenticated(f"{REFUSED}: its ID token names nobody")
         return token.claims
@@ -215,5 +215,5 @@ def _encode_form(text: str) -> str:
     return urlencode({"": text})[1:]
 
 
-def _reason(wrong: Exception) -> str:
+def _find_reason(wrong: Exception) -> str:
     return getattr(wrong, "error", None) or type(wrong).__name__

@@ -51,7 +51,7 @@ def upgrade(admin_url: str, revision: str = HEAD, *, patience: Patience = PATIEN
         all.
     Conflict : the database has a schema that this code does not know and that does not support it.
     """
-    with _migrating(admin_url, patience) as (config, connection):
+    with _open_migration(admin_url, patience) as (config, connection):
         if _is_of_a_later_version(connection):
             return
         command.upgrade(config, revision)
@@ -62,7 +62,7 @@ def upgrade(admin_url: str, revision: str = HEAD, *, patience: Patience = PATIEN
 
 def downgrade(admin_url: str, revision: str, *, patience: Patience = PATIENCE) -> None:
     """Migrate down to ``revision`` (``BASE``: nothing is left)."""
-    with _migrating(admin_url, patience) as (config, _):
+    with _open_migration(admin_url, patience) as (config, _):
         command.downgrade(config, revision)
 
 
@@ -141,7 +141,7 @@ def _is_of_a_later_version(connection: Connection) -> bool:
 
 
 @contextmanager
-def _migrating(admin_url: str, patience: Patience) -> Iterator[tuple[Config, Connection]]:
+def _open_migration(admin_url: str, patience: Patience) -> Iterator[tuple[Config, Connection]]:
     engine = create_engine(
         format_sqlalchemy_url(admin_url), poolclass=NullPool, connect_args={"connect_timeout": CONNECT_PATIENCE_S}
     )

@@ -110,12 +110,12 @@ class RedisSessions:
             *caps,
         ]
         try:
-            outcome, *reply = await self._exchanged(keys, arguments)
+            outcome, *reply = await self._run_exchange(keys, arguments)
         except (RedisError, OSError) as away:
             raise SessionsUnreachable(str(away)) from away
         return _decode_reply(ExchangeOutcome(outcome.decode()), reply)
 
-    async def _exchanged(self, keys: Sequence[str], arguments: Sequence[bytes | str | float]) -> Sequence[Any]:
+    async def _run_exchange(self, keys: Sequence[str], arguments: Sequence[bytes | str | float]) -> Sequence[Any]:
         """Run the script; load it first into a store that does not know it."""
         call = ("EVALSHA", self._exchange.sha, len(keys), *keys, *arguments)
         try:

@@ -82,7 +82,7 @@ class SharedConnection:
             return
 
     async def _exchange(self, batch: Sequence[_PendingCommand]) -> None:
-        connection = self._connection or await self._connected()
+        connection = self._connection or await self._open_connection()
         try:
             await connection.send_packed_command([each.request for each in batch], check_health=False)
             for each in batch:
@@ -99,7 +99,7 @@ class SharedConnection:
             await self._pool.release(connection)
             raise
 
-    async def _connected(self) -> AbstractConnection:
+    async def _open_connection(self) -> AbstractConnection:
         """Return a connection that stays open; one timer for each batch replaces its own."""
         connection: AbstractConnection = await self._pool.get_connection()  # type: ignore[no-untyped-call]  # redis'
         connection.socket_timeout = None

@@ -53,7 +53,7 @@ class QuerySlots:
         if not self._running[tenant_id]:
             del self._running[tenant_id]
 
-    def next_of(self, chunks: Iterator[bytes]) -> asyncio.Future[bytes | None]:
+    def read_next(self, chunks: Iterator[bytes]) -> asyncio.Future[bytes | None]:
         return asyncio.get_running_loop().run_in_executor(self._threads, next, chunks, None)
 
     def close(self) -> None:
@@ -88,7 +88,7 @@ class FollowedQuery:
         self._time = asyncio.timeout(limits.seconds + limits.taking_seconds)
         await self._time.__aenter__()
         self._chunks = self._query.read_chunks()
-        self._leaving = asyncio.create_task(_gone(self._receive))
+        self._leaving = asyncio.create_task(_wait_until_gone(self._receive))
         return self
 
     async def __aexit__(
@@ -110,7 +110,7 @@ class FollowedQuery:
             await asyncio.shield(asyncio.to_thread(self._chunks.close))  # type: ignore[attr-defined]  # a generator's
             self._slots.give_back(self._query.tenant_id)
 
-    async def next(self) -> bytes | None:
+    async def read_next(self) -> bytes | None:
         """Return the next piece; ``None`` after the last.
 
         Raises
@@ -118,7 +118,7 @@ class FollowedQuery:
         ClientLeft : the client is gone; the query is stopped.
         QueryRefused, TooLarge, Unavailable : as the query raises them.
         """
-        step = self._slots.next_of(self._chunks)
+        step = self._slots.read_next(self._chunks)
         waited: set[asyncio.Future[Any]] = {step, self._leaving}
         try:
             await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
@@ -140,7 +140,7 @@ class FollowedQuery:
         """
         held: list[bytes] = []
         size = 0
-        while (chunk := await self.next()) is not None:
+        while (chunk := await self.read_next()) is not None:
             held.append(chunk)
             size += len(chunk)
             if size > most_bytes:
@@ -154,7 +154,7 @@ class FollowedQuery:
         await asyncio.to_thread(self._query.cancel)
 
 
-async def _gone(receive: Receive) -> None:
+async def _wait_until_gone(receive: Receive) -> None:
     """Return once the client has left."""
     while (await receive())["type"] != "http.disconnect":
         pass

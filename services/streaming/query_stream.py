@@ -52,16 +52,16 @@ class QueryStream(Response):
         try:
             async with FollowedQuery(self._query, self._slots, receive) as query:
                 held: list[bytes] = []
-                chunk = await query.next()
+                chunk = await query.read_next()
                 while chunk is not None and sum(map(len, held)) < FIRST_BYTES:
                     held.append(chunk)
-                    chunk = await query.next()
+                    chunk = await query.read_next()
                 has_started = True
                 await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
                 await send(_build_body(b"".join(held)))
                 while chunk is not None:
                     await send(_build_body(chunk))
-                    chunk = await query.next()
+                    chunk = await query.read_next()
             # A client with the complete answer may send the next query at once: the slot is released before
             # the end is sent.
             async with asyncio.timeout(self._slots.limits.taking_seconds):

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from fastapi import Form, Request, Response
 
-from services.admin.rendering import ONE_LINE, build_page_router, done, go_to, page
+from services.admin.rendering import ONE_LINE, build_page_router, go_to, redirect_after_form, render_page
 from services.admin.visitors import (
     COOKIE,
     HOME,
@@ -42,7 +42,7 @@ def sign_in_page(request: Request, visit: MaybeVisit, parts: Parts, next: str = 
     return _sign_in_form(request, parts, next)
 
 
-def not_signed_in(
+def refuse_sign_in(
     request: Request,
     parts: Container,
     next: str,  # noqa: A002
@@ -70,7 +70,7 @@ def _sign_in_form(
     problem: str = "",
     status: HTTPStatus = HTTPStatus.OK,
 ) -> Response:
-    return page(
+    return render_page(
         request,
         "sign_in.html",
         None,
@@ -111,7 +111,7 @@ def sign_in(
         network = find_network(request.client.host if request.client else None)
         secret = sign_ins.sign_in(login, password, network=network)
     except (Unauthenticated, Unavailable) as refused:
-        return not_signed_in(request, parts, next, refused, login=login)
+        return refuse_sign_in(request, parts, next, refused, login=login)
     return begin_session(request, go_to(request, own_address(next)), secret)
 
 
@@ -119,7 +119,7 @@ def sign_in(
 def sign_out(request: Request, visit: AnyVisit, sign_ins: SignInsOf) -> Response:
     """End this session."""
     sign_ins.sign_out(visit.visitor, visit.secret)
-    response = done(request, SIGN_IN, "You are signed out.")
+    response = redirect_after_form(request, SIGN_IN, "You are signed out.")
     response.delete_cookie(COOKIE, path="/admin")
     return response
 
@@ -130,7 +130,7 @@ def account_page(request: Request, visit: AnyVisit, parts: Parts) -> Response:
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         login = uow.warehouse_logins.find_personal(visit.visitor.user.id)
     reads = visit.visitor.may(*READING_ROLES)
-    return page(request, "account.html", visit, min_length=MIN_LENGTH, reads=reads, database_login=login)
+    return render_page(request, "account.html", visit, min_length=MIN_LENGTH, reads=reads, database_login=login)
 
 
 @router.post("/account/database-login")
@@ -138,7 +138,7 @@ def make_database_login(request: Request, visit: Analyst, parts: Parts) -> Respo
     """Create the visitor's own database account and show its address once; an earlier one stops working."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         login = create_personal_login(visit.visitor, uow=uow, clock=parts.clock)
-    return page(
+    return render_page(
         request,
         "secret.html",
         visit,
@@ -156,7 +156,7 @@ def revoke_database_login(request: Request, visit: Analyst, parts: Parts) -> Res
     """Revoke the visitor's own database account."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         revoke_personal_login(visit.visitor, uow=uow)
-    return done(request, PASSWORD, "Your database login is revoked, and its sessions have ended.")
+    return redirect_after_form(request, PASSWORD, "Your database login is revoked, and its sessions have ended.")
 
 
 @router.post("/account/password")
@@ -167,4 +167,4 @@ def change_password(
     if new != again:
         raise InvalidValue("again", "is not the same as the new password")
     sign_ins.change_password(visit.visitor, visit.secret, old=old, new=new)
-    return done(request, HOME, "Your password is changed; your other sessions have ended.")
+    return redirect_after_form(request, HOME, "Your password is changed; your other sessions have ended.")

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Query, Request, Response
 
 from services.admin.formatting.audit_entries import KINDS
-from services.admin.rendering import ONE_LINE, build_page_router, page
+from services.admin.rendering import ONE_LINE, build_page_router, render_page
 from services.admin.visitors import Operator, Parts
 from tradewind.wire.base import BIGINT_MAX
 
@@ -26,4 +26,4 @@ def audit_page(
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         entries = uow.audit.list_page(before=before, limit=PAGE + 1, about=f"{about}." if about else None)
     more = entries[PAGE - 1].id if len(entries) > PAGE else None
-    return page(request, "audit.html", visit, entries=entries[:PAGE], more=more, kinds=KINDS, about=about)
+    return render_page(request, "audit.html", visit, entries=entries[:PAGE], more=more, kinds=KINDS, about=about)

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from fastapi import Form, Request, Response
 
-from services.admin.rendering import build_page_router, done, page
+from services.admin.rendering import build_page_router, redirect_after_form, render_page
 from services.admin.visitors import Operator, Parts, Visit
 from services.application.access.authenticate import Scope, make_secret
 from services.application.access.keys import adjust_key, create_key, revoke_key
@@ -26,7 +26,7 @@ def keys_page(request: Request, visit: Operator, parts: Parts) -> Response:
     """List all keys, those in use before those revoked."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         keys = sorted(uow.keys.list_all(), key=lambda key: key.revoked_at is not None)
-    return page(request, "keys.html", visit, keys=keys, scopes=tuple(Scope))
+    return render_page(request, "keys.html", visit, keys=keys, scopes=tuple(Scope))
 
 
 @router.post("")
@@ -44,7 +44,7 @@ def add(
     new = NewKey(name=name, scopes=tuple(scopes), weight=weight, rate_factor=rate_factor)
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         created = create_key(new, make_secret(), uow=uow, clock=parts.clock)
-    return page(
+    return render_page(
         request,
         "secret.html",
         visit,
@@ -60,14 +60,14 @@ def add(
 def weigh(request: Request, key_id: UUID, visit: Operator, parts: Parts, weight: Weight) -> Response:
     """Set the weight by which a key's transfers share a cap with those of other keys."""
     _change(key_id, KeyChange(weight=weight), visit, parts)
-    return done(request, HERE, "The weight is changed; live transfers follow at their next heartbeat.")
+    return redirect_after_form(request, HERE, "The weight is changed; live transfers follow at their next heartbeat.")
 
 
 @router.post("/{key_id}/calls")
 def let_call(request: Request, key_id: UUID, visit: Operator, parts: Parts, rate_factor: RateFactor) -> Response:
     """Set how often a key may call, as a multiple of the usual limit."""
     _change(key_id, KeyChange(rate_factor=rate_factor), visit, parts)
-    return done(request, HERE, "The number of calls is changed; every process follows within seconds.")
+    return redirect_after_form(request, HERE, "The number of calls is changed; every process follows within seconds.")
 
 
 def _change(key_id: UUID, change: KeyChange, visit: Visit, parts: Container) -> None:
@@ -82,4 +82,4 @@ def revoke(request: Request, key_id: UUID, visit: Operator, parts: Parts) -> Res
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         revoke_key(key_id, uow=uow, clock=parts.clock)
     parts.keyring.forget(key_id)
-    return done(request, HERE, "The key is revoked.")
+    return redirect_after_form(request, HERE, "The key is revoked.")

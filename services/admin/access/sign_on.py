@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Query, Request, Response
 
-from services.admin.access.account import begin_session, not_signed_in
+from services.admin.access.account import begin_session, refuse_sign_in
 from services.admin.rendering import build_page_router, go_to
 from services.admin.visitors import HOME, Parts, own_address
 from services.application.access.pending_sign_ins import (
@@ -29,13 +29,13 @@ Text = Annotated[str, Query(max_length=LONGEST_ANSWER)]
 @router.get("")
 def begin(request: Request, parts: Parts, next: str = HOME) -> Response:  # noqa: A002 -- in the address
     """Send the browser to the provider."""
-    sign_on = _configured(parts)
+    sign_on = _require_sign_on(parts)
     try:
-        started = sign_on.provider.begin(_callback(request))
+        started = sign_on.provider.begin(_build_callback_url(request))
         pending = PendingSignIn(nonce=started.nonce, verifier=started.verifier, next=own_address(next))
         browser = store_pending_sign_in(pending, started.state, parts.pending_sign_ins)
     except Unavailable as away:
-        return not_signed_in(request, parts, next, away)
+        return refuse_sign_in(request, parts, next, away)
     response = go_to(request, started.address)
     # Lax: the provider sends the browser back here from its own site.
     response.set_cookie(
@@ -53,35 +53,35 @@ def begin(request: Request, parts: Parts, next: str = HOME) -> Response:  # noqa
 @router.get("/back")
 def come_back(request: Request, parts: Parts, state: Text = "", code: Text = "", error: Text = "") -> Response:
     """Start a session for the user that the provider names; change nothing where its answer is not valid."""
-    sign_on, next_page = _configured(parts), HOME
+    sign_on, next_page = _require_sign_on(parts), HOME
     try:
         pending = take_pending_sign_in(state, request.cookies.get(COOKIE, ""), parts.pending_sign_ins)
         next_page = pending.next
-        secret = _signed_in(request, parts, sign_on, pending, code="" if error else code)
+        secret = _open_session(request, parts, sign_on, pending, code="" if error else code)
     except (Unauthenticated, Unavailable) as refused:
-        response = not_signed_in(request, parts, next_page, refused)
+        response = refuse_sign_in(request, parts, next_page, refused)
     else:
         response = begin_session(request, go_to(request, next_page), secret)
     response.delete_cookie(COOKIE, path=PATH)
     return response
 
 
-def _configured(parts: Container) -> SignOn:
+def _require_sign_on(parts: Container) -> SignOn:
     if parts.options.sign_on is None:
         raise NotFound("no OpenID provider is set up here")
     return parts.options.sign_on
 
 
-def _callback(request: Request) -> str:
+def _build_callback_url(request: Request) -> str:
     return f"{request.url.scheme}://{request.url.netloc}{PATH}/back"
 
 
-def _signed_in(request: Request, parts: Container, sign_on: SignOn, pending: PendingSignIn, *, code: str) -> str:
+def _open_session(request: Request, parts: Container, sign_on: SignOn, pending: PendingSignIn, *, code: str) -> str:
     """Return the secret of a new session."""
     if not code:
         raise Unauthenticated("you are not signed in: the provider or you refused")
     identity = sign_on.provider.finish(
-        code, callback=_callback(request), nonce=pending.nonce, verifier=pending.verifier
+        code, callback=_build_callback_url(request), nonce=pending.nonce, verifier=pending.verifier
     )
     registry = parts.store.registry
     return SingleSignOn(

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from fastapi import Form, Request, Response
 
-from services.admin.rendering import build_page_router, done, page
+from services.admin.rendering import build_page_router, redirect_after_form, render_page
 from services.admin.visitors import Operator, Parts
 from services.application.access.users import (
     MAX_LOGIN_LENGTH,
@@ -32,7 +32,9 @@ def users_page(request: Request, visit: Operator, parts: Parts) -> Response:
     """List all users of the tenant."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         users = uow.users.list_all()
-    return page(request, "users.html", visit, users=users, roles=ROLES, provider=parts.options.sign_on is not None)
+    return render_page(
+        request, "users.html", visit, users=users, roles=ROLES, provider=parts.options.sign_on is not None
+    )
 
 
 @router.post("")
@@ -49,16 +51,16 @@ def add(
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         if at_provider:
             invited = invite_user(login, roles, uow=uow, clock=parts.clock).login
-            return done(request, HERE, f"{invited} is let in who is called so at the provider.")
+            return redirect_after_form(request, HERE, f"{invited} is let in who is called so at the provider.")
         user, password = add_user(login, roles, passwords=parts.passwords, uow=uow, clock=parts.clock)
-    return _password_shown(request, visit, user.login, password)
+    return _show_password(request, visit, user.login, password)
 
 
 @router.post("/{user_id}/roles")
 def set_roles(request: Request, user_id: UUID, visit: Operator, parts: Parts, roles: Roles) -> Response:
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         change_roles(user_id, roles, uow=uow)
-    return done(request, HERE, "The roles are changed, from the next page on.")
+    return redirect_after_form(request, HERE, "The roles are changed, from the next page on.")
 
 
 @router.post("/{user_id}/password")
@@ -68,7 +70,7 @@ def reset(request: Request, user_id: UUID, visit: Operator, parts: Parts) -> Res
         password = reset_password(user_id, passwords=parts.passwords, uow=uow)
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         login = uow.users.get(user_id).login
-    return _password_shown(request, visit, login, password)
+    return _show_password(request, visit, login, password)
 
 
 @router.post("/{user_id}/no-password")
@@ -78,25 +80,27 @@ def leave_to_provider(request: Request, user_id: UUID, visit: Operator, parts: P
         raise Conflict("no OpenID provider is set up here, and without a password nobody could sign in")
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         remove_password(user_id, uow=uow)
-    return done(request, HERE, "The account has no password any more; its person signs in at the provider.")
+    return redirect_after_form(
+        request, HERE, "The account has no password any more; its person signs in at the provider."
+    )
 
 
 @router.post("/{user_id}/disable")
 def disable(request: Request, user_id: UUID, visit: Operator, parts: Parts) -> Response:
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         disable_user(user_id, uow=uow, clock=parts.clock)
-    return done(request, HERE, "The account is disabled and signed out.")
+    return redirect_after_form(request, HERE, "The account is disabled and signed out.")
 
 
 @router.post("/{user_id}/enable")
 def enable(request: Request, user_id: UUID, visit: Operator, parts: Parts) -> Response:
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         enable_user(user_id, uow=uow)
-    return done(request, HERE, "The account is enabled again.")
+    return redirect_after_form(request, HERE, "The account is enabled again.")
 
 
-def _password_shown(request: Request, visit: Operator, login: str, password: str) -> Response:
-    return page(
+def _show_password(request: Request, visit: Operator, login: str, password: str) -> Response:
+    return render_page(
         request,
         "secret.html",
         visit,

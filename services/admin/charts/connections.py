@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-from services.admin.charts.style import COLOURS, Options, axis, framed, in_unit
+from services.admin.charts.style import COLOURS, Options, build_axis, build_chart, in_unit
 from services.application.advice.connections import STEPS, Distributions
 from tradewind.connections.rounds import FLD_TCP, RENO, Sender, Window
 from tradewind.wire.connections import AnalysedPage, PageConnection
@@ -20,29 +20,29 @@ _COLOUR = {"encrypted": COLOURS[0], "plain": COLOURS[1], "HTTP/2": COLOURS[2], "
 _DASH = {"plain": "dashed", "HTTP/2": "dotted", "mixed": "dotted"}
 
 
-def volumes(found: Distributions) -> Options:
+def build_volume_chart(found: Distributions) -> Options:
     """Return the share of connections that carried no more than each volume (Fig. 3)."""
     in_kb = {name: [max(value / KB, LEAST_KB) for value in values] for name, values in found.volumes_bytes.items()}
     return _build_distribution(in_kb, "volume of a connection, kB", "connections, %", type="log")
 
 
-def durations(found: Distributions) -> Options:
+def build_duration_chart(found: Distributions) -> Options:
     """Return the share of connections that lasted no longer than each time (Figs 9 and 10)."""
     return _build_distribution(found.durations_s, "duration of a connection, s", "connections, %")
 
 
-def idle_shares(found: Distributions) -> Options:
+def build_idle_share_chart(found: Distributions) -> Options:
     """Return the share of pages that were idle for no more than each share of their load (Fig. 7)."""
     in_percent = {name: [100 * value for value in values] for name, values in found.idle_shares.items()}
     return _build_distribution(in_percent, "idle, % of the load", "pages, %", min=0, max=100)
 
 
-def concurrencies(found: Distributions) -> Options:
+def build_concurrency_chart(found: Distributions) -> Options:
     """Return the share of pages with no more than so many connections receiving at once (Fig. 8)."""
     return _build_distribution(found.concurrencies, "effective concurrency", "pages, %", min=1)
 
 
-def first_objects(found: Distributions) -> Options:
+def build_first_object_chart(found: Distributions) -> Options:
     """Return the largest first object of a connection by the round trip in which it was complete (Fig. 11).
 
     Two lines show what a window of ten segments lets through by then: doubled and tripled each round trip.
@@ -50,12 +50,12 @@ def first_objects(found: Distributions) -> Options:
     rtts = range(1, max(found.first_objects_bytes) + 1)
     seen = [found.first_objects_bytes.get(number) for number in rtts]
     names = "largest first object", "doubling", "tripling (FLD_TCP)"
-    doubled, tripled = (_by_then(Sender(growth=growth), len(rtts)) for growth in (RENO, FLD_TCP))
-    return framed(
+    doubled, tripled = (_compute_sent_kb(Sender(growth=growth), len(rtts)) for growth in (RENO, FLD_TCP))
+    return build_chart(
         legend=names,
         tooltip={"trigger": "axis", "valueFormatter": in_unit("kB")},
-        xAxis=axis("round trip of the connection", values=list(rtts)),
-        yAxis=axis("kB", type="log", nameGap=48, min=1),
+        xAxis=build_axis("round trip of the connection", values=list(rtts)),
+        yAxis=build_axis("kB", type="log", nameGap=48, min=1),
         series=[
             {"type": "bar", "name": names[0], "data": [None if size is None else max(size / KB, 1) for size in seen],
              "barMaxWidth": 28},
@@ -67,12 +67,12 @@ def first_objects(found: Distributions) -> Options:
     )  # fmt: skip
 
 
-def lines(load: AnalysedPage, *, most: int) -> Options:
+def build_connection_chart(load: AnalysedPage, *, most: int) -> Options:
     """Draw each connection of a page from its first request to its last byte, and the load event where the log has
     it.
     """
     numbered = [
-        (f"{number}", max(each.opened_s, 0.0), each.opened_s + each.duration_s, _speech(each))
+        (f"{number}", max(each.opened_s, 0.0), each.opened_s + each.duration_s, _name_speech(each))
         for number, each in enumerate(load.connections, 1)
         if each.duration_s is not None and each.opened_s + each.duration_s > 0
     ]  # a request sent before the page began is drawn from the beginning
@@ -80,11 +80,11 @@ def lines(load: AnalysedPage, *, most: int) -> Options:
     last_s = max([load.load_s, *(ended_s for _, _, ended_s, _ in shown)])
     spoken = [name for name in _COLOUR if name in {speech for *_, speech in shown}]
     until = {"xAxis": load.load_s, "name": "load event"}
-    return framed(
+    return build_chart(
         legend=spoken,
         tooltip={"trigger": "item", "valueFormatter": in_unit("s")},
-        xAxis=axis("seconds since the begin of the load", min=0, max=_a_little_above(last_s)),
-        yAxis=axis("connection", values=[name for name, *_ in shown], inverse=True, nameGap=36),
+        xAxis=build_axis("seconds since the begin of the load", min=0, max=_round_up(last_s)),
+        yAxis=build_axis("connection", values=[name for name, *_ in shown], inverse=True, nameGap=36),
         series=[
             {"type": "bar", "name": "first request", "stack": "time", "silent": True,
              "data": [opened_s for _, opened_s, _, _ in shown], "itemStyle": {"color": "transparent"},
@@ -98,7 +98,7 @@ def lines(load: AnalysedPage, *, most: int) -> Options:
     )  # fmt: skip
 
 
-def _a_little_above(value: float) -> float:
+def _round_up(value: float) -> float:
     """Return a value a little larger, rounded up to two digits, for the end of an axis."""
     if value < 1e-9:
         return 1.0
@@ -106,13 +106,13 @@ def _a_little_above(value: float) -> float:
     return round(digit * math.ceil(1.03 * value / digit), 12)
 
 
-def _speech(connection: PageConnection) -> str:
+def _name_speech(connection: PageConnection) -> str:
     if connection.http_version == "HTTP/2":
         return connection.http_version
     return "encrypted" if connection.encrypted else "plain"
 
 
-def _by_then(sender: Sender, rounds: int) -> list[float]:
+def _compute_sent_kb(sender: Sender, rounds: int) -> list[float]:
     """Return how much is sent by the end of each round, kB."""
     window, flights = Window.of(sender), list[float]()
     for _ in range(rounds):
@@ -123,11 +123,11 @@ def _by_then(sender: Sender, rounds: int) -> list[float]:
 
 def _build_distribution(classes: Mapping[str, Sequence[float]], across: str, up: str, **x: Any) -> Options:
     """Return a chart of cumulative shares; ``x`` : more options of the horizontal axis."""
-    return framed(
+    return build_chart(
         legend=list(classes),
         tooltip={"trigger": "axis", "valueFormatter": in_unit("%")},
-        xAxis=axis(across, **x),
-        yAxis=axis(up, min=0, max=100, nameGap=40),
+        xAxis=build_axis(across, **x),
+        yAxis=build_axis(up, min=0, max=100, nameGap=40),
         series=[
             {"type": "line", "name": name, "step": "end", "symbol": "none",
              "data": [(value, 100 * step) for value, step in zip(values, STEPS, strict=True)],

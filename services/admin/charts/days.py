@@ -2,21 +2,21 @@
 
 from collections.abc import Sequence
 
-from services.admin.charts.style import COLOURS, Options, axis, framed, in_unit
+from services.admin.charts.style import COLOURS, Options, build_axis, build_chart, in_unit
 from services.application.monitoring.overview import Day
 from tradewind.units import GB
 
 
-def moved(days: Sequence[Day]) -> Options:
+def build_day_chart(days: Sequence[Day]) -> Options:
     """Draw the gigabytes of each day as bars, and the energy of a gigabyte, where it was metered, as a line."""
     energy = [None if day.j_per_byte is None else day.j_per_byte * GB for day in days]
-    return framed(
+    return build_chart(
         legend=("moved, GB", "energy, J/GB"),
         tooltip={"trigger": "axis", "valueFormatter": in_unit("")},
-        xAxis=axis("", values=[day.day for day in days]),
+        xAxis=build_axis("", values=[day.day for day in days]),
         yAxis=[
-            axis("moved, GB", min=0),
-            axis("energy, J/GB", min=0, splitLine={"show": False}),
+            build_axis("moved, GB", min=0),
+            build_axis("energy, J/GB", min=0, splitLine={"show": False}),
         ],
         grid={"left": 70, "right": 70, "top": 40, "bottom": 32},
         series=[

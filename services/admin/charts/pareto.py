@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from services.admin.charts.style import COLOURS, Options, axis, framed, in_unit
+from services.admin.charts.style import COLOURS, Options, build_axis, build_chart, in_unit
 from tradewind.model import LeafModel
 from tradewind.prediction import PredictedSetting
 from tradewind.sla.kinds import EnergyBasis, SlaKind
@@ -24,7 +24,7 @@ def place(setting: PredictedSetting, idle_w: float = 0.0) -> Point | None:
     return (rate_bps / MBIT, power_w * BITS_PER_BYTE * GB / rate_bps) if power_w > 0 else None
 
 
-def front(points: Sequence[Point]) -> list[Point]:
+def find_front(points: Sequence[Point]) -> list[Point]:
     """Return the points that no other point beats in both, the slowest and least demanding first."""
     best: list[Point] = []
     for point in sorted(points, key=lambda point: (-point[0], point[1])):
@@ -33,7 +33,7 @@ def front(points: Sequence[Point]) -> list[Point]:
     return best[::-1]
 
 
-def pareto(leaf: LeafModel, confidence: float, basis: EnergyBasis) -> Options:
+def build_pareto_chart(leaf: LeafModel, confidence: float, basis: EnergyBasis) -> Options:
     """Draw the trade-off of a cluster with its SLA partitions at a confidence and on an energy basis."""
     is_dynamic = basis is EnergyBasis.DYNAMIC
     idle_w = (leaf.table.base_power_w or 0.0) if is_dynamic else 0.0
@@ -42,7 +42,7 @@ def pareto(leaf: LeafModel, confidence: float, basis: EnergyBasis) -> Options:
     series: list[Options] = [
         {"type": "scatter", "name": "certified settings", "data": certified, "symbolSize": 6,
          "itemStyle": {"color": COLOURS[5], "opacity": 0.45}},
-        {"type": "line", "name": "best of both", "data": front(certified), "symbol": "none", "step": False,
+        {"type": "line", "name": "best of both", "data": find_front(certified), "symbol": "none", "step": False,
          "lineStyle": {"width": 2.5, "color": COLOURS[0]}, "itemStyle": {"color": COLOURS[0]}},
     ]  # fmt: skip
     for number, kind in enumerate(TIER_KINDS, start=1):
@@ -56,10 +56,10 @@ def pareto(leaf: LeafModel, confidence: float, basis: EnergyBasis) -> Options:
             "symbol": ("diamond", "triangle")[number - 1],
             "itemStyle": {"color": COLOURS[number], "borderColor": "#fff", "borderWidth": 1},
         })  # fmt: skip
-    return framed(
+    return build_chart(
         legend=[each["name"] for each in series],
         tooltip={"trigger": "item", "valueFormatter": in_unit("")},
-        xAxis=axis("throughput, Mbit/s", type="log"),
-        yAxis=axis("energy above idle, J/GB" if idle_w else "energy, J/GB", type="log"),
+        xAxis=build_axis("throughput, Mbit/s", type="log"),
+        yAxis=build_axis("energy above idle, J/GB" if idle_w else "energy, J/GB", type="log"),
         series=series,
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from services.admin.charts.style import COLOURS, Options, axis, framed, in_unit
+from services.admin.charts.style import COLOURS, Options, build_axis, build_chart, in_unit
 from services.application.billing.what_if import WhatIf
 
 MOST_TIERS = 8
@@ -28,11 +28,11 @@ def build_revenue_chart(
     if in_force is not None:
         books.insert(0, (in_force, [float(each.in_force.revenue) for each, _ in shown], COLOURS[0]))
     labels = ["\n".join(part for part in name if part) for _, name in shown]
-    wide = framed(
+    wide = build_chart(
         legend=tuple(name for name, _, _ in books),
         tooltip={"trigger": "axis", "valueFormatter": in_unit(currency)},
-        xAxis=axis(f"revenue, {currency}", min=0),
-        yAxis=axis("", values=labels) | {"axisLabel": {"width": 330, "overflow": "truncate", "lineHeight": 15}},
+        xAxis=build_axis(f"revenue, {currency}", min=0),
+        yAxis=build_axis("", values=labels) | {"axisLabel": {"width": 330, "overflow": "truncate", "lineHeight": 15}},
         grid={"left": 350, "right": 24, "top": 36, "bottom": 48},
         series=[
             {"type": "bar", "name": name, "data": values, "barMaxWidth": 14, "itemStyle": {"color": colour}}

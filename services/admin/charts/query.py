@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from services.admin.charts.style import Options, axis, framed, in_unit
+from services.admin.charts.style import Options, build_axis, build_chart, in_unit
 from services.admin.formatting.query_rows import Held, QueryRows, cell
 
 MOST_LINES = 6
@@ -56,7 +56,7 @@ def query_chart(rows: QueryRows, request: ChartRequest) -> QueryChart | None:
     Up is every other column of numbers, of the first few. Where rows of one place across differ by a text, such as a
     link, there is a line for each of its values instead, of the first column up.
     """
-    kind = _chosen(rows, request) if request.kind is ChartKind.AUTO else request.kind
+    kind = _choose_kind(rows, request) if request.kind is ChartKind.AUTO else request.kind
     if kind is ChartKind.NONE or len(rows.rows) < 2:
         return None
     across, up = _build_axes(rows, kind, request)
@@ -64,7 +64,7 @@ def query_chart(rows: QueryRows, request: ChartRequest) -> QueryChart | None:
         return None
     if kind is ChartKind.BAR:
         return _build_bars(rows, across, up)
-    apart = _apart(rows, across, request)
+    apart = _choose_separator(rows, across, request)
     return (
         _build_points(rows, across, up, kind)
         if apart is None
@@ -76,7 +76,7 @@ def _place(rows: QueryRows, name: str) -> int | None:
     return next((place for place, column in enumerate(rows.columns) if column.name == name), None) if name else None
 
 
-def _chosen(rows: QueryRows, request: ChartRequest) -> ChartKind:
+def _choose_kind(rows: QueryRows, request: ChartRequest) -> ChartKind:
     across = _place(rows, request.across)
     held = None if across is None else rows.columns[across].held
     if held is Held.TIMES or (held is None and rows.of(Held.TIMES)):
@@ -104,7 +104,7 @@ def _build_axes(rows: QueryRows, kind: ChartKind, request: ChartRequest) -> tupl
     return across, [place for place in numbers if place != across][:MOST_LINES]
 
 
-def _apart(rows: QueryRows, across: int, request: ChartRequest) -> int | None:
+def _choose_separator(rows: QueryRows, across: int, request: ChartRequest) -> int | None:
     """Return the column that separates rows with the same value across: the requested one, else the first text that
     does.
     """
@@ -122,14 +122,14 @@ def _build_bars(rows: QueryRows, across: int, up: Sequence[int]) -> QueryChart:
     series = [{"type": "bar", "name": rows.columns[place].name, "data": [row[place] for row in shown]} for place in up]
     names = [rows.columns[place].name for place in up]
     title = names[0] if len(names) == 1 else ""
-    options = _framed(names, title, series, axis(rows.columns[across].name, values=labels))
+    options = _build_framed_chart(names, title, series, build_axis(rows.columns[across].name, values=labels))
     return QueryChart(options, rows.columns[across].name, names, "")
 
 
 def _build_points(rows: QueryRows, across: int, up: Sequence[int], kind: ChartKind) -> QueryChart:
     names = [rows.columns[place].name for place in up]
     series = [_build_series(rows.rows, across, place, name, kind) for place, name in zip(up, names, strict=True)]
-    options = _framed(names, names[0] if len(names) == 1 else "", series, _scale(rows, across))
+    options = _build_framed_chart(names, names[0] if len(names) == 1 else "", series, _scale(rows, across))
     return QueryChart(options, rows.columns[across].name, names, "")
 
 
@@ -141,7 +141,7 @@ def _build_points_apart(rows: QueryRows, places: tuple[int, int, int], kind: Cha
     series = [
         _build_series([row for row in rows.rows if cell(row[apart]) == name], across, up, name, kind) for name in names
     ]
-    options = _framed(names, rows.columns[up].name, series, _scale(rows, across), legend=True)
+    options = _build_framed_chart(names, rows.columns[up].name, series, _scale(rows, across), legend=True)
     columns = rows.columns
     return QueryChart(options, columns[across].name, [columns[up].name], columns[apart].name, len(counts) - len(names))
 
@@ -154,18 +154,18 @@ def _build_series(rows: Sequence[Sequence[Any]], across: int, up: int, name: str
 
 def _scale(rows: QueryRows, across: int) -> Options:
     column = rows.columns[across]
-    return axis(column.name, type="time" if column.held is Held.TIMES else "value", scale=True)
+    return build_axis(column.name, type="time" if column.held is Held.TIMES else "value", scale=True)
 
 
-def _framed(
+def _build_framed_chart(
     names: Sequence[str], upwards: str, series: Sequence[Options], across: Options, *, legend: bool = False
 ) -> Options:
     named = legend or len(names) > 1
-    return framed(
+    return build_chart(
         legend=tuple(names) if named else (),
         tooltip={"trigger": "item" if series[0]["type"] == "scatter" else "axis", "valueFormatter": in_unit("")},
         grid={"left": 80, "right": 24, "top": 44 if named else 16, "bottom": 56},
         xAxis=across,
-        yAxis=axis(upwards) | {"nameGap": 60},
+        yAxis=build_axis(upwards) | {"nameGap": 60},
         series=list(series),
     )

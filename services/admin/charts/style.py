@@ -18,14 +18,14 @@ def in_unit(unit: str) -> Options:
     return {"$unit": unit}
 
 
-def axis(name: str, *, values: Sequence[Any] | None = None, **more: Any) -> Options:
+def build_axis(name: str, *, values: Sequence[Any] | None = None, **more: Any) -> Options:
     """Return a value axis with its unit in the name, or an axis of categories."""
     kind = {"type": "value"} if values is None else {"type": "category", "data": list(values)}
     middle = {"nameLocation": "middle", "nameGap": 32, "nameTextStyle": {"color": INK}}
     return {"name": name, **kind, **middle, "splitLine": {"lineStyle": {"color": LINE}}, **more}
 
 
-def framed(*, legend: Sequence[str] = (), **options: Any) -> Options:
+def build_chart(*, legend: Sequence[str] = (), **options: Any) -> Options:
     """Return a chart in the colours of the pages, as large as its element; ``legend`` : names that it lists, none if
     empty.
     """

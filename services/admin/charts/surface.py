@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from services.admin.charts.style import COLOURS, HEAT, Options, axis, framed, in_unit
+from services.admin.charts.style import COLOURS, HEAT, Options, build_axis, build_chart, in_unit
 from tradewind.model import LeafModel, ObservedSetting
 from tradewind.parameters import Parameters
 from tradewind.prediction import Interval, PredictedSetting, predict
@@ -94,26 +94,26 @@ class Cut:
     def measure(self) -> Measure:
         return MEASURES[self.shown]
 
-    def settings(self) -> Iterator[tuple[float, float, PredictedSetting]]:
+    def list_settings(self) -> Iterator[tuple[float, float, PredictedSetting]]:
         """Yield the settings of the cut, with their values on its two axes."""
         for each in self.leaf.table.settings:
             if self._holds(each.parameters):
                 yield *self._place(each.parameters), each
 
-    def observed(self) -> Iterator[tuple[float, float, ObservedSetting]]:
+    def list_observed(self) -> Iterator[tuple[float, float, ObservedSetting]]:
         """Yield the observed means that lie in the cut."""
         for each in self.leaf.observed:
             if self._holds(each.parameters):
                 yield *self._place(each.parameters), each
 
-    def interval(self, setting: PredictedSetting) -> Interval | None:
+    def predict_interval(self, setting: PredictedSetting) -> Interval | None:
         """Return the predicted mean and its 90 % band in the measure's unit."""
         predicted = predict(setting, dataset_bytes=GB, base_power_w=self.leaf.table.base_power_w)
         if self.shown is Shown.THROUGHPUT:
             return predicted.throughput_bps.multiply(1 / MBIT)
         return predicted.energy_j if self.shown is Shown.ENERGY else predicted.power_w
 
-    def seen(self, observed: ObservedSetting) -> float | None:
+    def compute_observed_mean(self, observed: ObservedSetting) -> float | None:
         """Return the observed mean in the measure's unit."""
         rate_bps = math.exp(observed.log_throughput_mean)
         if self.shown is Shown.THROUGHPUT:
@@ -129,14 +129,20 @@ class Cut:
         return float(getattr(parameters, self.across)), float(getattr(parameters, self.along))
 
 
-def solid(cut: Cut) -> Options:
+def build_solid_chart(cut: Cut) -> Options:
     """Draw the surface in three dimensions by WebGL, with the observed means as points."""
     points = sorted(
-        ((x, y, interval.mean) for x, y, each in cut.settings() if (interval := cut.interval(each)) is not None),
+        (
+            (x, y, interval.mean)
+            for x, y, each in cut.list_settings()
+            if (interval := cut.predict_interval(each)) is not None
+        ),
         key=lambda point: (point[1], point[0]),
     )
     shape = [len(cut.leaf.lattice.values[name]) for name in (cut.along, cut.across)]
-    seen = [(x, y, value) for x, y, each in cut.observed() if (value := cut.seen(each)) is not None]
+    seen = [
+        (x, y, value) for x, y, each in cut.list_observed() if (value := cut.compute_observed_mean(each)) is not None
+    ]
     heights = [z for _, _, z in points]
     return {
         "tooltip": {"valueFormatter": in_unit(cut.measure.unit)},
@@ -159,20 +165,20 @@ def solid(cut: Cut) -> Options:
     }  # fmt: skip
 
 
-def heat(cut: Cut) -> Options:
+def build_heat_map(cut: Cut) -> Options:
     """Draw the surface as a heat map, for browsers without WebGL."""
     xs, ys = (cut.leaf.lattice.values[name] for name in (cut.across, cut.along))
     cells = [
         (xs.index(x), ys.index(y), round(interval.mean, 3))
-        for x, y, each in cut.settings()
-        if (interval := cut.interval(each)) is not None
+        for x, y, each in cut.list_settings()
+        if (interval := cut.predict_interval(each)) is not None
     ]
     heights = [z for _, _, z in cells]
-    return framed(
+    return build_chart(
         tooltip={"valueFormatter": in_unit(cut.measure.unit)},
         grid={"left": 64, "right": 96, "top": 16, "bottom": 56},
-        xAxis=axis(AXIS_NAMES[cut.across], values=[f"{x:g}" for x in xs]),
-        yAxis=axis(AXIS_NAMES[cut.along], values=[f"{y:g}" for y in ys]),
+        xAxis=build_axis(AXIS_NAMES[cut.across], values=[f"{x:g}" for x in xs]),
+        yAxis=build_axis(AXIS_NAMES[cut.along], values=[f"{y:g}" for y in ys]),
         visualMap=_scale(heights, cut.measure.unit),
         series=[{"type": "heatmap", "name": cut.measure.name, "data": cells}],
     )
@@ -187,11 +193,11 @@ def _scale(heights: Sequence[float], unit: str) -> Options:
     }  # fmt: skip
 
 
-def slices(cut: Cut) -> Options:
+def build_slice_chart(cut: Cut) -> Options:
     """Draw lines over one parameter for a few values of the other, with the 90 % interval of the highest line."""
     lines: dict[float, list[tuple[float, Interval]]] = {}
-    for x, y, setting in cut.settings():
-        if (interval := cut.interval(setting)) is not None:
+    for x, y, setting in cut.list_settings():
+        if (interval := cut.predict_interval(setting)) is not None:
             lines.setdefault(y, []).append((x, interval))
     chosen = _spread(sorted(lines), MOST_SLICES)
     series: list[Options] = []
@@ -202,23 +208,24 @@ def slices(cut: Cut) -> Options:
         series.append({
             "type": "line", "name": name, "data": line, "itemStyle": {"color": colour}, "symbol": "none",
         })  # fmt: skip
+        observed = [(x, cut.compute_observed_mean(each)) for x, at, each in cut.list_observed() if at == y]
         series.append({
             "type": "scatter", "name": name, "itemStyle": {"color": colour}, "symbolSize": 8,
-            "data": [(x, value) for x, at, each in cut.observed() if at == y and (value := cut.seen(each)) is not None],
+            "data": [(x, mean) for x, mean in observed if mean is not None],
         })  # fmt: skip
     if chosen:
         best = max(chosen, key=lambda y: max(interval.mean for _, interval in lines[y]))
-        series += _band(lines[best], COLOURS[chosen.index(best)])
-    return framed(
+        series += _build_band(lines[best], COLOURS[chosen.index(best)])
+    return build_chart(
         tooltip={"trigger": "axis", "valueFormatter": in_unit(cut.measure.unit)},
         legend=[f"{cut.along} {y:g}" for y in chosen],
-        xAxis=axis(AXIS_NAMES[cut.across], type="log", logBase=2),
-        yAxis=axis(cut.measure.label, min=0),
+        xAxis=build_axis(AXIS_NAMES[cut.across], type="log", logBase=2),
+        yAxis=build_axis(cut.measure.label, min=0),
         series=series,
     )
 
 
-def _band(line: Sequence[tuple[float, Interval]], colour: str) -> list[Options]:
+def _build_band(line: Sequence[tuple[float, Interval]], colour: str) -> list[Options]:
     """Return two stacked lines: the invisible lower end, and the filled width of the interval above it."""
     shared: Options = {
         "type": "line", "symbol": "none", "lineStyle": {"opacity": 0}, "stack": "band", "tooltip": {"show": False},

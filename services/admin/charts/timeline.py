@@ -12,7 +12,7 @@ THROUGHPUT, STREAMS, ROUND_TRIP, AGENT_POWER = "throughput, Mbit/s", "streams", 
 """Power is that of the agent's host; expected power is that of all hosts that the logs meter."""
 
 
-def streams(sample: TransferSample) -> int:
+def count_streams(sample: TransferSample) -> int:
     """Return the streams of a tick, over all its chunks."""
     return sum((each.parameters.concurrency or 1) * (each.parameters.parallelism or 1) for each in sample.chunks)
 
@@ -27,7 +27,7 @@ class Level:
     is_target: bool = False
 
 
-def timeline(samples: Sequence[TransferSample], levels: Sequence[Level] = ()) -> Options:
+def build_timeline(samples: Sequence[TransferSample], levels: Sequence[Level] = ()) -> Options:
     """Draw panels over the seconds since the first heartbeat, with a mark where parameters changed.
 
     Parameters
@@ -43,7 +43,7 @@ def timeline(samples: Sequence[TransferSample], levels: Sequence[Level] = ()) ->
     ]
     lines: dict[str, list[tuple[float, float]]] = {
         THROUGHPUT: [(x, each.throughput_bps / MBIT) for x, each in ticks],
-        STREAMS: [(x, streams(each)) for x, each in zip(at_s, samples, strict=True)],
+        STREAMS: [(x, count_streams(each)) for x, each in zip(at_s, samples, strict=True)],
         ROUND_TRIP: [(x, 1e3 * each.rtt_s) for x, each in ticks if each.rtt_s is not None],
         AGENT_POWER: [(x, each.power_w) for x, each in ticks if each.power_w is not None],
     }
@@ -57,7 +57,9 @@ def timeline(samples: Sequence[TransferSample], levels: Sequence[Level] = ()) ->
         "axisPointer": {"link": [{"xAxisIndex": "all"}]},
         "grid": [{"left": 70, "right": 24, "top": top, "height": height} for top, height in places],
         "xAxis": [_time(number, last=number == len(panels) - 1) for number in range(len(panels))],
-        "yAxis": [_up(number, name, lines[name], across.get(name, ())) for number, name in enumerate(panels)],
+        "yAxis": [
+            _build_vertical_axis(number, name, lines[name], across.get(name, ())) for number, name in enumerate(panels)
+        ],
         "series": [
             {"type": "line", "name": name, "data": lines[name], "xAxisIndex": number, "yAxisIndex": number,
              "symbolSize": 5, "step": "end" if name == STREAMS else False, "itemStyle": {"color": COLOURS[number]},
@@ -74,7 +76,9 @@ _ROOM = 1.08
 """Height of an axis relative to its highest value."""
 
 
-def _up(number: int, name: str, line: Sequence[tuple[float, float]], levels: Sequence[Level]) -> Options:
+def _build_vertical_axis(
+    number: int, name: str, line: Sequence[tuple[float, float]], levels: Sequence[Level]
+) -> Options:
     """Return a vertical axis that also covers the horizontal lines of its panel."""
     highest = max(
         [y for _, y in line] + [max(each.value, (each.band or (0.0, 0.0))[1]) for each in levels], default=0.0

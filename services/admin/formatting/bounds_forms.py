@@ -83,7 +83,9 @@ def parse_boundaries(
     return upper[:-1]
 
 
-def typed_tiers(to: Sequence[str], wrong: InvalidValue, *, known: Sequence[float], scale: Scale) -> list[TypedTier]:
+def list_typed_tiers(
+    to: Sequence[str], wrong: InvalidValue, *, known: Sequence[float], scale: Scale
+) -> list[TypedTier]:
     """Return the tiers as they were typed, between the fixed ends, each with what is wrong in it."""
     edges = [format_bound(known[0], scale), *to[:-1], format_bound(known[-1], scale)]
     at = wrong.tier if isinstance(wrong, WrongBound) else None

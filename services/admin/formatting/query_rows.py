@@ -46,11 +46,11 @@ class QueryRows:
         """
         try:
             answer = json.loads(body, parse_int=parse_integer, parse_float=parse_number)
-            rows = [[_flat(value) for value in row.values()] for row in answer["rows"]]
+            rows = [[_flatten(value) for value in row.values()] for row in answer["rows"]]
         except RecursionError as wrong:
             raise QueryRefused("the answer holds JSON that is too deep for a page; download it") from wrong
         names = list(answer["rows"][0]) if rows else []
-        columns = [Column(name, _held([row[place] for row in rows])) for place, name in enumerate(names)]
+        columns = [Column(name, _classify_values([row[place] for row in rows])) for place, name in enumerate(names)]
         return cls(columns, rows, bool(answer["cut"]))
 
     def values(self, place: int) -> Sequence[Any]:
@@ -77,11 +77,11 @@ def cell(value: Any) -> str:
     return text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}…"
 
 
-def _flat(value: Any) -> Any:
+def _flatten(value: Any) -> Any:
     return json.dumps(value) if isinstance(value, list | dict) else value
 
 
-def _held(values: Sequence[Any]) -> Held:
+def _classify_values(values: Sequence[Any]) -> Held:
     known = [value for value in values if value is not None]
     if known and all(isinstance(value, int | float) and not isinstance(value, bool) for value in known):
         return Held.NUMBERS

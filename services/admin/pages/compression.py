@@ -4,8 +4,8 @@ from typing import Annotated
 
 from fastapi import Query, Request, Response
 
-from services.admin.charts.codecs import by_rate
-from services.admin.rendering import build_page_router, chart, page
+from services.admin.charts.codecs import build_rate_chart
+from services.admin.rendering import build_page_router, encode_chart, render_page
 from services.admin.visitors import Parts, Signed
 from services.application.advice.codec_outlook import RATES_BPS, estimate_outlook
 from tradewind.compression.content import Kind
@@ -28,7 +28,7 @@ def compression_page(
         machines = [*uow.compression.list_machines(), CPU_CLASS]
     chosen = machine if machine in machines else machines[0]
     found = estimate_outlook(history, kind, chosen)
-    return page(
+    return render_page(
         request,
         "compression.html",
         visit,
@@ -41,6 +41,6 @@ def compression_page(
         packaged=CPU_CLASS,
         rates=RATES_BPS,
         found=found,
-        by_rate=chart(by_rate(found)),
+        by_rate=encode_chart(build_rate_chart(found)),
         now=parts.clock.now(),
     )

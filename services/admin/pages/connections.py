@@ -4,8 +4,15 @@ from uuid import UUID
 
 from fastapi import Request, Response
 
-from services.admin.charts.connections import concurrencies, durations, first_objects, idle_shares, lines, volumes
-from services.admin.rendering import build_page_router, chart, page
+from services.admin.charts.connections import (
+    build_concurrency_chart,
+    build_connection_chart,
+    build_duration_chart,
+    build_first_object_chart,
+    build_idle_share_chart,
+    build_volume_chart,
+)
+from services.admin.rendering import build_page_router, encode_chart, render_page
 from services.admin.visitors import Parts, Signed
 from services.application.advice.connections import Distributions
 from tradewind.connections.advice import MAX_ORIGINS, MAX_SERVERS
@@ -32,18 +39,18 @@ def connections_page(request: Request, visit: Signed, parts: Parts, before: UUID
         found = uow.page_loads.compute_distributions(newest=NEWEST, objects=MOST_OBJECTS) if loads else None
     charts = {} if found is None else _build_charts(found)
     more = loads[PAGE - 1].id if len(loads) > PAGE else None
-    return page(
+    return render_page(
         request, "connections.html", visit, loads=loads[:PAGE], more=more, found=found, charts=charts, before=before,
     )  # fmt: skip
 
 
 def _build_charts(found: Distributions) -> dict[str, str]:
     return {
-        "volumes": chart(volumes(found)),
-        "idle": chart(idle_shares(found)),
-        "concurrency": chart(concurrencies(found)),
-        "first_objects": chart(first_objects(found)) if found.first_objects_bytes else "",
-        "durations": chart(durations(found)) if found.durations_s else "",
+        "volumes": encode_chart(build_volume_chart(found)),
+        "idle": encode_chart(build_idle_share_chart(found)),
+        "concurrency": encode_chart(build_concurrency_chart(found)),
+        "first_objects": encode_chart(build_first_object_chart(found)) if found.first_objects_bytes else "",
+        "durations": encode_chart(build_duration_chart(found)) if found.durations_s else "",
     }
 
 
@@ -55,9 +62,10 @@ def load_page(request: Request, page_load_id: UUID, visit: Signed, parts: Parts)
     if stored is None:
         raise NotFound("no such page load; it may have been removed")
     load = stored.page
-    return page(
+    return render_page(
         request, "page_load.html", visit, stored=stored, load=load, threshold=FLD_THRESHOLD_BYTES,
         most_origins=MAX_ORIGINS, most_servers=MAX_SERVERS,
         flows={each.connection: each for each in load.lengths.short_flows},
-        lines=chart(lines(load, most=SHOWN_CONNECTIONS)) if load.connections else "", shown=SHOWN_CONNECTIONS,
+        lines=encode_chart(build_connection_chart(load, most=SHOWN_CONNECTIONS)) if load.connections else "",
+        shown=SHOWN_CONNECTIONS,
     )  # fmt: skip

@@ -9,8 +9,8 @@ from uuid import UUID
 from fastapi import Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from services.admin.charts.energy import Bar, stacked
-from services.admin.rendering import build_page_router, chart, page
+from services.admin.charts.energy import Bar, build_energy_chart
+from services.admin.rendering import build_page_router, encode_chart, render_page
 from services.admin.visitors import Parts, Signed, Visit
 from services.application.advice.devices import KnownDevice, list_known_devices
 from services.bootstrap import Container
@@ -76,19 +76,19 @@ async def devices_page(
     ------
     NotFound : there is no such device, or it has no such radio.
     """
-    known = await run_in_threadpool(_known, parts, visit)
-    shown = _shown(known, device)
+    known = await run_in_threadpool(_list_devices, parts, visit)
+    shown = _find_device(known, device)
     radios, shipped = list(shown.profile.radios.values()), list(load_shipped_catalogue().radios.values())
     chosen = shown.profile.find_radio(radio) if radio else radios[-1]
     equal_jobs = EqualJobs(chosen.name, jobs, job_mb, rate_mbps, apart_s, patience_s, price_w)
-    plan = await _planned(
+    plan = await _plan_queue(
         parts,
         visit.visitor.tenant_id,
         equal_jobs.to_queue(),
         BatchTerms(radio=chosen, waiting_price_w=equal_jobs.price_w),
     )
     return await run_in_threadpool(
-        page,
+        render_page,
         request,
         "devices.html",
         visit,
@@ -97,7 +97,7 @@ async def devices_page(
         own_radios=[each for each in radios if each not in shipped],
         shown=shown,
         shown_radios=radios,
-        energy_chart=chart(stacked(_list_bars(shown.profile, radios))),
+        energy_chart=encode_chart(build_energy_chart(_list_bars(shown.profile, radios))),
         equal_jobs=equal_jobs,
         most_jobs=MAX_JOBS,
         chosen=chosen,
@@ -106,7 +106,7 @@ async def devices_page(
     )
 
 
-async def _planned(
+async def _plan_queue(
     parts: Container, tenant_id: UUID, queue: Sequence[QueuedJob], terms: BatchTerms
 ) -> BatchPlan | None:
     """Return the plan; ``None`` while other queues are planned, so that the rest of the page does not wait."""
@@ -117,12 +117,12 @@ async def _planned(
         return None
 
 
-def _known(parts: Container, visit: Visit) -> Sequence[KnownDevice]:
+def _list_devices(parts: Container, visit: Visit) -> Sequence[KnownDevice]:
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         return list_known_devices(load_shipped_catalogue(), uow=uow)
 
 
-def _shown(known: Sequence[KnownDevice], name: str) -> KnownDevice:
+def _find_device(known: Sequence[KnownDevice], name: str) -> KnownDevice:
     """Return the requested device; by default the first of those with the most radios.
 
     Raises

@@ -5,7 +5,7 @@ from datetime import date
 from fastapi import Request, Response
 
 from services.admin.events import stream_changes
-from services.admin.rendering import build_page_router, done, fragment, page
+from services.admin.rendering import build_page_router, redirect_after_form, render_fragment, render_page
 from services.admin.visitors import Operator, Parts, SignInsOf, Visit
 from services.application.logs.export import View, find_folder, request_export
 from services.application.logs.long_jobs import LongJob, describe_export
@@ -24,7 +24,7 @@ def exports_page(
     tenant_id = visit.visitor.tenant_id
     with parts.store.unit_of_work(tenant_id) as uow:
         found = uow.log_days.list_page(view, limit=PAGE + 1, before=before)
-    return page(
+    return render_page(
         request,
         "exports.html",
         visit,
@@ -40,7 +40,7 @@ def exports_page(
 @router.get("/live")
 def live_work(request: Request, visit: Operator, parts: Parts, sign_ins: SignInsOf) -> Response:
     """Stream the progress of the export whenever it changes."""
-    return stream_changes(request, visit, sign_ins, lambda: fragment("work.html", work=[_work(visit, parts)]))
+    return stream_changes(request, visit, sign_ins, lambda: render_fragment("work.html", work=[_work(visit, parts)]))
 
 
 @router.post("")
@@ -51,7 +51,7 @@ def start(request: Request, visit: Operator, parts: Parts) -> Response:
     notice_text = (
         f"The export has started: {to_export} to write." if to_export else "Every day that is over is written already."
     )
-    return done(request, HERE, notice_text)
+    return redirect_after_form(request, HERE, notice_text)
 
 
 def _work(visit: Visit, parts: Parts) -> LongJob:

@@ -7,7 +7,7 @@ from fastapi import Form, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import ValidationError
 
-from services.admin.rendering import ONE_LINE, build_page_router, done, page
+from services.admin.rendering import ONE_LINE, build_page_router, redirect_after_form, render_page
 from services.admin.visitors import Parts, Provider, Visit
 from services.application.limits.caps import Limit, LimitScope, limit_from_wire, put_limit
 from services.application.limits.live_shares import ScopeUsage
@@ -29,13 +29,15 @@ Cap = Annotated[str, Form(max_length=10)]
 @router.get("")
 async def limits_page(request: Request, visit: Provider, parts: Parts) -> Response:
     """List all limits with what live transfers use of them."""
-    limits = await run_in_threadpool(_stored, parts, visit)
+    limits = await run_in_threadpool(_list_limits, parts, visit)
     held: Sequence[ScopeUsage | None]
     try:
         held = await parts.sessions.measure_held(visit.visitor.tenant_id, [limit.claim().scope for limit in limits])
     except SessionsUnreachable:
         held = [None] * len(limits)
-    return page(request, "limits.html", visit, limits=list(zip(limits, held, strict=True)), scopes=tuple(LimitScope))
+    return render_page(
+        request, "limits.html", visit, limits=list(zip(limits, held, strict=True)), scopes=tuple(LimitScope)
+    )
 
 
 @router.post("")
@@ -64,7 +66,7 @@ def put(
         put_limit(limit, uow=uow)
     parts.snapshots.forget(visit.visitor.tenant_id)
     notice_text = "is removed" if limit.concurrency is limit.streams is None else "is set"
-    return done(request, HERE, f"The limit {notice_text}; live transfers obey at their next heartbeat.")
+    return redirect_after_form(request, HERE, f"The limit {notice_text}; live transfers obey at their next heartbeat.")
 
 
 def _explain(wrong: InvalidValue) -> InvalidValue:
@@ -74,6 +76,6 @@ def _explain(wrong: InvalidValue) -> InvalidValue:
     return InvalidValue(PLACES.get(wrong.field, wrong.field), wrong.reason)
 
 
-def _stored(parts: Container, visit: Visit) -> Sequence[Limit]:
+def _list_limits(parts: Container, visit: Visit) -> Sequence[Limit]:
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         return uow.limits.list_all()

@@ -6,10 +6,9 @@ from uuid import UUID
 
 from fastapi import Query, Request, Response
 
-from services.admin.charts.days import moved
-from services.admin.charts.pareto import pareto
-from services.admin.charts.surface import AXIS_NAMES, Cut, Shown, heat, slices, solid
-from services.admin.rendering import WITH_SHADERS, build_page_router, chart, page
+from services.admin.charts.days import build_day_chart
+from services.admin.charts.surface import AXIS_NAMES, Cut, Shown, build_heat_map, build_slice_chart, build_solid_chart
+from services.admin.rendering import WITH_SHADERS, build_page_router, encode_chart, render_page
 from services.admin.visitors import Parts, Signed
 from services.application.logs.roll_up import RollUp
 from services.application.models.current_cluster import find_current_cluster
@@ -30,7 +29,7 @@ def links_page(request: Request, visit: Signed, parts: Parts) -> Response:
         reasons = uow.models.list_reasons(release) if release is not None else {}
         verdicts = uow.models.list_verdicts(release) if release is not None else {}
         links = sorted(uow.links.list_all(), key=lambda link: -link.rows)
-    return page(
+    return render_page(
         request, "links.html", visit, links=links, known=known, reasons=reasons, verdicts=verdicts, release=release
     )
 
@@ -46,7 +45,7 @@ def link_page(request: Request, link_id: UUID, visit: Signed, parts: Parts) -> R
         model = None if release is None else uow.models.find_outline(release, link_id)
         fit = LastFit() if release is None else uow.models.find_last_fit(release, link_id)
         metrics = read_overview_metrics(uow, release, now, link_id)
-    return page(
+    return render_page(
         request,
         "link.html",
         visit,
@@ -56,7 +55,7 @@ def link_page(request: Request, link_id: UUID, visit: Signed, parts: Parts) -> R
         reason=fit.reason,
         verdict=fit.verdict,
         figures=metrics,
-        moved=chart(moved(metrics.days)),
+        moved=encode_chart(build_day_chart(metrics.days)),
         confidence=DEFAULT_CONFIDENCE,
     )
 
@@ -85,7 +84,7 @@ def cluster_page(
         for partition, tier in zip(leaf.model.partitions, leaf.tiers, strict=True)
         if partition.confidence == confidence and partition.energy_basis is basis
     ]
-    response = page(
+    response = render_page(
         request,
         "cluster.html",
         visit,
@@ -97,10 +96,10 @@ def cluster_page(
         shown=shown,
         measures=tuple(Shown) if metered else (Shown.THROUGHPUT,),
         axis_names=AXIS_NAMES,
-        solid=chart(solid(cut)),
-        heat=chart(heat(cut)),
-        slices=chart(slices(cut)),
-        pareto=chart(pareto(leaf.model, confidence, basis)) if metered else None,
+        solid=encode_chart(build_solid_chart(cut)),
+        heat=encode_chart(build_heat_map(cut)),
+        slices=encode_chart(build_slice_chart(cut)),
+        pareto=encode_chart(build_pareto_chart(leaf.model, confidence, basis)) if metered else None,
         tiers=tiers,
         confidence=confidence,
         basis=basis,

@@ -9,7 +9,7 @@ from uuid import UUID
 from fastapi import Form, Path, Query, Request, Response
 
 from services.admin.events import stream_changes
-from services.admin.rendering import STORABLE, build_page_router, done, fragment, page
+from services.admin.rendering import STORABLE, build_page_router, redirect_after_form, render_fragment, render_page
 from services.admin.visitors import Operator, Parts, SignInsOf, Visit
 from services.application.logs.correct_rows import MAX_RETRIED, RejectionReason, dismiss_row, retry_row, retry_rows
 from services.application.logs.long_jobs import LongJob, list_long_jobs
@@ -39,7 +39,7 @@ def logs_page(request: Request, visit: Operator, parts: Parts, before: UUID | No
         reasons = uow.quarantine.group_by_reason(limit=REASONS)
     work = _work(visit, parts)
     more = batches[PAGE - 1].batch_id if len(batches) > PAGE else None
-    return page(
+    return render_page(
         request,
         "logs.html",
         visit,
@@ -64,7 +64,7 @@ def logs_page(request: Request, visit: Operator, parts: Parts, before: UUID | No
 @router.get("/work/live")
 def live_work(request: Request, visit: Operator, parts: Parts, sign_ins: SignInsOf) -> Response:
     """Stream the progress of long work whenever it changes."""
-    return stream_changes(request, visit, sign_ins, lambda: fragment("work.html", work=_work(visit, parts)))
+    return stream_changes(request, visit, sign_ins, lambda: render_fragment("work.html", work=_work(visit, parts)))
 
 
 def _work(visit: Visit, parts: Parts) -> Sequence[LongJob]:
@@ -91,7 +91,7 @@ def quarantine_page(
         matching = uow.quarantine.count(refused_for)
     more = rows[PAGE - 1].id if len(rows) > PAGE else None
     filters = {"batch": batch or "", "field": field, "reason": reason}
-    return page(
+    return render_page(
         request,
         "quarantine.html",
         visit,
@@ -122,7 +122,7 @@ def retry_all_of(
         retried = retry_rows(RejectionReason(field, reason), uow=uow, clock=parts.clock)
     notice_text = f"{format_count(retried.stored, 'row')} left the quarantine, {retried.refused} refused again"
     here = f"{QUARANTINE}?{urlencode({'field': field, 'reason': reason})}" if retried.left else QUARANTINE
-    return done(
+    return redirect_after_form(
         request, here, f"{notice_text}; {retried.left} more of this reason." if retried.left else f"{notice_text}."
     )
 
@@ -139,7 +139,7 @@ def retry(
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         receipt = retry_row(row_id, raw, uow=uow, clock=parts.clock)
     notice_text = "The row is stored." if receipt.accepted else "The row was stored before; it has left the quarantine."
-    return done(request, QUARANTINE, notice_text)
+    return redirect_after_form(request, QUARANTINE, notice_text)
 
 
 @router.post("/quarantine/{row_id}/dismiss")
@@ -147,4 +147,4 @@ def dismiss(request: Request, row_id: RowId, visit: Operator, parts: Parts) -> R
     """Dismiss a row."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         dismiss_row(row_id, uow=uow)
-    return done(request, QUARANTINE, "The row is dismissed.")
+    return redirect_after_form(request, QUARANTINE, "The row is dismissed.")

@@ -5,10 +5,10 @@ from typing import Any
 
 from fastapi import Request, Response
 
-from services.admin.charts.days import moved
+from services.admin.charts.days import build_day_chart
 from services.admin.events import stream_changes
 from services.admin.pages.releases import format_tier_bounds
-from services.admin.rendering import build_page_router, chart, fragment, page
+from services.admin.rendering import build_page_router, encode_chart, render_fragment, render_page
 from services.admin.visitors import Parts, Signed, SignInsOf, Visit
 from services.application.access.authenticate import Scope
 from services.application.logs.roll_up import RollUp
@@ -36,7 +36,7 @@ def overview_page(request: Request, visit: Signed, parts: Parts) -> Response:
         metrics = read_overview_metrics(uow, current, now)
         undecided = list_undecided(uow)
         not_offered = uow.price_books.count_priced_but_not_offered(current)
-    return page(
+    return render_page(
         request,
         "overview.html",
         visit,
@@ -48,7 +48,7 @@ def overview_page(request: Request, visit: Signed, parts: Parts) -> Response:
         bounds=format_tier_bounds,
         decides=visit.visitor.may(Scope.PROVIDER, Scope.OPERATOR),
         not_offered=not_offered,
-        moved=chart(moved(metrics.days)),
+        moved=encode_chart(build_day_chart(metrics.days)),
     )
 
 
@@ -58,7 +58,7 @@ def live_rows(request: Request, visit: Signed, parts: Parts, sign_ins: SignInsOf
 
     def render() -> str:
         now = parts.clock.now()
-        return fragment("live_transfers.html", **_live(parts, visit, now), now=now)
+        return render_fragment("live_transfers.html", **_live(parts, visit, now), now=now)
 
     return stream_changes(request, visit, sign_ins, render)
 

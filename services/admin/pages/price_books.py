@@ -11,8 +11,8 @@ from fastapi import Depends, Form, Query, Request, Response
 from services.admin.formatting.form_numbers import parse_number
 from services.admin.formatting.price_forms import PARTS, list_priced_tiers, parse_instant, parse_price
 from services.admin.pages.tiers import LinkId, find_shown_link
-from services.admin.pages.what_ifs import shown as what_if_shown
-from services.admin.rendering import build_page_router, done, page
+from services.admin.pages.what_ifs import compare_books as what_if_shown
+from services.admin.rendering import build_page_router, redirect_after_form, render_page
 from services.admin.visitors import LONGEST_FORM_FIELDS, Parts, Provider, Signed
 from services.application.access.authenticate import Scope
 from services.application.billing.currencies import list_currencies
@@ -46,12 +46,12 @@ USUAL_CURRENCY = "EUR"
 Version = Annotated[int, Form(ge=1)]
 
 
-async def _sent(request: Request) -> Mapping[str, str]:
+async def _read_form(request: Request) -> Mapping[str, str]:
     form = await request.form(max_files=0, max_fields=LONGEST_FORM_FIELDS)
     return {name: value for name, value in form.items() if isinstance(value, str)}
 
 
-Sent = Annotated[Mapping[str, str], Depends(_sent)]
+Sent = Annotated[Mapping[str, str], Depends(_read_form)]
 
 
 @router.get("")
@@ -60,7 +60,7 @@ def books_page(request: Request, visit: Signed, parts: Parts) -> Response:
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         books = uow.price_books.list_all()
     current_book = next((book for book in books if book.is_current(parts.clock.now())), None)
-    return page(
+    return render_page(
         request,
         "price_books.html",
         visit,
@@ -89,7 +89,9 @@ def draft(
         book = draft_book(
             name, currency=currency or None, energy_basis=energy_basis, copy_of=copy_of, uow=uow, clock=parts.clock
         )
-    return done(request, f"{HERE}/{book.id}", "The draft is made; nobody is quoted from it before it is published.")
+    return redirect_after_form(
+        request, f"{HERE}/{book.id}", "The draft is made; nobody is quoted from it before it is published."
+    )
 
 
 @router.get("/{book_id}")
@@ -125,7 +127,7 @@ def book_page(
     shown_tiers = [
         each for each in tiers if (each.partition.confidence, each.partition.energy_basis) == (confidence, basis)
     ]
-    return page(
+    return render_page(
         request,
         "price_book.html",
         visit,
@@ -166,7 +168,7 @@ def price_tiers(
             for tier_id in list_priced_tiers(sent)
         }
         set_prices(book_id, prices, version=version, uow=uow)
-    return done(request, _format_book_as_shown(book_id, sent), "The prices are set.")
+    return redirect_after_form(request, _format_book_as_shown(book_id, sent), "The prices are set.")
 
 
 @router.post("/{book_id}/together")
@@ -188,7 +190,7 @@ def price_together(
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         chosen = {each.tier.id: price for each in list_link_tiers(link, uow) if kind in (None, each.partition.kind)}
         set_prices(book_id, chosen, version=version, uow=uow)
-    return done(
+    return redirect_after_form(
         request, _format_book_as_shown(book_id, sent), f"The price of {format_count(len(chosen), 'tier')} is set."
     )
 
@@ -210,7 +212,9 @@ def cost_energy(
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         book = set_energy_cost(book_id, per_kwh, version=version, uow=uow)
     # The version makes the address a new one: for a place on the present page a browser only scrolls.
-    return done(request, f"{_format_book_as_shown(book_id, sent, book.version)}#what-if", "The cost of energy is kept.")
+    return redirect_after_form(
+        request, f"{_format_book_as_shown(book_id, sent, book.version)}#what-if", "The cost of energy is kept."
+    )
 
 
 def _format_book_as_shown(book_id: UUID, sent: Mapping[str, str], version: int | None = None) -> str:
@@ -235,7 +239,7 @@ def publish(
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         publish_book(book_id, effective_from=begins_at, version=version, uow=uow, clock=parts.clock)
     parts.snapshots.forget(visit.visitor.tenant_id)
-    return done(request, HERE, "The book is published; from its date on every recommendation quotes it.")
+    return redirect_after_form(request, HERE, "The book is published; from its date on every recommendation quotes it.")
 
 
 @router.post("/{book_id}/withdraw")
@@ -244,7 +248,7 @@ def withdraw(request: Request, book_id: UUID, visit: Provider, parts: Parts, *, 
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         withdraw_book(book_id, version=version, uow=uow, clock=parts.clock)
     parts.snapshots.forget(visit.visitor.tenant_id)
-    return done(request, f"{HERE}/{book_id}", "The book is withdrawn: it is a draft again.")
+    return redirect_after_form(request, f"{HERE}/{book_id}", "The book is withdrawn: it is a draft again.")
 
 
 @router.post("/{book_id}/delete")
@@ -252,4 +256,4 @@ def delete(request: Request, book_id: UUID, visit: Provider, parts: Parts, *, ve
     """Delete a draft with its prices."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         delete_draft(book_id, version=version, uow=uow)
-    return done(request, HERE, "The draft is deleted.")
+    return redirect_after_form(request, HERE, "The draft is deleted.")

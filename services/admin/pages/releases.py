@@ -6,7 +6,7 @@ from uuid import UUID
 from fastapi import Form, Path, Query, Request, Response
 
 from services.admin.formatting.bounds_forms import SCALES
-from services.admin.rendering import build_page_router, done, page
+from services.admin.rendering import build_page_router, redirect_after_form, render_page
 from services.admin.visitors import HOME, Operator, Parts, Provider, Signed
 from services.application.access.authenticate import Scope
 from services.application.models.compare_releases import compare_releases
@@ -32,7 +32,7 @@ def releases_page(
         found = uow.releases.list_page(before=before, limit=PAGE + 1)
         undecided = list_undecided(uow)
     more = found[PAGE - 1].id if len(found) > PAGE else None
-    return page(
+    return render_page(
         request,
         "releases.html",
         visit,
@@ -58,7 +58,7 @@ def release_page(request: Request, release_id: ReleaseId, visit: Signed, parts: 
         verdicts = uow.models.list_verdicts(release_id)
         reasons = uow.models.list_reasons(release_id)
     release_links = known.keys() | verdicts.keys() | reasons.keys()
-    return page(
+    return render_page(
         request,
         "release.html",
         visit,
@@ -87,8 +87,10 @@ def decide(
         release = decide_tiers(decision_id, accept=accept, uow=uow, clock=parts.clock)
     parts.snapshots.forget(visit.visitor.tenant_id)
     if accept:
-        return done(request, HOME, f"Release {release} is current, with the new model; check the prices of its tiers.")
-    return done(request, HOME, "The link keeps its model, and its tiers their prices.")
+        return redirect_after_form(
+            request, HOME, f"Release {release} is current, with the new model; check the prices of its tiers."
+        )
+    return redirect_after_form(request, HOME, "The link keeps its model, and its tiers their prices.")
 
 
 @router.post("/{release_id}/publish")
@@ -98,7 +100,9 @@ def publish_release(
     """Make a release current that was rejected or rolled back."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         publish_anyway(release_id, reason=reason, uow=uow, clock=parts.clock)
-    return done(request, HERE, f"Release {release_id} is current; every process answers from it within a second.")
+    return redirect_after_form(
+        request, HERE, f"Release {release_id} is current; every process answers from it within a second."
+    )
 
 
 @router.post("/{release_id}/rollback")
@@ -106,7 +110,9 @@ def roll_back_release(request: Request, release_id: ReleaseId, visit: Operator, 
     """Make an earlier release current."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         current = roll_back(release_id, uow=uow)
-    return done(request, HERE, f"Release {current} is current; every process answers from it within a second.")
+    return redirect_after_form(
+        request, HERE, f"Release {current} is current; every process answers from it within a second."
+    )
 
 
 _LEVELS = {

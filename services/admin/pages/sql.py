@@ -13,7 +13,14 @@ from services.admin.charts.query import ChartKind, ChartRequest, query_chart
 from services.admin.formatting.field_labels import format_refusal
 from services.admin.formatting.query_rows import QueryRows, cell
 from services.admin.pages.sql_examples import EXAMPLES
-from services.admin.rendering import ONE_LINE, STORABLE, build_page_router, chart, done, page
+from services.admin.rendering import (
+    ONE_LINE,
+    STORABLE,
+    build_page_router,
+    encode_chart,
+    redirect_after_form,
+    render_page,
+)
 from services.admin.visitors import Analyst, Parts, Visit
 from services.application.warehouse.query import Format
 from services.application.warehouse.query import Query as SqlQuery
@@ -36,12 +43,14 @@ ENDINGS = {Format.CSV: "csv", Format.ARROW: "arrows", Format.JSON: "json"}
 """``.arrows`` is the registered ending of an Arrow stream."""
 
 
-def _plain(sql: object) -> object:
+def _normalise_line_ends(sql: object) -> object:
     """Return the text with the line ends that the browser counts: forms send others, which shift positions."""
     return sql.replace("\r\n", "\n") if isinstance(sql, str) else sql
 
 
-Sql = Annotated[str, BeforeValidator(_plain), Form(min_length=1, max_length=LONGEST_SQL, pattern=STORABLE)]
+Sql = Annotated[
+    str, BeforeValidator(_normalise_line_ends), Form(min_length=1, max_length=LONGEST_SQL, pattern=STORABLE)
+]
 ColumnName = Annotated[str, Form(max_length=LONGEST_COLUMN)]
 Shown = Annotated[int, Form(ge=1, le=max(ROWS_SHOWN))]
 
@@ -71,7 +80,7 @@ def sql_page(
 ) -> Response:
     """Show the editor with a saved query or a text in it; nothing runs yet."""
     if saved is not None:
-        sql = _saved(visit, parts, saved)
+        sql = _read_saved_sql(visit, parts, saved)
     return _build_page(request, visit, parts, sql=sql or EXAMPLES[0].sql)
 
 
@@ -91,14 +100,14 @@ async def run(
     """Run a query and show its rows up to the limit of the page; stop it when its visitor leaves."""
     statement = SqlQuery(sql=sql, format=Format.JSON, limit=min(shown, parts.warehouse.limits.rows))
     query = parts.warehouse.query(visit.visitor.tenant_id, statement)
-    chart_request = ChartRequest(_kind(draw), across, up, apart)
+    chart_request = ChartRequest(_parse_kind(draw), across, up, apart)
     context: dict[str, Any] = {"sql": statement.sql, "shown": shown, "chart_request": chart_request}
     status = HTTPStatus.OK
     try:
         async with FollowedQuery(query, request.app.state.query_slots, request.receive) as followed:
             rows = QueryRows.of_json(await followed.read_all(MOST_BYTES_SHOWN))
         drawn = query_chart(rows, chart_request)
-        context |= {"rows": rows, "drawn": drawn, "chart": chart(drawn.options) if drawn is not None else None}
+        context |= {"rows": rows, "drawn": drawn, "chart": encode_chart(drawn.options) if drawn is not None else None}
     except ClientLeft:
         return Response(status_code=HTTPStatus.NO_CONTENT)
     except (QueryRefused, TooLarge, Unavailable) as refused:
@@ -120,13 +129,13 @@ async def download(
         "Cache-Control": "no-store",
     }
 
-    def refused(error: TradewindError) -> Response:
+    def show_refusal(error: TradewindError) -> Response:
         context = _describe_refusal(error, statement.sql) | {"form": form}
         status, _ = find_status(error)
         return _build_page(request, visit, parts, status=status, **context)
 
     slots = request.app.state.query_slots
-    return QueryStream(query, slots, media_type=MEDIA_TYPES[form], headers=headers, refused=refused)
+    return QueryStream(query, slots, media_type=MEDIA_TYPES[form], headers=headers, refused=show_refusal)
 
 
 @router.post("/save")
@@ -145,14 +154,14 @@ def save(
         status, _ = find_status(refused)
         return _build_page(request, visit, parts, status=status, **_describe_refusal(refused, sql))
     notice_text = "The saved query of that name is replaced." if saved.replaced else "The query is saved."
-    return done(request, f"{HERE}?saved={saved.id}", notice_text)
+    return redirect_after_form(request, f"{HERE}?saved={saved.id}", notice_text)
 
 
 @router.post("/saved/{query_id}/remove")
 def remove(request: Request, query_id: UUID, visit: Analyst, parts: Parts) -> Response:
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         remove_query(query_id, by=visit.visitor, uow=uow)
-    return done(request, HERE, "The query is removed.")
+    return redirect_after_form(request, HERE, "The query is removed.")
 
 
 def _build_page(
@@ -170,7 +179,7 @@ def _build_page(
         "shown": ROWS_SHOWN[0],
         "form": Format.CSV,
     }
-    return page(
+    return render_page(
         request,
         "sql.html",
         visit,
@@ -198,7 +207,7 @@ def _describe_refusal(error: TradewindError, sql: str) -> dict[str, Any]:
     return {"sql": sql, "error": format_refusal(error), "place": place, "position": position}
 
 
-def _saved(visit: Visit, parts: Container, query_id: UUID) -> str:
+def _read_saved_sql(visit: Visit, parts: Container, query_id: UUID) -> str:
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         found = next((each for each in uow.saved_queries.list_all() if each.id == query_id), None)
     if found is None:
@@ -206,5 +215,5 @@ def _saved(visit: Visit, parts: Container, query_id: UUID) -> str:
     return found.sql
 
 
-def _kind(draw: str) -> ChartKind:
+def _parse_kind(draw: str) -> ChartKind:
     return ChartKind(draw) if draw in tuple(ChartKind) else ChartKind.AUTO

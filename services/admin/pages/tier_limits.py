@@ -8,9 +8,9 @@ from uuid import UUID
 
 from fastapi import Form, Query, Request, Response
 
-from services.admin.formatting.bounds_forms import SCALES, format_bound, parse_boundaries, typed_tiers
+from services.admin.formatting.bounds_forms import SCALES, format_bound, list_typed_tiers, parse_boundaries
 from services.admin.pages.tiers import HERE
-from services.admin.rendering import build_page_router, done, page
+from services.admin.rendering import build_page_router, redirect_after_form, render_page
 from services.admin.visitors import Parts, Provider
 from services.application.models.current_cluster import find_current_cluster
 from services.application.models.custom_tiers import (
@@ -64,12 +64,12 @@ def cuts_page(
     upper: Annotated[Bounds, Query(alias="to")] = [],  # noqa: B006
 ) -> Response:
     """Show the tiers as they are, and as the limits in the address would make them."""
-    key = _key(kind, confidence, basis)
+    key = _build_key(kind, confidence, basis)
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         _, model, leaf = find_current_cluster(cluster_id, uow)
         link = uow.links.get(model.link_id)
         names = uow.custom_tiers.list_names()
-    known, scale = _known(leaf, key), SCALES[kind]
+    known, scale = _list_edges(leaf, key), SCALES[kind]
     centre = leaf.model.leaf
     framed: dict[str, Any] = {
         "link": link,
@@ -80,7 +80,7 @@ def cuts_page(
         "unit": scale.unit,
     }
 
-    def rows(tiers: Sequence[BoundedTier]) -> Sequence[Row]:
+    def build_rows(tiers: Sequence[BoundedTier]) -> Sequence[Row]:
         edges = (tiers[0].partition.lower, *(each.partition.upper for each in tiers))
         return [_build_row(n, each, edges, key=key, leaf=leaf, names=names) for n, each in enumerate(tiers)]
 
@@ -88,24 +88,24 @@ def cuts_page(
         cuts = parse_boundaries(upper, known=known, scale=scale, from_=lower) if upper else known[1:-1]
         effect = preview_boundaries(leaf, key, cuts)
     except InvalidValue as wrong:
-        typed = typed_tiers(upper, wrong, known=known, scale=scale)
+        typed = list_typed_tiers(upper, wrong, known=known, scale=scale)
         framed |= {
             "typed": typed,
             "wrong": wrong.reason,
-            "before": rows(preview_boundaries(leaf, key, known[1:-1]).before),
+            "before": build_rows(preview_boundaries(leaf, key, known[1:-1]).before),
         }
-        return page(request, "tier_limits.html", visit, status=HTTPStatus.UNPROCESSABLE_ENTITY, **framed)
+        return render_page(request, "tier_limits.html", visit, status=HTTPStatus.UNPROCESSABLE_ENTITY, **framed)
     changed = [each.partition.upper for each in effect.after] != [each.partition.upper for each in effect.before]
-    return page(
+    return render_page(
         request,
         "tier_limits.html",
         visit,
         **framed,
         typed=(),
-        before=rows(effect.before),
-        after=rows(effect.after),
+        before=build_rows(effect.before),
+        after=build_rows(effect.after),
         changed=changed,
-        gone=_gone(effect, names),
+        gone=_list_ended_tiers(effect, names),
         summary=_build_summary(effect),
     )
 
@@ -125,14 +125,16 @@ def keep(
     upper: Annotated[SentBounds, Form(alias="to")] = [],  # noqa: B006
 ) -> Response:
     """Save other limits."""
-    key = _key(kind, confidence, basis)
+    key = _build_key(kind, confidence, basis)
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         leaf = find_current_cluster(cluster_id, uow).leaf
-        cuts = parse_boundaries(upper, known=_known(leaf, key), scale=SCALES[kind], from_=lower)
+        cuts = parse_boundaries(upper, known=_list_edges(leaf, key), scale=SCALES[kind], from_=lower)
         now = set_boundaries(cluster_id, key, cuts, version=version, uow=uow, clock=parts.clock)
     parts.snapshots.forget(visit.visitor.tenant_id)
-    return done(
-        request, _address(now, key), "These tiers hold from now on, also when the model of the link is fitted again."
+    return redirect_after_form(
+        request,
+        _build_address(now, key),
+        "These tiers hold from now on, also when the model of the link is fitted again.",
     )
 
 
@@ -148,15 +150,17 @@ def give_up(
     basis: Annotated[EnergyBasis, Form()],
 ) -> Response:
     """Let the next fit propose its own limits."""
-    key = _key(kind, confidence, basis)
+    key = _build_key(kind, confidence, basis)
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         reset_boundaries(cluster_id, key, uow=uow)
-    return done(
-        request, _address(cluster_id, key), "When the model of this link is fitted again, it proposes its own limits."
+    return redirect_after_form(
+        request,
+        _build_address(cluster_id, key),
+        "When the model of this link is fitted again, it proposes its own limits.",
     )
 
 
-def _key(kind: SlaKind, confidence: float, basis: EnergyBasis) -> PartitionKey:
+def _build_key(kind: SlaKind, confidence: float, basis: EnergyBasis) -> PartitionKey:
     if kind not in SCALES:
         raise InvalidValue("kind", f"{kind} has no targets that could be cut into tiers")
     if confidence not in CONFIDENCES:
@@ -164,7 +168,7 @@ def _key(kind: SlaKind, confidence: float, basis: EnergyBasis) -> PartitionKey:
     return PartitionKey(kind, confidence, basis)
 
 
-def _known(leaf: StoredLeaf, key: PartitionKey) -> Sequence[float]:
+def _list_edges(leaf: StoredLeaf, key: PartitionKey) -> Sequence[float]:
     held = list_cluster_tiers(leaf, key)
     if not held:
         raise NotFound("the cluster has no such tiers")
@@ -187,19 +191,21 @@ def _build_row(
         format_bound(partition.upper, scale),
         expected.throughput_bps.mean,
         None if expected.energy_j is None else expected.energy_j.mean,
-        None if last else _address(leaf.cluster_id, key, [*edges[: n + 1], *edges[n + 2 :]]),
-        None if len(edges) > MAX_TIERS else _address(leaf.cluster_id, key, [*edges[: n + 1], middle, *edges[n + 1 :]]),
+        None if last else _build_address(leaf.cluster_id, key, [*edges[: n + 1], *edges[n + 2 :]]),
+        None
+        if len(edges) > MAX_TIERS
+        else _build_address(leaf.cluster_id, key, [*edges[: n + 1], middle, *edges[n + 1 :]]),
     )
 
 
-def _address(cluster_id: UUID, key: PartitionKey, edges: Sequence[float] = ()) -> str:
+def _build_address(cluster_id: UUID, key: PartitionKey, edges: Sequence[float] = ()) -> str:
     scale = SCALES[key.kind]
     parameters: list[tuple[str, str | float]] = [("confidence", key.confidence), ("basis", key.energy_basis)]
     parameters += [("to", format_bound(edge, scale)) for edge in edges[1:]]
     return f"{HERE}/{cluster_id}/{key.kind}?{urlencode(parameters)}"
 
 
-def _gone(effect: BoundaryPreview, names: Mapping[UUID, str]) -> Sequence[str]:
+def _list_ended_tiers(effect: BoundaryPreview, names: Mapping[UUID, str]) -> Sequence[str]:
     """Return the tiers that nothing continues: their prices are no longer quoted."""
     remaining_ids = {each.tier.id for each in effect.after}
     return [

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from fastapi import Form, Query, Request, Response
 
-from services.admin.rendering import ONE_LINE, build_page_router, done, page
+from services.admin.rendering import ONE_LINE, build_page_router, redirect_after_form, render_page
 from services.admin.visitors import Parts, Provider, Signed
 from services.application.access.authenticate import Scope
 from services.application.models.custom_tiers import accept_tiers, rename_tier
@@ -52,7 +52,7 @@ def tiers_page(
             else uow.sla_tiers.list_page(release, limit=MAX_OF_LINK, link_id=shown.id)
         )
         book = uow.price_books.in_force().get_current_book()
-    return page(
+    return render_page(
         request,
         "tiers.html",
         visit,
@@ -88,7 +88,7 @@ def rename(
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         rename_tier(tier_id, name.strip() or None, uow=uow)
     parts.snapshots.forget(visit.visitor.tenant_id)
-    return done(request, back_to(shown), "The tier is renamed.")
+    return redirect_after_form(request, back_to(shown), "The tier is renamed.")
 
 
 @router.post("/{tier_id}/accept")
@@ -96,7 +96,7 @@ def accept(request: Request, tier_id: UUID, visit: Provider, parts: Parts, shown
     """Keep the price of a tier whose limits have moved."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         accept_tiers([tier_id], uow=uow)
-    return done(request, back_to(shown), "The tier keeps its price.")
+    return redirect_after_form(request, back_to(shown), "The tier keeps its price.")
 
 
 def back_to(shown: str) -> str:

@@ -9,10 +9,10 @@ from uuid import UUID
 from fastapi import Query, Request, Response
 from pydantic import BeforeValidator, Field, model_validator
 
-from services.admin.charts.timeline import Level, timeline
+from services.admin.charts.timeline import Level, build_timeline
 from services.admin.events import stream_changes
 from services.admin.pages.sla_outcomes import describe_outcome, find_target_bps
-from services.admin.rendering import ONE_LINE, build_page_router, chart, fragment, page
+from services.admin.rendering import ONE_LINE, build_page_router, encode_chart, render_fragment, render_page
 from services.admin.visitors import Parts, Signed, SignInsOf
 from services.application.transfers.journal import JournalledTransfer, TransferFilter
 from tradewind.errors import InvalidValue
@@ -64,18 +64,18 @@ class TransferListFilters(Strict):
             source=self.source,
             destination=self.destination,
             sla=self.sla,
-            key_ids=_named(keys, self.key) if self.key else None,
+            key_ids=_find_key_ids(keys, self.key) if self.key else None,
             since=_begin_of(self.since) if self.since else None,
             until=_begin_of(self.until) + timedelta(days=1) if self.until else None,
         )
 
-    def address(self, **changed: object) -> str:
+    def build_address(self, **changed: object) -> str:
         """Return the address of the list with the same filters and these changes."""
         values = {name: value for name, value in {**dict(self), **changed}.items() if value}
         return f"?{urlencode(values)}"
 
 
-def _named(keys: Sequence[Key], name: str) -> tuple[UUID, ...]:
+def _find_key_ids(keys: Sequence[Key], name: str) -> tuple[UUID, ...]:
     found = tuple(key.id for key in keys if key.name == name)
     if not found:
         raise InvalidValue("key", f"there is no key {name}")
@@ -101,12 +101,12 @@ def transfers_page(
             now=parts.clock.now(), limit=PAGE + 1, before=filters.before, matching=filters.build_filter(keys)
         )
     more = found[PAGE - 1].transfer_id if len(found) > PAGE else None
-    return page(
+    return render_page(
         request,
         "transfers.html",
         visit,
         transfers=found[:PAGE],
-        more=more and filters.address(before=more),
+        more=more and filters.build_address(before=more),
         states=tuple(TransferState),
         kinds=tuple(SlaKind),
         key_names=list(dict.fromkeys(key.name for key in keys)),
@@ -119,12 +119,12 @@ def transfers_page(
 def live(request: Request, visit: Signed, parts: Parts, sign_ins: SignInsOf) -> Response:
     """Stream the rows of the newest transfers whenever they change."""
 
-    def newest() -> Sequence[TransferSummary]:
+    def list_newest() -> Sequence[TransferSummary]:
         with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
             return uow.journal.list_page(now=parts.clock.now(), limit=PAGE)
 
     def render() -> str:
-        return fragment("transfer_rows.html", transfers=newest(), now=parts.clock.now())
+        return render_fragment("transfer_rows.html", transfers=list_newest(), now=parts.clock.now())
 
     return stream_changes(request, visit, sign_ins, render)
 
@@ -134,7 +134,7 @@ def live_transfer(request: Request, transfer_id: UUID, visit: Signed, parts: Par
     """Stream a transfer's measures and timeline with every tick."""
 
     def render() -> str:
-        return fragment("timeline.html", **_shown(parts, visit, transfer_id), now=parts.clock.now())
+        return render_fragment("timeline.html", **_build_context(parts, visit, transfer_id), now=parts.clock.now())
 
     return stream_changes(request, visit, sign_ins, render)
 
@@ -142,10 +142,10 @@ def live_transfer(request: Request, transfer_id: UUID, visit: Signed, parts: Par
 @router.get("/{transfer_id}")
 def transfer_page(request: Request, transfer_id: UUID, visit: Signed, parts: Parts) -> Response:
     """Show what was expected of a transfer, what it reached, and its timeline."""
-    return page(request, "transfer.html", visit, **_shown(parts, visit, transfer_id))
+    return render_page(request, "transfer.html", visit, **_build_context(parts, visit, transfer_id))
 
 
-def _shown(parts: Parts, visit: Signed, transfer_id: UUID) -> dict[str, Any]:
+def _build_context(parts: Parts, visit: Signed, transfer_id: UUID) -> dict[str, Any]:
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         known = uow.journal.get(transfer_id, now=parts.clock.now())
         after = max(-1, known.summary.journalled_sequence - MOST_SAMPLES)
@@ -156,12 +156,12 @@ def _shown(parts: Parts, visit: Signed, transfer_id: UUID) -> dict[str, Any]:
         "expected": known.expected,
         "outcome": describe_outcome(known),
         "samples": samples,
-        "timeline": chart(timeline(samples, _levels(known))),
+        "timeline": encode_chart(build_timeline(samples, _list_levels(known))),
         "has_power": any(each.power_w is not None for each in samples),
     }
 
 
-def _levels(known: JournalledTransfer) -> Sequence[Level]:
+def _list_levels(known: JournalledTransfer) -> Sequence[Level]:
     """Return the levels of throughput: what was expected, then what was promised."""
     found, target = [], find_target_bps(known)
     if known.expected is not None:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from fastapi import Query, Request, Response
 
-from services.admin.rendering import HEADERS, build_page_router, page, refused
+from services.admin.rendering import HEADERS, build_page_router, render_page, render_refusal
 from services.admin.visitors import Parts, Provider
 from services.application.billing.currencies import count_minor_digits
 from services.application.billing.usage import Month, build_statements
@@ -25,7 +25,7 @@ def usage_page(request: Request, visit: Provider, parts: Parts, month_text: Mont
         shown = build_statements(uow.usage.list_sums(month))
     billed = [line for each in shown for line in each.billed]
     currencies = sorted({line.currency for line in billed if line.currency is not None})
-    return page(
+    return render_page(
         request,
         "usage.html",
         visit,
@@ -52,4 +52,4 @@ def usage_file(request: Request, visit: Provider, parts: Parts, month_text: Mont
     month = Month.parse(month_text)
     tenant_id = visit.visitor.tenant_id
     uow, slots = parts.store.unit_of_work(tenant_id), request.app.state.query_slots
-    return stream_usage(tenant_id, month, uow, slots, refused=partial(refused, request), headers=HEADERS)
+    return stream_usage(tenant_id, month, uow, slots, refused=partial(render_refusal, request), headers=HEADERS)

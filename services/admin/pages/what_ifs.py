@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from services.admin.charts.prices import build_revenue_chart
 from services.admin.formatting.money import choose_decimals, round_amount, round_parts
-from services.admin.rendering import chart
+from services.admin.rendering import encode_chart
 from services.application.billing.currencies import count_minor_digits
 from services.application.billing.price_books import PriceBook
 from services.application.billing.what_if import Earnings, PlacedTier, Replay, TierWhatIf, WhatIf
@@ -66,7 +66,7 @@ class Shown(NamedTuple):
     same_currency: bool
 
 
-def shown(tried: Replay, draft: PriceBook, in_force: PriceBook | None) -> Shown:
+def compare_books(tried: Replay, draft: PriceBook, in_force: PriceBook | None) -> Shown:
     """Compare the draft with the current book on the requests of the last days."""
     what_if = tried.what_if
     same_currency = in_force is not None and in_force.currency == draft.currency
@@ -90,7 +90,7 @@ def shown(tried: Replay, draft: PriceBook, in_force: PriceBook | None) -> Shown:
         list(map(TierRow, named, what_if.tiers, before, after)),
         digits,
         in_force_digits,
-        chart(build_revenue_chart(what_if, named, currency=draft.currency, in_force=compared_name))
+        encode_chart(build_revenue_chart(what_if, named, currency=draft.currency, in_force=compared_name))
         if is_earned
         else None,
         same_currency,
@@ -132,11 +132,11 @@ def _list_exact_lines(earned: Earnings) -> Sequence[Decimal | None]:
 def _list_lines(earned: Earnings, digits: int) -> Sequence[Decimal | None]:
     """Return the parts of the revenue, the revenue, the cost of energy and the margin, so that they add up."""
     parts = round_parts([each or NONE for each in _list_exact_lines(earned)[:3]], digits)
-    total = Money(round_amount(earned.revenue, digits), _rounded_cost(earned, digits), earned)
+    total = Money(round_amount(earned.revenue, digits), _round_cost(earned, digits), earned)
     return [*parts, total.revenue, total.energy_cost, total.margin]
 
 
-def _rounded_cost(earned: Earnings, digits: int) -> Decimal | None:
+def _round_cost(earned: Earnings, digits: int) -> Decimal | None:
     return None if earned.energy_cost is None else round_amount(earned.energy_cost, digits)
 
 

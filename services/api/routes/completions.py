@@ -95,7 +95,7 @@ def _complete(
         started_by=find_starting_key,
     )
     if done.first:
-        parts.metrics.ended(done.status, done.is_sla_met)
+        parts.metrics.count_end(done.status, done.is_sla_met)
         content = {"status": done.status, "agreement_kept": done.is_sla_met}
         parts.log.info(Event.TRANSFER_ENDED, transfer_id=str(transfer_id), **content)
     return done.receipt

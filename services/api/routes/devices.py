@@ -26,7 +26,7 @@ def list_devices(parts: Parts, principal: AnyKey) -> DeviceCatalogue:
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         devices = list_known_devices(shipped, uow=uow, keys=own_keys(principal, uow.owners))
     return DeviceCatalogue(
-        devices=tuple(_wire(each) for each in devices),
+        devices=tuple(_to_wire(each) for each in devices),
         radios=tuple(WireRadioProfile.from_domain(radio) for radio in shipped.radios.values()),
     )
 
@@ -35,7 +35,7 @@ def list_devices(parts: Parts, principal: AnyKey) -> DeviceCatalogue:
 def read_device(name: DeviceName, parts: Parts, principal: AnyKey) -> WireDeviceProfile:
     """Return one profile."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
-        return _wire(find_device(name, load_shipped_catalogue(), uow=uow, keys=own_keys(principal, uow.owners)))
+        return _to_wire(find_device(name, load_shipped_catalogue(), uow=uow, keys=own_keys(principal, uow.owners)))
 
 
 @router.put("/{name}")
@@ -55,7 +55,7 @@ def upload_device(name: DeviceName, profile: NewDeviceProfile, parts: Parts, pri
             key_id=principal.key_id if principal.is_customer else None,
             keys=own_keys(principal, uow.owners),
         )
-        return _wire(stored)
+        return _to_wire(stored)
 
 
 @router.delete("/{name}", status_code=204)
@@ -65,7 +65,7 @@ def delete_device(name: DeviceName, parts: Parts, principal: AgentKey) -> None:
         remove_device(name, uow=uow, keys=own_keys(principal, uow.owners))
 
 
-def _wire(known: KnownDevice) -> WireDeviceProfile:
+def _to_wire(known: KnownDevice) -> WireDeviceProfile:
     return WireDeviceProfile.from_domain(
         known.profile, own=known.uploaded_at is not None, uploaded_at=known.uploaded_at
     )

@@ -104,7 +104,7 @@ def _build_surface(leaf: StoredLeaf, release: int) -> Surface:
         power_w_mean=tuple(mean for mean, _ in power_w) if power_w else None,
         power_w_sd=tuple(sd for _, sd in power_w) if power_w else None,
         certified=tuple(each.certified for each in model.table.settings),
-        observed=tuple(_observed(model)),
+        observed=tuple(_list_observed(model)),
         partitions=tuple(
             _build_partition(partition, tier.id) for partition, tier in zip(model.partitions, leaf.tiers, strict=True)
         ),
@@ -123,7 +123,7 @@ def _list_power_w(model: LeafModel) -> list[tuple[float, float]]:
     return moments
 
 
-def _observed(model: LeafModel) -> list[dict[str, float]]:
+def _list_observed(model: LeafModel) -> list[dict[str, float]]:
     shown = []
     for each in model.observed:
         values = {name: value for name, value in each.parameters.list_known().items() if not isinstance(value, str)}

@@ -60,7 +60,7 @@ async def upload_logs(
     The body is first written aside, so that a slow or broken connection holds no transaction and leaves nothing behind.
     """
     encoding = _parse_encoding(content_encoding)
-    with parts.spools.one() as spool:
+    with parts.spools.open_spool() as spool:
         try:
             await spool.receive(request.stream())
         except ClientDisconnect:
@@ -82,7 +82,7 @@ def read_batch(batch_id: UUID, parts: Parts, principal: AnyKey) -> BatchReceipt:
         receipt = uow.batches.find(batch_id, brought_by=own_keys(principal, uow.owners))
     if receipt is None:
         raise NotFound("no such batch")
-    return _wire(receipt)
+    return _to_wire(receipt)
 
 
 def _parse_encoding(header: str | None) -> Encoding:
@@ -110,7 +110,7 @@ def _with_attempts(ingest: Callable[[], IngestReceipt]) -> IngestReceipt:
     return ingest()
 
 
-def _wire(receipt: IngestReceipt) -> BatchReceipt:
+def _to_wire(receipt: IngestReceipt) -> BatchReceipt:
     return BatchReceipt(
         batch_id=receipt.batch_id,
         accepted=receipt.accepted,
@@ -122,7 +122,7 @@ def _wire(receipt: IngestReceipt) -> BatchReceipt:
 
 
 def _answer(receipt: IngestReceipt) -> Response:
-    wire = _wire(receipt)
+    wire = _to_wire(receipt)
     if receipt.nothing_valid:
         return make_problem(
             422,

@@ -53,7 +53,7 @@ _TAG = re.compile(rf'(?:W/)?(?P<quote>"?)(?P<version>\d{{1,{_LARGEST_VERSION_DIG
 def list_books(parts: Parts, principal: AnyKey) -> Sequence[WirePriceBook]:
     """List all books, the newest first; a key with only the scope agent sees published ones."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        return [_wire(book, parts, principal) for book in uow.price_books.list_all() if _is_visible(book, principal)]
+        return [_to_wire(book, parts, principal) for book in uow.price_books.list_all() if _is_visible(book, principal)]
 
 
 @router.post("", status_code=201)
@@ -68,7 +68,7 @@ def add_book(new: NewPriceBook, parts: Parts, principal: ProviderKey, response: 
             uow=uow,
             clock=parts.clock,
         )
-    return _tagged(book, parts, principal, response)
+    return _tag_book(book, parts, principal, response)
 
 
 @router.get("/{book_id}")
@@ -78,7 +78,7 @@ def read_book(book_id: UUID, parts: Parts, principal: AnyKey, response: Response
         book = uow.price_books.get(book_id)
     if not _is_visible(book, principal):
         raise NotFound("no such price book")
-    return _tagged(book, parts, principal, response)
+    return _tag_book(book, parts, principal, response)
 
 
 @router.patch("/{book_id}")
@@ -94,7 +94,7 @@ def change_book(
     """Store with a draft what energy costs the provider; no price changes by it."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         book = set_energy_cost(book_id, change.energy_cost_per_kwh, version=_parse_version(if_match), uow=uow)
-    return _tagged(book, parts, principal, response)
+    return _tag_book(book, parts, principal, response)
 
 
 @router.delete("/{book_id}", status_code=204)
@@ -143,7 +143,7 @@ def set_price(
     """Set the price of a tier in a draft."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         book = set_prices(book_id, {tier_id: price.to_model()}, version=_parse_version(if_match), uow=uow)
-    return _tagged(book, parts, principal, response)
+    return _tag_book(book, parts, principal, response)
 
 
 @router.delete("/{book_id}/tiers/{tier_id}")
@@ -159,7 +159,7 @@ def remove_price(
     """Remove the price of a tier from a draft; a tier without a price is not quoted."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         book = set_prices(book_id, {tier_id: None}, version=_parse_version(if_match), uow=uow)
-    return _tagged(book, parts, principal, response)
+    return _tag_book(book, parts, principal, response)
 
 
 @router.post("/{book_id}/publish")
@@ -179,7 +179,7 @@ def publish(
             book_id, effective_from=effective_from, version=_parse_version(if_match), uow=uow, clock=parts.clock
         )
     parts.snapshots.forget(principal.tenant_id)
-    return _tagged(book, parts, principal, response)
+    return _tag_book(book, parts, principal, response)
 
 
 @router.post("/{book_id}/withdraw")
@@ -190,7 +190,7 @@ def withdraw(
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         book = withdraw_book(book_id, version=_parse_version(if_match), uow=uow, clock=parts.clock)
     parts.snapshots.forget(principal.tenant_id)
-    return _tagged(book, parts, principal, response)
+    return _tag_book(book, parts, principal, response)
 
 
 def _is_visible(book: PriceBook, principal: Principal) -> bool:
@@ -207,12 +207,12 @@ def _parse_version(if_match: str | None) -> int | None:
     return int(match["version"])
 
 
-def _tagged(book: PriceBook, parts: Container, principal: Principal, response: Response) -> WirePriceBook:
+def _tag_book(book: PriceBook, parts: Container, principal: Principal, response: Response) -> WirePriceBook:
     response.headers["ETag"] = f'"{book.version}"'
-    return _wire(book, parts, principal)
+    return _to_wire(book, parts, principal)
 
 
-def _wire(book: PriceBook, parts: Container, principal: Principal) -> WirePriceBook:
+def _to_wire(book: PriceBook, parts: Container, principal: Principal) -> WirePriceBook:
     """Return the book; only the provider sees what energy costs it."""
     now = parts.clock.now()
     is_of_provider = bool(principal.scopes & {Scope.PROVIDER, Scope.OPERATOR})

@@ -144,14 +144,14 @@ def _encode_settings(settings: tuple[Parameters, ...]) -> _EncodedSettings:
     combined = combine_settings(settings)
     flags, not_expressible = list_flags_by_tool(combined)
     return _EncodedSettings(
-        of_chunks=tuple(_json(setting.list_known()) for setting in settings),
-        combined=_json(combined.list_known()),
-        flags=_json(flags),
-        not_expressible=_json(not_expressible),
+        of_chunks=tuple(_encode_json(setting.list_known()) for setting in settings),
+        combined=_encode_json(combined.list_known()),
+        flags=_encode_json(flags),
+        not_expressible=_encode_json(not_expressible),
     )
 
 
-def _json(value: Any) -> orjson.Fragment:
+def _encode_json(value: Any) -> orjson.Fragment:
     return orjson.Fragment(orjson.dumps(value))
 
 

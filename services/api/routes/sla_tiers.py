@@ -36,10 +36,10 @@ def list_tiers(
             return []
         book = uow.price_books.in_force().get_current_book()
         tiers = uow.sla_tiers.list_page(release, limit=limit, offset=offset, link_id=link_id)
-        return [_wire(each, book, principal) for each in tiers]
+        return [_to_wire(each, book, principal) for each in tiers]
 
 
-def _wire(found: LinkTier, book: PublishedBook | None, principal: Principal) -> SlaTier:
+def _to_wire(found: LinkTier, book: PublishedBook | None, principal: Principal) -> SlaTier:
     partition = found.partition
     return SlaTier(
         tier_id=found.tier.id,

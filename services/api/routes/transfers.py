@@ -84,7 +84,7 @@ async def read_transfer(
     """
     key = TransferKey(principal.tenant_id, transfer_id)
     try:
-        return await run_in_threadpool(_stored_timeline, parts, principal, transfer_id, after, limit)
+        return await run_in_threadpool(_read_timeline, parts, principal, transfer_id, after, limit)
     except NotFound:
         first = await find_first_heartbeat(key, parts.sessions)
         if first is None or (principal.is_customer and find_starting_key(first) != principal.key_id):
@@ -92,7 +92,7 @@ async def read_transfer(
         return build_timeline(transfer_id, first, parts.clock.now())
 
 
-def _stored_timeline(
+def _read_timeline(
     parts: Container, principal: Principal, transfer_id: UUID, after: int, limit: int
 ) -> TransferTimeline:
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
@@ -125,12 +125,12 @@ async def heartbeat(transfer_id: UUID, beat: Heartbeat, parts: Parts, principal:
         key_id=principal.key_id,
         weight=principal.weight,
         claims=snapshot.list_claims,
-        open_=partial(_opening, parts, principal),
+        open_=partial(_prepare_opening, parts, principal),
     )
-    return Response(_rendered(answer), media_type="application/json")
+    return Response(_encode_answer(answer), media_type="application/json")
 
 
-async def _opening(parts: Container, principal: Principal, start_request: RecommendRequest) -> TransferOpening:
+async def _prepare_opening(parts: Container, principal: Principal, start_request: RecommendRequest) -> TransferOpening:
     """Return what the transfer of a request is tuned on: the present recommendation."""
     request = to_transfer_request(start_request, weight=principal.weight)
     priced = await compute_recommendation(request, parts, principal.tenant_id)
@@ -183,7 +183,7 @@ def to_expected(priced: PricedRecommendation, basis: Basis) -> ExpectedOutcome:
     )
 
 
-def _rendered(answer: Answer) -> bytes:
+def _encode_answer(answer: Answer) -> bytes:
     """Return the answer as JSON in the form of ``HeartbeatAnswer``."""
     decision = answer.decision
     return orjson.dumps(

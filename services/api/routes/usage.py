@@ -40,17 +40,17 @@ def list_statements(
         uow, slots = parts.store.unit_of_work(tenant_id), request.app.state.query_slots
         return stream_usage(tenant_id, requested_month, uow, slots, refused=to_problem)
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        return [_wire(each, requested_month) for each in build_statements(uow.usage.list_sums(requested_month))]
+        return [_to_wire(each, requested_month) for each in build_statements(uow.usage.list_sums(requested_month))]
 
 
-def _wire(statement: Statement, month: Month) -> UsageStatement:
+def _to_wire(statement: Statement, month: Month) -> UsageStatement:
     return UsageStatement(
         month=str(month),
         begins_at=month.begins_at,
         ends_at=month.ends_at,
         key_id=statement.key_id,
         key=statement.key,
-        billed=tuple(map(_billed, statement.billed)),
+        billed=tuple(map(_to_billed_usage, statement.billed)),
         unbilled=tuple(
             UnbilledUsage(
                 reason=used.billing,
@@ -65,7 +65,7 @@ def _wire(statement: Statement, month: Month) -> UsageStatement:
     )
 
 
-def _billed(used: UsageLine) -> BilledUsage:
+def _to_billed_usage(used: UsageLine) -> BilledUsage:
     assert used.currency is not None, "what is billed has an amount, which has a currency"
     assert used.amount is not None
     assert used.payable is not None

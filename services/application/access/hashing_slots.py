@@ -131,7 +131,7 @@ class HashingSlots:
         self._known = _SlotPool(KNOWN_AT_ONCE, MOST_KNOWN_WAITING)
 
     @contextmanager
-    def slot(self, attempt: Attempt) -> Iterator[None]:
+    def hold_slot(self, attempt: Attempt) -> Iterator[None]:
         """Hold a slot for the time of the block.
 
         Raises

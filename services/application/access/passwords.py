@@ -46,7 +46,7 @@ class Passwords:
             raise InvalidValue("password", f"must have {MIN_LENGTH} to {MAX_LENGTH} characters")
         if not password.strip():
             raise InvalidValue("password", "must have other characters than blanks")
-        with self._slots.slot(SIGNED_IN):
+        with self._slots.hold_slot(SIGNED_IN):
             return self._hasher.hash(password)
 
     def matches(self, password: str, stored_hash: str | None, attempt: Attempt = Attempt()) -> bool:  # noqa: B008 -- frozen
@@ -65,7 +65,7 @@ class Passwords:
             return False
         if not attempt.is_known:
             self._failed.require_few(attempt.network)
-        with self._slots.slot(attempt):
+        with self._slots.hold_slot(attempt):
             is_right = self._hasher.verify(password, stored_hash or self._dummy_hash) and stored_hash is not None
         if not is_right and attempt.network != IN_A_SESSION:
             self._failed.add(attempt.network)

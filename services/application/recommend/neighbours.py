@@ -54,7 +54,7 @@ class Neighbourhood:
         self._leaves = leaves
         self._marks = [leaf[0][self._axis] for leaf in leaves]
 
-    def nearest(self, here: Position, *, powered: bool) -> list[Neighbour]:
+    def find_nearest(self, here: Position, *, powered: bool) -> list[Neighbour]:
         """Return at most ``NEIGHBOURS`` leaves within ``MAX_DISTANCE``, nearest first.
 
         ``powered`` : only leaves with power in their logs.
@@ -86,8 +86,8 @@ def find_nearest_leaves(
     own_links: Neighbourhood | None, others: Neighbourhood, here: Position, *, powered: bool
 ) -> list[Neighbour]:
     """Return at most ``NEIGHBOURS`` leaves, nearest first: of the mover's links, and of other movers on this path."""
-    found = [] if own_links is None else own_links.nearest(here, powered=powered)
-    borrowed = others.nearest(here, powered=powered)
+    found = [] if own_links is None else own_links.find_nearest(here, powered=powered)
+    borrowed = others.find_nearest(here, powered=powered)
     found += (replace(leaf, distance=leaf.distance + OTHER_MOVER_DISTANCE) for leaf in borrowed)
     return sorted(found, key=lambda leaf: leaf.distance)[:NEIGHBOURS]
 

@@ -2,26 +2,33 @@
 
 from sqlalchemy import BigInteger, Column, Index, SmallInteger, Table, Uuid
 
-from services.persistence.tables.metadata import METADATA, UUID_V7, build_tenant_column, instant, label, quantity
+from services.persistence.tables.metadata import (
+    METADATA,
+    UUID_V7,
+    build_instant,
+    build_label,
+    build_quantity,
+    build_tenant_column,
+)
 
 compression_observations = Table(
     "compression_observations",
     METADATA,
     build_tenant_column(primary_key=True),
     Column("id", Uuid, primary_key=True, server_default=UUID_V7),
-    instant("seen_at"),
-    label("codec"),
+    build_instant("seen_at"),
+    build_label("codec"),
     Column("level", SmallInteger, nullable=False),
-    label("kind"),
+    build_label("kind"),
     Column("size_bin", SmallInteger, nullable=False),
-    label("cpu_class"),
+    build_label("cpu_class"),
     Column("file_bytes", BigInteger, nullable=False),
-    quantity("ratio", nullable=False),
-    quantity("compress_bps", nullable=False),
-    quantity("decompress_bps", nullable=False),
-    quantity("probe_ratio", nullable=False),
-    quantity("probe_compress_bps", nullable=False),
-    quantity("probe_decompress_bps", nullable=False),
+    build_quantity("ratio", nullable=False),
+    build_quantity("compress_bps", nullable=False),
+    build_quantity("decompress_bps", nullable=False),
+    build_quantity("probe_ratio", nullable=False),
+    build_quantity("probe_compress_bps", nullable=False),
+    build_quantity("probe_decompress_bps", nullable=False),
     Index(
         "compression_observations_key_idx", "tenant_id", "codec", "level", "kind", "size_bin", "cpu_class", "seen_at"
     ),

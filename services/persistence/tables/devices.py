@@ -3,7 +3,7 @@
 from sqlalchemy import Column, Table, Text, Uuid
 from sqlalchemy.dialects.postgresql import JSONB
 
-from services.persistence.tables.metadata import METADATA, build_tenant_column, instant
+from services.persistence.tables.metadata import METADATA, build_instant, build_tenant_column
 
 device_profiles = Table(
     "device_profiles",
@@ -11,6 +11,6 @@ device_profiles = Table(
     build_tenant_column(primary_key=True),
     Column("name", Text, primary_key=True),
     Column("content", JSONB, nullable=False),
-    instant("uploaded_at"),
+    build_instant("uploaded_at"),
     Column("key_id", Uuid),
 )

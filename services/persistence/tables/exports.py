@@ -2,7 +2,7 @@
 
 from sqlalchemy import BigInteger, Column, Date, Identity, Index, Table, Text, Uuid, text
 
-from services.persistence.tables.metadata import METADATA, build_tenant_column, instant, label
+from services.persistence.tables.metadata import METADATA, build_instant, build_label, build_tenant_column
 
 log_days = Table(
     "log_days",
@@ -12,10 +12,10 @@ log_days = Table(
     Column("day", Date, primary_key=True),
     Column("version", BigInteger, nullable=False),
     Column("exported_version", BigInteger, nullable=False, server_default=text("0")),
-    instant("exported_at", nullable=True),
+    build_instant("exported_at", nullable=True),
     Column("rows", BigInteger),
     Column("bytes", BigInteger),
-    label("sha256", nullable=True),
+    build_label("sha256", nullable=True),
     Index("log_days_to_export_idx", "tenant_id", "day", postgresql_where=text("exported_version < version")),
 )
 
@@ -23,8 +23,8 @@ export_failures = Table(
     "export_failures",
     METADATA,
     build_tenant_column(primary_key=True),
-    instant("failed_at"),
-    label("reason"),
+    build_instant("failed_at"),
+    build_label("reason"),
 )
 
 export_marks = Table(
@@ -32,7 +32,7 @@ export_marks = Table(
     METADATA,
     Column("id", BigInteger, Identity(always=True), primary_key=True),
     Column("tenant_id", Uuid, nullable=False),
-    label("view"),
+    build_label("view"),
     Column("day", Date, nullable=False),
     Index(None, "tenant_id", "day"),
 )

@@ -5,12 +5,12 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from services.persistence.tables.metadata import (
     METADATA,
+    build_instant,
+    build_label,
+    build_quantity,
+    build_reference,
     build_tenant_column,
-    instant,
-    label,
     own_id,
-    quantity,
-    reference,
 )
 
 endpoints = Table(
@@ -18,7 +18,7 @@ endpoints = Table(
     METADATA,
     own_id(),
     build_tenant_column(),
-    label("name"),
+    build_label("name"),
     Column("power_profile", JSONB(none_as_null=True)),
     UniqueConstraint("tenant_id", "name"),
 )
@@ -28,7 +28,7 @@ endpoint_aliases = Table(
     METADATA,
     build_tenant_column(primary_key=True),
     Column("alias", Text, primary_key=True),
-    reference("endpoint_id", "endpoints"),
+    build_reference("endpoint_id", "endpoints"),
     Index(None, "endpoint_id"),
 )
 
@@ -36,11 +36,11 @@ endpoint_pairs = Table(
     "endpoint_pairs",
     METADATA,
     build_tenant_column(),
-    reference("source_id", "endpoints", primary_key=True),
-    reference("destination_id", "endpoints", primary_key=True),
-    quantity("bandwidth_bps"),
-    quantity("rtt_s"),
-    quantity("buffer_bytes"),
+    build_reference("source_id", "endpoints", primary_key=True),
+    build_reference("destination_id", "endpoints", primary_key=True),
+    build_quantity("bandwidth_bps"),
+    build_quantity("rtt_s"),
+    build_quantity("buffer_bytes"),
 )
 
 links = Table(
@@ -48,16 +48,16 @@ links = Table(
     METADATA,
     own_id(),
     build_tenant_column(),
-    reference("source_id", "endpoints"),
-    reference("destination_id", "endpoints"),
-    label("network", nullable=True),
-    label("mover"),
+    build_reference("source_id", "endpoints"),
+    build_reference("destination_id", "endpoints"),
+    build_label("network", nullable=True),
+    build_label("mover"),
     Column("rows", BigInteger, nullable=False, server_default=text("0")),
-    instant("last_log_at", nullable=True),
+    build_instant("last_log_at", nullable=True),
     Column("logs_version", BigInteger, nullable=False, server_default=text("0")),
     Column("fitted_version", BigInteger, nullable=False, server_default=text("0")),
     Column("refit_rows", BigInteger),
-    instant("refit_at", nullable=True),
+    build_instant("refit_at", nullable=True),
     UniqueConstraint(
         "tenant_id", "source_id", "destination_id", "network", "mover", postgresql_nulls_not_distinct=True
     ),
@@ -68,9 +68,9 @@ limits = Table(
     METADATA,
     own_id(),
     build_tenant_column(),
-    label("scope"),
-    reference("source_id", "endpoints", nullable=True),
-    reference("destination_id", "endpoints", nullable=True),
+    build_label("scope"),
+    build_reference("source_id", "endpoints", nullable=True),
+    build_reference("destination_id", "endpoints", nullable=True),
     Column("concurrency", Integer),
     Column("streams", Integer),
     UniqueConstraint("tenant_id", "scope", "source_id", "destination_id", postgresql_nulls_not_distinct=True),

@@ -27,21 +27,21 @@ def build_tenant_column(*, primary_key: bool = False) -> Column[object]:
     )
 
 
-def reference(name: str, target: str, *, nullable: bool = False, primary_key: bool = False) -> Column[object]:
+def build_reference(name: str, target: str, *, nullable: bool = False, primary_key: bool = False) -> Column[object]:
     """Return a foreign key whose row is deleted with the row that it refers to."""
     return Column(
         name, Uuid, ForeignKey(f"{target}.id", ondelete="CASCADE"), nullable=nullable, primary_key=primary_key
     )
 
 
-def instant(name: str, *, nullable: bool = False) -> Column[object]:
+def build_instant(name: str, *, nullable: bool = False) -> Column[object]:
     return Column(name, DateTime(timezone=True), nullable=nullable)
 
 
-def quantity(name: str, *, nullable: bool = True) -> Column[object]:
+def build_quantity(name: str, *, nullable: bool = True) -> Column[object]:
     """Return a real number in the unit of its name; absent means unknown."""
     return Column(name, DOUBLE_PRECISION, nullable=nullable)
 
 
-def label(name: str, *, nullable: bool = False) -> Column[object]:
+def build_label(name: str, *, nullable: bool = False) -> Column[object]:
     return Column(name, Text, nullable=nullable)

@@ -5,12 +5,12 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from services.persistence.tables.metadata import (
     METADATA,
+    build_instant,
+    build_label,
+    build_quantity,
+    build_reference,
     build_tenant_column,
-    instant,
-    label,
     own_id,
-    quantity,
-    reference,
 )
 
 
@@ -18,7 +18,7 @@ def _count(name: str) -> Column[int]:
     return Column(name, Integer, nullable=False)
 
 
-def _truth(name: str) -> Column[bool]:
+def _build_truth(name: str) -> Column[bool]:
     return Column(name, Boolean, nullable=False)
 
 
@@ -29,16 +29,16 @@ page_loads = Table(
     build_tenant_column(),
     Column("content_sha256", LargeBinary, nullable=False),
     _count("ordinal"),
-    instant("received_at"),
-    instant("started_at"),
-    label("tool"),
-    label("name"),
-    quantity("load_s", nullable=False),
-    _truth("load_told"),
-    quantity("idle_s", nullable=False),
-    quantity("effective_concurrency"),
-    label("encryption", nullable=True),
-    quantity("rtt_s"),
+    build_instant("received_at"),
+    build_instant("started_at"),
+    build_label("tool"),
+    build_label("name"),
+    build_quantity("load_s", nullable=False),
+    _build_truth("load_told"),
+    build_quantity("idle_s", nullable=False),
+    build_quantity("effective_concurrency"),
+    build_label("encryption", nullable=True),
+    build_quantity("rtt_s"),
     _count("objects"),
     Column("wire_bytes", BigInteger, nullable=False),
     _count("untimed"),
@@ -55,18 +55,18 @@ page_connections = Table(
     "page_connections",
     METADATA,
     build_tenant_column(),
-    reference("page_load_id", "page_loads", primary_key=True),
+    build_reference("page_load_id", "page_loads", primary_key=True),
     Column("ordinal", Integer, primary_key=True),
-    label("origin"),
-    _truth("encrypted"),
-    label("http_version"),
-    _truth("inferred"),
+    build_label("origin"),
+    _build_truth("encrypted"),
+    build_label("http_version"),
+    _build_truth("inferred"),
     _count("objects"),
     Column("wire_bytes", BigInteger, nullable=False),
-    quantity("opened_s", nullable=False),
-    quantity("duration_s"),
-    quantity("receiving_s", nullable=False),
-    quantity("rtt_s"),
+    build_quantity("opened_s", nullable=False),
+    build_quantity("duration_s"),
+    build_quantity("receiving_s", nullable=False),
+    build_quantity("rtt_s"),
     Column("first_object_bytes", BigInteger),
     Column("first_object_rtts", Integer),
 )

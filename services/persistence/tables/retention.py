@@ -2,7 +2,7 @@
 
 from sqlalchemy import BigInteger, Column, Date, Identity, Numeric, Table, UniqueConstraint, Uuid
 
-from services.persistence.tables.metadata import METADATA, build_tenant_column, instant, label
+from services.persistence.tables.metadata import METADATA, build_instant, build_label, build_tenant_column
 
 
 def _count(name: str) -> Column[int]:
@@ -13,8 +13,8 @@ closed_months = Table(
     "closed_months",
     METADATA,
     Column("month", Date, primary_key=True),
-    instant("closed_at"),
-    instant("dropped_at", nullable=True),
+    build_instant("closed_at"),
+    build_instant("dropped_at", nullable=True),
 )
 
 sealed_months = Table(
@@ -25,7 +25,7 @@ sealed_months = Table(
     Column("versions", Numeric, nullable=False),
     _count("rows"),
     _count("bytes"),
-    instant("sealed_at"),
+    build_instant("sealed_at"),
 )
 
 sealed_usage = Table(
@@ -35,9 +35,9 @@ sealed_usage = Table(
     build_tenant_column(),
     Column("month", Date, nullable=False),
     Column("key_id", Uuid),
-    label("key", nullable=True),
-    label("billing"),
-    label("currency", nullable=True),
+    build_label("key", nullable=True),
+    build_label("billing"),
+    build_label("currency", nullable=True),
     _count("transfers"),
     Column("bytes_moved", Numeric, nullable=False),
     Column("amount", Numeric),

@@ -3,7 +3,7 @@
 from sqlalchemy import BigInteger, Column, Date, Identity, Index, Table, Uuid
 
 from services.application.monitoring.overview import MeteredEnds
-from services.persistence.tables.metadata import METADATA, build_tenant_column, instant, quantity
+from services.persistence.tables.metadata import METADATA, build_instant, build_quantity, build_tenant_column
 
 
 def _count(name: str) -> Column[int]:
@@ -19,9 +19,9 @@ daily_rollups = Table(
     _count("transfers"),
     _count("succeeded"),
     _count("bytes_moved"),
-    quantity("duration_s", nullable=False),
-    quantity("measured_energy_j", nullable=False),
-    quantity("modelled_energy_j", nullable=False),
+    build_quantity("duration_s", nullable=False),
+    build_quantity("measured_energy_j", nullable=False),
+    build_quantity("modelled_energy_j", nullable=False),
     _count("metered_bytes"),
     _count("ended"),
     _count("kept"),
@@ -29,16 +29,16 @@ daily_rollups = Table(
     _count("unpromised"),
     _count("tuned_transfers"),
     _count("tuned_bytes"),
-    quantity("tuned_s", nullable=False),
-    quantity("tuned_energy_j", nullable=False),
+    build_quantity("tuned_s", nullable=False),
+    build_quantity("tuned_energy_j", nullable=False),
     _count("tuned_metered_bytes"),
     *(_count(f"metered_{ends}") for ends in MeteredEnds),
     *(
         column
         for ends in MeteredEnds
-        for column in (quantity(f"tuned_{ends}_j", nullable=False), _count(f"tuned_{ends}_bytes"))
+        for column in (build_quantity(f"tuned_{ends}_j", nullable=False), _count(f"tuned_{ends}_bytes"))
     ),
-    instant("rolled_up_at"),
+    build_instant("rolled_up_at"),
     Index("daily_rollups_link_id_day_idx", "link_id", "day"),
 )
 

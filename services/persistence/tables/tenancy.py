@@ -2,14 +2,14 @@
 
 from sqlalchemy import ARRAY, Column, Double, Index, LargeBinary, Table, Text, text
 
-from services.persistence.tables.metadata import METADATA, build_tenant_column, instant, label, own_id
+from services.persistence.tables.metadata import METADATA, build_instant, build_label, build_tenant_column, own_id
 
 tenants = Table(
     "tenants",
     METADATA,
     own_id(),
     Column("name", Text, nullable=False, unique=True),
-    Column("created_at", instant("created_at").type, nullable=False, server_default=text("now()")),
+    Column("created_at", build_instant("created_at").type, nullable=False, server_default=text("now()")),
 )
 
 api_keys = Table(
@@ -17,14 +17,14 @@ api_keys = Table(
     METADATA,
     own_id(),
     build_tenant_column(),
-    label("name"),
-    label("prefix"),
+    build_label("name"),
+    build_label("prefix"),
     Column("secret_sha256", LargeBinary, nullable=False, unique=True),
     Column("scopes", ARRAY(Text), nullable=False),
     Column("weight", Double, nullable=False),
     Column("rate_factor", Double, nullable=False),
-    instant("created_at"),
-    instant("last_used_at", nullable=True),
-    instant("revoked_at", nullable=True),
+    build_instant("created_at"),
+    build_instant("last_used_at", nullable=True),
+    build_instant("revoked_at", nullable=True),
     Index(None, "tenant_id"),
 )

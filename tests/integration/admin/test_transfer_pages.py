@@ -179,7 +179,9 @@ def test_list_is_filtered_by_sla_key_endpoint_and_day(analyst, client, journal, 
 
 
 def test_link_to_older_transfers_preserves_the_filter():
-    assert TransferListFilters(source="a b", state="live").address(before="x") == "?state=live&source=a+b&before=x"
+    assert (
+        TransferListFilters(source="a b", state="live").build_address(before="x") == "?state=live&source=a+b&before=x"
+    )
 
 
 def test_number_of_live_transfers_is_streamed(analyst, client, journal):

@@ -76,7 +76,7 @@ def test_a_pid_file_whose_number_another_program_has_by_now_does_not_hinder(serv
     with postgres(server_folder) as server:
         pid_file = server.folder / "data" / "postmaster.pid"
         kill_outright(descendants(server.process_id))
-        stranger = Program(["sleep", "60"], cwd="/", **server.account.identity())
+        stranger = Program(["sleep", "60"], cwd="/", **server.account.build_identity())
         try:
             _, _, rest = pid_file.read_text().partition("\n")
             pid_file.write_text(f"{stranger.pid}\n{rest}")

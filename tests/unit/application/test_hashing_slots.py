@@ -35,7 +35,7 @@ class Slots:
         return self._threads.submit(self._hold, attempt)
 
     def _hold(self, attempt: Attempt) -> None:
-        with self.slots.slot(attempt):
+        with self.slots.hold_slot(attempt):
             self.served.append(attempt.network)
             assert self._releases.acquire(timeout=60)
 
@@ -77,7 +77,7 @@ def test_a_crowd_of_one_network_gives_way_to_another_network(slots: Slots) -> No
 def test_crowds_of_many_networks_give_way_to_a_network_that_was_given_less(slots: Slots) -> None:
     networks = [f"10.0.{number}.0/24" for number in range(AT_ONCE + MOST_WAITING)]
     for network in networks:
-        with slots.slots.slot(Attempt(network, "somebody")):
+        with slots.slots.hold_slot(Attempt(network, "somebody")):
             pass
     crowd = slots.flood(*networks)
     other = slots.ask(Attempt("192.0.2.0/24", "a person"))
@@ -100,14 +100,14 @@ def test_the_next_slot_goes_to_the_network_that_was_served_longest_ago(slots: Sl
 
 def test_network_with_as_many_waiting_as_others_gets_no_more(slots: Slots) -> None:
     slots.flood(*(f"10.0.{number}.0/24" for number in range(AT_ONCE + MOST_WAITING)))
-    with pytest.raises(Unavailable), slots.slots.slot(Attempt("192.0.2.0/24", "a person")):
+    with pytest.raises(Unavailable), slots.slots.hold_slot(Attempt("192.0.2.0/24", "a person")):
         pass
 
 
 @pytest.mark.parametrize("known", [Attempt("10.0.0.0/24", "a person", is_known=True)])
 def test_known_user_has_own_slots_on_a_network_of_unknown_users(slots: Slots, known: Attempt) -> None:
     slots.flood("10.0.0.0/24")
-    with slots.slots.slot(known):
+    with slots.slots.hold_slot(known):
         assert slots.busy() == AT_ONCE + MOST_WAITING
 
 

@@ -67,8 +67,8 @@ def test_a_copy_whose_description_is_damaged_is_named_and_passed_over(text: str,
     described = tmp_path / "base" / "damaged" / "backup.json"
     described.write_text(text)
     folder = BackupFolder(tmp_path)
-    assert [each.name for each in folder.backups()] == ["whole"]
-    assert [str(each) for each in folder.damaged()] == [f"{described} is not as it was written"]
+    assert [each.name for each in folder.list_backups()] == ["whole"]
+    assert [str(each) for each in folder.list_damaged()] == [f"{described} is not as it was written"]
     assert folder.find(None).name == "whole"
     with pytest.raises(BackupFailed, match=rf"^{described} is not as it was written$"):
         folder.find("damaged")
@@ -103,8 +103,8 @@ def test_a_copy_that_does_not_say_which_log_it_needs_is_damaged(damage: Callable
     label = tmp_path / "base" / "one" / "data" / "backup_label"
     damage(label)
     folder = BackupFolder(tmp_path)
-    assert folder.backups() == []
-    (told,) = folder.damaged()
+    assert folder.list_backups() == []
+    (told,) = folder.list_damaged()
     assert str(told).startswith(str(label))
 
 
@@ -138,4 +138,4 @@ def test_folder_that_cannot_be_listed_is_reported_in_one_line(tmp_path: Path, mo
 
     monkeypatch.setattr(Path, "iterdir", refused)  # root may list everything
     with pytest.raises(BackupFailed, match=rf"^{tmp_path / 'base'}: Permission denied$"):
-        BackupFolder(tmp_path).backups()
+        BackupFolder(tmp_path).list_backups()

@@ -40,10 +40,10 @@ def test_calls_of_one_trace_share_one_sampling_decision() -> None:
         parent = {"traceparent": f"00-{trace_id:032x}-b7ad6b7169203331-{KEPT}", "tracestate": "vendor=1"}
         found = set()
         for _ in range(3):
-            with api.server("call", of=parent, attributes={}) as span:
+            with api.open_server_span("call", of=parent, attributes={}) as span:
                 found.add(span.is_recording())
-                carried = api.carried()
+                carried = api.build_headers()
             assert carried["tracestate"] == "vendor=1"
-            with worker.consumer("job", of=carried, attributes={}) as job:
+            with worker.open_consumer_span("job", of=carried, attributes={}) as job:
                 found.add(job.is_recording())
         assert len(found) == 1

@@ -171,7 +171,7 @@ class Quarantine:
     def count(self, refused_for: RejectionReason | None = None) -> int:
         """Return how many rows wait to be corrected or dismissed; of one reason where that is given."""
         return self._connection.execute(
-            select(func.count()).select_from(log_quarantine).where(_MENDABLE, *_for(refused_for))
+            select(func.count()).select_from(log_quarantine).where(_MENDABLE, *_filter_by_reason(refused_for))
         ).scalar_one()
 
     def group_by_reason(self, *, limit: int) -> Sequence[RejectionGroup]:
@@ -199,7 +199,7 @@ class Quarantine:
         refused_for: RejectionReason | None = None,
     ) -> Sequence[QuarantinedRow]:
         """Return at most ``limit`` rows older than the row ``before``, the newest first."""
-        filters = select(*_ROW).where(_MENDABLE, *_for(refused_for))
+        filters = select(*_ROW).where(_MENDABLE, *_filter_by_reason(refused_for))
         query = filters.order_by(log_quarantine.c.id.desc()).limit(limit)
         if before is not None:
             query = query.where(log_quarantine.c.id < before)
@@ -224,7 +224,7 @@ class Quarantine:
         """Return rows of one reason whose text is stored, within both bounds, locked until the transaction ends."""
         oldest = (
             select(log_quarantine.c.id, func.octet_length(log_quarantine.c.raw).label("bytes"))
-            .where(_MENDABLE, *_for(refused_for), log_quarantine.c.raw.is_not(None))
+            .where(_MENDABLE, *_filter_by_reason(refused_for), log_quarantine.c.raw.is_not(None))
             .order_by(log_quarantine.c.id)
             .limit(limit)
             .subquery()
@@ -238,7 +238,7 @@ class Quarantine:
         self._connection.execute(delete(log_quarantine).where(log_quarantine.c.id.in_(row_ids)))
 
 
-def _for(refused_for: RejectionReason | None) -> tuple[Any, ...]:
+def _filter_by_reason(refused_for: RejectionReason | None) -> tuple[Any, ...]:
     if refused_for is None:
         return ()
     return log_quarantine.c.field == refused_for.field, log_quarantine.c.reason == refused_for.reason

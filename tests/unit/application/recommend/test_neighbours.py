@@ -31,7 +31,7 @@ def indexed(n: int, path: Path, *powered: bool) -> tuple[LinkKey, IndexedModel]:
 def test_search_finds_the_same_leaves_as_a_full_scan(links, path, powered):
     models = [indexed(n, there, *metered) for n, (there, metered) in enumerate(links)]
     here = locate(path, MEAN_BYTES)
-    found = Neighbourhood(models).nearest(here, powered=powered)
+    found = Neighbourhood(models).find_nearest(here, powered=powered)
     suitable = sorted(
         math.dist(here, locate(there, MEAN_BYTES)) for there, metered in links for one in metered if one or not powered
     )
@@ -43,5 +43,5 @@ def test_search_finds_the_same_leaves_as_a_full_scan(links, path, powered):
 
 def test_link_of_unknown_path_is_no_neighbour():
     here = locate(PATH, MEAN_BYTES)
-    assert Neighbourhood([indexed(1, UNKNOWN_PATH, True)]).nearest(here, powered=False) == []
-    assert Neighbourhood([]).nearest(here, powered=False) == []
+    assert Neighbourhood([indexed(1, UNKNOWN_PATH, True)]).find_nearest(here, powered=False) == []
+    assert Neighbourhood([]).find_nearest(here, powered=False) == []
