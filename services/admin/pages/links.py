@@ -7,6 +7,7 @@ from uuid import UUID
 from fastapi import Query, Request, Response
 
 from services.admin.charts.days import build_day_chart
+from services.admin.charts.pareto import build_pareto_chart
 from services.admin.charts.surface import AXIS_NAMES, Cut, Shown, build_heat_map, build_slice_chart, build_solid_chart
 from services.admin.rendering import WITH_SHADERS, build_page_router, encode_chart, render_page
 from services.admin.visitors import Parts, Signed
