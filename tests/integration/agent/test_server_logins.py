@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,10 +18,13 @@ CONTENT = b"c" * 10_000
 @pytest.fixture
 def servers() -> Iterator[tuple[RoughServer, RoughServer]]:
     """One server with a file, which also redirects to one of another server."""
-    loop, ready = asyncio.new_event_loop(), threading.Event()
+    ready = threading.Event()
     found: list[RoughServer] = []
+    stops: list[Callable[[], object]] = []
 
     async def serve() -> None:
+        stop, loop = asyncio.Event(), asyncio.get_running_loop()
+        stops.append(lambda: loop.call_soon_threadsafe(stop.set))
         async with RoughServer({"/there": plain(CONTENT)}) as other:
             elsewhere = other.url.replace("127.0.0.1", "localhost")
             answers = {"/file": plain(CONTENT), "/moved": redirect(f"{elsewhere}/there")}
@@ -30,14 +33,12 @@ def servers() -> Iterator[tuple[RoughServer, RoughServer]]:
                 ready.set()
                 await stop.wait()
 
-    stop = asyncio.Event()
-    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))  # which closes what is still open
     thread.start()
     ready.wait()
     yield found[0], found[1]
-    loop.call_soon_threadsafe(stop.set)
+    stops[0]()
     thread.join()
-    loop.close()
 
 
 def list_sent(server: RoughServer, name: str) -> set[str | None]:

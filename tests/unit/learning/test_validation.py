@@ -82,7 +82,7 @@ def test_a_refit_is_compared_with_the_model_in_force_on_rows_that_are_new_to_it(
     told_in_force = np.where(old, np.nan, truth + 0.5)
     validation = validate_leaf(rows, fit_leaf(rows), np.random.default_rng(1), current=told_in_force)
     compared = validation.compared
-    assert 10 < compared.build_rows <= np.sum(~old)
+    assert 10 < compared.rows <= np.sum(~old)
     assert compared.error < 0.25
     assert compared.error_in_force == pytest.approx(0.5, abs=0.1)
     assert validation.to_dict()["compared.error_in_force"] == compared.error_in_force

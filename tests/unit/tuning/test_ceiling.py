@@ -32,7 +32,7 @@ def test_no_table_expects_more_than_the_path_carries_or_its_user_permits():
         basis = opening(**known)
         (chunk,) = basis.chunks
         assert basis.ceiling_bps == max_bps
-        assert chunk.expectation.find_fastest_bps == pytest.approx(max_bps)
+        assert chunk.expectation.fastest_bps == pytest.approx(max_bps)
 
 
 def test_a_share_of_the_most_is_one_of_what_the_path_carries():

@@ -32,17 +32,21 @@ class Store(StreamServer):
         return f"http://{self.address}"
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while (asked := await read_head(reader)) is not None:
-            body = await reader.readexactly(int(asked.headers.get("content-length", 0)))
-            self.methods.append(asked.method)
-            answer = await self._answer(asked.method, asked.target, body)
-            if answer is None:
-                break
-            status, fields = answer
-            lines = (f"{name}: {value}\r\n" for name, value in fields.items())
-            writer.write(f"HTTP/1.1 {status}\r\n{''.join(lines)}\r\n".encode())
-            await writer.drain()
-        writer.transport.abort()
+        try:
+            while (asked := await read_head(reader)) is not None:
+                body = await reader.readexactly(int(asked.headers.get("content-length", 0)))
+                self.methods.append(asked.method)
+                answer = await self._answer(asked.method, asked.target, body)
+                if answer is None:
+                    break
+                status, fields = answer
+                lines = (f"{name}: {value}\r\n" for name, value in fields.items())
+                writer.write(f"HTTP/1.1 {status}\r\n{''.join(lines)}\r\n".encode())
+                await writer.drain()
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.transport.abort()
 
     async def _answer(self, method: str, path: str, body: bytes) -> tuple[str, dict[str, object]] | None:
         """The status and fields of an answer; ``None`` drops the connection."""

@@ -112,7 +112,7 @@ def test_a_part_can_be_read_twice_by_seeking(log):
     log.write_bytes(b"one\ntwo\n")
     _, _, after = take(log, until=4)
     with LogFile(log, after) as opened:
-        lines = opened.next_part().read_lines
+        lines = opened.next_part().lines
         assert lines.read() == b"two\n"
         lines.seek(0)
         assert lines.read(2) == b"tw"
