@@ -1,4 +1,4 @@
-"""What a refit keeps and what it must pass: the identity of tiers, the verdict beside the current model."""
+"""What a refit keeps and what it must pass: the identity of tiers, the verdict compared with the current model."""
 
 from datetime import datetime
 from typing import Any

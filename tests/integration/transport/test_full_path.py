@@ -101,7 +101,7 @@ def test_beyond_a_full_path_the_window_doubles_and_after_an_idle_time_it_triples
 
 @pytest.fixture
 def carried(installed) -> Iterator[ScriptedReceiver]:
-    """The first round told that a hundred segments or so fill the path, the second has been sent; all comes late.
+    """The first round showed that a hundred segments or so fill the path, the second has been sent; all comes late.
 
     A host that is busy spaces the first round so that it tells of a narrower path; then it is done again.
     """

@@ -1,4 +1,4 @@
-"""A draft tried on a demand: what it would have earned, beside the current book."""
+"""A draft tried on a demand: what it would have earned, compared with the current book."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -52,6 +52,12 @@ def test_url_that_is_not_http_is_refused(text: str):
         Url.parse(text)
 
 
+@pytest.mark.parametrize("reference", ["http://[::1/x", "http://h:port/", "ftp://h/x"])
+def test_reference_that_is_no_url_is_refused_in_words(reference: str):
+    with pytest.raises(UnusableSource):
+        Url.parse("http://host/a").join(reference)
+
+
 def test_credentials_stay_with_their_origin():
     url = Url.parse("http://ann:pw@host/a/b")
     assert url.join("../c").login == Login("ann", "pw")
@@ -125,6 +131,7 @@ def test_each_scheme_has_its_proxy_and_capitals_do_not_count_for_http():
         ("::1", "::1"),
         ("bücher.example", "xn--bcher-kva.example"),
         ("INNER.example,", "inner.EXAMPLE"),
+        ("ü..,inner.example", "inner.example"),
     ],
 )
 def test_no_proxy_is_understood_in_its_usual_forms(no_proxy: str, host: str):

@@ -118,7 +118,7 @@ def test_folder_of_a_webdav_server():
     assert page.entries[2].etag == '"e"'
 
 
-@pytest.mark.parametrize("href", ["/elsewhere/x", "/remote/set/%2e%2e", "/remote/set/a%2Fb"])
+@pytest.mark.parametrize("href", ["/elsewhere/x", "/remote/set/%2e%2e", "/remote/set/a%2Fb", "http://[::1/x"])
 def test_place_outside_costs_its_entry(href: str):
     page = parse_multistatus(DAV, multistatus(response("/remote/set/good"), response(href)))
     assert [entry.name for entry in page.entries] == ["good"]

@@ -13,6 +13,8 @@ from tradewind_agent.cli.options import duration
 from tradewind_agent.cli.terminal import Terminal
 
 if TYPE_CHECKING:
+    from ssl import SSLContext
+
     from tradewind_agent.engine.options import EngineOptions
 
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -57,22 +59,12 @@ def build_engine_options(
     """Return the engine's options, with proxies, netrc and authorities from the user's environment."""
     from tradewind_agent.engine.http.credentials import Credentials
     from tradewind_agent.engine.http.proxy import Proxies
-    from tradewind_agent.engine.options import EngineOptions, tls_context
+    from tradewind_agent.engine.options import EngineOptions
     from tradewind_agent.engine.origin.book import OriginBook
     from tradewind_agent.folders import state_folder
-    from tradewind_agent.system_errors import explain_os_error
 
     netrc = Path(os.environ.get("NETRC") or Path.home() / ".netrc")
-    if key is not None and cert is None:
-        raise typer.BadParameter("goes with --cert", param_hint="--key")
-    try:
-        # The engine makes the usual one when it meets https: reading the system's authorities takes a while.
-        is_usual = ca_file is None and cert is None and not insecure
-        tls = None if is_usual else tls_context(ca_file=ca_file, insecure=insecure, cert=cert, key=key)
-    except OSError as failure:
-        files = ", ".join(str(file) for file in (ca_file, cert, key) if file is not None)
-        why = explain_os_error(failure).what
-        raise typer.BadParameter(f"{files}: {why}", param_hint="--ca-file, --cert, --key") from None
+    tls = _build_tls(ca_file, cert, key, insecure=insecure)
     headers = _read_headers(header or ())
     if bearer_token is not None:
         headers["Authorization"] = f"Bearer {_read_token(bearer_token)}"
@@ -88,6 +80,23 @@ def build_engine_options(
         return engine
     longest_s = duration("--timeout", f"{timeout}s" if timeout.strip().isdecimal() else timeout)
     return replace(engine, answer_timeout_s=longest_s, idle_timeout_s=longest_s)
+
+
+def _build_tls(ca_file: Path | None, cert: Path | None, key: Path | None, *, insecure: bool) -> "SSLContext | None":
+    """Return TLS settings; ``None`` for the usual ones, which the engine reads when it meets https: that is slow."""
+    from tradewind_agent.engine.options import tls_context
+    from tradewind_agent.system_errors import explain_os_error
+
+    if key is not None and cert is None:
+        raise typer.BadParameter("goes with --cert", param_hint="--key")
+    if ca_file is None and cert is None and not insecure:
+        return None
+    try:
+        return tls_context(ca_file=ca_file, insecure=insecure, cert=cert, key=key)
+    except OSError as failure:
+        files = ", ".join(str(file) for file in (ca_file, cert, key) if file is not None)
+        why = explain_os_error(failure).what
+        raise typer.BadParameter(f"{files}: {why}", param_hint="--ca-file, --cert, --key") from None
 
 
 def bind_headers(engine: "EngineOptions", places: Sequence[str]) -> "EngineOptions":

@@ -105,8 +105,15 @@ class Url:
         """Return the URL that ``reference`` means when met at this one.
 
         A login stays with its host: it goes along only to the same origin.
+
+        Raises
+        ------
+        UnusableSource : no URL of http or https.
         """
-        joined = Url.parse(urljoin(str(self), reference))
+        try:
+            joined = Url.parse(urljoin(str(self), reference))
+        except ValueError as error:
+            raise UnusableSource(f"{reference!r} is no URL: {error}") from error
         if joined.origin != self.origin or joined.login:
             return joined
         return Url(joined.origin, joined.target, self.login)

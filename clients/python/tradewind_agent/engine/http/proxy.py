@@ -116,10 +116,16 @@ def _covers(entry: str, origin: Origin) -> bool:
     try:
         return ip_address(host) in ip_network(name, strict=False)
     except ValueError:
-        domain = name.removeprefix("*").lstrip(".")
-        if not domain.isascii():
-            domain = encode_host(domain)
+        domain = _encode_domain(name.removeprefix("*").lstrip("."))
         return bool(domain) and (host == domain or host.endswith(f".{domain}"))
+
+
+def _encode_domain(domain: str) -> str:
+    """Return a domain as hosts are named; nothing for one that cannot be, which then means no host."""
+    try:
+        return domain if domain.isascii() else encode_host(domain)
+    except UnusableSource:
+        return ""
 
 
 def _split_port(entry: str) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum
 
-from tradewind_agent.errors import UnsafeName
+from tradewind_agent.errors import UnusableSource
 
 
 class OmissionKind(Enum):
@@ -27,7 +27,7 @@ class Omission:
     kind: OmissionKind
 
 
-def make_name_omission(place: object, error: UnsafeName) -> Omission:
+def make_name_omission(place: object, error: UnusableSource) -> Omission:
     """Return the omission of an entry whose name cannot be a file's here."""
     return Omission(str(place), f"cannot be stored under its name ({error})", OmissionKind.NOT_A_FILE)
 

@@ -108,14 +108,15 @@ def parse_multistatus(url: Url, body: bytes) -> IndexPage:
     entries: list[ListingEntry] = []
     left_out: list[Omission] = []
     for response in root.iter("response"):
-        href = url.join((response.findtext("href") or "").strip())
+        text = (response.findtext("href") or "").strip()
         is_folder = any(element.tag == "collection" for element in response.iter())
-        if href.path.rstrip("/") == url.path.rstrip("/"):
-            continue  # the folder itself
         try:
+            href = url.join(text)
+            if href.path.rstrip("/") == url.path.rstrip("/"):
+                continue  # the folder itself
             entries.append(_read_resource(url, href, response, is_folder=is_folder))
-        except UnsafeName as error:
-            left_out.append(make_name_omission(href, error))
+        except UnusableSource as error:
+            left_out.append(make_name_omission(f"{url}: {text}", error))
     return IndexPage(entries=tuple(entries), left_out=tuple(left_out), rows=tuple(sorted(_list_rows(root))))
 
 
