@@ -199,27 +199,25 @@ class Settings:
 
         limits = CallLimits.usual(read("TRADEWIND_CALLS", parse_call_rates, USUAL_CALLS_PER_S))
         of_tenant = partial(parse_call_rates, usual=limits.of_tenant)
-        live = read("TRADEWIND_LIVE_TRANSFERS", _build_integer_parser(1, MAX_LIVE_TRANSFERS), MOST_LIVE_OF_KEY)
+        live = read("TRADEWIND_LIVE_TRANSFERS", _parse_integer(1, MAX_LIVE_TRANSFERS), MOST_LIVE_OF_KEY)
         return cls(
             host=read("TRADEWIND_HOST", str, cls.host),
-            port=read("TRADEWIND_PORT", _build_integer_parser(1, MAX_PORT), cls.port),
+            port=read("TRADEWIND_PORT", _parse_integer(1, MAX_PORT), cls.port),
             proxies=read("TRADEWIND_PROXIES", parse_proxies, cls.proxies),
             database_url=read("DATABASE_URL", _postgres_url, None),
             admin_database_url=read("TRADEWIND_ADMIN_DATABASE_URL", _postgres_url, None),
-            migration_lock_s=read(
-                "TRADEWIND_MIGRATION_LOCK_TIMEOUT_S", _build_seconds_parser(0.1), cls.migration_lock_s
-            ),
+            migration_lock_s=read("TRADEWIND_MIGRATION_LOCK_TIMEOUT_S", _parse_seconds(0.1), cls.migration_lock_s),
             migration_statement_s=read(
-                "TRADEWIND_MIGRATION_STATEMENT_TIMEOUT_S", _build_seconds_parser(1.0), cls.migration_statement_s
+                "TRADEWIND_MIGRATION_STATEMENT_TIMEOUT_S", _parse_seconds(1.0), cls.migration_statement_s
             ),
             redis_url=read("REDIS_URL", _redis_url, None),
             data_folder=read("TRADEWIND_DATA", Path, data_folder),
-            api_workers=read("TRADEWIND_API_WORKERS", _build_integer_parser(1, MAX_WORKERS), cls.api_workers),
-            refresh_interval_s=read("TRADEWIND_REFRESH_INTERVAL_S", _build_seconds_parser(0.0), cls.refresh_interval_s),
-            sweep_interval_s=read("TRADEWIND_SWEEP_INTERVAL_S", _build_seconds_parser(1.0), cls.sweep_interval_s),
-            query_rows=read("TRADEWIND_QUERY_ROWS", _build_integer_parser(1, MAX_QUERY_ROWS), cls.query_rows),
-            query_bytes=read("TRADEWIND_QUERY_BYTES", _build_integer_parser(1, MAX_QUERY_BYTES), cls.query_bytes),
-            query_seconds=read("TRADEWIND_QUERY_SECONDS", _build_seconds_parser(0.1), cls.query_seconds),
+            api_workers=read("TRADEWIND_API_WORKERS", _parse_integer(1, MAX_WORKERS), cls.api_workers),
+            refresh_interval_s=read("TRADEWIND_REFRESH_INTERVAL_S", _parse_seconds(0.0), cls.refresh_interval_s),
+            sweep_interval_s=read("TRADEWIND_SWEEP_INTERVAL_S", _parse_seconds(1.0), cls.sweep_interval_s),
+            query_rows=read("TRADEWIND_QUERY_ROWS", _parse_integer(1, MAX_QUERY_ROWS), cls.query_rows),
+            query_bytes=read("TRADEWIND_QUERY_BYTES", _parse_integer(1, MAX_QUERY_BYTES), cls.query_bytes),
+            query_seconds=read("TRADEWIND_QUERY_SECONDS", _parse_seconds(0.1), cls.query_seconds),
             reader_address=read("TRADEWIND_READER_ADDRESS", _parse_address, None),
             notice=read("TRADEWIND_NOTICE", str, cls.notice),
             export_place=read("TRADEWIND_EXPORT", _place, None),
@@ -227,18 +225,16 @@ class Settings:
             call_limits=limits._replace(of_tenant=read("TRADEWIND_TENANT_CALLS", of_tenant, limits.of_tenant)),
             session_limits=SessionLimits(
                 live,
-                read(
-                    "TRADEWIND_TENANT_LIVE_TRANSFERS", _build_integer_parser(1, MAX_LIVE_TRANSFERS), KEYS_AT_ONCE * live
-                ),
+                read("TRADEWIND_TENANT_LIVE_TRANSFERS", _parse_integer(1, MAX_LIVE_TRANSFERS), KEYS_AT_ONCE * live),
             ),
-            log_months=read("TRADEWIND_LOG_MONTHS", _build_integer_parser(1, MAX_LOG_MONTHS), None),
-            worker_metrics_port=read("TRADEWIND_WORKER_METRICS_PORT", _build_integer_parser(1, MAX_PORT), None),
+            log_months=read("TRADEWIND_LOG_MONTHS", _parse_integer(1, MAX_LOG_MONTHS), None),
+            worker_metrics_port=read("TRADEWIND_WORKER_METRICS_PORT", _parse_integer(1, MAX_PORT), None),
             worker_metrics_host=read("TRADEWIND_WORKER_METRICS_HOST", str, cls.worker_metrics_host),
             worker_metrics_folder=read("PROMETHEUS_MULTIPROC_DIR", Path, None),
             retained_releases=read(
-                "TRADEWIND_KEPT_RELEASES", _build_integer_parser(2, MAX_RETAINED_RELEASES), cls.retained_releases
+                "TRADEWIND_KEPT_RELEASES", _parse_integer(2, MAX_RETAINED_RELEASES), cls.retained_releases
             ),
-            task_workers=read("TRADEWIND_TASK_WORKERS", _build_integer_parser(1, MAX_WORKERS), cls.task_workers),
+            task_workers=read("TRADEWIND_TASK_WORKERS", _parse_integer(1, MAX_WORKERS), cls.task_workers),
         )
 
 
@@ -268,7 +264,7 @@ def _read_text(environment: Mapping[str, str], variable: str) -> str:
     return text
 
 
-def _build_integer_parser(low: int, high: int) -> Callable[[str], int]:
+def _parse_integer(low: int, high: int) -> Callable[[str], int]:
     def parse(text: str) -> int:
         reason = f"must be a whole number from {low} to {high}"
         try:
@@ -282,7 +278,7 @@ def _build_integer_parser(low: int, high: int) -> Callable[[str], int]:
     return parse
 
 
-def _build_seconds_parser(low: float) -> Callable[[str], float]:
+def _parse_seconds(low: float) -> Callable[[str], float]:
     def parse(text: str) -> float:
         reason = f"must be a number of seconds, at least {low:g}"
         try:

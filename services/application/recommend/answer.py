@@ -31,6 +31,7 @@ from services.application.recommend.unknown_path import complete_path
 from tradewind.dataset import Chunk
 from tradewind.parameters import NO_CAPS, Caps
 from tradewind.path import Path
+from tradewind.prediction import Prediction
 from tradewind.recommendation import AnswerSource, ChunkPlan, Recommendation, SlaAnswer
 from tradewind.sla.kinds import Sla
 from tradewind.tiers.partitions import PartitionKey, find_serving_partition
@@ -76,15 +77,7 @@ def recommend_from_history(
     if feasible:
         largest = find_largest_chunk(chunks)
         tier = find_tier(chunk_slas[largest], leaves[largest], solutions, request.dataset)
-        price_by_tier = partial(
-            quote_price,
-            predicted=predicted,
-            chunks=chunks,
-            solutions=solutions,
-            dataset=request.dataset,
-            sla=request.sla,
-            room_bps=room_bps,
-        )
+        price_by_tier = _prepare_price(request, predicted, chunks, solutions, room_bps)
         sla, quote = _add_tier_and_price(sla, tier, snapshot, price_by_tier)
     recommendation = Recommendation(
         transfer_id=new_transfer_id(),
@@ -116,6 +109,25 @@ def _complete_path(request: TransferRequest, model: ServedModel, snapshot: Snaps
     """Return the requested path, completed by what was learned of it, else by what is known of its link."""
     path = request.path.complete_from(model.path)
     return path if path.bdp_bytes is not None else complete_path(path, request.link, snapshot)
+
+
+def _prepare_price(
+    request: TransferRequest,
+    predicted: Prediction,
+    chunks: Sequence[Chunk],
+    solutions: Sequence[Solution],
+    room_bps: float,
+) -> Callable[[PublishedBook, UUID | None], PriceQuote]:
+    """Return what quotes this transfer by a price book in a tier."""
+    return partial(
+        quote_price,
+        predicted=predicted,
+        chunks=chunks,
+        solutions=solutions,
+        dataset=request.dataset,
+        sla=request.sla,
+        room_bps=room_bps,
+    )
 
 
 def _add_tier_and_price(
