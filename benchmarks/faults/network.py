@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.testbed.namespaces import FOLDER, remove_namespace
+from benchmarks.testbed.leftovers import record_namespaces
+from benchmarks.testbed.namespaces import FOLDER
 from tradewind.errors import TradewindError
 
 LOOPBACK = "127.0.0.1"
@@ -81,8 +82,8 @@ def set_up_network() -> Iterator[Network]:
     name = f"twf-{uuid.uuid4().hex[:8]}"
     subnet = int(name[4:6], 16)
     own_address, peer_address = f"10.213.{subnet}.1", f"10.213.{subnet}.2"
-    _run_ip("netns", "add", name)
-    try:
+    with record_namespaces([name], purpose="faults"):
+        _run_ip("netns", "add", name)
         peer = ("peer", "name", THEIR_DEVICE, "address", THEIR_MAC, "netns", name)
         _run_ip("link", "add", name, "address", OUR_MAC, "type", "veth", *peer)
         _run_ip("addr", "add", f"{own_address}/{PREFIX_BITS}", "dev", name)
@@ -93,8 +94,6 @@ def set_up_network() -> Iterator[Network]:
         made = Network(own_address, name, name, peer_address)
         made.restore()
         yield made
-    finally:
-        remove_namespace(name)  # its end of the cable goes with it, and so does the other
 
 
 def _run_ip(*arguments: str) -> None:

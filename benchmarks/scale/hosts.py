@@ -25,7 +25,8 @@ from benchmarks.support.report import Value
 from benchmarks.support.stored_database import print_now
 from benchmarks.support.workload import draw_ndjson_lines
 from benchmarks.testbed.errors import EmulationBroke
-from benchmarks.testbed.namespaces import DEVICE, Host, make_namespace, remove_namespace, set_up_device
+from benchmarks.testbed.leftovers import record_namespaces
+from benchmarks.testbed.namespaces import DEVICE, Host, make_namespace, set_up_device
 from benchmarks.testbed.permissions import require_permission
 from services.application.shared.jobs import RefreshModels
 from services.bootstrap import Container, build_container
@@ -72,7 +73,9 @@ def measure_cut_off(layout: Layout = LAYOUT, *, seed: int) -> dict[str, Value]:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         folder.chmod(0o755)
-        hosts = [stack.enter_context(set_up_host(number)) for number in range(1, layout.hosts + 1)]
+        names = {number: f"tw{os.getpid()}-{number}" for number in range(1, layout.hosts + 1)}
+        stack.enter_context(record_namespaces(list(names.values()), purpose="scale"))
+        hosts = [set_up_host(name, number) for number, name in names.items()]
         postgres, valkey = stack.enter_context(run_servers(folder, layout.hosts))
         password, tenant_id = secrets.token_hex(), uuid4()
         database_url = prepare_database(postgres.url(tcp=True), app_password=password)
@@ -138,22 +141,15 @@ def wait_until(holds: Callable[[], bool]) -> None:
         time.sleep(POLL_S)
 
 
-@contextmanager
-def set_up_host(number: int) -> Iterator[Host]:
-    """Yield a namespace with a link to this one: 198.18.N.1 here, 198.18.N.2 there."""
-    name = f"tradewind-{os.getpid()}-{number}"
-    here, there = f"tw{os.getpid()}-{number}", Host(name, f"198.18.{number}.2")
-    make_namespace(there)
-    try:
-        run_ip("link", "add", here, "type", "veth", "peer", "name", DEVICE, "netns", name)
-        set_up_device(there)
-        run_ip("addr", "add", f"198.18.{number}.1/24", "dev", here)
-        run_ip("link", "set", here, "up")
-        yield there
-    finally:
-        # Otherwise it would stay for as long as the kernel retransmits what a killed worker's connections still owe.
-        subprocess.run(["ip", "link", "del", here], capture_output=True, check=False)
-        remove_namespace(name)
+def set_up_host(name: str, number: int) -> Host:
+    """Make a namespace with a link of its name to this one: 198.18.N.1 here, 198.18.N.2 there."""
+    host = Host(name, f"198.18.{number}.2")
+    make_namespace(host)
+    run_ip("link", "add", name, "type", "veth", "peer", "name", DEVICE, "netns", name)
+    set_up_device(host)
+    run_ip("addr", "add", f"198.18.{number}.1/24", "dev", name)
+    run_ip("link", "set", name, "up")
+    return host
 
 
 def run_ip(*arguments: str) -> None:

@@ -109,7 +109,8 @@ def change_path(options: argparse.Namespace) -> int:
 
 
 def _choose_state(name: str | None) -> State:
-    live = [state for state in list_states() if state.is_alive and name in (None, state.name)]
+    with_link = [state for state in list_states() if (state.folder / "link").exists()]
+    live = [state for state in with_link if state.is_alive and name in (None, state.name)]
     if not live:
         raise NotFound("no testbed is up")
     if len(live) > 1:

@@ -1,11 +1,11 @@
-"""Record which testbeds exist, so that the remains of a killed one can be recognised and removed."""
+"""Record which testbeds and other namespaces exist, so that what a killed benchmark left is recognised and removed."""
 
 import json
 import os
 import secrets
 import shutil
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
@@ -22,7 +22,7 @@ def make_unique_name() -> str:
     return f"{PREFIX}{os.getpid()}-{secrets.token_hex(2)}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class State:
     """A testbed as other processes see it.
 
@@ -45,6 +45,11 @@ class State:
     def is_alive(self) -> bool:
         return read_start_ticks(self.owner) == self.owner_started
 
+    @classmethod
+    def of_this_process(cls, name: str, namespaces: Sequence[str], purpose: str) -> Self:
+        owner = os.getpid()
+        return cls(name, owner, read_start_ticks(owner) or 0, namespaces, purpose)
+
     def write(self) -> None:
         """Record the state; a reader sees the old state or the new one, never half of it."""
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -64,6 +69,18 @@ class State:
         for namespace in self.namespaces:
             remove_namespace(namespace)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@contextmanager
+def record_namespaces(names: Sequence[str], purpose: str) -> Iterator[None]:
+    """Remove what killed owners left; record the namespaces that the block makes, and remove them after it."""
+    remove_leftovers()
+    state = State.of_this_process(make_unique_name(), names, purpose)
+    state.write()
+    try:
+        yield
+    finally:
+        state.remove()
 
 
 def list_states() -> list[State]:

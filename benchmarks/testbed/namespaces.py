@@ -89,7 +89,11 @@ def read_tcp_settings(host: Host) -> Mapping[str, str]:
 
 
 def remove_namespace(name: str) -> None:
-    """Stop what runs in a namespace, and remove it; do nothing where there is none."""
+    """Stop what runs in a namespace, and remove it and the device that bears its name; do nothing where there is none.
+
+    Such a device is the near end of a cable. It would stay for as long as the kernel retransmits what a killed
+    program's connections still owe.
+    """
     deadline = time.monotonic() + _GRACE_S
     number = signal.SIGTERM
     while inside := _list_processes(name):
@@ -101,6 +105,7 @@ def remove_namespace(name: str) -> None:
             number = signal.SIGKILL
         if time.monotonic() > deadline + _GRACE_S:
             break
+    _run_ip("link", "del", name)
     _run_ip("netns", "del", name)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from benchmarks.testbed.emulator import Link
-from benchmarks.testbed.leftovers import State, make_unique_name, read_start_ticks, remove_leftovers
+from benchmarks.testbed.leftovers import State, make_unique_name, remove_leftovers
 from benchmarks.testbed.namespaces import Host, make_namespace, read_tcp_settings, set_up_device
 from benchmarks.testbed.path_spec import PathCounters, PathSpec
 from benchmarks.testbed.permissions import require_permission
@@ -44,13 +44,7 @@ class Testbed:
         self.seed = seed
         self.server = Host(f"{name}-server", "10.77.0.1")
         self.clients = [Host(f"{name}-client{i}", f"10.77.0.{2 + i}") for i in range(clients)]
-        self._state = State(
-            name=name,
-            owner=os.getpid(),
-            owner_started=read_start_ticks(os.getpid()) or 0,
-            namespaces=[host.namespace for host in self.hosts],
-            purpose=purpose,
-        )
+        self._state = State.of_this_process(name, [host.namespace for host in self.hosts], purpose)
         self._resources = ExitStack()
         self.link: Link
 

@@ -52,6 +52,20 @@ def test_the_way_from_a_server_is_found_by_ranges_of_a_file(server: Server, root
     assert sorted(root.iterdir()) == before
 
 
+def test_transfers_that_a_busy_host_delayed_are_outweighed_by_more(server: Server) -> None:
+    as_on_the_path = [0.3 + 8 * size / 16e6 for size in (64 * KIB, 256 * KIB, MIB)]
+    delayed = [1.5, 0.9, 0.9]
+    ticks = clock(*delayed, *delayed, *as_on_the_path * 6)
+    line = probe_download_line(f"{server.url}large", lambda: next(ticks)).line
+    assert line.rate_bps == pytest.approx(16e6, rel=0.5)
+
+
+def test_path_on_which_size_costs_nothing_is_too_uneven(server: Server) -> None:
+    ticks = clock(0.9, 0.8, 0.7)
+    with pytest.raises(CopyFailed, match="too uneven"):
+        probe_download_line(f"{server.url}large", lambda: next(ticks))
+
+
 def test_path_is_probed_by_uploads_that_are_not_stored(server: Server, root: Path) -> None:
     before = sorted(root.iterdir())
     ticks = of_sizes(4e6, 0.1, 64 * KIB, 256 * KIB, MIB)

@@ -96,6 +96,24 @@ def test_up_show_set_and_down_from_other_processes():
     assert name not in namespaces()
 
 
+def test_a_killed_benchmark_leaves_its_cable_and_namespace_to_the_next():
+    name = f"tw{os.getpid()}-9"
+    script = (
+        "import os, signal\n"
+        "from benchmarks.scale.hosts import set_up_host\n"
+        "from benchmarks.testbed.leftovers import record_namespaces\n"
+        f"with record_namespaces(['{name}'], purpose='scale'):\n"
+        f"    set_up_host('{name}', 250)\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", script], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    # Whoever sets a testbed up elsewhere removes leftovers too, and may have been faster.
+    with leftovers.record_namespaces([], purpose="run"):
+        eventually(lambda: name not in namespaces())
+        eventually(lambda: subprocess.run(["ip", "link", "show", name], capture_output=True, check=False).returncode)
+
+
 def test_the_rate_of_a_path_that_is_up_follows_a_record(tmp_path):
     (tmp_path / "records.csv").write_text("t1,t2,t3\n1,1,1\n400,100,200\n")
     trace = ["--trace", str(tmp_path / "records.csv"), "--row", "2", "--interval", "100ms"]

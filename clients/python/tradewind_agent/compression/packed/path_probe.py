@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from uuid import uuid4
 
 import httpx
@@ -21,6 +22,9 @@ LEAST_FETCHED_BYTES = 4 * KIB
 """Smallest part of a small file; below, nothing but start-up is measured."""
 
 ROUNDS = 2
+MOST_ROUNDS = 8
+"""A busy host can delay a small transfer until it takes as long as a large one: such a probe goes on for a while."""
+
 _TIMEOUT_S = 120.0
 _WRONG_SUM = "0" * 64
 _PARTIAL, _UNAUTHORIZED, _NOT_FOUND, _DIGEST_DIFFERS = 206, 401, 404, 422
@@ -130,8 +134,7 @@ def _fit_line(
         # Each on a connection of its own: T.SC is what a transfer costs that begins with nothing.
         headers = {"Connection": "close", "Accept-Encoding": "identity"}
         with httpx.Client(timeout=_TIMEOUT_S, headers=headers) as http:
-            found = [timed(http, size) for size in sizes(http) * ROUNDS]
-        return fit_network_line(found)
+            return _fit_rounds(http, sizes(http), timed)
     except (httpx.UnsupportedProtocol, httpx.InvalidURL):
         raise CopyFailed(f"{url} is no address of a server, such as http://host:8090/; {_INSTEAD}") from None
     except httpx.ConnectError as away:
@@ -140,3 +143,15 @@ def _fit_line(
         raise CopyFailed(f"{url} cannot be probed: {failure}; {_INSTEAD}") from None
     except InvalidValue as uneven:
         raise CopyFailed(f"the path to {url} is too uneven for a probe ({uneven.reason}); use --bandwidth") from None
+
+
+def _fit_rounds(
+    http: httpx.Client, sizes: tuple[int, ...], timed: Callable[[httpx.Client, int], TimedTransfer]
+) -> FittedLine:
+    """Fit a line to `ROUNDS` transfers of each size, or to as many more as it takes to see the rate."""
+    transfers = [timed(http, size) for size in sizes * ROUNDS]
+    for _ in range(ROUNDS, MOST_ROUNDS):
+        with suppress(InvalidValue):
+            return fit_network_line(transfers)
+        transfers += [timed(http, size) for size in sizes]
+    return fit_network_line(transfers)
