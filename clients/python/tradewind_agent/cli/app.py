@@ -3,6 +3,7 @@
 import os
 import signal
 import traceback
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from typing import Annotated, Any
@@ -15,6 +16,7 @@ from tradewind.errors import InvalidValue, TradewindError
 from tradewind_agent.cli import environment
 from tradewind_agent.cli.plain_values import without_validators
 from tradewind_agent.cli.terminal import PROGRAM, PartlyDone, Terminal
+from tradewind_agent.version import get_agent_version
 
 COMMANDS = (
     "copy",
@@ -36,6 +38,7 @@ COMMANDS = (
 """In the order of the help; `cli.commands` has a module of that name, which registers it."""
 
 FAILURE, WRONG_USAGE = 1, 2
+VERSION_OPTION = "--version"
 TRACE_VARIABLE = "TRADEWIND_TRACE"
 TRACES_VARIABLES = "OTEL_EXPORTER_OTLP_"
 
@@ -67,8 +70,8 @@ def _without_types_of_switches(command: Any) -> Any:
     return command
 
 
-def build(first_word: str | None = None) -> typer.Typer:
-    """Build the command of that name, or all commands if there is none, which takes longer to load."""
+def build(names: Sequence[str] = COMMANDS) -> typer.Typer:
+    """Build the program with the commands of these names: each takes a while to load."""
     app = typer.Typer(
         name=PROGRAM,
         cls=_Commands,
@@ -79,19 +82,17 @@ def build(first_word: str | None = None) -> typer.Typer:
         invoke_without_command=True,
     )
     app.callback()(_run_without_command)
-    for name in (first_word,) if first_word in COMMANDS else COMMANDS:
+    for name in names:
         import_module(f"tradewind_agent.cli.commands.{name.replace('-', '_')}").register(app)
     return app
 
 
 def _run_without_command(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    version: Annotated[bool, typer.Option(VERSION_OPTION, help="Print the version.")] = False,
 ) -> None:
     """Move data with parameters learned from history, and learn from each transfer."""
     if version:
-        from tradewind_agent.copy.run import get_agent_version
-
         print(PROGRAM, get_agent_version() or "of a source tree")
         raise typer.Exit
     if context.invoked_subcommand is None:
@@ -104,7 +105,7 @@ def run(arguments: list[str]) -> int:
     """Run one command line and return the exit code: 0, 1 for failure, 2 for wrong usage, 128 + n for signal n."""
     try:
         first_word = next(iter(arguments), None)
-        command = without_validators(_without_types_of_switches(get_command(build(first_word))))
+        command = without_validators(_without_types_of_switches(get_command(build(_choose_commands(arguments)))))
         with _trace_if_requested(first_word):
             return int(command(args=arguments, prog_name=PROGRAM, standalone_mode=False) or 0)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 -- the user gets a line; the trace is for the asking
@@ -114,6 +115,13 @@ def run(arguments: list[str]) -> int:
         line, code = _build_verdict((done and done.__cause__) or error)
         Terminal(json=_wants_json(arguments)).failure(line, code, done)
         return code
+
+
+def _choose_commands(arguments: Sequence[str]) -> Sequence[str]:
+    """Return the names of the commands that these arguments can mean."""
+    if list(arguments) == [VERSION_OPTION]:
+        return ()
+    return arguments[:1] if arguments and arguments[0] in COMMANDS else COMMANDS
 
 
 def _trace_if_requested(first_word: str | None) -> AbstractContextManager[None]:

@@ -5,7 +5,6 @@ import socket
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from tradewind.dataset import DataSet
@@ -38,6 +37,7 @@ from tradewind_agent.tuning.ticks import Tick, build_main_settings
 
 if TYPE_CHECKING:
     from tradewind_agent.service.client import Client
+from tradewind_agent.version import get_agent_version
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -291,14 +291,6 @@ def _identity(prepared: PreparedCopy) -> TransferIdentity:
         sla=format_sla(prepared.options.sla),
         quote=prepared.plan.quote,
     )
-
-
-def get_agent_version() -> str | None:
-    """Return the version of the installed agent; ``None`` if it runs from a source tree."""
-    try:
-        return version("tradewind-agent")
-    except PackageNotFoundError:
-        return None
 
 
 def _find_status(movement: Movement) -> Status:

@@ -22,7 +22,7 @@ from tradewind_agent.copy.listing import Listing
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.copy.report import CopyReport, Failure
 from tradewind_agent.copy.resources import CopyResources, hold_resources
-from tradewind_agent.copy.run import PreparedCopy, get_agent_version, prepare_listed
+from tradewind_agent.copy.run import PreparedCopy, prepare_listed
 from tradewind_agent.engine.jobs import DownloadJob
 from tradewind_agent.engine.local.storage import PartFile
 from tradewind_agent.errors import FileFault, SpoolFailed
@@ -34,6 +34,7 @@ from tradewind_agent.session.other_end import OtherEnd, OtherEndReading, collect
 from tradewind_agent.session.records import LEAST_DURATION, MovedChunk, TransferIdentity
 from tradewind_agent.session.transfer_session import TransferSession
 from tradewind_agent.sla_text import format_sla
+from tradewind_agent.version import get_agent_version
 
 if TYPE_CHECKING:
     from tradewind.wire.compression import WireObservation
