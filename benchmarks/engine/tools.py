@@ -1,0 +1,58 @@
+"""Our engine and the tools that it is compared with, each at its defaults, for downloads and for uploads."""
+
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.testbed.peers import DEFAULTS, PEERS, Job, Peer
+
+OURS, CURL, RCLONE = "tradewind", "curl -Z", "rclone"
+TRADEWIND_COMMAND = (sys.executable, "-P", "-m", "tradewind_agent", "copy")
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A program and its command line for a job; ``package`` is Debian's."""
+
+    name: str
+    program: str
+    package: str
+    command: Callable[[Job], Sequence[str]]
+
+    @property
+    def is_installed(self) -> bool:
+        return shutil.which(self.program) is not None
+
+
+def _build_download_command(job: Job) -> list[str]:
+    """Return the command as a user types it: the engine lists the folder itself, as rclone does."""
+    return [*TRADEWIND_COMMAND, job.url, f"{job.destination}/", "--json"]
+
+
+def _build_wget2_command(job: Job) -> list[str]:
+    urls = job.write_list(job.url + name for name in job.names)
+    return ["wget2", "--no-config", "--quiet", f"--directory-prefix={job.destination}", f"--input-file={urls}"]
+
+
+def build_upload_command(folder: Path, job: Job) -> list[str]:
+    """Return the engine's command that sends the files of ``folder`` to the job's URL."""
+    return [*TRADEWIND_COMMAND, f"{folder}/", job.url, "--json"]
+
+
+def build_curl_upload_command(folder: Path, job: Job) -> list[str]:
+    """Return the command of curl for the same."""
+    pairs = job.write_list(f'upload-file = "{folder / name}"\nurl = "{job.url}{name}"' for name in job.names)
+    return ["curl", "--silent", "--show-error", "--fail", "--parallel", "--config", str(pairs)]
+
+
+def _adapt(peer: Peer) -> Tool:
+    return Tool(peer.name, peer.program, peer.package, lambda job: peer.command(job, DEFAULTS))
+
+
+DOWNLOADERS = (
+    Tool(OURS, sys.executable, "", _build_download_command),
+    *(_adapt(peer) for peer in PEERS if peer.name in (CURL, RCLONE, "aria2")),
+    Tool("wget2", "wget2", "wget2", _build_wget2_command),
+)
