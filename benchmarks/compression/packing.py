@@ -73,13 +73,13 @@ def _pack_once(file: Path, setting: CodecSetting) -> PackedStream:
     with file.open("rb") as source:
         packed = PackedFile(source.fileno(), file.stat(), steering, adapt=False)
         started_s = _read_cpu_s()
-        pieces = list(packed.pieces())
+        pieces = list(packed.encode_pieces())
         pack_cpu_s = _read_cpu_s() - started_s
     unpacker = Unpacker()
     started_s = _read_cpu_s()
     for piece in pieces:
         for block in unpacker.feed(piece):
-            unpacker.plain(block)
+            unpacker.unpack_block(block)
     unpacker.end()
     unpack_cpu_s = _read_cpu_s() - started_s
     effort = packed.work.efforts[setting]

@@ -187,7 +187,7 @@ class Demo:
                         _find_address(self._path, "moved"), _build_copy_options(parameters), ask=name == "tuned"
                     )
                     runs[name].append(DemoRun(report))
-                    print_line(f"  {name}: {report.line()}")
+                    print_line(f"  {name}: {report.format_line()}")
         return runs
 
     def _copy(
@@ -212,7 +212,7 @@ class Demo:
         if report.status is Status.CANCELLED:
             raise KeyboardInterrupt  # the copy ended cleanly, and with it ends the demo
         if not report.succeeded:
-            raise TradewindError(report.line())
+            raise TradewindError(report.format_line())
         return report
 
     def _print_report(self, report: dict[str, object], runs: dict[str, list[DemoRun]]) -> None:

@@ -158,7 +158,7 @@ class PathChangeOutcome:
         behind = f"{format_bytes(moved_bytes)} of {format_bytes(self.report.bytes_moved)}"
         gain = "" if self.gain is None else f"; from the change on the tuned one moved {self.gain:.2f} times as much"
         return [
-            f"  {self.report.line()}",
+            f"  {self.report.format_line()}",
             *self._format_early_retunes(),
             *(self._format_retunes() or [self._explain_no_retune()]),
             format_table(shown),
@@ -211,7 +211,7 @@ class PathChangeOutcome:
             "untuned_moved_bytes": self.untuned.interpolate_moved_bytes(self.finished_at_s),
             "moved_bytes": self.report.bytes_moved,
             "gain_after_change": self.gain,
-            "timeline": [tick.document() for tick in self.report.timeline],
+            "timeline": [tick.build_document() for tick in self.report.timeline],
         }
 
 

@@ -7,7 +7,7 @@ from itertools import product
 
 from tradewind.energy.measured import Host
 from tradewind_agent.copy.report import CopyReport
-from tradewind_agent.meters import CpuWork, assumed_profile, reprice
+from tradewind_agent.meters import CpuWork, build_assumed_profile, reprice
 
 FACTORS = (0.5, 1.0, 1.5)
 """Factors of the model's idle and dynamic power: −50 %, as assumed, +50 %."""
@@ -35,7 +35,7 @@ class DemoRun:
         return sum(
             reprice(
                 work,
-                assumed_profile(work.logical_cpus),
+                build_assumed_profile(work.logical_cpus),
                 host=host,
                 factor_idle=factor_idle,
                 factor_dynamic=factor_dynamic,

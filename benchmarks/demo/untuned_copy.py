@@ -89,7 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             client=client,
             on_snapshot=CourseWriter(arguments.course).follow,
         )
-    sys.stderr.write(f"{report.line()}\n")
+    sys.stderr.write(f"{report.format_line()}\n")
     return 0 if report.succeeded else 1
 
 

@@ -38,7 +38,7 @@ def main() -> int:
             _drain(spool, client)
             stopping.wait(PACE_S)
         for _ in range(round(LAST_PATIENCE_S / AGAIN_S)):
-            if not spool.segments():
+            if not spool.list_segments():
                 return 0
             _drain(spool, client)
             threading.Event().wait(AGAIN_S)

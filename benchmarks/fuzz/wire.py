@@ -81,7 +81,7 @@ def unpack_stream(data: bytes) -> None:
     unpacker = Unpacker()
     for piece in _split_in_half(data):
         for block in unpacker.feed(piece):
-            unpacker.plain(block)
+            unpacker.unpack_block(block)
     unpacker.end()
 
 
@@ -120,7 +120,7 @@ def read_answer(data: bytes) -> None:
     reader = ResponseReader(AnswerCollector())
     for piece in _split_in_half(data):
         reader.feed(memoryview(piece))
-    reader.eof()
+    reader.note_eof()
 
 
 def read_entries(data: bytes) -> None:

@@ -102,7 +102,7 @@ def _complete_tuned(transfer: TunedTransfer, address: str, folder: Path) -> byte
         heartbeats=tuple(tick.to_spooled() for tick in report.timeline),
         status=report.status,
     )
-    sys.stdout.write(f"{report.line()}\n")
+    sys.stdout.write(f"{report.format_line()}\n")
     return completion.model_dump_json(exclude_none=True).encode() + b"\n"
 
 

@@ -44,8 +44,8 @@ def take_precedence(notes: Path = NOTES) -> Iterator[bool]:
     here = identify(os.getpid(), host.proc)
     assert here is not None, "this process runs"
     loops = Loops()
-    with ledger.locked():
-        for entry in tuple(ledger.abandoned()):
+    with ledger.hold_lock():
+        for entry in tuple(ledger.list_abandoned()):
             _remove_groups(_find_target(entry, ledger, host), here)
         # The loops first: they stay outside the group that has precedence.
         idle_target = _find_target(ledger.begin(here, identify(loops.pid, host.proc) or here), ledger, host)
@@ -56,7 +56,7 @@ def take_precedence(notes: Path = NOTES) -> Iterator[bool]:
     try:
         yield permitted
     finally:
-        with ledger.locked():
+        with ledger.hold_lock():
             _remove_groups(idle_target, here)
             _remove_groups(target, here)
         loops.stop()

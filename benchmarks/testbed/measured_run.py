@@ -18,8 +18,8 @@ from benchmarks.testbed.namespaces import Host
 from benchmarks.testbed.path_spec import PathCounters
 from benchmarks.testbed.testbed import Testbed
 from tradewind.units import BITS_PER_BYTE
-from tradewind_agent.meters import assumed_profile
-from tradewind_agent.meters.cpu_model import modelled_energy_j
+from tradewind_agent.meters import build_assumed_profile
+from tradewind_agent.meters.cpu_model import compute_modelled_energy_j
 
 CUT_S = 60.0
 """A run that is not done by then is stopped and scored over the bytes it has."""
@@ -91,7 +91,7 @@ class MeasuredRun:
     @staticmethod
     def _compute_modelled_j(duration_s: float, cpu_s: float) -> float:
         cpus = psutil.cpu_count() or 1
-        return modelled_energy_j(assumed_profile(cpus), duration_s, cpu_s, cpus)
+        return compute_modelled_energy_j(build_assumed_profile(cpus), duration_s, cpu_s, cpus)
 
 
 def run_measured(

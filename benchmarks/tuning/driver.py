@@ -20,8 +20,8 @@ from benchmarks.tuning.tuners import Tuner, TunerDecision, make_tuner
 from tradewind.tuning import ChunkProgress, TickSample
 from tradewind.units import compute_throughput_bps
 from tradewind_agent.engine import DownloadJob, EngineOptions, Snapshot, TransferEngine, Url
-from tradewind_agent.meters import assumed_profile
-from tradewind_agent.meters.cpu_model import modelled_energy_j
+from tradewind_agent.meters import build_assumed_profile
+from tradewind_agent.meters.cpu_model import compute_modelled_energy_j
 
 
 class TickRow(TypedDict):
@@ -100,14 +100,14 @@ async def _drive_ticks(
     on_tick: Callable[[TickRow], None],
 ) -> None:
     loop, power, finished = asyncio.get_running_loop(), _ModelledPower(), _FinishedFiles(task)
-    before, earlier = engine.snapshot(), None
+    before, earlier = engine.take_snapshot(), None
     started_s = loop.time()
     for tick in range(1, task.ticks + 1):
         await asyncio.wait([running], timeout=max(started_s + tick * task.tick_s - loop.time(), 0.0))
         if running.done():
             running.result()
             return
-        now = engine.snapshot()
+        now = engine.take_snapshot()
         power_w = power.measure_w(now.elapsed_s - before.elapsed_s)
         sample = make_sample(tick, now, before, at_s=time.monotonic(), power_w=power_w)
         step_started_s = time.perf_counter()
@@ -152,12 +152,12 @@ class _ModelledPower:
 
     def __init__(self) -> None:
         self._cpus = psutil.cpu_count() or 1
-        self._profile = assumed_profile(self._cpus)
+        self._profile = build_assumed_profile(self._cpus)
         self._used_s = time.process_time()
 
     def measure_w(self, interval_s: float) -> float:
         before_s, self._used_s = self._used_s, time.process_time()
-        return modelled_energy_j(self._profile, interval_s, self._used_s - before_s, self._cpus) / interval_s
+        return compute_modelled_energy_j(self._profile, interval_s, self._used_s - before_s, self._cpus) / interval_s
 
 
 class _FinishedFiles:

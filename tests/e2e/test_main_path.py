@@ -91,7 +91,7 @@ def history(running: dict[str, Any], source: str, turn: int) -> list[TransferRec
                 rtt_s=0.02,
             ),
         )
-        assert report.succeeded, report.line()
+        assert report.succeeded, report.format_line()
         records += report.records
     return records
 

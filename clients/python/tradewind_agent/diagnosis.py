@@ -45,20 +45,20 @@ class Finding:
     text: str
     advice: str = ""
 
-    def line(self) -> str:
+    def format_line(self) -> str:
         advice = f"; {self.advice}" if self.advice else ""
         return f"{self.subject}: {self.text}{advice}"
 
 
-def good(subject: str, text: str) -> Finding:
+def make_good_finding(subject: str, text: str) -> Finding:
     return Finding(subject, Health.GOOD, text)
 
 
-def note(subject: str, text: str, advice: str) -> Finding:
+def make_note_finding(subject: str, text: str, advice: str) -> Finding:
     return Finding(subject, Health.NOTE, text, advice)
 
 
-def bad(subject: str, text: str, advice: str) -> Finding:
+def make_bad_finding(subject: str, text: str, advice: str) -> Finding:
     return Finding(subject, Health.BAD, text, advice)
 
 
@@ -67,12 +67,15 @@ def examine_service(environ: Mapping[str, str], now: Callable[[], datetime]) -> 
     try:
         service = find_service(environ)
     except NotConfigured as wrong:
-        return [bad("service", str(wrong), "")]
+        return [make_bad_finding("service", str(wrong), "")]
     if service is None:
         advice = "run `tradewind login URL --key KEY` to get recommendations from history"
-        return [note("service", "none is configured; closed-form rules are used", advice), *examine_config(environ)]
+        return [
+            make_note_finding("service", "none is configured; closed-form rules are used", advice),
+            *examine_config(environ),
+        ]
     with Client(service.url, service.key, retries=BRIEF_RETRIES) as client:
-        return [*reachable(client, service, now), *examine_config(environ)]
+        return [*check_reachability(client, service, now), *examine_config(environ)]
 
 
 def examine_config(environ: Mapping[str, str]) -> list[Finding]:
@@ -83,23 +86,25 @@ def examine_config(environ: Mapping[str, str]) -> list[Finding]:
     except OSError:
         return []
     if mode & 0o077:
-        return [bad("key file", f"{path} can be read by others", f"chmod 600 {path}, and ask for a new key")]
-    return [good("key file", f"{path}, mode 0600")]
+        return [
+            make_bad_finding("key file", f"{path} can be read by others", f"chmod 600 {path}, and ask for a new key")
+        ]
+    return [make_good_finding("key file", f"{path}, mode 0600")]
 
 
-def reachable(client: Client, service: Service, now: Callable[[], datetime]) -> Iterable[Finding]:
+def check_reachability(client: Client, service: Service, now: Callable[[], datetime]) -> Iterable[Finding]:
     """Check whether the service answers and agrees on the time, and what the key permits."""
     started_s = time.perf_counter()
     try:
         service_time = client.healthy()
     except (ServiceUnreachable, ServiceProblem) as failure:
-        yield bad("service", str(failure), f"the address is from {service.origin}")
+        yield make_bad_finding("service", str(failure), f"the address is from {service.origin}")
         return
     taken_s = time.perf_counter() - started_s
-    yield good("service", f"{service.url} answers in {1e3 * taken_s:.0f} ms")
+    yield make_good_finding("service", f"{service.url} answers in {1e3 * taken_s:.0f} ms")
     if service_time is not None:
         yield _check_skew((now() - service_time).total_seconds())
-    yield _key(client)
+    yield _check_key(client)
     yield from _check_scopes(client)
 
 
@@ -107,19 +112,21 @@ def _check_skew(skew_s: float) -> Finding:
     """The service's ``Date`` is cut to whole seconds, so half a second is the best guess."""
     off_s = skew_s - 0.5
     if abs(off_s) <= LONGEST_SKEW_S:
-        return good("clock", f"within {LONGEST_SKEW_S:.0f} s of the service's")
+        return make_good_finding("clock", f"within {LONGEST_SKEW_S:.0f} s of the service's")
     direction = "ahead of" if off_s > 0 else "behind"
-    return bad("clock", f"{abs(off_s):.0f} s {direction} the service's", "switch on NTP (timedatectl set-ntp true)")
+    return make_bad_finding(
+        "clock", f"{abs(off_s):.0f} s {direction} the service's", "switch on NTP (timedatectl set-ntp true)"
+    )
 
 
-def _key(client: Client) -> Finding:
+def _check_key(client: Client) -> Finding:
     try:
         client.endpoints()
     except KeyRefused as refused:
-        return bad("key", refused.detail, refused.advice)
+        return make_bad_finding("key", refused.detail, refused.advice)
     except (ServiceUnreachable, ServiceProblem) as failure:
-        return note("key", f"cannot be tried: {failure}", "try again later")
-    return good("key", "is valid")
+        return make_note_finding("key", f"cannot be tried: {failure}", "try again later")
+    return make_good_finding("key", "is valid")
 
 
 def _check_scopes(client: Client) -> Iterable[Finding]:
@@ -128,30 +135,32 @@ def _check_scopes(client: Client) -> Iterable[Finding]:
     except (ServiceUnreachable, ServiceProblem):
         return  # the check of the key has reported it
     if "agent" in scopes:
-        yield good("scopes", ", ".join(scopes))
+        yield make_good_finding("scopes", ", ".join(scopes))
     else:
         advice = "ask for a key with the scope agent"
-        yield bad("scopes", f"{', '.join(scopes) or 'none'}: logs and recommendations need agent", advice)
+        yield make_bad_finding("scopes", f"{', '.join(scopes) or 'none'}: logs and recommendations need agent", advice)
 
 
 def examine_tcp(kernel: Path = _TCP) -> list[Finding]:
     """Check whether one stream can fill a long path: limits of buffer tuning, and congestion control."""
     return [
-        _buffer(kernel, "tcp_rmem", "receive buffer"),
-        _buffer(kernel, "tcp_wmem", "send buffer"),
+        _check_buffer(kernel, "tcp_rmem", "receive buffer"),
+        _check_buffer(kernel, "tcp_wmem", "send buffer"),
         _check_congestion_control(kernel),
     ]
 
 
-def _buffer(kernel: Path, name: str, subject: str) -> Finding:
+def _check_buffer(kernel: Path, name: str, subject: str) -> Finding:
     try:
         most_bytes = int((kernel / name).read_text().split()[2])
     except (OSError, ValueError, IndexError) as failure:
-        return note(subject, f"cannot be read ({failure})", "this needs Linux; other systems tune their own buffers")
+        return make_note_finding(
+            subject, f"cannot be read ({failure})", "this needs Linux; other systems tune their own buffers"
+        )
     if most_bytes < LEAST_BUFFER_BYTES:
         advice = f"for long fast paths: sysctl -w net.ipv4.{name}='4096 131072 {LEAST_BUFFER_BYTES}'"
-        return note(subject, f"grows to {format_bytes(most_bytes)}", advice)
-    return good(subject, f"grows to {format_bytes(most_bytes)}")
+        return make_note_finding(subject, f"grows to {format_bytes(most_bytes)}", advice)
+    return make_good_finding(subject, f"grows to {format_bytes(most_bytes)}")
 
 
 def _check_congestion_control(kernel: Path) -> Finding:
@@ -159,8 +168,8 @@ def _check_congestion_control(kernel: Path) -> Finding:
         used = (kernel / "tcp_congestion_control").read_text().strip()
         available = (kernel / "tcp_available_congestion_control").read_text().split()
     except OSError as failure:
-        return note("congestion control", f"cannot be read ({failure})", "this needs Linux")
-    return good("congestion control", f"{used} (available: {', '.join(available)})")
+        return make_note_finding("congestion control", f"cannot be read ({failure})", "this needs Linux")
+    return make_good_finding("congestion control", f"{used} (available: {', '.join(available)})")
 
 
 def examine_meter(choice: MeterChoice) -> list[Finding]:
@@ -168,34 +177,40 @@ def examine_meter(choice: MeterChoice) -> list[Finding]:
     meter = choice.meter
     text = f"{meter.method} ({meter.quality}): {meter.description}"
     if meter.quality is EnergyQuality.MEASURED:
-        return [good("meter", text)]
+        return [make_good_finding("meter", text)]
     reasons = "; ".join(f"no {method}: {reason}" for method, reason in choice.refusals)
-    return [note("meter", text, f"{reasons}; --power-profile states the power of this host")]
+    return [make_note_finding("meter", text, f"{reasons}; --power-profile states the power of this host")]
 
 
 def examine_spool(spool: Spool) -> list[Finding]:
     """Check whether logs wait, were refused or were dropped, and how much room is left."""
-    state = spool.state()
+    state = spool.read_state()
     ended = TransferSpool(spool)
-    transfers, refused = len(ended.waiting()), len(ended.refused())
+    transfers, refused = len(ended.list_waiting()), len(ended.list_refused())
     findings = [
-        good("spool", f"{state.segments} segments, {format_bytes(state.bytes)} of {format_bytes(state.max_bytes)}")
+        make_good_finding(
+            "spool", f"{state.segments} segments, {format_bytes(state.bytes)} of {format_bytes(state.max_bytes)}"
+        )
     ]
     if state.segments or transfers:
         waiting = [f"{format_count(state.segments, 'segment')} to upload, {format_bytes(state.bytes)}"]
         if transfers:
             waiting.append(f"{format_count(transfers, 'ended transfer')} to report")
-        findings = [note("spool", "; ".join(waiting), "the next copy does it")]
+        findings = [make_note_finding("spool", "; ".join(waiting), "the next copy does it")]
     if state.refused_segments:
         text = f"{format_count(state.refused_segments, 'segment')} refused by the service"
-        findings.append(bad("refused logs", text, f"look at {spool.folder / 'refused'}, then remove them"))
+        findings.append(make_bad_finding("refused logs", text, f"look at {spool.folder / 'refused'}, then remove them"))
     if refused:
         text = f"samples of {format_count(refused, 'transfer')} refused by the service"
-        findings.append(bad("refused samples", text, f"look at {ended.folder}/*.refused, then remove them"))
+        findings.append(
+            make_bad_finding("refused samples", text, f"look at {ended.folder}/*.refused, then remove them")
+        )
     if state.lost_segments:
         text = f"{format_bytes(state.lost_bytes)} of logs were given up when the spool was full"
         findings.append(
-            bad("lost logs", text, f"reach the service more often; {spool.folder / 'lost.json'} counts them")
+            make_bad_finding(
+                "lost logs", text, f"reach the service more often; {spool.folder / 'lost.json'} counts them"
+            )
         )
     return findings
 
@@ -208,8 +223,8 @@ def examine_disk(folders: Mapping[str, Path]) -> list[Finding]:
 def _check_disk(role: str, folder: Path) -> Finding:
     there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
     if not os.access(there, os.W_OK):
-        return bad(role, f"{there} cannot be written", "change its owner or choose another folder")
+        return make_bad_finding(role, f"{there} cannot be written", "change its owner or choose another folder")
     free_bytes = shutil.disk_usage(there).free
     if free_bytes < LEAST_FREE_BYTES:
-        return bad(role, f"{format_bytes(free_bytes)} free on {there}", "make room")
-    return good(role, f"{format_bytes(free_bytes)} free on {there}")
+        return make_bad_finding(role, f"{format_bytes(free_bytes)} free on {there}", "make room")
+    return make_good_finding(role, f"{format_bytes(free_bytes)} free on {there}")

@@ -13,20 +13,20 @@ PRIVATE_FILE_MODE = 0o600
 
 def build_config_folder(environ: Mapping[str, str]) -> Path:
     """``$XDG_CONFIG_HOME/tradewind``, by default ``~/.config/tradewind``."""
-    return _base(environ, "XDG_CONFIG_HOME", ".config") / APPLICATION
+    return _find_base(environ, "XDG_CONFIG_HOME", ".config") / APPLICATION
 
 
-def state_folder(environ: Mapping[str, str]) -> Path:
+def build_state_folder(environ: Mapping[str, str]) -> Path:
     """``$XDG_STATE_HOME/tradewind``, by default ``~/.local/state/tradewind``."""
-    return _base(environ, "XDG_STATE_HOME", ".local/state") / APPLICATION
+    return _find_base(environ, "XDG_STATE_HOME", ".local/state") / APPLICATION
 
 
 def build_ledger_folder(environ: Mapping[str, str]) -> Path:
     """Return the folder where agents note their changes to this host for the limits of a transfer."""
-    return state_folder(environ) / "resources"
+    return build_state_folder(environ) / "resources"
 
 
-def _base(environ: Mapping[str, str], variable: str, default: str) -> Path:
+def _find_base(environ: Mapping[str, str], variable: str, default: str) -> Path:
     stated = environ.get(variable, "")
     if os.path.isabs(stated):  # noqa: PTH117 -- the specification: relative values are to be ignored
         return Path(stated)

@@ -52,7 +52,7 @@ def parse_sla(
     try:
         if kind is SlaKind.THROUGHPUT_AT_LEAST and value.strip().endswith("%"):
             return make_sla(fraction=parse_fraction(value))
-        return make_sla(target=_target(kind, value.strip()))
+        return make_sla(target=_parse_target(kind, value.strip()))
     except InvalidValue as wrong:
         if wrong.field != "sla.target":
             raise
@@ -72,7 +72,7 @@ def _suggest_kind(text: str) -> str:
     return ""
 
 
-def _target(kind: SlaKind, value: str) -> float:
+def _parse_target(kind: SlaKind, value: str) -> float:
     try:
         return _PARSE_TARGET[kind](value)
     except InvalidUnit:

@@ -70,7 +70,9 @@ def explain_os_error(error: OSError) -> ErrorExplanation:
         return ErrorExplanation("its name is not known", "check the name")
     if isinstance(error, TimeoutError):
         return _BY_NUMBER[errno.ETIMEDOUT]
-    return _BY_NUMBER.get(_number(error), ErrorExplanation(error.strerror or str(error) or type(error).__name__, ""))
+    return _BY_NUMBER.get(
+        _find_number(error), ErrorExplanation(error.strerror or str(error) or type(error).__name__, "")
+    )
 
 
 def find_os_error(error: BaseException) -> OSError | None:
@@ -81,7 +83,7 @@ def find_os_error(error: BaseException) -> OSError | None:
     return cause
 
 
-def _number(error: OSError) -> int:
+def _find_number(error: OSError) -> int:
     """Return the error's number; for several addresses, asyncio has the numbers only in the text."""
     if error.errno is not None:
         return error.errno

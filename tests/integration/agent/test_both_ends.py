@@ -98,14 +98,14 @@ def test_a_download_is_metered_at_both_ends_in_every_row(origin: Origin, tmp_pat
     for row in report.records:
         assert parse_row(WireRecord.from_domain(row).to_line()).to_record() == row
     assert report.energy_j == pytest.approx(sum(by_host(report).values()))
-    assert " at the destination" in report.line()
-    assert " at the source" in report.line()
-    assert json.loads(json.dumps(report.document()))["other_work"]["cpu_s"] == report.other_work.cpu_s
+    assert " at the destination" in report.format_line()
+    assert " at the source" in report.format_line()
+    assert json.loads(json.dumps(report.build_document()))["other_work"]["cpu_s"] == report.other_work.cpu_s
 
 
 def test_an_upload_is_metered_at_both_ends(origin: Origin, files: Path):
     report = copy(str(files / "large"), f"{origin.url}received", BY_HAND)
-    assert report.succeeded, report.line()
+    assert report.succeeded, report.format_line()
     assert set(by_host(report)) == set(Host)
     (destination,) = (reading for reading in report.energy if reading.host is Host.DESTINATION)
     assert destination.base_w == 20.0
@@ -211,7 +211,7 @@ def end_of(reply: Answer, *, moved_bytes: int = 4, duration_s: float = 2.0) -> t
             jobs = jobs_for(server.url, ["file"], Path("unused"))
             other = await OtherEnd.find(jobs, TRANSFER, Host.SOURCE, options())
             assert other is not None
-            return await other.reading(moved_bytes, duration_s), server.asked
+            return await other.fetch_reading(moved_bytes, duration_s), server.asked
 
     return asyncio.run(story())
 

@@ -64,7 +64,7 @@ def contents(folder):
 
 
 def spooled(spool):
-    return [parse_row(line) for each in spool.segments() for line in each.path.read_bytes().splitlines()]
+    return [parse_row(line) for each in spool.list_segments() for line in each.path.read_bytes().splitlines()]
 
 
 def test_a_folder_is_copied_with_a_plan_per_chunk_and_logged(origin, files, tmp_path, spool):
@@ -86,7 +86,7 @@ def test_a_folder_is_copied_with_a_plan_per_chunk_and_logged(origin, files, tmp_
     assert whole.parameters.concurrency == sum(row.parameters.concurrency for row in (small, medium))
     assert whole.direction is Direction.DOWNLOAD
     assert whole.sla == "max_throughput"
-    assert "log spooled" in report.line()
+    assert "log spooled" in report.format_line()
 
 
 def test_parameters_set_by_hand_run_and_are_logged(origin, tmp_path, spool):
@@ -109,7 +109,7 @@ def test_a_metered_copy_reports_energy_with_method_quality_and_end(origin, tmp_p
     assert sum(chunk.energy[0].total_j for chunk in chunks) == pytest.approx(reading.total_j)
     assert report.energy_j == reading.total_j
     assert report.work.duration_s > 0
-    assert f"({reading.method}, {reading.quality})" in report.line()
+    assert f"({reading.method}, {reading.quality})" in report.format_line()
     assert report.usage.cpu is not None
 
 
@@ -133,8 +133,8 @@ def test_a_second_copy_moves_nothing_and_logs_nothing(origin, tmp_path, spool):
         report = copy_files([origin.url], str(tmp_path / "copy"), options=WAN, logbook=Logbook(spool=spool))
     assert report.files_skipped == 11
     assert report.succeeded
-    assert len(spool.segments()) == 1
-    assert report.line() == "moved nothing (11 already there); log is empty"
+    assert len(spool.list_segments()) == 1
+    assert report.format_line() == "moved nothing (11 already there); log is empty"
 
 
 def test_a_folder_named_without_its_slash_is_copied_as_a_folder(origin, files, tmp_path):
@@ -150,7 +150,7 @@ def test_files_are_sent_to_a_receiver(files, tmp_path, spool):
     received.mkdir()
     with serving(received, writable=True) as receiver:
         report = copy_files([str(files)], receiver.url, options=WAN, logbook=Logbook(spool=spool))
-    assert report.succeeded, report.line()
+    assert report.succeeded, report.format_line()
     assert contents(received) == contents(files)
     whole = spooled(spool)[0]
     assert whole.direction is Direction.UPLOAD
@@ -160,10 +160,10 @@ def test_files_are_sent_to_a_receiver(files, tmp_path, spool):
 def test_an_upload_to_a_server_that_takes_none_says_how_to_start_it_and_is_not_logged(files, origin, spool):
     report = copy_files([str(files)], f"{origin.url}new/", options=WAN, logbook=Logbook(spool=spool))
     assert not report.succeeded
-    assert "serve-files with --writable" in report.line()
-    assert "bit/s" not in report.line()
-    assert "%" not in report.line()
-    assert not spool.segments()
+    assert "serve-files with --writable" in report.format_line()
+    assert "bit/s" not in report.format_line()
+    assert "%" not in report.format_line()
+    assert not spool.list_segments()
 
 
 def test_a_manifest_lists_what_is_copied(origin, tmp_path):
@@ -192,7 +192,7 @@ def test_files_that_fail_are_reported_and_the_others_stay(origin, tmp_path, spoo
     assert report.status is Status.FAILED
     assert [failure.file.rpartition("/")[2] for failure in report.failures] == ["absent"]
     assert list(contents(tmp_path / "copy")) == ["small1"]
-    assert "1 failed, first" in report.line()
+    assert "1 failed, first" in report.format_line()
     assert spooled(spool)[0].outcome.status is Status.FAILED
 
 
@@ -209,7 +209,7 @@ def test_records_go_to_the_service_and_wait_in_the_spool_while_it_is_unreachable
         report = copy_files([origin.url], str(tmp_path / "two"), options=BY_HAND, client=client, logbook=book)
     assert report.log.startswith("uploaded, but the service refused")  # it has logs, but no transfers
     assert len(service.rows) == 4
-    assert spool.segments() == ()
+    assert spool.list_segments() == ()
 
 
 def test_a_refused_key_is_reported_and_the_files_are_moved_all_the_same(origin, files, tmp_path, spool):
@@ -228,7 +228,7 @@ def test_an_upload_that_takes_too_long_is_left_for_the_next_time(origin, tmp_pat
         book = Logbook(spool=spool, client=client, upload_budget_s=0.0)
         report = copy_files([origin.url], str(tmp_path / "copy"), options=BY_HAND, logbook=book)
     assert report.log == "spooled, sent with the next"
-    assert len(spool.segments()) == 1
+    assert len(spool.list_segments()) == 1
 
 
 def test_a_log_that_can_be_stored_nowhere_is_reported(origin, tmp_path):
@@ -293,12 +293,12 @@ def test_an_interrupted_copy_is_logged_and_gone_on_with_unless_that_is_unwanted(
             on_snapshot=InterruptWhenMoving(),
         )
     assert first.status is Status.CANCELLED
-    assert first.line().startswith("interrupted; run the same command again to resume; finished no file, ")
+    assert first.format_line().startswith("interrupted; run the same command again to resume; finished no file, ")
     assert 0 < first.bytes_moved < LARGE
     assert not target.exists()
     assert spooled(spool)[0].outcome.status is Status.CANCELLED
     second = copy_files([f"{origin.url}deep/large"], str(target), options=replace(BY_HAND, resume=resume))
-    assert second.succeeded, second.line()
+    assert second.succeeded, second.format_line()
     assert second.bytes_moved == (LARGE - first.bytes_moved if resume else LARGE)
     assert target.read_bytes() == (files / "deep" / "large").read_bytes()
 
@@ -327,7 +327,7 @@ def test_an_empty_folder_is_nothing_to_copy(tmp_path):
 
 def test_the_report_is_a_document_of_plain_values(origin, tmp_path):
     report = copy_files([origin.url], str(tmp_path / "copy"), options=WAN, meter=HostMeter.of_this_host())
-    document = json.loads(json.dumps(report.document()))
+    document = json.loads(json.dumps(report.build_document()))
     assert document["status"] == "succeeded"
     assert document["parameters"]["concurrency"] == report.parameters.concurrency
     assert document["energy"][0]["total_j"] == report.energy_j

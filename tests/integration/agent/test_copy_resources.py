@@ -55,7 +55,7 @@ def test_a_rate_of_network_and_disk_is_stored_by_the_engine_and_logged(origin, t
     assert report.bytes_moved * 8 <= RATE_BPS * (report.duration_s + BURST_S)
     (record,) = report.records
     assert (record.parameters.nic_bps, record.parameters.disk_bps) == (2 * RATE_BPS, RATE_BPS)
-    assert [each["resource"] for each in report.document()["resources"]["enforced"]] == ["nic_bps", "disk_bps"]
+    assert [each["resource"] for each in report.build_document()["resources"]["enforced"]] == ["nic_bps", "disk_bps"]
     assert report.notes == ()
 
 
@@ -66,7 +66,7 @@ def test_a_limit_that_nothing_holds_is_reported_and_not_logged(origin, tmp_path,
     (note,) = report.notes
     assert note.startswith("not limited, only advised, to 1 GHz of processor frequency: ")
     assert report.records[0].parameters.frequency_hz is None
-    assert report.document()["resources"]["advice"][0]["resource"] == "frequency_hz"
+    assert report.build_document()["resources"]["advice"][0]["resource"] == "frequency_hz"
 
 
 def test_recommended_limits_are_reported_but_not_applied_or_logged(origin, tmp_path, limiter):

@@ -63,7 +63,7 @@ def test_a_spool_drained_through_faults_and_restarts_arrives_once_and_in_order(s
         spool.append(records(2, 2 * number))
     service.faults.extend([STORE_AND_DROP, (503, {}), DROP, CUT] * 4)
     deadline = time.monotonic() + stretched(30)
-    while spool.segments():
+    while spool.list_segments():
         assert time.monotonic() < deadline
         with Client(service.url, "key", retries=RetryPolicy(attempts=1)) as client:
             try:

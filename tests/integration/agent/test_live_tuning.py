@@ -50,7 +50,7 @@ def test_a_path_that_changes_half_way_is_followed_and_every_file_arrives(
             on_snapshot=once_moved(0.3, lambda: path.change(SLOWEST)),
             say=said.append,
         )
-    assert report.succeeded, report.line()
+    assert report.succeeded, report.format_line()
     assert contents(tmp_path / "copy") == contents(files)
     assert DecidedBy.SERVICE in deciders(report)
     sequences = [tick.sequence for tick in report.timeline]
@@ -59,12 +59,12 @@ def test_a_path_that_changes_half_way_is_followed_and_every_file_arrives(
     assert changed
     assert all(tick.verdict.reason for tick in changed)
     assert any("files at once" in line or "streams a file" in line for line in said), said
-    document = report.document()["timeline"]
+    document = report.build_document()["timeline"]
     assert document[0]["sample"]["sequence"] == 0
     assert document[-1]["sample"]["remaining_bytes"] == 0
     assert report.log == "uploaded"
-    assert not spool.segments()
-    assert not Logbook(spool=spool).transfers.waiting()
+    assert not spool.list_segments()
+    assert not Logbook(spool=spool).transfers.list_waiting()
 
 
 def test_without_a_service_the_copy_tunes_itself(path: ChangingPath, files: Path, tmp_path: Path) -> None:
@@ -124,11 +124,11 @@ def test_a_service_that_stops_half_way_leaves_the_copy_to_its_host_and_gets_the_
             say=said.append,
         )
         stopping.join()
-    assert report.succeeded, report.line()
+    assert report.succeeded, report.format_line()
     assert deciders(report) == {DecidedBy.SERVICE, DecidedBy.AGENT}
     assert any("by this host alone" in line for line in said)
     assert report.log.startswith("spooled: ")
-    (sealed,) = Logbook(spool=spool).transfers.waiting()
+    (sealed,) = Logbook(spool=spool).transfers.list_waiting()
     assert sealed.read_bytes().count(b"\n") - 1 <= len(report.timeline)
     with Client(api, learned.secret) as client:
         again = copy_files(
@@ -139,7 +139,7 @@ def test_a_service_that_stops_half_way_leaves_the_copy_to_its_host_and_gets_the_
             logbook=Logbook(spool=spool, client=client),
         )
     assert again.log == "uploaded"
-    assert not Logbook(spool=spool).transfers.waiting()
+    assert not Logbook(spool=spool).transfers.list_waiting()
 
 
 def test_a_service_that_answers_late_delays_nothing(

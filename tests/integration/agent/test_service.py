@@ -64,7 +64,7 @@ def test_a_spool_is_drained_into_the_service(client, tmp_path):
     for number in range(1, 4):
         spool.append(records(2, 2 * number))
     assert spool.drain(client).accepted == 6
-    assert spool.segments() == ()
+    assert spool.list_segments() == ()
     assert client.links()[0].rows == 6
 
 
@@ -76,7 +76,7 @@ def test_a_refused_batch_does_not_hold_up_the_spool(client, tmp_path):
     assert drained.accepted == 2
     (refused,) = drained.refused
     assert "the service accepted none of 1 row; first " in refused
-    assert spool.state().refused_segments == 1
+    assert spool.read_state().refused_segments == 1
 
 
 def test_keys_are_made_used_and_revoked(api, client):

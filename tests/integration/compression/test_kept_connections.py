@@ -59,7 +59,7 @@ class Clock:
 
 
 def ask(connections: ConnectionPool, url: Url, method: str = "HEAD", *, all_of_it: bool = True) -> None:
-    with connections.to(url, OPTIONS) as used:
+    with connections.lend_connection(url, OPTIONS) as used:
         used.release(used.request_and_discard(method, {}) if all_of_it else used.send_request(method, {}))
 
 

@@ -69,13 +69,13 @@ def test_codec_observations_wait_for_service_like_logs(server: Server, tmp_path:
     done = run("copy", "--compress", "gzip:1", str(tmp_path / "b.csv"), f"{server.url}b.csv", env=env)
     assert done.code == 0, done.err
     logbook = Logbook(spool=Spool(spool, warn=print))
-    (kept,) = logbook.observations.waiting()
+    (kept,) = logbook.observations.list_waiting()
     (seen,) = json.loads(kept.read_bytes())["observations"]
     assert (seen["codec"], seen["level"], seen["file_bytes"]) == ("gzip", 1, len(PLAIN))
     with faulty_service() as service, Client(service.url, "key", retries=NO_RETRIES) as client:
         logbook.observations.drain(client)
         assert service.observations == [seen]
-    assert logbook.observations.waiting() == ()
+    assert logbook.observations.list_waiting() == ()
 
 
 def store_observations(spool: Path, settings: Sequence[str]) -> Logbook:
@@ -111,7 +111,7 @@ def test_refused_observation_does_not_lose_others(tmp_path: Path) -> None:
         logbook.observations.drain(client, on_given_up=told.append)
         assert [each["codec"] for each in service.observations] == ["gzip", "xz"]
     assert told == ["the service refused 1 observation of codecs: is not known here"]
-    assert logbook.observations.waiting() == ()
+    assert logbook.observations.list_waiting() == ()
 
 
 @pytest.mark.parametrize("named", [{}, {"errors": [{"field": "observations.9.level", "reason": "is not known here"}]}])
@@ -123,7 +123,7 @@ def test_observations_of_which_none_is_named_are_given_up_together(tmp_path: Pat
         logbook.observations.drain(client, on_given_up=told.append)
         assert service.observations == []
     assert told[0].startswith("the service refused 2 observations of codecs: ")
-    assert logbook.observations.waiting() == ()
+    assert logbook.observations.list_waiting() == ()
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 500, 503])
@@ -133,20 +133,20 @@ def test_observations_wait_while_the_service_can_say_nothing_of_them(tmp_path: P
         service.faults.append((status, {}))
         with pytest.raises((ServiceUnreachable, ServiceProblem)):
             logbook.observations.drain(client)
-        assert len(logbook.observations.waiting()) == 1
+        assert len(logbook.observations.list_waiting()) == 1
         logbook.observations.drain(client)
         assert len(service.observations) == 1
 
 
 def test_damaged_observation_file_is_dropped_and_reported(tmp_path: Path) -> None:
     logbook = store_observations(tmp_path, ["gzip:1"])
-    (path,) = logbook.observations.waiting()
+    (path,) = logbook.observations.list_waiting()
     path.write_bytes(path.read_bytes()[:-10])
     with faulty_service() as service, Client(service.url, "key", retries=NO_RETRIES) as client:
         told: list[str] = []
         logbook.observations.drain(client, on_given_up=told.append)
     assert told == [f"{path.name} was damaged on disk"]
-    assert logbook.observations.waiting() == ()
+    assert logbook.observations.list_waiting() == ()
 
 
 def test_server_reports_sample_of_file_fetched_with_fixed_codec(server: Server, tmp_path: Path) -> None:
@@ -154,6 +154,6 @@ def test_server_reports_sample_of_file_fetched_with_fixed_codec(server: Server, 
     env = environment(tmp_path, TRADEWIND_SPOOL=str(spool))
     done = run("copy", "--compress", "zstd:1", f"{server.url}a.csv", str(tmp_path / "c.csv"), env=env)
     assert done.code == 0, done.err
-    (kept,) = Logbook(spool=Spool(spool, warn=print)).observations.waiting()
+    (kept,) = Logbook(spool=Spool(spool, warn=print)).observations.list_waiting()
     (seen,) = json.loads(kept.read_bytes())["observations"]
     assert (seen["codec"], seen["cpu_class"], seen["file_bytes"]) == ("zstd", read_cpu_class(), len(PLAIN))

@@ -97,7 +97,7 @@ def packed_stream(folder: Path, *, cut: int = 0, damaged: bool = False) -> bytes
     source.write_bytes(PLAIN)
     steering = Steering(expected={}, line_bps=None, setting=CodecSetting(Codec.GZIP, 1))
     with source.open("rb") as opened:
-        stream = bytearray(b"".join(PackedFile(opened.fileno(), source.stat(), steering).pieces()))
+        stream = bytearray(b"".join(PackedFile(opened.fileno(), source.stat(), steering).encode_pieces()))
     if damaged:
         stream[len(stream) // 2] ^= 0x40
     return bytes(stream[: len(stream) - cut])
@@ -128,7 +128,7 @@ def test_next_upload_uses_no_bytes_of_damaged_one(server: Server, root: Path, tm
     source.write_bytes(PLAIN * 8)
     steering = Steering(expected={}, line_bps=None, setting=CodecSetting(Codec.GZIP, 1))
     with source.open("rb") as opened:
-        pieces = list(PackedFile(opened.fileno(), source.stat(), steering).pieces())
+        pieces = list(PackedFile(opened.fileno(), source.stat(), steering).encode_pieces())
     (job,) = list_uploads([source], Url.parse(f"{server.url}f.csv")).jobs
     answer = ask(
         server.port,
@@ -226,7 +226,7 @@ def test_file_changed_during_packed_download_is_complete_or_absent(
         assert report.succeeded, report.failures
         assert report.moved_bytes == len(PLAIN), "what was given up is not counted"
         assert len(report.restarted_files) == 1
-        assert "1 file changed on the way" in report.notes()[0]
+        assert "1 file changed on the way" in report.list_notes()[0]
         assert target.read_bytes() == source.read_bytes()
     else:
         ((_, reason),) = report.failures
@@ -238,7 +238,11 @@ def test_file_changed_during_packed_download_is_complete_or_absent(
 def test_a_file_that_changes_before_its_first_block_does_not_come_as_the_version_before(
     server: Server, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: bytes
 ) -> None:
-    source, pieces, left = root / f"before-{len(more)}.csv", PackedFile.pieces, [PLAIN.upper().replace(b",", b";")]
+    source, pieces, left = (
+        root / f"before-{len(more)}.csv",
+        PackedFile.encode_pieces,
+        [PLAIN.upper().replace(b",", b";")],
+    )
     source.write_bytes(PLAIN)
     os.utime(source, (1e9, 1e9))
 
@@ -247,7 +251,7 @@ def test_a_file_that_changes_before_its_first_block_does_not_come_as_the_version
             source.write_bytes(left.pop() + more)
         return pieces(self)
 
-    monkeypatch.setattr(PackedFile, "pieces", changed)
+    monkeypatch.setattr(PackedFile, "encode_pieces", changed)
     target = tmp_path / "came.csv"
     report = copied(f"{server.url}{source.name}", str(target), "gzip:1")
     assert report.succeeded, report.failures
@@ -332,7 +336,7 @@ def test_failure_to_report_codec_observations_does_not_fail_the_copy(
     listing = list_files([str(tmp_path / "file")], f"{server.url}told", options=EngineOptions())
     copy = PackedCopy(listing, PackingMode.parse("gzip:1"), EngineOptions())
     assert copy.run().files_done == 1
-    assert copy.observations() == []
+    assert copy.collect_observations() == []
 
 
 def test_an_upload_by_a_codec_to_a_server_that_takes_none_says_so(root: Path, tmp_path: Path) -> None:

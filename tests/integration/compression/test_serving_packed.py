@@ -91,7 +91,7 @@ def test_closing_packed_stream_does_not_wait_for_blocks(tmp_path: Path) -> None:
     source.write_bytes(PLAIN)
     steering = Steering(expected={}, line_bps=None, setting=CodecSetting(Codec.GZIP, 1))
     with ThreadPoolExecutor(1) as pool, source.open("rb") as opened:
-        pieces = PackedFile(opened.fileno(), source.stat(), steering, pool=pool).pieces()
+        pieces = PackedFile(opened.fileno(), source.stat(), steering, pool=pool).encode_pieces()
         next(pieces)
         pieces.close()
         assert pool.submit(lambda: "goes on").result() == "goes on"

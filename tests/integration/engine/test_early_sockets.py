@@ -36,7 +36,7 @@ def opened(tmp_path: Path, *, early: int, concurrency: int) -> tuple[int, int]:
             await until(lambda: server.open_now == early)
             engine = TransferEngine(plan(concurrency, 1, 1), replace(options(), early=sockets))
             task = asyncio.create_task(engine.run(jobs_for(server.url, NAMES, tmp_path)))
-            await until(lambda: engine.snapshot().open_connections == concurrency == server.open_now)
+            await until(lambda: engine.take_snapshot().open_connections == concurrency == server.open_now)
             made = server.connections, server.open_now
             gate.set()
             assert (await task).succeeded
@@ -111,7 +111,7 @@ def test_none_leads_to_a_server_that_was_not_listed_or_has_no_address():
 def test_no_more_begin_than_connections_are_set_by_hand():
     by_hand = CopyOptions(by_hand=Parameters(concurrency=2, parallelism=3))
     for wanted, most in ((by_hand, 6), (CopyOptions(), 16)):
-        with wanted.connecting_early() as connecting:
+        with wanted.connect_early() as connecting:
             early = connecting.engine.early
             assert early is not None
             assert early.most == most

@@ -30,7 +30,7 @@ def test_second_copy_to_the_same_name_is_refused(tmp_path: Path, parallelism: in
         async with one, other:
             first = TransferEngine(plan(1, parallelism), options())
             running = asyncio.create_task(first.run(jobs_for(one.url, ["file"], tmp_path)))
-            await until(lambda: first.snapshot().moved_bytes > 0)
+            await until(lambda: first.take_snapshot().moved_bytes > 0)
             late = TransferEngine(plan(1, parallelism), options())
             refused = await late.run(jobs_for(other.url, ["file"], tmp_path))
             return await running, refused
@@ -64,7 +64,7 @@ def test_a_copy_that_was_refused_can_be_run_again(tmp_path: Path):
         async with RoughServer({"/file": paced(CONTENT)}) as server:
             first = TransferEngine(plan(1, 2), options())
             running = asyncio.create_task(first.run(jobs_for(server.url, ["file"], tmp_path)))
-            await until(lambda: first.snapshot().moved_bytes > 0)
+            await until(lambda: first.take_snapshot().moved_bytes > 0)
             await TransferEngine(plan(1), options()).run(jobs_for(server.url, ["file"], tmp_path))
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)

@@ -11,7 +11,7 @@ from tests.integration.certificates import make_certificates
 from tests.integration.engine.servers.rough_server import RoughServer, plain
 from tests.integration.engine.transfers import digests, jobs_for, options, plan, transfer, until
 from tests.integration.serve_files.serving import serving
-from tradewind_agent.engine import TransferEngine, TransferResult, Url, list_uploads, tls_context
+from tradewind_agent.engine import TransferEngine, TransferResult, Url, build_tls_context, list_uploads
 from tradewind_agent.engine.http.rate_limit import BURST_S, PART_BYTES, WORTH_BYTES, RateLimit, RateLimited
 from tradewind_agent.serve import TlsFiles
 
@@ -49,7 +49,7 @@ def test_a_download_is_never_faster_than_its_limit_at_any_moment(files: Path, tm
         engine = TransferEngine(plan(3, 2), options(rate_bytes_per_s=RATE))
         running = asyncio.create_task(engine.run(jobs_for(url, NAMES, tmp_path / "copy", dict.fromkeys(NAMES, SIZE))))
         while not running.done():
-            snapshot = engine.snapshot()
+            snapshot = engine.take_snapshot()
             seen.append((snapshot.elapsed_s, snapshot.moved_bytes))
             await asyncio.sleep(0.01)
         return await running
@@ -95,7 +95,7 @@ def test_a_download_over_tls_keeps_its_limit(files: Path, tmp_path: Path):
     tls = TlsFiles(certificates.certificate, certificates.key)
     with serving(files, tls=tls) as server:
         jobs = jobs_for(f"https://localhost:{server.port}", NAMES, tmp_path / "copy", dict.fromkeys(NAMES, SIZE))
-        result = transfer(jobs, plan(3), rate_bytes_per_s=RATE, tls=tls_context(ca_file=certificates.authority))
+        result = transfer(jobs, plan(3), rate_bytes_per_s=RATE, tls=build_tls_context(ca_file=certificates.authority))
     assert_complete(result, files, tmp_path / "copy")
     assert_within(RATE, result.bytes_moved, result.duration_s)
 
@@ -110,13 +110,13 @@ def test_the_limit_changes_while_bytes_flow(files: Path, tmp_path: Path):
             running = asyncio.create_task(
                 engine.run(jobs_for(server.url, NAMES, tmp_path / "copy", dict.fromkeys(NAMES, len(content))))
             )
-            await until(lambda: engine.snapshot().moved_bytes > 0)
+            await until(lambda: engine.take_snapshot().moved_bytes > 0)
             engine.limit_rate(None)
-            await until(lambda: engine.snapshot().moved_bytes > 3_000_000)
+            await until(lambda: engine.take_snapshot().moved_bytes > 3_000_000)
             engine.limit_rate(RATE)
-            from_s, from_bytes = engine.snapshot().elapsed_s, engine.snapshot().moved_bytes
-            await until(lambda: engine.snapshot().moved_bytes > from_bytes + 200_000)
-            now = engine.snapshot()
+            from_s, from_bytes = engine.take_snapshot().elapsed_s, engine.take_snapshot().moved_bytes
+            await until(lambda: engine.take_snapshot().moved_bytes > from_bytes + 200_000)
+            now = engine.take_snapshot()
             engine.limit_rate(None)
             assert (await running).succeeded
             return now.elapsed_s - from_s, now.moved_bytes - from_bytes

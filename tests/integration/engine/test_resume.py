@@ -48,7 +48,7 @@ async def break_off(server: RoughServer, folder: Path) -> None:
     """Cancel a transfer when about half of the file is there."""
     engine = TransferEngine(plan(1, 2), options())
     task = asyncio.create_task(engine.run(jobs_for(server.url, ["file"], folder)))
-    await until(lambda: engine.snapshot().moved_bytes > len(CONTENT) // 2)
+    await until(lambda: engine.take_snapshot().moved_bytes > len(CONTENT) // 2)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -33,7 +33,7 @@ def test_raising_opens_connections_and_lowering_retires_them(tmp_path: Path):
             await until(lambda: server.open_now == 6)
             engine.retune(plan(5, 2, 2, 8192))
             await until(lambda: server.open_now == 10)
-            assert engine.snapshot().chunks[0].parameters == plan(5, 2, 2, 8192)[0].parameters
+            assert engine.take_snapshot().chunks[0].parameters == plan(5, 2, 2, 8192)[0].parameters
             engine.retune(plan(1, 2))
             await until(lambda: server.open_now == 2)
             assert not task.done()
@@ -136,10 +136,10 @@ def test_channels_of_a_finished_chunk_go_to_the_others(tmp_path: Path):
             )
             engine = TransferEngine(settings, options())
             task = asyncio.create_task(engine.run(jobs_for(server.url, sizes, tmp_path, sizes)))
-            await until(lambda: engine.snapshot().chunks[0].files_done == len(small_names))
+            await until(lambda: engine.take_snapshot().chunks[0].files_done == len(small_names))
             # Four streams freed are two more channels of two streams.
-            await until(lambda: engine.snapshot().chunks[1].parameters.concurrency == 3)
-            await until(lambda: engine.snapshot().open_connections == 6)
+            await until(lambda: engine.take_snapshot().chunks[1].parameters.concurrency == 3)
+            await until(lambda: engine.take_snapshot().open_connections == 6)
             assert (await task).files_done == 26
             assert server.most_open == 6
 
@@ -176,10 +176,10 @@ def test_connections_in_excess_are_closed_though_their_answers_would_take_longer
             task = asyncio.create_task(
                 engine.run(jobs_for(server.url, names, tmp_path, dict.fromkeys(names, len(LARGE))))
             )
-            await until(lambda: engine.snapshot().moved_bytes > 1_000_000)
+            await until(lambda: engine.take_snapshot().moved_bytes > 1_000_000)
             engine.retune(plan(1))
             await until(lambda: server.open_now == 1)
-            before = engine.snapshot()
+            before = engine.take_snapshot()
             assert before.moved_bytes < len(names) * len(LARGE)
             engine.retune(plan(4))
             result = await task

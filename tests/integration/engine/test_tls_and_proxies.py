@@ -19,8 +19,8 @@ from tradewind_agent.engine import (
     TransferEngine,
     TransferResult,
     Url,
+    build_tls_context,
     list_downloads,
-    tls_context,
 )
 
 SMALL = bytes(range(256)) * 200
@@ -53,7 +53,7 @@ def test_every_byte_arrives_over_tls(
     parallelism: int,
     pipelining: int,
 ):
-    trusting = options(tls=tls_context(ca_file=certificates.authority))
+    trusting = options(tls=build_tls_context(ca_file=certificates.authority))
     jobs = asyncio.run(list_downloads([Url.parse(https_server.url)], tmp_path, trusting)).jobs
     result = transfer(jobs, plan(concurrency, parallelism, pipelining), tls=trusting.tls)
     assert result.failures == ()
@@ -70,14 +70,14 @@ def test_an_unknown_authority_is_refused_at_once(https_server: WebServer, tmp_pa
 
 def test_only_insecure_accepts_any_certificate(https_server: WebServer, tmp_path: Path):
     jobs = jobs_for(https_server.url, ["small/s01.bin"], tmp_path)
-    assert transfer(jobs, plan(1), tls=tls_context(insecure=True)).succeeded
+    assert transfer(jobs, plan(1), tls=build_tls_context(insecure=True)).succeeded
 
 
 def test_https_uses_connect_tunnel(https_server: WebServer, certificates: Certificates, content: Path, tmp_path: Path):
     async def story() -> HttpProxy:
         async with HttpProxy() as proxy:
             chosen = options(
-                tls=tls_context(ca_file=certificates.authority),
+                tls=build_tls_context(ca_file=certificates.authority),
                 proxies=Proxies.from_environment({"all_proxy": f"http://me:pw@{proxy.address}"}),
             )
             jobs = (await list_downloads([Url.parse(f"{https_server.url}middle/")], tmp_path, chosen)).jobs

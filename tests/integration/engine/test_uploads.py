@@ -198,7 +198,7 @@ def test_connections_of_an_upload_are_concurrency_times_parallelism(tmp_path: Pa
         async with receiver(tmp_path / "served") as server:
             engine = TransferEngine(plan(2, 3), options())
             task = asyncio.create_task(engine.run(list_uploads([folder], Url.parse(server.url)).jobs))
-            await until(lambda: engine.snapshot().open_connections == 6)
+            await until(lambda: engine.take_snapshot().open_connections == 6)
             assert (await task).files_done == 6
 
     asyncio.run(story())
@@ -216,7 +216,7 @@ def test_a_source_that_changes_under_its_time_is_not_gone_on_with(served: Path, 
         async with receiver(served) as server:
             engine = TransferEngine(plan(1, 2), options(rate_bytes_per_s=20e6))
             task = asyncio.create_task(engine.run(list_uploads([source], Url.parse(server.url)).jobs))
-            await until(lambda: engine.snapshot().moved_bytes > len(CONTENT) // 2)
+            await until(lambda: engine.take_snapshot().moved_bytes > len(CONTENT) // 2)
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
@@ -232,7 +232,7 @@ def test_a_source_that_changes_while_it_is_sent_gets_no_name(served: Path, sourc
         async with receiver(served) as server:
             engine = TransferEngine(plan(1), options(rate_bytes_per_s=20e6))
             task = asyncio.create_task(engine.run(list_uploads([source], Url.parse(server.url)).jobs))
-            await until(lambda: engine.snapshot().moved_bytes > len(CONTENT) // 4)
+            await until(lambda: engine.take_snapshot().moved_bytes > len(CONTENT) // 4)
             with source.open("r+b") as file:
                 file.write(CONTENT[::-1])
             return await task

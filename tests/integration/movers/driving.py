@@ -110,7 +110,7 @@ class Driver:
         return report, seen
 
     def spooled(self) -> list[WireRecord]:
-        return [parse_row(line) for each in self.spool.segments() for line in each.path.read_bytes().splitlines()]
+        return [parse_row(line) for each in self.spool.list_segments() for line in each.path.read_bytes().splitlines()]
 
 
 class Retuner:

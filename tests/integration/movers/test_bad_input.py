@@ -79,7 +79,7 @@ def test_nonsense_in_place_of_a_log_is_shown_and_nothing_is_recorded(drive, tmp_
     monkeypatch.setenv("PATH", impostor(tmp_path / "bin", "rclone", NONSENSE))
     report = drive.run(drive.prepare("rclone", "copy", "a", "b", service=recommending(2)))
     assert (report.exit_code, report.result, report.records) == (9, None, ())
-    assert "does not tell what it moved" in report.line()
+    assert "does not tell what it moved" in report.format_line()
     assert "no json" in capfd.readouterr().err
     assert drive.spooled() == []
 
@@ -122,7 +122,7 @@ def test_tool_with_invalid_progress_output_runs_to_its_end(drive, tmp_path, monk
 def test_a_killed_tool_is_a_failed_transfer_and_a_signals_exit_code(drive, slow, tmp_path):
     def kill(run_under_way):
         process = tool_process()
-        if process is not None and run_under_way.progress().bytes_moved > 0:
+        if process is not None and run_under_way.measure_progress().bytes_moved > 0:
             os.kill(process.pid, signal.SIGKILL)
 
     line = ("aria2c", "-q", "-Z", "-d", tmp_path, *(f"{slow.url}f0{number}" for number in range(6)))
@@ -150,8 +150,8 @@ def test_killed_tool_is_reported_in_one_line(drive, slow, grid, tmp_path, tool):
 
     report = drive.run(drive.prepare(*line, service=recommending(2)), kill)
     assert (report.exit_code, report.status) == (128 + signal.SIGKILL, Status.FAILED)
-    assert "exit code 137" in report.line()
-    assert "\n" not in report.line()
+    assert "exit code 137" in report.format_line()
+    assert "\n" not in report.format_line()
     assert all(row.outcome.status is Status.FAILED for row in drive.spooled())
 
 
@@ -184,7 +184,7 @@ def test_a_stop_reaches_the_tool_and_the_transfer_is_logged_as_cancelled(user, s
     assert b'"status": "cancelled"' in output
     assert process.returncode != 0
     spool = Spool(tmp_path / "spool", warn=lambda _: None)
-    rows = [parse_row(line) for each in spool.segments() for line in each.path.read_bytes().splitlines()]
+    rows = [parse_row(line) for each in spool.list_segments() for line in each.path.read_bytes().splitlines()]
     assert [row.outcome.status for row in rows] == [Status.CANCELLED]
 
 

@@ -104,7 +104,7 @@ def test_the_users_own_flags_win(drive, slow, grid, tmp_path, line, own, added):
         "globus-url-copy": (grid.url(tmp_path / "a"), f"file://{tmp_path}/b"),
     }.get(line[0], (f"{slow.url}f00",))
     prepared = drive.prepare(*line, *places, service=recommending(2, 3))
-    words = list(prepared.first_command().words)
+    words = list(prepared.build_first_command().words)
     assert prepared.task.by_hand.list_known() == own
     assert follows(words, *added)
     assert prepared.plan.parameters.list_known().items() >= own.items()
@@ -144,7 +144,7 @@ def test_a_variable_of_rclone_is_the_users_word_too(drive, slow, tmp_path, monke
     monkeypatch.setenv("RCLONE_TRANSFERS", "9")
     prepared = drive.prepare("rclone", "copy", "--http-url", slow.url, ":http:", tmp_path, service=recommending(2))
     assert prepared.task.by_hand == Parameters(concurrency=9)
-    assert "--transfers" not in prepared.first_command().words
+    assert "--transfers" not in prepared.build_first_command().words
 
 
 def test_recommendation_request_names_tool_and_its_files(drive, slow, tmp_path):
@@ -169,7 +169,7 @@ def test_a_tool_of_one_stream_a_file_is_recommended_no_more(drive, slow, tmp_pat
 def test_without_a_service_the_rules_decide(drive, slow, tmp_path):
     prepared = drive.prepare("rclone", "copy", "--http-url", slow.url, "--max-depth=1", ":http:", tmp_path)
     assert prepared.plan.source == "heuristic"
-    assert "--transfers" in prepared.first_command().words
+    assert "--transfers" in prepared.build_first_command().words
 
 
 def test_inexpressible_parameters_are_reported(drive, slow, grid, tmp_path):

@@ -74,7 +74,7 @@ def test_every_thread_of_the_tool_is_bound_and_nothing_is_left_behind(limited, l
     assert len(bound) == 1
     assert os.sched_getaffinity(0) == here  # the agent itself is not bound
     assert groups_of(os.getpid()) == groups_here
-    told = report.document()["resources"]
+    told = report.build_document()["resources"]
     assert {each["resource"] for each in (*told["enforced"], *told["advice"])} == {"cores", "memory_bytes"}
     if any(each["resource"] == "memory_bytes" for each in told["enforced"]):
         *while_it_ran, _ = groups  # at the last look it may be ending, and then it is in no group any more
@@ -127,7 +127,7 @@ def test_rate_set_by_user_wins_and_is_reported(limited, slow, tmp_path, monkeypa
     monkeypatch.setenv("RCLONE_BWLIMIT", "10M")
     report = limited(Limits(nic_bps=RATE_BPS), *lines(slow, tmp_path)["rclone"])
     assert "--bwlimit" not in report.commands[0].words
-    (advice,) = report.document()["resources"]["advice"]
+    (advice,) = report.build_document()["resources"]["advice"]
     assert "the --bwlimit that you have set" in advice["why"]
     assert report.records[0].parameters.nic_bps == 80 * 2**20
 

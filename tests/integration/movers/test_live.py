@@ -88,7 +88,7 @@ def test_rclone_changes_between_runs_over_parts_of_its_list(drive, slow, tmp_pat
         process = tool_process()
         if process is not None and (words := arguments_of(process)):
             transfers.append(words[words.index("--transfers") + 1])
-            progress.append(run.progress())
+            progress.append(run.measure_progress())
             run.retune(plan_single_chunk(5))
 
     report = drive.run(prepared, retune)
@@ -141,7 +141,7 @@ def test_progress_follows_the_transfer(drive, slow, tmp_path):
     (tmp_path / "list").write_text("".join(f"{slow.url}f{number:02}\n" for number in range(FILES)))
     line = ("aria2c", "-q", "-d", tmp_path / "to", "-i", tmp_path / "list")
     seen = []
-    drive.run(drive.prepare(*line, service=recommending(4)), lambda run: seen.append(run.progress()))
+    drive.run(drive.prepare(*line, service=recommending(4)), lambda run: seen.append(run.measure_progress()))
     moved = [each.bytes_moved for each in seen]
     assert moved[-1] == FILES * FILE_BYTES
     assert any(0 < each < moved[-1] for each in moved)

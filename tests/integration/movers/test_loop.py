@@ -97,7 +97,7 @@ def test_a_tool_begins_with_the_share_that_is_granted_and_follows_the_service(dr
     assert any("3 → 6 files at once: the path takes more" in line for line in said)
     assert {tick.verdict.by for tick in report.timeline[:-1]} == {DecidedBy.SERVICE}
     assert report.result.files_done == FILES
-    assert report.document()["timeline"][-1]["decision"]["reason"] == "the transfer has ended"
+    assert report.build_document()["timeline"][-1]["decision"]["reason"] == "the transfer has ended"
 
 
 def test_without_a_service_this_host_tunes_the_tool_by_itself(drive, quick, tmp_path):
@@ -108,7 +108,7 @@ def test_without_a_service_this_host_tunes_the_tool_by_itself(drive, quick, tmp_
 
     def stop_when_tuned(run):
         process = tool_process()
-        if process is not None and run.current_parameters.concurrency > 1 and run.progress().bytes_moved:
+        if process is not None and run.current_parameters.concurrency > 1 and run.measure_progress().bytes_moved:
             os.kill(process.pid, signal.SIGKILL)  # the rest would only take time
 
     report = run_wrap(prepared, on_tick=stop_when_tuned)

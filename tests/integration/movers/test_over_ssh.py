@@ -61,5 +61,5 @@ def test_a_baseline_over_ssh_is_measured_and_logged(drive, ssh, source, tmp_path
 def test_a_server_that_refuses_is_a_failed_run_with_the_tools_exit_code(drive, ssh, source, tmp_path, capfd):
     report = drive.run(drive.prepare("scp", "-q", "-F", ssh.config, ssh.place(source / "missing"), tmp_path / "to"))
     assert report.exit_code != 0
-    assert "exit code 1" in report.line()
+    assert "exit code 1" in report.format_line()
     assert "missing" in capfd.readouterr().err

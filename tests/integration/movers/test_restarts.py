@@ -95,8 +95,8 @@ def test_curl_is_restarted_with_more_simultaneous_files(drive, throttled, source
     assert (result.files_done, result.files_failed, result.bytes_moved) == (FILES, 0, FILES * FILE_BYTES)
     assert (run.report.exit_code, run.report.status) == (0, Status.SUCCEEDED)
     assert any("restarted with concurrency 10 in place of concurrency 2" in line for line in run.said)
-    assert "restarted once" in run.report.line()
-    assert run.report.document()["restarts"][0]["gain_s"] > run.report.document()["restarts"][0]["cost_s"]
+    assert "restarted once" in run.report.format_line()
+    assert run.report.build_document()["restarts"][0]["gain_s"] > run.report.build_document()["restarts"][0]["cost_s"]
 
 
 def test_curl_failures_count_once_and_done_files_are_not_repeated(drive, throttled, tmp_path):

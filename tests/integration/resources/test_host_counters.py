@@ -7,7 +7,7 @@ import time
 
 from tests.endings import Program
 from tradewind.energy.measured import EnergyMethod
-from tradewind_agent.meters import HostReader, choose_meter, usage_between
+from tradewind_agent.meters import HostReader, choose_meter, compute_usage
 
 BURN = "import time\nwhile time.process_time() < 0.3: pass"
 NEST = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {BURN!r}], check=True)"
@@ -22,7 +22,7 @@ def test_counters_of_this_host_grow_and_give_shares():
     later = reader.read()
     assert later.at_s > earlier.at_s
     assert later.tree_cpu_s - earlier.tree_cpu_s >= 0.15
-    usage = usage_between(earlier, later)
+    usage = compute_usage(earlier, later)
     assert usage.cpu is not None
     assert 0 < usage.cpu <= 1
     for share in (usage.memory, usage.disk, usage.nic):
@@ -56,4 +56,4 @@ def test_there_is_always_a_meter_and_a_reason_for_each_better_one_that_is_not():
     assert len(choice.refusals) == better
     assert choice.meter.method in choice.explanation
     counters = HostReader(time.monotonic).read()
-    assert choice.meter.energy_j(counters) >= 0
+    assert choice.meter.read_energy_j(counters) >= 0

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from tests.integration.serve_files.serving import Wire, ask, serving
-from tradewind_agent.meters import CpuModelMeter, HostReader, MeterChoice, calibrated_profile
+from tradewind_agent.meters import CpuModelMeter, HostReader, MeterChoice, build_calibrated_profile
 from tradewind_agent.serve import Server
 from tradewind_agent.session.metering import HostMeter
 from tradewind_agent.session.server_energy import ServerEnergyReport, ServerMeter
@@ -30,7 +30,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def constant_meter() -> HostMeter:
-    profile = calibrated_profile(WATTS, WATTS, source="made up")
+    profile = build_calibrated_profile(WATTS, WATTS, source="made up")
     return HostMeter(MeterChoice(CpuModelMeter(profile), ()), HostReader(time.monotonic))
 
 

@@ -10,17 +10,17 @@ from tradewind.wire.records import WireRecord
 from tradewind_agent.config import Service, store_service
 from tradewind_agent.diagnosis import (
     Health,
+    check_reachability,
     examine_config,
     examine_disk,
     examine_meter,
     examine_service,
     examine_spool,
     examine_tcp,
-    reachable,
 )
 from tradewind_agent.history.spool import Spool
 from tradewind_agent.history.transfer_spool import TransferSpool
-from tradewind_agent.meters import CpuModelMeter, MeterChoice, assumed_profile
+from tradewind_agent.meters import CpuModelMeter, MeterChoice, build_assumed_profile
 from tradewind_agent.service.retries import NO_RETRIES
 
 DATE = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
@@ -35,7 +35,7 @@ def by_subject(findings):
 def examine(*answers, skew_s=0.0):
     service = answering(*answers)
     with service.client(NO_RETRIES) as client:
-        return by_subject(reachable(client, SERVICE, lambda: DATE + timedelta(seconds=skew_s)))
+        return by_subject(check_reachability(client, SERVICE, lambda: DATE + timedelta(seconds=skew_s)))
 
 
 def test_a_service_that_is_well_is_reported_with_its_scopes():
@@ -130,7 +130,7 @@ def test_samples_that_the_service_refused_are_reported(tmp_path):
 
 
 def test_a_model_meter_says_why_there_is_nothing_better():
-    choice = MeterChoice(CpuModelMeter(assumed_profile(4)), ((EnergyMethod.RAPL, "no zones"),))
+    choice = MeterChoice(CpuModelMeter(build_assumed_profile(4)), ((EnergyMethod.RAPL, "no zones"),))
     (finding,) = examine_meter(choice)
     assert finding.health is Health.NOTE
     assert "no rapl: no zones" in finding.advice

@@ -3,14 +3,14 @@ from itertools import count
 
 import pytest
 
-from tradewind_agent.folders import build_config_folder, make_private, replace_durably, state_folder
+from tradewind_agent.folders import build_config_folder, build_state_folder, make_private, replace_durably
 from tradewind_agent.session.path_probe import measure_connect_s
 
 
 def test_folders_are_where_the_desktop_standard_puts_them(tmp_path):
     assert build_config_folder({"HOME": "/home/u"}).as_posix() == "/home/u/.config/tradewind"
-    assert state_folder({"HOME": "/home/u"}).as_posix() == "/home/u/.local/state/tradewind"
-    assert state_folder({"XDG_STATE_HOME": str(tmp_path)}) == tmp_path / "tradewind"
+    assert build_state_folder({"HOME": "/home/u"}).as_posix() == "/home/u/.local/state/tradewind"
+    assert build_state_folder({"XDG_STATE_HOME": str(tmp_path)}) == tmp_path / "tradewind"
 
 
 def test_a_folder_open_to_others_is_closed(tmp_path):

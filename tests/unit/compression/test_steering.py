@@ -87,7 +87,7 @@ def block_sizes(content: bytes, steering: Steering, folder: Path, **options: Any
     (folder / "file").write_bytes(content)
     with (folder / "file").open("rb") as file:
         packed = PackedFile(file.fileno(), os.fstat(file.fileno()), steering, adapt=False, **options)
-        return [block.plain_bytes for block in FrameReader().feed(b"".join(packed.pieces()))]
+        return [block.plain_bytes for block in FrameReader().feed(b"".join(packed.encode_pieces()))]
 
 
 def test_codec_time_includes_sums_of_each_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,10 +112,10 @@ def test_codec_time_includes_sums_of_each_block(tmp_path: Path, monkeypatch: pyt
     with (tmp_path / "file").open("rb") as file:
         zstd = Steering(expected={}, line_bps=None, setting=ZSTD)
         packed = PackedFile(file.fileno(), os.fstat(file.fileno()), zstd, adapt=False, clock_s=lambda: now_s)
-        blocks = FrameReader().feed(b"".join(packed.pieces()))
+        blocks = FrameReader().feed(b"".join(packed.encode_pieces()))
     unpacker = Unpacker()
     for block in blocks:
-        unpacker.plain(block)
+        unpacker.unpack_block(block)
     assert [block.pack_s for block in blocks] == [packed.work.efforts[ZSTD].pack_s] == [13]
     assert unpacker.unpack_s == 8
 
@@ -138,7 +138,7 @@ def test_late_sample_is_taken_after_all_blocks_and_sent_at_end(tmp_path: Path, m
         status = os.fstat(file.fileno())
         packed = PackedFile(file.fileno(), status, zstd, adapt=False, pool=pool, samples_late=True, sends_sample=True)
         reader = FrameReader()
-        reader.feed(b"".join(packed.pieces()))
+        reader.feed(b"".join(packed.encode_pieces()))
     assert done == [*["packed"] * (len(done) - 1), "sampled"]
     assert len(done) > 2
     assert packed.sample is not None
@@ -156,7 +156,7 @@ def test_a_sample_that_has_to_wait_for_other_files_for_long_is_given_up(
     with (tmp_path / "file").open("rb") as file:
         packed = PackedFile(file.fileno(), os.fstat(file.fileno()), zstd, adapt=False, samples_late=True)
         monkeypatch.setattr(packed, "_look", lambda _: Future())  # nobody comes to it
-        stream = b"".join(packed.pieces())
+        stream = b"".join(packed.encode_pieces())
     reader = FrameReader()
     reader.feed(stream)
     assert (len(reader.finish()), packed.sample) == (32, None)
@@ -170,7 +170,7 @@ def test_a_sample_that_cannot_be_taken_fails_nothing(tmp_path: Path, monkeypatch
         packed = PackedFile(
             file.fileno(), os.fstat(file.fileno()), zstd, adapt=False, samples_late=True, sends_sample=True
         )
-        stream = b"".join(packed.pieces())
+        stream = b"".join(packed.encode_pieces())
     assert (packed.failure, packed.sample) == (None, None)
     reader = FrameReader()
     reader.feed(stream)
@@ -185,7 +185,7 @@ def test_a_codec_that_fails_is_no_fault_of_the_files(tmp_path: Path, monkeypatch
     (tmp_path / "file").write_bytes(b"x" * 300_000)
     with (tmp_path / "file").open("rb") as file:
         packed = PackedFile(file.fileno(), os.fstat(file.fileno()), Steering(expected={}, line_bps=None, setting=lzop))
-        (failure,) = packed.pieces()
+        (failure,) = packed.encode_pieces()
     assert failure == encode_failure(str(packed.failure))
     assert str(packed.failure) == "lzop:3 cannot pack it: lzop failed: no more memory"
 
@@ -214,7 +214,7 @@ def packed_with(content: bytes, plan_steering: Steering, folder: Path) -> Packed
     source.write_bytes(content)
     with source.open("rb") as opened:
         file = PackedFile(opened.fileno(), source.stat(), plan_steering)
-        assert sum(1 for _ in file.pieces()) > 1
+        assert sum(1 for _ in file.encode_pieces()) > 1
     return file
 
 
@@ -267,5 +267,5 @@ def test_a_codec_for_one_core_packs_one_block_at_a_time(
     (tmp_path / "file").write_bytes(bytes(2_000_000))
     steering = Steering(expected={}, line_bps=None, setting=CodecSetting(codec, 9))
     with ThreadPoolExecutor(2) as pool, (tmp_path / "file").open("rb") as file:
-        list(PackedFile(file.fileno(), os.fstat(file.fileno()), steering, adapt=False, pool=pool).pieces())
+        list(PackedFile(file.fileno(), os.fstat(file.fileno()), steering, adapt=False, pool=pool).encode_pieces())
     assert most == at_once

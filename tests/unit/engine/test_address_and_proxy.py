@@ -114,7 +114,7 @@ def test_each_scheme_has_its_proxy_and_capitals_do_not_count_for_http():
     two = PROXIES.find_proxy(Origin("https", "h", 443))
     assert one == Proxy("one", 3128, variable="http_proxy")
     assert two is not None
-    assert two.headers() == {"Proxy-Authorization": "Basic bWU6cHc="}
+    assert two.build_headers() == {"Proxy-Authorization": "Basic bWU6cHc="}
     assert Proxies.from_environment({"HTTP_PROXY": "evil:1"}).find_proxy(Origin("http", "h", 80)) is None
     assert Proxies.from_environment({"all_proxy": "p:1", "no_proxy": "*"}).find_proxy(Origin("http", "h", 80)) is None
 

@@ -82,7 +82,7 @@ def test_a_body_without_length_ends_with_the_connection():
     reader.feed(memoryview(b"thing"))
     assert sink.complete == []
     assert not sink.heads[0].keep_alive
-    reader.eof()
+    reader.note_eof()
     assert sink.complete == [(200, b"something")]
 
 
@@ -90,7 +90,7 @@ def test_the_end_of_the_connection_does_not_complete_an_announced_body():
     sink = Recorder()
     reader = ResponseReader(sink)
     reader.feed(memoryview(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nsome"))
-    reader.eof()
+    reader.note_eof()
     assert sink.complete == []
 
 

@@ -26,18 +26,18 @@ def test_each_loss_puts_one_round_trip_of_packets_out_of_order_however_often_one
     for i in range(1, looks + 1):
         share = i / looks
         info = look(round(rate * duration_s * share), round(losses * rate * RTT_S * share))
-        loss.seen(info, 3.0 + duration_s * share)
+        loss.count_losses(info, 3.0 + duration_s * share)
     assert loss.lost_packets == pytest.approx(losses, rel=0.02)
-    assert loss.lost_bytes(info) == pytest.approx(losses * PACKET_BYTES, rel=0.02)
+    assert loss.compute_lost_bytes(info) == pytest.approx(losses * PACKET_BYTES, rel=0.02)
 
 
 def test_with_less_than_a_packet_a_round_trip_no_more_is_lost_than_overtaken():
     loss = ReceiverLoss(opened_s=0.0)
-    loss.seen(look(20, 3), 60.0)
+    loss.count_losses(look(20, 3), 60.0)
     assert loss.lost_packets == 3
 
 
 def test_missing_kernel_values_count_as_zero():
     loss = ReceiverLoss(opened_s=0.0)
-    loss.seen(TcpInfo(receive_rtt_s=RTT_S), 1.0)
-    assert loss.lost_bytes(TcpInfo()) == 0
+    loss.count_losses(TcpInfo(receive_rtt_s=RTT_S), 1.0)
+    assert loss.compute_lost_bytes(TcpInfo()) == 0

@@ -5,26 +5,26 @@ MIB = 1 << 20
 
 
 def test_new_server_gets_full_window():
-    assert OriginTraits().window(8, answered=0) == 8
-    assert OriginTraits().window(0, answered=0) == 1
+    assert OriginTraits().compute_window(8, answered=0) == 8
+    assert OriginTraits().compute_window(0, answered=0) == 1
 
 
 def test_the_window_shrinks_towards_the_learned_limit():
     traits = OriginTraits()
-    traits.answered(10, keep_alive=False)
-    assert [traits.window(4, answered) for answered in (0, 5, 6, 8, 9, 10)] == [4, 4, 4, 2, 1, 1]
+    traits.note_answer(10, keep_alive=False)
+    assert [traits.compute_window(4, answered) for answered in (0, 5, 6, 8, 9, 10)] == [4, 4, 4, 2, 1, 1]
 
 
 def test_a_limit_that_proves_wrong_is_forgotten():
     traits = OriginTraits()
-    traits.answered(1, keep_alive=False)
-    assert traits.window(8, answered=0) == 1
-    traits.answered(1, keep_alive=True)
-    assert traits.window(8, answered=1) == 8
+    traits.note_answer(1, keep_alive=False)
+    assert traits.compute_window(8, answered=0) == 1
+    traits.note_answer(1, keep_alive=True)
+    assert traits.compute_window(8, answered=1) == 8
 
 
 def test_a_server_without_pipelining_gets_one_request_at_a_time():
-    assert OriginTraits(pipelining=False).window(8, answered=0) == 1
+    assert OriginTraits(pipelining=False).compute_window(8, answered=0) == 1
 
 
 def test_middling_files_are_cut_evenly_and_large_ones_in_shrinking_ranges():

@@ -10,7 +10,7 @@ from tradewind_agent.history.importers.log_text import MAX_LINE_CHARS, LogText
 
 def texts(content, **options):
     with LogText(io.BytesIO(content), **options) as text:
-        return [(line.number, line.text) for line in text.lines()]
+        return [(line.number, line.text) for line in text.read_lines()]
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, zstandard.compress])
@@ -40,7 +40,7 @@ def test_bytes_that_are_no_text_are_marked_not_fatal():
 
 def test_a_line_beyond_the_limit_is_a_fault_and_the_rest_is_read():
     with LogText(io.BytesIO(b"a\n" + b"x" * (3 * MAX_LINE_CHARS) + b"\nb\n" + b"y" * (2 * MAX_LINE_CHARS))) as text:
-        lines = list(text.lines())
+        lines = list(text.read_lines())
     assert [line.text for line in lines] == ["a", "", "b", ""]
     assert [line.fault is not None for line in lines] == [False, True, False, True]
 
@@ -49,7 +49,7 @@ def test_a_line_beyond_the_limit_is_a_fault_and_the_rest_is_read():
 def test_a_bomb_of_one_line_is_a_single_fault(pack):
     bomb = pack(b"0" * (16 << 20))
     with LogText(io.BytesIO(bomb)) as text:
-        (line,) = text.lines()
+        (line,) = text.read_lines()
     assert "longer than" in str(line.fault)
 
 
@@ -67,7 +67,7 @@ def test_so_does_a_short_one_that_was_flushed_as_it_was_written():
 
 def assert_cut(packed):
     with LogText(io.BytesIO(packed[: len(packed) // 2])) as text:
-        *lines, last = text.lines()
+        *lines, last = text.read_lines()
     assert len(lines) > 1000
     assert last.fault is not None
     assert "cut off" in last.fault.reason
@@ -79,19 +79,19 @@ def test_a_stream_that_cannot_go_back_is_read_twice_all_the_same(tmp_path):
             return False
 
     with LogText(Pipe(b"a\nb\n")) as text:
-        assert text.sample() == "a\nb\n"
-        assert [line.text for line in text.lines()] == ["a", "b"]
-        assert [line.text for line in text.lines()] == ["a", "b"]
+        assert text.read_sample() == "a\nb\n"
+        assert [line.text for line in text.read_lines()] == ["a", "b"]
+        assert [line.text for line in text.read_lines()] == ["a", "b"]
 
 
 def test_stream_is_read_from_its_position_and_stays_open():
     stream = io.BytesIO(b"before\nafter\n")
     stream.readline()
     with LogText(stream, first_row=2) as text:
-        assert [tuple(line)[:2] for line in text.lines()] == [(2, "after")]
+        assert [tuple(line)[:2] for line in text.read_lines()] == [(2, "after")]
     assert not stream.closed
 
 
 def test_a_path_that_cannot_be_read_is_one_line(tmp_path):
     with pytest.raises(InvalidValue, match=r"cannot read .*nowhere"):
-        LogText(tmp_path / "nowhere").sample()
+        LogText(tmp_path / "nowhere").read_sample()

@@ -14,7 +14,7 @@ def passed(spans):
     for index, (start, length) in enumerate(spans):
         begin = EPOCH + timedelta(seconds=start)
         out += window.transfer(index, ("a", "b"), begin, begin + timedelta(seconds=length))
-    return [*out, *window.rest()]
+    return [*out, *window.release_rest()]
 
 
 @settings(max_examples=60)
@@ -33,7 +33,7 @@ def test_rows_leave_in_order_and_few_are_held():
     out = []
     for index in range(HELD_ROWS + 10):
         if index % 2:
-            out += window.passing(index)
+            out += window.pass_row(index)
         else:
             begin = EPOCH + timedelta(seconds=index)
             out += window.transfer(index, ("a", "b"), begin, begin + timedelta(seconds=3))

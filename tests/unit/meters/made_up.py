@@ -3,11 +3,11 @@
 from dataclasses import replace
 from pathlib import Path
 
-from tradewind_agent.meters import HostCounters, calibrated_profile
+from tradewind_agent.meters import HostCounters, build_calibrated_profile
 
 RANGE_UJ = 262_143_328_850
 START = HostCounters(at_s=100.0, logical_cpus=4, busy_cpu_s=1000.0, tree_cpu_s=50.0, memory=0.25)
-PROFILE = calibrated_profile(10.0, 50.0, source="made up")
+PROFILE = build_calibrated_profile(10.0, 50.0, source="made up")
 
 
 def later(seconds: float, cpu_s: float = 0.0, **changed: object) -> HostCounters:

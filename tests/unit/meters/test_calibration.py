@@ -19,17 +19,17 @@ from tradewind_agent.cli.commands.meter_calibrate import CalibrationOptions, cal
 from tradewind_agent.cli.commands.meter_trace import TraceOptions
 from tradewind_agent.cli.terminal import Terminal
 from tradewind_agent.errors import CalibrationUnusable
-from tradewind_agent.folders import state_folder
+from tradewind_agent.folders import build_state_folder
 from tradewind_agent.meters import (
     BatteryMeter,
     CalibratedMeter,
     CpuModelMeter,
     HostReader,
     MeterChoice,
-    assumed_profile,
+    build_assumed_profile,
     choose_meter,
 )
-from tradewind_agent.meters.calibration import calibrate, with_trace
+from tradewind_agent.meters.calibration import add_trace, calibrate
 from tradewind_agent.meters.ladder import build_host_loads, climb
 from tradewind_agent.meters.power_trace import PowerTrace
 from tradewind_agent.meters.stored_models import FILE, load_calibrated_meter, load_calibration, store_calibration
@@ -85,14 +85,14 @@ def test_the_ladder_recovers_what_was_put_into_a_synthetic_host(tmp_path):
     assert found.fine_error < 0.01
     assert found.source == "synthetic, 10 steps"
     assert (found.covers, found.not_measured) == ("the whole host", ("memory", "network", "radio"))
-    profile = found.device_profile("Acme", "One").to_profile("one", {})
+    profile = found.build_device_profile("Acme", "One").to_profile("one", {})
     assert profile.component_w["cpu"].origin is ValueOrigin.CALIBRATED
     assert "cross-validated error" in profile.idle_w.source
 
 
 def test_next_to_rapl_a_profile_is_of_the_sockets_alone_and_reports_no_disk():
     found = calibrate(Scene().climb(), method=EnergyMethod.RAPL, source="synthetic")
-    profile = found.device_profile("Acme", "One")
+    profile = found.build_device_profile("Acme", "One")
     assert set(profile.component_w) == {"cpu"}
     assert profile.facts["covers"].startswith("sockets only")
     assert profile.facts["not_measured"] == "disk, memory, network, radio"
@@ -103,7 +103,7 @@ def test_a_disk_that_nobody_can_see_at_work_is_configured_not_to_be_measured():
     on_tmpfs = [replace(step, usage={"cpu": step.usage["cpu"]}) for step in Scene().climb()]
     found = calibrate(on_tmpfs, method=EnergyMethod.METER, source="synthetic")
     assert found.not_measured == ("disk", "memory", "network", "radio")
-    assert found.device_profile("Acme", "One").facts["not_measured"] == "disk, memory, network, radio"
+    assert found.build_device_profile("Acme", "One").facts["not_measured"] == "disk, memory, network, radio"
 
 
 @pytest.mark.parametrize(("power_w", "spread_w"), [(5.5, 0.0), (7.7, 0.0), (5.5, 0.2)])
@@ -118,10 +118,10 @@ def test_a_power_that_does_not_follow_the_load_is_that_of_something_else(power_w
 def test_unmeasured_components_are_in_the_closing_line_and_the_document(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     found = calibrate(Scene().climb(), method=EnergyMethod.RAPL, source="synthetic")
-    folder = state_folder(os.environ)
+    folder = build_state_folder(os.environ)
     store_calibration(found, folder)
     wish = CalibrationOptions(afresh=False, step_s=None, upload_as=None)
-    host = HostMeter(MeterChoice(CpuModelMeter(assumed_profile(4)), ()), HostReader(lambda: 0.0))
+    host = HostMeter(MeterChoice(CpuModelMeter(build_assumed_profile(4)), ()), HostReader(lambda: 0.0))
     calibrate_host(Terminal(), host, wish, None)
     assert "sockets only" in (line := capsys.readouterr().out)
     assert "not measured: disk, memory, network, radio" in line
@@ -135,10 +135,10 @@ def test_steps_take_their_power_from_a_trace_recorded_meanwhile():
     scene = Scene()
     steps = scene.climb(metered=False)
     end_s = scene.counters.at_s
-    measured = with_trace(steps, PowerTrace((START.at_s, end_s), (7.0, 7.0), ()))
+    measured = add_trace(steps, PowerTrace((START.at_s, end_s), (7.0, 7.0), ()))
     assert {step.power_w for step in measured} == {7.0}
     with pytest.raises(InvalidTrace, match="with that clock"):
-        with_trace(steps, PowerTrace((0.0, 20.0), (7.0, 7.0), ()))
+        add_trace(steps, PowerTrace((0.0, 20.0), (7.0, 7.0), ()))
 
 
 def test_a_device_that_is_plugged_in_meanwhile_ends_the_ladder_with_what_to_do(tmp_path):
@@ -148,7 +148,7 @@ def test_a_device_that_is_plugged_in_meanwhile_ends_the_ladder_with_what_to_do(t
     def plugged_in_during_the_third_step(counters):
         if counters.at_s - START.at_s > 5:
             (battery / "status").write_text("Charging\n")
-        return meter.energy_j(counters)
+        return meter.read_energy_j(counters)
 
     scene.meter = plugged_in_during_the_third_step
     with pytest.raises(CannotFit, match=r"step 3 of 10: .*runs on mains.*calibrate again"):
@@ -189,12 +189,12 @@ def test_stored_models_meter_the_entire_host_until_a_profile_is_given(tmp_path):
     with pytest.raises(CalibrationUnusable, match="older version"):
         load_calibration(tmp_path)
     meter = load_calibrated_meter(tmp_path)
-    begun_j = meter.energy_j(replace(START, disk_busy_s={"sda": 0.0}))
+    begun_j = meter.read_energy_j(replace(START, disk_busy_s={"sda": 0.0}))
     half_of_four_cpus = later(2, busy_cpu_s=START.busy_cpu_s + 4.0, disk_busy_s={"sda": 1.0})
-    assert meter.energy_j(half_of_four_cpus) - begun_j == pytest.approx(2 * 10 + 30 * 1 + 5 * 1)
+    assert meter.read_energy_j(half_of_four_cpus) - begun_j == pytest.approx(2 * 10 + 30 * 1 + 5 * 1)
     chosen = choose_meter(logical_cpus=4, calibrated=meter, sysfs=tmp_path).meter
     assert (chosen.method, chosen.quality) == (EnergyMethod.FINE_MODEL, EnergyQuality.CALIBRATED)
-    given = choose_meter(logical_cpus=4, profile=assumed_profile(4), calibrated=meter, sysfs=tmp_path).meter
+    given = choose_meter(logical_cpus=4, profile=build_assumed_profile(4), calibrated=meter, sysfs=tmp_path).meter
     assert given.method is EnergyMethod.CPU_MODEL
 
 
@@ -213,9 +213,9 @@ def test_a_host_whose_power_bends_is_metered_by_the_cpu_only_model_that_follows_
     meter = load_calibrated_meter(tmp_path)
     assert (meter.method, meter.quality) == (EnergyMethod.CPU_MODEL, EnergyQuality.CALIBRATED)
     assert "a plateau, 10 W idle and 40 W busy" in meter.description
-    begun_j = meter.energy_j(START)
+    begun_j = meter.read_energy_j(START)
     three_of_four_cpus = later(2, busy_cpu_s=START.busy_cpu_s + 6.0)
-    assert meter.energy_j(three_of_four_cpus) - begun_j == pytest.approx(2 * 40, rel=0.01)
+    assert meter.read_energy_j(three_of_four_cpus) - begun_j == pytest.approx(2 * 40, rel=0.01)
 
 
 def test_a_battery_is_read_all_through_a_step_as_its_gauge_reports_the_moment(tmp_path):
@@ -225,7 +225,7 @@ def test_a_battery_is_read_all_through_a_step_as_its_gauge_reports_the_moment(tm
     def peak_amid_the_step(counters):
         amid = 0.6 < (counters.at_s - START.at_s) % 8.0 / 8.0 < 0.7
         (battery / "power_now").write_text(f"{30_000_000 if amid else 10_000_000}\n")
-        return meter.energy_j(counters)
+        return meter.read_energy_j(counters)
 
     scene.meter = peak_amid_the_step
     told_w = [step.power_w for step in scene.climb(step_s=8.0)]
@@ -234,8 +234,8 @@ def test_a_battery_is_read_all_through_a_step_as_its_gauge_reports_the_moment(tm
 
 def test_the_disk_that_works_counts_whatever_others_did_since_boot():
     meter = CalibratedMeter(FineModel(0.0, {"disk": 8.0}), "made up")
-    begun_j = meter.energy_j(later(0, disk_busy_s={"sda": 1000.0, "sdb": 5.0}))
-    assert meter.energy_j(later(60, disk_busy_s={"sda": 1000.0, "sdb": 65.0})) - begun_j == pytest.approx(480)
+    begun_j = meter.read_energy_j(later(0, disk_busy_s={"sda": 1000.0, "sdb": 5.0}))
+    assert meter.read_energy_j(later(60, disk_busy_s={"sda": 1000.0, "sdb": 65.0})) - begun_j == pytest.approx(480)
 
 
 def test_energy_never_goes_back_when_a_disk_or_a_processor_goes():
@@ -247,7 +247,7 @@ def test_energy_never_goes_back_when_a_disk_or_a_processor_goes():
         later(3, disk_busy_s={"sda": 0.5, "sdb": 6.0}, logical_cpus=2),
         later(3, disk_busy_s={"sda": 0.0, "sdb": 6.0}),
     ]
-    energy_j = [meter.energy_j(reading) for reading in readings]
+    energy_j = [meter.read_energy_j(reading) for reading in readings]
     assert [after - energy_j[0] for after in energy_j] == pytest.approx([0, 9, 10, 15, 15])
 
 
@@ -267,7 +267,7 @@ def test_damaged_models_say_what_to_do(tmp_path, content):
 
 
 def test_without_a_measured_power_nothing_is_calibrated():
-    meter = MeterChoice(CpuModelMeter(assumed_profile(4)), ((EnergyMethod.RAPL, "no zones"),))
+    meter = MeterChoice(CpuModelMeter(build_assumed_profile(4)), ((EnergyMethod.RAPL, "no zones"),))
     host = HostMeter(meter, HostReader(lambda: 0.0))
     with pytest.raises(typer.BadParameter, match=r"needs a measured power.*no rapl: no zones.*--trace"):
         calibrate_host(Terminal(), host, CalibrationOptions(afresh=True, step_s=1.0, upload_as=None), None)
@@ -286,7 +286,7 @@ def calibrate_by_trace(trace, content):
     now_s = round(time.time())
     times = {name: now_s + offset_s for name, offset_s in {"begun": -1, "hours_ago": -7200, "later": 7200}.items()}
     trace.write_text(content.format(now=now_s, ms=1000 * now_s, **times))
-    host = HostMeter(MeterChoice(CpuModelMeter(assumed_profile(4)), ()), HostReader(begin))
+    host = HostMeter(MeterChoice(CpuModelMeter(build_assumed_profile(4)), ()), HostReader(begin))
     wish = CalibrationOptions(afresh=True, step_s=1.0, upload_as=None)
     calibrate_host(Terminal(), host, wish, TraceOptions(trace, None, None, None, None))
 

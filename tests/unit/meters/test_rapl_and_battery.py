@@ -18,10 +18,10 @@ def test_packages_and_memory_are_summed_and_their_parts_left_out(tmp_path: Path)
     other = add_zone(tmp_path, "intel-rapl:1", "package-1", 0)
     add_zone(tmp_path, "intel-rapl:2", "psys", 0)
     meter = RaplMeter(tmp_path)
-    assert meter.energy_j(START) == 0
+    assert meter.read_energy_j(START) == 0
     for path, now_uj in ((package, 3_500_000), (core, 9_000_000), (dram, 7_250_000), (other, 1_000_000)):
         path.write_text(str(now_uj))
-    assert meter.energy_j(START) == pytest.approx(2.5 + 0.25 + 1.0)
+    assert meter.read_energy_j(START) == pytest.approx(2.5 + 0.25 + 1.0)
     assert "package-0, dram, package-1" in meter.description
 
 
@@ -29,11 +29,11 @@ def test_a_counter_that_wraps_around_goes_on_counting(tmp_path: Path):
     counter = add_zone(tmp_path, "intel-rapl:0", "package-0", RANGE_UJ - 999_999)
     meter = RaplMeter(tmp_path)
     counter.write_text("1000000")
-    assert meter.energy_j(START) == pytest.approx(2.0)
+    assert meter.read_energy_j(START) == pytest.approx(2.0)
     counter.write_text(str(RANGE_UJ))
-    assert meter.energy_j(START) == pytest.approx(2.0 + (RANGE_UJ - 1_000_000) / 1e6)
+    assert meter.read_energy_j(START) == pytest.approx(2.0 + (RANGE_UJ - 1_000_000) / 1e6)
     counter.write_text("0")
-    assert meter.energy_j(START) == pytest.approx((999_999 + RANGE_UJ + 2) / 1e6, rel=1e-9)
+    assert meter.read_energy_j(START) == pytest.approx((999_999 + RANGE_UJ + 2) / 1e6, rel=1e-9)
 
 
 def test_without_zones_the_reason_is_reported(tmp_path: Path):
@@ -78,18 +78,18 @@ def test_a_counter_that_is_no_number_is_named(tmp_path: Path):
 def test_a_discharging_battery_is_integrated_over_irregular_samples(tmp_path: Path):
     battery = add_battery(tmp_path, power_now=10_000_000)
     meter = BatteryMeter(tmp_path)
-    assert meter.energy_j(later(0)) == 0
+    assert meter.read_energy_j(later(0)) == 0
     for seconds, watts in ((1, 20), (4, 20), (4.5, 0)):
         (battery / "power_now").write_text(str(watts * 1_000_000))
-        energy_j = meter.energy_j(later(seconds))
+        energy_j = meter.read_energy_j(later(seconds))
     assert energy_j == pytest.approx(15 + 60 + 5)
 
 
 def test_current_and_voltage_stand_for_power(tmp_path: Path):
     add_battery(tmp_path, current_now=-2_000_000, voltage_now=12_000_000)
     meter = BatteryMeter(tmp_path)
-    meter.energy_j(later(0))
-    assert meter.energy_j(later(2)) == pytest.approx(48)
+    meter.read_energy_j(later(0))
+    assert meter.read_energy_j(later(2)) == pytest.approx(48)
 
 
 def test_the_battery_of_a_mouse_is_none_of_the_device(tmp_path: Path):
@@ -98,8 +98,8 @@ def test_the_battery_of_a_mouse_is_none_of_the_device(tmp_path: Path):
         BatteryMeter(tmp_path)
     add_battery(tmp_path, power_now=10_000_000, scope="System")
     meter = BatteryMeter(tmp_path)
-    meter.energy_j(later(0))
-    assert meter.energy_j(later(2)) == pytest.approx(20)
+    meter.read_energy_j(later(0))
+    assert meter.read_energy_j(later(2)) == pytest.approx(20)
     assert "discharge of BAT0:" in meter.description
 
 
@@ -107,8 +107,8 @@ def test_a_battery_that_reports_no_power_is_left_out_next_to_one_that_does(tmp_p
     add_battery(tmp_path, power_now=10_000_000)
     add_battery(tmp_path, name="BAT1", capacity=80)
     meter = BatteryMeter(tmp_path)
-    meter.energy_j(later(0))
-    assert meter.energy_j(later(2)) == pytest.approx(20)
+    meter.read_energy_j(later(0))
+    assert meter.read_energy_j(later(2)) == pytest.approx(20)
     assert "discharge of BAT0:" in meter.description
 
 

@@ -37,11 +37,11 @@ def test_a_reading_splits_the_total_into_base_and_dynamic():
     trace = EnergyTrace()
     for at_s, energy_j in ((0.0, 100.0), (1.0, 130.0), (5.0, 200.0), (5.0, 999.0)):
         trace.add(at_s, energy_j)
-    reading = trace.reading(CpuModelMeter(PROFILE), Host.SOURCE, base_w=25.0)
+    reading = trace.build_reading(CpuModelMeter(PROFILE), Host.SOURCE, base_w=25.0)
     assert (reading.total_j, reading.dynamic_j, reading.base_w) == pytest.approx((100.0, -25.0, 25.0))
-    assert trace.reading(CpuModelMeter(PROFILE), Host.SOURCE, base_w=None).dynamic_j is None
-    assert trace.power_w() == [(1.0, 30.0), (5.0, 17.5)]
-    assert trace.mean_power_w(0.0) == 17.5
+    assert trace.build_reading(CpuModelMeter(PROFILE), Host.SOURCE, base_w=None).dynamic_j is None
+    assert trace.compute_power_w() == [(1.0, 30.0), (5.0, 17.5)]
+    assert trace.compute_mean_power_w(0.0) == 17.5
 
 
 class Scene:
@@ -99,10 +99,10 @@ def test_the_live_sample_is_of_the_last_interval():
     async def main() -> None:
         scene = Scene(CpuModelMeter(PROFILE))
         await scene.begin()
-        assert scene.session.latest() is None
+        assert scene.session.find_latest() is None
         await scene.tick(later(1, cpu_s=4, busy_cpu_s=1004.0))
         await scene.tick(later(3, cpu_s=4, busy_cpu_s=1004.0))
-        live = scene.session.latest()
+        live = scene.session.find_latest()
         assert live is not None
         assert (live.power_w, live.usage.cpu) == pytest.approx((10.0, 0.0))
         assert (live.method, live.quality) == (EnergyMethod.CPU_MODEL, EnergyQuality.CALIBRATED)
@@ -139,7 +139,7 @@ def test_a_meter_that_fails_half_way_gives_no_figure_but_its_reason(tmp_path: Pa
         await scene.tick(later(1))
         (battery / "status").write_text("Charging\n")
         await scene.tick(later(2, busy_cpu_s=1008.0))
-        live = scene.session.latest()
+        live = scene.session.find_latest()
         assert live is not None
         assert live.power_w is None
         scene.now = later(4, busy_cpu_s=1008.0)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.unit.meters.made_up import START, later
-from tradewind_agent.meters import usage_between
+from tradewind_agent.meters import compute_usage
 
 
 def test_utilisation_is_the_share_of_what_there_is():
@@ -19,16 +19,16 @@ def test_utilisation_is_the_share_of_what_there_is():
         received_bytes={"e": 5e8},
         nic_speed_bps={"e": 1e9},
     )
-    usage = usage_between(earlier, after)
+    usage = compute_usage(earlier, after)
     assert (usage.cpu, usage.memory, usage.disk, usage.nic) == pytest.approx((0.5, 0.5, 0.4, 0.4))
 
 
 def test_unreported_usage_is_unknown_and_not_zero():
-    usage = usage_between(START, later(1))
+    usage = compute_usage(START, later(1))
     assert (usage.cpu, usage.disk, usage.nic) == (0.0, None, None)
-    assert usage_between(START, START).cpu is None
+    assert compute_usage(START, START).cpu is None
 
 
 def test_rounding_of_clocks_does_not_carry_a_share_beyond_one():
-    assert usage_between(START, later(1, busy_cpu_s=1004.2)).cpu == 1.0
-    assert usage_between(START, later(1, busy_cpu_s=999.99)).cpu == 0.0
+    assert compute_usage(START, later(1, busy_cpu_s=1004.2)).cpu == 1.0
+    assert compute_usage(START, later(1, busy_cpu_s=999.99)).cpu == 0.0

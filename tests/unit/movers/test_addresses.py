@@ -30,7 +30,7 @@ def test_nonsense_has_unknown_ends():
 
 def ends_of(tool, *words):
     mover = next(each for each in list_baselines() if each.name == tool)
-    return mover.task(CommandLine(tool, words, {})).ends
+    return mover.parse_task(CommandLine(tool, words, {})).ends
 
 
 @pytest.mark.parametrize(

@@ -61,13 +61,17 @@ def test_single_dash_may_start_long_option():
 
 def test_the_last_of_several_values_counts():
     parsed = parse(["--transfers", "2", "--transfers", "3"], parse_help(RCLONE))
-    assert (parsed.last("transfers"), parsed.count("transfers"), parsed.count("checkers")) == ("3", 3, None)
-    assert parse(["--transfers", "many"], parse_help(RCLONE)).count("transfers") is None
+    assert (parsed.find_last("transfers"), parsed.parse_count("transfers"), parsed.parse_count("checkers")) == (
+        "3",
+        3,
+        None,
+    )
+    assert parse(["--transfers", "many"], parse_help(RCLONE)).parse_count("transfers") is None
 
 
 def test_our_options_go_before_a_double_dash():
     line = CommandLine("tool", ("copy", "a", "--", "-b"), {})
-    assert line.with_options(["--x"]) == ("tool", "copy", "a", "--x", "--", "-b")
+    assert line.insert_options(["--x"]) == ("tool", "copy", "a", "--x", "--", "-b")
 
 
 @given(st.lists(st.text(max_size=6), max_size=8))

@@ -21,7 +21,7 @@ class Tool:
         self.current_parameters, self.wanted = setting, None
         self.done = ToolProgress(0, 10)
 
-    def progress(self):
+    def measure_progress(self):
         return self.done
 
     def retune(self, chunks):
@@ -39,26 +39,26 @@ def test_before_the_beginning_a_plan_is_simply_replaced():
     assert tool.setting == Parameters(concurrency=3, parallelism=2)
     tool.retune(plan(4, 2))
     assert tool.setting == Parameters(concurrency=6, parallelism=2)
-    assert tool.snapshot().remaining_files == 10
-    assert tool.snapshot().elapsed_s == 0.0
+    assert tool.take_snapshot().remaining_files == 10
+    assert tool.take_snapshot().elapsed_s == 0.0
 
 
 def test_moved_bytes_are_divided_among_chunks_by_their_bytes():
     tool, run = driven(), Tool(Parameters(concurrency=3))
     tool.note_started(run)
     run.done = ToolProgress(5000, 5)
-    seen = tool.snapshot()
+    seen = tool.take_snapshot()
     assert [chunk.moved_bytes for chunk in seen.chunks] == [2000, 3000]
     assert [chunk.remaining_bytes for chunk in seen.chunks] == [2000, 3000]
     assert [chunk.remaining_files for chunk in seen.chunks] == [4, 1]
     run.done = ToolProgress(11_000, None)  # more than was listed
-    assert (tool.snapshot().remaining_bytes, tool.snapshot().remaining_files) == (0, 0)
+    assert (tool.take_snapshot().remaining_bytes, tool.take_snapshot().remaining_files) == (0, 0)
 
 
 def test_plan_becomes_current_when_tool_runs_with_it():
     tool, run = driven(), Tool(Parameters(concurrency=3))
     tool.note_started(run)
     tool.retune(plan(4, 2))
-    assert [chunk.parameters.concurrency for chunk in tool.snapshot().chunks] == [2, 1]
+    assert [chunk.parameters.concurrency for chunk in tool.take_snapshot().chunks] == [2, 1]
     run.current_parameters = run.wanted
-    assert [chunk.parameters.concurrency for chunk in tool.snapshot().chunks] == [4, 2]
+    assert [chunk.parameters.concurrency for chunk in tool.take_snapshot().chunks] == [4, 2]

@@ -154,10 +154,10 @@ class Refusing:
     def call_each(self, method, calls):
         return [self.call(method) for _ in calls]
 
-    def active(self):
+    def list_active(self):
         return [{"gid": "1", "totalLength": "100000000", "completedLength": "0"}]
 
-    def waiting(self):
+    def list_waiting(self):
         return []
 
 

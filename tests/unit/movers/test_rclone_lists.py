@@ -27,14 +27,14 @@ def test_filters_of_the_users_variables_keep_the_files_in_one_run(name):
 def test_a_list_that_the_users_variables_would_not_hold_for_is_refused():
     line = CommandLine("rclone", ("copy", "from", "to"), {"RCLONE_MAX_SIZE": "1M"})
     with pytest.raises(InvalidValue, match="your own RCLONE_MAX_SIZE would not hold for"):
-        RcloneMover().task_of_files(line, (ListedFile("a", 1),))
+        RcloneMover().build_task_of_files(line, (ListedFile("a", 1),))
 
 
 def test_log_options_in_variables_hold(tmp_path):
     log = tmp_path / "log"
     variables = {"RCLONE_LOG_FILE": str(log), "RCLONE_USE_JSON_LOG": "true", "RCLONE_STATS": "5s"}
     task = task_in(variables | {"RCLONE_VERBOSE": "1", "RCLONE_SYSLOG": "false"})
-    Echo(task.settled.last("log-file"))(b"heard")
+    Echo(task.settled.find_last("log-file"))(b"heard")
     assert log.read_bytes() == b"heard"
     assert (task.is_on("use-json-log"), task.is_on("syslog")) == (True, False)
     assert _parse_stats_interval_s(task.settled) == 5.0

@@ -19,9 +19,9 @@ def test_a_limit_is_above_zero_and_finite(name, value):
 def test_the_resources_of_a_plan_are_taken_and_the_user_s_own_win():
     recommended = Limits.of(Parameters(concurrency=8, cores=4, frequency_hz=2e9))
     assert recommended == Limits(cores=4, frequency_hz=2e9)
-    assert Limits(cores=1, nic_bps=1e6).or_else(recommended) == Limits(cores=1, frequency_hz=2e9, nic_bps=1e6)
+    assert Limits(cores=1, nic_bps=1e6).complete_from(recommended) == Limits(cores=1, frequency_hz=2e9, nic_bps=1e6)
     assert recommended.without("cores") == Limits(frequency_hz=2e9)
-    assert NO_LIMITS.known() == {}
+    assert NO_LIMITS.select_known() == {}
 
 
 def test_only_what_is_enforced_is_current():

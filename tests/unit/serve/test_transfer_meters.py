@@ -14,7 +14,7 @@ from tradewind_agent.meters import (
     HostCounters,
     MeterChoice,
     MeterUnavailable,
-    calibrated_profile,
+    build_calibrated_profile,
 )
 from tradewind_agent.serve.transfer_meters import ACCOUNT_LIFETIME_S, LIVENESS_S, MAX_TRANSFERS, TransferMeters
 from tradewind_agent.session.metering import HostMeter
@@ -47,11 +47,11 @@ class Clock:
 class FailingMeter(CpuModelMeter):
     """A meter that can no longer be read."""
 
-    def energy_j(self, counters: HostCounters) -> float:
+    def read_energy_j(self, counters: HostCounters) -> float:
         raise MeterUnavailable("the counter is gone")
 
 
-PROFILE = calibrated_profile(10.0, 50.0, source="made up")
+PROFILE = build_calibrated_profile(10.0, 50.0, source="made up")
 
 
 def run(

@@ -51,22 +51,22 @@ def journal(path: Path) -> Iterator[Journal]:
 
 def test_within_one_boot_everything_written_counts(journal: Journal, path: Path):
     journal.note_written(0, 99)
-    journal.synced([(0, 99)])
+    journal.note_synced([(0, 99)])
     journal.note_written(200, 299)
     journal.note_sha256("ab")
     state = read_journal(path.read_text(), boot="boot-1", inode=7)
     assert state is not None
-    assert (state.total_bytes, state.received.as_lists(), state.sha256) == (1000, [[0, 99], [200, 299]], "ab")
+    assert (state.total_bytes, state.received.convert_to_lists(), state.sha256) == (1000, [[0, 99], [200, 299]], "ab")
 
 
 @pytest.mark.parametrize("boot", ["boot-2", ""])
 def test_after_another_boot_only_what_was_synced_counts(journal: Journal, path: Path, boot: str):
     journal.note_written(0, 99)
-    journal.synced([(0, 99)])
+    journal.note_synced([(0, 99)])
     journal.note_written(200, 299)
     state = read_journal(path.read_text(), boot=boot, inode=7)
     assert state is not None
-    assert state.received.as_lists() == [[0, 99]]
+    assert state.received.convert_to_lists() == [[0, 99]]
 
 
 def test_a_journal_of_another_part_file_is_not_believed(journal: Journal, path: Path):
@@ -80,10 +80,10 @@ def test_a_line_cut_off_by_a_crash_does_not_count(journal: Journal, path: Path):
     text = path.read_text()
     for cut in range(len(text)):
         state = read_journal(text[:cut], boot="boot-1", inode=7)
-        assert state is None or state.received.as_lists() in ([], [[0, 99]])
+        assert state is None or state.received.convert_to_lists() in ([], [[0, 99]])
         state = read_journal(text[:cut] + "w 500 599\n", boot="boot-1", inode=7)
         if state is not None:
-            held = [pair for pair in state.received.as_lists() if pair != [500, 599]]
+            held = [pair for pair in state.received.convert_to_lists() if pair != [500, 599]]
             assert held in ([], [[0, 99]], [[0, 199]])
 
 
@@ -93,7 +93,7 @@ def test_rewritten_journal_keeps_known_ranges(journal: Journal, path: Path):
     journal.rewrite(ByteRanges([(0, 9)]), ByteRanges([(0, 49)]), "cd")
     state = read_journal(path.read_text(), boot="boot-1", inode=7)
     assert state is not None
-    assert (state.received.as_lists(), state.sha256) == ([[0, 49]], "cd")
+    assert (state.received.convert_to_lists(), state.sha256) == ([[0, 49]], "cd")
     assert len(path.read_text().splitlines()) == 4
 
 

@@ -53,20 +53,20 @@ class _Commands(TyperGroup):
             raise typer.Abort from None
 
 
-def _without_types_of_switches(command: Any) -> Any:
+def _drop_types_of_switches(command: Any) -> Any:
     """Return ``command`` with a help that names no type behind options without a value."""
 
-    def silent(option: Any) -> Any:
+    def drop_type(option: Any) -> Any:
         if getattr(option, "is_flag", False) and option.metavar is None:
             option.metavar = ""
         return option
 
     for option in command.params:
-        silent(option)
+        drop_type(option)
     make_help = command.get_help_option  # built on each call, apart from the other options
-    command.get_help_option = lambda context: silent(make_help(context))
+    command.get_help_option = lambda context: drop_type(make_help(context))
     for each in getattr(command, "commands", {}).values():
-        _without_types_of_switches(each)
+        _drop_types_of_switches(each)
     return command
 
 
@@ -105,7 +105,7 @@ def run(arguments: list[str]) -> int:
     """Run one command line and return the exit code: 0, 1 for failure, 2 for wrong usage, 128 + n for signal n."""
     try:
         first_word = next(iter(arguments), None)
-        command = without_validators(_without_types_of_switches(get_command(build(_choose_commands(arguments)))))
+        command = without_validators(_drop_types_of_switches(get_command(build(_choose_commands(arguments)))))
         with _trace_if_requested(first_word):
             return int(command(args=arguments, prog_name=PROGRAM, standalone_mode=False) or 0)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 -- the user gets a line; the trace is for the asking
@@ -113,7 +113,7 @@ def run(arguments: list[str]) -> int:
             traceback.print_exc()
         done = error if isinstance(error, PartlyDone) else None
         line, code = _build_verdict((done and done.__cause__) or error)
-        Terminal(json=_wants_json(arguments)).failure(line, code, done)
+        Terminal(json=_wants_json(arguments)).report_failure(line, code, done)
         return code
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tradewind_agent.cli.options import duration
+from tradewind_agent.cli.options import parse_duration_s
 from tradewind_agent.cli.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def build_engine_options(
     from tradewind_agent.engine.http.proxy import Proxies
     from tradewind_agent.engine.options import EngineOptions
     from tradewind_agent.engine.origin.book import OriginBook
-    from tradewind_agent.folders import state_folder
+    from tradewind_agent.folders import build_state_folder
 
     netrc = Path(os.environ.get("NETRC") or Path.home() / ".netrc")
     tls = _build_tls(ca_file, cert, key, insecure=insecure)
@@ -73,18 +73,18 @@ def build_engine_options(
         proxies=Proxies.from_environment(os.environ),
         credentials=replace(Credentials.from_netrc(netrc), unbound=headers),
         checksum=checksum,
-        origins=OriginBook(state_folder(os.environ) / "origins.json"),
+        origins=OriginBook(build_state_folder(os.environ) / "origins.json"),
         congestion_control=None if congestion_control is None else _check_congestion_control(congestion_control),
     )
     if timeout is None:
         return engine
-    longest_s = duration("--timeout", f"{timeout}s" if timeout.strip().isdecimal() else timeout)
+    longest_s = parse_duration_s("--timeout", f"{timeout}s" if timeout.strip().isdecimal() else timeout)
     return replace(engine, answer_timeout_s=longest_s, idle_timeout_s=longest_s)
 
 
 def _build_tls(ca_file: Path | None, cert: Path | None, key: Path | None, *, insecure: bool) -> "SSLContext | None":
     """Return TLS settings; ``None`` for the usual ones, which the engine reads when it meets https: that is slow."""
-    from tradewind_agent.engine.options import tls_context
+    from tradewind_agent.engine.options import build_tls_context
     from tradewind_agent.system_errors import explain_os_error
 
     if key is not None and cert is None:
@@ -92,7 +92,7 @@ def _build_tls(ca_file: Path | None, cert: Path | None, key: Path | None, *, ins
     if ca_file is None and cert is None and not insecure:
         return None
     try:
-        return tls_context(ca_file=ca_file, insecure=insecure, cert=cert, key=key)
+        return build_tls_context(ca_file=ca_file, insecure=insecure, cert=cert, key=key)
     except OSError as failure:
         files = ", ".join(str(file) for file in (ca_file, cert, key) if file is not None)
         why = explain_os_error(failure).what

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from tradewind_agent.cli.terminal import Terminal
-from tradewind_agent.folders import build_ledger_folder, state_folder
+from tradewind_agent.folders import build_ledger_folder, build_state_folder
 
 if TYPE_CHECKING:
     from tradewind_agent.history.spool import Spool
@@ -22,7 +22,7 @@ SPOOL_MAX_VARIABLE = "TRADEWIND_SPOOL_MAX"
 
 def spool_folder() -> Path:
     stated = os.environ.get(SPOOL_FOLDER_VARIABLE)
-    return Path(stated) if stated else state_folder(os.environ) / "spool"
+    return Path(stated) if stated else build_state_folder(os.environ) / "spool"
 
 
 def open_spool(terminal: Terminal) -> "Spool":
@@ -72,7 +72,7 @@ def open_client_if_configured(
     return None if find_service(os.environ) is None else open_client(retries, pause)
 
 
-def modules_of_the_client() -> tuple[str, ...]:
+def list_client_modules() -> tuple[str, ...]:
     """Return the modules that a client of the service loads; none if no service is configured."""
     from tradewind_agent.config import find_service
 

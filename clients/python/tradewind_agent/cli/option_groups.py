@@ -20,44 +20,44 @@ class GroupOf:
     @property
     def options(self) -> tuple[inspect.Parameter, ...]:
         """The options on the command line, those of groups within the group among them."""
-        return tuple(_expanded(self.make))
+        return tuple(_expand_parameters(self.make))
 
-    def value(self, given: dict[str, Any]) -> Any:
+    def make_value(self, given: dict[str, Any]) -> Any:
         """What ``make`` makes of its options, which are taken out of ``given``."""
-        return self.make(**_taken(self.make, given))
+        return self.make(**_take_arguments(self.make, given))
 
 
-def grouped(command: Callable[..., None]) -> Callable[..., None]:
+def expand_groups(command: Callable[..., None]) -> Callable[..., None]:
     """``command`` with the options of its groups in their place, as typer is to see it."""
 
     @wraps(command)
     def with_groups(**given: Any) -> None:
-        command(**_taken(command, given))
+        command(**_take_arguments(command, given))
 
-    options = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in _expanded(command)]
+    options = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in _expand_parameters(command)]
     with_groups.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]  # what `inspect` reads first
     with_groups.__annotations__ = {option.name: option.annotation for option in options}
     return with_groups
 
 
-def _declared(function: Callable[..., Any]) -> Iterator[tuple[inspect.Parameter, GroupOf | None]]:
+def _list_parameters(function: Callable[..., Any]) -> Iterator[tuple[inspect.Parameter, GroupOf | None]]:
     """The parameters of a function, with the group that each is marked with."""
     for parameter in inspect.signature(function).parameters.values():
         marks = getattr(parameter.annotation, "__metadata__", ())
         yield parameter, next((mark for mark in marks if isinstance(mark, GroupOf)), None)
 
 
-def _expanded(function: Callable[..., Any]) -> Iterator[inspect.Parameter]:
-    for parameter, group in _declared(function):
+def _expand_parameters(function: Callable[..., Any]) -> Iterator[inspect.Parameter]:
+    for parameter, group in _list_parameters(function):
         if group is None:
             yield parameter
         else:
             yield from group.options
 
 
-def _taken(function: Callable[..., Any], given: dict[str, Any]) -> dict[str, Any]:
+def _take_arguments(function: Callable[..., Any], given: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a function, out of the values of all options."""
     return {
-        parameter.name: given.pop(parameter.name) if group is None else group.value(given)
-        for parameter, group in _declared(function)
+        parameter.name: given.pop(parameter.name) if group is None else group.make_value(given)
+        for parameter, group in _list_parameters(function)
     }

@@ -53,7 +53,7 @@ def read_if(option: str, parse: Callable[[str], _Value], text: str | None) -> _V
     return None if text is None else read(option, parse, text)
 
 
-def sla_option(
+def parse_sla_options(
     *,
     sla: Annotated[
         str,
@@ -76,64 +76,64 @@ def sla_option(
         raise typer.BadParameter(wrong.reason, param_hint=hint) from None
 
 
-SlaOption = Annotated[Sla, GroupOf(sla_option)]
+SlaOption = Annotated[Sla, GroupOf(parse_sla_options)]
 
 
-def path(*, bandwidth: Bandwidth = None, rtt: Rtt = None) -> Path:
+def parse_path_options(*, bandwidth: Bandwidth = None, rtt: Rtt = None) -> Path:
     """Return what the user knows of the path."""
-    return Path(bandwidth_bps=bandwidth_bps(bandwidth), rtt_s=rtt_s(rtt))
+    return Path(bandwidth_bps=parse_bandwidth_bps(bandwidth), rtt_s=parse_rtt_s(rtt))
 
 
-KnownPath = Annotated[Path, GroupOf(path)]
+KnownPath = Annotated[Path, GroupOf(parse_path_options)]
 
 
-def bandwidth_bps(text: str | None, option: str = "--bandwidth") -> float | None:
+def parse_bandwidth_bps(text: str | None, option: str = "--bandwidth") -> float | None:
     return _check_path_value(option, "bandwidth_bps", read_if(option, parse_bps, text))
 
 
-def rtt_s(text: str | None) -> float | None:
+def parse_rtt_s(text: str | None) -> float | None:
     return _check_path_value("--rtt", "rtt_s", read_if("--rtt", parse_seconds, text))
 
 
 def _check_path_value(option: str, quantity: str, value: float | None) -> float | None:
     """Return ``value`` if a path can have it, else refuse it."""
     lowest, highest = BOUNDS[quantity]
-    if _positive(option, value) is not None and not lowest <= (value or 0.0) <= highest:
+    if _require_positive(option, value) is not None and not lowest <= (value or 0.0) <= highest:
         raise typer.BadParameter(f"must be within {lowest:g} and {highest:g}, got {value:g}", param_hint=option)
     return value
 
 
-def size(option: str, text: str) -> int:
+def parse_size(option: str, text: str) -> int:
     return read(option, parse_bytes, text)
 
 
-def size_if(option: str, text: str | None) -> int | None:
+def parse_size_if(option: str, text: str | None) -> int | None:
     return read_if(option, parse_bytes, text)
 
 
-def positive_size_if(option: str, text: str | None) -> int | None:
+def parse_positive_size_if(option: str, text: str | None) -> int | None:
     """A size above 0, bytes, where one is given."""
     value = read_if(option, parse_bytes, text)
-    _positive(option, value)
+    _require_positive(option, value)
     return value
 
 
-def io_block_bytes_if(text: str | None) -> int | None:
+def parse_io_block_bytes_if(text: str | None) -> int | None:
     """The I/O block that is set by hand, where one is."""
-    value = positive_size_if("--io-block", text)
+    value = parse_positive_size_if("--io-block", text)
     if value is not None and value < KIB:
         raise typer.BadParameter("must be 1 KiB or more", param_hint="--io-block")
     return value
 
 
-def duration(option: str, text: str) -> float:
+def parse_duration_s(option: str, text: str) -> float:
     """A duration above 0, s."""
-    value = _positive(option, read(option, parse_seconds, text))
+    value = _require_positive(option, read(option, parse_seconds, text))
     assert value is not None
     return value
 
 
-def _positive(option: str, value: float | None) -> float | None:
+def _require_positive(option: str, value: float | None) -> float | None:
     if value is not None and not value > 0:
         raise typer.BadParameter("must be above 0", param_hint=option)
     return value
@@ -149,16 +149,16 @@ def build_host_meter(
 
     profile = read_if("--power-profile", parse_power_profile, power_profile)
     return HostMeter.of_this_host(
-        profile, calibrated=calibrated_meter(), base_power_s=read("--base-power", parse_seconds, base_power)
+        profile, calibrated=find_calibrated_meter(), base_power_s=read("--base-power", parse_seconds, base_power)
     )
 
 
-def calibrated_meter() -> "CalibratedMeter | None":
+def find_calibrated_meter() -> "CalibratedMeter | None":
     """The model that `meter --calibrate` has left."""
-    from tradewind_agent.folders import state_folder
+    from tradewind_agent.folders import build_state_folder
     from tradewind_agent.meters.stored_models import load_calibrated_meter
 
-    return load_calibrated_meter(state_folder(os.environ))
+    return load_calibrated_meter(build_state_folder(os.environ))
 
 
 Meter = Annotated["HostMeter", GroupOf(build_host_meter)]

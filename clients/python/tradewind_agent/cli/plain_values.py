@@ -29,7 +29,11 @@ def _take_plainly(parameter: Any) -> Any:
     annotation, stated = parameter.type_descriptor.annotation, parameter.type_descriptor.parameter_info
 
     def process_value(context: Any, value: Any) -> Any:
-        plain = _UNKNOWN if parameter.required and not value else _plain(value, annotation, (stated.min, stated.max))
+        plain = (
+            _UNKNOWN
+            if parameter.required and not value
+            else _convert_value(value, annotation, (stated.min, stated.max))
+        )
         if plain is _UNKNOWN:
             return validated(context, value)
         return plain if parameter.callback is None else parameter.callback(context, parameter, plain)
@@ -39,7 +43,7 @@ def _take_plainly(parameter: Any) -> Any:
     return parameter
 
 
-def _plain(value: Any, annotation: Any, bounds: tuple[float | None, float | None]) -> Any:
+def _convert_value(value: Any, annotation: Any, bounds: tuple[float | None, float | None]) -> Any:
     """``value`` as ``annotation`` has it; `_UNKNOWN` where that is not plain."""
     low, high = bounds
     if value is None:

@@ -54,7 +54,7 @@ def compute_progress_interval_s() -> float:
     return read(INTERVAL_VARIABLE, parse_seconds, os.environ.get(INTERVAL_VARIABLE) or DEFAULT_INTERVAL)
 
 
-def plain_lines(terminal: Terminal, *, known: str = "") -> PlainLines | None:
+def build_plain_lines(terminal: Terminal, *, known: str = "") -> PlainLines | None:
     """Lines of progress on standard error; ``None`` where nobody wants them."""
     if not terminal.shows_progress:
         return None
@@ -62,7 +62,7 @@ def plain_lines(terminal: Terminal, *, known: str = "") -> PlainLines | None:
 
 
 @contextmanager
-def counting(terminal: Terminal, doing: str, unit: str) -> Iterator[Callable[[int], None]]:
+def show_count(terminal: Terminal, doing: str, unit: str) -> Iterator[Callable[[int], None]]:
     """A count, for work of unknown length; call it with how many more are done."""
     if not terminal.interactive:
         yield count_plainly(terminal, doing, unit)
@@ -78,7 +78,7 @@ def counting(terminal: Terminal, doing: str, unit: str) -> Iterator[Callable[[in
 
 def count_plainly(terminal: Terminal, doing: str, unit: str) -> Callable[[int], None]:
     """Return what is called with how many more are done, and says so in a plain line now and then."""
-    lines = plain_lines(terminal)
+    lines = build_plain_lines(terminal)
     done = 0
 
     def count(more: int) -> None:
@@ -91,10 +91,10 @@ def count_plainly(terminal: Terminal, doing: str, unit: str) -> Callable[[int], 
 
 
 @contextmanager
-def transferring(terminal: Terminal) -> Iterator[Show | None]:
+def show_transfer(terminal: Terminal) -> Iterator[Show | None]:
     """Bytes with rate, files and time left; ``None`` where nobody wants them."""
     if not terminal.interactive:
-        lines = plain_lines(terminal)
+        lines = build_plain_lines(terminal)
         yield None if lines is None else _show_plainly(lines)
         return
     from rich.console import Console
@@ -127,12 +127,12 @@ def transferring(terminal: Terminal) -> Iterator[Show | None]:
 
 def _show_plainly(lines: PlainLines) -> Show:
     def show(done_bytes: int, total_bytes: int, done_files: int, total_files: int) -> None:
-        def line() -> str:
+        def format_line() -> str:
             share = f" ({100 * done_bytes / total_bytes:.0f} %)" if total_bytes else ""
             rate = format_bps(compute_throughput_bps(done_bytes, max(lines.elapsed_s, 1e-9)))
             moved = f"{format_bytes(done_bytes)} of {format_bytes(total_bytes)}{share}"
             return f"{moved}, {done_files} of {format_count(total_files, 'file')}, {rate}"
 
-        lines.say_if_due(line)
+        lines.say_if_due(format_line)
 
     return show

@@ -28,7 +28,7 @@ def build_resource_limits(
     return Limits(
         cores=limit_cores,
         frequency_hz=options.read_if("--limit-frequency", parse_hertz, limit_frequency),
-        memory_bytes=options.positive_size_if("--limit-memory", limit_memory),
+        memory_bytes=options.parse_positive_size_if("--limit-memory", limit_memory),
         disk_bps=options.read_if("--limit-disk", parse_bps, limit_disk),
         nic_bps=options.read_if("--limit-rate", parse_bps, limit_rate),
     )

@@ -45,24 +45,24 @@ class Terminal:
         """Whether a person is watching, so that a progress bar makes sense."""
         return self.shows_progress and sys.stderr.isatty()
 
-    def result(self, text: str, document: Mapping[str, Any]) -> None:
+    def print_result(self, text: str, document: Mapping[str, Any]) -> None:
         """The outcome of the command: ``text`` for people, ``document`` for programs."""
-        print(json.dumps(document, default=str) if self.json else plain(text), flush=True)
+        print(json.dumps(document, default=str) if self.json else escape_unprintable(text), flush=True)
 
-    def failure(self, line: str, exit_code: int, done: "PartlyDone | None" = None) -> None:
+    def report_failure(self, line: str, exit_code: int, done: "PartlyDone | None" = None) -> None:
         """Why there is no result, or only what was ``done``; the document of a program holds the same line."""
         if self.json or done is not None:
             text, document = ("", {}) if done is None else (done.text, done.document)
             with contextlib.suppress(BrokenPipeError):
-                self.result(text, {**document, "error": one_line(line), "exit_code": exit_code})
+                self.print_result(text, {**document, "error": format_one_line(line), "exit_code": exit_code})
         self.note(line)
 
-    def table(self, heads: Sequence[str], rows: Iterable[Sequence[str]], document: Mapping[str, Any]) -> None:
+    def print_table(self, heads: Sequence[str], rows: Iterable[Sequence[str]], document: Mapping[str, Any]) -> None:
         """Rows under heads, columns aligned."""
         if self.json:
-            self.result("", document)
+            self.print_result("", document)
             return
-        cells = [tuple(heads), *(tuple(plain(cell) for cell in row) for row in rows)]
+        cells = [tuple(heads), *(tuple(escape_unprintable(cell) for cell in row) for row in rows)]
         widths = [max(len(row[column]) for row in cells) for column in range(len(heads))]
         for row in cells:
             print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
@@ -70,15 +70,15 @@ class Terminal:
 
     def note(self, line: str) -> None:
         """Print one line that is not part of the result to standard error."""
-        print(f"{PROGRAM}: {one_line(line)}", file=sys.stderr, flush=True)
+        print(f"{PROGRAM}: {format_one_line(line)}", file=sys.stderr, flush=True)
 
 
-def one_line(text: str) -> str:
+def format_one_line(text: str) -> str:
     """``text`` without line breaks and what moves a terminal's cursor."""
-    return plain(" ".join(text.split()))
+    return escape_unprintable(" ".join(text.split()))
 
 
-def plain(text: str) -> str:
+def escape_unprintable(text: str) -> str:
     """With control characters and halves of characters spelt out.
 
     Names out of other people's files are not to steer a terminal, and those of files may be no text at all.

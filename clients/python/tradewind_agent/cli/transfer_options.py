@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tradewind_agent.copy.options import CopyOptions
 
 
-def transfer_options(
+def build_transfer_options(
     *,
     sla: options.SlaOption,
     max_concurrency: Annotated[int | None, typer.Option(min=1, max=32767, help="Recommend no more than this.")] = None,
@@ -40,8 +40,8 @@ def transfer_options(
         limits=Caps(concurrency=max_concurrency),
         resources=resources,
         apply_resources=apply_resources,
-        tick_s=None if tick is None else options.duration("--tick", tick),
+        tick_s=None if tick is None else options.parse_duration_s("--tick", tick),
     )
 
 
-TransferOptions = Annotated["CopyOptions", GroupOf(transfer_options)]
+TransferOptions = Annotated["CopyOptions", GroupOf(build_transfer_options)]

@@ -49,7 +49,7 @@ def advise_on_file(
     )
     reason = ""
 
-    def advised(measured: Mapping[CodecSetting, Speeds]) -> AdviceAnswer:
+    def advise_measured(measured: Mapping[CodecSetting, Speeds]) -> AdviceAnswer:
         nonlocal reason
         sampled_request = request.model_copy(update={"samples": to_wire_samples(measured)})
         if reason:
@@ -58,7 +58,9 @@ def advise_on_file(
         return answer
 
     for_throughput = objective is Objective.MAX_THROUGHPUT
-    return advise_by_trial(advised, lambda setting: try_setting(setting, sample), for_throughput=for_throughput), reason
+    return advise_by_trial(
+        advise_measured, lambda setting: try_setting(setting, sample), for_throughput=for_throughput
+    ), reason
 
 
 def make_advice_request(

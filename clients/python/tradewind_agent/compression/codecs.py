@@ -95,53 +95,53 @@ def unpack(packed: bytes, codec: Codec, plain_bytes: int) -> bytes:
     return block
 
 
-def _gzip(block: bytes, level: int) -> bytes:
+def _pack_gzip(block: bytes, level: int) -> bytes:
     import zlib  # noqa: PLC0415 -- each codec is loaded when it is used
 
     packer = zlib.compressobj(level, zlib.DEFLATED, zlib.MAX_WBITS | 16)
     return packer.compress(block) + packer.flush()
 
 
-def _gunzip(packed: bytes, plain_bytes: int) -> bytes:
+def _unpack_gzip(packed: bytes, plain_bytes: int) -> bytes:
     import zlib  # noqa: PLC0415
 
     unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
     return _require_finished(unpacker.decompress(packed, plain_bytes + 1), unpacker.eof)
 
 
-def _bzip2(block: bytes, level: int) -> bytes:
+def _pack_bzip2(block: bytes, level: int) -> bytes:
     import bz2  # noqa: PLC0415
 
     return bz2.compress(block, level)
 
 
-def _bunzip2(packed: bytes, plain_bytes: int) -> bytes:
+def _unpack_bzip2(packed: bytes, plain_bytes: int) -> bytes:
     import bz2  # noqa: PLC0415
 
     unpacker = bz2.BZ2Decompressor()
     return _require_finished(unpacker.decompress(packed, plain_bytes + 1), unpacker.eof)
 
 
-def _xz(block: bytes, level: int) -> bytes:
+def _pack_xz(block: bytes, level: int) -> bytes:
     import lzma  # noqa: PLC0415
 
     return lzma.compress(block, preset=level)
 
 
-def _unxz(packed: bytes, plain_bytes: int) -> bytes:
+def _unpack_xz(packed: bytes, plain_bytes: int) -> bytes:
     import lzma  # noqa: PLC0415
 
     unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MOST_XZ_BYTES)
     return _require_finished(unpacker.decompress(packed, plain_bytes + 1), unpacker.eof)
 
 
-def _zstd(block: bytes, level: int) -> bytes:
+def _pack_zstd(block: bytes, level: int) -> bytes:
     import zstandard  # noqa: PLC0415
 
     return zstandard.ZstdCompressor(level=level, write_checksum=True).compress(block)
 
 
-def _unzstd(packed: bytes, plain_bytes: int) -> bytes:
+def _unpack_zstd(packed: bytes, plain_bytes: int) -> bytes:
     import zstandard  # noqa: PLC0415
 
     stated_bytes = zstandard.get_frame_parameters(packed).content_size
@@ -150,26 +150,26 @@ def _unzstd(packed: bytes, plain_bytes: int) -> bytes:
     return bytes(zstandard.ZstdDecompressor().decompress(packed, max_output_size=plain_bytes))
 
 
-def _lz4(block: bytes, level: int) -> bytes:
+def _pack_lz4(block: bytes, level: int) -> bytes:
     from lz4 import frame  # noqa: PLC0415
 
     return bytes(frame.compress(block, compression_level=level if level > 1 else 0, content_checksum=True))
 
 
-def _unlz4(packed: bytes, plain_bytes: int) -> bytes:
+def _unpack_lz4(packed: bytes, plain_bytes: int) -> bytes:
     from lz4 import frame  # noqa: PLC0415
 
     unpacker = frame.LZ4FrameDecompressor()
     return _require_finished(bytes(unpacker.decompress(packed, max_length=plain_bytes + 1)), unpacker.eof)
 
 
-def _brotli(block: bytes, level: int) -> bytes:
+def _pack_brotli(block: bytes, level: int) -> bytes:
     import brotli  # noqa: PLC0415
 
     return bytes(brotli.compress(block, quality=level))
 
 
-def _unbrotli(packed: bytes, plain_bytes: int) -> bytes:
+def _unpack_brotli(packed: bytes, plain_bytes: int) -> bytes:
     import brotli  # noqa: PLC0415
 
     unpacker = brotli.Decompressor()
@@ -183,11 +183,11 @@ def _unbrotli(packed: bytes, plain_bytes: int) -> bytes:
     return _require_finished(bytes(block), unpacker.is_finished())
 
 
-def _lzop(block: bytes, level: int) -> bytes:
+def _pack_lzop(block: bytes, level: int) -> bytes:
     return _run_lzop([f"-{level}"], block, 2 * len(block) + MIB)
 
 
-def _unlzop(packed: bytes, plain_bytes: int) -> bytes:
+def _unpack_lzop(packed: bytes, plain_bytes: int) -> bytes:
     return _run_lzop(["-d"], packed, plain_bytes)
 
 
@@ -225,24 +225,24 @@ def _require_finished(block: bytes, ended: bool) -> bytes:
 
 
 _PACKERS: dict[Codec, Callable[[bytes, int], bytes]] = {
-    Codec.GZIP: _gzip,
-    Codec.PIGZ: _gzip,
-    Codec.BZIP2: _bzip2,
-    Codec.PBZIP2: _bzip2,
-    Codec.XZ: _xz,
-    Codec.LZOP: _lzop,
-    Codec.ZSTD: _zstd,
-    Codec.LZ4: _lz4,
-    Codec.BROTLI: _brotli,
+    Codec.GZIP: _pack_gzip,
+    Codec.PIGZ: _pack_gzip,
+    Codec.BZIP2: _pack_bzip2,
+    Codec.PBZIP2: _pack_bzip2,
+    Codec.XZ: _pack_xz,
+    Codec.LZOP: _pack_lzop,
+    Codec.ZSTD: _pack_zstd,
+    Codec.LZ4: _pack_lz4,
+    Codec.BROTLI: _pack_brotli,
 }
 _UNPACKERS: dict[Codec, Callable[[bytes, int], bytes]] = {
-    Codec.GZIP: _gunzip,
-    Codec.PIGZ: _gunzip,
-    Codec.BZIP2: _bunzip2,
-    Codec.PBZIP2: _bunzip2,
-    Codec.XZ: _unxz,
-    Codec.LZOP: _unlzop,
-    Codec.ZSTD: _unzstd,
-    Codec.LZ4: _unlz4,
-    Codec.BROTLI: _unbrotli,
+    Codec.GZIP: _unpack_gzip,
+    Codec.PIGZ: _unpack_gzip,
+    Codec.BZIP2: _unpack_bzip2,
+    Codec.PBZIP2: _unpack_bzip2,
+    Codec.XZ: _unpack_xz,
+    Codec.LZOP: _unpack_lzop,
+    Codec.ZSTD: _unpack_zstd,
+    Codec.LZ4: _unpack_lz4,
+    Codec.BROTLI: _unpack_brotli,
 }

@@ -109,7 +109,7 @@ def probe_classes(
 def _request_codecs(destination: Url, options: EngineOptions, connections: ConnectionPool) -> frozenset[Codec]:
     """Return the codecs that this host shares with a receiver of packed uploads; none where it is no such."""
     try:
-        with connections.to(destination, options) as used:
+        with connections.lend_connection(destination, options) as used:
             answer = used.request_and_discard("OPTIONS", {})
             used.release(answer)
     except AgentError:
@@ -147,7 +147,7 @@ def _probe_at_server(
     if line_bps is not None:
         fields[LINE_HEADER] = f"{line_bps:.6g}"
     try:
-        with connections.to(job.source, options) as used:
+        with connections.lend_connection(job.source, options) as used:
             answer = used.request_and_discard("HEAD", fields)
             used.release(answer)
         if answer.status != _OK:

@@ -77,7 +77,7 @@ class FrameReader:
         """
         self._buffer += data
         blocks = []
-        while (block := self._next()) is not None:
+        while (block := self._take_block()) is not None:
             blocks.append(block)
         if self.sha256 is not None and self._buffer:
             raise UnpackFailed("the packed stream goes on behind its end")
@@ -94,7 +94,7 @@ class FrameReader:
             raise UnpackFailed("the packed stream was cut before its end")
         return self.sha256
 
-    def _next(self) -> Block | None:
+    def _take_block(self) -> Block | None:
         if self.sha256 is not None or len(self._buffer) < _HEAD.size:
             return None
         number, level, plain_bytes, packed_bytes, plain_crc, microseconds = _HEAD.unpack_from(self._buffer)

@@ -58,7 +58,7 @@ def _measure_unpacking_bps(effort: SettingTotals, sample: FileSample, setting: C
     if block is None:
         return measure_setting(sample.blocks[:1], setting, repeats=1).decompress_bps
     unpacker = Unpacker()
-    unpacker.plain(block)
+    unpacker.unpack_block(block)
     return BITS_PER_BYTE * block.plain_bytes / max(unpacker.unpack_s, SHORTEST_S)
 
 

@@ -52,7 +52,7 @@ class PackingOptions:
     at_once: int = 1
     pool: ThreadPoolExecutor | None = None
 
-    def codecs(self) -> frozenset[Codec] | None:
+    def find_codecs(self) -> frozenset[Codec] | None:
         """Return those of both ends, where they were found out before."""
         return (self.advised.codecs if self.advised is not None else None) or None
 
@@ -64,7 +64,7 @@ class PackingOptions:
         OSError : it cannot be read.
         CodecMissing
         """
-        sample = self.known_sample(status.st_size)
+        sample = self.find_known_sample(status.st_size)
         if sample is None and self.mode.is_adaptive:
             sample = sample_descriptor(descriptor, self.line_bps)
         advice = self.advised.answer if self.mode.is_adaptive and self.advised is not None else None
@@ -79,7 +79,7 @@ class PackingOptions:
             samples_late=sample is None and not self.mode.is_raw,
         )
 
-    def known_sample(self, file_bytes: int) -> FileSample | None:
+    def find_known_sample(self, file_bytes: int) -> FileSample | None:
         """Return the sample of another file of the same class, which saves the time of a new one."""
         known = None if self.advised is None else self.advised.sample
         return None if known is None else replace(known, file_bytes=file_bytes)

@@ -152,13 +152,13 @@ class PackedFile:
         self._samples_late = samples_late and status.st_size - first >= OBSERVED_FROM_BYTES
         self.failure: FileFault | None = None
 
-    def pieces(self) -> Generator[bytes]:
+    def encode_pieces(self) -> Generator[bytes]:
         """Yield the encoded blocks, then the end.
 
         A file that cannot be read or changes ends with the reason, see `failure`.
         """
         try:
-            yield from self._pieces()
+            yield from self._encode_blocks()
         except FileFault as fault:
             self.failure = fault
         except OSError as error:
@@ -166,9 +166,9 @@ class PackedFile:
         if self.failure is not None:
             yield encode_failure(str(self.failure))
 
-    def _pieces(self) -> Generator[bytes]:
+    def _encode_blocks(self) -> Generator[bytes]:
         digest = sha256()
-        with self._threads() as pool:
+        with self._open_pool() as pool:
             queue: deque[Future[_PackedBlock]] = deque()
             looking: Future[FileSample | None] | None = None
             try:
@@ -176,7 +176,7 @@ class PackedFile:
                     if queue and self._is_for_one_core():
                         wait(queue)  # the next is packed while this one is sent
                     queue.append(pool.submit(self._pack, plain, hashing_s, self.steering.setting))
-                    if len(queue) > self._at_once():
+                    if len(queue) > self._count_blocks_at_once():
                         yield from self._send_block(queue.popleft().result())
                 if self._samples_late:
                     looking = self._look(pool)
@@ -210,7 +210,7 @@ class PackedFile:
         looking.add_done_callback(lambda _: os.close(descriptor))
         return looking
 
-    def _threads(self) -> AbstractContextManager[ThreadPoolExecutor]:
+    def _open_pool(self) -> AbstractContextManager[ThreadPoolExecutor]:
         if self._pool is not None:
             return nullcontext(self._pool)
         return ThreadPoolExecutor(self._workers, thread_name_prefix="tradewind-pack")
@@ -219,7 +219,7 @@ class PackedFile:
         """Yield each block after ``on_block``, with the time that this took, s."""
         file_bytes, offset = self._status.st_size, self._first
         while offset < file_bytes:
-            requested_bytes = min(self._block_bytes(), file_bytes - offset)
+            requested_bytes = min(self._compute_block_bytes(), file_bytes - offset)
             plain = os.pread(self._descriptor, requested_bytes, offset)
             if len(plain) < requested_bytes:
                 raise FileFault("it became shorter while it was packed", retryable=False)
@@ -228,7 +228,7 @@ class PackedFile:
             offset += requested_bytes
             yield plain, self._clock_s() - started_s
 
-    def _block_bytes(self) -> int:
+    def _compute_block_bytes(self) -> int:
         """As large as the file's size makes them, unless one core would be busy with it for too long."""
         usual_bytes, setting = compute_block_bytes(self._status.st_size), self.steering.setting
         if setting is None or (core_bps := self._compute_core_bps(setting)) is None:
@@ -243,7 +243,7 @@ class PackedFile:
         cores = self._workers if CODEC_LEVELS[setting.codec].is_parallel else 1
         return None if expected is None else expected.compress_bps / cores
 
-    def _at_once(self) -> int:
+    def _count_blocks_at_once(self) -> int:
         """Return the blocks ahead of the one that is sent.
 
         As many as cores may pack, one where the codec is for one core.

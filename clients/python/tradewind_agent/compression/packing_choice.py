@@ -63,7 +63,7 @@ class PackingChoice:
     line_bps: float | None
     notes: tuple[str, ...]
 
-    def part(self, *, packed: bool) -> Listing | None:
+    def select_part(self, *, packed: bool) -> Listing | None:
         """Return the files that are packed, or the others; ``None`` where there are none."""
         all_files = self.prepared.listing
         positions = [position for position, job in enumerate(all_files.jobs) if (job in self.advised) is packed]
@@ -92,7 +92,7 @@ def choose_packing(
     the packaged measurements.
     """
     classes = classify_files(listing)
-    probes = probe_classes(classes, listing, options.engine, connections, _stated_bps(options))
+    probes = probe_classes(classes, listing, options.engine, connections, _compute_stated_bps(options))
     found = zip(classes, probes, strict=True)
     seen = [(files, looked) for files, looked in found if looked is not None]
     sampled = [_add_trials(*each, options, history) for each in seen if each[1].sample is not None]
@@ -127,13 +127,13 @@ def _add_trials(
     """Add trials of the most promising settings on a local sample; a server has made its own."""
     if looked.sample is None or not looked.sample.blocks:
         return files, looked
-    stated_bps = _stated_bps(options)
+    stated_bps = _compute_stated_bps(options)
     line_bps = DEFAULT_LINE_BPS if stated_bps is None else stated_bps
     tried = try_worthwhile_settings(looked.sample, files.total_bytes, line_bps, looked.codecs, history=history)
     return files, replace(looked, tried=tried)
 
 
-def _stated_bps(options: CopyOptions) -> float | None:
+def _compute_stated_bps(options: CopyOptions) -> float | None:
     """Return what the user says that the path has free."""
     return None if options.bandwidth_bps is None else options.bandwidth_bps * (1 - min(options.load or 0.0, LOAD_MAX))
 
@@ -146,7 +146,7 @@ def choose_packing_all(listing: Listing, options: CopyOptions, client: "Client |
         advised=dict.fromkeys(listing.jobs, FileAdvice()),
         looked=(),
         at_once=_compute_files_at_once(prepared, len(listing.jobs), options),
-        line_bps=_stated_bps(options),
+        line_bps=_compute_stated_bps(options),
         notes=(),
     )
 
@@ -162,7 +162,7 @@ class _AdvisingClient:
 
     def recommend(self, request: "RecommendRequest") -> "RecommendResponse":
         assert self._client is not None
-        queries = self.about(request.to_path())
+        queries = self.build_class_requests(request.to_path())
         answer: FullRecommendResponse = self._client.compression.recommend(
             FullRecommendRequest(**dict(request), file_classes=queries)
         )
@@ -170,7 +170,7 @@ class _AdvisingClient:
             self.answers = answer.file_classes
         return answer
 
-    def about(self, path: Path) -> tuple[FileClassRequest, ...]:
+    def build_class_requests(self, path: Path) -> tuple[FileClassRequest, ...]:
         return tuple(_make_class_request(files, looked, path, self._direction) for files, looked in self._sampled)
 
 
@@ -203,7 +203,7 @@ def _advise_locally(
     """Return advice without a service: by the packaged measurements and what the rules expect of the engine."""
     rate_bps = _get_expected_bps(prepared) or DEFAULT_LINE_BPS
     found = []
-    for query in adviser.about(prepared.path):
+    for query in adviser.build_class_requests(prepared.path):
         packed_bps = min(_compute_capacity_bps(prepared.path, query.connections), rate_bps)
         found.append(advise_on_class_locally(query, ExpectedRates(rate_bps, packed_bps), history))
     return found

@@ -61,7 +61,7 @@ def try_worthwhile_settings(
     found: dict[CodecSetting, Speeds] = {}
     spent_s = 0.0
 
-    def advised(measured: Mapping[CodecSetting, Speeds]) -> CodecAdvice:
+    def advise_measured(measured: Mapping[CodecSetting, Speeds]) -> CodecAdvice:
         samples = [CodecObservation(case=case, setting=setting, speeds=speeds) for setting, speeds in measured.items()]
         return advise(replace(question, samples=samples), known)
 
@@ -71,14 +71,14 @@ def try_worthwhile_settings(
         assert expected is not None
         return spent_s + _estimate_trial_s(sample, expected, case.count_cores(setting)) <= TRIAL_SHARE * promised_s
 
-    def tried(setting: CodecSetting) -> Speeds:
+    def measure_speeds(setting: CodecSetting) -> Speeds:
         nonlocal spent_s
         started_s = clock_s()
         found[setting] = try_setting(setting, sample, clock_s)
         spent_s += clock_s() - started_s
         return found[setting]
 
-    advise_by_trial(advised, tried, is_soon_tried)
+    advise_by_trial(advise_measured, measure_speeds, is_soon_tried)
     return found
 
 

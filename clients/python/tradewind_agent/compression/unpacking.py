@@ -19,7 +19,7 @@ class Unpacker:
         self.unpack_s = 0.0
 
     def feed(self, data: bytes) -> Sequence[Block]:
-        """Return the blocks that are complete with ``data``, each to be passed to `plain` in turn.
+        """Return the blocks that are complete with ``data``, each to be passed to `unpack_block` in turn.
 
         Raises
         ------
@@ -27,7 +27,7 @@ class Unpacker:
         """
         return self._reader.feed(data)
 
-    def plain(self, block: Block) -> bytes:
+    def unpack_block(self, block: Block) -> bytes:
         """Return the plain bytes of a block.
 
         Raises

@@ -39,7 +39,7 @@ def unpack_web_coding(packed: Iterator[bytes], coding: str) -> Iterator[bytes]:
     return unpack(packed)
 
 
-def _gunzip(packed: Iterator[bytes]) -> Iterator[bytes]:
+def _unpack_gzip(packed: Iterator[bytes]) -> Iterator[bytes]:
     unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
     try:
         for data in packed:
@@ -54,7 +54,7 @@ def _gunzip(packed: Iterator[bytes]) -> Iterator[bytes]:
     _require_finished("gzip", is_finished=unpacker.eof)
 
 
-def _unzstd(packed: Iterator[bytes]) -> Iterator[bytes]:
+def _unpack_zstd(packed: Iterator[bytes]) -> Iterator[bytes]:
     import zstandard  # noqa: PLC0415
 
     unpacker = zstandard.ZstdDecompressor(max_window_size=_MOST_WINDOW_BYTES).decompressobj()
@@ -96,7 +96,7 @@ def _split_zstd_blocks(packed: Iterator[bytes]) -> Iterator[bytes]:
         yield bytes(pending)
 
 
-def _unbrotli(packed: Iterator[bytes]) -> Iterator[bytes]:
+def _unpack_brotli(packed: Iterator[bytes]) -> Iterator[bytes]:
     import brotli  # noqa: PLC0415
 
     unpacker = brotli.Decompressor()
@@ -113,10 +113,10 @@ def _unbrotli(packed: Iterator[bytes]) -> Iterator[bytes]:
 
 
 _UNPACKERS: dict[str, Callable[[Iterator[bytes]], Iterator[bytes]]] = {
-    "gzip": _gunzip,
-    "x-gzip": _gunzip,
-    "zstd": _unzstd,
-    "br": _unbrotli,
+    "gzip": _unpack_gzip,
+    "x-gzip": _unpack_gzip,
+    "zstd": _unpack_zstd,
+    "br": _unpack_brotli,
 }
 
 

@@ -25,7 +25,7 @@ def format_energy(reading: EnergyReading, moved_bytes: int) -> str:
     return f"{text}; per 100 MB: {', '.join(parts)}"
 
 
-def energy_split(reading: EnergyReading, moved_bytes: int) -> dict[str, Any]:
+def build_energy_split(reading: EnergyReading, moved_bytes: int) -> dict[str, Any]:
     """Return the parts of a reading under their wire names; an unknown part is ``None``, never zero."""
     parts = _compute_parts(reading)
     split: dict[str, Any] = {"host": str(reading.host), **parts}

@@ -293,7 +293,7 @@ async def query_sizes(
     unknown = [position for position, job in enumerate(jobs) if job.size_bytes is None]
     step = max(len(unknown) // MOST_SIZE_QUERIES, 1)
     sample = unknown[::step][:MOST_SIZE_QUERIES]
-    queries = _SizeQueries(options.for_questions(), seen)
+    queries = _SizeQueries(options.limit_for_questions(), seen)
     sizes = await asyncio.gather(*(queries.ask(jobs[position].source) for position in sample))
     sized_jobs = list(jobs)
     for position, size in zip(sample, sizes, strict=True):

@@ -95,11 +95,11 @@ def move(
         run_engine = partial(_run_engine, tuning=tuning, on_snapshot=on_snapshot, now=now)
         if meter is None:
             return await run_engine(jobs, TransferEngine(plan, options), None)
-        other = None if transfer_id is None else _other_end(jobs, transfer_id, options, host, other_meter)
+        other = None if transfer_id is None else _find_other_end(jobs, transfer_id, options, host, other_meter)
         if other is None:
-            return await run_engine(jobs, TransferEngine(plan, options), await meter.session(host))
+            return await run_engine(jobs, TransferEngine(plan, options), await meter.build_session(host))
         meter_query = asyncio.create_task(_is_metered(other, other_meter))
-        engine, session = TransferEngine(plan, other.options), await meter.session(host)
+        engine, session = TransferEngine(plan, other.options), await meter.build_session(host)
         movement = await run_engine(jobs, engine, session, OtherEndPower(other), meter_query)
         return await _add_other_end(movement, other) if await meter_query else movement
 
@@ -107,7 +107,7 @@ def move(
         return runner.run(run())
 
 
-def _other_end(
+def _find_other_end(
     jobs: Sequence[Job], transfer_id: UUID, options: EngineOptions, here: Host, meter_document: bytes | None
 ) -> OtherEnd | None:
     """Return the server at the other end, unless it has answered that it does not meter."""
@@ -126,7 +126,7 @@ async def _is_metered(other: OtherEnd, meter_document: bytes | None) -> bool:
 async def _add_other_end(movement: Movement, other: OtherEnd) -> Movement:
     if movement.metered is None or not movement.result.bytes_moved:
         return movement
-    reading = await other.reading(movement.result.bytes_moved, movement.metered.work.duration_s)
+    reading = await other.fetch_reading(movement.result.bytes_moved, movement.metered.work.duration_s)
     return replace(movement, other_end=reading)
 
 
@@ -171,7 +171,7 @@ async def _run_engine(
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
-    last = engine.snapshot()
+    last = engine.take_snapshot()
     if tuning is not None:
         tuning.finish(last, live)
     if on_snapshot is not None:
@@ -198,7 +198,7 @@ async def _stop_metering(session: MeterSession, metering: "asyncio.Task[None]") 
 async def _report_snapshots(engine: TransferEngine, on_snapshot: Callable[[Snapshot], None]) -> None:
     while True:
         started_s = time.thread_time()  # time that other programs take of a busy machine is no cost of a snapshot
-        on_snapshot(engine.snapshot())
+        on_snapshot(engine.take_snapshot())
         cost_s = time.thread_time() - started_s
         await asyncio.sleep(max(SNAPSHOT_INTERVAL_S, cost_s / SNAPSHOT_COST_SHARE))
 

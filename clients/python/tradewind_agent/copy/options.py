@@ -59,7 +59,7 @@ class CopyOptions:
         return min((rate for rate in rates if rate is not None), default=None)
 
     @contextmanager
-    def connecting_early(self) -> Iterator["CopyOptions"]:
+    def connect_early(self) -> Iterator["CopyOptions"]:
         """Yield options for a copy that is listed and run in this block: it connects while files are listed."""
         most = USUAL_SOCKETS if self.by_hand.concurrency is None else min(self.by_hand.streams, USUAL_SOCKETS)
         early = EarlySockets(most)

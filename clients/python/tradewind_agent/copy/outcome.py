@@ -41,7 +41,7 @@ def summarize_chunks(
             result.files_done + files_failed,
             result.bytes_moved,
         ),
-        parameters=_used_parameters(plan.parameters, movement.last.chunks[0].parameters),
+        parameters=_complete_parameters(plan.parameters, movement.last.chunks[0].parameters),
         started_at=movement.started_at,
         ended_at=movement.ended_at,
         outcome=TransferOutcome(
@@ -66,7 +66,7 @@ def _summarize_chunk(
         dataset=_build_dataset(
             () if seen.files_skipped else sizes_bytes, seen.files_done + seen.files_failed, seen.moved_bytes
         ),
-        parameters=_used_parameters(plan.parameters, seen.parameters),
+        parameters=_complete_parameters(plan.parameters, seen.parameters),
         started_at=movement.started_at,
         ended_at=movement.started_at + timedelta(seconds=finished_s),
         outcome=TransferOutcome(
@@ -79,7 +79,7 @@ def _summarize_chunk(
     )
 
 
-def _used_parameters(planned: Parameters, seen: Parameters) -> Parameters:
+def _complete_parameters(planned: Parameters, seen: Parameters) -> Parameters:
     """Return the plan's setting, with the I/O block that the engine chose if the plan left it open."""
     return replace(planned, io_block_bytes=planned.io_block_bytes or seen.io_block_bytes)
 

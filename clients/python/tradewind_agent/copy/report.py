@@ -18,7 +18,7 @@ from tradewind.units import KIB, MIB, format_bits_per_joule, format_bps, format_
 from tradewind.units import compute_throughput_bps as mean_rate_bps
 from tradewind.wire.recommendations import RecommendResponse, WireSlaAnswer
 from tradewind.wire.records import WireRecord
-from tradewind_agent.copy.energy_report import energy_split, format_energy
+from tradewind_agent.copy.energy_report import build_energy_split, format_energy
 from tradewind_agent.copy.omissions_report import build_omissions_document, describe_omissions
 from tradewind_agent.copy.options import MAX_THROUGHPUT
 from tradewind_agent.engine.remote.omissions import Omission
@@ -116,7 +116,7 @@ class CopyReport:
             return None
         return advise_io_block_bytes(used, None if self.usage is None else self.usage.disk)
 
-    def line(self) -> str:
+    def format_line(self) -> str:
         """Format the closing line: the result next to the prediction, the energy and how it was measured."""
         files = format_count(self.files_done, "file")
         skipped = f" ({self.files_skipped} already there)" if self.files_skipped else ""
@@ -138,7 +138,7 @@ class CopyReport:
         prefix = f"interrupted; run the same command again {again}; " if self.status is Status.CANCELLED else ""
         return f"{prefix}{done}{_format_failures(self.failures)}{describe_omissions(self)}; log {self.log}"
 
-    def document(self) -> dict[str, Any]:
+    def build_document(self) -> dict[str, Any]:
         """Return the entire report, in the names and units of the wire."""
         return {
             "transfer_id": str(self.plan.transfer_id),
@@ -156,7 +156,7 @@ class CopyReport:
             "energy_j": self.energy_j,
             **_compute_efficiency(self.throughput_bps, self.energy_j, self.duration_s),
             "energy": [_to_document(reading) for reading in self.energy],
-            "energy_split": [energy_split(reading, self.bytes_moved) for reading in self.energy],
+            "energy_split": [build_energy_split(reading, self.bytes_moved) for reading in self.energy],
             "usage": _to_document(self.usage),
             "work": _to_document(self.work),
             "other_work": _to_document(self.other_work),
@@ -165,11 +165,11 @@ class CopyReport:
             "agreement_kept": self.is_sla_met,
             "parameters": self.parameters.list_known(),
             "advised_io_block_bytes": self.advised_io_block_bytes,
-            "plan": plan_document(self.plan),
+            "plan": build_plan_document(self.plan),
             "records": [
                 WireRecord.from_domain(record).model_dump(mode="json", exclude_none=True) for record in self.records
             ],
-            "timeline": [tick.document() for tick in self.timeline],
+            "timeline": [tick.build_document() for tick in self.timeline],
             "resources": build_limits_document(self.limits),
             "log": self.log,
             "notes": list(self.notes),
@@ -203,7 +203,7 @@ def build_limits_document(limits: Sequence[Verdict]) -> dict[str, Any]:
     }
 
 
-def plan_document(plan: Plan) -> dict[str, Any]:
+def build_plan_document(plan: Plan) -> dict[str, Any]:
     """Return a plan under its wire names."""
     return {
         "transfer_id": str(plan.transfer_id),

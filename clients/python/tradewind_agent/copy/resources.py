@@ -62,10 +62,10 @@ class CopyResources:
 
 def select_limits(plan: Plan, options: CopyOptions) -> tuple[Limits, tuple[Advice, ...]]:
     """Return the limits to apply, and advice about those that are only recommended."""
-    user_limits = options.resources.or_else(Limits.of(options.by_hand))
+    user_limits = options.resources.complete_from(Limits.of(options.by_hand))
     recommended = Limits.of(plan.parameters)
-    limits = user_limits.or_else(recommended) if options.apply_resources else user_limits
-    not_applied = recommended.without(*limits.known()).known()
+    limits = user_limits.complete_from(recommended) if options.apply_resources else user_limits
+    not_applied = recommended.without(*limits.select_known()).select_known()
     return limits, tuple(Advice(name, value, _ONLY_RECOMMENDED) for name, value in not_applied.items())
 
 

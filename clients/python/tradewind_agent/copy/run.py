@@ -86,7 +86,7 @@ def copy_files(
     ------
     AgentError : the copy could not start. Failures of single files are in the report.
     """
-    with (options or CopyOptions()).connecting_early() as connecting_options:
+    with (options or CopyOptions()).connect_early() as connecting_options:
         listing = list_files(
             sources,
             destination,
@@ -157,7 +157,7 @@ def run(
     if not prepared.options.resume:
         _discard_parts(prepared.listing)
     limiter = limiter or ResourceLimiter.of_this_host(os.environ)
-    with TransferSession(identity=_identity(prepared), client=client, logbook=logbook) as session:
+    with TransferSession(identity=_build_identity(prepared), client=client, logbook=logbook) as session:
         live = session.open_ticks(
             DataSet.of_sizes(prepared.listing.sizes_bytes), prepared.plan.parameters, prepared.path
         )
@@ -279,7 +279,7 @@ def _build_records(
     return session.build_records(total, chunks, path=path, energy=movement.energy, usage=movement.usage)
 
 
-def _identity(prepared: PreparedCopy) -> TransferIdentity:
+def _build_identity(prepared: PreparedCopy) -> TransferIdentity:
     return TransferIdentity(
         transfer_id=prepared.plan.transfer_id,
         source=prepared.source,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tradewind_agent.engine.http.proxy import Proxies
     from tradewind_agent.engine.http.retry import RetryPolicy
     from tradewind_agent.engine.jobs import DownloadJob, FileFailure, SizeTrust, TransferResult, UploadJob
-    from tradewind_agent.engine.options import EngineOptions, tls_context
+    from tradewind_agent.engine.options import EngineOptions, build_tls_context
     from tradewind_agent.engine.path_sample import PathSample
     from tradewind_agent.engine.progress import ChunkSnapshot, Snapshot
     from tradewind_agent.engine.remote.source import list_downloads, list_manifest, list_uploads
@@ -36,10 +36,10 @@ __all__ = [
     "TransferResult",
     "UploadJob",
     "Url",
+    "build_tls_context",
     "list_downloads",
     "list_manifest",
     "list_uploads",
-    "tls_context",
 ]
 
 # A copy lists its files before it needs the engine itself.
@@ -50,7 +50,7 @@ __getattr__ = load_lazily(
         "http.credentials": ("Credentials",),
         "engine": ("TransferEngine",),
         "jobs": ("DownloadJob", "FileFailure", "SizeTrust", "TransferResult", "UploadJob"),
-        "options": ("EngineOptions", "tls_context"),
+        "options": ("EngineOptions", "build_tls_context"),
         "path_sample": ("PathSample",),
         "progress": ("ChunkSnapshot", "Snapshot"),
         "http.proxy": ("Proxies",),

@@ -50,7 +50,7 @@ class WorkQueue:
         file.is_placed = False
         return file
 
-    def origins(self) -> set[Origin]:
+    def list_origins(self) -> set[Origin]:
         """Return the origins that files wait for."""
         return {origin for origin, files in self._by_origin.items() if files}
 
@@ -87,7 +87,7 @@ class Channel:
     def is_idle(self) -> bool:
         return not self._files and not any(pipeline.outstanding for pipeline in self.pipelines)
 
-    def next_exchange(self, pipeline: RequestPipeline) -> FileExchange | None:
+    def take_exchange(self, pipeline: RequestPipeline) -> FileExchange | None:
         """Return a range of the channel's own file, else the beginning of the next one in the queue."""
         for _ in range(len(self._files)):
             file = self._files[0]
@@ -189,7 +189,7 @@ class TransferChunk:
         """Exact, over all files left."""
         return sum(file.remaining_bytes for file in self.files)
 
-    def demand(self) -> ChunkDemand:
+    def compute_demand(self) -> ChunkDemand:
         """Return the demand for channels; its bytes are a running count, because this is called after every file."""
         return ChunkDemand(self.concurrency, self.parallelism, len(self.files), self._estimate_remaining_bytes)
 
@@ -202,7 +202,7 @@ class TransferChunk:
     def _estimate_remaining_bytes(self) -> int:
         return max(self.planned_bytes - self.moved_bytes, 0)
 
-    def snapshot(self) -> ChunkSnapshot:
+    def take_snapshot(self) -> ChunkSnapshot:
         return ChunkSnapshot(
             chunk=self.kind,
             parameters=self.get_current_parameters(),

@@ -286,12 +286,12 @@ class FileDownload(LocalFirst):
         if self._version.validator is None and not self._is_all_received:
             self._received = RangeSet()  # without a validator nothing can be appended
         if self._version.size_bytes is not None:
-            self._undealt = self._missing()
+            self._undealt = self._find_missing()
         if self._received.total_bytes > self._most_received_bytes:
             self._most_received_bytes = self._received.total_bytes
             self.note_progress()
 
-    def _missing(self) -> RangeSet:
+    def _find_missing(self) -> RangeSet:
         """Return the ranges neither received nor requested."""
         assert self._version.size_bytes is not None
         taken = RangeSet(self._received)
@@ -306,9 +306,11 @@ class FileDownload(LocalFirst):
         if self._unsynced_bytes < self.host.options.checkpoint_bytes or self._publishing or self.is_over:
             return
         self._unsynced_bytes = 0
-        self.host.in_background(partial(self._part.checkpoint, self._version.answered_identity, self._arrived()))
+        self.host.run_in_background(
+            partial(self._part.checkpoint, self._version.answered_identity, self._find_arrived())
+        )
 
-    def _arrived(self) -> RangeSet:
+    def _find_arrived(self) -> RangeSet:
         arrived = RangeSet(self._received)
         for read in self._reads:
             arrived.add(read.first, read.position - 1)
@@ -316,9 +318,9 @@ class FileDownload(LocalFirst):
 
     def _publish(self) -> None:
         self._publishing = True
-        self.host.publish(Publication(self._part, self._version.identity, self._version.sha256), self._published)
+        self.host.publish(Publication(self._part, self._version.identity, self._version.sha256), self._on_published)
 
-    def _published(self, error: BaseException | None) -> None:
+    def _on_published(self, error: BaseException | None) -> None:
         if isinstance(error, StorageFailed):
             self.host.stop(error)
         elif error is not None:
@@ -328,4 +330,4 @@ class FileDownload(LocalFirst):
             self.host.note_done(self)
 
     def make_closer(self) -> Callable[[], None]:
-        return partial(self._part.close_for_resume, self._version.answered_identity, self._arrived())
+        return partial(self._part.close_for_resume, self._version.answered_identity, self._find_arrived())

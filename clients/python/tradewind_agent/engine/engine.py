@@ -113,38 +113,38 @@ class TransferEngine:
         if self._running:
             self._pool.rate_limit.change(rate_bytes_per_s)
 
-    def snapshot(self) -> Snapshot:
+    def take_snapshot(self) -> Snapshot:
         """Return the current counters and path sample; before the start every counter is zero."""
         return Snapshot(
-            elapsed_s=self._elapsed_s(),
-            chunks=tuple(chunk.snapshot() for chunk in self._chunks),
-            path=self.path(),
-            open_connections=sum(connection.is_open for connection in self._connections()),
+            elapsed_s=self._compute_elapsed_s(),
+            chunks=tuple(chunk.take_snapshot() for chunk in self._chunks),
+            path=self.sample_path(),
+            open_connections=sum(connection.is_open for connection in self._list_connections()),
             permitted_connections=self._pool.most_streams if self._running else None,
         )
 
-    def path(self) -> PathSample:
+    def sample_path(self) -> PathSample:
         """Return a sample of the path, from the open connections."""
-        connections = self._connections()
+        connections = self._list_connections()
         sampler = self._pool.sampler if self._started else PathSampler()
         return sampler.sample(
-            [connection.tcp_info() for connection in connections],
+            [connection.sample_tcp_info() for connection in connections],
             [wait_s for connection in connections if (wait_s := connection.first_byte_s) is not None],
             receiving=self._receiving,
         )
 
-    def _connections(self) -> list[Connection]:
+    def _list_connections(self) -> list[Connection]:
         return (
             [pipeline.connection for pipeline in self._pool.pipelines if pipeline.connection] if self._running else []
         )
 
     # Called by files.
 
-    def traits_of(self, origin: Origin) -> OriginTraits:
-        return self._pool.traits_of(origin)
+    def get_traits(self, origin: Origin) -> OriginTraits:
+        return self._pool.get_traits(origin)
 
-    def limits_of(self, origin: Origin) -> OriginLimits:
-        return self._pool.limits_of(origin)
+    def get_limits(self, origin: Origin) -> OriginLimits:
+        return self._pool.get_limits(origin)
 
     def count_connections_in_use(self, origin: Origin) -> int:
         return self._pool.count_connections_in_use(origin)
@@ -189,7 +189,7 @@ class TransferEngine:
         chunk = self._files[file]
         chunk.files.discard(file)
         if not chunk.files:
-            chunk.finished_s = self._elapsed_s()
+            chunk.finished_s = self._compute_elapsed_s()
         if not self._running:
             return
         if not any(chunk.files for chunk in self._chunks):
@@ -226,7 +226,7 @@ class TransferEngine:
     def publish(self, publication: Publication, on_published: OnPublished) -> None:
         self._publisher.publish(publication, on_published)
 
-    def in_background(self, work: Callable[[], object]) -> None:
+    def run_in_background(self, work: Callable[[], object]) -> None:
         self.run_blocking(work).add_done_callback(self._handle_outcome)
 
     def _handle_outcome(self, outcome: asyncio.Future[object]) -> None:
@@ -244,7 +244,7 @@ class TransferEngine:
     def _running(self) -> bool:
         return self._finished is not None and not self._finished.done()
 
-    def _elapsed_s(self) -> float:
+    def _compute_elapsed_s(self) -> float:
         if not self._started:
             return 0.0
         return (self._finished_at if self._finished_at is not None else self._loop.time()) - self._started_at
@@ -313,7 +313,7 @@ class TransferEngine:
             files_done=sum(chunk.files_done for chunk in self._chunks),
             files_skipped=sum(chunk.files_skipped for chunk in self._chunks),
             failures=tuple(self._failures),
-            duration_s=self._elapsed_s(),
+            duration_s=self._compute_elapsed_s(),
             stopped=self._stopped,
             permitted={str(origin): count for origin, count in self._pool.permitted.items()},
         )

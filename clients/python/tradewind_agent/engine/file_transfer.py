@@ -75,9 +75,9 @@ class TransferHost(Protocol):
 
     options: EngineOptions
 
-    def traits_of(self, origin: Origin) -> OriginTraits: ...
+    def get_traits(self, origin: Origin) -> OriginTraits: ...
 
-    def limits_of(self, origin: Origin) -> OriginLimits: ...
+    def get_limits(self, origin: Origin) -> OriginLimits: ...
 
     def count_connections_in_use(self, origin: Origin) -> int:
         """Return the number of connections that carry requests to ``origin`` or are being made for them."""
@@ -108,7 +108,7 @@ class TransferHost(Protocol):
     def publish(self, publication: Publication, on_published: OnPublished) -> None:
         """Give a complete file its final name in a thread, then call ``on_published``."""
 
-    def in_background(self, work: Callable[[], object]) -> None:
+    def run_in_background(self, work: Callable[[], object]) -> None:
         """Run ``work`` in a thread; only a failed disk matters, which stops the transfer."""
 
 
@@ -173,11 +173,11 @@ class FileTransfer(ABC):
 
     @property
     def limits(self) -> OriginLimits:
-        return self.host.limits_of(self.url.origin)
+        return self.host.get_limits(self.url.origin)
 
     @property
     def traits(self) -> OriginTraits:
-        return self.host.traits_of(self.url.origin)
+        return self.host.get_traits(self.url.origin)
 
     def request(self, method: str, headers: Mapping[str, str]) -> RequestHead:
         """Return a request to where the file is now."""
@@ -309,7 +309,7 @@ class FileTransfer(ABC):
         if not self.is_over:
             self.is_over = True
             self.host.note_failure(self, reason)
-            self.host.in_background(self.make_closer())
+            self.host.run_in_background(self.make_closer())
 
 
 def compute_range_length(undealt_bytes: int, even_bytes: int, streams: int, most_bytes: int) -> int:

@@ -24,7 +24,7 @@ QUESTION_TIMEOUT_S = 5.0
 """Longest wait for an answer to HEAD: some servers never answer it."""
 
 
-def tls_context(
+def build_tls_context(
     *, ca_file: Path | None = None, insecure: bool = False, cert: Path | None = None, key: Path | None = None
 ) -> ssl.SSLContext:
     """TLS settings for clients: the system's authorities or ``ca_file``; ``insecure`` accepts any certificate.
@@ -54,7 +54,7 @@ def _refuse_passphrase() -> str:
 class EngineOptions:
     """The options that stay fixed during a transfer.
 
-    ``tls`` : see `tls_context`; ``None`` trusts the system's authorities.
+    ``tls`` : see `build_tls_context`; ``None`` trusts the system's authorities.
     ``answer_timeout_s`` : longest wait until an answer begins: a server may fetch a file from tape first.
     ``idle_timeout_s`` : longest silence in the middle of a body.
     ``checksum`` : compare SHA-256 sums: the manifest's, the server's Repr-Digest; on upload the receiver compares.
@@ -95,7 +95,7 @@ class EngineOptions:
         if self.rate_bytes_per_s is not None and not 0 < self.rate_bytes_per_s < math.inf:
             raise InvalidValue("rate limit", f"must be above 0 and finite, got {self.rate_bytes_per_s:g} B/s")
 
-    def for_questions(self) -> Self:
+    def limit_for_questions(self) -> Self:
         """Return options for a question that the transfer can do without: one try, and few seconds for an answer."""
         answer_s = min(QUESTION_TIMEOUT_S, self.answer_timeout_s)
         return replace(self, retry=replace(self.retry, most_tries=1), answer_timeout_s=answer_s)
@@ -107,4 +107,4 @@ class EngineOptions:
     @cached_property
     def tls_in_use(self) -> ssl.SSLContext:
         """Return the TLS settings, made on first use: reading the system's authorities takes tens of milliseconds."""
-        return self.tls if self.tls is not None else tls_context()
+        return self.tls if self.tls is not None else build_tls_context()

@@ -46,12 +46,12 @@ class ChannelPool:
         self._dealing_soon = False
         self._shut = False
 
-    def traits_of(self, origin: Origin) -> OriginTraits:
+    def get_traits(self, origin: Origin) -> OriginTraits:
         return self._traits.setdefault(origin, OriginTraits())
 
     # What origins permit.
 
-    def limits_of(self, origin: Origin) -> OriginLimits:
+    def get_limits(self, origin: Origin) -> OriginLimits:
         if (limits := self._limits.get(origin)) is None:
             book = self.options.origins
             known = None if book is None else book.read(origin, self.options.credentials)
@@ -81,14 +81,14 @@ class ChannelPool:
         if not permitted:
             return None
         working = {pipeline.origin for pipeline in self.pipelines if pipeline.is_busy and pipeline.origin is not None}
-        working = working.union(*(chunk.queue.origins() for chunk in self.chunks)) or set(permitted)
+        working = working.union(*(chunk.queue.list_origins() for chunk in self.chunks)) or set(permitted)
         return None if working - permitted.keys() else sum(permitted[origin] for origin in working)
 
     def count_connections_in_use(self, origin: Origin) -> int:
         return sum(pipeline.is_busy and pipeline.origin == origin for pipeline in self.pipelines)
 
     def admits(self, origin: Origin, pipeline: RequestPipeline) -> bool:
-        limits = self.limits_of(origin)
+        limits = self.get_limits(origin)
         if limits.is_held or (origin in self._tests and self._tests[origin].blocks_others):
             return False
         if (permitted := limits.permitted) is None:
@@ -102,7 +102,7 @@ class ChannelPool:
 
     def note_start(self, origin: Origin, pipeline: RequestPipeline) -> SendContext:
         in_use = self.count_connections_in_use(origin) + (pipeline.origin != origin)
-        return self.limits_of(origin).note_start(id(pipeline), in_use)
+        return self.get_limits(origin).note_start(id(pipeline), in_use)
 
     def note_refused_connection(self, pipeline: RequestPipeline, sent: SendContext) -> None:
         assert pipeline.origin is not None
@@ -111,22 +111,22 @@ class ChannelPool:
             for other in self.pipelines
             if other is not pipeline
         )
-        limits = self.limits_of(pipeline.origin)
+        limits = self.get_limits(pipeline.origin)
         limits.note_refused_connection(sent, self.count_connections_in_use(pipeline.origin), others_work=works)
 
     def hold(self, origin: Origin, wait_s: float) -> None:
         wait_s = min(wait_s, self.options.retry.longest_wait_s)
-        self.limits_of(origin).hold(wait_s)
+        self.get_limits(origin).hold(wait_s)
         self._loop.call_later(wait_s, self.deal_soon)
 
     def retry_alone(self, file: FileTransfer) -> None:
         origin = file.url.origin
         if origin not in self._tests:
-            self._tests[origin] = SoloTests(self, origin, self.limits_of(origin), self._has_work)
+            self._tests[origin] = SoloTests(self, origin, self.get_limits(origin), self._has_work)
         self._tests[origin].add(file)
 
     def _has_work(self, origin: Origin) -> bool:
-        return any(origin in chunk.queue.origins() for chunk in self.chunks)
+        return any(origin in chunk.queue.list_origins() for chunk in self.chunks)
 
     @property
     def pipelines(self) -> Iterator[RequestPipeline]:
@@ -139,7 +139,7 @@ class ChannelPool:
         most_streams = self.most_streams
         for chunk in self.chunks:
             chunk.most_streams = most_streams
-        demands = [chunk.demand() for chunk in self.chunks]
+        demands = [chunk.compute_demand() for chunk in self.chunks]
         if most_streams is not None:
             demands = limit_demands(demands, most_streams)
             if self.options.early is not None:
@@ -224,7 +224,7 @@ class ChannelPool:
     def _deal_one(self, pipeline: RequestPipeline) -> bool:
         if self._shut or pipeline.channel is None or not pipeline.has_room():
             return False
-        exchange = pipeline.channel.next_exchange(pipeline)
+        exchange = pipeline.channel.take_exchange(pipeline)
         if exchange is None:
             return False
         pipeline.assign(exchange)

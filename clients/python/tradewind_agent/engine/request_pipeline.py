@@ -57,7 +57,7 @@ class ExchangeSource(Protocol):
     def bytes_per_pipeline(self) -> float:
         """Return an even share of the chunk's remaining bytes."""
 
-    def next_exchange(self, pipeline: "RequestPipeline") -> FileExchange | None:
+    def take_exchange(self, pipeline: "RequestPipeline") -> FileExchange | None:
         """Return the next request for ``pipeline``; ``None`` where nothing is left to request."""
 
 
@@ -83,7 +83,7 @@ class PipelineHost(Protocol):
 
     def dial(self, origin: Origin, pipeline: "RequestPipeline") -> "asyncio.Task[Connection]": ...
 
-    def traits_of(self, origin: Origin) -> OriginTraits: ...
+    def get_traits(self, origin: Origin) -> OriginTraits: ...
 
     def note_ready(self, pipeline: "RequestPipeline") -> None:
         """Give the pipeline more work, or retire it: it has room, or nothing left to do."""
@@ -163,12 +163,12 @@ class RequestPipeline:
 
     def _compute_window(self, channel: ExchangeSource) -> int:
         answered = 0 if self.connection is None else self.connection.answered
-        return self._traits.window(channel.pipelining, answered)
+        return self._traits.compute_window(channel.pipelining, answered)
 
     @property
     def _traits(self) -> OriginTraits:
         assert self.origin is not None
-        return self._host.traits_of(self.origin)
+        return self._host.get_traits(self.origin)
 
     @property
     def range_bytes(self) -> int:
@@ -194,14 +194,14 @@ class RequestPipeline:
             self.retire()
             self.origin = exchange.origin
             self._dialling = self._host.dial(exchange.origin, self)
-            self._dialling.add_done_callback(self._dialled)
+            self._dialling.add_done_callback(self._on_dialled)
 
     def _send(self, connection: Connection, exchange: FileExchange) -> None:
         window = 1 if self._is_cautious or self.channel is None else self._compute_window(self.channel)
         before = self._outstanding[-2] if len(self._outstanding) > 1 else None
         self._depth.send(connection, exchange, before, self._traits, window=window, round_trip_s=self._round_trip_s)
 
-    def _dialled(self, task: "asyncio.Task[Connection]") -> None:
+    def _on_dialled(self, task: "asyncio.Task[Connection]") -> None:
         self._dialling = None
         if task.cancelled():
             self._lose(None)
@@ -269,7 +269,7 @@ class RequestPipeline:
         if connection.first_byte_s is not None:
             self._round_trip_s = connection.first_byte_s
         assert self.origin is not None
-        self._host.traits_of(self.origin).answered(connection.answered, keep_alive=head.keep_alive)
+        self._host.get_traits(self.origin).note_answer(connection.answered, keep_alive=head.keep_alive)
         if not connection.in_flight and connection.is_open and (held := self._depth.take_held()) is not None:
             self._send(connection, held)
         if connection.is_open:
@@ -288,7 +288,7 @@ class RequestPipeline:
         self._outstanding.clear()
         self._depth.reset()
         if connection.pipelining_failed and self.origin is not None:
-            self._host.traits_of(self.origin).pipelining = False
+            self._host.get_traits(self.origin).pipelining = False
         if not connection.answered and not self._is_shut:
             self._back_off()
         self._host.note_ready(self)
@@ -308,7 +308,7 @@ class RequestPipeline:
 
     def dismiss(self) -> None:
         """Close the connection with requests in flight, where the rest of their files can be requested again."""
-        if self.connection is None or self.origin is None or not self._host.traits_of(self.origin).ranges:
+        if self.connection is None or self.origin is None or not self._host.get_traits(self.origin).ranges:
             return
         if all(exchange.payload is None for exchange in self._outstanding):
             self.connection.dismiss()

@@ -101,14 +101,14 @@ class FileUpload(FileTransfer):
         self._upload_id = make_upload_id(self.job, found)
         if self.host.options.checksum:
             self._preparing = True
-            self.host.run_blocking(self._sum).add_done_callback(self._summed)
+            self.host.run_blocking(self._sum).add_done_callback(self._on_summed)
         return not self._preparing
 
     def _sum(self) -> None:
         with self.job.source.open("rb") as source:
             self._digest = file_digest(source, "sha256").hexdigest()
 
-    def _summed(self, outcome: Future[object]) -> None:
+    def _on_summed(self, outcome: Future[object]) -> None:
         if outcome.cancelled():
             return
         self._preparing = False
@@ -171,13 +171,13 @@ class FileUpload(FileTransfer):
 
     # Answers.
 
-    def answered(self, exchange: UploadExchange, head: ResponseHead) -> None:
+    def handle_answer(self, exchange: UploadExchange, head: ResponseHead) -> None:
         self._in_flight.discard(exchange)
         self.learn_cookies(exchange, head)
         if self.is_over:
             return
         if head.status in REDIRECTS:
-            self._undealt = self._missing()
+            self._undealt = self._find_missing()
             self.redirect(head)
         elif exchange.sent is None and not self._in_parts and self._has_sent_all_at_s is not None:
             self._judge_stored(head, self._has_sent_all_at_s)
@@ -186,11 +186,11 @@ class FileUpload(FileTransfer):
         elif head.status == _ACCEPTED and self._in_parts:
             self._confirm(exchange.sent)
         elif head.status in _STORED:
-            self._stored(exchange.sent)
+            self._finish_stored(exchange.sent)
         elif head.status in _FOLDER_MISSING and not self._in_parts and not self._has_folder:
             self._make_folder()
         else:
-            self._undealt = self._missing()
+            self._undealt = self._find_missing()
             self.refuse(exchange, head)
 
     def _learn_received(self, head: ResponseHead) -> None:
@@ -198,7 +198,7 @@ class FileUpload(FileTransfer):
         self._must_ask = False
         ours = "tradewind-received" in head.headers or head.headers.get("server", "").startswith("tradewind")
         if head.headers.get("tradewind-complete") == "true":
-            self._done(skipped=not self._received)
+            self._finish(skipped=not self._received)
             return
         if head.status == _NO_CONTENT and ours:
             ranges = (_RECEIVED_RANGE.fullmatch(each) for each in head.headers["tradewind-received"].split(","))
@@ -207,7 +207,7 @@ class FileUpload(FileTransfer):
             self._received = RangeSet()
         else:
             self._in_parts = False
-        self._undealt = self._missing()
+        self._undealt = self._find_missing()
         self.host.make_available(self)
 
     def _judge_stored(self, head: ResponseHead, started_at_s: float) -> None:
@@ -220,15 +220,15 @@ class FileUpload(FileTransfer):
         elapsed_s = monotonic() - started_at_s + _CLOCK_STEP_S
         is_new = now is not None and written is not None and (now - written).total_seconds() <= elapsed_s
         if head.status == _OK and head.content_length == self.job.size_bytes and is_new:
-            self._done()
+            self._finish()
             return
-        self._undealt = self._missing()
+        self._undealt = self._find_missing()
         self.host.make_available(self)
 
     def _make_folder(self) -> None:
         """Make the folder of the file on the server, as WebDAV has it, then send it again."""
         self._has_folder = self._preparing = True
-        self._undealt = self._missing()
+        self._undealt = self._find_missing()
         self.host.make_remote_folder(self.url, self._go_on)
 
     def _go_on(self) -> None:
@@ -241,24 +241,24 @@ class FileUpload(FileTransfer):
         if self.has_undealt:
             self.host.make_available(self)
 
-    def _stored(self, sent: FileSlice) -> None:
+    def _finish_stored(self, sent: FileSlice) -> None:
         """Finish a file that the server has stored, provided that all of it was sent."""
         self._received.add(sent.first, sent.last)
         if self._received.covers(self.job.size_bytes):
-            self._done()
-        elif self._in_parts and self._missing():
+            self._finish()
+        elif self._in_parts and self._find_missing():
             self.give_up("the server took a part for the whole file; it does not know uploads in parts")
 
-    def _done(self, *, skipped: bool = False) -> None:
+    def _finish(self, *, skipped: bool = False) -> None:
         self.is_over = True
         self._close()
         self.host.note_done(self, skipped=skipped)
 
-    def lost(self, exchange: UploadExchange, fault: FileFault | None) -> None:
+    def handle_loss(self, exchange: UploadExchange, fault: FileFault | None) -> None:
         self._in_flight.discard(exchange)
         if self.is_over:
             return
-        self._undealt = self._missing()
+        self._undealt = self._find_missing()
         if self._in_parts and exchange.moved_bytes:
             self._must_ask = True  # part of it may have arrived
         if not self._in_parts and exchange.sent is not None and not exchange.sent.remaining_bytes:
@@ -268,7 +268,7 @@ class FileUpload(FileTransfer):
         if self.has_undealt:
             self.host.make_available(self)
 
-    def _missing(self) -> RangeSet:
+    def _find_missing(self) -> RangeSet:
         """Return the ranges that are neither confirmed nor in flight."""
         taken = RangeSet(self._received)
         for exchange in self._in_flight:

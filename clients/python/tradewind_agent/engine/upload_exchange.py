@@ -50,10 +50,10 @@ class FileSlice:
 class SendingFile(Protocol):
     """The file that a request belongs to. A protocol, because uploads are the layer above."""
 
-    def answered(self, exchange: "UploadExchange", head: ResponseHead) -> None:
+    def handle_answer(self, exchange: "UploadExchange", head: ResponseHead) -> None:
         """Handle a complete answer."""
 
-    def lost(self, exchange: "UploadExchange", fault: FileFault | None) -> None:
+    def handle_loss(self, exchange: "UploadExchange", fault: FileFault | None) -> None:
         """Handle a request without an answer."""
 
 
@@ -104,7 +104,7 @@ class UploadExchange:
 
     def on_end(self) -> None:
         assert self._head is not None
-        self.file.answered(self, self._head)
+        self.file.handle_answer(self, self._head)
 
     def on_lost(self, fault: FileFault | None) -> None:
-        self.file.lost(self, fault)
+        self.file.handle_loss(self, fault)

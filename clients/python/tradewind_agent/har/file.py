@@ -51,7 +51,7 @@ def is_har(beginning: bytes) -> bool:
 def looks_like_har(log: Path) -> bool:
     """Return whether a file, packed or not, begins like a HAR; ``False`` if unreadable, which its reader reports."""
     try:
-        with _opened(log) as stream:
+        with _open_log(log) as stream:
             return is_har(stream.read(_LOOKED_AT))
     except (OSError, *BROKEN):
         return False
@@ -73,12 +73,12 @@ def read_har(log: Path | IO[bytes]) -> Har:
     TooLarge : beyond `MOST_BYTES`, or more entries or pages than are analysed.
     """
     document: list[Any] = []
-    collecting = _collecting(document)
+    collecting = _collect_entries(document)
     next(collecting)  # to where it takes the first event
     parser = ijson.basic_parse_coro(collecting)  # with floats, it would refuse integers of more than 64 bits
-    with _opened(log) as stream, localcontext(Context(traps=[])):  # exponents beyond all give no number, and no error
+    with _open_log(log) as stream, localcontext(Context(traps=[])):  # exponents beyond all give no number, and no error
         try:
-            for piece in filter(None, _pieces(stream)):  # nothing would tell the parser that the log has ended
+            for piece in filter(None, _read_pieces(stream)):  # nothing would tell the parser that the log has ended
                 parser.send(trim_to_characters(piece))
             parser.close()
         except (ijson.JSONError, UnicodeDecodeError) as wrong:
@@ -89,9 +89,9 @@ def read_har(log: Path | IO[bytes]) -> Har:
 
 
 @contextmanager
-def _opened(log: Path | IO[bytes]) -> Iterator[IO[bytes]]:
+def _open_log(log: Path | IO[bytes]) -> Iterator[IO[bytes]]:
     if isinstance(log, Path):
-        with log.open("rb") as stream, _opened(stream) as inner:
+        with log.open("rb") as stream, _open_log(stream) as inner:
             yield inner
         return
     peek = getattr(log, "peek", None)  # a pipe's buffer has it: what it shows is read again
@@ -99,13 +99,13 @@ def _opened(log: Path | IO[bytes]) -> Iterator[IO[bytes]]:
         yield inner
 
 
-def _pieces(stream: IO[bytes]) -> Iterator[bytes]:
+def _read_pieces(stream: IO[bytes]) -> Iterator[bytes]:
     """Yield the log piece by piece, never splitting an escape or a number."""
     read, pending, blank = 0, b"", True
     while chunk := stream.read(CHUNK_BYTES):
         if not read:
             require_utf_8(chunk)
-        text = _short_numbers(pending + (chunk if read else chunk.removeprefix(BYTE_ORDER_MARK)))
+        text = _shorten_numbers(pending + (chunk if read else chunk.removeprefix(BYTE_ORDER_MARK)))
         read += len(chunk)
         blank = blank and not text.strip()
         if read > MOST_BYTES:
@@ -120,7 +120,7 @@ def _pieces(stream: IO[bytes]) -> Iterator[bytes]:
     yield pending
 
 
-def _short_numbers(text: bytes) -> bytes:
+def _shorten_numbers(text: bytes) -> bytes:
     """Return the text with digit sequences cut to `MOST_DIGITS`; no analysed value is that long.
 
     Of an integer that Python does not read, ijson's parser gives nothing at all, which ends the process.
@@ -134,7 +134,7 @@ _TOO_MANY = b"0" * (MOST_DIGITS + 1)
 _LONG_NUMBER = re.compile(rb"(?<![0-9])([0-9]{%d})[0-9]+" % MOST_DIGITS)
 
 
-def _collecting(document: list[Any]) -> Generator[None, tuple[str, Any], None]:
+def _collect_entries(document: list[Any]) -> Generator[None, tuple[str, Any], None]:
     """Build the document of a parser's events, each entry of the log cut down as soon as it is complete."""
     stack: list[Any] = [document]
     keys: list[str] = [""]  # of the member that is being read, of each container

@@ -28,9 +28,9 @@ def _format_page(page: AnalysedPage) -> Iterator[str]:
     idle = (
         "; the log does not say how long it was idle"
         if page.idle_s is None
-        else f", {_seconds(page.idle_s)}{share} of it idle"
+        else f", {_format_seconds(page.idle_s)}{share} of it idle"
     )
-    yield f"  loaded in {_seconds(page.load_s)}{ended}{idle}"
+    yield f"  loaded in {_format_seconds(page.load_s)}{ended}{idle}"
     if page.effective_concurrency is not None:
         yield f"  {page.effective_concurrency:.2f} connections received at once, in the mean of the rest"
     if page.encryption is not None:
@@ -44,7 +44,7 @@ def _format_page(page: AnalysedPage) -> Iterator[str]:
         most = max(gains, key=lambda each: each.saved_s or 0.0)
         yield (
             f"  FLD_TCP would save {len(gains)} of them up to {most.saved_rtts:.1f} round trips "
-            f"({_seconds(most.saved_s or 0.0)}), by the round model"
+            f"({_format_seconds(most.saved_s or 0.0)}), by the round model"
         )
     if any(kind != "none" for kind in page.caches):
         yield "  caches: " + ", ".join(f"{count} {kind}" for kind, count in sorted(page.caches.items()))
@@ -70,7 +70,7 @@ def _format_advice(page: AnalysedPage) -> Iterator[str]:
     for each in page.advice[:SHOWN_ADVICE]:
         yield f"  {each.origin}: {each.text}"
         yield (
-            f"    saves {_seconds(each.saved_s)} of {_seconds(each.waiting_s)} waiting for it, "
+            f"    saves {_format_seconds(each.saved_s)} of {_format_seconds(each.waiting_s)} waiting for it, "
             f"{each.saved_rtts:.1f} round trips, by the round model"
         )
     if len(page.advice) > SHOWN_ADVICE:
@@ -85,5 +85,5 @@ def _format_versions(page: AnalysedPage) -> str:
     return ", ".join(f"{count} by {version}" for version, count in sorted(counts.items()))
 
 
-def _seconds(value: float) -> str:
+def _format_seconds(value: float) -> str:
     return f"{value:.2f} s" if value >= 1 else f"{1e3 * value:.3g} ms"

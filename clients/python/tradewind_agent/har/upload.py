@@ -27,11 +27,11 @@ class HarReport:
     analysis: ConnectionAnalysis | None = None
     failure: str | None = None
 
-    def document(self) -> dict[str, Any]:
+    def build_document(self) -> dict[str, Any]:
         document = None if self.analysis is None else self.analysis.model_dump(mode="json")
         return {"file": self.name, "failure": self.failure} | (document or {"tool": None, "pages": []})
 
-    def lines(self) -> Iterator[str]:
+    def format_lines(self) -> Iterator[str]:
         """Yield the report as lines for the user."""
         if self.analysis is None:
             yield f"{self.name}: {self.failure}"
@@ -87,7 +87,7 @@ def upload_hars(
 
 def build_har_document(reports: Sequence[HarReport], *, dry_run: bool) -> dict[str, Any]:
     """Return the reports as a document; empty without reports."""
-    return {"hars": [each.document() for each in reports], "dry_run": dry_run} if reports else {}
+    return {"hars": [each.build_document() for each in reports], "dry_run": dry_run} if reports else {}
 
 
 def list_har_lines(reports: Sequence[HarReport], *, dry_run: bool) -> list[str]:
@@ -96,4 +96,4 @@ def list_har_lines(reports: Sequence[HarReport], *, dry_run: bool) -> list[str]:
         return []
     pages = sum(len(each.analysis.pages) for each in reports if each.analysis is not None)
     verb = "would be kept" if dry_run else "kept"
-    return [*(line for each in reports for line in each.lines()), f"{format_count(pages, 'page')} {verb}"]
+    return [*(line for each in reports for line in each.format_lines()), f"{format_count(pages, 'page')} {verb}"]

@@ -41,7 +41,7 @@ class ImportingReader:
         if self.format_name != "auto":
             return self.format_name
         with LogText(log) as text:
-            return detect(text.sample())
+            return detect(text.read_sample())
 
     def read(
         self, log: IO[bytes], *, first_row: int, head_rows: int, head_settles: bool, format_name: str
@@ -59,14 +59,14 @@ class ImportingReader:
         for item in rows:
             if not isinstance(item, ImportedRow):
                 reasons.append(f"row {item.row}: {item.field}: {item.reason}")
-            elif (wrong := _unsendable(item.record)) is not None:
+            elif (wrong := _explain_unsendable(item.record)) is not None:
                 reasons.append(f"row {item.row}: {wrong}")
             else:
                 records.append(item.record)
         return ImportedPart(records, len(reasons), reasons[0] if reasons else "", rows.report.assumptions)
 
 
-def _unsendable(record: TransferRecord) -> str | None:
+def _explain_unsendable(record: TransferRecord) -> str | None:
     try:
         WireRecord.from_domain(record)
     except ValidationError as invalid:

@@ -52,11 +52,11 @@ class Position:
     end_fingerprint: str = ""
     end_fingerprint_bytes: int = 0
 
-    def document(self) -> dict[str, Any]:
+    def build_document(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-def file_id(status: os.stat_result) -> str:
+def format_file_id(status: os.stat_result) -> str:
     return f"{status.st_dev}:{status.st_ino}"
 
 
@@ -89,8 +89,8 @@ class LogFile:
     def __init__(self, path: Path, known: Position | None) -> None:
         self.path = path
         self._file = path.open("rb")
-        self.id = file_id(os.fstat(self._file.fileno()))
-        self.position = self._checked(known)
+        self.id = format_file_id(os.fstat(self._file.fileno()))
+        self.position = self._check_position(known)
 
     def __enter__(self) -> Self:
         return self
@@ -105,11 +105,11 @@ class LogFile:
         """Whether this is a rotated log that was compressed: its lines were read before."""
         return self._read_bytes(0, _MAGIC_BYTES).startswith(_COMPRESSED_MAGIC)
 
-    def head(self, until: int) -> bytes:
+    def read_head(self, until: int) -> bytes:
         """The first lines before an offset, for formats that tell there what their columns are called, and mean."""
-        return self._read_bytes(0, self._after_last_newline(0, min(until, HEAD_BYTES)))
+        return self._read_bytes(0, self._find_last_line_end(0, min(until, HEAD_BYTES)))
 
-    def next_part(self, *, most_bytes: int | None = MAX_PART_BYTES, until: int | None = None) -> "Part | None":
+    def read_next_part(self, *, most_bytes: int | None = MAX_PART_BYTES, until: int | None = None) -> "Part | None":
         """The whole lines after ``position``; ``None`` where there are none.
 
         Parameters
@@ -121,9 +121,9 @@ class LogFile:
         stop = min(size, until if until is not None else size if most_bytes is None else start + most_bytes)
         if stop <= start:
             return None
-        position = self._out_of_a_long_line(stop)
+        position = self._skip_long_line(stop)
         begin = position.offset
-        end = self._after_last_newline(begin, stop)
+        end = self._find_last_line_end(begin, stop)
         if end > begin:
             rows = self._count_newlines(begin, end)
             return self._build_part(begin, end, replace(position, offset=end, row=position.row + rows))
@@ -132,7 +132,7 @@ class LogFile:
         too_long = until is not None or (most_bytes is not None and stop - start >= most_bytes)
         return self._build_part(stop, stop, replace(position, offset=stop, skipping=True)) if too_long else None
 
-    def _checked(self, known: Position | None) -> Position:
+    def _check_position(self, known: Position | None) -> Position:
         """``known`` if it still is about this file, else its beginning."""
         fresh = Position(name=self.path.name)
         if known is None or self._file.seek(0, os.SEEK_END) < known.offset:
@@ -160,7 +160,7 @@ class LogFile:
             ),
         )
 
-    def _out_of_a_long_line(self, stop: int) -> Position:
+    def _skip_long_line(self, stop: int) -> Position:
         """The position after the line that is being skipped, if any; ``stop`` where it does not end before."""
         position = self.position
         if not position.skipping:
@@ -171,7 +171,7 @@ class LogFile:
                 return replace(position, offset=offset + found + 1, row=position.row + 1, skipping=False)
         return replace(position, offset=stop)
 
-    def _after_last_newline(self, begin: int, stop: int) -> int:
+    def _find_last_line_end(self, begin: int, stop: int) -> int:
         """Offset after the last newline in [begin, stop), else ``begin``."""
         end = stop
         while end > begin:

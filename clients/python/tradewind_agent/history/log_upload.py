@@ -40,7 +40,7 @@ class FileReport:
     def refused(self) -> int:
         return self.report.refused_count if self.report else 0
 
-    def document(self) -> dict[str, Any]:
+    def build_document(self) -> dict[str, Any]:
         report = self.report
         return {
             "file": self.name,
@@ -66,7 +66,7 @@ class FileReport:
             "assumptions": list(report.assumptions) if report else [],
         }
 
-    def lines(self) -> Iterator[str]:
+    def format_lines(self) -> Iterator[str]:
         """Yield the report as lines for the user."""
         if self.failure is not None:
             yield f"{self.name}: {self.failure}"
@@ -75,7 +75,7 @@ class FileReport:
         records, rows = format_count(self.imported, "record"), format_count(self.refused, "row")
         yield f"{self.name}: {self.report.format}, {records}, {rows} refused"
         for link, number in self.links.most_common(SHOWN_LINKS):
-            yield f"  {_named(link)}: {format_count(number, 'record')}"
+            yield f"  {_format_link(link)}: {format_count(number, 'record')}"
         if len(self.links) > SHOWN_LINKS:
             yield f"  and {format_count(len(self.links) - SHOWN_LINKS, 'more link', 'more links')}"
         for (wrong, reason), number in self.report.refused.most_common(SHOWN_REASONS):
@@ -112,10 +112,10 @@ def read_logs(
 
 def upload_report(reports: list[FileReport], uploaded: UploadReport | None) -> tuple[str, dict[str, Any]]:
     """Text and document for the end of an upload; ``None`` for one that only looked."""
-    lines = [line for report in reports for line in report.lines()]
+    lines = [line for report in reports for line in report.format_lines()]
     refused = sum(report.refused for report in reports)
     document: dict[str, Any] = {
-        "files": [report.document() for report in reports],
+        "files": [report.build_document() for report in reports],
         "refused": refused,
         "dry_run": uploaded is None,
     }
@@ -128,7 +128,7 @@ def upload_report(reports: list[FileReport], uploaded: UploadReport | None) -> t
         known = f" ({again} known before)" if again else ""
         batches = format_count(len(uploaded.receipts), "batch", "batches")
         lines.append(f"uploaded in {batches}: {uploaded.accepted} accepted{known}, {uploaded.rejected} rejected")
-        lines += _grouped(uploaded.receipts)
+        lines += _format_rejections(uploaded.receipts)
         rejections = [
             {"batch_id": str(receipt.batch_id)} | each.model_dump()
             for receipt in uploaded.receipts
@@ -156,7 +156,7 @@ def format_rows(first: Sequence[int], total: int) -> str:
     return f"{'row' if total == 1 else 'rows'} {', '.join(map(str, first))}{more}"
 
 
-def _grouped(receipts: Sequence[BatchReceipt]) -> Iterator[str]:
+def _format_rejections(receipts: Sequence[BatchReceipt]) -> Iterator[str]:
     """A line a kind of rejection, with its first rows, counted through all batches; the commonest first."""
     kinds: dict[tuple[str, str], list[int]] = {}
     rows_before = 0
@@ -169,7 +169,7 @@ def _grouped(receipts: Sequence[BatchReceipt]) -> Iterator[str]:
         yield f"  rejected {len(rows)} ({format_rows(rows[:SHOWN_ROWS], len(rows))} of the upload): {wrong}: {reason}"
 
 
-def _named(link: LinkKey) -> str:
+def _format_link(link: LinkKey) -> str:
     network = f" over {link.network}" if link.network else ""
     return f"{link.source} to {link.destination}{network}, moved by {link.mover}"
 

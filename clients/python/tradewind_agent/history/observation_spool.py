@@ -53,11 +53,11 @@ class ObservationSpool:
         except OSError as failure:
             raise SpoolFailed(f"observations cannot be kept in {self.folder}: {explain_os_error(failure)}") from None
 
-    def waiting(self) -> tuple[Path, ...]:
+    def list_waiting(self) -> tuple[Path, ...]:
         """The oldest first."""
-        return tuple(path for path, _ in self._listed())
+        return tuple(path for path, _ in self._list_files())
 
-    def _listed(self) -> list[tuple[Path, int]]:
+    def _list_files(self) -> list[tuple[Path, int]]:
         """With their sizes in bytes, the oldest first; without what another program has sent meanwhile."""
         found = []
         for path in self.folder.glob(f"*{ENDING}"):
@@ -82,7 +82,7 @@ class ObservationSpool:
         ServiceUnreachable, ServiceProblem : what was not taken stays.
         SpoolFailed
         """
-        for path in self.waiting():
+        for path in self.list_waiting():
             if not keep_going():
                 return
             try:
@@ -106,14 +106,14 @@ class ObservationSpool:
                     client.compression.add_observations(NewObservations(observations=left))
                     break
                 except (BodyTooLarge, ConflictRefused, RequestRefused) as refusal:
-                    good = _without_named(left, refusal)
+                    good = _drop_named(left, refusal)
                     refused = format_count(len(left) - len(good), "observation")
                     on_given_up(f"the service refused {refused} of codecs: {refusal.reason or refusal.detail}")
                     left = good
         path.unlink(missing_ok=True)
 
     def _bound(self) -> None:
-        listed = self._listed()
+        listed = self._list_files()
         surplus_bytes = sum(size_bytes for _, size_bytes in listed) - MOST_BYTES
         for path, size_bytes in listed[:-1]:
             if surplus_bytes <= 0:
@@ -122,9 +122,7 @@ class ObservationSpool:
             path.unlink(missing_ok=True)
 
 
-def _without_named(
-    observations: "tuple[WireObservation, ...]", refusal: ServiceProblem
-) -> "tuple[WireObservation, ...]":
+def _drop_named(observations: "tuple[WireObservation, ...]", refusal: ServiceProblem) -> "tuple[WireObservation, ...]":
     """Return the observations that the service has not refused; none if it does not name the refused ones."""
     named = {int(place.group(1)) for field, _ in refusal.wrong_fields if (place := _PLACE.match(field))}
     good = tuple(each for number, each in enumerate(observations) if number not in named)

@@ -116,28 +116,28 @@ class Spool:
         receipts: list[BatchReceipt] = []
         refused: list[str] = []
         try:
-            with self._locked("upload.lock", wait=False) as locked:
+            with self._hold_lock("upload.lock", wait=False) as locked:
                 if not locked:
                     return DrainResult(busy=True)
-                for segment in self._waiting(keep_going):
+                for segment in self._iterate_waiting(keep_going):
                     self._deliver(segment, service, receipts, refused)
         except OSError as failure:
             raise SpoolFailed(f"the spool {self.folder} cannot be used: {explain_os_error(failure)}") from None
         return DrainResult(tuple(receipts), tuple(refused))
 
-    def segments(self) -> tuple[Segment, ...]:
+    def list_segments(self) -> tuple[Segment, ...]:
         """Segments that wait, oldest first."""
-        return tuple(sorted(self._listed(self.folder), key=lambda segment: segment.sequence))
+        return tuple(sorted(self._list_segments(self.folder), key=lambda segment: segment.sequence))
 
-    def state(self) -> SpoolState:
+    def read_state(self) -> SpoolState:
         """Sizes and losses."""
-        waiting = self.segments()
-        lost = self._lost()
+        waiting = self.list_segments()
+        lost = self._read_lost()
         return SpoolState(
             segments=len(waiting),
             bytes=sum(segment.bytes for segment in waiting),
             max_bytes=self._max_bytes,
-            refused_segments=sum(1 for _ in self._listed(self._refused_folder)),
+            refused_segments=sum(1 for _ in self._list_segments(self._refused_folder)),
             lost_segments=lost["segments"],
             lost_bytes=lost["bytes"],
         )
@@ -148,9 +148,9 @@ class Spool:
 
     def _seal(self, content: bytes) -> Segment:
         sha256 = hashlib.sha256(content).hexdigest()
-        with self._locked("append.lock"):
+        with self._hold_lock("append.lock"):
             self._remove_drafts()
-            waiting = self.segments()
+            waiting = self.list_segments()
             for segment in waiting:
                 if segment.sha256 == sha256:
                     return segment
@@ -183,7 +183,7 @@ class Spool:
             self._report_lost(len(given_up), sum(segment.bytes for segment in given_up))
 
     def _report_lost(self, segments: int, lost_bytes: int) -> None:
-        lost = self._lost()
+        lost = self._read_lost()
         total = {"segments": lost["segments"] + segments, "bytes": lost["bytes"] + lost_bytes}
         replace_durably(self.folder / "lost.json", json.dumps(total).encode())
         self._warn(
@@ -191,17 +191,17 @@ class Spool:
             " given up; reach the service (`tradewind doctor`) or raise TRADEWIND_SPOOL_MAX"
         )
 
-    def _lost(self) -> dict[str, int]:
+    def _read_lost(self) -> dict[str, int]:
         try:
             content = json.loads((self.folder / "lost.json").read_bytes())
         except (FileNotFoundError, NotADirectoryError):
             content = {}
         return {name: int(content.get(name, 0)) for name in ("segments", "bytes")}
 
-    def _waiting(self, keep_going: Callable[[], bool]) -> Iterator[Segment]:
+    def _iterate_waiting(self, keep_going: Callable[[], bool]) -> Iterator[Segment]:
         """Oldest segment first, those that arrive meanwhile included."""
         last = 0
-        while later := [segment for segment in self.segments() if segment.sequence > last]:
+        while later := [segment for segment in self.list_segments() if segment.sequence > last]:
             for segment in later:
                 if not keep_going():
                     return
@@ -223,7 +223,7 @@ class Spool:
             return
         receipts.append(receipt)
         if receipt.rejected and not receipt.stored_any:
-            refused.append(self._set_aside(segment, _none_accepted(receipt)))
+            refused.append(self._set_aside(segment, _explain_none_accepted(receipt)))
             return
         segment.path.unlink(missing_ok=True)
         sync_folder(self.folder)
@@ -237,7 +237,7 @@ class Spool:
         return f"{reason}; kept in {aside}"
 
     @contextlib.contextmanager
-    def _locked(self, name: str, *, wait: bool = True) -> Iterator[bool]:
+    def _hold_lock(self, name: str, *, wait: bool = True) -> Iterator[bool]:
         """An advisory lock that the kernel lets go when the process ends, however it ends."""
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
         descriptor = os.open(self.folder / name, flags, 0o600)
@@ -252,7 +252,7 @@ class Spool:
             os.close(descriptor)
 
     @staticmethod
-    def _listed(folder: Path) -> Iterator[Segment]:
+    def _list_segments(folder: Path) -> Iterator[Segment]:
         try:
             names = os.listdir(folder)  # noqa: PTH208 -- names alone, without a Path each
         except (FileNotFoundError, NotADirectoryError):
@@ -266,7 +266,7 @@ class Spool:
                     yield Segment(path, int(sequence), sha256, path.stat().st_size)
 
 
-def _none_accepted(receipt: BatchReceipt) -> str:
+def _explain_none_accepted(receipt: BatchReceipt) -> str:
     first = "".join(f"; first {each.field}: {each.reason}" for each in receipt.rejections[:1])
     return f"the service accepted none of {format_count(receipt.rejected, 'row')}{first}"
 

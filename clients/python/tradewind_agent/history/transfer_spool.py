@@ -76,7 +76,7 @@ class TransferSpool:
         except OSError as failure:
             raise SpoolFailed(f"logs cannot be spooled to {self.folder}: {explain_os_error(failure)}") from None
 
-    def waiting(self) -> tuple[Path, ...]:
+    def list_waiting(self) -> tuple[Path, ...]:
         """Sealed transfers, the oldest first; what is not named like one is left alone."""
         found = []
         for path in self.folder.glob(f"*{ENDING}"):
@@ -97,11 +97,11 @@ class TransferSpool:
         logged: set[UUID] = set()
         refused: list[str] = []
         try:
-            with self._alone() as alone:
+            with self._hold_lock() as alone:
                 if not alone:
                     return DeliveryResult()
                 self._seal_left_behind()
-                for path in self.waiting():
+                for path in self.list_waiting():
                     if not keep_going():
                         break
                     transfer_id = UUID(path.stem)
@@ -120,7 +120,7 @@ class TransferSpool:
                 self.seal(record.transfer_id, (record,), ticks)
             path.unlink(missing_ok=True)
 
-    def refused(self) -> tuple[Path, ...]:
+    def list_refused(self) -> tuple[Path, ...]:
         """Files of ticks that the service did not take, the oldest first."""
         found = [(path.stat().st_mtime_ns, path) for path in self.folder.glob(f"*{REFUSED_ENDING}")]
         return tuple(path for _, path in sorted(found))
@@ -144,8 +144,8 @@ class TransferSpool:
             {"reason": each.reason, "tick": each.tick.model_dump(mode="json", exclude_none=True)} for each in refused
         )
         content = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
-        replace_durably(self._aside(transfer_id), content)
-        held = self.refused()
+        replace_durably(self._build_refused_path(transfer_id), content)
+        held = self.list_refused()
         surplus = sum(path.stat().st_size for path in held) - MOST_REFUSED_BYTES
         for path in held[:-1]:
             if surplus <= 0:
@@ -153,19 +153,19 @@ class TransferSpool:
             surplus -= path.stat().st_size
             path.unlink(missing_ok=True)
 
-    def _aside(self, transfer_id: UUID) -> Path:
+    def _build_refused_path(self, transfer_id: UUID) -> Path:
         return self.folder / f"{transfer_id}{REFUSED_ENDING}"
 
     def _describe_refusals(self, transfer_id: UUID, done: CompletionResult) -> Iterator[str]:
         if done.refused:
             samples, first = format_count(len(done.refused), "sample"), done.refused[0].reason
-            yield f"the service refused {samples}, first: {first}; kept in {self._aside(transfer_id)}"
+            yield f"the service refused {samples}, first: {first}; kept in {self._build_refused_path(transfer_id)}"
         if done.quarantined:
             records = format_count(done.quarantined, "record")
             yield f"the service refused {records}, in quarantine there with the reason, such as a wrong clock here"
 
     def _bound(self) -> None:
-        waiting = self.waiting()
+        waiting = self.list_waiting()
         surplus = sum(path.stat().st_size for path in waiting) - MOST_BYTES
         for path in waiting:
             if surplus <= 0:
@@ -176,7 +176,7 @@ class TransferSpool:
             surplus -= len(content) - len(records)
 
     @contextlib.contextmanager
-    def _alone(self) -> Iterator[bool]:
+    def _hold_lock(self) -> Iterator[bool]:
         """Whether no other program is sending; the kernel lets the lock go when the program ends, however it ends."""
         if not self.folder.is_dir():
             yield False

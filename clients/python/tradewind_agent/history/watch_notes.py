@@ -31,20 +31,20 @@ class WatchNotes:
     _assumed: dict[str, set[str]] = field(default_factory=dict)
     _held_back: dict[str, bool] = field(default_factory=dict)
 
-    def once(self, file_id: str, line: str) -> None:
+    def note_once(self, file_id: str, line: str) -> None:
         """Say a thing about a log once, not at every look."""
         if self._last_notes.get(file_id) != line:
             self._last_notes[file_id] = line
             self.note(line)
 
-    def assumption(self, file_id: str, file: str, assumption: str) -> None:
+    def note_assumption(self, file_id: str, file: str, assumption: str) -> None:
         """Say once what is taken for granted of a log, in whichever part."""
         assumed = self._assumed.setdefault(file_id, set())
         if assumption not in assumed:
             assumed.add(assumption)
             self.note(f"{file}: assumed {assumption}")
 
-    def held_back(self, file_id: str, file: str, reason: str, count_lines: Callable[[], int]) -> None:
+    def note_held_back(self, file_id: str, file: str, reason: str, count_lines: Callable[[], int]) -> None:
         """Say once how many lines wait, and for what; more of them may come until they are taken."""
         self.not_read[file_id] = UnreadFile(file, f"lines wait {reason}")
         if file_id not in self._held_back:
@@ -52,7 +52,7 @@ class WatchNotes:
             held = count_lines()
             self.note(f"{file}: {format_count(held, 'line')} {'waits' if held == 1 else 'wait'} {reason}")
 
-    def taken(self, file_id: str) -> None:
+    def note_taken(self, file_id: str) -> None:
         """Nothing of a log is held back any more."""
         self._held_back.pop(file_id, None)
 

@@ -70,7 +70,7 @@ class WatchState:
             if document["version"] != _VERSION:
                 raise WatchFailed(f"{path} is of version {document['version']}; update this program")
             return cls(
-                {name: _followed(each) for name, each in document["files"].items()},
+                {name: _build_followed(each) for name, each in document["files"].items()},
                 PendingPart(**document["pending"]) if document["pending"] else None,
             )
         except (KeyError, TypeError, AttributeError):
@@ -82,7 +82,7 @@ class WatchState:
             "version": _VERSION,
             "files": {
                 name: {
-                    "position": each.position.document(),
+                    "position": each.position.build_document(),
                     "format": each.format,
                     "head_bytes": each.head_bytes,
                 }
@@ -93,14 +93,14 @@ class WatchState:
         replace_durably(path, json.dumps(document).encode())
 
 
-def state_path(state_folder: Path, watched: Path) -> Path:
+def build_state_path(state_folder: Path, watched: Path) -> Path:
     """File of the state of one watched folder, whatever path leads to it."""
     name = hashlib.sha256(os.fsencode(watched.resolve())).hexdigest()[:32]
     return state_folder / "watch" / f"{name}.json"
 
 
 @contextlib.contextmanager
-def sole_watcher(state: Path) -> Iterator[None]:
+def hold_folder(state: Path) -> Iterator[None]:
     """Hold the folder for this process; the kernel lets go when it ends, however it ends.
 
     Raises
@@ -119,6 +119,6 @@ def sole_watcher(state: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _followed(document: dict[str, Any]) -> FollowedFile:
+def _build_followed(document: dict[str, Any]) -> FollowedFile:
     position = Position(**document["position"])
     return FollowedFile(position=position, format=document["format"], head_bytes=document.get("head_bytes"))

@@ -25,7 +25,7 @@ from tradewind_agent.history.log_tail import (
     LogFile,
     Part,
     Position,
-    file_id,
+    format_file_id,
     list_earlier_names,
     list_logs,
 )
@@ -138,9 +138,9 @@ class Watch:
 
     def read(self) -> bool:
         """Spool what is new in every log, oldest log first; whether the end of all was reached."""
-        listed = self._listed()
+        listed = self._list_logs()
         for place, (path, status) in enumerate(listed):
-            name, look = file_id(status), (status.st_size, status.st_mtime_ns)
+            name, look = format_file_id(status), (status.st_size, status.st_mtime_ns)
             if self._settled.get(name) == look:
                 continue
             reading = self._follow(path, status)
@@ -149,7 +149,7 @@ class Watch:
                 return False
             if reading is _Reading.SETTLED:
                 self._settled[name] = look
-        self._forget_all_but({file_id(status) for _, status in listed})
+        self._forget_all_but({format_file_id(status) for _, status in listed})
         return True
 
     def upload(self) -> bool:
@@ -159,17 +159,17 @@ class Watch:
         try:
             drained = self.spool.drain(self.service, keep_going=lambda: not self.stop.is_set())
         except (ServiceUnreachable, ServiceFailed) as failure:
-            self._backoff.failed(getattr(failure, "retry_after_s", None))
+            self._backoff.note_failure(getattr(failure, "retry_after_s", None))
             if self._backoff.failures == 1:
                 self.note(f"{failure}; logs are spooled until then")
             return True
-        self._backoff.succeeded()
+        self._backoff.note_success()
         self.tally.accepted += drained.accepted
         for refused in drained.refused:
             self.note(refused)
         return not drained.busy
 
-    def _listed(self) -> list[tuple[Path, os.stat_result]]:
+    def _list_logs(self) -> list[tuple[Path, os.stat_result]]:
         """Logs by pattern, and those followed already under whatever name they have now."""
         try:
             everything = list(list_logs(self.options.folder, "*"))
@@ -177,16 +177,18 @@ class Watch:
         except OSError as failure:
             raise WatchFailed(f"{self.options.folder} cannot be listed: {explain_os_error(failure)}") from None
         return [
-            (path, status) for path, status in everything if path in matching or file_id(status) in self._state.files
+            (path, status)
+            for path, status in everything
+            if path in matching or format_file_id(status) in self._state.files
         ]
 
     def _spool_is_half_full(self) -> bool:
-        state = self.spool.state()
+        state = self.spool.read_state()
         return state.bytes > _SPOOL_SHARE * state.max_bytes
 
     def _follow(self, path: Path, status: os.stat_result) -> _Reading:
         """Take every whole line that is there now and need not wait."""
-        name = file_id(status)
+        name = format_file_id(status)
         self._notes.not_read.pop(name, None)
         while not self.stop.is_set() and not self._spool_is_half_full():
             known = self._state.files.get(name)
@@ -198,13 +200,13 @@ class Watch:
             except FileNotFoundError:
                 return _Reading.SETTLED
             except OSError as failure:
-                self._notes.once(name, f"{path} cannot be read: {explain_os_error(failure)}; its lines wait")
+                self._notes.note_once(name, f"{path} cannot be read: {explain_os_error(failure)}; its lines wait")
                 self._notes.not_read[name] = UnreadFile(
                     path.name, f"cannot be read: {explain_os_error(failure)}", failed=True
                 )
                 return _Reading.WAITING
             except InvalidValue as wrong:
-                self._notes.once(name, f"{path.name} is left alone: {wrong}")
+                self._notes.note_once(name, f"{path.name} is left alone: {wrong}")
                 self._notes.not_read[name] = UnreadFile(path.name, f"left alone: {wrong}", failed=known is not None)
                 return _Reading.SETTLED
             if taken is not None:
@@ -215,18 +217,20 @@ class Watch:
         """Note which logs have more to read."""
         why = "the watch was stopped" if self.stop.is_set() else "the spool is half full"
         for path, status in logs:
-            if self._settled.get(file_id(status)) == (status.st_size, status.st_mtime_ns):
+            if self._settled.get(format_file_id(status)) == (status.st_size, status.st_mtime_ns):
                 continue
-            known = self._state.files.get(file_id(status))
+            known = self._state.files.get(format_file_id(status))
             if status.st_size > (known.position.offset if known else 0):
-                self._notes.not_read.setdefault(file_id(status), UnreadFile(path.name, why))
+                self._notes.not_read.setdefault(format_file_id(status), UnreadFile(path.name, why))
 
     def _note_compressed(self, log: LogFile) -> None:
         """Say that a compressed log is passed over, unless its lines were read before it was rotated and compressed."""
         followed = {each.position.name for each in self._state.files.values()}
         if log.id not in self._state.files and not followed & list_earlier_names(log.path.name):
             name = log.path.name
-            self._notes.once(log.id, f"{name} is compressed and is not followed; `logs upload` takes gzip and zstd")
+            self._notes.note_once(
+                log.id, f"{name} is compressed and is not followed; `logs upload` takes gzip and zstd"
+            )
 
     def _take(self, log: LogFile, known: FollowedFile | None, status: os.stat_result) -> _Reading | None:
         """Keep the next part of a log; ``None`` when there may be more."""
@@ -235,13 +239,13 @@ class Watch:
             return _Reading.SETTLED
         format_name = known.format if known else None
         if format_name is None:
-            first = log.next_part()
+            first = log.read_next_part()
             if first is None:
                 return _Reading.SETTLED
             format_name = None if first.is_empty else self.reader.format_of(first.lines)
-        part = log.next_part(most_bytes=_most_bytes(format_name, log.position.offset))
+        part = log.read_next_part(most_bytes=_choose_most_bytes(format_name, log.position.offset))
         if part is not None and part.is_empty:
-            part = log.next_part()  # its line may be as long as a part
+            part = log.read_next_part()  # its line may be as long as a part
         if part is None:
             return _Reading.SETTLED
         if self._is_to_wait(log, part, format_name, status):
@@ -263,7 +267,7 @@ class Watch:
     def _note_held_back(self, log: LogFile, part: Part, format_name: str | None) -> None:
         why = "sum up a run that may not be over" if format_name in RUN_FORMATS else "may overlap with others to come"
         reason = f"until the log was quiet for {self.options.quiet_s:g} s: they {why}"
-        self._notes.held_back(log.id, log.path.name, reason, part.count_lines)
+        self._notes.note_held_back(log.id, log.path.name, reason, part.count_lines)
 
     def _spool_part(self, log: LogFile, part: Part, known: FollowedFile | None, format_name: str | None) -> None:
         """Spool one part and remember how far it goes."""
@@ -279,14 +283,14 @@ class Watch:
         self._state.pending = None
         self._state.write(self.state_path)
         self._waiting_since_s.pop(log.id, None)
-        self._notes.taken(log.id)
+        self._notes.note_taken(log.id)
         self.tally.records += len(imports.records)
         self.tally.refused += imports.refused
         self.on_progress(self.tally)
         for assumption in imports.assumptions:
-            self._notes.assumption(log.id, log.path.name, assumption)
+            self._notes.note_assumption(log.id, log.path.name, assumption)
         if imports.refused:
-            self._notes.once(
+            self._notes.note_once(
                 log.id, f"{log.path.name}: {format_count(imports.refused, 'row')} refused, {imports.first_reason}"
             )
 
@@ -296,7 +300,7 @@ class Watch:
         lines, head_rows, settled = part.lines, 0, known.head_bytes if known else None
         if format_name == "csv" and part.start:
             # Its beginning names the columns and, after the first row, their units: all parts are read the same way.
-            head = log.head(settled or part.start)
+            head = log.read_head(settled or part.start)
             lines, head_rows = io.BytesIO(head + part.lines.read()), count_rows(head)
         return self.reader.read(
             lines,
@@ -312,8 +316,8 @@ class Watch:
         if pending is None:
             return
         known = self._state.files[pending.file_id]
-        for path, status in self._listed():
-            if file_id(status) == pending.file_id and not self._spool_again(path, known, pending):
+        for path, status in self._list_logs():
+            if format_file_id(status) == pending.file_id and not self._spool_again(path, known, pending):
                 return
         self._state.pending = None
         self._state.write(self.state_path)
@@ -322,14 +326,16 @@ class Watch:
         """Whether a part is spooled that was about to be; where its log cannot be read now, that of others can."""
         try:
             with LogFile(path, known.position) as log:
-                part = log.next_part(until=pending.until)
+                part = log.read_next_part(until=pending.until)
                 if log.position.offset == known.position.offset and part is not None:
                     self._spool_part(log, part, known, pending.format)
         except OSError as failure:
-            self._notes.once(pending.file_id, f"{path} cannot be read: {explain_os_error(failure)}; its lines wait")
+            self._notes.note_once(
+                pending.file_id, f"{path} cannot be read: {explain_os_error(failure)}; its lines wait"
+            )
             return False
         except InvalidValue as wrong:
-            self._notes.once(pending.file_id, f"{path.name} is left alone: {wrong}")
+            self._notes.note_once(pending.file_id, f"{path.name} is left alone: {wrong}")
             return False
         return True
 
@@ -345,7 +351,7 @@ class Watch:
             self._state.write(self.state_path)
 
 
-def _most_bytes(format_name: str | None, offset: int) -> int | None:
+def _choose_most_bytes(format_name: str | None, offset: int) -> int | None:
     """How much to take at once: of a CSV log first no more than what all later parts are read by."""
     if format_name in RUN_FORMATS:
         return None

@@ -7,14 +7,14 @@ from tradewind_agent.meters.cpu_model import (
     CpuModelMeter,
     CpuWork,
     PowerProfile,
-    assumed_profile,
-    calibrated_profile,
+    build_assumed_profile,
+    build_calibrated_profile,
     reprice,
 )
 from tradewind_agent.meters.meter import Meter, MeterUnavailable
 from tradewind_agent.meters.rapl import RaplMeter
 from tradewind_agent.meters.session import LiveSample, MeterResult, MeterSession, OtherEndSample, measure_base_power
-from tradewind_agent.meters.utilisation import HostCounters, HostReader, usage_between
+from tradewind_agent.meters.utilisation import HostCounters, HostReader, compute_usage
 
 __all__ = [
     "BatteryMeter",
@@ -32,10 +32,10 @@ __all__ = [
     "OtherEndSample",
     "PowerProfile",
     "RaplMeter",
-    "assumed_profile",
-    "calibrated_profile",
+    "build_assumed_profile",
+    "build_calibrated_profile",
     "choose_meter",
+    "compute_usage",
     "measure_base_power",
     "reprice",
-    "usage_between",
 ]

@@ -31,7 +31,7 @@ class BatteryMeter:
 
     def __init__(self, sysfs: Path = Path("/sys")) -> None:
         folder = sysfs / "class" / "power_supply"
-        batteries = [supply for supply in sorted(folder.glob("*")) if _feeds_this_device(supply)]
+        batteries = [supply for supply in sorted(folder.glob("*")) if _is_own_battery(supply)]
         if not batteries:
             raise MeterUnavailable(f"{folder} has no battery of this device")
         self._batteries = [battery for battery in batteries if _read_power_w(battery) is not None] or batteries
@@ -42,7 +42,7 @@ class BatteryMeter:
     def description(self) -> str:
         return f"discharge of {', '.join(battery.name for battery in self._batteries)}: the whole device"
 
-    def energy_j(self, counters: HostCounters) -> float:
+    def read_energy_j(self, counters: HostCounters) -> float:
         """Energy drawn since the first reading."""
         self._integral.add(counters.at_s, self._compute_power_w())
         return self._integral.energy_j
@@ -54,7 +54,7 @@ class BatteryMeter:
         return sum(_compute_discharge_w(battery) for battery in discharging)
 
 
-def _feeds_this_device(supply: Path) -> bool:
+def _is_own_battery(supply: Path) -> bool:
     """Return whether it is the device's own battery: peripherals have the scope ``Device``, most drivers set none."""
     return _read_text(supply / "type") == "Battery" and _read_text(supply / "scope") != "Device"
 
@@ -66,15 +66,15 @@ def _compute_discharge_w(battery: Path) -> float:
 
 
 def _read_power_w(battery: Path) -> float | None:
-    if (power_uw := _number(battery / "power_now")) is not None:
+    if (power_uw := _read_number(battery / "power_now")) is not None:
         return abs(power_uw) * _MICRO
-    current_ua, voltage_uv = _number(battery / "current_now"), _number(battery / "voltage_now")
+    current_ua, voltage_uv = _read_number(battery / "current_now"), _read_number(battery / "voltage_now")
     if current_ua is None or voltage_uv is None:
         return None
     return abs(current_ua) * _MICRO * voltage_uv * _MICRO
 
 
-def _number(path: Path) -> float | None:
+def _read_number(path: Path) -> float | None:
     """Return the value of a gauge; ``None`` if the driver has none, or no number."""
     try:
         value = float(_read_text(path) or "")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from tradewind.energy.measured import EnergyMethod, EnergyQuality
 from tradewind.energy.power_model import CpuModel, FineModel
-from tradewind_agent.meters.utilisation import HostCounters, usage_between
+from tradewind_agent.meters.utilisation import HostCounters, compute_usage
 
 
 @dataclass(slots=True)
@@ -41,10 +41,10 @@ class CalibratedMeter:
         parts = ", ".join(f"{name} {power_w:.3g} W" for name, power_w in self.model.component_w.items())
         return f"fine-grained model, {idle}, {parts} ({self.source})"
 
-    def energy_j(self, counters: HostCounters) -> float:
+    def read_energy_j(self, counters: HostCounters) -> float:
         """Energy since the first reading."""
         if self._last is not None:
-            used = usage_between(self._last, counters)
+            used = compute_usage(self._last, counters)
             power_w = self.model.predict_power_w({"cpu": used.cpu or 0.0, "disk": used.disk or 0.0})
             self._energy_j += power_w * (counters.at_s - self._last.at_s)
         self._last = counters

@@ -58,11 +58,11 @@ class Calibration:
         """What the ladder does not load, or without effect: on tmpfs or overlay no disk is busier for it."""
         return (*(name for name in LOADED if name not in self.measured_w), *NOT_LOADED)
 
-    def device_profile(self, producer: str, model: str) -> NewDeviceProfile:
+    def build_device_profile(self, producer: str, model: str) -> NewDeviceProfile:
         """For the service."""
         source = f"{self.source}; cross-validated error {self.fine_error:.1%}"
 
-        def sourced(value: float) -> WireSourced:
+        def build_sourced(value: float) -> WireSourced:
             return WireSourced(value=value, source=source, origin=ValueOrigin.CALIBRATED)
 
         return NewDeviceProfile(
@@ -73,8 +73,8 @@ class Calibration:
                 "covers": self.covers,
                 "not_measured": ", ".join(self.not_measured),
             },
-            idle_w=sourced(self.idle_w),
-            component_w={name: sourced(watts) for name, watts in self.measured_w.items()},
+            idle_w=build_sourced(self.idle_w),
+            component_w={name: build_sourced(watts) for name, watts in self.measured_w.items()},
         )
 
 
@@ -114,17 +114,17 @@ def _compute_error_of_means(powers_w: Sequence[float]) -> float:
     return sum(abs(power_w - (total_w - power_w) / others) for power_w in powers_w) / total_w
 
 
-def with_trace(steps: Sequence[LadderStep], trace: PowerTrace) -> list[LadderStep]:
+def add_trace(steps: Sequence[LadderStep], trace: PowerTrace) -> list[LadderStep]:
     """The steps with the mean power that a meter's trace shows for them.
 
     Raises
     ------
     InvalidTrace : it does not cover a step; its clock is another, or it was stopped too early.
     """
-    return [_with_trace(step, trace) for step in steps]
+    return [_add_trace(step, trace) for step in steps]
 
 
-def _with_trace(step: LadderStep, trace: PowerTrace) -> LadderStep:
+def _add_trace(step: LadderStep, trace: PowerTrace) -> LadderStep:
     first_s, last_s = trace.time_s[0], trace.time_s[-1]
     if not first_s <= step.started_s < step.finished_s <= last_s:
         raise InvalidTrace(

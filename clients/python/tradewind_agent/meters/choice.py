@@ -6,7 +6,7 @@ from pathlib import Path
 from tradewind.energy.measured import EnergyMethod
 from tradewind_agent.meters.battery import BatteryMeter
 from tradewind_agent.meters.calibrated_model import CalibratedMeter
-from tradewind_agent.meters.cpu_model import CpuModelMeter, PowerProfile, assumed_profile
+from tradewind_agent.meters.cpu_model import CpuModelMeter, PowerProfile, build_assumed_profile
 from tradewind_agent.meters.meter import Meter, MeterUnavailable
 from tradewind_agent.meters.rapl import RaplMeter
 
@@ -49,4 +49,4 @@ def choose_meter(
             refusals.append((measured.method, str(error)))
     if calibrated is not None and profile is None:
         return MeterChoice(calibrated, tuple(refusals))
-    return MeterChoice(CpuModelMeter(profile or assumed_profile(logical_cpus)), tuple(refusals))
+    return MeterChoice(CpuModelMeter(profile or build_assumed_profile(logical_cpus)), tuple(refusals))

@@ -39,7 +39,7 @@ class PowerProfile:
         if self.max_w < self.idle_w:
             raise InvalidValue("max_w", "must not be below idle_w")
 
-    def scaled(self, *, idle: float, dynamic: float) -> "PowerProfile":
+    def scale(self, *, idle: float, dynamic: float) -> "PowerProfile":
         """The profile with its idle power and its range (max − idle) multiplied."""
         idle_w = idle * self.idle_w
         return PowerProfile(
@@ -50,7 +50,7 @@ class PowerProfile:
         )
 
 
-def assumed_profile(logical_cpus: int) -> PowerProfile:
+def build_assumed_profile(logical_cpus: int) -> PowerProfile:
     """Return the assumed profile of a host with so many logical CPUs."""
     return PowerProfile(
         idle_w=logical_cpus * ASSUMED_IDLE_W_PER_CPU,
@@ -60,7 +60,7 @@ def assumed_profile(logical_cpus: int) -> PowerProfile:
     )
 
 
-def calibrated_profile(idle_w: float, max_w: float, *, source: str) -> PowerProfile:
+def build_calibrated_profile(idle_w: float, max_w: float, *, source: str) -> PowerProfile:
     """A profile whose coefficients were measured, by the calibration or by the user."""
     return PowerProfile(idle_w=idle_w, max_w=max_w, source=source, quality=EnergyQuality.CALIBRATED)
 
@@ -86,12 +86,12 @@ class CpuModelMeter:
         profile = self.profile
         return f"CPU model, {profile.idle_w:.3g} W idle and {profile.max_w:.3g} W busy ({profile.source})"
 
-    def energy_j(self, counters: HostCounters) -> float:
+    def read_energy_j(self, counters: HostCounters) -> float:
         """Energy since the clock's and the counters' own origins: only differences mean something."""
-        return modelled_energy_j(self.profile, counters.at_s, counters.tree_cpu_s, counters.logical_cpus)
+        return compute_modelled_energy_j(self.profile, counters.at_s, counters.tree_cpu_s, counters.logical_cpus)
 
 
-def modelled_energy_j(profile: PowerProfile, duration_s: float, cpu_s: float, logical_cpus: int) -> float:
+def compute_modelled_energy_j(profile: PowerProfile, duration_s: float, cpu_s: float, logical_cpus: int) -> float:
     """∫ P dt = P_idle · duration + (P_max − P_idle) · cpu_s / logical_cpus, exact however u varies in between."""
     return profile.idle_w * duration_s + (profile.max_w - profile.idle_w) * cpu_s / logical_cpus
 
@@ -112,8 +112,8 @@ def reprice(
 
     A comparison of modelled energies holds only if it holds for factors from 0.5 to 1.5.
     """
-    scaled = profile.scaled(idle=factor_idle, dynamic=factor_dynamic)
-    total_j = modelled_energy_j(scaled, work.duration_s, work.cpu_s, work.logical_cpus)
+    scaled = profile.scale(idle=factor_idle, dynamic=factor_dynamic)
+    total_j = compute_modelled_energy_j(scaled, work.duration_s, work.cpu_s, work.logical_cpus)
     return EnergyReading(
         host=host,
         total_j=total_j,

@@ -19,7 +19,7 @@ from tradewind.errors import CannotFit
 from tradewind.transfer import ResourceUsage
 from tradewind.units import MIB
 from tradewind_agent.meters.meter import MeterUnavailable
-from tradewind_agent.meters.utilisation import HostCounters, usage_between
+from tradewind_agent.meters.utilisation import HostCounters, compute_usage
 
 STEP_S = 5.0
 GAUGE_STEP_S = 40.0
@@ -51,7 +51,7 @@ def build_host_loads(cpus: int, folder: Path) -> dict[str, Load]:
     """The loads of this host: its processors, and the disk of ``folder``."""
 
     @contextmanager
-    def disk(share: float) -> Iterator[None]:
+    def load_disk(share: float) -> Iterator[None]:
         with tempfile.TemporaryFile(dir=folder) as file:
 
             def write() -> None:
@@ -60,14 +60,17 @@ def build_host_loads(cpus: int, folder: Path) -> dict[str, Load]:
                 file.flush()
                 os.fdatasync(file.fileno())
 
-            with _in_background(1, share, write):
+            with _run_in_background(1, share, write):
                 yield
 
-    return {"cpu": lambda share: _in_background(cpus, share, lambda: hashlib.sha256(_BLOCK).digest()), "disk": disk}
+    return {
+        "cpu": lambda share: _run_in_background(cpus, share, lambda: hashlib.sha256(_BLOCK).digest()),
+        "disk": load_disk,
+    }
 
 
 @contextmanager
-def _in_background(threads: int, share: float, work: Callable[[], object]) -> Iterator[None]:
+def _run_in_background(threads: int, share: float, work: Callable[[], object]) -> Iterator[None]:
     """Do ``work`` over and over for ``share`` of the time; hashing and writing leave the interpreter to others."""
     stop = threading.Event()
     failures: list[Exception] = []
@@ -157,4 +160,4 @@ def _measure(
         last = read()
         spent_j = None if energy_j is None else energy_j(last)
     power_w = None if first_j is None or spent_j is None else (spent_j - first_j) / (last.at_s - first.at_s)
-    return usage_between(first, last), power_w
+    return compute_usage(first, last), power_w

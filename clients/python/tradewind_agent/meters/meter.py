@@ -31,7 +31,7 @@ class Meter(Protocol):
     def description(self) -> str:
         """What is read or assumed, for people."""
 
-    def energy_j(self, counters: HostCounters) -> float:
+    def read_energy_j(self, counters: HostCounters) -> float:
         """Energy since an origin of the meter's own, now; ``counters`` were read at the same moment.
 
         Raises

@@ -78,7 +78,7 @@ def read_power_trace(text: str) -> PowerTrace:
     notes: list[str] = []
     _look_for_decimal_commas([row for row, _ in body], form, notes)
     _look_for_local_times([row[form.time_column] for row, _ in body], notes)
-    merged = _without_duplicates(samples, notes)
+    merged = _drop_duplicates(samples, notes)
     if len(merged) < 2:
         raise TooFewSamples("trace", f"has {format_count(len(merged), 'sample')}; two at least are needed")
     _look_for_gaps(merged, notes)
@@ -132,7 +132,7 @@ def _sample(row: Sequence[str], number: int, form: _Form) -> tuple[float, float]
     if any(cell.strip() for cell in row[form.columns :]) or (form.columns > 2 and len(row) > form.width):
         why = "decimal commas between commas? part the columns by semicolons" if form.delimiter == "," else "damaged?"
         raise InvalidTrace("trace", f"row {number} has {len(row)} columns, not {form.columns}: {why}")
-    at_s = _time_s(row[form.time_column].strip(), number)
+    at_s = _parse_time_s(row[form.time_column].strip(), number)
     text = row[form.power_column].strip()
     try:
         power_w = form.watts * float(text.replace(",", "."))
@@ -143,7 +143,7 @@ def _sample(row: Sequence[str], number: int, form: _Form) -> tuple[float, float]
     return at_s, power_w
 
 
-def _time_s(text: str, number: int) -> float:
+def _parse_time_s(text: str, number: int) -> float:
     try:
         at_s = float(text.replace(",", "."))
     except ValueError:
@@ -158,7 +158,7 @@ def _time_s(text: str, number: int) -> float:
     return at_s
 
 
-def _without_duplicates(samples: Sequence[tuple[int, float, float]], notes: list[str]) -> list[tuple[float, float]]:
+def _drop_duplicates(samples: Sequence[tuple[int, float, float]], notes: list[str]) -> list[tuple[float, float]]:
     """Of samples with their rows."""
     groups: list[list[tuple[float, float]]] = []
     for number, at_s, power_w in samples:

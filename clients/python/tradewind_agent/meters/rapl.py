@@ -25,7 +25,7 @@ class _Zone:
     since_start_uj: int = 0
 
     def advance(self) -> int:
-        now_uj = _number(self.path)
+        now_uj = _read_number(self.path)
         step_uj = now_uj - self.last_uj
         if step_uj < 0:
             step_uj += self.range_uj + 1  # max_energy_range_uj is the largest value, then comes 0
@@ -66,8 +66,8 @@ class RaplMeter:
             _Zone(
                 name=named[zone],
                 path=zone / "energy_uj",
-                range_uj=_number(zone / "max_energy_range_uj"),
-                last_uj=_number(zone / "energy_uj"),
+                range_uj=_read_number(zone / "max_energy_range_uj"),
+                last_uj=_read_number(zone / "energy_uj"),
             )
             for zone in counted
         ]
@@ -76,7 +76,7 @@ class RaplMeter:
     def description(self) -> str:
         return f"RAPL counters of {', '.join(zone.name for zone in self._zones)}: sockets only, the whole host"
 
-    def energy_j(self, counters: HostCounters) -> float:  # noqa: ARG002 - the counter stands for itself
+    def read_energy_j(self, counters: HostCounters) -> float:  # noqa: ARG002 - the counter stands for itself
         """Energy of all zones since the meter was made."""
         return sum(zone.advance() for zone in self._zones) * _JOULES_PER_MICROJOULE
 
@@ -90,7 +90,7 @@ def _read_text(path: Path) -> str:
         raise MeterUnavailable(f"{path} cannot be read: {error.strerror}") from error
 
 
-def _number(path: Path) -> int:
+def _read_number(path: Path) -> int:
     text = _read_text(path)
     if not text.isdecimal():
         raise MeterUnavailable(f"{path} holds {text!r}, which is no count of microjoules")

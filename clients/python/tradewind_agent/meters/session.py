@@ -11,7 +11,7 @@ from tradewind.transfer import ResourceUsage
 from tradewind_agent.meters.cpu_model import CpuWork
 from tradewind_agent.meters.meter import Meter, MeterUnavailable
 from tradewind_agent.meters.trace import EnergyTrace
-from tradewind_agent.meters.utilisation import HostCounters, usage_between
+from tradewind_agent.meters.utilisation import HostCounters, compute_usage
 
 DEFAULT_INTERVAL_S = 1.0
 
@@ -109,7 +109,7 @@ class MeterSession:
         await self._sample()
         first, last = self._samples[0], self._samples[-1]
         duration_s = last.at_s - first.at_s
-        usage = usage_between(first, last)
+        usage = compute_usage(first, last)
         if duration_s > 0:
             usage = replace(usage, memory=self._memory_s / duration_s)
         return MeterResult(
@@ -122,14 +122,14 @@ class MeterSession:
             failure=self._failure,
         )
 
-    def latest(self, over_s: float = 0.0) -> LiveSample | None:
+    def find_latest(self, over_s: float = 0.0) -> LiveSample | None:
         """The last complete interval, power as its mean over the last ``over_s``; None before there is one."""
         if len(self._samples) < 2:
             return None
         return LiveSample(
             host=self._host,
-            usage=usage_between(self._samples[-2], self._samples[-1]),
-            power_w=None if self._failure else self.trace.mean_power_w(over_s),
+            usage=compute_usage(self._samples[-2], self._samples[-1]),
+            power_w=None if self._failure else self.trace.compute_mean_power_w(over_s),
             method=self._meter.method,
             quality=self._meter.quality,
         )
@@ -154,7 +154,7 @@ class MeterSession:
     def _read_meter(self, counters: HostCounters) -> None:
         if self._failure is None:
             try:
-                self.trace.add(counters.at_s, self._meter.energy_j(counters))
+                self.trace.add(counters.at_s, self._meter.read_energy_j(counters))
             except MeterUnavailable as error:
                 self._failure = str(error)
 
@@ -162,7 +162,7 @@ class MeterSession:
         if self._failure is not None:
             return None
         try:
-            return replace(self.trace.reading(self._meter, self._host, self._base_w), tail_j=self._tail_j)
+            return replace(self.trace.build_reading(self._meter, self._host, self._base_w), tail_j=self._tail_j)
         except InvalidTrace as error:
             self._failure = str(error)
             return None

@@ -44,7 +44,7 @@ def load_calibrated_meter(folder: Path) -> CalibratedMeter | None:
     ------
     CalibrationUnusable
     """
-    return _read_file(folder, lambda models: CalibratedMeter(_model(models), str(models["source"])))
+    return _read_file(folder, lambda models: CalibratedMeter(_parse_model(models), str(models["source"])))
 
 
 def load_calibration(folder: Path) -> "Calibration | None":
@@ -62,7 +62,7 @@ def _build_calibration(models: Mapping[str, Any]) -> "Calibration":
 
     if "cpu_knots" not in models:
         raise CalibrationUnusable("what is kept is of an older version; run `tradewind meter --calibrate` again")
-    _model(models)  # what it is metered by
+    _parse_model(models)  # what it is metered by
     return Calibration(
         idle_w=float(models["idle_w"]),
         component_w={str(name): float(power_w) for name, power_w in models["component_w"].items()},
@@ -89,7 +89,7 @@ def _read_file(folder: Path, read: Callable[[Mapping[str, Any]], _Read]) -> _Rea
         raise CalibrationUnusable(f"{path} is damaged; run `tradewind meter --calibrate` again, or remove it") from None
 
 
-def _model(models: Mapping[str, Any]) -> FineModel | CpuModel:
+def _parse_model(models: Mapping[str, Any]) -> FineModel | CpuModel:
     """The one that the calibration found to be the better; a file of an older version knows the fine one alone."""
     if models.get("meter_by") != EnergyMethod.CPU_MODEL:
         watts = {str(name): float(power_w) for name, power_w in models["component_w"].items()}

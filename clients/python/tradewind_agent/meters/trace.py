@@ -52,7 +52,7 @@ class EnergyTrace:
     def duration_s(self) -> float:
         return self.time_s[-1] - self.time_s[0] if self.time_s else 0.0
 
-    def mean_power_w(self, over_s: float) -> float | None:
+    def compute_mean_power_w(self, over_s: float) -> float | None:
         """Mean power of about the last ``over_s`` seconds, at least of those between the last two samples."""
         if len(self.time_s) < 2:
             return None
@@ -62,12 +62,12 @@ class EnergyTrace:
         first = before if begin_s - self.time_s[before] < self.time_s[after] - begin_s else after
         return (self.energy_j[-1] - self.energy_j[first]) / (self.time_s[-1] - self.time_s[first])
 
-    def power_w(self) -> list[tuple[float, float]]:
+    def compute_power_w(self) -> list[tuple[float, float]]:
         """Mean power between neighbouring samples, with the time at its end."""
         samples = zip(self.time_s, self.energy_j, strict=True)
         return [(t1, (e1 - e0) / (t1 - t0)) for (t0, e0), (t1, e1) in pairwise(samples)]
 
-    def reading(self, meter: Meter, host: Host, base_w: float | None) -> EnergyReading:
+    def build_reading(self, meter: Meter, host: Host, base_w: float | None) -> EnergyReading:
         """Total, dynamic and base figures; dynamic is unknown without a base power, and never clipped.
 
         Raises

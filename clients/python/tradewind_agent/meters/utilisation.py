@@ -40,7 +40,7 @@ class HostCounters:
     nic_speed_bps: Mapping[str, float] = field(default_factory=dict)
 
 
-def usage_between(earlier: HostCounters, later: HostCounters) -> ResourceUsage:
+def compute_usage(earlier: HostCounters, later: HostCounters) -> ResourceUsage:
     """Mean utilisation of the host from one reading to a later one, 0..1 each.
 
     A disk's is the share of time it was busy, the network's the busier direction's share of the interface's speed; of
@@ -49,10 +49,10 @@ def usage_between(earlier: HostCounters, later: HostCounters) -> ResourceUsage:
     duration_s = later.at_s - earlier.at_s
     if duration_s <= 0:
         return ResourceUsage(memory=later.memory)
-    disks = _grown(earlier.disk_busy_s, later.disk_busy_s)
+    disks = _compute_growth(earlier.disk_busy_s, later.disk_busy_s)
     directions = (
-        _grown(earlier.sent_bytes, later.sent_bytes),
-        _grown(earlier.received_bytes, later.received_bytes),
+        _compute_growth(earlier.sent_bytes, later.sent_bytes),
+        _compute_growth(earlier.received_bytes, later.received_bytes),
     )
     nics = [
         BITS_PER_BYTE * grown[name] / (speed_bps * duration_s)
@@ -61,10 +61,10 @@ def usage_between(earlier: HostCounters, later: HostCounters) -> ResourceUsage:
         if name in grown
     ]
     return ResourceUsage(
-        cpu=_share((later.busy_cpu_s - earlier.busy_cpu_s) / (later.logical_cpus * duration_s)),
+        cpu=_clamp_share((later.busy_cpu_s - earlier.busy_cpu_s) / (later.logical_cpus * duration_s)),
         memory=(earlier.memory + later.memory) / 2,
-        disk=_share(max(disks.values()) / duration_s) if disks else None,
-        nic=_share(max(nics)) if nics else None,
+        disk=_clamp_share(max(disks.values()) / duration_s) if disks else None,
+        nic=_clamp_share(max(nics)) if nics else None,
     )
 
 
@@ -90,8 +90,8 @@ class HostReader:
         return HostCounters(
             at_s=self._clock(),
             logical_cpus=psutil.cpu_count() or 1,
-            busy_cpu_s=sum(times) - times.idle - getattr(times, "iowait", 0.0) - _counted_twice(times),
-            tree_cpu_s=self._tree(),
+            busy_cpu_s=sum(times) - times.idle - getattr(times, "iowait", 0.0) - _compute_guest_s(times),
+            tree_cpu_s=self._read_tree_cpu_s(),
             memory=psutil.virtual_memory().percent / 100,
             disk_busy_s={name: disk.busy_time / 1000 for name, disk in disks.items() if hasattr(disk, "busy_time")},
             sent_bytes={name: nic.bytes_sent for name, nic in nics.items()},
@@ -101,7 +101,7 @@ class HostReader:
             },
         )
 
-    def _tree(self) -> float:
+    def _read_tree_cpu_s(self) -> float:
         """CPU time of the tree; a process that ended is in its parent's children's time once it is reaped."""
         total_s = 0.0
         for process in self._list_members():
@@ -137,15 +137,15 @@ def _list_children(process: psutil.Process) -> Iterator[psutil.Process]:
                     yield psutil.Process(int(child))
 
 
-def _counted_twice(times: object) -> float:
+def _compute_guest_s(times: object) -> float:
     """Linux counts guests' time as user time too."""
     return float(getattr(times, "guest", 0.0) + getattr(times, "guest_nice", 0.0))
 
 
-def _grown(earlier: Mapping[str, float], later: Mapping[str, float]) -> dict[str, float]:
+def _compute_growth(earlier: Mapping[str, float], later: Mapping[str, float]) -> dict[str, float]:
     return {name: value - earlier[name] for name, value in later.items() if name in earlier}
 
 
-def _share(value: float) -> float:
+def _clamp_share(value: float) -> float:
     """Clock granularity can carry a ratio a little out of 0..1."""
     return min(max(value, 0.0), 1.0)

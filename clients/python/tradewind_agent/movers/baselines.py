@@ -53,8 +53,8 @@ class Baseline:
     def programs(self) -> tuple[str, ...]:
         return (self.name,)
 
-    def task(self, line: CommandLine) -> "BaselineTask":
-        """Return the sources and a destination; otherwise as ``Mover.task``."""
+    def parse_task(self, line: CommandLine) -> "BaselineTask":
+        """Return the sources and a destination; otherwise as ``Mover.parse_task``."""
         words = parse(line.arguments, self.grammar)
         if not words.places:
             raise InvalidValue(self.name, "is wrapped with a source and a destination")
@@ -80,14 +80,14 @@ class BaselineTask:
             source=source,
             destination=_parse_host(destination),
             protocol=_find_protocol(places),
-            port=words.count("P") or words.count("port") or port,
+            port=words.parse_count("P") or words.parse_count("port") or port,
         )
 
     @property
     def folders(self) -> tuple[Path, ...]:
         return (*self.sources, *([self.destination] if self.destination is not None else []))
 
-    def workload(self) -> Workload | None:
+    def measure_workload(self) -> Workload | None:
         return measure_paths(self.sources)
 
     def find_inexpressible(self, _parameters: Parameters, /) -> tuple[str, ...]:
@@ -111,7 +111,7 @@ class BaselineRun:
         self._has_started = False
         self._code: int | None = None
 
-    def next_command(self) -> Command | None:
+    def prepare_next_command(self) -> Command | None:
         if self._has_started:
             return None
         self._has_started = True
@@ -128,18 +128,18 @@ class BaselineRun:
         self._code = code
         return code
 
-    def progress(self) -> ToolProgress:
-        return ToolProgress(sum(self._local.written()) if self._local else 0, None)
+    def measure_progress(self) -> ToolProgress:
+        return ToolProgress(sum(self._local.list_written_bytes()) if self._local else 0, None)
 
     def retune(self, _chunks: Sequence[ChunkPlan], /) -> bool:
         return False
 
-    def result(self) -> ToolResult | None:
+    def build_result(self) -> ToolResult | None:
         failed = int(bool(self._code))
         if self._local is not None:
-            written = self._local.written()
+            written = self._local.list_written_bytes()
             return ToolResult(sum(written), len(written), failed)
-        sent = self._task.workload()
+        sent = self._task.measure_workload()
         if sent is None or failed:
             return None
         return ToolResult(sum(sent.sizes_bytes), len(sent.sizes_bytes), 0)
@@ -158,7 +158,7 @@ def _list_sftp_places(words: ParsedWords) -> tuple[str, ...]:
     server, *rest = words.places
     if _parse_host(server) is None:
         server = f"{server}:"
-    batch = words.last("b")
+    batch = words.find_last("b")
     sent = [] if batch is None or rest else _list_batch_uploads(Path(batch))
     return (*sent, server) if sent else (server, *rest)
 

@@ -35,14 +35,14 @@ class ParsedWords:
     options: Mapping[str, tuple[str, ...]]
     places: tuple[str, ...]
 
-    def last(self, name: str) -> str | None:
+    def find_last(self, name: str) -> str | None:
         """Return the value that counts where an option is given more than once; ``None`` where it is not."""
         values = self.options.get(name)
         return values[-1] if values else None
 
-    def count(self, name: str) -> int | None:
+    def parse_count(self, name: str) -> int | None:
         """Return a whole number that an option says; ``None`` where it is not given, or says none."""
-        text = self.last(name)
+        text = self.find_last(name)
         return int(text) if text is not None and text.isdecimal() else None
 
 
@@ -54,7 +54,7 @@ class CommandLine:
     arguments: tuple[str, ...]
     environment: Mapping[str, str]
 
-    def with_options(self, ours: Sequence[str]) -> tuple[str, ...]:
+    def insert_options(self, ours: Sequence[str]) -> tuple[str, ...]:
         """Return all words, ``ours`` behind the user's options but before a ``--``."""
         end = self.arguments.index("--") if "--" in self.arguments else len(self.arguments)
         return (self.program, *self.arguments[:end], *ours, *self.arguments[end:])

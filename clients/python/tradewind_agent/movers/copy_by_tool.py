@@ -63,7 +63,7 @@ def prepare_copy_by(
     installed = find_installed(mover, mover.programs[0], environment)
     task: ToolTask
     if name == "globus-url-copy":
-        task = mover.task(_make_globus_line(installed, places, environment))
+        task = mover.parse_task(_make_globus_line(installed, places, environment))
         return prepare_task(installed, task, options, client)
     listing = list_files(
         places[:-1], places[-1], manifest=manifest, options=options.copy.engine, rules=options.copy.listing
@@ -74,7 +74,7 @@ def prepare_copy_by(
         base, paths = _find_common_address(jobs, root := _find_root(jobs, Path(str(parse_local_path(places[-1])))))
         line = CommandLine(installed.program, ("copy", "--http-url", base, ":http:", str(root)), environment)
         files = tuple(ListedFile(path, size) for path, size in zip(paths, workload.sizes_bytes, strict=True))
-        task = mover.task_of_files(line, files)
+        task = mover.build_task_of_files(line, files)
     elif isinstance(mover, CurlMover):
         words = ("--silent", "--show-error", "--fail", "--location", "--create-dirs", "--netrc-optional")
         sized = zip(jobs, workload.sizes_bytes, strict=True)
@@ -82,10 +82,10 @@ def prepare_copy_by(
             CurlFile(str(job.source), job.destination, size, f"output = {quote_value(str(job.destination))}")
             for job, size in sized
         )
-        task = mover.task_of_pairs(CommandLine(installed.program, words, environment), pairs)
+        task = mover.build_task_of_pairs(CommandLine(installed.program, words, environment), pairs)
     else:
         root = _find_root(jobs, Path(str(parse_local_path(places[-1]))))
-        task = mover.task(CommandLine(installed.program, _make_aria2_arguments(jobs, folder, root), environment))
+        task = mover.parse_task(CommandLine(installed.program, _make_aria2_arguments(jobs, folder, root), environment))
     prepared = prepare_task(installed, task, replace(options, workload=workload), client)
     omissions = tuple(f"left out: {each.place} {each.reason}" for each in listing.left_out[:MAX_SHOWN_OMISSIONS])
     if len(listing.left_out) > MAX_SHOWN_OMISSIONS:

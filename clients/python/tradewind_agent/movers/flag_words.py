@@ -7,7 +7,7 @@ from tradewind.flags import build_flags_for_tool
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
 from tradewind_agent.movers.command_line import Grammar, ParsedWords, parse
-from tradewind_agent.session.planning import setting_for_all
+from tradewind_agent.session.planning import combine_chunk_settings
 
 
 def make_flags(
@@ -35,4 +35,4 @@ def override(parameters: Parameters, fixed: Parameters) -> Parameters:
 
 def choose_single_setting(chunks: Sequence[ChunkPlan], fixed: Parameters) -> Parameters:
     """Return the one setting that a tool can have for all files, the user's own values in their place."""
-    return override(setting_for_all(chunks), fixed)
+    return override(combine_chunk_settings(chunks), fixed)

@@ -31,7 +31,7 @@ class LocalEnd:
             file: (stat.st_ctime_ns, stat.st_size) for file, stat in self._list_files()
         }
 
-    def written(self) -> list[int]:
+    def list_written_bytes(self) -> list[int]:
         """Return the bytes that each file now has that is new or changed; of a sparse one what is there already."""
         return [
             _count_allocated_bytes(stat)

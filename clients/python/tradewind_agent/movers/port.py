@@ -98,14 +98,14 @@ class Command:
 class ToolRun(Protocol):
     """A command line under way, as one or several starts of its tool.
 
-    ``poll`` and ``note_finished`` are called by one thread, ``progress`` and ``retune`` by any.
+    ``poll`` and ``note_finished`` are called by one thread, ``measure_progress`` and ``retune`` by any.
     """
 
     @property
     def current_parameters(self) -> Parameters:
         """Return the settings under which it runs, unknown where the tool decides."""
 
-    def next_command(self) -> Command | None:
+    def prepare_next_command(self) -> Command | None:
         """Return what to start now; ``None`` when all is done."""
 
     def note_started(self, pid: int, /) -> None:
@@ -121,13 +121,13 @@ class ToolRun(Protocol):
     def note_finished(self, code: int, /) -> int:
         """Return the last command is over: the exit code that counts, 0 of one that the run itself has interrupted."""
 
-    def progress(self) -> ToolProgress:
+    def measure_progress(self) -> ToolProgress:
         """Return how far it has come."""
 
     def retune(self, chunks: Sequence[ChunkPlan], /) -> bool:
         """Go on with other settings; false where nothing changes or the tool cannot."""
 
-    def result(self) -> ToolResult | None:
+    def build_result(self) -> ToolResult | None:
         """Return the result; ``None`` where the tool does not say."""
 
 
@@ -164,7 +164,7 @@ class ToolTask(Protocol):
     def notes(self) -> tuple[str, ...]:
         """Return what the user should know of what is not done for this command line."""
 
-    def workload(self) -> Workload | None:
+    def measure_workload(self) -> Workload | None:
         """Return the sizes of what is to be moved, as far as they are cheaply known."""
 
     def find_inexpressible(self, parameters: Parameters, /) -> tuple[str, ...]:
@@ -201,7 +201,7 @@ class Mover(Protocol):
     def version_words(self) -> tuple[str, ...]:
         """Return the arguments under which the program prints its version; none where it prints none."""
 
-    def task(self, line: CommandLine) -> ToolTask:
+    def parse_task(self, line: CommandLine) -> ToolTask:
         """Return the task of a command line.
 
         Raises

@@ -60,7 +60,7 @@ class StepDown:
         files = format_count(self._failed_with, "file")
         return (f"it failed with {files} at once; what was missing was tried again, at last {fewer}",)
 
-    def within(self, parameters: Parameters) -> Parameters:
+    def cut_parameters(self, parameters: Parameters) -> Parameters:
         """Return ``parameters`` cut to what is left."""
         if self._most is None or (parameters.concurrency or 1) <= self._most:
             return parameters

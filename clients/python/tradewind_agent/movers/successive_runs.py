@@ -70,11 +70,11 @@ class SuccessiveRuns(ABC):
     # Implemented by each tool.
 
     @abstractmethod
-    def _moved(self) -> int:
+    def _count_moved_bytes(self) -> int:
         """Return the bytes moved so far by all runs, unfinished files included, those fetched twice once."""
 
     @abstractmethod
-    def _unfinished(self) -> Sequence[int]:
+    def _list_unfinished(self) -> Sequence[int]:
         """Return the positions of the part under way, or just interrupted, that are not over."""
 
     @abstractmethod
@@ -82,7 +82,7 @@ class SuccessiveRuns(ABC):
         """Return the bytes of unfinished files that an interruption would have fetched again."""
 
     @abstractmethod
-    def _expressed(self, parameters: Parameters) -> Parameters:
+    def _express(self, parameters: Parameters) -> Parameters:
         """Return what of ``parameters`` the tool can have."""
 
     # What they share.
@@ -95,9 +95,9 @@ class SuccessiveRuns(ABC):
             self._samples.clear()
 
     def retune(self, chunks: Sequence[ChunkPlan], /) -> bool:
-        new_parameters = self.step_down.within(choose_single_setting(chunks, self._tuning.fixed))
+        new_parameters = self.step_down.cut_parameters(choose_single_setting(chunks, self._tuning.fixed))
         with self._changing:
-            if self._expressed(new_parameters) == self._expressed(self._parameters):
+            if self._express(new_parameters) == self._express(self._parameters):
                 return False
             before, self._parameters = self._parameters, new_parameters
             if self._left or self._interrupt_if_worthwhile():
@@ -128,7 +128,7 @@ class SuccessiveRuns(ABC):
             self._repeats_command = False
             if not self._left:
                 self._left, self._missing = self._missing, []
-            self._parameters = self.step_down.within(self._parameters)
+            self._parameters = self.step_down.cut_parameters(self._parameters)
             sizes = [self._sizes[at] for at in self._left]
             rate_bps = self._compute_rate_bps() or self._tuning.expected_bps
             at_once = self._parameters.concurrency or 1
@@ -146,7 +146,7 @@ class SuccessiveRuns(ABC):
             if self._pid is None or now_s < self._due_s or self._tuning.restarting is None:
                 return
             self._due_s = now_s + self._tuning.restarting.tick_s / _SAMPLES_PER_TICK
-            moved = self._moved()
+            moved = self._count_moved_bytes()
             if self._startup_s is None and moved:
                 self._startup_s = now_s - self._started_s
             self._samples.append((now_s, moved))
@@ -165,14 +165,14 @@ class SuccessiveRuns(ABC):
             return False
         self._interrupting = True
         elapsed_s = self._clock_s() - (self._first_s or 0.0)
-        before, after = self._expressed(self._running), self._expressed(self._parameters)
+        before, after = self._express(self._running), self._express(self._parameters)
         self._tuning.restarting.note(Restart(elapsed_s=elapsed_s, before=before, after=after, case=case))
         return True
 
     def _make_case(self) -> RestartCase | None:
         """Return what there is to weigh now; ``None`` where nothing waits, or nothing is known of it."""
         weighing, now_bps = self._tuning.restarting, self._compute_rate_bps()
-        before, after = self._expressed(self._running), self._expressed(self._parameters)
+        before, after = self._express(self._running), self._express(self._parameters)
         if weighing is None or self._pid is None or self._interrupting or before == after or now_bps is None:
             return None
         then_bps = predict_rate_bps(
@@ -182,7 +182,7 @@ class SuccessiveRuns(ABC):
             streams_ratio=after.streams / before.streams,
         )
         lost = self._compute_lost_bytes()
-        part = max(sum(self._sizes[at] for at in self._unfinished()) - lost, 0)
+        part = max(sum(self._sizes[at] for at in self._list_unfinished()) - lost, 0)
         return RestartCase(
             now_bps=now_bps,
             then_bps=then_bps,
@@ -209,5 +209,5 @@ class SuccessiveRuns(ABC):
             if not self._interrupting or code != _INTERRUPTED:
                 return code
             self._refetched_bytes += self._compute_lost_bytes()
-            self._left = [*self._unfinished(), *self._left]
+            self._left = [*self._list_unfinished(), *self._left]
             return 0

@@ -52,7 +52,7 @@ def read_queue(path: Path, now: datetime) -> list[CopyRequest]:
     for number, line in enumerate(lines, start=1):
         if line.strip():
             try:
-                requests.append(_request(_object(line), now))
+                requests.append(_request(_parse_object(line), now))
             except InvalidValue as wrong:
                 raise InvalidValue(f"{path}, line {number}", f"{wrong.field}: {wrong.reason}") from None
     if not requests:
@@ -65,7 +65,7 @@ def read_queue(path: Path, now: datetime) -> list[CopyRequest]:
     return requests
 
 
-def _object(line: str) -> Mapping[str, Any]:
+def _parse_object(line: str) -> Mapping[str, Any]:
     try:
         content = json.loads(line)
     except ValueError as wrong:
@@ -90,7 +90,7 @@ def _request(content: Mapping[str, Any], now: datetime) -> CopyRequest:
         raise InvalidValue("destination", "is missing")
     deadline_s = _parse_moment_s(content, "deadline", now)
     return CopyRequest(
-        name=_name(_find_text(content, "name") or destination),
+        name=_check_name(_find_text(content, "name") or destination),
         sources=tuple(sources),
         destination=destination,
         manifest=_find_text(content, "manifest"),
@@ -100,7 +100,7 @@ def _request(content: Mapping[str, Any], now: datetime) -> CopyRequest:
     )
 
 
-def _name(text: str) -> str:
+def _check_name(text: str) -> str:
     if len(text) > MAX_NAME_LENGTH:
         raise InvalidValue(
             "name", f'has {len(text)} characters, {MAX_NAME_LENGTH} are the most; give the job a "name" that is shorter'
@@ -139,14 +139,14 @@ def _require_a_name(field: str, text: str) -> None:
 
 def _parse_moment_s(content: Mapping[str, Any], field: str, now: datetime) -> float | None:
     """Seconds from ``now``; below 0 of a moment that has passed."""
-    at_s = _any_moment_s(content, field, now)
+    at_s = _parse_any_moment_s(content, field, now)
     if at_s is not None and at_s > MAX_WAIT_S:
         longest, text = format_seconds(MAX_WAIT_S), content[field]
         raise InvalidValue(field, f"{text!r} is too far off: nothing is planned for later than {longest} from now")
     return at_s
 
 
-def _any_moment_s(content: Mapping[str, Any], field: str, now: datetime) -> float | None:
+def _parse_any_moment_s(content: Mapping[str, Any], field: str, now: datetime) -> float | None:
     text = _find_text(content, field)
     if text is None:
         return None

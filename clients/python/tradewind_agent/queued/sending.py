@@ -82,7 +82,7 @@ class QueueReport:
     def succeeded(self) -> bool:
         return not self.unlisted and all(each.succeeded for each in self.sent)
 
-    def lines(self) -> list[str]:
+    def format_lines(self) -> list[str]:
         """A line a job, and what was saved."""
         lines = [*describe_unlisted(self.unlisted), *(_format_line(each) for each in self.sent)]
         if self.as_sent is not None:
@@ -94,7 +94,7 @@ class QueueReport:
             )
         return lines
 
-    def document(self) -> dict[str, Any]:
+    def build_document(self) -> dict[str, Any]:
         return {
             "rationale": self.advice.rationale,
             "planned_by": self.advice.source,
@@ -137,7 +137,7 @@ def send_queue(
     except KeyboardInterrupt:
         stopped = True
     placed = [each for burst in advice.plan.bursts for each in burst.placed]
-    sent = tuple(sending.outcome(each) for each in placed)
+    sent = tuple(sending.build_outcome(each) for each in placed)
     return QueueReport(advice, sent, _evaluate_sent(sent, advice), stopped)
 
 
@@ -160,7 +160,7 @@ class _Sending:
         while (left_s := moment_s - self._clock_s()) > 0:
             self._pause(min(left_s, WAIT_SLICE_S))
 
-    def outcome(self, placed: ScheduledJob) -> SentJob:
+    def build_outcome(self, placed: ScheduledJob) -> SentJob:
         """What came of a job, so far."""
         name = placed.job.name
         if (known := self._sent.get(name)) is not None:
@@ -240,12 +240,12 @@ def _evaluate_sent(sent: Sequence[SentJob], advice: Advice) -> BatchPlan | None:
         return None
     times = [placed for placed, _ in moved]
     return evaluate_bursts(
-        group_into_bursts((_measured_job(placed, moved_bytes, times) for placed, moved_bytes in moved), PAUSE_S),
+        group_into_bursts((_build_measured_job(placed, moved_bytes, times) for placed, moved_bytes in moved), PAUSE_S),
         BatchTerms(radio=advice.radio),
     )
 
 
-def _measured_job(placed: ScheduledJob, moved_bytes: int, among: Sequence[ScheduledJob]) -> ScheduledJob:
+def _build_measured_job(placed: ScheduledJob, moved_bytes: int, among: Sequence[ScheduledJob]) -> ScheduledJob:
     """Return the job as it was: next to others it may have been slower than alone, but not faster."""
     job = placed.job
     overlaps = any(
@@ -282,7 +282,7 @@ def build_batch_plan_document(plan: BatchPlan) -> Mapping[str, Any]:
 def _format_line(each: SentJob) -> str:
     due = {True: "; in time", False: "; after its deadline", None: ""}[each.in_time]
     start = "" if each.starts_s is None else f"started after {each.starts_s:.0f} s{due}; "
-    lines = each.failure if each.report is None else each.report.line()
+    lines = each.failure if each.report is None else each.report.format_line()
     return f"{each.job.name}: {start}{lines}"
 
 
@@ -300,5 +300,5 @@ def _build_document(each: SentJob) -> dict[str, Any]:
         "deadline_s": each.job.deadline_s,
         "in_time": each.in_time,
         "failure": each.reason,
-        "report": None if each.report is None else each.report.document(),
+        "report": None if each.report is None else each.report.build_document(),
     }

@@ -44,14 +44,14 @@ class ControlGroups:
         """
         target = self._target
         try:
-            origin, unified = self._place(controller)
+            origin, unified = self._find_group(controller)
             if unified and self._unified is not None:
                 self._hand_down(self._unified.folder.parent, controller)
                 write(self._unified)
                 return self._unified
             parent = self._build_parent(origin, controller) if unified else origin
         except OSError as refusal:
-            raise _refused(controller, refusal) from None
+            raise _make_refusal(controller, refusal) from None
         group = Group(parent / f"tradewind-{target.entry.path.stem}", unified)
         claim = GroupClaim(str(group.folder), str(origin))
         target.entry.groups.append(claim)
@@ -63,7 +63,7 @@ class ControlGroups:
                 target.files.write(group.folder / "cgroup.procs", str(pid))
         except (OSError, ResourceRefused) as refusal:
             self._withdraw(claim)
-            raise _refused(controller, refusal) from None
+            raise _make_refusal(controller, refusal) from None
         if unified:
             self._unified = group
         return group
@@ -73,20 +73,20 @@ class ControlGroups:
             self._target.entry.groups.remove(claim)
             self._target.ledger.save(self._target.entry)
 
-    def _place(self, controller: str) -> tuple[Path, bool]:
+    def _find_group(self, controller: str) -> tuple[Path, bool]:
         """Return the target's present group for this controller, and whether it is in version 2's tree."""
         files, root = self._target.files, self._target.host.cgroup
         paths = self._build_paths()
         if files.is_there(root / controller / "cgroup.procs"):
-            return self._visible(root / controller, paths.get(controller, "/")), False
+            return self._find_visible(root / controller, paths.get(controller, "/")), False
         for tree in (root, root / "unified"):
             if files.is_there(tree / "cgroup.controllers"):
                 if controller not in files.read(tree / "cgroup.controllers").split():
                     break
-                return self._visible(tree, paths.get("", "/")), True
+                return self._find_visible(tree, paths.get("", "/")), True
         raise ResourceRefused(f"this host has no control groups for {controller}")
 
-    def _visible(self, tree: Path, path: str) -> Path:
+    def _find_visible(self, tree: Path, path: str) -> Path:
         """A container may see its own group as the tree's root, whatever the path says."""
         group = tree / path.lstrip("/")
         return group if self._target.files.is_there(group / "cgroup.procs") else tree
@@ -103,7 +103,7 @@ class ControlGroups:
             self._hand_down(own, controller)
         except OSError:
             files = self._target.files
-            if not files.is_there(own.parent / "cgroup.subtree_control") or self._limits(own):
+            if not files.is_there(own.parent / "cgroup.subtree_control") or self._has_limits(own):
                 raise
             self._hand_down(own.parent, controller)
             return own.parent
@@ -114,7 +114,7 @@ class ControlGroups:
         if controller not in self._target.files.read(control).split():
             self._target.files.write(control, f"+{controller}")
 
-    def _limits(self, group: Path) -> bool:
+    def _has_limits(self, group: Path) -> bool:
         """Return whether a group of version 2 sets any limit of its own."""
         files = self._target.files
         set_here = (files.read(group / name).split() for name in _V2_LIMITS if files.is_there(group / name))
@@ -146,7 +146,7 @@ def _move(pid: str, destination: Path, target: Target) -> None:
         return  # it ended since it was listed
 
 
-def _refused(controller: str, refusal: OSError | ResourceRefused) -> ResourceRefused:
+def _make_refusal(controller: str, refusal: OSError | ResourceRefused) -> ResourceRefused:
     if isinstance(refusal, ResourceRefused):
         return refusal
     return ResourceRefused(f"control groups for {controller} cannot be used: {explain_os_error(refusal).what}")

@@ -9,7 +9,7 @@ from tradewind_agent.errors import ResourceRefused
 from tradewind_agent.resources.applied import Advice, Enforced, Verdict
 from tradewind_agent.resources.control_groups import ControlGroups, Group
 from tradewind_agent.resources.ledger import AffinityClaim
-from tradewind_agent.resources.processes import identify, threads
+from tradewind_agent.resources.processes import identify, list_threads
 from tradewind_agent.resources.target import Target
 from tradewind_agent.system_errors import explain_os_error
 
@@ -23,12 +23,12 @@ def limit_cores(cores: float, target: Target, groups: ControlGroups) -> tuple[Ve
     Every user may bind their own processes. The CPUs taken are those that fewest other transfers are bound to.
     """
     try:
-        before = _unbound(target)
+        before = _list_unbound(target)
     except OSError as refusal:
         return (Advice("cores", cores, f"the process cannot be looked at: {explain_os_error(refusal).what}"),)
     if cores >= len(before):
         return (Enforced("cores", float(len(before)), f"the process has no more than {_format_cpus(before)} anyway"),)
-    given, is_exact = _least_taken(before, math.ceil(cores), target), cores.is_integer()
+    given, is_exact = _choose_least_taken(before, math.ceil(cores), target), cores.is_integer()
     try:
         _bind(before, given, target)
     except OSError as refusal:
@@ -57,22 +57,22 @@ def _enforce_quota(cores: float, target: Target, groups: ControlGroups, *, other
     return (Enforced("cores", cores, f"a quota of processor time in {group.folder}"),)
 
 
-def _least_taken(cpus: Iterable[int], count: int, target: Target) -> tuple[int, ...]:
+def _choose_least_taken(cpus: Iterable[int], count: int, target: Target) -> tuple[int, ...]:
     taken = Counter(
-        cpu for other in target.ledger.others(target.entry) if other.affinity for cpu in other.affinity.given
+        cpu for other in target.ledger.list_others(target.entry) if other.affinity for cpu in other.affinity.given
     )
     return tuple(sorted(sorted(cpus, key=lambda cpu: (taken[cpu], cpu))[:count]))
 
 
-def _other_claims(target: Target) -> list[AffinityClaim]:
+def _list_other_claims(target: Target) -> list[AffinityClaim]:
     """Return the bindings of the same process by other transfers; the narrowest of all applies."""
-    others = target.ledger.others(target.entry)
+    others = target.ledger.list_others(target.entry)
     return [other.affinity for other in others if other.target == target.entry.target and other.affinity is not None]
 
 
-def _unbound(target: Target) -> tuple[int, ...]:
+def _list_unbound(target: Target) -> tuple[int, ...]:
     """Return the CPUs of the process as if no transfer had bound it."""
-    claims = _other_claims(target)
+    claims = _list_other_claims(target)
     return claims[0].before if claims else tuple(sorted(os.sched_getaffinity(target.pid)))
 
 
@@ -82,7 +82,7 @@ def _bind(before: tuple[int, ...], given: tuple[int, ...], target: Target) -> No
     target.entry.affinity = AffinityClaim(before, given)
     target.ledger.save(target.entry)
     try:
-        _set_affinity(min([given, *(each.given for each in _other_claims(target))], key=len), target)
+        _set_affinity(min([given, *(each.given for each in _list_other_claims(target))], key=len), target)
     except OSError:
         unbind(target)
         raise
@@ -90,7 +90,7 @@ def _bind(before: tuple[int, ...], given: tuple[int, ...], target: Target) -> No
 
 def _set_affinity(cpus: tuple[int, ...], target: Target) -> None:
     for pid in target.pids:
-        for thread in threads(pid, target.host.proc):
+        for thread in list_threads(pid, target.host.proc):
             try:
                 os.sched_setaffinity(thread, cpus)
             except ProcessLookupError:
@@ -105,7 +105,9 @@ def unbind(target: Target) -> str | None:
     claim = target.entry.affinity
     if claim is not None and identify(target.pid, target.host.proc) == target.entry.target:
         try:
-            _set_affinity(min((each.given for each in _other_claims(target)), key=len, default=claim.before), target)
+            _set_affinity(
+                min((each.given for each in _list_other_claims(target)), key=len, default=claim.before), target
+            )
         except OSError as failure:
             return f"process {target.pid} could not be given its CPUs back: {explain_os_error(failure).what}"
     target.entry.affinity = None

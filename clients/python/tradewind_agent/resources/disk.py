@@ -29,14 +29,14 @@ def limit_disk(disk_bps: float, target: Target, groups: ControlGroups) -> tuple[
 
     try:
         disks = _list_disks(target)
-        group = groups.limit("blkio" if _first_version(target) else "io", write)
+        group = groups.limit("blkio" if _is_first_version(target) else "io", write)
     except ResourceRefused as refusal:
         return (Advice("disk_bps", disk_bps, str(refusal)),)
     part = "" if group.unified else ", but for writes that the kernel makes later out of its cache"
     return (Enforced("disk_bps", disk_bps, f"disk {', '.join(disks)} throttled in {group.folder}{part}"),)
 
 
-def _first_version(target: Target) -> bool:
+def _is_first_version(target: Target) -> bool:
     return target.files.is_there(target.host.cgroup / "blkio" / "cgroup.procs")
 
 

@@ -21,7 +21,7 @@ def limit_frequency(frequency_hz: float, cpus: tuple[int, ...], target: Target) 
     try:
         files = _list_caps(cpus, target)
         limit_khz = int(frequency_hz / _HZ_PER_KHZ)
-        reached_khz = max(_cap(file, limit_khz, target) for file in files)
+        reached_khz = max(_set_cap(file, limit_khz, target) for file in files)
     except (OSError, ResourceRefused) as refusal:
         left = release_frequency(target)
         why = explain_os_error(refusal).what if isinstance(refusal, OSError) else str(refusal)
@@ -38,14 +38,14 @@ def _list_caps(cpus: tuple[int, ...], target: Target) -> list[Path]:
     return [folder / _CAP for folder in sorted(folders)]
 
 
-def _cap(file: Path, limit_khz: int, target: Target) -> int:
+def _set_cap(file: Path, limit_khz: int, target: Target) -> int:
     """Set one cap and return the actual one, kHz."""
     files = target.files
     lowest_khz = int(files.read(file.parent / _LOWEST))
     if limit_khz < lowest_khz:
         raise ResourceRefused(f"the processor goes no lower than {lowest_khz / 1e6:g} GHz")
     now_khz = int(files.read(file))
-    before_khz = next((claim.before_khz for claim in _others(file, target)), now_khz)
+    before_khz = next((claim.before_khz for claim in _list_others(file, target)), now_khz)
     target.entry.frequencies.append(FrequencyClaim(str(file), before_khz, limit_khz))
     target.ledger.save(target.entry)
     if limit_khz < now_khz:
@@ -61,7 +61,7 @@ def release_frequency(target: Target) -> tuple[str, ...]:
     wrong = []
     for claim in tuple(target.entry.frequencies):
         file = Path(claim.file)
-        target_khz = min([claim.before_khz, *(other.limit_khz for other in _others(file, target))])
+        target_khz = min([claim.before_khz, *(other.limit_khz for other in _list_others(file, target))])
         try:
             if target.files.is_there(file) and int(target.files.read(file)) != target_khz:
                 target.files.write(file, str(target_khz))
@@ -73,7 +73,10 @@ def release_frequency(target: Target) -> tuple[str, ...]:
     return tuple(wrong)
 
 
-def _others(file: Path, target: Target) -> list[FrequencyClaim]:
+def _list_others(file: Path, target: Target) -> list[FrequencyClaim]:
     return [
-        claim for other in target.ledger.others(target.entry) for claim in other.frequencies if claim.file == str(file)
+        claim
+        for other in target.ledger.list_others(target.entry)
+        for claim in other.frequencies
+        if claim.file == str(file)
     ]

@@ -60,7 +60,7 @@ class Entry:
 class Ledger:
     """Entries of all agents of this user, a file each.
 
-    Everything but `locked` is to be called under the lock.
+    Everything but `hold_lock` is to be called under the lock.
     """
 
     def __init__(self, folder: Path, proc: Path) -> None:
@@ -68,7 +68,7 @@ class Ledger:
         self._proc = proc
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def hold_lock(self) -> Iterator[None]:
         """Lock other agents out while their claims are read and a new one is made.
 
         Raises
@@ -99,15 +99,15 @@ class Ledger:
         del content["path"]
         replace_durably(entry.path, json.dumps(content).encode() + b"\n")
 
-    def others(self, entry: Entry) -> Iterator[Entry]:
+    def list_others(self, entry: Entry) -> Iterator[Entry]:
         """Return the entries of everyone else."""
-        return (other for other in self.entries() if other.path != entry.path)
+        return (other for other in self.list_entries() if other.path != entry.path)
 
-    def abandoned(self) -> Iterator[Entry]:
+    def list_abandoned(self) -> Iterator[Entry]:
         """Return the entries whose agent is gone."""
-        return (entry for entry in self.entries() if identify(entry.owner.pid, self._proc) != entry.owner)
+        return (entry for entry in self.list_entries() if identify(entry.owner.pid, self._proc) != entry.owner)
 
-    def entries(self) -> Iterator[Entry]:
+    def list_entries(self) -> Iterator[Entry]:
         """Yield all entries; an unreadable file is removed, since nothing can be undone by it."""
         for path in sorted(self.folder.glob("*.json")):
             try:

@@ -47,20 +47,20 @@ class ResourceLimiter:
         pid : of the process; ``None`` for the agent's own.
         folders : that it reads or writes: their disks are those that ``disk_bps`` is about.
         """
-        if not limits.known():
+        if not limits.select_known():
             return Applied(())
         target_pid = os.getpid() if pid is None else pid
         owner, process = identify(os.getpid(), self._host.proc), identify(target_pid, self._host.proc)
         if owner is None or process is None:
-            return _all_advice(limits, f"there is no process {target_pid}")
+            return _advise_all(limits, f"there is no process {target_pid}")
         try:
-            with self._ledger.locked():
+            with self._ledger.hold_lock():
                 entry = self._ledger.begin(owner, process)
-                target = self._target(entry, folders)
+                target = self._build_target(entry, folders)
                 verdicts = tuple(_limit(limits, target))
                 return Applied(verdicts, None if entry.is_empty else lambda: self._undo(entry))
         except OSError as failure:
-            return _all_advice(
+            return _advise_all(
                 limits, f"nothing can be noted in {self._ledger.folder}: {explain_os_error(failure).what}"
             )
 
@@ -69,12 +69,12 @@ class ResourceLimiter:
         if not self._ledger.folder.is_dir():
             return ()
         try:
-            with self._ledger.locked():
-                return tuple(line for entry in self._ledger.abandoned() for line in self._take_back(entry))
+            with self._ledger.hold_lock():
+                return tuple(line for entry in self._ledger.list_abandoned() for line in self._take_back(entry))
         except OSError as failure:
             return (f"the limits noted in {self._ledger.folder} cannot be looked at: {explain_os_error(failure).what}",)
 
-    def _target(self, entry: Entry, folders: Sequence[Path] = ()) -> Target:
+    def _build_target(self, entry: Entry, folders: Sequence[Path] = ()) -> Target:
         return Target(
             pid=entry.target.pid,
             folders=folders,
@@ -86,7 +86,7 @@ class ResourceLimiter:
 
     def _undo(self, entry: Entry) -> Sequence[str]:
         try:
-            with self._ledger.locked():
+            with self._ledger.hold_lock():
                 return self._take_back(entry)
         except OSError as failure:
             return (f"limits could not be undone: {explain_os_error(failure).what}",)
@@ -97,7 +97,7 @@ class ResourceLimiter:
         if here is not None and here.boot != entry.owner.boot:
             entry.path.unlink(missing_ok=True)  # the machine has forgotten it all
             return []
-        target = self._target(entry)
+        target = self._build_target(entry)
         wrong = list(release_frequency(target))
         for claim in tuple(entry.groups):
             if (failure := dissolve(claim, target)) is None:
@@ -129,5 +129,5 @@ def _limit(limits: Limits, target: Target) -> Iterator[Verdict]:
         yield advise_network(limits.nic_bps)
 
 
-def _all_advice(limits: Limits, why: str) -> Applied:
-    return Applied([Advice(name, value, why) for name, value in limits.known().items()])
+def _advise_all(limits: Limits, why: str) -> Applied:
+    return Applied([Advice(name, value, why) for name, value in limits.select_known().items()])

@@ -23,7 +23,7 @@ class Limits:
     nic_bps: float | None = None
 
     def __post_init__(self) -> None:
-        for name, value in self.known().items():
+        for name, value in self.select_known().items():
             if not 0 < value < math.inf:
                 raise InvalidValue(f"limits.{name}", f"must be above 0 and finite, got {value:g}")
 
@@ -32,17 +32,17 @@ class Limits:
         """Return the limits among ``parameters``."""
         return cls(**{name: getattr(parameters, name) for name in RESOURCES})
 
-    def known(self) -> dict[str, float]:
+    def select_known(self) -> dict[str, float]:
         """Return the limits that are set, by name."""
         return {name: value for name in RESOURCES if (value := getattr(self, name)) is not None}
 
-    def or_else(self, other: Self) -> Self:
+    def complete_from(self, other: Self) -> Self:
         """Return these limits, completed by those of ``other``."""
-        return type(self)(**{**other.known(), **self.known()})  # type: ignore[arg-type]  # keys are field names
+        return type(self)(**{**other.select_known(), **self.select_known()})  # type: ignore[arg-type]  # keys are field names
 
     def without(self, *names: str) -> Self:
         """Return these limits without ``names``."""
-        return type(self)(**{name: value for name, value in self.known().items() if name not in names})  # type: ignore[arg-type]
+        return type(self)(**{name: value for name, value in self.select_known().items() if name not in names})  # type: ignore[arg-type]
 
 
 RESOURCES = tuple(f.name for f in fields(Limits))

@@ -21,7 +21,7 @@ def limit_memory(memory_bytes: int, target: Target, groups: ControlGroups) -> tu
         name = "memory.max" if group.unified else "memory.limit_in_bytes"
         target.files.write(group.folder / name, str(memory_bytes))
 
-    held_bytes = _held_bytes(target)
+    held_bytes = _read_held_bytes(target)
     if memory_bytes <= held_bytes:
         why = f"it holds {format_bytes(held_bytes)} already and would be killed"
         return (Advice("memory_bytes", memory_bytes, why),)
@@ -32,7 +32,7 @@ def limit_memory(memory_bytes: int, target: Target, groups: ControlGroups) -> tu
     return (Enforced("memory_bytes", memory_bytes, f"what it takes from now on, in {group.folder}"),)
 
 
-def _held_bytes(target: Target) -> int:
+def _read_held_bytes(target: Target) -> int:
     """Return the memory that the kernel cannot reclaim without swap, bytes."""
     total_kib = 0
     for pid in target.pids:

@@ -28,7 +28,7 @@ def identify(pid: int, proc: Path) -> ProcessIdentity | None:
     return None if stat[0] in "ZX" else ProcessIdentity(pid, int(stat[_STARTED_FIELD]), boot)
 
 
-def tree(pid: int) -> tuple[int, ...]:
+def list_tree(pid: int) -> tuple[int, ...]:
     """Return the process and all its descendants; empty if it is gone."""
     try:
         root = psutil.Process(pid)
@@ -37,7 +37,7 @@ def tree(pid: int) -> tuple[int, ...]:
         return ()
 
 
-def threads(pid: int, proc: Path) -> tuple[int, ...]:
+def list_threads(pid: int, proc: Path) -> tuple[int, ...]:
     """Return the threads of a process; empty if it is gone."""
     try:
         return tuple(int(task.name) for task in (proc / str(pid) / "task").iterdir())

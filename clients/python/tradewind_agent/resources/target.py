@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tradewind_agent.resources.host_files import ControlFiles, HostFolders
 from tradewind_agent.resources.ledger import Entry, Ledger
-from tradewind_agent.resources.processes import tree
+from tradewind_agent.resources.processes import list_tree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,4 +26,4 @@ class Target:
 
     @property
     def pids(self) -> tuple[int, ...]:
-        return (self.pid,) if self.pid == os.getpid() else tree(self.pid)
+        return (self.pid,) if self.pid == os.getpid() else list_tree(self.pid)

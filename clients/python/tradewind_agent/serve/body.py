@@ -81,7 +81,7 @@ class RequestBody:
             self._cut_off = BodyCutOff(reason)
             self._arrival.set()
 
-    async def blocks(self) -> AsyncIterator[bytes]:
+    async def read_blocks(self) -> AsyncIterator[bytes]:
         """Yield the blocks until the body is complete.
 
         Raises
@@ -95,7 +95,7 @@ class RequestBody:
             while self._blocks:
                 block = self._blocks.popleft()
                 self._buffered_bytes -= len(block)
-                self._flow()
+                self._resume_flow()
                 yield block
             if self.is_complete:
                 return
@@ -106,10 +106,10 @@ class RequestBody:
 
     async def discard(self) -> None:
         """Read the rest and forget it."""
-        async for _ in self.blocks():
+        async for _ in self.read_blocks():
             pass
 
-    def _flow(self) -> None:
+    def _resume_flow(self) -> None:
         if self._paused and self._buffered_bytes <= LOW_WATER_BYTES:
             self._paused = False
             self._resume()

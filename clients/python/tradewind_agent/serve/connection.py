@@ -145,7 +145,7 @@ class ServerConnection(asyncio.Protocol):
         else:
             self._transport.abort()
 
-    async def closed(self) -> None:
+    async def wait_closed(self) -> None:
         await asyncio.wait([self._task])
 
     # Called by the reader and the bodies
@@ -188,10 +188,10 @@ class ServerConnection(asyncio.Protocol):
         try:
             await self._converse()
         except RequestRefused as error:
-            await self._send_final(error.response())
+            await self._send_final(error.build_response())
         except BodyCutOff:
             if self._fatal_refusal is not None:
-                await self._send_final(self._fatal_refusal.response())
+                await self._send_final(self._fatal_refusal.build_response())
         except (PeerGone, ConnectionError, ssl.SSLError, asyncio.CancelledError):
             pass  # nobody is left to answer
         finally:
@@ -205,7 +205,7 @@ class ServerConnection(asyncio.Protocol):
             self._counters.open_connections -= 1
 
     async def _converse(self) -> None:
-        while (request := await self._next_request()) is not None:
+        while (request := await self._wait_for_request()) is not None:
             self._is_busy = True
             self._extend_deadline(float("inf") if request.body.is_complete else self._options.limits.stall_timeout_s)
             keep_alive = await self._answer_metered(request)
@@ -215,7 +215,7 @@ class ServerConnection(asyncio.Protocol):
                 break
         self._close()
 
-    async def _next_request(self) -> ReceivedRequest | None:
+    async def _wait_for_request(self) -> ReceivedRequest | None:
         while not self._queue:
             if self._fatal_refusal is not None:
                 raise self._fatal_refusal
@@ -244,16 +244,16 @@ class ServerConnection(asyncio.Protocol):
         try:
             response = await self._handler(request)
         except RequestRefused as error:
-            response = error.response()
+            response = error.build_response()
         except (BodyCutOff, PeerGone):
             raise
         except Exception:  # noqa: BLE001 - a failed request must not stop the server; the log has its traceback
             _LOG.exception("%s %s failed", request.method, request.target)
             response = RequestRefused(
                 HTTPStatus.INTERNAL_SERVER_ERROR, "the server failed; its log says why"
-            ).response()
+            ).build_response()
         if request.method == "HEAD":
-            response = response.without_body()
+            response = response.drop_body()
         try:
             readable = await self._skip_unread(request.body)
             keep_alive = readable and request.keep_alive and not self._is_stopping
@@ -277,7 +277,7 @@ class ServerConnection(asyncio.Protocol):
         return True
 
     async def _send(self, response: Response, *, keep_alive: bool) -> None:
-        self._outbox.hold(response.head(date=format_http_date(self._wall_clock()), keep_alive=keep_alive))
+        self._outbox.hold(response.encode_head(date=format_http_date(self._wall_clock()), keep_alive=keep_alive))
         if isinstance(response.body, FileSpan):
             await self._outbox.send_file(response.body)
         elif isinstance(response.body, PackedSpan):
@@ -310,7 +310,9 @@ class ServerConnection(asyncio.Protocol):
         """Answer input that cannot be understood, and close."""
         if self._is_gone or not isinstance(response.body, bytes):
             return
-        self._outbox.hold(response.head(date=format_http_date(self._wall_clock()), keep_alive=False) + response.body)
+        self._outbox.hold(
+            response.encode_head(date=format_http_date(self._wall_clock()), keep_alive=False) + response.body
+        )
         self._outbox.flush()
         self._counters.count("-", response.status, sent_bytes=response.body_bytes, received_bytes=0)
         await self._linger()

@@ -96,12 +96,12 @@ class ServedFolder:
             if error.errno not in (errno.ELOOP, errno.ENOTDIR):
                 raise make_refusal(error) from error
         try:
-            return self._walk(self._real(segments), _FILE)
+            return self._walk(self._resolve(segments), _FILE)
         except OSError as error:
             raise make_refusal(error) from error
 
     @contextmanager
-    def folder(self, segments: Sequence[str], *, create: bool = False) -> Iterator[int]:
+    def open_folder(self, segments: Sequence[str], *, create: bool = False) -> Iterator[int]:
         """Open the folder at ``segments`` for the block, and yield its descriptor; ``create`` makes missing folders.
 
         Raises
@@ -109,7 +109,7 @@ class ServedFolder:
         RequestRefused : 404, 403, and 409 where a file stands in the way.
         """
         try:
-            descriptor = self._walk_folders(self._real(segments), create=create)
+            descriptor = self._walk_folders(self._resolve(segments), create=create)
         except NotADirectoryError as error:
             raise RequestRefused(HTTPStatus.CONFLICT, "a file stands where the path needs a folder") from error
         except OSError as error:
@@ -126,7 +126,7 @@ class ServedFolder:
         except (OSError, RuntimeError):
             return False
 
-    def _real(self, segments: Sequence[str]) -> tuple[str, ...]:
+    def _resolve(self, segments: Sequence[str]) -> tuple[str, ...]:
         real = Path(os.path.realpath(self.root.joinpath(*segments)))
         if not real.is_relative_to(self.root):
             raise RequestRefused(HTTPStatus.FORBIDDEN, "a symbolic link leads out of the served folder")

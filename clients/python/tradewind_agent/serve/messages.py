@@ -75,7 +75,7 @@ class Response:
             return self.body.sent_bytes
         return self.body.count if isinstance(self.body, FileSpan) else len(self.body)
 
-    def without_body(self) -> "Response":
+    def drop_body(self) -> "Response":
         """Return the same answer to HEAD: every field, no body."""
         length = self.body_bytes
         self.close()
@@ -86,7 +86,7 @@ class Response:
         if isinstance(self.body, FileSpan | PackedSpan):
             self.body.close()
 
-    def head(self, *, date: str, keep_alive: bool) -> bytes:
+    def encode_head(self, *, date: str, keep_alive: bool) -> bytes:
         """Return the status line and header fields, ready to send."""
         lines = [f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}", f"Date: {date}", "Server: tradewind"]
         lines += [f"{name}: {value}" for name, value in self.headers]
@@ -108,7 +108,7 @@ class RequestRefused(Exception):
         self.detail = detail
         self.headers = headers
 
-    def response(self) -> Response:
+    def build_response(self) -> Response:
         """Return the refusal as a problem (RFC 9457)."""
         problem = {"title": self.status.phrase, "status": self.status.value, "detail": self.detail}
         return build_json_response(self.status, problem, *self.headers, content_type="application/problem+json")

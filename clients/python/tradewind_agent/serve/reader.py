@@ -70,7 +70,7 @@ class RequestReader:
                 return
             raise RequestRefused(HTTPStatus.BAD_REQUEST, f"not HTTP/1.1: {error}") from error
         if self.in_head and self._undelivered_bytes > self._max_head_bytes:
-            raise self._head_too_large()
+            raise self._make_head_refusal()
 
     def on_message_begin(self) -> None:
         self.in_head = True
@@ -133,10 +133,10 @@ class RequestReader:
     def _grow(self, count: int) -> None:
         self._head_bytes += count
         if self._head_bytes > self._max_head_bytes:
-            refusal = self._head_too_large()
+            refusal = self._make_head_refusal()
             self._refuse(refusal.status, refusal.detail)
 
-    def _head_too_large(self) -> RequestRefused:
+    def _make_head_refusal(self) -> RequestRefused:
         return RequestRefused(
             HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, f"request line and fields exceed {self._max_head_bytes} bytes"
         )

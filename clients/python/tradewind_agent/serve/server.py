@@ -82,7 +82,7 @@ class Server:
         self._listener.close()
         for connection in list(self._connections):
             connection.stop()
-        tasks = [asyncio.ensure_future(connection.closed()) for connection in list(self._connections)]
+        tasks = [asyncio.ensure_future(connection.wait_closed()) for connection in list(self._connections)]
         if tasks:
             _, late = await asyncio.wait(tasks, timeout=self.options.grace_s if grace_s is None else grace_s)
             for connection in list(self._connections):

@@ -49,7 +49,7 @@ class TransferMeters:
 
     async def start(self) -> None:
         """Measure the host's base power, where the meter does not know it, before there is any transfer."""
-        self._base_w = await self._host.base_power_w()
+        self._base_w = await self._host.measure_base_power_w()
 
     async def close(self) -> None:
         if self._task is not None:
@@ -203,7 +203,7 @@ class TransferMeters:
 
     def _read(self) -> tuple[HostCounters, float]:
         counters = self._host.reader.read()
-        return counters, self._host.choice.meter.energy_j(counters)
+        return counters, self._host.choice.meter.read_energy_j(counters)
 
     def _wake_waiters(self) -> None:
         """Wake the reports that wait for a sample."""

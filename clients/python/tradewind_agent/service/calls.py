@@ -61,7 +61,7 @@ class Calls:
         self._pause = pause
         self._jitter = jitter or Random()  # noqa: S311 -- spreads retries, guards nothing
         self._monotonic_s = monotonic_s
-        self._traces = _traces_if_loaded()
+        self._traces = _build_traces_if_loaded()
         self._http = httpx.Client(
             base_url=self.base_url,
             headers={"Authorization": f"Bearer {key}", "Accept": "application/json"},
@@ -72,7 +72,7 @@ class Calls:
                 keepalive_expiry=IDLE_CONNECTION_S,
             ),
             transport=transport,
-            verify=_trusted_by(self.base_url),
+            verify=_choose_authorities(self.base_url),
         )
 
     def close(self) -> None:
@@ -124,11 +124,11 @@ class Calls:
         try:
             with self._http.stream(method, path, **options) as response:
                 if response.status_code >= 400:
-                    with _decoding(response):
+                    with _report_undecodable(response):
                         response.read()
                     requested_wait_s = retry_after_s(response.headers.get("Retry-After"), datetime.now(UTC))
                     raise self._to_error(response, requested_wait_s, repeatable=False)[0]
-                with _decoding(response):
+                with _report_undecodable(response):
                     yield response
         except httpx.RemoteProtocolError as broken:
             raise ServiceUnreachable(
@@ -182,7 +182,7 @@ class Calls:
             return response
 
     def _read(self, method: str, path: str, options: Mapping[str, Any]) -> httpx.Response:
-        with self._http.stream(method, path, **options) as response, _decoding(response):
+        with self._http.stream(method, path, **options) as response, _report_undecodable(response):
             response.read()
         return response
 
@@ -212,7 +212,7 @@ class Calls:
 
 
 @contextmanager
-def _decoding(response: httpx.Response) -> Iterator[None]:
+def _report_undecodable(response: httpx.Response) -> Iterator[None]:
     """Report an answer that is not encoded as it says as a failure of the service."""
     try:
         yield
@@ -222,7 +222,7 @@ def _decoding(response: httpx.Response) -> Iterator[None]:
         raise ServiceFailed(response.status_code, {"detail": detail}) from damaged
 
 
-def _traces_if_loaded() -> "CallTraces | None":
+def _build_traces_if_loaded() -> "CallTraces | None":
     """Return traces if the program has loaded OpenTelemetry: each call is then a span, and carries its context."""
     if TRACES_LIBRARY not in sys.modules:
         return None
@@ -231,7 +231,7 @@ def _traces_if_loaded() -> "CallTraces | None":
     return CallTraces()
 
 
-def _trusted_by(base_url: str) -> ssl.SSLContext | bool:
+def _choose_authorities(base_url: str) -> ssl.SSLContext | bool:
     """Return the TLS authorities: those that httpx finds, or none without TLS, since reading them takes a while."""
     if base_url.lower().startswith("https:") or getproxies().keys() - {"no"}:
         return True

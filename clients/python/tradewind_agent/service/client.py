@@ -34,7 +34,7 @@ from tradewind.wire.records import WireRecord
 from tradewind_agent.errors import RequestRefused, ServiceUnreachable
 from tradewind_agent.service.batches import LogBatch, split_into_batches
 from tradewind_agent.service.calls import DEFAULT_TIMEOUT_S, Calls
-from tradewind_agent.service.key_scopes import permitted_scopes
+from tradewind_agent.service.key_scopes import find_permitted_scopes
 from tradewind_agent.service.retries import NO_RETRIES, RequestedPause, RetryPolicy
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ class Client:
                 },
             )
         except RequestRefused as refusal:
-            receipt = _receipt_in(refusal)
+            receipt = _parse_receipt(refusal)
             if receipt is None:
                 raise
             return receipt
@@ -314,7 +314,7 @@ class Client:
 
     def scopes(self) -> tuple[str, ...]:
         """What the key permits, found out without changing anything."""
-        return permitted_scopes(self._calls)
+        return find_permitted_scopes(self._calls)
 
     # Health
 
@@ -324,7 +324,7 @@ class Client:
         return _find_date(response)
 
 
-def _receipt_in(refusal: RequestRefused) -> BatchReceipt | None:
+def _parse_receipt(refusal: RequestRefused) -> BatchReceipt | None:
     """The receipt that comes with the problem of a batch without a valid row; ``None`` of any other problem."""
     try:
         return BatchReceipt.model_validate(refusal.problem)

@@ -13,7 +13,7 @@ _SCOPE_PROBES = (
 )
 
 
-def permitted_scopes(calls: Calls) -> tuple[str, ...]:
+def find_permitted_scopes(calls: Calls) -> tuple[str, ...]:
     """Return the scopes of the key.
 
     The calls lack what they need: a key without the scope is refused first, any other because of the body.

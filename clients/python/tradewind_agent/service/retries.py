@@ -51,12 +51,12 @@ class Backoff:
     failures: int = 0
     left_s: float = 0.0
 
-    def failed(self, requested_wait_s: float | None) -> None:
+    def note_failure(self, requested_wait_s: float | None) -> None:
         self.failures += 1
         ceiling_s = min(self.first_s * 2.0**self.failures, LONGEST_BACKOFF_S)
         self.left_s = max(self.jitter.uniform(ceiling_s / 2, ceiling_s), requested_wait_s or 0.0)
 
-    def succeeded(self) -> None:
+    def note_success(self) -> None:
         self.failures, self.left_s = 0, 0.0
 
 

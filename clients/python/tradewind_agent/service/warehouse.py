@@ -49,7 +49,7 @@ class QueryResult:
 
         Numbers beyond the range of a double are text.
         """
-        with self._answer("json") as response:
+        with self._request_answer("json") as response:
             response.read()
             document = response.json(parse_int=parse_integer, parse_float=parse_number)
         self.cut = document["cut"]
@@ -65,21 +65,24 @@ class QueryResult:
         self.cut = False
         limit = self._request.limit
         if limit is None:  # more than the service permits is an error
-            with self._answer("csv") as response:
+            with self._request_answer("csv") as response:
                 yield from response.iter_bytes()
             return
         first = FirstRecords(limit + 1)
-        with self._answer("csv", limit=limit + 1) as response:
+        with self._request_answer("csv", limit=limit + 1) as response:
             permitted = int(response.headers.get(ROW_LIMIT_HEADER, limit + 1))
             for piece in response.iter_bytes():
-                if records := first.of(piece):
+                if records := first.cut_piece(piece):
                     yield records
         self.cut = first.more or first.records > permitted
 
     def arrow(self) -> Any:
         """A ``pyarrow.Table``."""
         pyarrow = _import_library("pyarrow", "arrow")
-        with self._answer("arrow") as response, pyarrow.ipc.open_stream(_Reader(response.iter_bytes())) as reader:
+        with (
+            self._request_answer("arrow") as response,
+            pyarrow.ipc.open_stream(_Reader(response.iter_bytes())) as reader,
+        ):
             batches = []
             self.cut = False
             while True:
@@ -115,7 +118,7 @@ class QueryResult:
         parquet.write_table(table, path, compression="zstd")
         return int(table.num_rows)
 
-    def _answer(self, form: QueryFormat, **changed: Any) -> AbstractContextManager[httpx.Response]:
+    def _request_answer(self, form: QueryFormat, **changed: Any) -> AbstractContextManager[httpx.Response]:
         body = self._request.model_copy(update={"format": form, **changed})
         return self._calls.stream("POST", "/v1/warehouse/query", body=body, timeout_s=ANSWER_TIMEOUT_S)
 
@@ -132,7 +135,7 @@ class FirstRecords:
         self.records = 0
         self.more = False
 
-    def of(self, piece: bytes) -> bytes:
+    def cut_piece(self, piece: bytes) -> bytes:
         """What of a piece belongs to them."""
         position = 0
         for number, part in enumerate(piece.split(b'"')):  # a doubled quote ends the field and begins it again

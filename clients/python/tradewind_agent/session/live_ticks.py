@@ -170,7 +170,7 @@ def _read(file: IO[bytes]) -> tuple[WireRecord, tuple[SpooledHeartbeat, ...]] | 
 def _to_cancelled_record(beginning: WireRecord, last: SpooledHeartbeat) -> WireRecord:
     """Return the record of an unfinished transfer, as its last tick shows it."""
     beat = last.heartbeat
-    started_at, ended_at = _times(beginning.started_at, beat)
+    started_at, ended_at = _estimate_times(beginning.started_at, beat)
     outcome = beginning.outcome.model_copy(
         update={
             "status": Status.CANCELLED,
@@ -184,7 +184,7 @@ def _to_cancelled_record(beginning: WireRecord, last: SpooledHeartbeat) -> WireR
     )
 
 
-def _times(noted_at: datetime, last: Heartbeat) -> tuple[datetime, datetime]:
+def _estimate_times(noted_at: datetime, last: Heartbeat) -> tuple[datetime, datetime]:
     """Return start and end of a transfer whose file began at ``noted_at`` and whose last tick is ``last``.
 
     The clock counts if the ticks can have taken that long. Otherwise the transfer waited for its share, or the clock

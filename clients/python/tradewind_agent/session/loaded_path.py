@@ -3,7 +3,7 @@
 import asyncio
 
 from tradewind_agent.engine.engine import TransferEngine
-from tradewind_agent.engine.http.patient_loop import running_patient_loop
+from tradewind_agent.engine.http.patient_loop import find_patient_loop
 
 SAMPLE_INTERVAL_S = 0.5
 
@@ -23,10 +23,10 @@ class LoadedPath:
 
     async def watch(self, engine: TransferEngine) -> None:
         """Sample until cancelled, and adapt the patience of the running loop to the path."""
-        patient_loop = running_patient_loop()
+        patient_loop = find_patient_loop()
         while True:
             await asyncio.sleep(SAMPLE_INTERVAL_S)
-            path = engine.path()
+            path = engine.sample_path()
             if patient_loop is not None:
                 patient_loop.adapt_to(path.min_rtt_s)
             if path.rtt_s is not None:

@@ -86,7 +86,7 @@ class Logbook:
         if logs.refused:
             return f"refused: {logs.refused[-1]}"
         but = "".join(f", but {lines[-1]}" for lines in (completions.refused, given_up) if lines)
-        waiting = {segment.sha256 for segment in self.spool.segments()}
+        waiting = {segment.sha256 for segment in self.spool.list_segments()}
         if sealed is not None and sealed not in completions.completed | completions.logged:
             return f"{_NOT_YET}{but}"
         return f"{_NOT_YET if stored & waiting else 'uploaded'}{but}"

@@ -63,9 +63,9 @@ class HostMeter:
         choice = choose_meter(logical_cpus=psutil.cpu_count() or 1, profile=profile, calibrated=calibrated)
         return cls(choice, HostReader(time.monotonic), base_power_s)
 
-    async def session(self, host: Host) -> MeterSession:
+    async def build_session(self, host: Host) -> MeterSession:
         """Return a session for one transfer, with this host as its ``host`` end; start it with the transfer."""
-        base_w = await self.base_power_w()
+        base_w = await self.measure_base_power_w()
         return MeterSession(
             self.choice.meter,
             self.reader.read,
@@ -75,7 +75,7 @@ class HostMeter:
             interval_s=SAMPLE_INTERVAL_S,
         )
 
-    async def base_power_w(self) -> float | None:
+    async def measure_base_power_w(self) -> float | None:
         """Return the power without a transfer, W: the meter's own value, or one measured now for ``base_power_s``.
 
         ``None`` for a battery that is read for less than `GAUGE_BASE_S`: the dynamic energy then stays unknown.

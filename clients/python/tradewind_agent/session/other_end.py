@@ -93,7 +93,7 @@ class OtherEnd:
             ServerEnergyReport,
         )
 
-    async def reading(self, moved_bytes: int, duration_s: float) -> OtherEndReading | None:
+    async def fetch_reading(self, moved_bytes: int, duration_s: float) -> OtherEndReading | None:
         """Return the energy of the transfer at this end over ``duration_s``; ``None`` without a usable report.
 
         The server meters from the first request that it sees. For the difference to the transfer's own time, a few

@@ -74,7 +74,7 @@ class OtherEndPower:
 class LiveMeter(Protocol):
     """A meter that reports its last interval: `MeterSession` for this end, `BothEndsMeter` for both."""
 
-    def latest(self, over_s: float = 0.0) -> LiveSample | None: ...
+    def find_latest(self, over_s: float = 0.0) -> LiveSample | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class BothEndsMeter:
     here: LiveMeter
     there: OtherEndPower
 
-    def latest(self, over_s: float = 0.0) -> LiveSample | None:
+    def find_latest(self, over_s: float = 0.0) -> LiveSample | None:
         """Return the last interval of both ends."""
-        live = self.here.latest(over_s)
+        live = self.here.find_latest(over_s)
         return None if live is None else replace(live, other=self.there.latest)

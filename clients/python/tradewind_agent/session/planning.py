@@ -51,7 +51,7 @@ class Plan:
     @property
     def parameters(self) -> Parameters:
         """One setting in place of the chunks'."""
-        return setting_for_all(self.chunks)
+        return combine_chunk_settings(self.chunks)
 
     @property
     def quote(self) -> str | None:
@@ -60,7 +60,7 @@ class Plan:
         return None if price is None else price.quote
 
 
-def setting_for_all(chunks: Sequence[ChunkPlan]) -> Parameters:
+def combine_chunk_settings(chunks: Sequence[ChunkPlan]) -> Parameters:
     """Return one setting in place of several chunks': the sum of concurrency, the widest chunk's other values."""
     return combine_settings([chunk.parameters for chunk in chunks])
 
@@ -128,11 +128,11 @@ def plan_by_rules(
         chunks=ruled.plan,
         source=HEURISTIC,
         rationale=f"{because}; {ruled.rationale}",
-        predicted=Prediction(throughput_bps=_band(chunks, ruled.plan, path, load), energy_j=None, power_w=None),
+        predicted=Prediction(throughput_bps=_compute_band(chunks, ruled.plan, path, load), energy_j=None, power_w=None),
     )
 
 
-def _band(chunks: Sequence[Chunk], plan: Sequence[ChunkPlan], path: Path, load: float | None) -> Interval:
+def _compute_band(chunks: Sequence[Chunk], plan: Sequence[ChunkPlan], path: Path, load: float | None) -> Interval:
     """Return the prior's expected rate with its spread, at most the path's rate, bit/s."""
     mean_bps = predict_total_bps(chunks, plan, path, load)
     spread = math.exp(compute_z((1 + BAND) / 2) * prior.PRIOR_LOG_SD)

@@ -59,17 +59,17 @@ def build_records(
     The meter reads the entire host. A chunk that ran next to others gets energy by its share of the bytes, which
     counts as assumed.
     """
-    rows = [replace(_record(identity, total, path, energy, usage), quote=identity.quote)]
+    rows = [replace(_build_record(identity, total, path, energy, usage), quote=identity.quote)]
     parts = [chunk for chunk in chunks if chunk.chunk is not ChunkKind.WHOLE]
     total_bytes = sum(chunk.outcome.bytes_moved for chunk in parts)
     for chunk in parts:
         share = chunk.outcome.bytes_moved / total_bytes if total_bytes else 0.0
-        readings = energy if len(parts) == 1 else tuple(_share(reading, share) for reading in energy)
-        rows.append(_record(identity, chunk, path, readings if share else (), usage))
+        readings = energy if len(parts) == 1 else tuple(_scale_reading(reading, share) for reading in energy)
+        rows.append(_build_record(identity, chunk, path, readings if share else (), usage))
     return tuple(rows)
 
 
-def _record(
+def _build_record(
     identity: TransferIdentity,
     moved: MovedChunk,
     path: Path,
@@ -91,7 +91,7 @@ def _record(
         dataset=moved.dataset,
         parameters=moved.parameters,
         outcome=moved.outcome,
-        path=_credible(path, moved.outcome.throughput_bps),
+        path=_drop_refuted_bandwidth(path, moved.outcome.throughput_bps),
         usage=usage,
         energy=energy,
         chunk=moved.chunk,
@@ -99,14 +99,14 @@ def _record(
     )
 
 
-def _credible(path: Path, throughput_bps: float) -> Path:
+def _drop_refuted_bandwidth(path: Path, throughput_bps: float) -> Path:
     """Return ``path`` without a stated bandwidth that this very transfer has exceeded."""
     if path.bandwidth_bps is None or throughput_bps <= RATE_TOLERANCE * path.bandwidth_bps:
         return path
     return replace(path, bandwidth_bps=None)
 
 
-def _share(reading: EnergyReading, share: float) -> EnergyReading:
+def _scale_reading(reading: EnergyReading, share: float) -> EnergyReading:
     return replace(
         reading,
         total_j=share * reading.total_j,

@@ -19,7 +19,7 @@ _MACHINES = {"x86_64": "x86", "aarch64": "arm64"}
 """Names of machines as libbpf's headers want them."""
 
 
-def source_path() -> Path:
+def find_source() -> Path:
     """Return the path of the source: with the installed distribution, or in the bpf folder of a checkout.
 
     Raises
@@ -33,9 +33,9 @@ def source_path() -> Path:
     raise TransportFailed(f"{SOURCE_NAME} is missing next to {here.parent}; install the agent again")
 
 
-def source_digest() -> bytes:
+def compute_source_digest() -> bytes:
     """Return a digest that identifies the version of the source."""
-    source = source_path()
+    source = find_source()
     parts = (source, *(source.with_name(name) for name in _INCLUDED))
     return hashlib.sha256(b"".join(part.read_bytes() for part in parts)).digest()[:DIGEST_BYTES]
 
@@ -47,18 +47,18 @@ def compile_object(tools: Tools, btf: Path, folder: Path) -> Path:
     ------
     TransportFailed : bpftool or clang fails; with its first error.
     """
-    types = _output([tools.bpftool, "btf", "dump", "file", btf, "format", "c"])
+    types = _run_command([tools.bpftool, "btf", "dump", "file", btf, "format", "c"])
     (folder / "vmlinux.h").write_bytes(types)
     machine = platform.machine()
     made = folder / "fld_tcp.bpf.o"
-    _output(
+    _run_command(
         [
             tools.clang,
             *_FLAGS,
             f"-D__TARGET_ARCH_{_MACHINES.get(machine, machine)}",
             f"-I{folder}",
             "-c",
-            source_path(),
+            find_source(),
             "-o",
             made,
         ]
@@ -66,7 +66,7 @@ def compile_object(tools: Tools, btf: Path, folder: Path) -> Path:
     return made
 
 
-def _output(command: Sequence[str | Path]) -> bytes:
+def _run_command(command: Sequence[str | Path]) -> bytes:
     done = subprocess.run([str(part) for part in command], capture_output=True, check=False)
     if done.returncode:
         output_lines = done.stderr.decode(errors="replace").strip().splitlines() or ["nothing said"]

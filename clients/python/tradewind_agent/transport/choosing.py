@@ -18,7 +18,7 @@ def choose_congestion_control(sockets: Iterable[socket.socket], congestion_contr
         try:
             each.setsockopt(socket.IPPROTO_TCP, option, congestion_control.encode())
         except OSError as failure:
-            return f"the kernel refuses {congestion_control}: {_why(failure)}"
+            return f"the kernel refuses {congestion_control}: {_explain_failure(failure)}"
     return None
 
 
@@ -37,7 +37,7 @@ _LONGEST_NAME_BYTES = 16
 """TCP_CA_NAME_MAX of Linux."""
 
 
-def _why(failure: OSError) -> str:
+def _explain_failure(failure: OSError) -> str:
     match failure.errno:
         case errno.ENOENT:
             return "it has none of this name; `tradewind transport install` brings fld_tcp"

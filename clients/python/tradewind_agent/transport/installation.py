@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tradewind_agent.errors import OtherVersionLoaded, TransportFailed
-from tradewind_agent.transport.building import compile_object, source_digest
+from tradewind_agent.transport.building import compile_object, compute_source_digest
 from tradewind_agent.transport.libbpf import Library, Pins
 from tradewind_agent.transport.parameters import LAYOUT_BYTES, Parameters
 from tradewind_agent.transport.requirements import BTF, require_capabilities, require_kernel, require_tools
@@ -51,13 +51,13 @@ class State:
     unknown: str | None = None
     default: str
 
-    def document(self) -> dict[str, object]:
+    def build_document(self) -> dict[str, object]:
         return {
             "name": NAME,
             "registered": self.registered,
             "ours": self.ours,
             "current": self.current,
-            "parameters": None if self.parameters is None else self.parameters.document(),
+            "parameters": None if self.parameters is None else self.parameters.build_document(),
             "parameters_unknown": self.unknown,
             "system_default": self.default,
         }
@@ -92,7 +92,11 @@ def read_state(pins: Pins | None = None) -> State:
     except (TransportFailed, OSError):
         return State(registered=registered, ours=True, default=default)
     return State(
-        registered=registered, ours=True, parameters=parameters, current=digest == source_digest(), default=default
+        registered=registered,
+        ours=True,
+        parameters=parameters,
+        current=digest == compute_source_digest(),
+        default=default,
     )
 
 
@@ -127,7 +131,7 @@ def _install_locked(parameters: Parameters, btf: Path, pins: Pins, *, dry_run: b
         made = compile_object(tools, btf, Path(folder))
         _mount_bpf_file_system()
         with _open_folder(pins):
-            Library().load(made, name=NAME, constants=parameters.pack(source_digest()), pins=pins)
+            Library().load(made, name=NAME, constants=parameters.pack(compute_source_digest()), pins=pins)
     return Change(steps, read_state(pins))
 
 
@@ -149,7 +153,7 @@ def _remove_locked(pins: Pins, *, dry_run: bool) -> Change:
         return Change((), state)
     require_capabilities()
     if not state.ours and not pins.parameters.exists():
-        raise TransportFailed(_registered_by_others())
+        raise TransportFailed(_explain_other_registration())
     steps = (f"remove {pins.link}, which unregisters {NAME}",)
     if dry_run:
         return Change(steps, state)
@@ -158,7 +162,7 @@ def _remove_locked(pins: Pins, *, dry_run: bool) -> Change:
     pins.parameters.unlink(missing_ok=True)
     with suppress(OSError):  # something of another's is in it
         pins.folder.rmdir()
-    return Change(steps, _unregistered(pins))
+    return Change(steps, _wait_until_unregistered(pins))
 
 
 @contextmanager
@@ -202,7 +206,7 @@ def _require_own(folder: Path) -> None:
         raise TransportFailed(f"{folder} is no folder of root's alone; see who made it, and remove it")
 
 
-def _unregistered(pins: Pins) -> State:
+def _wait_until_unregistered(pins: Pins) -> State:
     """Wait until the kernel has released it, a moment after its last pin is gone, and return the state.
 
     Raises
@@ -222,14 +226,14 @@ def _require_free(state: State, pins: Pins) -> None:
         held = {True: f"{NAME} with other parameters", False: "another version", None: f"a {NAME} that cannot be read"}
         raise TransportFailed(f"{held[state.current]} is loaded; run `tradewind transport remove` first")
     if state.registered:
-        raise TransportFailed(_registered_by_others())
+        raise TransportFailed(_explain_other_registration())
     if pins.parameters.exists():
         raise TransportFailed(
             f"{pins.parameters} is left of an interrupted installation; run `tradewind transport remove`"
         )
 
 
-def _registered_by_others() -> str:
+def _explain_other_registration() -> str:
     return f"{NAME} is registered by another program; end it, or run `bpftool struct_ops unregister name {NAME}`"
 
 

@@ -58,10 +58,12 @@ class Library:
         handle = ctypes.c_void_p(opened)
         try:
             operations, held = self._map(handle, name), self._map(handle, ".rodata")
-            self._zero(self._bpf.bpf_map__set_initial_value(held, constants, len(constants)), "set its parameters")
-            self._zero(self._bpf.bpf_map__set_map_flags(operations, _BPF_F_LINK), "ask for a link")
-            self._zero(self._bpf.bpf_object__load(handle), "load the programs")
-            with self._registered(operations) as link:
+            self._require_zero(
+                self._bpf.bpf_map__set_initial_value(held, constants, len(constants)), "set its parameters"
+            )
+            self._require_zero(self._bpf.bpf_map__set_map_flags(operations, _BPF_F_LINK), "ask for a link")
+            self._require_zero(self._bpf.bpf_object__load(handle), "load the programs")
+            with self._register(operations) as link:
                 self._pin(self._bpf.bpf_map__fd(held), pins.parameters)
                 try:
                     self._pin(link, pins.link)
@@ -101,7 +103,7 @@ class Library:
             raise OtherVersionLoaded(f"its parameters have {info.value_size} bytes where this version's have {size}")
 
     @contextmanager
-    def _registered(self, operations: ctypes.c_void_p) -> Iterator[int]:
+    def _register(self, operations: ctypes.c_void_p) -> Iterator[int]:
         """Register the congestion control and yield its link, which is closed at the end; then a pin must keep it."""
         attached = self._must(self._bpf.bpf_map__attach_struct_ops(operations), "register it")
         table, link = self._bpf.bpf_map__fd(operations), self._bpf.bpf_link__fd(ctypes.c_void_p(attached))
@@ -125,14 +127,14 @@ class Library:
 
     def _must(self, pointer: int | None, doing: str) -> int:
         if not pointer:
-            raise self._refused(doing, ctypes.get_errno())
+            raise self._build_refusal(doing, ctypes.get_errno())
         return pointer
 
-    def _zero(self, result: int, doing: str) -> None:
+    def _require_zero(self, result: int, doing: str) -> None:
         if result:
-            raise self._refused(doing, -result)
+            raise self._build_refusal(doing, -result)
 
-    def _refused(self, doing: str, number: int) -> TransportFailed:
+    def _build_refusal(self, doing: str, number: int) -> TransportFailed:
         info = next((line for line in self._warnings if "permission" not in line.lower()), "")
         reason = f"the kernel does not {doing}"
         return _build_failure(

@@ -58,7 +58,7 @@ class Parameters:
             raise OtherVersionLoaded(f"its parameters are outside this version's limits: {wrong}") from None
         return parameters, source_digest
 
-    def document(self) -> dict[str, int]:
+    def build_document(self) -> dict[str, int]:
         return {
             "growth_factor": self.growth_factor,
             "threshold_bytes": self.threshold_bytes,

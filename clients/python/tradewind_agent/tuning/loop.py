@@ -46,7 +46,7 @@ class Tunable(Protocol):
     def retune(self, plan: Sequence[ChunkPlan]) -> bool | None:
         """Go on with another plan; return ``False`` if the tool stays with its own."""
 
-    def snapshot(self) -> Snapshot: ...
+    def take_snapshot(self) -> Snapshot: ...
 
 
 class TickStore(Protocol):
@@ -114,7 +114,7 @@ class Tuning:
         ------
         CopyFailed : no share became free in time.
         """
-        beat = self._sampling.first(self._local.basis)
+        beat = self._sampling.build_first(self._local.basis)
         verdict = await self._claim_share(beat) if self._answered else None
         self._follow(engine, beat, verdict or self._decide_here(beat), elapsed_s=0.0)
 
@@ -134,15 +134,15 @@ class Tuning:
         if self._exchange is not None:
             self._exchange.abandon()
             self._tick_store.drop_journalled(self._exchange.journalled_sequence)
-        beat = self._sampling.next(last, meter.latest() if meter is not None else None)
+        beat = self._sampling.build_next(last, meter.find_latest() if meter is not None else None)
         self._add_undecided(beat, last.elapsed_s, kind="finish", reason="the transfer has ended")
 
     async def _tick(self, engine: Tunable, meter: LiveMeter | None) -> None:
-        now = engine.snapshot()
+        now = engine.take_snapshot()
         if not now.remaining_files:
             return
         self._permitted = now.permitted_connections
-        beat = self._sampling.next(now, meter.latest(self._tick_s) if meter is not None else None)
+        beat = self._sampling.build_next(now, meter.find_latest(self._tick_s) if meter is not None else None)
         try:
             verdict = await self._request_decision(beat) or self._decide_here(beat)
         except asyncio.CancelledError:
@@ -177,7 +177,7 @@ class Tuning:
             elif not waiting or self._is_final or now_s - answered_s > LONGEST_SILENCE_S:
                 return None
             await self._pace.pause(_clamp(wait_s, WAIT_BOUNDS_S))
-            beat = self._sampling.first(self._local.basis)
+            beat = self._sampling.build_first(self._local.basis)
 
     @property
     def _is_final(self) -> bool:

@@ -31,25 +31,25 @@ class Sampling:
     sequence: int = 0
     _last: Snapshot | None = field(default=None, init=False)
 
-    def first(self, basis: Basis) -> Heartbeat:
+    def build_first(self, basis: Basis) -> Heartbeat:
         """Return heartbeat 0, sent before the first byte, with the plan of ``basis``."""
         files = sum(chunk.file_count for chunk in basis.chunks)
         chunks = [(chunk.plan, 0.0, chunk.total_bytes) for chunk in basis.chunks]
         return self._build_heartbeat(chunks, interval_s=0.0, moved_bytes=0, left=(basis.total_bytes, files))
 
-    def next(self, now: Snapshot, live: LiveSample | None) -> Heartbeat:
+    def build_next(self, now: Snapshot, live: LiveSample | None) -> Heartbeat:
         """Return the heartbeat of the tick between the last snapshot and ``now``."""
         last, self._last = self._last, now
         self.sequence += 1
         interval_s = now.elapsed_s - (last.elapsed_s if last else 0.0)
         moved_before = {chunk.chunk: chunk.moved_bytes for chunk in last.chunks} if last else {}
 
-        def rate_bps(chunk: ChunkSnapshot) -> float:
+        def compute_rate_bps(chunk: ChunkSnapshot) -> float:
             moved_bytes = chunk.moved_bytes - moved_before.get(chunk.chunk, 0)
             return compute_throughput_bps(max(moved_bytes, 0), interval_s) if interval_s > 0 else 0.0
 
         chunks = [
-            (ChunkPlan(chunk.chunk, None, chunk.parameters), rate_bps(chunk), chunk.remaining_bytes)
+            (ChunkPlan(chunk.chunk, None, chunk.parameters), compute_rate_bps(chunk), chunk.remaining_bytes)
             for chunk in now.chunks
         ]
         return self._build_heartbeat(
@@ -57,7 +57,7 @@ class Sampling:
             interval_s=interval_s,
             moved_bytes=now.moved_bytes,
             left=(now.remaining_bytes, now.remaining_files),
-            **(self._path(now.path) | _metered(live)),
+            **(self._build_path_fields(now.path) | _build_metered_fields(live)),
         )
 
     def _build_heartbeat(
@@ -91,7 +91,7 @@ class Sampling:
             **more,
         )
 
-    def _path(self, seen: PathSample) -> dict[str, Any]:
+    def _build_path_fields(self, seen: PathSample) -> dict[str, Any]:
         if not self.sees_path or _ends_at_middle_box(self.request, seen):
             return {}
         return {
@@ -114,7 +114,7 @@ def _ends_at_middle_box(request: RecommendRequest, seen: PathSample) -> bool:
     return known_s is not None and seen.min_rtt_s is not None and seen.min_rtt_s < known_s / 2
 
 
-def _metered(live: LiveSample | None) -> dict[str, Any]:
+def _build_metered_fields(live: LiveSample | None) -> dict[str, Any]:
     if live is None:
         return {}
     usage = {name: getattr(live.usage, name) for name in ("cpu", "memory", "disk", "nic")}

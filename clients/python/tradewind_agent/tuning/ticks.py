@@ -56,7 +56,7 @@ class Tick:
             sla_bank=self.verdict.sla_bank,
         )
 
-    def document(self) -> dict[str, Any]:
+    def build_document(self) -> dict[str, Any]:
         """Return the tick under its wire names."""
         sample = self.heartbeat.model_dump(mode="json", exclude={"enquiry"}, exclude_none=True)
         decision = {
@@ -76,7 +76,7 @@ class Tick:
 
 def change_line(elapsed_s: float, before: Sequence[ChunkPlan], after: Sequence[ChunkPlan], reason: str) -> str:
     """Return one line, such as ``12 s: 8 → 16 files at once: 41 Mbit/s where 80 Mbit/s was expected``."""
-    return f"{elapsed_s:.0f} s: {', '.join(_changes(before, after)) or 'other settings'}: {reason}"
+    return f"{elapsed_s:.0f} s: {', '.join(_describe_changes(before, after)) or 'other settings'}: {reason}"
 
 
 _WORDS = (
@@ -86,7 +86,7 @@ _WORDS = (
 )
 
 
-def _changes(before: Sequence[ChunkPlan], after: Sequence[ChunkPlan]) -> list[str]:
+def _describe_changes(before: Sequence[ChunkPlan], after: Sequence[ChunkPlan]) -> list[str]:
     """Describe the differences of all chunks together, or chunk by chunk if the totals are equal."""
     combined = _list_differences(_combine(before), _combine(after))
     if combined or len(before) == 1:

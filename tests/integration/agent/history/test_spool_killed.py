@@ -36,7 +36,7 @@ def test_acknowledged_records_survive_a_kill_entirely(tmp_path):
         acknowledged += [int(line) for line in writer.stdout.read().splitlines()]
     spool = Spool(folder, warn=lambda _: None)
     spool.append(lines(1))
-    contents = [segment.path.read_bytes() for segment in spool.segments()]
+    contents = [segment.path.read_bytes() for segment in spool.list_segments()]
     assert contents.pop() == lines(1)[0]
     assert all(content.count(b"\n") == 2 for content in contents)
     rows = [int(content.split(b'"row": ')[1].split(b",")[0]) for content in contents]
@@ -52,6 +52,6 @@ def test_several_processes_share_a_spool(tmp_path):
         with writer:
             writer.stdout.read()
         assert writer.returncode == 0
-    segments = Spool(folder, warn=lambda _: None).segments()
+    segments = Spool(folder, warn=lambda _: None).list_segments()
     assert [segment.sequence for segment in segments] == list(range(1, 76))
     assert len({segment.sha256 for segment in segments}) == 75

@@ -142,7 +142,7 @@ def test_connections_are_exactly_concurrency_times_parallelism(tmp_path: Path):
             sizes = dict.fromkeys(names, len(CONTENT))
             engine = TransferEngine(plan(3, 4, 2), options())
             task = asyncio.create_task(engine.run(jobs_for(server.url, names, tmp_path, sizes)))
-            await until(lambda: engine.snapshot().open_connections == 12)
+            await until(lambda: engine.take_snapshot().open_connections == 12)
             gate.set()
             assert (await task).succeeded
         return server

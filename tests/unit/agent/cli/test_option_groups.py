@@ -6,7 +6,7 @@ from typing import Annotated
 import pytest
 import typer
 
-from tradewind_agent.cli.option_groups import GroupOf, grouped
+from tradewind_agent.cli.option_groups import GroupOf, expand_groups
 
 
 def size(*, width: Annotated[int, typer.Option(help="How wide.")] = 1, height: int = 2) -> tuple[int, int]:
@@ -33,7 +33,7 @@ def draw(drawn):
         """Draw."""
         drawn.append((name, framed, loud))
 
-    return grouped(command)
+    return expand_groups(command)
 
 
 def test_the_options_of_groups_stand_in_their_place_those_of_groups_within_too(draw):
@@ -56,7 +56,7 @@ def test_a_group_may_refuse_its_options(drawn):
         drawn.append(width)
 
     app = typer.Typer()
-    app.command()(grouped(command))
+    app.command()(expand_groups(command))
     with pytest.raises(typer.BadParameter, match="0 is too small"):
         app([], standalone_mode=False)
     assert drawn == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tradewind_agent.cli.progress import PlainLines, counting, transferring
+from tradewind_agent.cli.progress import PlainLines, show_count, show_transfer
 from tradewind_agent.cli.terminal import Terminal
 
 
@@ -51,9 +51,9 @@ def test_counts_and_transfers_are_reported_unless_a_program_queries_or_nobody_wa
     terminal, told, capsys, monkeypatch
 ):
     monkeypatch.setenv("TRADEWIND_PROGRESS", "0s")
-    with counting(terminal, "uploading", "row") as count:
+    with show_count(terminal, "uploading", "row") as count:
         count(20_000)
-    with transferring(terminal) as show:
+    with show_transfer(terminal) as show:
         assert (show is not None) == told
         if show is not None:
             show(250_000_000, 1_000_000_000, 3, 12)
@@ -67,7 +67,7 @@ def test_counts_and_transfers_are_reported_unless_a_program_queries_or_nobody_wa
 
 def test_a_transfer_of_unknown_size_reports_no_share(capsys, monkeypatch):
     monkeypatch.setenv("TRADEWIND_PROGRESS", "0s")
-    with transferring(Terminal()) as show:
+    with show_transfer(Terminal()) as show:
         show(1000, 0, 1, 1)
     told = capsys.readouterr().err
     assert "%" not in told

@@ -11,8 +11,8 @@ PLAIN = r"\x1b[31mred\x1b]0;title\x07\x9b2J"
 
 def test_names_out_of_files_do_not_steer_the_terminal(capsys):
     terminal = Terminal()
-    terminal.result(f"first {STEERING}|\nsecond\tline é", {})
-    terminal.table(["name"], [[STEERING + "|"]], {})
+    terminal.print_result(f"first {STEERING}|\nsecond\tline é", {})
+    terminal.print_table(["name"], [[STEERING + "|"]], {})
     terminal.note(f"no {STEERING}")
     terminal.note(NO_TEXT)
     told = capsys.readouterr()

@@ -4,7 +4,7 @@ import pytest
 
 from tradewind.parameters import UNTUNED
 from tradewind.prediction import Interval, Prediction
-from tradewind_agent.copy.report import format_efficiency, plan_document
+from tradewind_agent.copy.report import build_plan_document, format_efficiency
 from tradewind_agent.session.planning import Plan, plan_set_by_hand
 
 
@@ -14,7 +14,7 @@ def predicted(energy_j: Interval | None, power_w: Interval | None) -> dict[str, 
     plan = Plan(
         transfer_id=given.transfer_id, chunks=given.chunks, source="release", rationale="", predicted=prediction
     )
-    return plan_document(plan)["predicted"]
+    return build_plan_document(plan)["predicted"]
 
 
 def test_a_prediction_with_energy_reports_both_metrics_of_efficiency():

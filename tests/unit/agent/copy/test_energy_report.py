@@ -1,7 +1,7 @@
 import pytest
 
 from tradewind.energy.measured import EnergyMethod, EnergyQuality, EnergyReading, Host
-from tradewind_agent.copy.energy_report import energy_split, format_energy
+from tradewind_agent.copy.energy_report import build_energy_split, format_energy
 
 MB = 10**6
 
@@ -13,7 +13,7 @@ def reading(**parts):
 
 
 def test_base_dynamic_and_tail_are_reported_entire_and_for_each_100_mb_and_gb():
-    split = energy_split(reading(dynamic_j=30.0, tail_j=12.0), 200 * MB)
+    split = build_energy_split(reading(dynamic_j=30.0, tail_j=12.0), 200 * MB)
     assert split == {
         "host": "destination",
         "base_j": 20.0,
@@ -30,7 +30,7 @@ def test_base_dynamic_and_tail_are_reported_entire_and_for_each_100_mb_and_gb():
 
 
 def test_unknown_energy_is_none_and_never_zero():
-    split = energy_split(reading(), 200 * MB)
+    split = build_energy_split(reading(), 200 * MB)
     assert (split["base_j"], split["dynamic_j"], split["tail_j"]) == (None, None, None)
     assert split["per_gb"] == {"base_j": None, "dynamic_j": None, "tail_j": None}
     assert format_energy(reading(), 200 * MB) == "50 J at the destination (rapl, measured)"
@@ -38,6 +38,6 @@ def test_unknown_energy_is_none_and_never_zero():
 
 
 def test_transfer_of_no_bytes_has_no_energy_per_byte():
-    split = energy_split(reading(dynamic_j=30.0, tail_j=12.0), 0)
+    split = build_energy_split(reading(dynamic_j=30.0, tail_j=12.0), 0)
     assert (split["tail_j"], split["per_100_mb"], split["per_gb"]) == (12.0, None, None)
     assert format_energy(reading(tail_j=12.0), 0).endswith("12 J of tail after it (modelled)")

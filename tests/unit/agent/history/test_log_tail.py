@@ -15,7 +15,7 @@ def log(tmp_path):
 def take(path, position=None, **options):
     """Content, first row and position after the next part; ``None`` where there is none."""
     with LogFile(path, position) as log:
-        part = log.next_part(**options)
+        part = log.read_next_part(**options)
         return None if part is None else (part.lines.read(), part.first_row, part.after)
 
 
@@ -37,7 +37,7 @@ def test_only_entire_lines_are_taken_and_rows_are_counted_on(log):
         file.write(b"ee\nfour\n")
     assert take(log, after)[:2] == (b"three\nfour\n", 3)
     with LogFile(log, after) as opened:
-        assert opened.head(6) == b"one\n"
+        assert opened.read_head(6) == b"one\n"
 
 
 def test_a_renamed_log_is_read_on_and_its_successor_from_the_start(log):
@@ -72,7 +72,7 @@ def test_a_log_cut_off_under_a_long_header_and_grown_beyond_is_read_from_the_sta
 
 def test_a_position_that_an_older_agent_stored_is_read_on_from(log):
     log.write_bytes(b"one\n")
-    document = take(log)[2].document()
+    document = take(log)[2].build_document()
     del document["end_fingerprint"], document["end_fingerprint_bytes"]
     log.write_bytes(b"one\ntwo\n")
     assert take(log, Position(**document))[:2] == (b"two\n", 2)
@@ -112,7 +112,7 @@ def test_a_part_can_be_read_twice_by_seeking(log):
     log.write_bytes(b"one\ntwo\n")
     _, _, after = take(log, until=4)
     with LogFile(log, after) as opened:
-        lines = opened.next_part().lines
+        lines = opened.read_next_part().lines
         assert lines.read() == b"two\n"
         lines.seek(0)
         assert lines.read(2) == b"tw"

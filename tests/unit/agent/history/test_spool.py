@@ -26,7 +26,7 @@ def spool(tmp_path, warnings):
 
 
 def contents(spool):
-    return [segment.path.read_bytes() for segment in spool.segments()]
+    return [segment.path.read_bytes() for segment in spool.list_segments()]
 
 
 def test_an_append_is_one_sealed_segment_for_the_user_alone(spool):
@@ -40,14 +40,14 @@ def test_an_append_is_one_sealed_segment_for_the_user_alone(spool):
 def test_segments_are_uploaded_in_order_under_their_hash_and_removed(spool):
     for first in (1, 4, 7):
         spool.append(records(3, first))
-    hashes = [segment.sha256 for segment in spool.segments()]
+    hashes = [segment.sha256 for segment in spool.list_segments()]
     service = answering(receipt(accepted=3))
     with service.client() as client:
         drained = spool.drain(client)
     assert service.keys == hashes
     assert service.bodies == [b"".join(lines(3, first)) for first in (1, 4, 7)]
     assert drained.accepted == 9
-    assert spool.segments() == ()
+    assert spool.list_segments() == ()
 
 
 def test_unacknowledged_records_are_sent_again_under_the_same_key(spool):
@@ -65,7 +65,7 @@ def test_unacknowledged_records_are_sent_again_under_the_same_key(spool):
 
 def test_the_same_records_spooled_twice_are_stored_once(spool):
     assert spool.append(records(2)) == spool.append(records(2))
-    assert len(spool.segments()) == 1
+    assert len(spool.list_segments()) == 1
 
 
 def test_a_draft_left_by_a_killed_process_is_no_segment_and_goes_away(spool):
@@ -85,7 +85,7 @@ def test_full_spool_drops_its_oldest_segments_and_warns(tmp_path, warnings):
     assert len(warnings) == 2
     assert "given up" in warnings[0]
     assert "\n" not in warnings[0]
-    state = spool.state()
+    state = spool.read_state()
     assert (state.lost_segments, state.lost_bytes, state.bytes) == (2, 2 * SIZE, 3 * SIZE)
 
 
@@ -107,8 +107,8 @@ def test_records_refused_for_good_are_set_aside_and_the_rest_is_sent(spool, stat
     assert drained.accepted == 1
     assert len(drained.refused) == 1
     assert "nothing valid" in drained.refused[0]
-    assert spool.segments() == ()
-    assert spool.state().refused_segments == 1
+    assert spool.list_segments() == ()
+    assert spool.read_state().refused_segments == 1
 
 
 def test_records_that_the_service_has_are_not_set_aside(spool):
@@ -117,8 +117,8 @@ def test_records_that_the_service_has_are_not_set_aside(spool):
     service = answering(receipt(accepted=0, rejected=1, rejections=[known]))
     with service.client() as client:
         assert spool.drain(client).refused == ()
-    assert spool.segments() == ()
-    assert spool.state().refused_segments == 0
+    assert spool.list_segments() == ()
+    assert spool.read_state().refused_segments == 0
 
 
 def test_a_refused_key_leaves_everything_where_it_is(spool):
@@ -144,7 +144,7 @@ def test_uploads_stop_between_segments_on_request(spool):
     service = answering(receipt())
     with service.client() as client:
         spool.drain(client, keep_going=lambda: len(service.requests) < 2)
-    assert len(spool.segments()) == 1
+    assert len(spool.list_segments()) == 1
 
 
 def test_only_one_process_uploads_at_a_time(spool):
@@ -165,7 +165,7 @@ def test_a_spool_that_was_never_used_is_empty(spool):
     service = answering(receipt())
     with service.client() as client:
         assert spool.drain(client).receipts == ()
-    assert spool.state().segments == 0
+    assert spool.read_state().segments == 0
     assert not spool.folder.exists()
 
 
@@ -173,7 +173,7 @@ def test_many_records_make_several_segments_of_bounded_size(spool):
     rows = [bytes([65 + number]) * MIB for number in range(20)]
     spool.append(iter(rows))
     assert b"".join(contents(spool)) == b"".join(row + b"\n" for row in rows)
-    assert [segment.bytes <= MAX_BATCH_BYTES for segment in spool.segments()] == [True, True]
+    assert [segment.bytes <= MAX_BATCH_BYTES for segment in spool.list_segments()] == [True, True]
 
 
 def test_a_folder_that_cannot_be_made_is_reported(tmp_path):

@@ -11,7 +11,7 @@ from tradewind_agent.errors import KeyRefused, SpoolFailed, WatchFailed
 from tradewind_agent.history import watching
 from tradewind_agent.history.log_tail import LogFile
 from tradewind_agent.history.spool import DrainResult, Spool
-from tradewind_agent.history.watch_state import sole_watcher
+from tradewind_agent.history.watch_state import hold_folder
 from tradewind_agent.service.retries import NO_RETRIES
 
 
@@ -61,7 +61,7 @@ def test_a_kill_while_spooling_loses_and_doubles_nothing(watched, spooled_before
     watched.write("transfers.log", joined(1, 3))
     watched.watch().run(once=True)
     assert watched.spooled == joined(3)
-    assert len(watched.spool.segments()) == 2
+    assert len(watched.spool.list_segments()) == 2
 
 
 def test_a_log_that_vanished_after_a_kill_does_not_stop_the_others(watched):
@@ -162,7 +162,7 @@ def test_reading_pauses_while_the_spool_is_half_full_so_that_nothing_is_given_up
     with service.client() as client:
         watched.watch(spool=spool, service=client).run(once=True)
     assert b"".join(service.bodies) == joined(7)
-    assert spool.state().lost_segments == 0
+    assert spool.read_state().lost_segments == 0
 
 
 def test_rows_that_are_no_records_are_counted_and_reported_once(watched):
@@ -292,7 +292,7 @@ def test_a_damaged_state_is_reported_instead_of_reading_everything_again(watched
 
 
 def test_two_watches_of_one_folder_are_refused(watched):
-    with sole_watcher(watched.state), pytest.raises(WatchFailed, match="another"), sole_watcher(watched.state):
+    with hold_folder(watched.state), pytest.raises(WatchFailed, match="another"), hold_folder(watched.state):
         pass
 
 

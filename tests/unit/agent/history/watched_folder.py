@@ -8,7 +8,7 @@ from tests.unit.agent.records import lines
 from tradewind_agent.history.importers.ports import ImportContext
 from tradewind_agent.history.log_reader import ImportingReader
 from tradewind_agent.history.spool import Spool
-from tradewind_agent.history.watch_state import state_path
+from tradewind_agent.history.watch_state import build_state_path
 from tradewind_agent.history.watching import Watch, WatchOptions
 
 NOW_S = 1_700_000_000.0
@@ -23,7 +23,7 @@ class Watched:
         self.folder.mkdir()
         self.notes = []
         self.spool = Spool(root / "spool", warn=self.notes.append)
-        self.state = state_path(root / "state", self.folder)
+        self.state = build_state_path(root / "state", self.folder)
         self.state.parent.mkdir(parents=True)
 
     def watch(self, *, service=None, spool=None, pattern="*"):
@@ -48,7 +48,7 @@ class Watched:
 
     @property
     def spooled(self):
-        return b"".join(segment.path.read_bytes() for segment in self.spool.segments())
+        return b"".join(segment.path.read_bytes() for segment in self.spool.list_segments())
 
 
 def joined(count, first=1):

@@ -1,7 +1,7 @@
 import pytest
 
 from tradewind.mobile.queue import QueuedJob, ScheduledJob
-from tradewind_agent.queued.sending import _measured_job
+from tradewind_agent.queued.sending import _build_measured_job
 
 MBIT = 1e6
 
@@ -22,6 +22,6 @@ def placed(starts_s, ends_s, rate_bps=8 * MBIT):
 )
 def test_a_job_alone_would_have_been_no_slower_than_it_was(others, moved_bytes, rate_bps):
     own = placed(0.0, 1.0)
-    was = _measured_job(own, moved_bytes, [own, *(placed(*each) for each in others)])
+    was = _build_measured_job(own, moved_bytes, [own, *(placed(*each) for each in others)])
     assert was.job.total_bytes == moved_bytes
     assert was.job.throughput_bps == pytest.approx(rate_bps)

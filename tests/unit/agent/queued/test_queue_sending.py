@@ -7,7 +7,7 @@ import pytest
 from tradewind.mobile.batching import BatchTerms, evaluate_bursts
 from tradewind.mobile.catalogue import load_shipped_catalogue
 from tradewind.mobile.queue import Burst, BurstMode, QueuedJob, ScheduledJob
-from tradewind_agent.cli.commands.copy_queue import since_boot_s
+from tradewind_agent.cli.commands.copy_queue import read_boot_clock_s
 from tradewind_agent.queued.advice import Advice
 from tradewind_agent.queued.sending import WAIT_SLICE_S, send_queue
 
@@ -62,4 +62,4 @@ def test_nothing_is_sent_before_its_time():
 @pytest.mark.skipif(not hasattr(time, "CLOCK_BOOTTIME"), reason="only Linux has a clock that counts suspension")
 def test_the_clock_of_a_queue_counts_the_time_of_a_suspended_host(monkeypatch):
     monkeypatch.setattr(time, "clock_gettime", {time.CLOCK_BOOTTIME: 7.0}.__getitem__)
-    assert since_boot_s() == 7.0
+    assert read_boot_clock_s() == 7.0

@@ -70,7 +70,7 @@ def sealed(spool, count):
 
 
 def read_refused_rows(spool):
-    return [json.loads(line) for path in spool.refused() for line in path.read_text().splitlines()]
+    return [json.loads(line) for path in spool.list_refused() for line in path.read_text().splitlines()]
 
 
 @pytest.mark.parametrize("names", [True, False])
@@ -83,10 +83,10 @@ def test_one_tick_that_is_refused_takes_no_other_with_it(spool, names):
     (row,) = read_refused_rows(spool)
     assert row["tick"]["heartbeat"]["sequence"] == 5
     assert ("rtt_s: must be below an hour" if names else "Invalid value") in row["reason"]
-    assert spool.waiting() == ()
+    assert spool.list_waiting() == ()
     (line,) = delivered.refused
     assert "refused 1 sample, first: " in line
-    assert str(spool.refused()[0]) in line
+    assert str(spool.list_refused()[0]) in line
 
 
 def test_ticks_that_the_service_names_cost_one_more_question(spool):
@@ -111,7 +111,7 @@ def test_records_that_are_no_completion_for_the_service_go_as_logs_and_ticks_are
     assert delivered.logged == {TRANSFER}
     assert service.calls <= 2
     assert len(read_refused_rows(spool)) == 8
-    assert len(Spool(tmp_path, warn=pytest.fail).segments()) == 1
+    assert len(Spool(tmp_path, warn=pytest.fail).list_segments()) == 1
 
 
 def test_while_the_service_is_unreachable_nothing_is_given_up(spool):
@@ -121,7 +121,7 @@ def test_while_the_service_is_unreachable_nothing_is_given_up(spool):
 
     with pytest.raises(ServiceUnreachable):
         sealed(spool, 3).drain(Away())
-    assert (len(spool.waiting()), spool.refused()) == (1, ())
+    assert (len(spool.list_waiting()), spool.list_refused()) == (1, ())
 
 
 def test_the_user_is_reported_of_samples_that_were_refused(tmp_path):

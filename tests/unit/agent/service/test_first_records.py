@@ -18,7 +18,7 @@ def test_so_many_records_are_stored_entire(table, wanted, size):
     csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows(table)
     whole = text.getvalue().encode()
     first = FirstRecords(wanted)
-    kept = b"".join(first.of(whole[at : at + size]) for at in range(0, len(whole), size))
+    kept = b"".join(first.cut_piece(whole[at : at + size]) for at in range(0, len(whole), size))
     expected = io.StringIO()
     csv.writer(expected, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows(table[:wanted])
     assert kept == expected.getvalue().encode()

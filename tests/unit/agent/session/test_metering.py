@@ -28,7 +28,7 @@ def test_a_host_whose_radio_is_known_reports_its_tail_next_to_what_it_metered():
     lte = load_shipped_catalogue().find_radio("lte")
 
     async def metered(radio):
-        session = await HostMeter(choice, HostReader(time.monotonic), radio=radio).session(Host.SOURCE)
+        session = await HostMeter(choice, HostReader(time.monotonic), radio=radio).build_session(Host.SOURCE)
         await session.start()
         return (await session.stop()).energy
 
@@ -42,7 +42,7 @@ def test_a_session_counts_with_the_profile_given():
     choice = choose_meter(logical_cpus=1, profile=parse_power_profile("1000W,1000W"), sysfs=Path("/nonexistent"))
 
     async def metered():
-        session = await HostMeter(choice, HostReader(time.monotonic)).session(Host.SOURCE)
+        session = await HostMeter(choice, HostReader(time.monotonic)).build_session(Host.SOURCE)
         await session.start()
         return await session.stop()
 

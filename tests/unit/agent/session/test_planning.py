@@ -15,7 +15,7 @@ from tradewind.sla.kinds import Sla, SlaKind
 from tradewind.wire.recommendations import RecommendRequest, WireSla, WireWorkload
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.copy.plan import plan_sizes
-from tradewind_agent.copy.report import describe_plan, plan_document
+from tradewind_agent.copy.report import build_plan_document, describe_plan
 from tradewind_agent.resources.limits import Limits
 from tradewind_agent.service.retries import NO_RETRIES
 from tradewind_agent.session.planning import (
@@ -78,7 +78,7 @@ def test_promise_and_price_of_the_service_are_reported():
         "tier 15 Mbit/s to 33 Mbit/s, met with a probability of 90%, price 0.012264 EUR on total energy"
         in describe_plan(plan).splitlines()
     )
-    sla = plan_document(plan)["sla"]
+    sla = build_plan_document(plan)["sla"]
     assert (sla["probability"], sla["tier"], sla["price"]["amount"]) == (0.9, "15 Mbit/s to 33 Mbit/s", "0.012264")
 
 

@@ -115,7 +115,7 @@ class OwnMeter:
     def __init__(self, power_w: float | None) -> None:
         self.power_w = power_w
 
-    def latest(self, over_s: float = 0.0) -> LiveSample:
+    def find_latest(self, over_s: float = 0.0) -> LiveSample:
         return LiveSample(
             host=Host.DESTINATION,
             usage=ResourceUsage(),
@@ -162,10 +162,10 @@ def beats(meter: BothEndsMeter):
     sampling = Sampling(request=ASKED, sees_path=True, now=lambda: NOW)
     plan = plan_by_rules(TRANSFER, BINS, Path(bandwidth_bps=1e8, rtt_s=0.05), SLA, because="a test")
     local = LocalController(build_basis(plan, ASKED, BINS))
-    yield local, sampling.first(local.basis)
+    yield local, sampling.build_first(local.basis)
     for tick in range(1, TICKS + 1):
         moved = FILES * FILE_BYTES * tick // (2 * TICKS)
-        yield local, sampling.next(snapshot(HALF_S * tick / TICKS, moved), meter.latest())
+        yield local, sampling.build_next(snapshot(HALF_S * tick / TICKS, moved), meter.find_latest())
 
 
 ASKED = REQUEST.model_copy(update={"sla": WireSla(kind=SLA.kind, target=SLA.target)})

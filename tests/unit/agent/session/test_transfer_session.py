@@ -89,4 +89,4 @@ def test_records_in_a_logbook_are_stored_instead_of_releasing_the_share_first(tm
         session.hold_share(Answering())
         assert session.finish((record(1),)) == "spooled until `tradewind login`"
     assert not service.completions
-    assert len(spool.segments()) == 1
+    assert len(spool.list_segments()) == 1

@@ -104,7 +104,7 @@ def test_a_sample_whose_answer_the_end_of_the_transfer_overtakes_is_stored_and_c
         ticks.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await ticks
-        story.tuning.finish(story.engine.snapshot(), None)
+        story.tuning.finish(story.engine.take_snapshot(), None)
 
     asyncio.run(running())
     answered.set()
@@ -138,7 +138,7 @@ def test_a_service_that_comes_back_decides_again() -> None:
 )
 def test_answers_that_make_no_sense_are_not_followed(nonsense: dict[str, object]) -> None:
     plan = (ChunkPlan(ChunkKind.WHOLE, None, Parameters(concurrency=2)),)
-    beat = Sampling(request=REQUEST, sees_path=True, now=lambda: NOW).first(
+    beat = Sampling(request=REQUEST, sees_path=True, now=lambda: NOW).build_first(
         build_basis(
             plan_by_rules(
                 TRANSFER, BINS, Path(bandwidth_bps=1e8, rtt_s=0.05), Sla(kind=SlaKind.MAX_THROUGHPUT), because="a test"
@@ -216,17 +216,17 @@ def test_a_path_that_ends_at_a_middle_box_is_not_reported() -> None:
     near = PathSample(0.001, 0.0001, None, None, 10, 0)
     sampling = Sampling(request=REQUEST, sees_path=True, now=lambda: NOW)
     engine = Story(None).engine
-    told = sampling.next(replace(engine.snapshot(), elapsed_s=1.0, path=near), None)
+    told = sampling.build_next(replace(engine.take_snapshot(), elapsed_s=1.0, path=near), None)
     assert (told.rtt_s, told.min_rtt_s, told.sent_bytes) == (None, None, None)
 
 
 def test_a_chunk_that_is_done_uses_no_streams() -> None:
     sampling = Sampling(request=REQUEST, sees_path=True, now=lambda: NOW)
-    now = Story(None).engine.snapshot()
+    now = Story(None).engine.take_snapshot()
     done = replace(
         now.chunks[0], chunk=ChunkKind.LARGE, remaining_bytes=0, parameters=Parameters(concurrency=1, parallelism=4)
     )
-    told = sampling.next(replace(now, elapsed_s=1.0, chunks=(*now.chunks, done)), None)
+    told = sampling.build_next(replace(now, elapsed_s=1.0, chunks=(*now.chunks, done)), None)
     assert told.parameters == told.chunks[0].parameters
     assert len(told.chunks) == 2
 
@@ -311,7 +311,7 @@ def test_a_file_that_is_no_transfer_is_left_alone(tmp_path: Folder) -> None:
     spool.folder.mkdir()
     stray = spool.folder / "notes.ended"
     stray.write_text("not a transfer")
-    assert spool.waiting() == ()
+    assert spool.list_waiting() == ()
     assert stray.exists()
 
 

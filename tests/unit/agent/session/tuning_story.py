@@ -56,7 +56,7 @@ class Engine:
     def retune(self, plan: Sequence[ChunkPlan]) -> None:
         self.plan, self.retuned = tuple(plan), self.retuned + 1
 
-    def snapshot(self) -> Snapshot:
+    def take_snapshot(self) -> Snapshot:
         moved = int(RATE_BPS * self.elapsed_s / 8)
         left = FILES * FILE_BYTES - moved
         (chunk,) = self.plan
@@ -169,7 +169,7 @@ class Story:
             self.ticks_left = ticks
             with contextlib.suppress(asyncio.CancelledError):
                 await self.tuning.run(self.engine, None)
-            self.tuning.finish(self.engine.snapshot(), None)
+            self.tuning.finish(self.engine.take_snapshot(), None)
 
         asyncio.run(running())
         return self

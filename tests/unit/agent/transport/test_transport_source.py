@@ -10,19 +10,19 @@ ROOT = Path(__file__).resolve().parents[4]
 
 
 def included() -> set[str]:
-    parts = building.source_path().parent.glob("fld_*")
+    parts = building.find_source().parent.glob("fld_*")
     return {name for part in parts for name in re.findall(r'#include "(fld_\w+\.h)"', part.read_text(encoding="utf-8"))}
 
 
 def test_a_change_of_any_part_of_the_source_is_another_version(monkeypatch, tmp_path):
-    source = building.source_path()
+    source = building.find_source()
     for part in source.parent.glob("fld_*"):
         (tmp_path / part.name).write_bytes(part.read_bytes())
-    monkeypatch.setattr(building, "source_path", lambda: tmp_path / source.name)
-    before = building.source_digest()
+    monkeypatch.setattr(building, "find_source", lambda: tmp_path / source.name)
+    before = building.compute_source_digest()
     for name in included():
         (tmp_path / name).write_bytes((tmp_path / name).read_bytes() + b"\n")
-        after = building.source_digest()
+        after = building.compute_source_digest()
         assert after != before, name
         before = after
 

@@ -7,7 +7,7 @@ import typer
 
 from tradewind.compression.advice import Objective
 from tradewind_agent.cli import environment, options
-from tradewind_agent.cli.option_groups import grouped
+from tradewind_agent.cli.option_groups import expand_groups
 from tradewind_agent.cli.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def register(app: typer.Typer) -> None:
     app.command("compress-advise")(compress_advise)
 
 
-@grouped
+@expand_groups
 def compress_advise(
     file: Annotated[
         Path,
@@ -52,14 +52,14 @@ def compress_advise(
     from tradewind_agent.compression.advising import advise_on_file
 
     terminal = Terminal(as_json)
-    rate_bps = options.bandwidth_bps(bandwidth)
+    rate_bps = options.parse_bandwidth_bps(bandwidth)
     if sum(way is not None for way in (to, come_from, rate_bps)) != 1:
         raise typer.BadParameter("give exactly one of them to say which path", param_hint="--to, --from or --bandwidth")
     if setup is not None and rate_bps is None:
         raise typer.BadParameter("needs --bandwidth: a probe measures it", param_hint="--setup")
     if file.stat().st_size == 0:
         raise typer.BadParameter("is empty", param_hint="FILE")
-    way = _probed_way(to, come_from, terminal) if rate_bps is None else _stated_way(rate_bps, setup or "0s")
+    way = _probe_way(to, come_from, terminal) if rate_bps is None else _parse_stated_way(rate_bps, setup or "0s")
     client = environment.open_client_if_configured()
     try:
         answer, because = advise_on_file(
@@ -79,7 +79,7 @@ def compress_advise(
     document = answer.model_dump(mode="json", exclude_none=True) | {
         "line": {"bandwidth_bps": way.line.rate_bps, "setup_s": way.line.setup_s}
     }
-    terminal.result(_format_advice(answer), document)
+    terminal.print_result(_format_advice(answer), document)
 
 
 class _Way(NamedTuple):
@@ -90,7 +90,7 @@ class _Way(NamedTuple):
     packing_setup_s: float = 0.0
 
 
-def _probed_way(to: str | None, come_from: str | None, terminal: Terminal) -> _Way:
+def _probe_way(to: str | None, come_from: str | None, terminal: Terminal) -> _Way:
     from tradewind_agent.compression.codecs import list_available_codecs
     from tradewind_agent.compression.packed.path_probe import estimate_query_s, probe_download_line, probe_upload_line
 
@@ -102,7 +102,7 @@ def _probed_way(to: str | None, come_from: str | None, terminal: Terminal) -> _W
     return _Way(_report_line(probe_download_line(come_from), terminal), list_available_codecs())
 
 
-def _stated_way(rate_bps: float, setup: str) -> _Way:
+def _parse_stated_way(rate_bps: float, setup: str) -> _Way:
     from tradewind.compression.model import NetworkLine
     from tradewind.units import parse_seconds
     from tradewind.wire.compression import MAX_SETUP_S

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from tradewind_agent.cli import options
-from tradewind_agent.cli.option_groups import grouped
+from tradewind_agent.cli.option_groups import expand_groups
 from tradewind_agent.cli.terminal import Terminal
 
 
@@ -21,7 +21,7 @@ def _connections() -> None:
     """Analyse the connections of web pages."""
 
 
-@grouped
+@expand_groups
 def analyse(
     har: Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="A browser's log (HAR).")],
     *,
@@ -42,4 +42,4 @@ def analyse(
         analysis = analyse_har(read_har(har), path=path, proxy=proxy)
     except InvalidValue as wrong:
         raise InvalidValue(str(har), wrong.reason) from None
-    Terminal(as_json).result(describe_analysis(analysis), analysis.model_dump(mode="json", exclude_none=False))
+    Terminal(as_json).print_result(describe_analysis(analysis), analysis.model_dump(mode="json", exclude_none=False))

@@ -18,8 +18,8 @@ from tradewind_agent.cli.commands.copy_packed import (
 )
 from tradewind_agent.cli.commands.copy_queue import RadioOptions, build_radio_options, copy_queue
 from tradewind_agent.cli.engine_options import bind_headers, build_engine_options
-from tradewind_agent.cli.option_groups import GroupOf, grouped
-from tradewind_agent.cli.progress import count_plainly, transferring
+from tradewind_agent.cli.option_groups import GroupOf, expand_groups
+from tradewind_agent.cli.progress import count_plainly, show_transfer
 from tradewind_agent.cli.terminal import Terminal
 from tradewind_agent.cli.transfer_options import TransferOptions
 
@@ -44,7 +44,7 @@ def register(app: typer.Typer) -> None:
     app.command()(copy)
 
 
-def by_hand(
+def build_parameters_by_hand(
     *,
     concurrency: Annotated[int | None, typer.Option(min=1, max=32767, help="Files at once, set by hand.")] = None,
     parallelism: Annotated[int | None, typer.Option(min=1, max=32767, help="Streams a file, set by hand.")] = None,
@@ -58,11 +58,11 @@ def by_hand(
         concurrency=concurrency,
         parallelism=parallelism,
         pipelining=pipelining,
-        io_block_bytes=options.io_block_bytes_if(io_block),
+        io_block_bytes=options.parse_io_block_bytes_if(io_block),
     )
 
 
-def listing_rules(
+def build_listing_rules(
     *,
     follow_links: Annotated[
         bool | None,
@@ -87,16 +87,16 @@ def listing_rules(
     return ListingRules(links=rules[follow_links], skip_unreadable=skip_unreadable)
 
 
-def copy_options(
+def build_copy_options(
     *,
     settings: TransferOptions,
-    parameters: Annotated["Parameters", GroupOf(by_hand)],
+    parameters: Annotated["Parameters", GroupOf(build_parameters_by_hand)],
     resume: Annotated[bool, typer.Option(help="Go on with what an earlier run has left.")] = True,
     tune: Annotated[bool, typer.Option(help="Change the parameters while it runs; none that is set by hand.")] = True,
     patience: Annotated[
         str, typer.Option("--wait", metavar="TIME", help="How long to wait for a share of a path with caps.")
     ] = "10min",
-    rules: Annotated["ListingRules", GroupOf(listing_rules)],
+    rules: Annotated["ListingRules", GroupOf(build_listing_rules)],
     engine: Annotated["EngineOptions", GroupOf(build_engine_options)],
 ) -> "CopyOptions":
     """Return the options of the copy."""
@@ -106,19 +106,19 @@ def copy_options(
         resume=resume,
         listing=rules,
         tune=tune,
-        share_patience_s=options.duration("--wait", patience),
+        share_patience_s=options.parse_duration_s("--wait", patience),
         engine=engine,
     )
 
 
-@grouped
+@expand_groups
 def copy(
     places: Annotated[
         list[str] | None,
         typer.Argument(metavar="SRC... DEST", help="What to copy, and where to; one end is http(s)://."),
     ] = None,
     *,
-    settings: Annotated["CopyOptions", GroupOf(copy_options)],
+    settings: Annotated["CopyOptions", GroupOf(build_copy_options)],
     manifest: Annotated[
         str | None, typer.Option(metavar="FILE", help="List of files to copy, relative to SRC, instead of its index.")
     ] = None,
@@ -152,15 +152,13 @@ def copy(
     with ExitStack() as closing:
         listing = None
         if queue is None and mover == OWN_MOVER:
-            settings = (
-                settings if dry_run or packing is not None else closing.enter_context(settings.connecting_early())
-            )
+            settings = settings if dry_run or packing is not None else closing.enter_context(settings.connect_early())
             listing = _list_files(places, manifest, settings, terminal)
             _warn_about_download(listing, settings, terminal)
         client = environment.open_client_if_configured(BRIEF_RETRIES)
         if client is not None:
             closing.enter_context(client)
-        context = radio.for_one_copy(CopyContext(terminal, client, meter))
+        context = radio.add_radio(CopyContext(terminal, client, meter))
         if queue is not None:
             code = copy_queue(queue, settings, context, dry_run=dry_run)
         elif listing is None:
@@ -194,7 +192,7 @@ def _copy_listed(listing: "Listing", settings: "CopyOptions", context: CopyConte
         _show_plan(terminal, prepared)
         return 1 if listing.left_out else 0
     logbook = Logbook(spool=environment.open_spool(terminal), client=client)
-    with transferring(terminal) as show:
+    with show_transfer(terminal) as show:
         report = run(
             prepared,
             client=client,
@@ -205,7 +203,7 @@ def _copy_listed(listing: "Listing", settings: "CopyOptions", context: CopyConte
         )
     for line in report.notes:
         terminal.note(line)
-    terminal.result(report.line(), report.document())
+    terminal.print_result(report.format_line(), report.build_document())
     if report.is_complete:
         return 0
     return 128 + signal.SIGINT if report.status is Status.CANCELLED else 1
@@ -216,7 +214,7 @@ def _list_files(places: list[str], manifest: str | None, settings: "CopyOptions"
     from tradewind_agent.cli.background_loading import load_in_background
     from tradewind_agent.copy.listing import list_files
 
-    with load_in_background("tradewind_agent.copy.run", *environment.modules_of_the_client()):
+    with load_in_background("tradewind_agent.copy.run", *environment.list_client_modules()):
         return list_files(
             places[:-1],
             places[-1],
@@ -271,18 +269,18 @@ def _check_places(places: list[str], manifest: str | None, mover: str) -> None:
 
 
 def _make_snapshot_callback(show: "Show") -> "Callable[[Snapshot, PreparedCopy], None]":
-    def shown(snapshot: "Snapshot", prepared: "PreparedCopy") -> None:
+    def show_snapshot(snapshot: "Snapshot", prepared: "PreparedCopy") -> None:
         files = snapshot.files_done + snapshot.files_skipped + snapshot.files_failed
         total_bytes = snapshot.moved_bytes + snapshot.remaining_bytes
         show(snapshot.moved_bytes, total_bytes, files, len(prepared.listing.jobs))
 
-    return shown
+    return show_snapshot
 
 
 def _show_plan(terminal: Terminal, prepared: "PreparedCopy") -> None:
     from tradewind.units import format_bytes, format_count
     from tradewind_agent.copy.omissions_report import build_omissions_document, describe_omissions
-    from tradewind_agent.copy.report import describe_plan, plan_document
+    from tradewind_agent.copy.report import build_plan_document, describe_plan
 
     listing = prepared.listing
     total_bytes = sum(listing.sizes_bytes)
@@ -299,7 +297,7 @@ def _show_plan(terminal: Terminal, prepared: "PreparedCopy") -> None:
         "sizes_are_exact": listing.sizes_are_exact,
         "files": [str(job) for job in listing.jobs[:SHOWN_FILES]],
         **build_omissions_document(listing),
-        "plan": plan_document(prepared.plan),
+        "plan": build_plan_document(prepared.plan),
     }
     ends = f"{prepared.source} to {prepared.destination}{describe_omissions(listing)}"
-    terminal.result(f"{head}{ends}\n{describe_plan(prepared.plan)}", document)
+    terminal.print_result(f"{head}{ends}\n{describe_plan(prepared.plan)}", document)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from tradewind_agent.cli import environment
-from tradewind_agent.cli.progress import transferring
+from tradewind_agent.cli.progress import show_transfer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,7 +74,7 @@ def run_packed_copy(listing: "Listing", packing: "PackingMode", settings: "CopyO
 
     terminal = context.terminal
     total_bytes, files = sum(listing.sizes_bytes), len(listing.jobs)
-    with transferring(terminal) as show:
+    with show_transfer(terminal) as show:
         done = run_split_copy(
             listing,
             packing,
@@ -88,7 +88,7 @@ def run_packed_copy(listing: "Listing", packing: "PackingMode", settings: "CopyO
         )
     for line in done.all_notes:
         terminal.note(line)
-    terminal.result(done.line(), done.document())
+    terminal.print_result(done.format_line(), done.build_document())
     if done.is_complete:
         return 0
     return 128 + signal.SIGINT if done.status is Status.CANCELLED else 1

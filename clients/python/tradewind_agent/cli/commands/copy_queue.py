@@ -36,7 +36,7 @@ class RadioOptions:
     radio: str | None
     device: str | None
 
-    def for_one_copy(self, context: CopyContext) -> CopyContext:
+    def add_radio(self, context: CopyContext) -> CopyContext:
         """Return the context with a meter that knows the radio; for a queue, the plan accounts for shared tails."""
         if self.radio is None or self.queue is not None:
             return context
@@ -78,7 +78,7 @@ def build_radio_options(
         return RadioOptions(None, radio, device)
     if radio is None:
         raise typer.BadParameter("is needed: the tail depends on it; wifi, lte or 5g", param_hint="--radio")
-    capacity_bps = options.bandwidth_bps(radio_rate, "--radio-rate")
+    capacity_bps = options.parse_bandwidth_bps(radio_rate, "--radio-rate")
     from tradewind_agent.queued.advice import RadioChoice
 
     choice = RadioChoice(radio=radio, device=device, waiting_price_w=price_w, capacity_bps=capacity_bps)
@@ -93,11 +93,11 @@ def copy_queue(queue: Queue, settings: "CopyOptions", context: CopyContext, *, d
     from tradewind_agent.queued.sending import describe_unlisted, send_queue
 
     requests = {each.name: each for each in read_queue(queue.file, datetime.now(UTC))}
-    read_s = since_boot_s()
+    read_s = read_boot_clock_s()
     queued = size_queue(list(requests.values()), settings, context.client)
     if not queued.jobs:
         raise CopyFailed("; ".join(describe_unlisted(queued.unlisted)))
-    started_s = since_boot_s()
+    started_s = read_boot_clock_s()
     advice = advise_queue(
         [each.count_times_from(started_s - read_s) for each in queued.jobs], queue.choice, context.client
     )
@@ -111,16 +111,16 @@ def copy_queue(queue: Queue, settings: "CopyOptions", context: CopyContext, *, d
     report = send_queue(
         advice,
         lambda name: _copy_one(requests[name], settings, context, metered=name not in concurrent_jobs),
-        clock_s=lambda: since_boot_s() - started_s,
+        clock_s=lambda: read_boot_clock_s() - started_s,
         pause=time.sleep,
         say=lambda line: None if terminal.quiet else terminal.note(line),
     )
     report = replace(report, unlisted=queued.unlisted)
-    terminal.result("\n".join(report.lines()), report.document())
+    terminal.print_result("\n".join(report.format_lines()), report.build_document())
     return 128 + signal.SIGINT if report.stopped else 0 if report.succeeded else 1
 
 
-def since_boot_s() -> float:
+def read_boot_clock_s() -> float:
     """Return a clock that also counts suspended time, as deadlines do; Linux's monotonic clock does not, s."""
     return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
@@ -151,4 +151,4 @@ def _report(context: CopyContext, advice: "Advice", unlisted: Mapping[str, str])
     lines += [f"{name} will not be in time" for name in advice.plan.missed]
     planned = {"planned": build_batch_plan_document(advice.plan), "not_planned": dict(unlisted)}
     document = {"dry_run": True, "rationale": advice.rationale, **planned}
-    context.terminal.result("\n".join(lines), document)
+    context.terminal.print_result("\n".join(lines), document)

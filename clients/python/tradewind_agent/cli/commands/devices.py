@@ -26,7 +26,7 @@ def devices(*, as_json: options.Json = False) -> None:
     from tradewind.units import format_joules, format_seconds
 
     terminal = Terminal(as_json)
-    known = _known(terminal)
+    known = _find_catalogue(terminal)
     rows = [
         (
             each.name,
@@ -36,7 +36,7 @@ def devices(*, as_json: options.Json = False) -> None:
         )
         for each in known.devices
     ]
-    terminal.table(DEVICE_HEADS, rows, known.model_dump(mode="json"))
+    terminal.print_table(DEVICE_HEADS, rows, known.model_dump(mode="json"))
     if not as_json:
         print()
         radios = [each.to_profile() for each in known.radios]
@@ -49,10 +49,10 @@ def devices(*, as_json: options.Json = False) -> None:
             )
             for each in radios
         ]
-        terminal.table(RADIO_HEADS, rows, {})
+        terminal.print_table(RADIO_HEADS, rows, {})
 
 
-def _known(terminal: Terminal) -> "DeviceCatalogue":
+def _find_catalogue(terminal: Terminal) -> "DeviceCatalogue":
     from tradewind.mobile.catalogue import load_shipped_catalogue
     from tradewind.wire.devices import DeviceCatalogue, WireDeviceProfile, WireRadioProfile
     from tradewind_agent.errors import ServiceUnreachable

@@ -28,7 +28,7 @@ def doctor(*, as_json: options.Json = False) -> None:
     findings: list[Finding] = [
         *diagnosis.examine_service(os.environ, lambda: datetime.now(UTC)),
         *diagnosis.examine_tcp(),
-        *diagnosis.examine_meter(HostMeter.of_this_host(calibrated=options.calibrated_meter()).choice),
+        *diagnosis.examine_meter(HostMeter.of_this_host(calibrated=options.find_calibrated_meter()).choice),
         *diagnosis.examine_spool(spool),
         *diagnosis.examine_disk({"spool disk": spool.folder, "this folder": Path.cwd()}),
     ]
@@ -41,8 +41,9 @@ def doctor(*, as_json: options.Json = False) -> None:
         ],
     }
     rows = [
-        (each.health.upper() if each.health is not diagnosis.Health.GOOD else "ok", each.line()) for each in findings
+        (each.health.upper() if each.health is not diagnosis.Health.GOOD else "ok", each.format_line())
+        for each in findings
     ]
-    terminal.result("\n".join(f"{mark:4} {line}" for mark, line in rows), document)
+    terminal.print_result("\n".join(f"{mark:4} {line}" for mark, line in rows), document)
     if not well:
         raise typer.Exit(1)

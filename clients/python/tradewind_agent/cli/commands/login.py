@@ -50,4 +50,4 @@ def login(
             checked = False
     path = store_service(os.environ, url=address, key=secret)
     document = {"url": address, "file": str(path), "checked": checked}
-    terminal.result(f"logged in to {address}; key kept in {path}", document)
+    terminal.print_result(f"logged in to {address}; key kept in {path}", document)

@@ -18,8 +18,8 @@ import typer
 from tradewind.path import Path as NetworkPath
 from tradewind.units import format_count, parse_seconds
 from tradewind_agent.cli import environment, options
-from tradewind_agent.cli.option_groups import GroupOf, grouped
-from tradewind_agent.cli.progress import counting, plain_lines
+from tradewind_agent.cli.option_groups import GroupOf, expand_groups
+from tradewind_agent.cli.progress import build_plain_lines, show_count
 from tradewind_agent.cli.terminal import PartlyDone, Terminal
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ Timezone = Annotated[
 Mover = Annotated[str | None, typer.Option(help="Program that moved the bytes, if the log does not say.")]
 
 
-def import_context(
+def build_import_context(
     *,
     source: Source = None,
     destination: Destination = None,
@@ -66,15 +66,15 @@ def import_context(
     return ImportContext(
         source=source,
         destination=destination,
-        bandwidth_bps=options.bandwidth_bps(bandwidth),
-        rtt_s=options.rtt_s(rtt),
+        bandwidth_bps=options.parse_bandwidth_bps(bandwidth),
+        rtt_s=options.parse_rtt_s(rtt),
         timezone=_find_zone(timezone),
         mover=mover,
         network=network,
     )
 
 
-Context = Annotated["ImportContext", GroupOf(import_context)]
+Context = Annotated["ImportContext", GroupOf(build_import_context)]
 
 
 def register(app: typer.Typer) -> None:
@@ -84,7 +84,7 @@ def register(app: typer.Typer) -> None:
     app.add_typer(group, name="logs")
 
 
-@grouped
+@expand_groups
 def upload(
     logs: Annotated[list[str], typer.Argument(metavar="FILE|DIR|-", help="Logs; - reads standard input.")],
     *,
@@ -122,7 +122,7 @@ def upload(
             if others or not hars:
                 text, records_document, has_failed = _upload_records(others, format_name, context, client, terminal)
                 texts, document, failed = [*texts, text], records_document | document, failed or has_failed
-    terminal.result("\n".join(texts), document)
+    terminal.print_result("\n".join(texts), document)
     if failed:
         raise typer.Exit(1)
 
@@ -171,12 +171,12 @@ def _upload_records(
     reports: list[FileReport] = []
     lines = read_logs(logs, format_name=format_name, context=context, reports=reports)
     if client is None:
-        with counting(terminal, "reading", "row") as count:
+        with show_count(terminal, "reading", "row") as count:
             for _ in lines:
                 count(1)
         receipts = None
     else:
-        with counting(terminal, "uploading", "row") as count:
+        with show_count(terminal, "uploading", "row") as count:
             receipts = client.upload_logs(lines, on_receipt=lambda receipt: count(receipt.accepted + receipt.rejected))
     text, document = upload_report(reports, receipts)
     wrong = receipts is not None and not receipts.stored_any
@@ -185,7 +185,7 @@ def _upload_records(
     return text, document, wrong
 
 
-@grouped
+@expand_groups
 def watch(
     folder: Annotated[Path, typer.Argument(metavar="DIR", exists=True, file_okay=False, help="Folder of logs.")],
     *,
@@ -201,22 +201,22 @@ def watch(
     as_json: options.Json = False,
 ) -> None:
     """Follow the logs in a folder and upload what is new, through rotation and restarts, until it is stopped."""
-    from tradewind_agent.folders import state_folder
+    from tradewind_agent.folders import build_state_folder
     from tradewind_agent.history.log_reader import ImportingReader
-    from tradewind_agent.history.watch_state import sole_watcher, state_path
+    from tradewind_agent.history.watch_state import build_state_path, hold_folder
     from tradewind_agent.history.watching import Watch, WatchOptions
 
     terminal = Terminal(as_json, quiet)
     _check_format(format_name)
-    interval_s = options.duration("--interval", interval)
+    interval_s = options.parse_duration_s("--interval", interval)
     quiet_s = options.read("--quiet-after", parse_seconds, quiet_after)
-    state = state_path(state_folder(os.environ), folder)
+    state = build_state_path(build_state_folder(os.environ), folder)
     stop = _stop_on_signals()
     client = environment.open_client_if_configured(pause=stop.wait)
     if client is None:
         terminal.note("no service is configured: logs are spooled until `tradewind login`")
     try:
-        with sole_watcher(state):
+        with hold_folder(state):
             tally = Watch(
                 options=WatchOptions(folder=folder, pattern=pattern, interval_s=interval_s, quiet_s=quiet_s),
                 state_path=state,
@@ -232,7 +232,7 @@ def watch(
     finally:
         if client is not None:
             client.close()
-    terminal.result(_format_tally(tally) + _format_unread(tally), asdict(tally))
+    terminal.print_result(_format_tally(tally) + _format_unread(tally), asdict(tally))
     if once and any(each.failed for each in tally.not_read):
         raise typer.Exit(1)
 
@@ -253,7 +253,7 @@ def _make_progress_callback(terminal: Terminal) -> "Callable[[Tally], None]":
     """Return a callback that prints what a watch has done, when that has changed."""
     from tradewind_agent.history.watching import Tally
 
-    lines = plain_lines(terminal, known=_format_tally(Tally()))
+    lines = build_plain_lines(terminal, known=_format_tally(Tally()))
     return lambda tally: None if lines is None else lines.say_if_due(lambda: _format_tally(tally))
 
 
@@ -305,11 +305,11 @@ def _list_files_below(folder: Path) -> list[Path]:
     """Return all files in a folder and below it, by path; refuse a folder without files, or one that is unreadable."""
     from tradewind_agent.system_errors import explain_os_error
 
-    def unreadable(failure: OSError) -> None:
+    def refuse_unreadable(failure: OSError) -> None:
         reason = f"{failure.filename} cannot be read: {explain_os_error(failure)}"
         raise typer.BadParameter(reason, param_hint="FILE|DIR|-") from None
 
-    found = [Path(inside, name) for inside, _, names in os.walk(folder, onerror=unreadable) for name in names]
+    found = [Path(inside, name) for inside, _, names in os.walk(folder, onerror=refuse_unreadable) for name in names]
     files = sorted(path for path in found if path.is_file())
     if not files:
         raise typer.BadParameter(f"{folder} is a folder without files", param_hint="FILE|DIR|-")

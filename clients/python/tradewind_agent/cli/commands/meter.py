@@ -9,8 +9,8 @@ from tradewind.transfer import ResourceUsage
 from tradewind.units import format_joules
 from tradewind_agent.cli import options
 from tradewind_agent.cli.commands.meter_calibrate import CalibrationOptions, build_calibration_options, calibrate_host
-from tradewind_agent.cli.commands.meter_trace import TraceOptions, split_trace, trace_options
-from tradewind_agent.cli.option_groups import GroupOf, grouped
+from tradewind_agent.cli.commands.meter_trace import TraceOptions, build_trace_options, split_trace
+from tradewind_agent.cli.option_groups import GroupOf, expand_groups
 from tradewind_agent.cli.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def register(app: typer.Typer) -> None:
     app.command()(meter)
 
 
-@grouped
+@expand_groups
 def meter(
     *,
     duration: Annotated[
@@ -35,7 +35,7 @@ def meter(
         str | None, typer.Option(metavar="TIME", help="Time between two lines.", show_default=INTERVAL)
     ] = None,
     calibration: Annotated["CalibrationOptions | None", GroupOf(build_calibration_options)],
-    trace: Annotated["TraceOptions | None", GroupOf(trace_options)],
+    trace: Annotated["TraceOptions | None", GroupOf(build_trace_options)],
     host: options.Meter,
     as_json: options.Json = False,
 ) -> None:
@@ -53,9 +53,9 @@ def meter(
     if trace is not None:
         split_trace(terminal, trace)
         return
-    duration_s = options.duration("--duration", duration or DURATION)
-    interval_s = options.duration("--interval", interval or INTERVAL)
-    result = asyncio.run(_metered(terminal, host, duration_s, interval_s))
+    duration_s = options.parse_duration_s("--duration", duration or DURATION)
+    interval_s = options.parse_duration_s("--interval", interval or INTERVAL)
+    result = asyncio.run(_measure_host(terminal, host, duration_s, interval_s))
     document = {
         "method": str(host.choice.meter.method),
         "quality": str(host.choice.meter.quality),
@@ -65,19 +65,19 @@ def meter(
         "total_j": result.energy.total_j if result.energy else None,
         "mean_w": result.energy.total_j / result.work.duration_s if result.energy else None,
         "base_w": result.energy.base_w if result.energy else None,
-        "usage": _known(result.usage),
+        "usage": _select_known(result.usage),
         "failure": result.failure,
     }
-    terminal.result(_format_summary(result), document)
+    terminal.print_result(_format_summary(result), document)
     if result.energy is None:
         raise typer.Exit(1)
 
 
-async def _metered(terminal: Terminal, host: "HostMeter", duration_s: float, interval_s: float) -> "MeterResult":
+async def _measure_host(terminal: Terminal, host: "HostMeter", duration_s: float, interval_s: float) -> "MeterResult":
     import asyncio
 
     terminal.note(host.choice.explanation)  # only now, since a reader may press Ctrl-C, which works from here on
-    session = await host.session(Host.SOURCE)
+    session = await host.build_session(Host.SOURCE)
     await session.start()
     shown = asyncio.create_task(_show(terminal, session, interval_s))
     try:
@@ -95,7 +95,7 @@ async def _show(terminal: Terminal, session: "MeterSession", interval_s: float) 
 
     while True:
         await asyncio.sleep(interval_s)
-        if not terminal.json and (sample := session.latest()) is not None:
+        if not terminal.json and (sample := session.find_latest()) is not None:
             print(_format_line(sample), flush=True)
 
 
@@ -105,10 +105,10 @@ def _format_line(sample: "LiveSample") -> str:
 
 
 def _format_usage(usage: ResourceUsage) -> str:
-    return "  ".join(f"{name} {100 * share:.0f} %" for name, share in _known(usage).items())
+    return "  ".join(f"{name} {100 * share:.0f} %" for name, share in _select_known(usage).items())
 
 
-def _known(usage: ResourceUsage) -> dict[str, float]:
+def _select_known(usage: ResourceUsage) -> dict[str, float]:
     shares = {"cpu": usage.cpu, "memory": usage.memory, "disk": usage.disk, "nic": usage.nic}
     return {name: share for name, share in shares.items() if share is not None}
 

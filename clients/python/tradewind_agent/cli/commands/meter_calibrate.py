@@ -68,7 +68,7 @@ def build_calibration_options(
 
     return CalibrationOptions(
         calibrate,
-        None if step is None else options.duration("--step", step),
+        None if step is None else options.parse_duration_s("--step", step),
         options.read_if("--upload", parse_profile_name, upload),
     )
 
@@ -78,10 +78,10 @@ def calibrate_host(
 ) -> None:
     """Load the host in steps, fit and store the models, upload them; they are stored even if the upload fails."""
     from tradewind_agent.errors import AgentError
-    from tradewind_agent.folders import state_folder
+    from tradewind_agent.folders import build_state_folder
     from tradewind_agent.meters.stored_models import FILE, store_calibration
 
-    folder = state_folder(os.environ)
+    folder = build_state_folder(os.environ)
     if trace is not None and trace.is_of_a_transfer:
         raise typer.BadParameter(
             "are of a transfer, not of --calibrate", param_hint="--began, --ended, --moved, --tail"
@@ -98,7 +98,7 @@ def calibrate_host(
         with client:
             try:
                 client.mobile.upload_device(
-                    request.upload_as, calibration.device_profile("calibrated", request.upload_as)
+                    request.upload_as, calibration.build_device_profile("calibrated", request.upload_as)
                 )
             except AgentError as away:
                 failure = f"not uploaded: {away}; `tradewind meter --upload {request.upload_as}` does it later"
@@ -124,7 +124,7 @@ def _report(
     stored = f"kept in {path}" + (f", uploaded as {uploaded_as}" if uploaded_as else "")
     if failure:
         stored += f"; {failure}"
-    terminal.result(
+    terminal.print_result(
         f"{calibration.idle_w:.2f} W idle{watts} (fine-grained, cross-validated error {calibration.fine_error:.1%}); "
         f"CPU-only: a {calibration.cpu_form}, error {calibration.cpu_error:.1%}; transfers are metered by "
         f"{calibration.meter_by}, the better one, where power cannot be measured; {calibration.source}; "
@@ -140,7 +140,7 @@ def _calibrate(
     terminal: Terminal, host: "HostMeter", request: CalibrationOptions, trace: TraceOptions | None
 ) -> "Calibration":
     from tradewind.energy.measured import EnergyMethod, EnergyQuality
-    from tradewind_agent.meters.calibration import calibrate, with_trace
+    from tradewind_agent.meters.calibration import add_trace, calibrate
     from tradewind_agent.meters.ladder import GAUGE_STEP_S, STEP_S, build_host_loads, climb
 
     meter = host.choice.meter
@@ -157,7 +157,7 @@ def _calibrate(
         steps = climb(
             build_host_loads(host.reader.read().logical_cpus, Path(folder)),
             read=host.reader.read,
-            energy_j=meter.energy_j if trace is None else None,
+            energy_j=meter.read_energy_j if trace is None else None,
             step_s=request.step_s or (GAUGE_STEP_S if by_gauge else STEP_S),
             say=lambda line: None if terminal.json else terminal.note(line),
         )
@@ -165,7 +165,7 @@ def _calibrate(
         return calibrate(steps, method=meter.method, source=f"calibrated by {meter.description}")
     recorded = _wait_for_trace(steps[-1].finished_s, trace.file)
     report_corrections(terminal, trace.file, recorded)
-    measured = with_trace(steps, recorded)
+    measured = add_trace(steps, recorded)
     return calibrate(measured, method=EnergyMethod.METER, source=f"calibrated by the trace {trace.file.name}")
 
 

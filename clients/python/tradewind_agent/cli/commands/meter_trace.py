@@ -38,7 +38,7 @@ class TraceOptions:
         return self.started_s is not None
 
 
-def trace_options(
+def build_trace_options(
     *,
     trace: Annotated[
         Path | None, typer.Option(metavar="CSV", help="Trace of a power meter: columns of time and power, W or mW.")
@@ -66,8 +66,8 @@ def trace_options(
         trace,
         _parse_moment_s("--began", began),
         _parse_moment_s("--ended", ended),
-        options.positive_size_if("--moved", moved),
-        None if tail is None else options.duration("--tail", tail),
+        options.parse_positive_size_if("--moved", moved),
+        None if tail is None else options.parse_duration_s("--tail", tail),
     )
 
 
@@ -116,7 +116,7 @@ def split_trace(terminal: Terminal, request: TraceOptions) -> None:
     if request.started_s is not None and request.finished_s is not None:
         text, of_the_transfer = _split_transfer(trace, request, request.started_s, request.finished_s)
         document |= of_the_transfer
-    terminal.result(text, document)
+    terminal.print_result(text, document)
 
 
 def _split_transfer(

@@ -7,7 +7,7 @@ from uuid import uuid4
 import typer
 
 from tradewind_agent.cli import environment, options
-from tradewind_agent.cli.option_groups import grouped
+from tradewind_agent.cli.option_groups import expand_groups
 from tradewind_agent.cli.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ def register(app: typer.Typer) -> None:
     app.command()(recommend)
 
 
-@grouped
+@expand_groups
 def recommend(
     source: Annotated[str, typer.Argument(help="Name of the endpoint that sends.")],
     destination: Annotated[str, typer.Argument(help="Name of the endpoint that receives.")],
@@ -49,7 +49,7 @@ def recommend(
         ("--network", network),
     ):
         _check_name(argument, name)
-    total_bytes = options.size("--bytes", total)
+    total_bytes = options.parse_size("--bytes", total)
     if max(total_bytes, files) > BIGINT_MAX:
         wrong = "--bytes" if total_bytes > BIGINT_MAX else "--files"
         raise typer.BadParameter("is more than any transfer moves", param_hint=wrong)
@@ -99,11 +99,11 @@ def _check_tool(tool: str | None) -> None:
 
 def _report(terminal: Terminal, plan: "Plan", tool: str | None) -> None:
     from tradewind.flags import list_flags_by_tool
-    from tradewind_agent.copy.report import describe_plan, plan_document
+    from tradewind_agent.copy.report import build_plan_document, describe_plan
 
     made, _ = list_flags_by_tool(plan.parameters)
     if tool is not None:
-        terminal.result(made[tool], {"tool": tool, "flags": made[tool]})
+        terminal.print_result(made[tool], {"tool": tool, "flags": made[tool]})
         return
-    document = plan_document(plan) | {"flags": made}
-    terminal.result(describe_plan(plan), document)
+    document = build_plan_document(plan) | {"flags": made}
+    terminal.print_result(describe_plan(plan), document)

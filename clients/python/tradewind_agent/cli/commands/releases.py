@@ -34,7 +34,7 @@ def list_releases(*, as_json: options.Json = False) -> None:
         found = client.releases.page()
     document = {"releases": [each.model_dump(mode="json") for each in found]}
     if not found and not as_json:
-        terminal.result("no release yet; workers make one a few minutes after the first logs have come", document)
+        terminal.print_result("no release yet; workers make one a few minutes after the first logs have come", document)
         return
     rows = [
         (
@@ -46,7 +46,7 @@ def list_releases(*, as_json: options.Json = False) -> None:
         )
         for each in found
     ]
-    terminal.table(HEADS, rows, document)
+    terminal.print_table(HEADS, rows, document)
 
 
 def compare(release: Number, *, as_json: options.Json = False) -> None:
@@ -55,7 +55,7 @@ def compare(release: Number, *, as_json: options.Json = False) -> None:
     with environment.open_client() as client:
         found = client.releases.compare(release)
     if found.links or as_json:
-        terminal.table(COMPARED, list(_list_lines(found)), found.model_dump(mode="json"))
+        terminal.print_table(COMPARED, list(_list_lines(found)), found.model_dump(mode="json"))
     if not as_json:
         terminal.note(_format_summary(found))
 
@@ -69,14 +69,14 @@ def publish(
     """Publish a release that was rejected or rolled back; the key needs the scope operator."""
     with environment.open_client() as client:
         now = client.releases.publish(release, reason)
-    Terminal(as_json).result(f"release {now.id} is current", now.model_dump(mode="json"))
+    Terminal(as_json).print_result(f"release {now.id} is current", now.model_dump(mode="json"))
 
 
 def rollback(release: Number, *, as_json: options.Json = False) -> None:
     """Return to an earlier release, or from the current one to its predecessor; needs the scope operator."""
     with environment.open_client() as client:
         now = client.releases.roll_back(release)
-    Terminal(as_json).result(f"release {now.id} is current", now.model_dump(mode="json"))
+    Terminal(as_json).print_result(f"release {now.id} is current", now.model_dump(mode="json"))
 
 
 def _list_lines(found: "ReleaseComparison") -> Iterator[Sequence[str]]:

@@ -8,8 +8,8 @@ import typer
 
 from tradewind.units import format_bytes, format_count
 from tradewind_agent.cli import options
-from tradewind_agent.cli.option_groups import grouped
-from tradewind_agent.cli.progress import plain_lines
+from tradewind_agent.cli.option_groups import expand_groups
+from tradewind_agent.cli.progress import build_plain_lines
 from tradewind_agent.cli.terminal import Terminal
 from tradewind_agent.errors import ServeFailed
 
@@ -26,7 +26,7 @@ def register(app: typer.Typer) -> None:
     app.command("serve-files")(serve_files)
 
 
-@grouped
+@expand_groups
 def serve_files(
     folder: Annotated[Path, typer.Argument(metavar="DIR", exists=True, file_okay=False, help="Folder to serve.")],
     *,
@@ -61,7 +61,7 @@ def serve_files(
         writable=writable,
         tls=tls,
         bearer_token=os.environ.get(TOKEN_VARIABLE) or None,
-        limits=ServerLimits(max_connections=max_connections, quota_bytes=options.size_if("--quota", quota)),
+        limits=ServerLimits(max_connections=max_connections, quota_bytes=options.parse_size_if("--quota", quota)),
         meter=meter if metered else None,
         congestion_control=congestion_control,
     )
@@ -80,7 +80,7 @@ def _make_progress_callback(terminal: Terminal) -> "Callable[[Counters], None] |
     """Return a callback that prints what was served, when that has changed."""
     from tradewind_agent.serve.counters import Counters
 
-    lines = plain_lines(terminal, known=_format_counters(Counters()))
+    lines = build_plain_lines(terminal, known=_format_counters(Counters()))
     return None if lines is None else lambda counters: lines.say_if_due(lambda: _format_counters(counters))
 
 
@@ -108,4 +108,4 @@ def _report_address(terminal: Terminal, folder: Path, server: "Server") -> None:
         document["congestion_control"] = None if server.refusal else server.options.congestion_control
     if server.refusal is not None:
         terminal.note(f"{server.refusal}; connections use the system's")
-    terminal.result(f"serving {folder} at {server.url}", document)
+    terminal.print_result(f"serving {folder} at {server.url}", document)

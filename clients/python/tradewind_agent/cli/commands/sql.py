@@ -13,7 +13,7 @@ import typer
 
 from tradewind.units import format_bytes, format_count
 from tradewind_agent.cli import environment, options
-from tradewind_agent.cli.terminal import Terminal, one_line
+from tradewind_agent.cli.terminal import Terminal, format_one_line
 from tradewind_agent.folders import write_atomically
 
 if TYPE_CHECKING:
@@ -70,14 +70,14 @@ def sql(
     if form in (Format.PARQUET, Format.ARROW) and output is None:
         raise typer.BadParameter(f"{form} needs --output FILE", param_hint="--format")
     if statement == "-":
-        statement = _statement_given()
+        statement = _read_statement()
     with environment.open_client() as client:
         most = limit or (SHOWN_ROWS if form is Format.TABLE and output is None else None)
         result = client.warehouse.query(statement, parameters or (), limit=most)
         row_count = _write_atomically(result, form, output)
     if output is not None and as_json:
         written_bytes = output.stat().st_size
-        terminal.result("", {"file": str(output), "format": form, "bytes": written_bytes, "cut": result.cut})
+        terminal.print_result("", {"file": str(output), "format": form, "bytes": written_bytes, "cut": result.cut})
     elif output is not None:
         terminal.note(f"wrote {row_count}{format_bytes(output.stat().st_size)} of {form} to {output}")
     if result.cut:
@@ -99,7 +99,7 @@ def _build_form(format_: Format | None, output: Path | None, *, as_json: bool) -
     return Format.JSON
 
 
-def _statement_given() -> str:
+def _read_statement() -> str:
     """The statement on standard input."""
     try:
         return sys.stdin.buffer.read().decode()
@@ -159,7 +159,10 @@ def align_rows(rows: list[dict[str, Any]], *, brief: bool) -> str:
     if not rows:
         return "(no rows)"
     heads = list(rows[0])
-    cells = [list(map(one_line, heads)), *([_format_cell(row[head], brief=brief) for head in heads] for row in rows)]
+    cells = [
+        list(map(format_one_line, heads)),
+        *([_format_cell(row[head], brief=brief) for head in heads] for row in rows),
+    ]
     widths = [max(len(line[column]) for line in cells) for column in range(len(heads))]
     numeric = [all(_is_number(row[head]) for row in rows) for head in heads]
     return "\n".join(
@@ -180,5 +183,5 @@ def _format_cell(value: Any, *, brief: bool) -> str:
         return ""
     if brief and isinstance(value, float):
         return f"{value:.{SHOWN_DIGITS}g}"
-    text = one_line(value) if isinstance(value, str) else json.dumps(value)
+    text = format_one_line(value) if isinstance(value, str) else json.dumps(value)
     return f"{text[: SHOWN_CHARACTERS - 1]}…" if brief and len(text) > SHOWN_CHARACTERS else text

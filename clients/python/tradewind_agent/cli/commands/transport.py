@@ -47,7 +47,7 @@ def install(
     try:
         parameters = Parameters(
             growth_factor=growth,
-            threshold_bytes=options.size("--threshold", threshold),
+            threshold_bytes=options.parse_size("--threshold", threshold),
             initial_window_segments=initial_window,
         )
     except InvalidValue as wrong:
@@ -61,7 +61,7 @@ def status(*, as_json: options.Json = False) -> None:
     from tradewind_agent.transport import installation
 
     state = installation.read_state()
-    Terminal(as_json).result(_format_state(state), state.document())
+    Terminal(as_json).print_result(_format_state(state), state.build_document())
     if not state.registered:
         raise typer.Exit(1)
 
@@ -76,13 +76,17 @@ def remove(*, dry_run: DryRun = False, as_json: options.Json = False) -> None:
 
 
 def _report(terminal: Terminal, change: "Change", dry_run: bool, *, done: str, already: str) -> None:
-    document = {**change.state.document(), "changed": bool(change.steps) and not dry_run, "steps": list(change.steps)}
+    document = {
+        **change.state.build_document(),
+        "changed": bool(change.steps) and not dry_run,
+        "steps": list(change.steps),
+    }
     if not change.steps:
-        terminal.result(f"fld_tcp {already}", document)
+        terminal.print_result(f"fld_tcp {already}", document)
     elif dry_run:
-        terminal.result("\n".join(f"would {step}" for step in change.steps), document)
+        terminal.print_result("\n".join(f"would {step}" for step in change.steps), document)
     else:
-        terminal.result(f"fld_tcp {done}", document)
+        terminal.print_result(f"fld_tcp {done}", document)
 
 
 def _format_state(state: "State") -> str:

@@ -40,9 +40,9 @@ def usage(
         statements = client.usage.statements(month)
     document = {"month": month, "statements": [each.model_dump(mode="json") for each in statements]}
     if statements or as_json:
-        terminal.table(HEADS, [line for each in statements for line in _list_lines(each)], document)
+        terminal.print_table(HEADS, [line for each in statements for line in _list_lines(each)], document)
     else:
-        terminal.result(f"no transfer that began in {month} is logged", document)
+        terminal.print_result(f"no transfer that began in {month} is logged", document)
 
 
 def _list_lines(statement: "UsageStatement") -> Iterator[Sequence[str]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tradewind_agent.cli import environment, options
-from tradewind_agent.cli.option_groups import GroupOf, grouped
+from tradewind_agent.cli.option_groups import GroupOf, expand_groups
 from tradewind_agent.cli.terminal import Terminal
 from tradewind_agent.cli.transfer_options import TransferOptions
 
@@ -24,7 +24,7 @@ def register(app: typer.Typer) -> None:
     app.command(context_settings={"allow_interspersed_args": False})(wrap)
 
 
-def wrap_options(
+def build_wrap_options(
     *,
     settings: TransferOptions,
     tune: Annotated[
@@ -35,7 +35,7 @@ def wrap_options(
     return replace(settings, tune=tune)
 
 
-def stated_workload(
+def build_stated_workload(
     *,
     files: Annotated[int | None, typer.Option(min=1, help="Files to move, instead of looking; with --bytes.")] = None,
     total: Annotated[str | None, typer.Option("--bytes", metavar="SIZE", help="Their size together.")] = None,
@@ -47,18 +47,18 @@ def stated_workload(
         raise typer.BadParameter("go together", param_hint="--files, --bytes")
     if files is None or total is None:
         return None
-    each, rest = divmod(options.size("--bytes", total), files)
+    each, rest = divmod(options.parse_size("--bytes", total), files)
     return Workload((*(each,) * (files - 1), each + rest), is_exact=False)
 
 
-@grouped
+@expand_groups
 def wrap(
     words: Annotated[
         list[str], typer.Argument(metavar="-- TOOL ARGUMENTS...", help="The tool's command line, as you would type it.")
     ],
     *,
-    settings: Annotated["CopyOptions", GroupOf(wrap_options)],
-    workload: Annotated["Workload | None", GroupOf(stated_workload)],
+    settings: Annotated["CopyOptions", GroupOf(build_wrap_options)],
+    workload: Annotated["Workload | None", GroupOf(build_stated_workload)],
     meter: options.Meter,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print the command line that would run.")] = False,
     as_json: options.Json = False,
@@ -105,18 +105,18 @@ def run_and_report(terminal: Terminal, prepared: "PreparedWrap", client: "Client
         output_to=output_to,
     )
     if terminal.json:
-        terminal.result("", report.document())
+        terminal.print_result("", report.build_document())
     else:
-        terminal.note(report.line())
+        terminal.note(report.format_line())
     return report.exit_code
 
 
 def show_command(terminal: Terminal, prepared: "PreparedWrap") -> None:
     """Show the command line that would run."""
-    from tradewind_agent.copy.report import plan_document
+    from tradewind_agent.copy.report import build_plan_document
     from tradewind_agent.movers.wrap.report import format_command
 
-    command = prepared.first_command()
+    command = prepared.build_first_command()
     for line in _list_notes_before_run(prepared):
         terminal.note(line)
     document = {
@@ -129,10 +129,10 @@ def show_command(terminal: Terminal, prepared: "PreparedWrap") -> None:
         "by_hand": prepared.task.by_hand.list_known(),
         "not_expressible": list(prepared.not_expressible),
         "live": prepared.task.live,
-        "plan": plan_document(prepared.plan),
+        "plan": build_plan_document(prepared.plan),
         "notes": list(prepared.notes),
     }
-    terminal.result(format_command(command), document)
+    terminal.print_result(format_command(command), document)
 
 
 def _say_nothing(_: str) -> None:

@@ -38,7 +38,7 @@ def connect(url: Url, options: EngineOptions) -> HTTPConnection:
             first.host, first.port, timeout=options.answer_timeout_s, context=options.tls_in_use
         )
         if proxy is not None:
-            connection.set_tunnel(origin.host, origin.port, proxy.headers())
+            connection.set_tunnel(origin.host, origin.port, proxy.build_headers())
     else:
         connection = HTTPConnection(first.host, first.port, timeout=options.answer_timeout_s)
     try:
@@ -61,10 +61,10 @@ def send_head(
     """Send the head of a request; its body, if any, goes by ``connection.send``."""
     proxy = None if url.origin.is_secure else options.proxies.find_proxy(url.origin)
     connection.putrequest(method, str(url) if proxy else url.target, skip_accept_encoding=True)
-    fields = {"User-Agent": options.user_agent, **options.credentials.headers(url), **headers}
+    fields = {"User-Agent": options.user_agent, **options.credentials.build_headers(url), **headers}
     if options.tag is not None:
-        fields |= options.tag.headers(url)
-    for name, value in (fields | (proxy.headers() if proxy else {})).items():
+        fields |= options.tag.build_headers(url)
+    for name, value in (fields | (proxy.build_headers() if proxy else {})).items():
         connection.putheader(name, value)
     connection.endheaders()
 

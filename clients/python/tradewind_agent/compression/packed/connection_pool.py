@@ -79,7 +79,7 @@ class ConnectionPool:
         self._lock = Lock()
 
     @contextmanager
-    def to(self, url: Url, options: EngineOptions) -> Iterator[BorrowedConnection]:
+    def lend_connection(self, url: Url, options: EngineOptions) -> Iterator[BorrowedConnection]:
         """One towards the server of ``url``, for requests one after the other.
 
         Raises

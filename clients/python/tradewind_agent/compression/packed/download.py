@@ -121,7 +121,7 @@ class PackedDownload:
     def _run(self, *, by_range: bool = False) -> PackedOutcome:
         """Fetch the file; ``by_range`` requests the unpacked rest, which another server would send in full."""
         with (
-            self._connections.to(self._url, self._options) as used,
+            self._connections.lend_connection(self._url, self._options) as used,
             closing(used.send_request("GET", self._build_headers(by_range=by_range))) as answer,
         ):
             self._check_status(answer, by_range=by_range)
@@ -148,7 +148,7 @@ class PackedDownload:
 
     def _is_here(self, answer: HTTPResponse) -> bool:
         """Return whether the file that is here is the one on the server, by its sum where sums are to be compared."""
-        digest = self._digest if self._coding(answer) == IDENTITY else self._job.sha256
+        digest = self._digest if self._find_coding(answer) == IDENTITY else self._job.sha256
         if digest is None and not self._options.checksum:
             return matches_remote(self._job, self._identity)
         is_of_size = matches_remote(self._job, self._identity, at_any_time=True)
@@ -156,7 +156,7 @@ class PackedDownload:
 
     def _check_version(self, answer: HTTPResponse) -> None:
         """See that what comes belongs behind what has come."""
-        goes_on = self._plain_bytes > 0 and (answer.status == _PARTIAL or self._coding(answer) == PACKED_CODING)
+        goes_on = self._plain_bytes > 0 and (answer.status == _PARTIAL or self._find_coding(answer) == PACKED_CODING)
         if goes_on and self._identity.etag != self._etag:
             self.discard()
             raise FileFault("it changed while it was fetched; it is fetched again")
@@ -185,7 +185,7 @@ class PackedDownload:
         It may have no turn to pack.
         """
         has_started = self._plain_bytes > 0 and self._etag is not None
-        return has_started and self._coding(answer) == IDENTITY and self._find_etag_of_rest(answer) is not None
+        return has_started and self._find_coding(answer) == IDENTITY and self._find_etag_of_rest(answer) is not None
 
     def _find_etag_of_rest(self, answer: HTTPResponse) -> str | None:
         """Return the ETag of an unpacked file whose rest can be requested by range."""
@@ -201,7 +201,7 @@ class PackedDownload:
                 self._received_bytes += len(plain)
                 self._moved(len(plain))
                 if self._plain_bytes - self._checkpointed_bytes >= _NOTED_EVERY_BYTES and self._etag is not None:
-                    self._part.checkpoint(self._identity, self._received())
+                    self._part.checkpoint(self._identity, self._build_received())
                     self._checkpointed_bytes = self._plain_bytes
         except CONNECTION_ERRORS as error:
             raise self._handle_break(make_connection_fault(error)) from error
@@ -221,19 +221,19 @@ class PackedDownload:
 
     def _get_mismatch_error(self, answer: HTTPResponse) -> type[MalformedResponse]:
         """Return what to raise of an answer that is not the file."""
-        return MalformedResponse if self._coding(answer) in (PACKED_CODING, IDENTITY) else _StoredEncoded
+        return MalformedResponse if self._find_coding(answer) in (PACKED_CODING, IDENTITY) else _StoredEncoded
 
-    def _coding(self, answer: HTTPResponse) -> str:
+    def _find_coding(self, answer: HTTPResponse) -> str:
         """Return what is to be undone: no other coding than ours of a file that is stored in it."""
         coding = get_coding(answer)
         return IDENTITY if self._codings == IDENTITY and coding != PACKED_CODING else coding
 
-    def _received(self) -> RangeSet:
+    def _build_received(self) -> RangeSet:
         return RangeSet([(0, self._plain_bytes - 1)])
 
     def _close_part(self) -> None:
         """Close the part; complete blocks of a version with an ETag are kept for the next try or run."""
-        keep = self._received() if self._etag is not None else RangeSet()
+        keep = self._build_received() if self._etag is not None else RangeSet()
         self._part.close_for_resume(self._identity, keep)
 
     def discard(self) -> None:
@@ -276,7 +276,7 @@ class PackedDownload:
             size_bytes = int(size_text)
         elif answer.status == _PARTIAL and (part := ContentRange.parse(answer.headers.get("Content-Range", ""))):
             size_bytes = part.total
-        elif self._coding(answer) == IDENTITY and answer.length is not None:
+        elif self._find_coding(answer) == IDENTITY and answer.length is not None:
             size_bytes = answer.length
         if self._job.size_trust is SizeTrust.BINDING and size_bytes not in (None, self._job.size_bytes):
             reason = f"the server has {size_bytes} bytes, the manifest says {self._job.size_bytes}"
@@ -288,7 +288,7 @@ class PackedDownload:
         return FileIdentity.from_answer(answer.headers, size_bytes)
 
     def _decode(self, answer: HTTPResponse) -> Iterator[bytes]:
-        coding = self._coding(answer)
+        coding = self._find_coding(answer)
         if coding != IDENTITY:
             self._digest = self._job.sha256  # the answer's own sum is one of what is packed
         if coding == PACKED_CODING:
@@ -322,7 +322,7 @@ class PackedDownload:
         for data in self._read(answer):
             for block in unpacker.feed(data):
                 before_s = unpacker.unpack_s
-                plain = unpacker.plain(block)
+                plain = unpacker.unpack_block(block)
                 if block.setting is not None:
                     times = {"pack_s": block.pack_s, "unpack_s": unpacker.unpack_s - before_s}
                     self._work.count_tried(block.setting, len(plain), len(block.packed), **times)
@@ -331,7 +331,7 @@ class PackedDownload:
                 yield plain
         unpacker.end()
         sample = FileSample.parse(unpacker.note, self._plain_bytes) if unpacker.note else None
-        self._sample = sample or self._packing.known_sample(self._plain_bytes)
+        self._sample = sample or self._packing.find_known_sample(self._plain_bytes)
 
     def _publish(self) -> None:
         """As the engine does: its sum compared where there is one to compare with, and its name durable.

@@ -52,11 +52,15 @@ class PackedCopyOutcome:
     copy: CopyReport
     packed: PackedReport
 
-    def line(self) -> str:
-        return f"{self.copy.line()}; {self.packed.line()}" if self.copy.files_done else self.copy.line()
+    def format_line(self) -> str:
+        return (
+            f"{self.copy.format_line()}; {self.packed.format_line()}"
+            if self.copy.files_done
+            else self.copy.format_line()
+        )
 
-    def document(self) -> dict[str, Any]:
-        return self.copy.document() | self.packed.document()
+    def build_document(self) -> dict[str, Any]:
+        return self.copy.build_document() | self.packed.build_document()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +127,7 @@ def run_packed_copy(
         movement = asyncio.run(_move(copy, prepared, meter))
     session = TransferSession(identity=_make_identity(prepared), logbook=logbook)
     records = _make_records(session, prepared, held, movement)
-    seen = () if logbook is None else copy.observations()
+    seen = () if logbook is None else copy.collect_observations()
     notes = store_observations(logbook, movement.packed.transfer_id, seen)
     log = session.finish(records)
     report = _make_report(prepared, held, movement, records=records, notes=notes, log=log)
@@ -139,7 +143,7 @@ async def _move(copy: PackedCopy, prepared: PreparedCopy, meter: HostMeter | Non
     session = other = None
     if meter is not None:
         session, other = await asyncio.gather(
-            meter.session(here),
+            meter.build_session(here),
             OtherEnd.find(listing.jobs, prepared.plan.transfer_id, there, copy.options, listing.meter),
         )
         if other is not None:
@@ -155,7 +159,7 @@ async def _move(copy: PackedCopy, prepared: PreparedCopy, meter: HostMeter | Non
     metered = None if session is None else await session.stop()
     reading = None
     if other is not None and metered is not None and packed.packed_bytes:
-        reading = await other.reading(packed.packed_bytes, metered.work.duration_s)
+        reading = await other.fetch_reading(packed.packed_bytes, metered.work.duration_s)
     return _Movement(packed=packed, started_at=started_at, metered=metered, other_end=reading)
 
 
@@ -251,5 +255,5 @@ def _make_report(
         sla=prepared.options.sla,
         log=log,
         limits=held.verdicts,
-        notes=(*held.notes, *packed.notes(), *notes, *describe_meter_failure(metered)),
+        notes=(*held.notes, *packed.list_notes(), *notes, *describe_meter_failure(metered)),
     )

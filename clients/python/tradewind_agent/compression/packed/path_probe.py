@@ -45,7 +45,7 @@ def probe_upload_line(url: str, clock_s: Clock = time.perf_counter) -> tuple[Fit
     name = f"{url.rstrip('/')}/.tradewind-probe-{uuid4().hex[:8]}"
     codecs: frozenset[Codec] = frozenset()
 
-    def sent(http: httpx.Client, size: int) -> TimedTransfer:
+    def time_upload(http: httpx.Client, size: int) -> TimedTransfer:
         data = os.urandom(size)
         started_s = clock_s()
         with http.stream("PUT", name, content=data, headers={"Tradewind-Sha256": _WRONG_SUM}) as answer:
@@ -56,7 +56,7 @@ def probe_upload_line(url: str, clock_s: Clock = time.perf_counter) -> tuple[Fit
             raise CopyFailed(f"{url} takes no files ({answer.status_code}); {_INSTEAD}")
         return TimedTransfer(size, took_s)
 
-    def sizes(http: httpx.Client) -> tuple[int, ...]:
+    def choose_sizes(http: httpx.Client) -> tuple[int, ...]:
         nonlocal codecs
         with http.stream("OPTIONS", url) as answer:
             answer_headers = answer.headers
@@ -65,7 +65,7 @@ def probe_upload_line(url: str, clock_s: Clock = time.perf_counter) -> tuple[Fit
         codecs = list_common_codecs(answer_headers.get(CODECS_HEADER, ""))
         return PROBE_SIZES_BYTES
 
-    return _fit_line(url, sizes, sent), codecs
+    return _fit_line(url, choose_sizes, time_upload), codecs
 
 
 def probe_download_line(url: str, clock_s: Clock = time.perf_counter) -> FittedLine:
@@ -76,7 +76,7 @@ def probe_download_line(url: str, clock_s: Clock = time.perf_counter) -> FittedL
     CopyFailed : the server cannot be reached, has no ranges of it, it is too small, or the path is too uneven to tell.
     """
 
-    def fetched(http: httpx.Client, size: int) -> TimedTransfer:
+    def time_download(http: httpx.Client, size: int) -> TimedTransfer:
         started_s = clock_s()
         with http.stream("GET", url, headers={"Range": f"bytes=0-{size - 1}"}) as answer:
             received_bytes = _count_body_bytes(answer, size)
@@ -85,7 +85,7 @@ def probe_download_line(url: str, clock_s: Clock = time.perf_counter) -> FittedL
             raise CopyFailed(f"{url} does not come in ranges ({answer.status_code}); {_INSTEAD}")
         return TimedTransfer(size, took_s)
 
-    def sizes(http: httpx.Client) -> tuple[int, ...]:
+    def choose_sizes(http: httpx.Client) -> tuple[int, ...]:
         with http.stream(
             "GET", url, headers={"Range": "bytes=0-0"}
         ) as answer:  # a server without ranges would send the full file
@@ -96,7 +96,7 @@ def probe_download_line(url: str, clock_s: Clock = time.perf_counter) -> FittedL
             raise CopyFailed(f"{url} does not come in ranges ({answer.status_code}); {_INSTEAD}")
         return _choose_sizes(url, int(total))
 
-    return _fit_line(url, sizes, fetched)
+    return _fit_line(url, choose_sizes, time_download)
 
 
 def estimate_query_s(line: NetworkLine) -> float:

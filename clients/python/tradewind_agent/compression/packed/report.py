@@ -51,7 +51,7 @@ class PackedReport:
         """Return the codec of most bytes, as records state it; ``None`` where it is unknown."""
         return _format_setting(max(self.used, key=lambda each: self.used[each])) if self.used else None
 
-    def notes(self) -> tuple[str, ...]:
+    def list_notes(self) -> tuple[str, ...]:
         """Return notes for the user in addition to the metrics."""
         permitted_files = (
             () if self.permitted_files is None else (f"the server permits {self.permitted_files} packed at once",)
@@ -64,12 +64,12 @@ class PackedReport:
             f"{files} changed on the way or came damaged, and were restarted, first {first}: the time counts",
         )
 
-    def line(self) -> str:
+    def format_line(self) -> str:
         """Return the part of the closing line that a plain copy has not."""
         used = ", ".join(_format_setting(each) for each in sorted(self.used, key=lambda each: -self.used[each]))
         return f"{format_bytes(self.packed_bytes)} on the wire ({self.ratio:.2f} to 1, packed with {used or 'nothing'})"
 
-    def document(self) -> dict[str, Any]:
+    def build_document(self) -> dict[str, Any]:
         return {
             "packed_bytes": self.packed_bytes,
             "ratio": self.ratio,

@@ -127,14 +127,14 @@ class PackedCopy:
             futures = {pool.submit(self._copy_file, job, packers): job for job in self._listing.jobs}
             try:
                 for done in as_completed(futures):
-                    self._account(futures.pop(done), done.result())  # an outcome holds parts of its file
+                    self._count_outcome(futures.pop(done), done.result())  # an outcome holds parts of its file
             except KeyboardInterrupt:
                 self.stop()
         self.report.permitted_files = self._slots.permitted_files
         self.report.duration_s = time.monotonic() - started_s
         return self.report
 
-    def observations(self) -> "Sequence[WireObservation]":
+    def collect_observations(self) -> "Sequence[WireObservation]":
         """Return what codecs made of the files, for the service; some of it is found out now, within `OBSERVING_S`."""
         found: list[WireObservation] = []
         until_s = time.monotonic() + OBSERVING_S
@@ -153,7 +153,7 @@ class PackedCopy:
             return observe_codecs(outcome.work, outcome.sample, transfer_id, str(job), fetched=outcome.fetched)
         return ()
 
-    def _account(self, job: Job, outcome: PackedOutcome | str | None) -> None:
+    def _count_outcome(self, job: Job, outcome: PackedOutcome | str | None) -> None:
         report = self.report
         if outcome is None:
             return

@@ -66,16 +66,16 @@ class SplitCopy:
     def all_notes(self) -> tuple[str, ...]:
         return (*self.notes, *(note for each in self.reports for note in each.notes))
 
-    def line(self) -> str:
+    def format_line(self) -> str:
         """Return a line for each part."""
-        lines = "\n".join(each.line() for each in (self.by_engine, self.packed) if each is not None)
+        lines = "\n".join(each.format_line() for each in (self.by_engine, self.packed) if each is not None)
         return f"{lines}{describe_omissions(self)}"
 
-    def document(self) -> dict[str, Any]:
+    def build_document(self) -> dict[str, Any]:
         """That of the part where there is one; of two the sums, and both of them as ``parts``."""
         parts = [] if self.by_engine is None else [_to_packed_document(self.by_engine)]
         if self.packed is not None:
-            parts.append(self.packed.document())
+            parts.append(self.packed.build_document())
         if len(parts) == 1:
             return parts[0] | build_omissions_document(self)
         sums = {name: sum(part[name] for part in parts) for name in _SUMS}
@@ -134,7 +134,7 @@ def run_split_copy(
         notes = store_observations(logbook, transfer_id, seen)
         by_engine = packed = None
         before = (0, 0)
-        if (plain := chosen.part(packed=False)) is not None:
+        if (plain := chosen.select_part(packed=False)) is not None:
             connections.close()  # the engine has its own, and may take long
             by_engine = run(
                 replace(chosen.prepared, listing=plain),
@@ -146,7 +146,7 @@ def run_split_copy(
                 limiter=limiter,
             )
             before = (by_engine.bytes_moved, len(plain.jobs))
-        to_pack = chosen.part(packed=True)
+        to_pack = chosen.select_part(packed=True)
         if to_pack is not None and (by_engine is None or by_engine.status is not Status.CANCELLED):
             packed = run_packed_copy(
                 to_pack,
@@ -177,4 +177,4 @@ def _report_progress(seen: Snapshot, on_moved: OnMoved) -> None:
 def _to_packed_document(report: CopyReport) -> dict[str, Any]:
     """Return the engine's part, in the words of packed ones."""
     used = {RAW: report.bytes_moved} if report.bytes_moved else {}
-    return report.document() | {"packed_bytes": report.bytes_moved, "ratio": 1.0, "used": used}
+    return report.build_document() | {"packed_bytes": report.bytes_moved, "ratio": 1.0, "used": used}

@@ -49,7 +49,7 @@ def upload_packed(
         source = _Source(file.fileno(), os.fstat(file.fileno()))
         if (source.status.st_size, source.status.st_mtime_ns) != (job.size_bytes, job.modified_at_ns):
             raise FileFault("it has changed since it was listed", retryable=False)
-        with connections.to(job.destination, options) as used:
+        with connections.lend_connection(job.destination, options) as used:
             return _send(job, source, packing, used, moved)
 
 
@@ -88,7 +88,7 @@ def _send(
         )
     if not job.size_bytes:
         return _send_empty(used)
-    codecs = packing.codecs() or _parse_codecs(answer)
+    codecs = packing.find_codecs() or _parse_codecs(answer)
     with _report_read_errors(job):
         packed = packing.open_packed_file(*source, codecs)
     fields = {
@@ -101,7 +101,7 @@ def _send(
     try:
         send_head(connection, "PUT", job.destination, fields, options)
         reported_bytes = 0
-        for piece in packed.pieces():
+        for piece in packed.encode_pieces():
             connection.send(b"%x\r\n%b\r\n" % (len(piece), piece))
             moved(packed.work.plain_bytes - reported_bytes)
             reported_bytes = packed.work.plain_bytes

@@ -12,7 +12,7 @@ from typing import Protocol
 from tradewind_agent.engine.http.exchange import Exchange, Payload
 from tradewind_agent.engine.http.http1 import ResponseHead
 from tradewind_agent.engine.http.patience import STORED_BYTES_PER_S, Patience, detect_dead_peer
-from tradewind_agent.engine.http.patient_loop import running_patient_loop
+from tradewind_agent.engine.http.patient_loop import find_patient_loop
 from tradewind_agent.engine.http.rate_limit import RateLimit
 from tradewind_agent.engine.http.receiver_loss import ReceiverLoss
 from tradewind_agent.engine.http.response_reader import ResponseReader
@@ -62,7 +62,7 @@ class Connection(asyncio.BufferedProtocol):
         self._rate_limit = rate_limit
         self._patience = patience
         self._loop = asyncio.get_running_loop()
-        self._patient_loop = running_patient_loop()
+        self._patient_loop = find_patient_loop()
         self._reader = ResponseReader(self)
         self._transport: asyncio.Transport | None = None
         self._in_flight: deque[Exchange] = deque()
@@ -93,13 +93,13 @@ class Connection(asyncio.BufferedProtocol):
     def is_open(self) -> bool:
         return self._transport is not None and not self._transport.is_closing()
 
-    def tcp_info(self) -> TcpInfo:
+    def sample_tcp_info(self) -> TcpInfo:
         sock = self._transport.get_extra_info("socket") if self._transport is not None else None
         if sock is None:
             return TcpInfo()
         info = read_tcp_info(sock)
-        self._loss.seen(info, self._loop.time())
-        return replace(info, lost_bytes=self._loss.lost_bytes(info))
+        self._loss.count_losses(info, self._loop.time())
+        return replace(info, lost_bytes=self._loss.compute_lost_bytes(info))
 
     def set_congestion_control(self, congestion_control: str) -> None:
         """Set another congestion control than the system's, where the kernel has it."""
@@ -174,7 +174,7 @@ class Connection(asyncio.BufferedProtocol):
             self._rate_limit.wait(self)
 
     def eof_received(self) -> bool:
-        self._reader.eof()
+        self._reader.note_eof()
         return False
 
     def pause_writing(self) -> None:
@@ -195,7 +195,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._rate_limit.forget(self)
-        info = self.tcp_info()
+        info = self.sample_tcp_info()
         self._reader.close()
         if self._deadline is not None:
             self._deadline.cancel()
@@ -310,7 +310,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def _watch(self) -> None:
         if self._deadline is None:
-            self._deadline = self._loop.call_later(self._next_look_s(self._longest_silence_s), self._check_deadline)
+            self._deadline = self._loop.call_later(
+                self._compute_next_look_s(self._longest_silence_s), self._check_deadline
+            )
 
     @property
     def _longest_silence_s(self) -> float:
@@ -325,7 +327,7 @@ class Connection(asyncio.BufferedProtocol):
             return self._silence_limit_s[0]
         return self._patience.answer_s + self._sent_body_bytes / STORED_BYTES_PER_S
 
-    def _next_look_s(self, left_s: float) -> float:
+    def _compute_next_look_s(self, left_s: float) -> float:
         """Return when to look again: which limit holds may change in between."""
         return min(left_s, self._patience.idle_s, *(self._silence_limit_s or ()))
 
@@ -338,7 +340,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._rate_limit.is_held(self):
             left_s = longest_s
         if left_s > 0:
-            self._deadline = self._loop.call_later(self._next_look_s(left_s), self._check_deadline)
+            self._deadline = self._loop.call_later(self._compute_next_look_s(left_s), self._check_deadline)
             return
         reason = f"nothing received for {longest_s:g} s"
         if self._silence_limit_s is not None and self._head is None:

@@ -22,7 +22,7 @@ class Cookies:
         self._jar = CookieJar()
         self._count = 0
 
-    def headers(self, url: Url) -> dict[str, str]:
+    def build_headers(self, url: Url) -> dict[str, str]:
         """Return ``Cookie`` for a request to ``url``, where there is one for it."""
         if not self._count:
             return {}

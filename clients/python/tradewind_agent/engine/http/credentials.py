@@ -41,7 +41,7 @@ class Credentials:
             raise UnusableSource(f"cannot read {path}: {error}") from error
         return cls({host: Login(name, password or "") for host, (name, _, password) in entries.items()})
 
-    def headers(self, url: Url) -> dict[str, str]:
+    def build_headers(self, url: Url) -> dict[str, str]:
         """Return ``Authorization`` for a request to ``url``, where something is known, and the origin's own headers.
 
         The entry ``default`` is not used.

@@ -143,7 +143,7 @@ class _Tunnel(asyncio.Protocol):
         self.established: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._reader = ResponseReader(self)
         authority = f"[{origin.host}]:{origin.port}" if ":" in origin.host else f"{origin.host}:{origin.port}"
-        self._request = RequestHead("CONNECT", authority, {"Host": authority, **proxy.headers()})
+        self._request = RequestHead("CONNECT", authority, {"Host": authority, **proxy.build_headers()})
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)

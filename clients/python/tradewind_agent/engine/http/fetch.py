@@ -97,7 +97,7 @@ async def _send_once(
     try:
         await single.complete
         if on_connection is not None:
-            on_connection(url.origin, connection.tcp_info())
+            on_connection(url.origin, connection.sample_tcp_info())
     finally:
         connection.abort()
         await connection.closed

@@ -70,7 +70,7 @@ class PatientLoop(asyncio.SelectorEventLoop):
         self._patient_selector.is_hurried = True
 
 
-def running_patient_loop() -> PatientLoop | None:
+def find_patient_loop() -> PatientLoop | None:
     """Return the running loop, if it is one of these."""
     loop: Any = asyncio.get_running_loop()
     return loop if isinstance(loop, PatientLoop) else None

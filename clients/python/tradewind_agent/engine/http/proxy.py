@@ -66,7 +66,7 @@ class Proxy:
         """Return whether a SOCKS proxy looks up the names of hosts."""
         return _SOCKS[self.scheme]
 
-    def headers(self) -> dict[str, str]:
+    def build_headers(self) -> dict[str, str]:
         """Return ``Proxy-Authorization``, where there is a login."""
         return {"Proxy-Authorization": self.login.authorization} if self.login is not None else {}
 

@@ -20,7 +20,7 @@ class ReceiverLoss:
         self._packets = 0
         self._out_of_order = 0
 
-    def seen(self, info: TcpInfo, at_s: float) -> None:
+    def count_losses(self, info: TcpInfo, at_s: float) -> None:
         """Count the losses since the last sample; a kernel without these values counts none."""
         rtt_s = info.receive_rtt_s or info.rtt_s
         if info.received_packets is None or info.out_of_order_packets is None or rtt_s is None:
@@ -31,7 +31,7 @@ class ReceiverLoss:
             self.lost_packets += overtaken / max(rtt_s * packets / elapsed_s, 1.0)
         self._seen_s, self._packets, self._out_of_order = at_s, info.received_packets, info.out_of_order_packets
 
-    def lost_bytes(self, info: TcpInfo) -> int:
+    def compute_lost_bytes(self, info: TcpInfo) -> int:
         """Return the packets lost, in bytes at the mean size of those received."""
         if not info.received_packets or info.received_bytes is None:
             return 0

@@ -18,10 +18,10 @@ def make_request_head(method: str, url: Url, options: EngineOptions, headers: Ma
         {
             "Host": url.origin.authority,
             "User-Agent": options.user_agent,
-            **options.credentials.headers(url),
-            **options.cookies.headers(url),
-            **(proxy.headers() if proxy is not None else {}),
-            **(options.tag.headers(url) if options.tag is not None else {}),
+            **options.credentials.build_headers(url),
+            **options.cookies.build_headers(url),
+            **(proxy.build_headers() if proxy is not None else {}),
+            **(options.tag.build_headers(url) if options.tag is not None else {}),
             **headers,
         },
     )

@@ -77,7 +77,7 @@ class ResponseReader:
                 if not self._missing_bytes:
                     self._finish()
 
-    def eof(self) -> None:
+    def note_eof(self) -> None:
         """Note that the peer has closed, which ends a response without a stated length."""
         if self._head is not None and self._head.until_close and not self._closed:
             self._finish()

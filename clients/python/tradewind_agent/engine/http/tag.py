@@ -14,5 +14,5 @@ class TransferTag:
     transfer_id: UUID
     origin: Origin
 
-    def headers(self, url: Url) -> dict[str, str]:
+    def build_headers(self, url: Url) -> dict[str, str]:
         return {TRANSFER_HEADER: str(self.transfer_id)} if url.origin == self.origin else {}

@@ -51,23 +51,23 @@ class TcpInfo:
 def decode_tcp_info(answer: bytes) -> TcpInfo:
     """Read the kernel's answer, of any length."""
 
-    def unsigned(code: str, offset: int) -> int | None:
+    def read_unsigned(code: str, offset: int) -> int | None:
         end = offset + struct.calcsize(code)
         return int(struct.unpack_from(code, answer, offset)[0]) if len(answer) >= end else None
 
-    def seconds(offset: int) -> float | None:
-        value = unsigned("=I", offset)
+    def read_seconds(offset: int) -> float | None:
+        value = read_unsigned("=I", offset)
         return None if value in (None, 0, _NO_SAMPLE) else value * _MICROSECOND_S
 
     return TcpInfo(
-        rtt_s=seconds(_RTT_AT),
-        min_rtt_s=seconds(_MIN_RTT_AT),
-        receive_rtt_s=seconds(_RCV_RTT_AT),
-        received_bytes=unsigned("=Q", _BYTES_RECEIVED_AT),
-        sent_bytes=unsigned("=Q", _BYTES_SENT_AT),
-        retransmitted_bytes=unsigned("=Q", _BYTES_RETRANS_AT),
-        received_packets=unsigned("=I", _DATA_SEGS_IN_AT),
-        out_of_order_packets=unsigned("=I", _RCV_OOOPACK_AT),
+        rtt_s=read_seconds(_RTT_AT),
+        min_rtt_s=read_seconds(_MIN_RTT_AT),
+        receive_rtt_s=read_seconds(_RCV_RTT_AT),
+        received_bytes=read_unsigned("=Q", _BYTES_RECEIVED_AT),
+        sent_bytes=read_unsigned("=Q", _BYTES_SENT_AT),
+        retransmitted_bytes=read_unsigned("=Q", _BYTES_RETRANS_AT),
+        received_packets=read_unsigned("=I", _DATA_SEGS_IN_AT),
+        out_of_order_packets=read_unsigned("=I", _RCV_OOOPACK_AT),
     )
 
 

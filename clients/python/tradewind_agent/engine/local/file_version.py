@@ -7,7 +7,7 @@ from tradewind_agent.engine.http.http1 import ResponseHead
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
 from tradewind_agent.engine.local.identity import FileIdentity
 from tradewind_agent.engine.local.publishing import parse_repr_digest
-from tradewind_agent.engine.remote.listing import HTML_TYPES, media_type
+from tradewind_agent.engine.remote.listing import HTML_TYPES, parse_media_type
 
 _MOST_CHANGES = 1
 """After these the file changes all the time, or differs from one server of the same name to the other."""
@@ -89,7 +89,7 @@ class FileVersion:
 
         Another size is known, it is packed, or a web page.
         """
-        if self._job.may_be_folder and media_type(head.headers.get("content-type", "")) in HTML_TYPES:
+        if self._job.may_be_folder and parse_media_type(head.headers.get("content-type", "")) in HTML_TYPES:
             return "the server answers with a web page, maybe of a folder; copy it by its own address, or a manifest"
         if self._job.size_trust is SizeTrust.BINDING and size_bytes not in (None, self._job.size_bytes):
             return f"the server has {format_count(size_bytes, 'byte')}, the manifest says {self._job.size_bytes}"

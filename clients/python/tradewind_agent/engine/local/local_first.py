@@ -77,9 +77,9 @@ class LocalFirst(FileTransfer):
         """Keep the local file if it has the known sum, else fetch it."""
         assert self._version.sha256 is not None
         self._local, self._comparing = None, True
-        self.host.run_blocking(partial(has_sha256, self.job, self._version.sha256)).add_done_callback(self._compared)
+        self.host.run_blocking(partial(has_sha256, self.job, self._version.sha256)).add_done_callback(self._on_compared)
 
-    def _compared(self, outcome: Future[object]) -> None:
+    def _on_compared(self, outcome: Future[object]) -> None:
         self._comparing = False
         if outcome.cancelled() or self.is_over:
             return

@@ -25,7 +25,7 @@ def list_tree(folder: Path, links: LinkRule) -> Iterator[Path | Omission]:
     UnusableSource : the folder itself cannot be read.
     """
     try:
-        waiting = _list_children(folder, (_identity(folder.stat()),))
+        waiting = _list_children(folder, (_get_identity(folder.stat()),))
     except OSError as failure:
         raise UnusableSource(f"{folder} cannot be read: {explain_os_error(failure)}") from failure
     while waiting:  # the next path is the last
@@ -37,7 +37,7 @@ def list_tree(folder: Path, links: LinkRule) -> Iterator[Path | Omission]:
             found = path.stat()
             if not stat.S_ISDIR(found.st_mode):
                 yield _classify_file(path, found)
-            elif (identity := _identity(found)) in above:
+            elif (identity := _get_identity(found)) in above:
                 yield Omission(str(path), _LEADS_BACK, OmissionKind.LINK)
             else:
                 waiting.extend(_list_children(path, (*above, identity)))
@@ -45,7 +45,7 @@ def list_tree(folder: Path, links: LinkRule) -> Iterator[Path | Omission]:
             yield Omission(str(path), f"cannot be read: {explain_os_error(failure)}", OmissionKind.UNREADABLE)
 
 
-def _identity(found: os.stat_result) -> tuple[int, int]:
+def _get_identity(found: os.stat_result) -> tuple[int, int]:
     return found.st_dev, found.st_ino
 
 

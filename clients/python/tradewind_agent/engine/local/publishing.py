@@ -118,7 +118,7 @@ def publish_together(publications: Sequence[Publication], *, durable: bool) -> O
     """
     faults: dict[Publication, AgentError] = {}
 
-    def each(step: Callable[[Publication], None]) -> None:
+    def run_for_each(step: Callable[[Publication], None]) -> None:
         for publication in publications:
             if publication not in faults:
                 try:
@@ -127,21 +127,21 @@ def publish_together(publications: Sequence[Publication], *, durable: bool) -> O
                     publication.part.close()
                     faults[publication] = fault
 
-    each(_complete)
+    run_for_each(_complete)
     if durable and len(publications) > 1:
-        each(lambda publication: publication.part.start_writeback())
+        run_for_each(lambda publication: publication.part.start_writeback())
     if durable:
-        each(lambda publication: publication.part.sync())
-    each(lambda publication: publication.part.name())
+        run_for_each(lambda publication: publication.part.sync())
+    run_for_each(lambda publication: publication.part.name())
     if durable:
         synced: set[Path] = set()
-        each(lambda publication: _sync_folders(publication, synced))
+        run_for_each(lambda publication: _sync_folders(publication, synced))
     return [faults.get(publication) for publication in publications]
 
 
 def _complete(publication: Publication) -> None:
     part, expected = publication.part, publication.sha256
-    if expected is not None and (found := part.sha256()) != expected:
+    if expected is not None and (found := part.compute_sha256()) != expected:
         part.discard()
         raise FileFault(f"sha256 is {found}, expected {expected}; the part was thrown away", retryable=False)
     modified = parse_http_date(publication.identity.last_modified or "")

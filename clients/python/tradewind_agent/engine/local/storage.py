@@ -167,7 +167,7 @@ class PartFile:
         self.checkpoint(identity, received)
         self.close()
 
-    def sha256(self) -> str:
+    def compute_sha256(self) -> str:
         """Return the hex digest of the entire part, read back from disk or page cache."""
         with self._open_for_publishing() as fd:
             return compute_sha256_of_descriptor(fd)

@@ -25,7 +25,7 @@ class OriginTraits:
     open_trials: int = 0
     requests_per_connection: int | None = None
 
-    def answered(self, answers: int, *, keep_alive: bool) -> None:
+    def note_answer(self, answers: int, *, keep_alive: bool) -> None:
         """Learn from the ``answers``-th answer on a connection: a limit where it closes, none where it goes beyond."""
         if not keep_alive:
             self.requests_per_connection = answers
@@ -46,7 +46,7 @@ class OriginTraits:
         """Return the most requests of the next trial for a pipeline of ``window`` requests."""
         return min(window, 2 if self.proved_depth == 1 else _DEEPER * self.proved_depth)
 
-    def window(self, pipelining: int, answered: int) -> int:
+    def compute_window(self, pipelining: int, answered: int) -> int:
         """Return the requests that may be in flight on a connection that has ``answered`` so far, at least one."""
         window = max(pipelining, 1) if self.pipelining else 1
         if self.requests_per_connection is not None:

@@ -9,7 +9,7 @@ from tradewind_agent.engine.http.fetch import FetchedAnswer, OnConnection, fetch
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.remote.html_index import is_folder_index
 from tradewind_agent.engine.remote.index_page import IndexPage
-from tradewind_agent.engine.remote.listing import HTML_TYPES, decode_page, is_page_name, media_type, parse_index
+from tradewind_agent.engine.remote.listing import HTML_TYPES, decode_page, is_page_name, parse_index, parse_media_type
 from tradewind_agent.engine.remote.xml_index import MULTI_STATUS, parse_multistatus
 from tradewind_agent.errors import FileFault, UnusableSource
 
@@ -46,7 +46,7 @@ class IndexClient:
     def __init__(self, options: EngineOptions, on_connection: OnConnection | None = None) -> None:
         self._options = options
         # Where there is no answer to such a question, the transfer itself will say what is wrong.
-        self._once = options.for_questions()
+        self._once = options.limit_for_questions()
         self._on_connection = on_connection
         self._gate = asyncio.Semaphore(_REQUESTS_AT_ONCE)
 
@@ -152,7 +152,7 @@ def _is_index(answer: FetchedAnswer) -> bool:
 
 
 def _find_media_type(answer: FetchedAnswer) -> str:
-    return media_type(answer.head.headers.get("content-type", ""))
+    return parse_media_type(answer.head.headers.get("content-type", ""))
 
 
 def _parse(answer: FetchedAnswer) -> IndexPage:

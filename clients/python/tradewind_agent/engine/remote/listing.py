@@ -17,7 +17,7 @@ def is_page_name(name: str) -> bool:
     return name.lower().endswith(_PAGE_SUFFIXES)
 
 
-def media_type(content_type: str) -> str:
+def parse_media_type(content_type: str) -> str:
     """Return a Content-Type without its parameters."""
     return content_type.partition(";")[0].strip().lower()
 
@@ -34,7 +34,7 @@ def parse_index(url: Url, content_type: str, body: bytes) -> IndexPage:
     ------
     UnusableSource : neither JSON nor XML of a known form, nor HTML.
     """
-    kind = media_type(content_type)
+    kind = parse_media_type(content_type)
     if kind == "application/json":
         return parse_json_index(url, body)
     if kind in HTML_TYPES:

@@ -47,7 +47,7 @@ class _Folder:
     read_at: Url | None = None
     rows: tuple[str, ...] = field(default=(), repr=False)
 
-    def ancestors(self) -> Iterator["_Folder"]:
+    def list_ancestors(self) -> Iterator["_Folder"]:
         folder = self.parent
         while folder is not None:
             yield folder
@@ -191,13 +191,13 @@ def _find_last_name(folder: Url) -> str:
 
 def _leads_back(folder: _Folder, page: IndexPage) -> bool:
     """Return whether a page is that of a folder above it, as behind a link to one."""
-    if any(above.read_at == folder.read_at for above in folder.ancestors()):
+    if any(above.read_at == folder.read_at for above in folder.list_ancestors()):
         return True
-    names = [above.destination.name for above in folder.ancestors()]
+    names = [above.destination.name for above in folder.list_ancestors()]
     if len(names) - len(set(names)) >= MOST_REPEATED_NAMES:
         return True
     if not any(entry.is_folder or entry.may_be_folder for entry in page.entries):
         return False
     has_sizes = any(entry.size_bytes is not None for entry in page.entries)
-    equal = sum(above.rows == folder.rows for above in folder.ancestors())
+    equal = sum(above.rows == folder.rows for above in folder.list_ancestors())
     return equal >= _EQUAL_ANCESTORS[has_sizes]

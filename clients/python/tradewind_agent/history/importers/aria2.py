@@ -16,8 +16,14 @@ from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.transfer import Direction, LinkKey, Mover, Status, TransferOutcome, TransferRecord
 from tradewind.units import BITS_PER_BYTE, parse_bps, parse_bytes
-from tradewind_agent.history.importers.fields import MAX_SETTING, bounded, instant, possible_rate, required
-from tradewind_agent.history.importers.identity import record_id
+from tradewind_agent.history.importers.fields import (
+    MAX_SETTING,
+    check_instant,
+    require_name,
+    require_possible_rate,
+    round_within,
+)
+from tradewind_agent.history.importers.identity import compute_record_id
 from tradewind_agent.history.importers.log_text import Line, LogText
 from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, ImportReport, RefusedRow, refuse_row
 
@@ -70,7 +76,7 @@ class _Log:
     in_summary: set[str] = field(default_factory=set)
     latest: datetime | None = None
 
-    def progress(self, line: Line) -> None:
+    def read_progress(self, line: Line) -> None:
         found = _PROGRESS.findall(line.text)
         self.in_summary.update(gid for gid, *_ in found)
         for gid, done, total, connections in found:
@@ -84,7 +90,7 @@ class _Log:
         if len(self.in_summary) > _MOST_FILES:
             self.in_summary.clear()
 
-    def summary(self, match: re.Match[str]) -> None:
+    def read_summary(self, match: re.Match[str]) -> None:
         self.in_summary.clear()
         day, hour, minute, second, year = (int(match[index]) for index in range(2, 7))
         try:
@@ -92,7 +98,7 @@ class _Log:
         except ValueError:
             raise InvalidValue("ended_at", f"does not exist: {match[0][-24:]!r}") from None
 
-    def notice(self, match: re.Match[str]) -> None:
+    def read_notice(self, match: re.Match[str]) -> None:
         if not match[9].startswith(_COMPLETE) or len(self.completed) >= _MOST_FILES:
             return
         year = int(match[1]) if match[1] else None
@@ -105,7 +111,7 @@ class _Log:
             raise InvalidValue("ended_at", f"does not exist: {match[0][:20]!r}") from None
         self.completed[match[9].removeprefix(_COMPLETE).strip()] = (year, at)
 
-    def ended_at(self, path: str) -> datetime:
+    def find_end(self, path: str) -> datetime:
         """When a file was complete, or the latest summary; console notices have no year, summaries do."""
         year, at = self.completed.pop(path, (None, None))
         if at is None:
@@ -129,10 +135,12 @@ class Aria2Importer:
 
     name = "aria2"
 
-    def rows(self, text: LogText, context: ImportContext, report: ImportReport) -> Iterator[ImportedRow | RefusedRow]:
-        """A record a file; otherwise as ``Importer.rows``."""
-        required("source", "--source", context.source)
-        required("destination", "--destination", context.destination)
+    def read_rows(
+        self, text: LogText, context: ImportContext, report: ImportReport
+    ) -> Iterator[ImportedRow | RefusedRow]:
+        """A record a file; otherwise as ``Importer.read_rows``."""
+        require_name("source", "--source", context.source)
+        require_name("destination", "--destination", context.destination)
         if context.timezone is None:
             report.assume("times without a zone are taken as UTC; --timezone names another")
         report.assume("a file lasts for its size over the mean rate in the table of results, both as rounded by aria2")
@@ -141,18 +149,18 @@ class Aria2Importer:
 
 def _list_rows(text: LogText, context: ImportContext) -> Iterator[ImportedRow | RefusedRow]:
     log = _Log(context)
-    for line in text.lines():
+    for line in text.read_lines():
         try:
             if line.fault is not None:
                 raise line.fault
             if (result := _RESULT.match(line.text)) is not None:
-                yield ImportedRow(_record(result, line, log), line.number)
+                yield ImportedRow(_build_record(result, line, log), line.number)
             elif (summary := _SUMMARY.search(line.text)) is not None:
-                log.summary(summary)
+                log.read_summary(summary)
             elif (notice := _NOTICE.match(line.text)) is not None:
-                log.notice(notice)
+                log.read_notice(notice)
             elif "[#" in line.text:
-                log.progress(line)
+                log.read_progress(line)
         except InvalidValue as invalid:
             yield refuse_row(line.number, invalid, line.text)
     for download in log.downloads.values():
@@ -160,31 +168,31 @@ def _list_rows(text: LogText, context: ImportContext) -> Iterator[ImportedRow | 
         yield refuse_row(download.line.number, unfinished, download.line.text)
 
 
-def _record(result: re.Match[str], line: Line, log: _Log) -> TransferRecord:
+def _build_record(result: re.Match[str], line: Line, log: _Log) -> TransferRecord:
     context = log.context
     download = log.downloads.pop(result[1], None)
     status = _STATUS.get(result[2])
     if status is None:
         raise InvalidValue("outcome.status", f"is unknown: {result[2][:20]!r}")
-    ended_at = instant("ended_at", log.ended_at(result[4].strip()))
+    ended_at = check_instant("ended_at", log.find_end(result[4].strip()))
     if download is None:
         raise InvalidValue("dataset.total_bytes", "is not in the log: the file was done before the first summary")
     rate_bps = parse_bps(result[3] + "/s")
-    total = bounded("dataset.total_bytes", parse_bytes(download.total_text), 1)
+    total = round_within("dataset.total_bytes", parse_bytes(download.total_text), 1)
     succeeded = status is Status.SUCCEEDED
-    moved = total if succeeded else bounded("outcome.bytes_moved", parse_bytes(download.done_text), 0)
+    moved = total if succeeded else round_within("outcome.bytes_moved", parse_bytes(download.done_text), 0)
     if rate_bps <= 0 or moved == 0:
         raise InvalidValue("outcome.throughput_bps", "is zero")
-    possible_rate(rate_bps, context.bandwidth_bps)
+    require_possible_rate(rate_bps, context.bandwidth_bps)
     duration_s = BITS_PER_BYTE * moved / rate_bps
     if not 1e-6 <= duration_s <= _LONGEST_S:
         raise InvalidValue("ended_at", f"is not after started_at by a possible time: {duration_s:g} s")
     mover = Mover(context.mover or "aria2")
-    source = required("source", "--source", context.source)
-    destination = required("destination", "--destination", context.destination)
+    source = require_name("source", "--source", context.source)
+    destination = require_name("destination", "--destination", context.destination)
     return TransferRecord(
-        id=record_id(LinkKey(source, destination, context.network, mover.name), line.number, line.text),
-        started_at=instant("started_at", ended_at - timedelta(seconds=duration_s)),
+        id=compute_record_id(LinkKey(source, destination, context.network, mover.name), line.number, line.text),
+        started_at=check_instant("started_at", ended_at - timedelta(seconds=duration_s)),
         ended_at=ended_at,
         source=source,
         destination=destination,
@@ -201,7 +209,7 @@ def _record(result: re.Match[str], line: Line, log: _Log) -> TransferRecord:
         ),
         path=Path(bandwidth_bps=context.bandwidth_bps, rtt_s=context.rtt_s),
         parameters=Parameters(
-            concurrency=bounded("parameters.concurrency", download.concurrent, 1, MAX_SETTING),
+            concurrency=round_within("parameters.concurrency", download.concurrent, 1, MAX_SETTING),
             parallelism=min(download.connections, MAX_SETTING) or None,
         ),
         network=context.network,

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 
 from tradewind.errors import InvalidValue
-from tradewind_agent.history.importers.csv_logs.columns import missing_from, read_header, require_transfers
+from tradewind_agent.history.importers.csv_logs.columns import list_missing, read_header, require_transfers
 
 FORMATS = ("gridftp", "rclone", "fts", "aria2", "csv", "ndjson")
 """That are read line by line; a HAR is one document, see `tradewind_agent.har.upload`."""
@@ -31,7 +31,7 @@ def detect(sample: str) -> str:
     if lines[0].lstrip().startswith(("{", "[")):
         raise InvalidValue("--format", f"cannot be detected: it is JSON, but of no known log: {lines[0].strip()[:120]}")
     columns = read_header(lines[0])
-    if not missing_from(columns):
+    if not list_missing(columns):
         return "csv"
     if len(columns.header) >= _LEAST_COLUMNS:
         require_transfers(columns)

@@ -19,7 +19,7 @@ _EARLIEST = datetime(1990, 1, 1, tzinfo=UTC)
 _END = datetime(2100, 1, 1, tzinfo=UTC)
 
 
-def number(field: str, text: str) -> float:
+def parse_number(field: str, text: str) -> float:
     """A finite number ≥ 0.
 
     Raises
@@ -29,37 +29,37 @@ def number(field: str, text: str) -> float:
     try:
         value = float(text)
     except ValueError:
-        raise InvalidValue(field, _no_number(text)) from None
+        raise InvalidValue(field, _explain_no_number(text)) from None
     if 0 <= value < math.inf:
         return value
     raise InvalidValue(field, "is negative" if value < 0 and value != -math.inf else "is not finite")
 
 
-def _no_number(text: str) -> str:
+def _explain_no_number(text: str) -> str:
     return "is missing" if text.strip().lower() in UNKNOWN_TEXTS else f"is not a number: {text[:40]!r}"
 
 
-def positive(field: str, text: str, scale: float = 1.0) -> float:
-    """A number times ``scale`` that is finite and above 0; otherwise as ``number``."""
-    value = number(field, text) * scale
+def parse_positive(field: str, text: str, scale: float = 1.0) -> float:
+    """A number times ``scale`` that is finite and above 0; otherwise as ``parse_number``."""
+    value = parse_number(field, text) * scale
     if 0 < value < math.inf:
         return value
     raise InvalidValue(field, "is zero" if value == 0 else "is not finite")
 
 
 def compute_positive_if_known(field: str, text: str, scale: float = 1.0) -> float | None:
-    """As ``positive``, ``None`` where the log says that it is not known."""
-    return None if text.strip().lower() in UNKNOWN_TEXTS else positive(field, text, scale)
+    """As ``parse_positive``, ``None`` where the log says that it is not known."""
+    return None if text.strip().lower() in UNKNOWN_TEXTS else parse_positive(field, text, scale)
 
 
-def bounded(field: str, value: float, lowest: int, highest: int = BIGINT_MAX) -> int:
+def round_within(field: str, value: float, lowest: int, highest: int = BIGINT_MAX) -> int:
     """A finite number rounded to a whole one within [``lowest``, ``highest``]."""
     if not lowest <= value <= highest:
         raise InvalidValue(field, f"is outside {lowest} to {highest}: {value:g}")
     return round(value)
 
 
-def setting(field: str, text: str, lowest: int = 1) -> int | None:
+def parse_setting(field: str, text: str, lowest: int = 1) -> int | None:
     """A setting such as a number of streams, ``None`` where the log says that it is not known.
 
     Raises
@@ -67,16 +67,16 @@ def setting(field: str, text: str, lowest: int = 1) -> int | None:
     InvalidValue : it is no whole number within ``lowest`` to 32767.
     """
     if text.isdecimal() and len(text) <= _SETTING_DIGITS:
-        return bounded(field, int(text), lowest, MAX_SETTING)
+        return round_within(field, int(text), lowest, MAX_SETTING)
     if text.strip().lower() in UNKNOWN_TEXTS:
         return None
-    value = number(field, text)
+    value = parse_number(field, text)
     if value != int(value):
         raise InvalidValue(field, f"is no whole number: {text[:40]!r}")
-    return bounded(field, value, lowest, MAX_SETTING)
+    return round_within(field, value, lowest, MAX_SETTING)
 
 
-def name(field: str, text: str) -> str:
+def check_name(field: str, text: str) -> str:
     """A name of an endpoint, program or network that can be stored.
 
     Raises
@@ -93,10 +93,10 @@ def name(field: str, text: str) -> str:
 
 def find_known_name(field: str, text: str) -> str | None:
     """A name, or ``None`` where the log says that it is not known."""
-    return None if text.strip().lower() in UNKNOWN_TEXTS else name(field, text)
+    return None if text.strip().lower() in UNKNOWN_TEXTS else check_name(field, text)
 
 
-def instant(field: str, value: datetime) -> datetime:
+def check_instant(field: str, value: datetime) -> datetime:
     """A time with zone between 1990 and 2100, as UTC.
 
     Python takes two times of one zone from each other as its clock shows them, though it was changed in between.
@@ -110,7 +110,7 @@ def instant(field: str, value: datetime) -> datetime:
     return value.astimezone(UTC)
 
 
-def required(field: str, option: str, value: str | None) -> str:
+def require_name(field: str, option: str, value: str | None) -> str:
     """What the log does not say and the context must.
 
     Raises
@@ -119,10 +119,10 @@ def required(field: str, option: str, value: str | None) -> str:
     """
     if value is None:
         raise InvalidValue(option, f"is needed: this log does not name its {field}")
-    return name(option, value)
+    return check_name(option, value)
 
 
-def possible_rate(rate_bps: float, bandwidth_bps: float | None) -> None:
+def require_possible_rate(rate_bps: float, bandwidth_bps: float | None) -> None:
     """Refuse a rate above the link's, as the service does.
 
     Raises

@@ -11,8 +11,8 @@ from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.transfer import Direction, LinkKey, Mover, Status, TransferOutcome, TransferRecord
 from tradewind.units import compute_throughput_bps
-from tradewind_agent.history.importers.fields import bounded, instant, name, number
-from tradewind_agent.history.importers.identity import record_id
+from tradewind_agent.history.importers.fields import check_instant, check_name, parse_number, round_within
+from tradewind_agent.history.importers.identity import compute_record_id
 from tradewind_agent.history.importers.json_messages import find_message, find_object, find_text
 from tradewind_agent.history.importers.log_text import Line, LogText
 from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, ImportReport, RefusedRow
@@ -31,13 +31,15 @@ class FtsImporter:
 
     name = "fts"
 
-    def rows(self, text: LogText, context: ImportContext, report: ImportReport) -> Iterator[ImportedRow | RefusedRow]:
-        """A record a file; otherwise as ``Importer.rows``."""
+    def read_rows(
+        self, text: LogText, context: ImportContext, report: ImportReport
+    ) -> Iterator[ImportedRow | RefusedRow]:
+        """A record a file; otherwise as ``Importer.read_rows``."""
         report.assume("a transfer lasts from the begin to the end of copying, without the preparation by the storage")
-        return read_sessions(text.lines(), lambda line: _record(line, context), report)
+        return read_sessions(text.read_lines(), lambda line: _read_record(line, context), report)
 
 
-def _record(line: Line, context: ImportContext) -> TransferRecord | None:
+def _read_record(line: Line, context: ImportContext) -> TransferRecord | None:
     if not line.text.strip():
         return None
     message = find_message(line.text)
@@ -49,8 +51,8 @@ def _record(line: Line, context: ImportContext) -> TransferRecord | None:
     ended_at = _parse_moment("ended_at", message, "timestamp_tr_comp")
     if ended_at <= started_at:
         raise InvalidValue("ended_at", "is not after started_at")
-    moved = _count("outcome.bytes_moved", message, "tr_bt_transfered")
-    size = _count("dataset.total_bytes", message, "f_size" if find_text(message, "f_size") else "file_size")
+    moved = _read_count("outcome.bytes_moved", message, "tr_bt_transfered")
+    size = _read_count("dataset.total_bytes", message, "f_size" if find_text(message, "f_size") else "file_size")
     succeeded = status is Status.SUCCEEDED
     if succeeded and moved == 0:
         raise InvalidValue("outcome.bytes_moved", "is zero")
@@ -58,7 +60,7 @@ def _record(line: Line, context: ImportContext) -> TransferRecord | None:
     source = _find_host("source", message, ("src_hostname", "src_url"), context.source)
     destination = _find_host("destination", message, ("dst_hostname", "dst_url"), context.destination)
     return TransferRecord(
-        id=record_id(LinkKey(source, destination, context.network, mover.name), line.number, line.text),
+        id=compute_record_id(LinkKey(source, destination, context.network, mover.name), line.number, line.text),
         started_at=started_at,
         ended_at=ended_at,
         source=source,
@@ -77,12 +79,12 @@ def _record(line: Line, context: ImportContext) -> TransferRecord | None:
         path=Path(
             bandwidth_bps=context.bandwidth_bps,
             rtt_s=context.rtt_s,
-            buffer_bytes=_chosen("path.buffer_bytes", message, "tcp_buf_size")
-            or _chosen("path.buffer_bytes", message, "buf_size"),
+            buffer_bytes=_read_chosen("path.buffer_bytes", message, "tcp_buf_size")
+            or _read_chosen("path.buffer_bytes", message, "buf_size"),
         ),
         parameters=Parameters(
-            parallelism=_chosen("parameters.parallelism", message, "nstreams", _MOST_STREAMS),
-            io_block_bytes=_chosen("parameters.io_block_bytes", message, "block_size"),
+            parallelism=_read_chosen("parameters.parallelism", message, "nstreams", _MOST_STREAMS),
+            io_block_bytes=_read_chosen("parameters.io_block_bytes", message, "block_size"),
         ),
         network=context.network,
     )
@@ -90,20 +92,20 @@ def _record(line: Line, context: ImportContext) -> TransferRecord | None:
 
 def _parse_moment(field: str, message: Mapping[str, object], key: str) -> datetime:
     """A time in milliseconds since 1970; FTS writes 0 for what has not started."""
-    ms = number(field, find_text(message, key))
+    ms = parse_number(field, find_text(message, key))
     if not 0 < ms < _LATEST_MS:
         raise InvalidValue(field, "is zero: the copy never began" if ms == 0 else f"is no time in ms: {ms:g}")
-    return instant(field, datetime.fromtimestamp(ms / _MS_PER_S, UTC))
+    return check_instant(field, datetime.fromtimestamp(ms / _MS_PER_S, UTC))
 
 
-def _count(field: str, message: Mapping[str, object], key: str) -> int:
-    return bounded(field, number(field, find_text(message, key)), 0)
+def _read_count(field: str, message: Mapping[str, object], key: str) -> int:
+    return round_within(field, parse_number(field, find_text(message, key)), 0)
 
 
-def _chosen(field: str, message: Mapping[str, object], key: str, highest: int = 1 << 40) -> int | None:
+def _read_chosen(field: str, message: Mapping[str, object], key: str, highest: int = 1 << 40) -> int | None:
     """A setting, ``None`` where the message lacks it or says 0, the storage's own choice."""
     text = find_text(message, key)
-    return (bounded(field, number(field, text), 0, highest) or None) if text.strip() else None
+    return (round_within(field, parse_number(field, text), 0, highest) or None) if text.strip() else None
 
 
 def _find_url_part(url: str, part: str) -> str:
@@ -117,9 +119,9 @@ def _find_host(field: str, message: Mapping[str, object], keys: tuple[str, str],
     host = find_text(message, keys[0]).strip() or _find_url_part(find_text(message, keys[1]), "hostname") or given
     if host is None:
         raise InvalidValue(field, f"is not in the message; give it with --{field}")
-    return name(field, host)
+    return check_name(field, host)
 
 
 def _find_protocol(message: Mapping[str, object]) -> str:
     scheme = _find_url_part(find_text(message, "src_url"), "scheme")
-    return name("protocol", scheme) if scheme else "unknown"
+    return check_name("protocol", scheme) if scheme else "unknown"

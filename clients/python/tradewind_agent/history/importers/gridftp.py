@@ -15,8 +15,14 @@ from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.transfer import Direction, LinkKey, Mover, Status, TransferOutcome, TransferRecord
 from tradewind.units import compute_throughput_bps
-from tradewind_agent.history.importers.fields import bounded, instant, name, number, setting
-from tradewind_agent.history.importers.identity import record_id
+from tradewind_agent.history.importers.fields import (
+    check_instant,
+    check_name,
+    parse_number,
+    parse_setting,
+    round_within,
+)
+from tradewind_agent.history.importers.identity import compute_record_id
 from tradewind_agent.history.importers.log_text import Line, LogText
 from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, ImportReport, RefusedRow
 from tradewind_agent.history.importers.sessions import read_sessions
@@ -37,31 +43,33 @@ class GridFtpImporter:
 
     name = "gridftp"
 
-    def rows(self, text: LogText, context: ImportContext, report: ImportReport) -> Iterator[ImportedRow | RefusedRow]:
-        """A record a file; otherwise as ``Importer.rows``."""
+    def read_rows(
+        self, text: LogText, context: ImportContext, report: ImportReport
+    ) -> Iterator[ImportedRow | RefusedRow]:
+        """A record a file; otherwise as ``Importer.read_rows``."""
         if context.timezone is None:
             report.assume("times are UTC, as the server writes them")
         report.assume("a file stored is an upload and one retrieved a download; that a third party asked is not logged")
-        return read_sessions(text.lines(), lambda line: _record(line, context), report)
+        return read_sessions(text.read_lines(), lambda line: _read_record(line, context), report)
 
 
-def _record(line: Line, context: ImportContext) -> TransferRecord | None:
+def _read_record(line: Line, context: ImportContext) -> TransferRecord | None:
     if not line.text.strip():
         return None
     values = _build_values(line.text)
-    direction, source, destination = _ends(values, context)
+    direction, source, destination = _read_ends(values, context)
     started_at = _parse_moment("started_at", values.get("START", ""), context)
     ended_at = _parse_moment("ended_at", values.get("DATE", ""), context)
     if ended_at <= started_at:
         raise InvalidValue("ended_at", "is not after started_at")
     complete = values.get("CODE") == _COMPLETE
-    moved = bounded("outcome.bytes_moved", number("outcome.bytes_moved", values.get("NBYTES", "")), 0)
+    moved = round_within("outcome.bytes_moved", parse_number("outcome.bytes_moved", values.get("NBYTES", "")), 0)
     if complete and moved == 0:
         raise InvalidValue("outcome.bytes_moved", "is zero")
     mover = Mover(context.mover or "gridftp")
     link = LinkKey(source, destination, context.network, mover.name)
     return TransferRecord(
-        id=record_id(link, line.number, line.text),
+        id=compute_record_id(link, line.number, line.text),
         started_at=started_at,
         ended_at=ended_at,
         source=source,
@@ -80,11 +88,11 @@ def _record(line: Line, context: ImportContext) -> TransferRecord | None:
         path=Path(
             bandwidth_bps=context.bandwidth_bps,
             rtt_s=context.rtt_s,
-            buffer_bytes=_size("path.buffer_bytes", values.get("BUFFER", "0")),
+            buffer_bytes=_parse_size("path.buffer_bytes", values.get("BUFFER", "0")),
         ),
         parameters=Parameters(
-            parallelism=setting("parameters.parallelism", values.get("STREAMS", "")),
-            io_block_bytes=_size("parameters.io_block_bytes", values.get("BLOCK", "0")),
+            parallelism=parse_setting("parameters.parallelism", values.get("STREAMS", "")),
+            io_block_bytes=_parse_size("parameters.io_block_bytes", values.get("BLOCK", "0")),
         ),
         network=context.network,
     )
@@ -112,21 +120,21 @@ def _parse_moment(field: str, text: str, context: ImportContext) -> datetime:
         second = datetime.strptime(match[1], "%Y%m%d%H%M%S").replace(tzinfo=context.timezone or UTC)
     except ValueError:
         raise InvalidValue(field, f"does not exist: {text[:40]!r}") from None
-    return instant(field, second + timedelta(microseconds=int(match[2] or 0)))
+    return check_instant(field, second + timedelta(microseconds=int(match[2] or 0)))
 
 
-def _size(field: str, text: str) -> int | None:
+def _parse_size(field: str, text: str) -> int | None:
     """Size in bytes; the server writes 0 for what it left to the system."""
-    return bounded(field, number(field, text), 0) or None
+    return round_within(field, parse_number(field, text), 0) or None
 
 
-def _ends(values: Mapping[str, str], context: ImportContext) -> tuple[Direction, str, str]:
+def _read_ends(values: Mapping[str, str], context: ImportContext) -> tuple[Direction, str, str]:
     command = values.get("TYPE", "")
     if command not in _RECEIVED | _SENT:
         raise InvalidValue("direction", f"is no transfer of a file: TYPE is {command[:20]!r}")
     match = _PEER.fullmatch(values.get("DEST", ""))
     peer = match[1].strip() if match else ""
-    host = name("source" if command in _SENT else "destination", values.get("HOST", ""))
+    host = check_name("source" if command in _SENT else "destination", values.get("HOST", ""))
     if command in _SENT:
         return Direction.DOWNLOAD, host, _find_peer("destination", peer, context.destination)
     return Direction.UPLOAD, _find_peer("source", peer, context.source), host
@@ -135,7 +143,7 @@ def _ends(values: Mapping[str, str], context: ImportContext) -> tuple[Direction,
 def _find_peer(field: str, address: str, given: str | None) -> str:
     """The other end; the server writes 0.0.0.0 where it does not know it."""
     if address not in _NO_PEERS:
-        return name(field, address)
+        return check_name(field, address)
     if given is None:
         raise InvalidValue(field, f"is not in the line (DEST is {address or 'missing'}); give it with --{field}")
-    return name(field, given)
+    return check_name(field, given)

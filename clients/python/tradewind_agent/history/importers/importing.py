@@ -34,11 +34,13 @@ class LogImport(Iterator[ImportedRow | RefusedRow]):
 
     def __init__(self, text: LogText, importer: Importer, context: ImportContext) -> None:
         self.report = ImportReport(format=importer.name)
-        self._rows = self._counted(text, importer, context)
+        self._rows = self._read_counted(text, importer, context)
 
-    def _counted(self, text: LogText, importer: Importer, context: ImportContext) -> Iterator[ImportedRow | RefusedRow]:
+    def _read_counted(
+        self, text: LogText, importer: Importer, context: ImportContext
+    ) -> Iterator[ImportedRow | RefusedRow]:
         with text:
-            for item in importer.rows(text, context, self.report):
+            for item in importer.read_rows(text, context, self.report):
                 self.report.count(item)
                 yield item
 
@@ -74,7 +76,7 @@ def import_file(
         raise InvalidValue("--format", f"is one of auto, {', '.join(importers)}; got {format!r}")
     text = LogText(log, first_row=first_row, head_rows=head_rows)
     try:
-        return LogImport(text, importers[detect(text.sample()) if format == "auto" else format], context)
+        return LogImport(text, importers[detect(text.read_sample()) if format == "auto" else format], context)
     except BaseException:
         text.close()
         raise

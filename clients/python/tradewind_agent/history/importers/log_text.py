@@ -68,20 +68,20 @@ class LogText:
         self._closing.close()
         self._rewindable = None
 
-    def lines(self) -> Iterator[Line]:
+    def read_lines(self) -> Iterator[Line]:
         """All lines from the beginning; only one pass may be under way at a time."""
-        return islice(self.lines_with_head(), self._head_rows, None)
+        return islice(self.read_lines_with_head(), self._head_rows, None)
 
-    def head(self) -> Iterator[Line]:
+    def read_head(self) -> Iterator[Line]:
         """The lines of the log's beginning that stand before a part; none where the log is read as a whole."""
-        return islice(self.lines_with_head(), self._head_rows)
+        return islice(self.read_lines_with_head(), self._head_rows)
 
-    def lines_with_head(self) -> Iterator[Line]:
-        """As `lines`, after those of the log's beginning, which names the columns."""
+    def read_lines_with_head(self) -> Iterator[Line]:
+        """As `read_lines`, after those of the log's beginning, which names the columns."""
         number = 0
         numbers = chain(range(1, self._head_rows + 1), count(self._first_row))
         try:
-            for number, line in zip(numbers, self._texts(), strict=False):
+            for number, line in zip(numbers, self._read_texts(), strict=False):
                 if line is None:
                     yield Line(number, "", InvalidValue("row", f"is longer than {MAX_LINE_CHARS} characters"))
                 else:
@@ -89,18 +89,18 @@ class LogText:
         except BROKEN as broken:
             yield Line(number + 1, "", InvalidValue("file", f"compressed data is broken or cut off: {broken}"))
 
-    def sample(self) -> str:
+    def read_sample(self) -> str:
         """The first characters of the log, as far as they can be read."""
         try:
-            with self._opened() as stream:
-                return next(_decoded(stream), "")[:SAMPLE_CHARS]
+            with self._open() as stream:
+                return next(_decode(stream), "")[:SAMPLE_CHARS]
         except BROKEN as broken:
             raise InvalidValue("file", f"compressed data is broken: {broken}") from None
 
-    def _texts(self) -> Iterator[str | None]:
-        with self._opened() as stream:
+    def _read_texts(self) -> Iterator[str | None]:
+        with self._open() as stream:
             pending, skipping = "", False
-            for block in _decoded(stream):
+            for block in _decode(stream):
                 parts = (pending + block).split("\n")
                 pending = parts.pop()
                 for part in parts:
@@ -114,16 +114,16 @@ class LogText:
                 yield pending
 
     @contextmanager
-    def _opened(self) -> Iterator[IO[bytes]]:
+    def _open(self) -> Iterator[IO[bytes]]:
         if self._rewindable is None:
-            self._rewindable = self._made_rewindable()
+            self._rewindable = self._make_rewindable()
         self._rewindable.seek(self._beginning)
         magic = self._rewindable.read(MAGIC_BYTES)
         self._rewindable.seek(self._beginning)
         with open_unpacked(self._rewindable, magic) as stream:
             yield stream
 
-    def _made_rewindable(self) -> IO[bytes]:
+    def _make_rewindable(self) -> IO[bytes]:
         stream: IO[bytes]
         if isinstance(self._log, str | Path):
             try:
@@ -146,10 +146,10 @@ class LogText:
 def count_rows(head: bytes) -> int:
     """How many lines the beginning of a log has, whatever ends them."""
     with LogText(io.BytesIO(head)) as text:
-        return sum(1 for _ in text.lines())
+        return sum(1 for _ in text.read_lines())
 
 
-def _decoded(stream: IO[bytes]) -> Iterator[str]:
+def _decode(stream: IO[bytes]) -> Iterator[str]:
     r"""Text in blocks with ``\n`` as the only line end (old Macintosh logs end lines with a bare CR).
 
     Bytes that are no text become U+FFFD: a name may then look odd, a number is refused by its reader.

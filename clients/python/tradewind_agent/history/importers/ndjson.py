@@ -13,9 +13,14 @@ class NdjsonImporter:
 
     name = "ndjson"
 
-    def rows(self, text: LogText, context: ImportContext, report: ImportReport) -> Iterator[ImportedRow | RefusedRow]:  # noqa: ARG002  # the port's
-        """Records as they are; otherwise as ``Importer.rows``."""
-        return (_read(line) for line in text.lines() if line.fault or line.text.strip())
+    def read_rows(
+        self,
+        text: LogText,
+        context: ImportContext,  # noqa: ARG002  # the port's
+        report: ImportReport,  # noqa: ARG002
+    ) -> Iterator[ImportedRow | RefusedRow]:
+        """Records as they are; otherwise as ``Importer.read_rows``."""
+        return (_read(line) for line in text.read_lines() if line.fault or line.text.strip())
 
 
 def _read(line: Line) -> ImportedRow | RefusedRow:

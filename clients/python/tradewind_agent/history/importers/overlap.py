@@ -43,10 +43,10 @@ class OverlapWindow(Generic[T]):
         self._rows: deque[_Held[T]] = deque()
         self._by_pair: defaultdict[HostPair, list[_Held[T]]] = defaultdict(list)
 
-    def passing(self, item: T) -> Iterator[tuple[T, int | None]]:
+    def pass_row(self, item: T) -> Iterator[tuple[T, int | None]]:
         """Take a row that is no transfer; yields rows that are done."""
         self._rows.append(_Held(item))
-        yield from self._beyond(HELD_ROWS)
+        yield from self._release_beyond(HELD_ROWS)
 
     def transfer(
         self, item: T, pair: HostPair, started_at: datetime, ended_at: datetime
@@ -63,13 +63,13 @@ class OverlapWindow(Generic[T]):
                 other.busy_s += shared_s
         insort(neighbours, row, key=_END)
         self._rows.append(row)
-        yield from self._beyond(HELD_ROWS)
+        yield from self._release_beyond(HELD_ROWS)
 
-    def rest(self) -> Iterator[tuple[T, int | None]]:
+    def release_rest(self) -> Iterator[tuple[T, int | None]]:
         """Rows still held, at the end of the log."""
-        yield from self._beyond(0)
+        yield from self._release_beyond(0)
 
-    def _beyond(self, held: int) -> Iterator[tuple[T, int | None]]:
+    def _release_beyond(self, held: int) -> Iterator[tuple[T, int | None]]:
         while len(self._rows) > held:
             row = self._rows.popleft()
             if row.pair is not None:

@@ -138,7 +138,7 @@ class ImportReport:
         if isinstance(item, ImportedRow):
             self.imported += 1
         else:
-            self.refuse(item.row, item.field, _kind(item.reason))
+            self.refuse(item.row, item.field, _strip_figures(item.reason))
 
     def refuse(self, row: int, wrong: str, reason: str) -> None:
         """Count a refused row by the field that is wrong and why."""
@@ -148,7 +148,7 @@ class ImportReport:
             rows.append(row)
 
 
-def _kind(reason: str) -> str:
+def _strip_figures(reason: str) -> str:
     """A reason without its figures, so that a million refusals still make a short list."""
     return reason.partition(",")[0].partition(":")[0].partition(" (")[0][:RAW_EXCERPT]
 
@@ -160,7 +160,9 @@ class Importer(Protocol):
     def name(self) -> str:
         """Name of the format, as given to ``--format``."""
 
-    def rows(self, text: LogText, context: ImportContext, report: ImportReport) -> Iterator[ImportedRow | RefusedRow]:
+    def read_rows(
+        self, text: LogText, context: ImportContext, report: ImportReport
+    ) -> Iterator[ImportedRow | RefusedRow]:
         """Records and refusals of a log in one pass of flat memory; units and assumptions go to the report.
 
         Raises

@@ -15,11 +15,17 @@ from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.transfer import Direction, LinkKey, Mover, Status, TransferOutcome, TransferRecord
 from tradewind.units import compute_throughput_bps, format_count
-from tradewind_agent.history.importers.fields import MAX_SETTING, bounded, instant, possible_rate, required
-from tradewind_agent.history.importers.identity import record_id
+from tradewind_agent.history.importers.fields import (
+    MAX_SETTING,
+    check_instant,
+    require_name,
+    require_possible_rate,
+    round_within,
+)
+from tradewind_agent.history.importers.identity import compute_record_id
 from tradewind_agent.history.importers.log_text import Line, LogText
 from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, ImportReport, RefusedRow, refuse_row
-from tradewind_agent.history.importers.rclone_run import Run, count_in, seconds_in, split_runs
+from tradewind_agent.history.importers.rclone_run import Run, read_count, read_seconds, split_runs
 
 _LOCAL = "local"
 _SHORTEST_RUN_S = 1e-6
@@ -32,22 +38,24 @@ class RcloneImporter:
 
     name = "rclone"
 
-    def rows(self, text: LogText, context: ImportContext, report: ImportReport) -> Iterator[ImportedRow | RefusedRow]:
-        """A record a run; otherwise as ``Importer.rows``."""
-        required("source", "--source", context.source)
-        required("destination", "--destination", context.destination)
+    def read_rows(
+        self, text: LogText, context: ImportContext, report: ImportReport
+    ) -> Iterator[ImportedRow | RefusedRow]:
+        """A record a run; otherwise as ``Importer.read_rows``."""
+        require_name("source", "--source", context.source)
+        require_name("destination", "--destination", context.destination)
         return _list_rows(text, context, report)
 
 
 def _list_rows(text: LogText, context: ImportContext, report: ImportReport) -> Iterator[ImportedRow | RefusedRow]:
-    for found in split_runs(text.lines()):
+    for found in split_runs(text.read_lines()):
         if isinstance(found, RefusedRow):
             yield found
         else:
-            yield from _finished(found, context, report)
+            yield from _build_row(found, context, report)
 
 
-def _finished(run: Run, context: ImportContext, report: ImportReport) -> Iterator[ImportedRow | RefusedRow]:
+def _build_row(run: Run, context: ImportContext, report: ImportReport) -> Iterator[ImportedRow | RefusedRow]:
     """Yield the record of a run, or why there is none; nothing for a run that moved nothing over the network."""
     if run.is_dry or run.files.is_dry:
         report.assume("dry runs moved nothing and make no record")
@@ -56,62 +64,62 @@ def _finished(run: Run, context: ImportContext, report: ImportReport) -> Iterato
         return
     line = run.last_stats or run.first
     try:
-        if run.last_stats is not None and _moved_nothing(run, report):
+        if run.last_stats is not None and _has_moved_nothing(run, report):
             return
-        yield ImportedRow(_record(run, line, context, report), line.number)
+        yield ImportedRow(_build_record(run, line, context, report), line.number)
     except InvalidValue as invalid:
         yield refuse_row(line.number, invalid, line.text)
 
 
-def _moved_nothing(run: Run, report: ImportReport) -> bool:
+def _has_moved_nothing(run: Run, report: ImportReport) -> bool:
     """Return whether a run found nothing to copy, or had the server copy within itself."""
-    if _moved_bytes(run) or count_in(run.stats, "errors") or run.files.failed:
+    if _count_moved_bytes(run) or read_count(run.stats, "errors") or run.files.failed:
         return False
-    if count_in(run.stats, "bytes"):
+    if read_count(run.stats, "bytes"):
         report.assume("copies within the server crossed no network and make no record")
         return True
-    return not _moved_files(run) and not count_in(run.stats, "totalTransfers")
+    return not _count_moved_files(run) and not read_count(run.stats, "totalTransfers")
 
 
-def _moved_bytes(run: Run) -> int:
+def _count_moved_bytes(run: Run) -> int:
     """Return the bytes that crossed the network: rclone counts what a server copies within itself, too."""
-    inside = count_in(run.stats, "serverSideCopyBytes") + count_in(run.stats, "serverSideMoveBytes")
-    return max(count_in(run.stats, "bytes") - inside, 0)
+    inside = read_count(run.stats, "serverSideCopyBytes") + read_count(run.stats, "serverSideMoveBytes")
+    return max(read_count(run.stats, "bytes") - inside, 0)
 
 
-def _moved_files(run: Run) -> int:
-    return max(count_in(run.stats, "transfers") - _count_files_inside(run), 0)
+def _count_moved_files(run: Run) -> int:
+    return max(read_count(run.stats, "transfers") - _count_files_inside(run), 0)
 
 
 def _count_files_inside(run: Run) -> int:
     """Return how many files the server copied or moved within itself."""
-    return count_in(run.stats, "serverSideCopies") + count_in(run.stats, "serverSideMoves")
+    return read_count(run.stats, "serverSideCopies") + read_count(run.stats, "serverSideMoves")
 
 
-def _record(run: Run, line: Line, context: ImportContext, report: ImportReport) -> TransferRecord:
+def _build_record(run: Run, line: Line, context: ImportContext, report: ImportReport) -> TransferRecord:
     if run.last_stats is None:
         seen = format_count(run.files.copied + run.files.failed, "file")
         raise InvalidValue("started_at", f"is not in the log: {seen} with an end but no start; {ADVICE}")
     if run.ended_at is None:
         raise InvalidValue("ended_at", "is not in the log: its stats lines have no time")
     duration_s = max(_compute_busy_s(run, report), _SHORTEST_RUN_S)
-    moved, files = _moved_bytes(run), _moved_files(run)
-    inside_bytes = count_in(run.stats, "bytes") - moved
-    planned_files = max(count_in(run.stats, "totalTransfers") - _count_files_inside(run), 0)
-    planned_bytes = max(count_in(run.stats, "totalBytes") - inside_bytes, 0)
-    errors = max(count_in(run.stats, "errors"), run.files.failed)
+    moved, files = _count_moved_bytes(run), _count_moved_files(run)
+    inside_bytes = read_count(run.stats, "bytes") - moved
+    planned_files = max(read_count(run.stats, "totalTransfers") - _count_files_inside(run), 0)
+    planned_bytes = max(read_count(run.stats, "totalBytes") - inside_bytes, 0)
+    errors = max(read_count(run.stats, "errors"), run.files.failed)
     if moved == 0:
         raise InvalidValue("outcome.bytes_moved", "is zero")
     rate_bps = compute_throughput_bps(moved, duration_s)
-    possible_rate(rate_bps, context.bandwidth_bps)
+    require_possible_rate(rate_bps, context.bandwidth_bps)
     complete = run.files.copied == files and run.files.smallest_bytes is not None
     mover = Mover(context.mover or "rclone", run.version)
-    source = required("source", "--source", context.source)
-    destination = required("destination", "--destination", context.destination)
+    source = require_name("source", "--source", context.source)
+    destination = require_name("destination", "--destination", context.destination)
     return TransferRecord(
-        id=record_id(LinkKey(source, destination, context.network, mover.name), line.number, line.text),
-        started_at=instant("started_at", run.ended_at - timedelta(seconds=duration_s)),
-        ended_at=instant("ended_at", run.ended_at),
+        id=compute_record_id(LinkKey(source, destination, context.network, mover.name), line.number, line.text),
+        started_at=check_instant("started_at", run.ended_at - timedelta(seconds=duration_s)),
+        ended_at=check_instant("ended_at", run.ended_at),
         source=source,
         destination=destination,
         mover=mover,
@@ -155,8 +163,8 @@ def _build_parameters(run: Run, report: ImportReport) -> Parameters:
         report.assume("concurrency is the number of files in flight while others waited")
     streams = run.flags.get("multi-thread-streams") or None
     return Parameters(
-        concurrency=None if transfers is None else bounded("parameters.concurrency", transfers, 1, MAX_SETTING),
-        parallelism=bounded("parameters.parallelism", streams, 1, MAX_SETTING)
+        concurrency=None if transfers is None else round_within("parameters.concurrency", transfers, 1, MAX_SETTING),
+        parallelism=round_within("parameters.parallelism", streams, 1, MAX_SETTING)
         if streams and run.files.is_multi_thread
         else None,
         nic_bps=run.limit_bps,
@@ -165,7 +173,7 @@ def _build_parameters(run: Run, report: ImportReport) -> Parameters:
 
 def _compute_busy_s(run: Run, report: ImportReport) -> float:
     """Time in which files were in flight if this version of rclone logs it, else the elapsed time, listing included."""
-    busy_s = seconds_in(run.stats, "transferTime")
+    busy_s = read_seconds(run.stats, "transferTime")
     if busy_s > 0:
         report.assume("a run lasts for its transferTime, in which files were in flight")
         return busy_s

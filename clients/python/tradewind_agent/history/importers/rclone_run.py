@@ -8,7 +8,7 @@ from typing import Self
 
 from tradewind.errors import InvalidValue
 from tradewind.units import BITS_PER_BYTE
-from tradewind_agent.history.importers.fields import bounded, number
+from tradewind_agent.history.importers.fields import parse_number, round_within
 from tradewind_agent.history.importers.json_messages import find_message, find_object, find_text
 from tradewind_agent.history.importers.log_text import Line
 from tradewind_agent.history.importers.ports import RefusedRow, refuse_row
@@ -46,7 +46,9 @@ class FileLines:
         if (kind := _KIND.fullmatch(find_text(message, "objectType"))) is not None:
             self.source_kind = kind[1]
         if find_text(message, "size"):
-            size = bounded("dataset.total_bytes", number("dataset.total_bytes", find_text(message, "size")), 0)
+            size = round_within(
+                "dataset.total_bytes", parse_number("dataset.total_bytes", find_text(message, "size")), 0
+            )
             self._note_sizes(size, size)
 
     def _note_sizes(self, smallest_bytes: int, largest_bytes: int) -> None:
@@ -120,7 +122,7 @@ class Run:
         self.last_stats, self.stats, self.elapsed_s, self.ended_at = event.line, stats, event.elapsed_s, event.at
         in_flight = stats.get("transferring")
         if isinstance(in_flight, list):
-            unfinished = count_in(stats, "totalTransfers") - count_in(stats, "transfers")
+            unfinished = read_count(stats, "totalTransfers") - read_count(stats, "transfers")
             if unfinished > len(in_flight):
                 self.waiting_in_flight = max(self.waiting_in_flight, len(in_flight))
 
@@ -154,7 +156,7 @@ class Event:
             line,
             message,
             stats,
-            seconds_in(stats, "elapsedTime"),
+            read_seconds(stats, "elapsedTime"),
             _parse_moment(find_text(message, "time")) if stats else None,
             _STARTED.match(spoken),
             _LIMITED.match(spoken),
@@ -204,19 +206,19 @@ def split_runs(lines: Iterator[Line]) -> Iterator[Run | RefusedRow]:
         yield run
 
 
-def seconds_in(stats: Mapping[str, object], key: str) -> float:
+def read_seconds(stats: Mapping[str, object], key: str) -> float:
     """Return a time of stats, s; 0 where they lack it."""
     text = find_text(stats, key)
-    seconds = number(f"stats.{key}", text) if text else 0.0
+    seconds = parse_number(f"stats.{key}", text) if text else 0.0
     if seconds > _LONGEST_RUN_S:
         raise InvalidValue(f"stats.{key}", f"is no time of a run: {seconds:g} s")
     return seconds
 
 
-def count_in(stats: Mapping[str, object], key: str) -> int:
+def read_count(stats: Mapping[str, object], key: str) -> int:
     """Return a count of stats; 0 where they lack it."""
     text = find_text(stats, key)
-    return bounded(f"stats.{key}", number(f"stats.{key}", text), 0) if text else 0
+    return round_within(f"stats.{key}", parse_number(f"stats.{key}", text), 0) if text else 0
 
 
 def _parse_moment(text: str) -> datetime | None:

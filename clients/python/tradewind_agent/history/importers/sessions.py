@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from tradewind.errors import InvalidValue
 from tradewind.transfer import TransferRecord
-from tradewind_agent.history.importers.fields import possible_rate
+from tradewind_agent.history.importers.fields import require_possible_rate
 from tradewind_agent.history.importers.log_text import Line
 from tradewind_agent.history.importers.overlap import OverlapWindow
 from tradewind_agent.history.importers.ports import ImportedRow, ImportReport, RefusedRow, refuse_row
@@ -28,11 +28,11 @@ def read_sessions(
             record = item.record
             done = window.transfer(item, (record.source, record.destination), record.started_at, record.ended_at)
         elif item is not None:
-            done = window.passing(item)
+            done = window.pass_row(item)
         else:
             continue
         yield from (_with_concurrency(*row) for row in done)
-    yield from (_with_concurrency(*row) for row in window.rest())
+    yield from (_with_concurrency(*row) for row in window.release_rest())
 
 
 def _read(line: Line, read: Callable[[Line], TransferRecord | None]) -> ImportedRow | RefusedRow | None:
@@ -42,7 +42,7 @@ def _read(line: Line, read: Callable[[Line], TransferRecord | None]) -> Imported
         record = read(line)
         if record is None:
             return None
-        possible_rate(record.outcome.throughput_bps, record.path.bandwidth_bps)
+        require_possible_rate(record.outcome.throughput_bps, record.path.bandwidth_bps)
         return ImportedRow(record, line.number)
     except InvalidValue as invalid:
         return refuse_row(line.number, invalid, line.text)

@@ -14,7 +14,7 @@ def list_addresses(words: ParsedWords) -> tuple[str, ...]:
     ------
     InvalidValue : an input file that cannot be read.
     """
-    listed = words.last("input-file")
+    listed = words.find_last("input-file")
     if listed is not None and listed != "-":
         try:
             text = Path(listed).read_text(encoding="utf-8")
@@ -22,7 +22,7 @@ def list_addresses(words: ParsedWords) -> tuple[str, ...]:
             raise InvalidValue("aria2c", f"cannot read its input file {listed}: {failure}") from None
         lines = (line for line in text.splitlines() if line.strip() and not line.startswith((" ", "\t", "#")))
         return tuple(line.split("\t")[0].strip() for line in lines)
-    separate = words.last("force-sequential") in ("", "true")
+    separate = words.find_last("force-sequential") in ("", "true")
     return words.places if separate else words.places[:1]  # several on one line are mirrors of one file
 
 
@@ -33,7 +33,7 @@ def read_configuration(words: ParsedWords, environment: Mapping[str, str]) -> Se
     home = Path(environment.get("HOME", ""))
     places = [home / ".aria2" / "aria2.conf"]
     places.append(Path(environment.get("XDG_CONFIG_HOME") or home / ".config") / "aria2" / "aria2.conf")
-    stated = words.last("conf-path")
+    stated = words.find_last("conf-path")
     for place in [Path(stated)] if stated else places:
         try:
             return place.read_text(encoding="utf-8").splitlines()

@@ -48,8 +48,8 @@ class Aria2Mover:
     name, programs, package, oldest, is_tuned = "aria2", ("aria2c", "aria2"), "aria2", (1, 19), True
     version_words = ("--version",)
 
-    def task(self, line: CommandLine) -> "Aria2Task":
-        """Downloads by addresses or an input file; otherwise as ``Mover.task``."""
+    def parse_task(self, line: CommandLine) -> "Aria2Task":
+        """Downloads by addresses or an input file; otherwise as ``Mover.parse_task``."""
         grammar = parse_help(query_tool((line.program, "--help=#all")))
         words = parse(line.arguments, grammar)
         addresses = list_addresses(words)
@@ -79,7 +79,7 @@ class Aria2Task:
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        return (Path(self.settled.last("dir") or "."),)
+        return (Path(self.settled.find_last("dir") or "."),)
 
     @property
     def can_change_live(self) -> bool:
@@ -95,7 +95,7 @@ class Aria2Task:
             return ()
         return ("aria2c runs with an RPC of your own, or without configuration: its result is not read",)
 
-    def workload(self) -> Workload | None:
+    def measure_workload(self) -> Workload | None:
         return measure_urls(self.addresses, self.line.environment)
 
     def find_inexpressible(self, parameters: Parameters) -> tuple[str, ...]:
@@ -149,7 +149,7 @@ class Aria2Run:
         """Return where aria2 notes what it has not finished."""
         return self._scratch / f"session{self._start_count}"
 
-    def next_command(self) -> Command | None:
+    def prepare_next_command(self) -> Command | None:
         if not self._is_due:
             return None
         self._is_due, self.is_over = False, False
@@ -174,8 +174,8 @@ class Aria2Run:
             path = self._scratch / "aria2.conf"
             path.touch(mode=0o600)
             path.write_text("\n".join([*task.configuration, *ours, ""]), encoding="utf-8")
-            return Command(line.with_options([*words, f"--conf-path={path}"]), own_port=port)
-        return Command(line.with_options(words))
+            return Command(line.insert_options([*words, f"--conf-path={path}"]), own_port=port)
+        return Command(line.insert_options(words))
 
     def note_started(self, pid: int, /) -> None:
         self._pid = pid
@@ -190,9 +190,9 @@ class Aria2Run:
         state = rpc.call("getGlobalStat")
         if state is None:
             return
-        stopped = rpc.stopped(self._finished_downloads)
+        stopped = rpc.list_stopped(self._finished_downloads)
         is_over = {row["gid"]: _FinishedDownload(row["status"], int(row["completedLength"])) for row in stopped}
-        moving = sum(int(row["completedLength"]) for row in rpc.active())
+        moving = sum(int(row["completedLength"]) for row in rpc.list_active())
         left = int(state["numActive"]) + int(state["numWaiting"])
         self._finished_downloads.update(is_over)
         self._answered, self._moving_bytes, self._left = True, moving, left
@@ -208,7 +208,7 @@ class Aria2Run:
         if not may_repeat or not self.step_down.lower(self._parameters):
             return code
         self._missing, self._is_due = self._session, True
-        self._parameters = _limit_parallelism(self.step_down.within(self._parameters))
+        self._parameters = _limit_parallelism(self.step_down.cut_parameters(self._parameters))
         self._finished_downloads = {
             gid: each for gid, each in self._finished_downloads.items() if each.status != "error"
         }
@@ -221,7 +221,7 @@ class Aria2Run:
         except OSError:
             return False
 
-    def progress(self) -> ToolProgress:
+    def measure_progress(self) -> ToolProgress:
         done = sum(each.moved_bytes for each in list(self._finished_downloads.values()))
         return ToolProgress(done + self._moving_bytes, self._left)
 
@@ -230,7 +230,9 @@ class Aria2Run:
             rpc, before = self._rpc, self._parameters
             if rpc is None:
                 return False
-            new_parameters = _limit_parallelism(self.step_down.within(choose_single_setting(chunks, self._fixed)))
+            new_parameters = _limit_parallelism(
+                self.step_down.cut_parameters(choose_single_setting(chunks, self._fixed))
+            )
             if new_parameters.concurrency != before.concurrency and self._change_files(
                 rpc, new_parameters.concurrency or 1
             ):
@@ -241,12 +243,12 @@ class Aria2Run:
                 self._parameters = replace(self._parameters, parallelism=new_parameters.parallelism)
             return self._parameters != before
 
-    def result(self) -> ToolResult | None:
+    def build_result(self) -> ToolResult | None:
         if not self._answered:
             return None
         states = [each.status for each in self._finished_downloads.values()]
         return ToolResult(
-            bytes_moved=self.progress().bytes_moved,
+            bytes_moved=self.measure_progress().bytes_moved,
             files_done=states.count("complete"),
             files_failed=states.count("error"),
         )
@@ -258,19 +260,19 @@ class Aria2Run:
         options = dict.fromkeys(_STREAMS, str(streams))
         worth = [
             row
-            for row in rpc.active()
+            for row in rpc.list_active()
             if int(row["totalLength"]) - int(row["completedLength"]) > _WORTH_RESTARTING_BYTES
         ]
-        return "OK" in rpc.call_each("changeOption", [(row["gid"], options) for row in (*worth, *rpc.waiting())])
+        return "OK" in rpc.call_each("changeOption", [(row["gid"], options) for row in (*worth, *rpc.list_waiting())])
 
 
 def _parse_user_parameters(words: ParsedWords) -> Parameters:
-    streams = [words.count(name) for name in _STREAMS]
+    streams = [words.parse_count(name) for name in _STREAMS]
     if any(value is not None for value in streams):
         parallelism = min(streams[0] or _DEFAULT_SPLIT, streams[1] or _DEFAULT_PER_SERVER)
     else:
         parallelism = None
-    return set_by_user((("concurrency", words.count("max-concurrent-downloads")), ("parallelism", parallelism)))
+    return set_by_user((("concurrency", words.parse_count("max-concurrent-downloads")), ("parallelism", parallelism)))
 
 
 def _limit_parallelism(parameters: Parameters) -> Parameters:

@@ -47,18 +47,18 @@ class Aria2Rpc:
             connection.close()
         return answer.get("result") if isinstance(answer, dict) else None
 
-    def active(self) -> Sequence[Mapping[str, str]]:
+    def list_active(self) -> Sequence[Mapping[str, str]]:
         """Downloads under way."""
         return self.call("tellActive", ["gid", "completedLength", "totalLength"]) or ()
 
-    def waiting(self) -> Sequence[Mapping[str, str]]:
+    def list_waiting(self) -> Sequence[Mapping[str, str]]:
         """Return the downloads that have not started."""
         found: list[Mapping[str, str]] = []
         while page := self.call("tellWaiting", len(found), _PAGE, ["gid"]):
             found += page
         return found
 
-    def stopped(self, known: Mapping[str, object]) -> Sequence[Mapping[str, str]]:
+    def list_stopped(self, known: Mapping[str, object]) -> Sequence[Mapping[str, str]]:
         """Downloads that are over and not ``known`` yet, the newest first."""
         found: list[Mapping[str, str]] = []
         offset = -1

@@ -47,7 +47,7 @@ def add_reports(line: CommandLine, grammar: Grammar, each: Sequence[str] = ()) -
                 taken = word.at
             own = ""
     rest = replace(line, arguments=line.arguments[taken:])
-    return replace(line, arguments=(*words, *rest.with_options((*each, *_make_report_option(own)))[1:]))
+    return replace(line, arguments=(*words, *rest.insert_options((*each, *_make_report_option(own)))[1:]))
 
 
 def _make_report_option(own: str) -> tuple[str, str]:

@@ -63,7 +63,7 @@ def parse_file_list(arguments: tuple[str, ...], words: ParsedWords, grammar: Gra
         return FileList((), arguments, "there is one file" if len(flat) < 2 else "the list is too long")
     if not all(names) or "-" in names or len(set(names)) < len(names) or len(names) != len(flat):
         return FileList((), arguments, _NAMES)
-    below = Path(words.last("output-dir") or ".")
+    below = Path(words.find_last("output-dir") or ".")
     pairs = tuple(
         CurlFile(address, below / name, 0, f"output = {quote_value(name)}" if named else "remote-name")
         for address, name in zip(flat, names, strict=True)

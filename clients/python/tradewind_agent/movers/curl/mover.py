@@ -44,8 +44,8 @@ class CurlMover:
     name, programs, package, oldest, is_tuned = "curl", ("curl",), "curl", (7, 75), True
     version_words = ("--version",)
 
-    def task(self, line: CommandLine) -> "CurlTask":
-        """Return the addresses with options; otherwise as ``Mover.task``."""
+    def parse_task(self, line: CommandLine) -> "CurlTask":
+        """Return the addresses with options; otherwise as ``Mover.parse_task``."""
         grammar = parse_help(query_tool((line.program, "--help", "all")))
         words = collect_words(read_curl_words(line, grammar))
         addresses = (*words.places, *words.options.get("url", ()))
@@ -53,7 +53,7 @@ class CurlMover:
             raise InvalidValue("curl", "is wrapped with an address")
         return CurlTask(line, words, grammar, addresses, parse_file_list(line.arguments, words, grammar))
 
-    def task_of_pairs(self, line: CommandLine, pairs: tuple[CurlFile, ...]) -> "CurlTask":
+    def build_task_of_pairs(self, line: CommandLine, pairs: tuple[CurlFile, ...]) -> "CurlTask":
         """Return ``pairs`` under the options of ``line``."""
         grammar = parse_help(query_tool((line.program, "--help", "all")))
         return CurlTask(
@@ -102,7 +102,7 @@ class CurlTask:
     def folders(self) -> tuple[Path, ...]:
         if self.uploads:
             return tuple(Path(place) for place in self.words.options["upload-file"])
-        below = Path(self.words.last("output-dir") or ".")
+        below = Path(self.words.find_last("output-dir") or ".")
         named = self.words.options.get("output", ())
         return tuple({pair.file.parent for pair in self.pairs} or {(below / each).parent for each in named} or {below})
 
@@ -137,7 +137,7 @@ class CurlTask:
         several = len(self.addresses) > 1
         return several and not own_lists and named < len((*self.words.places, *self.words.options.get("url", ())))
 
-    def workload(self) -> Workload | None:
+    def measure_workload(self) -> Workload | None:
         if self.uploads:
             return measure_paths([Path(place) for place in self.words.options["upload-file"]])
         addresses = [each if "://" in each else f"http://{each}" for each in self.addresses]
@@ -153,7 +153,7 @@ class CurlTask:
     def run(self, tuning: RunSettings, scratch: Path) -> "CurlRun":
         return CurlRun(self, tuning, scratch)
 
-    def added(self, parameters: Parameters) -> tuple[str, ...]:
+    def make_added_flags(self, parameters: Parameters) -> tuple[str, ...]:
         """Return the flags for ``parameters``; none for what would mix on standard output."""
         if self._to_output:
             return ()
@@ -185,7 +185,7 @@ class CurlRun(SuccessiveRuns):
             return Parameters(concurrency=self._running.concurrency)
         return Parameters(concurrency=self._task.by_hand.concurrency or 1)
 
-    def next_command(self) -> Command | None:
+    def prepare_next_command(self) -> Command | None:
         if not self._is_run_due:
             return None
         task, stderr = self._task, self._scratch / f"stderr{self._start_count}"
@@ -197,12 +197,12 @@ class CurlRun(SuccessiveRuns):
             "curl", self._tuning.rate_bps, task.own_options, at_once=self.current_parameters.concurrency or 1
         )
         if part:
-            ours += ["--config", str(self._list(part))]
+            ours += ["--config", str(self._write_list(part))]
         self._stderr, self._pending, self._reported = Tail(stderr), b"", {}
         self._failure = 0
         self._part_started_ns = time.time_ns() - CLOCK_STEP_NS
         line = replace(task.line, arguments=task.listed.words) if part else task.line
-        return Command(add_reports(line, task.grammar, rate).with_options(ours), errors_to=stderr)
+        return Command(add_reports(line, task.grammar, rate).insert_options(ours), errors_to=stderr)
 
     def poll(self) -> None:
         self._read()
@@ -212,10 +212,10 @@ class CurlRun(SuccessiveRuns):
         self._read()
         if self._pending and MARK not in self._pending:
             os.write(2, self._pending)
-        interrupted = {at: self._grown(at) for at in self._unfinished()}
+        interrupted = {at: self._count_written_bytes(at) for at in self._list_unfinished()}
         counted = self._finish_run(code)
         if counted == code:
-            return self._code_after(code)
+            return self._judge_code(code)
         if self._task.resumes:
             self._resumed_bytes += sum(interrupted.values())
             self._before = {at: bytes_ + interrupted.get(at, 0) for at, bytes_ in self._before.items()}
@@ -224,9 +224,9 @@ class CurlRun(SuccessiveRuns):
     @property
     def _added(self) -> tuple[str, ...]:
         """Return our flags for this run; none once the user's own command line is due."""
-        return () if self.step_down.is_plain else self._task.added(self._running)
+        return () if self.step_down.is_plain else self._task.make_added_flags(self._running)
 
-    def _code_after(self, code: int) -> int:
+    def _judge_code(self, code: int) -> int:
         """Return the code of a run that ended by itself; 0 where all that it has left out is moved again."""
         failed = {number: row for number, row in self._reported.items() if _may_succeed_alone(row)}
         may_repeat = bool(self._added) and not self._task.writes_once
@@ -245,13 +245,13 @@ class CurlRun(SuccessiveRuns):
         left = [row for number, row in self._reported.items() if number not in failed and row.get("exitcode")]
         return _read_number(left[0], "exitcode") if pairs and left else 0
 
-    def progress(self) -> ToolProgress:
+    def measure_progress(self) -> ToolProgress:
         files = len(self._task.pairs) or len(self._task.addresses)
         with self._changing:
-            moved = self._moved() + self._refetched_bytes
+            moved = self._count_moved_bytes() + self._refetched_bytes
         return ToolProgress(moved, max(files - len(self._reports), 0) if files else None)
 
-    def result(self) -> ToolResult | None:
+    def build_result(self) -> ToolResult | None:
         return self._build_totals() if self._reports else None
 
     def _build_totals(self) -> ToolResult:
@@ -260,23 +260,23 @@ class CurlRun(SuccessiveRuns):
         moved = sum(_read_number(report, "size_download") + _read_number(report, "size_upload") for report in reports)
         return ToolResult(moved + self._resumed_bytes, len(reports) - failed, failed)
 
-    def _moved(self) -> int:
-        return self._build_totals().bytes_moved + sum(self._grown(at) for at in self._under_way())
+    def _count_moved_bytes(self) -> int:
+        return self._build_totals().bytes_moved + sum(self._count_written_bytes(at) for at in self._list_under_way())
 
-    def _unfinished(self) -> Sequence[int]:
+    def _list_unfinished(self) -> Sequence[int]:
         return [at for number, at in enumerate(self._part) if number not in self._reported]
 
-    def _under_way(self) -> Sequence[int]:
+    def _list_under_way(self) -> Sequence[int]:
         """Return those it is at: it begins files in their order."""
-        return self._unfinished()[: self._running.concurrency or 1]
+        return self._list_unfinished()[: self._running.concurrency or 1]
 
     def _compute_lost_bytes(self) -> int:
-        return 0 if self._task.resumes else sum(self._grown(at) for at in self._under_way())
+        return 0 if self._task.resumes else sum(self._count_written_bytes(at) for at in self._list_under_way())
 
-    def _expressed(self, parameters: Parameters) -> Parameters:
+    def _express(self, parameters: Parameters) -> Parameters:
         return Parameters(concurrency=parameters.concurrency or 1)
 
-    def _grown(self, at: int) -> int:
+    def _count_written_bytes(self, at: int) -> int:
         """Return the bytes that this run has written of a file."""
         now = count_bytes_written(self._task.pairs[at].file, since_ns=self._part_started_ns)
         return max(now - self._before.get(at, 0), 0)
@@ -293,10 +293,10 @@ class CurlRun(SuccessiveRuns):
             if not end:
                 self._pending = mark + after
                 break
-            self._note(report)
+            self._note_report(report)
             self._pending = rest
 
-    def _note(self, report: bytes) -> None:
+    def _note_report(self, report: bytes) -> None:
         try:
             row = json.loads(report)
         except ValueError:
@@ -307,7 +307,7 @@ class CurlRun(SuccessiveRuns):
                 self._reported[_read_number(row, "urlnum")] = row
                 self._failure = _read_number(row, "exitcode") or self._failure
 
-    def _list(self, part: Sequence[int]) -> Path:
+    def _write_list(self, part: Sequence[int]) -> Path:
         path = self._scratch / f"list{self._start_count}"
         rows = (self._task.pairs[at] for at in part)
         path.write_text(
@@ -322,7 +322,7 @@ def _parse_user_concurrency(words: ParsedWords) -> int | None:
     Curl's own default is 50 (manual, --parallel-max), and 1 unless parallel.
     """
     if "parallel" in words.options:
-        return words.count("parallel-max") or 50
+        return words.parse_count("parallel-max") or 50
     return 1 if "parallel-max" in words.options else None
 
 

@@ -57,10 +57,10 @@ class GlobusMover:
     name, programs, package = "globus-url-copy", ("globus-url-copy",), "globus-gass-copy-progs"
     oldest, is_tuned, version_words = (8, 0), True, ("-version",)
 
-    def task(self, line: CommandLine) -> "GlobusTask":
-        """Return a source and a destination, or a file of such pairs; otherwise as ``Mover.task``."""
+    def parse_task(self, line: CommandLine) -> "GlobusTask":
+        """Return a source and a destination, or a file of such pairs; otherwise as ``Mover.parse_task``."""
         words = parse(line.arguments, _GRAMMAR)
-        listed = words.last("f")
+        listed = words.find_last("f")
         places = words.places
         pairs = [(places[0], places[1])] if len(places) == 2 else _read_url_pairs(Path(listed)) if listed else []
         if not pairs:
@@ -81,9 +81,9 @@ class GlobusTask:
         self._listing: PairList | None = None
         self.by_hand = set_by_user(
             (
-                ("concurrency", words.count("cc")),
-                ("parallelism", words.count("p")),
-                ("io_block_bytes", words.count("bs")),
+                ("concurrency", words.parse_count("cc")),
+                ("parallelism", words.parse_count("p")),
+                ("io_block_bytes", words.parse_count("bs")),
             )
         )
 
@@ -128,7 +128,7 @@ class GlobusTask:
         places = (parse_local_path(place) for pair in self.pairs for place in pair)
         return tuple({path for path in places if path is not None})
 
-    def workload(self) -> Workload | None:
+    def measure_workload(self) -> Workload | None:
         if self.listing.pairs:
             return Workload(tuple(pair.size_bytes or 0 for pair in self.listing.pairs), is_exact=True)
         sources = [parse_local_path(source) for source, _ in self.pairs]
@@ -158,9 +158,9 @@ class GlobusRun(SuccessiveRuns):
 
     @property
     def current_parameters(self) -> Parameters:
-        return self._expressed(self._running)
+        return self._express(self._running)
 
-    def next_command(self) -> Command | None:
+    def prepare_next_command(self) -> Command | None:
         if self._code or not self._is_run_due:  # it stops at the first error
             return None
         task, part = self._task, self._take_part()
@@ -186,7 +186,7 @@ class GlobusRun(SuccessiveRuns):
         if not part:
             return self._task.line.arguments
         listed = self._scratch / f"list{self._start_count}"
-        listed.write_text("".join(self._pairs[at].line() for at in part), encoding="utf-8")
+        listed.write_text("".join(self._pairs[at].format_line() for at in part), encoding="utf-8")
         folders = ("-cd",) if {"r", "recurse"} & self._task.words.options.keys() else ()
         return (
             *remove_options(self._task.line.arguments, _GRAMMAR, ("f", "r", "recurse")),
@@ -203,57 +203,57 @@ class GlobusRun(SuccessiveRuns):
     def note_finished(self, code: int, /) -> int:
         self.poll()
         self._code = self._finish_run(code)
-        if is_own_failure(self._code) and self._added and self._retry_missing(self._unfinished()):
+        if is_own_failure(self._code) and self._added and self._retry_missing(self._list_unfinished()):
             self._code = 0
             return 0
         if self._code or code == 0:
             self._failed += max(_count_lines(self._untransferred), _count_reported_errors(self._errors))
         return self._code
 
-    def progress(self) -> ToolProgress:
+    def measure_progress(self) -> ToolProgress:
         with self._changing:
-            return ToolProgress(sum(self._written()) + self._refetched_bytes, None)
+            return ToolProgress(sum(self._list_written_bytes()) + self._refetched_bytes, None)
 
-    def result(self) -> ToolResult | None:
+    def build_result(self) -> ToolResult | None:
         failed = self._failed + (len(self._left) if self._code else 0)
         if self._local:
-            written = self._written()
+            written = self._list_written_bytes()
             return ToolResult(sum(written), max(len(written) - failed, 0), failed)
-        sent = self._task.workload()
+        sent = self._task.measure_workload()
         if sent is None or self._code != 0:
             return None
         return ToolResult(sum(sent.sizes_bytes), len(sent.sizes_bytes), failed)
 
-    def _moved(self) -> int:
-        return sum(self._written())
+    def _count_moved_bytes(self) -> int:
+        return sum(self._list_written_bytes())
 
-    def _unfinished(self) -> Sequence[int]:
+    def _list_unfinished(self) -> Sequence[int]:
         """Return positions by the local sizes, and by the dump of a finished run: an empty file says nothing."""
         dumped = read_pairs(self._untransferred) if self._pid is None and self._untransferred.exists() else ()
         left = {pair.destination for pair in dumped}
         return [
             at
             for at in self._part
-            if self._pairs[at].destination in left or self._written_of(at) < (self._pairs[at].size_bytes or 0)
+            if self._pairs[at].destination in left or self._count_written_bytes(at) < (self._pairs[at].size_bytes or 0)
         ]
 
     def _compute_lost_bytes(self) -> int:
-        return sum(self._written_of(at) for at in self._unfinished())
+        return sum(self._count_written_bytes(at) for at in self._list_unfinished())
 
-    def _expressed(self, parameters: Parameters) -> Parameters:
+    def _express(self, parameters: Parameters) -> Parameters:
         return Parameters(
             concurrency=parameters.concurrency,
             parallelism=parameters.parallelism,
             io_block_bytes=parameters.io_block_bytes,
         )
 
-    def _written_of(self, at: int) -> int:
+    def _count_written_bytes(self, at: int) -> int:
         """Return the bytes that this run has written of a file."""
         path = parse_local_path(self._pairs[at].destination)
         return 0 if path is None else count_bytes_written(path, since_ns=self._part_started_ns)
 
-    def _written(self) -> list[int]:
-        return [size for end in self._local for size in end.written()]
+    def _list_written_bytes(self) -> list[int]:
+        return [size for end in self._local for size in end.list_written_bytes()]
 
 
 def _count_lines(path: Path) -> int:

@@ -29,7 +29,7 @@ class Pair:
     destination: str
     size_bytes: int | None
 
-    def line(self) -> str:
+    def format_line(self) -> str:
         return f'"{self.source}" "{self.destination}"\n'
 
 

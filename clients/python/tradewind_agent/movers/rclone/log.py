@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tradewind.errors import InvalidValue
 from tradewind.wire.base import BIGINT_MAX
-from tradewind_agent.history.importers.fields import number
+from tradewind_agent.history.importers.fields import parse_number
 from tradewind_agent.history.importers.json_messages import find_message, find_object, find_text
 from tradewind_agent.movers.port import ToolResult
 from tradewind_agent.movers.tail import LineTail
@@ -53,7 +53,7 @@ class RcloneLog:
             return
         moved, done, errors = (_read_count(stats, key) for key in ("bytes", "transfers", "errors"))
         self.totals, self.has_statistics = ToolResult(moved, done, errors), True
-        elapsed_s = number("elapsedTime", find_text(stats, "elapsedTime") or "0")
+        elapsed_s = parse_number("elapsedTime", find_text(stats, "elapsedTime") or "0")
         self._held_back = message
         if self._stats_every_s is not None and elapsed_s - self._echoed_s >= self._stats_every_s:
             self._echoed_s, self._held_back = elapsed_s, None
@@ -72,7 +72,7 @@ class RcloneLog:
 
 
 def _read_count(stats: Mapping[str, object], key: str) -> int:
-    counted = number(key, find_text(stats, key) or "0")
+    counted = parse_number(key, find_text(stats, key) or "0")
     if counted > BIGINT_MAX:
         raise InvalidValue(key, "no tool has moved so much")
     return max(int(counted), 0)

@@ -58,24 +58,24 @@ class RcloneMover:
     name, programs, package, oldest, is_tuned = "rclone", ("rclone",), "rclone", (1, 53), True
     version_words = ("version",)
 
-    def task(self, line: CommandLine) -> "RcloneTask":
-        """Return a ``copy``, ``sync``, ``move``, ``copyto`` or ``moveto``; otherwise as ``Mover.task``."""
-        return self._task(line, None)
+    def parse_task(self, line: CommandLine) -> "RcloneTask":
+        """Return a ``copy``, ``sync``, ``move``, ``copyto`` or ``moveto``; otherwise as ``Mover.parse_task``."""
+        return self._parse_task(line, None)
 
-    def task_of_files(self, line: CommandLine, files: tuple[ListedFile, ...]) -> "RcloneTask":
+    def build_task_of_files(self, line: CommandLine, files: tuple[ListedFile, ...]) -> "RcloneTask":
         """Return a copy of these files below the source, and of no others.
 
         Raises
         ------
         InvalidValue : variables of rclone's that filter, which a list of files would override.
         """
-        task = self._task(line, files)
+        task = self._parse_task(line, files)
         if task.filters:
             own = ", ".join(f"{_VARIABLE}{name}".upper().replace("-", "_") for name in task.filters)
             raise InvalidValue("rclone", f"is given a list of files, which your own {own} would not hold for; unset it")
         return task
 
-    def _task(self, line: CommandLine, files: tuple[ListedFile, ...] | None) -> "RcloneTask":
+    def _parse_task(self, line: CommandLine, files: tuple[ListedFile, ...] | None) -> "RcloneTask":
         text = query_tool((line.program, "help", "flags")) + query_tool((line.program, "copy", "--help"))
         grammar = parse_help(text, switch_types=("count",))
         words = parse(line.arguments, grammar)
@@ -127,7 +127,7 @@ class RcloneTask:
         return ("rclone logs to syslog, where its result is not read",) if self.is_on("syslog") else ()
 
     def is_on(self, switch: str) -> bool:
-        return switch in self.settled.options and self.settled.last(switch) not in _FALSE
+        return switch in self.settled.options and self.settled.find_last(switch) not in _FALSE
 
     @property
     def _can_be_split(self) -> bool:
@@ -135,11 +135,11 @@ class RcloneTask:
 
         A list has a name a line.
         """
-        is_plain = self.words.places[0] == "copy" and not self.filters and self.settled.count("retries") != 0
+        is_plain = self.words.places[0] == "copy" and not self.filters and self.settled.parse_count("retries") != 0
         return is_plain and not any("\n" in file.path or "\r" in file.path for file in self._files or ())
 
-    def workload(self) -> Workload | None:
-        listed = self._listed()
+    def measure_workload(self) -> Workload | None:
+        listed = self._list_files()
         return Workload(tuple(max(file.size_bytes, 0) for file in listed), is_exact=True) if listed else None
 
     def find_inexpressible(self, parameters: Parameters) -> tuple[str, ...]:
@@ -154,7 +154,7 @@ class RcloneTask:
         parts = tuple(tuple(listed[at].path for at in part) for part in split_by_bytes(sizes, rounds))
         return RcloneRun(self, tuning, parts, len(listed), scratch)
 
-    def _listed(self) -> tuple[ListedFile, ...] | None:
+    def _list_files(self) -> tuple[ListedFile, ...] | None:
         """Return the files of the source as rclone sees them; ``None`` where it cannot list them in time."""
         if self._files is None:
             options = {name: values for name, values in self.words.options.items() if _is_listing_option(name)}
@@ -202,11 +202,11 @@ class RcloneRun:
             return ()
         return make_flags("rclone", self._parameters, task.by_hand, task.settled, task.grammar)
 
-    def next_command(self) -> Command | None:
+    def prepare_next_command(self) -> Command | None:
         if self._start_count >= self._runs:
             return None
         task, log = self._task, self._scratch / f"log{self._start_count}"
-        self._parameters = self.step_down.within(self._parameters)
+        self._parameters = self.step_down.cut_parameters(self._parameters)
         ours = list(self._added)
         ours += make_rate_option("rclone", self._rate_bps, task.own_options)
         if self._parts:
@@ -218,13 +218,13 @@ class RcloneRun:
             ours += ["--use-json-log", "--log-file", str(log), "--stats", "1s", "--stats-log-level", "ERROR"]
         self._log = RcloneLog(
             log,
-            Echo(task.settled.last("log-file")),
+            Echo(task.settled.find_last("log-file")),
             as_json=task.is_on("use-json-log"),
             stats_every_s=_parse_stats_interval_s(task.settled),
         )
         self._start_count += 1
         self._running = self._parameters
-        return Command(task.line.with_options(ours))
+        return Command(task.line.insert_options(ours))
 
     def note_started(self, _pid: int, /) -> None:
         """Its process is of no use here."""
@@ -248,7 +248,7 @@ class RcloneRun:
                 return 0
         return code
 
-    def progress(self) -> ToolProgress:
+    def measure_progress(self) -> ToolProgress:
         totals = self._build_totals()
         left = None if self._files is None else max(self._files - totals.files_done - totals.files_failed, 0)
         return ToolProgress(totals.bytes_moved, left)
@@ -260,7 +260,7 @@ class RcloneRun:
         self._parameters = new_parameters
         return True
 
-    def result(self) -> ToolResult | None:
+    def build_result(self) -> ToolResult | None:
         return self._build_totals() if self._has_statistics else None
 
     def _build_totals(self) -> ToolResult:
@@ -280,10 +280,10 @@ def _parse_variables(environment: Mapping[str, str]) -> Mapping[str, tuple[str, 
 
 def _parse_user_parameters(settled: ParsedWords) -> Parameters:
     """Return the parameters that the user sets; no streams (0) is rclone's way to say one."""
-    streams = settled.count("multi-thread-streams")
+    streams = settled.parse_count("multi-thread-streams")
     return set_by_user(
         (
-            ("concurrency", settled.count("transfers")),
+            ("concurrency", settled.parse_count("transfers")),
             ("parallelism", None if streams is None else max(streams, 1)),
         )
     )
@@ -300,11 +300,11 @@ def _parse_file(row: Mapping[str, object]) -> ListedFile:
 
 def _parse_stats_interval_s(settled: ParsedWords) -> float | None:
     """Return how often the user would see statistics: they are messages of level INFO, unless an option raises them."""
-    is_verbose = settled.last("verbose") not in (None, "0")
+    is_verbose = settled.find_last("verbose") not in (None, "0")
     if not (is_verbose or {"v", "stats-log-level"} & settled.options.keys()):
         return None
     try:
-        return parse_seconds(settled.last("stats") or "") or None
+        return parse_seconds(settled.find_last("stats") or "") or None
     except InvalidUnit:
         return _STATS_EVERY_S
 

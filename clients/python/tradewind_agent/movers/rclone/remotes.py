@@ -30,7 +30,7 @@ def find_host(place: str, words: ParsedWords, environment: Mapping[str, str]) ->
         if name == "local":
             return None, "file", None
         settings = {
-            key: words.last(f"{name}-{key}") or environment.get(f"RCLONE_{name}_{key}".upper()) for key in _KEYS
+            key: words.find_last(f"{name}-{key}") or environment.get(f"RCLONE_{name}_{key}".upper()) for key in _KEYS
         }
         kind = name
     else:
@@ -64,7 +64,7 @@ def _split_place(place: str) -> tuple[str, str, str]:
 def _read_section(name: str, words: ParsedWords, environment: Mapping[str, str]) -> Mapping[str, str]:
     """Return the remote's part of the configuration; empty where there is none, or it is encrypted."""
     folder = Path(environment.get("XDG_CONFIG_HOME") or Path(environment.get("HOME", "")) / ".config")
-    path = words.last("config") or environment.get("RCLONE_CONFIG") or folder / "rclone" / "rclone.conf"
+    path = words.find_last("config") or environment.get("RCLONE_CONFIG") or folder / "rclone" / "rclone.conf"
     configuration = configparser.ConfigParser(interpolation=None, strict=False)
     try:
         configuration.read(path, encoding="utf-8")

@@ -79,11 +79,11 @@ class DrivenTool:
             return False
         return True
 
-    def snapshot(self) -> Snapshot:
+    def take_snapshot(self) -> Snapshot:
         """Return the progress, with the current plan."""
         self._adopt_plan()
         run = self._run
-        progress = run.progress() if run is not None else ToolProgress(0, self._total.files)
+        progress = run.measure_progress() if run is not None else ToolProgress(0, self._total.files)
         moved_share = min(progress.bytes_moved / self._total.total_bytes, 1.0) if self._total.total_bytes else 0.0
         files = self._total.files
         left = progress.files_left if progress.files_left is not None else round(files * (1 - moved_share))

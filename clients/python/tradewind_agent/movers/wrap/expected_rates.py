@@ -12,7 +12,7 @@ from tradewind_agent.movers.port import Workload
 from tradewind_agent.session.planning import Plan
 
 
-def expected_rates(plan: Plan, workload: Workload, path: Path) -> Callable[[Parameters], float]:
+def build_expected_rates(plan: Plan, workload: Workload, path: Path) -> Callable[[Parameters], float]:
     """Return the expected throughput of a setting for all files, bit/s.
 
     A table is of one chunk; where the plan has several, a tool's one setting for all of them is in none.

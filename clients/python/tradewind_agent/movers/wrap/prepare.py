@@ -17,7 +17,7 @@ from tradewind_agent.movers.command_line import CommandLine
 from tradewind_agent.movers.flag_words import override
 from tradewind_agent.movers.port import Command, RunSettings, ToolTask, Workload
 from tradewind_agent.movers.registry import InstalledTool, find_installed, find_mover
-from tradewind_agent.movers.wrap.expected_rates import expected_rates
+from tradewind_agent.movers.wrap.expected_rates import build_expected_rates
 from tradewind_agent.movers.wrap.restarts import ASSUMED_RTT_S, Restarting
 from tradewind_agent.movers.wrap.tool_connections import watch_connections
 from tradewind_agent.movers.wrap.tool_loop import TunedWork
@@ -77,7 +77,7 @@ class PreparedWrap:
         """Return the options of the transfer, see `_apply_user_flags`."""
         return _apply_user_flags(self.options.copy, self.task)
 
-    def tuned_work(self, say: Callable[[str], None]) -> TunedWork | None:
+    def build_tuned_work(self, say: Callable[[str], None]) -> TunedWork | None:
         """Return what can be tuned; ``None`` where the tool is only measured, or its files are unknown.
 
         A tool that has no way to change while it runs still needs its share of what the path's transfers may use.
@@ -87,7 +87,9 @@ class PreparedWrap:
         requested = replace(self.requested, tune=self.requested.tune and self.task.can_change_live)
         return TunedWork(self.planned, self.workload, requested, self.path, watch_connections(self.task, say))
 
-    def tuning(self, granted: Parameters | None = None, restarting: Restarting | None = None) -> RunSettings:
+    def build_run_settings(
+        self, granted: Parameters | None = None, restarting: Restarting | None = None
+    ) -> RunSettings:
         """Return how the run begins: as planned, or with what was granted of it, which may be cut while it runs."""
         predicted, own = self.plan.predicted, self.task.by_hand
         return RunSettings(
@@ -99,18 +101,18 @@ class PreparedWrap:
             restarting=restarting,
         )
 
-    def restarting(self, say: Callable[[str], None]) -> Restarting | None:
+    def build_restarting(self, say: Callable[[str], None]) -> Restarting | None:
         """Return what interruptions are weighed by; ``None`` where nothing is expected of any setting."""
         if self.workload is None or not (self.installed.mover.is_tuned and self.options.copy.tune):
             return None
         return Restarting(
-            expected_bps=expected_rates(self.plan, self.workload, self.path),
+            expected_bps=build_expected_rates(self.plan, self.workload, self.path),
             tick_s=self.options.copy.tick_s or TICK_S,
             rtt_s=ASSUMED_RTT_S if self.path.rtt_s is None else self.path.rtt_s,
             say=say,
         )
 
-    def resources(self, limiter: ResourceLimiter, say: Callable[[str], None]) -> ToolResources:
+    def build_tool_resources(self, limiter: ResourceLimiter, say: Callable[[str], None]) -> ToolResources:
         """Return the limits of this host's resources, to be put on the tool."""
         requested, not_applied = select_limits(self.plan, self.options.copy)
         return ToolResources(
@@ -123,7 +125,7 @@ class PreparedWrap:
             say=say,
         )
 
-    def beyond(self, granted: Parameters) -> tuple[str, ...]:
+    def describe_excess(self, granted: Parameters) -> tuple[str, ...]:
         """Return what the tool's own flags set beyond what was granted, a line each: they win."""
         own = self.task.by_hand
         shared = (
@@ -140,10 +142,10 @@ class PreparedWrap:
     def not_expressible(self) -> tuple[str, ...]:
         return self.task.find_inexpressible(self.plan.parameters)
 
-    def first_command(self) -> Command:
+    def build_first_command(self) -> Command:
         """Return what would be run first."""
         with tempfile.TemporaryDirectory(prefix="tradewind-") as scratch:
-            command = self.task.run(self.tuning(), Folder(scratch)).next_command()
+            command = self.task.run(self.build_run_settings(), Folder(scratch)).prepare_next_command()
         assert command is not None
         return command
 
@@ -160,7 +162,7 @@ def prepare_wrap(
     """
     mover = find_mover(words[0])
     installed = find_installed(mover, words[0], environment)
-    task = mover.task(CommandLine(installed.program, tuple(words[1:]), environment))
+    task = mover.parse_task(CommandLine(installed.program, tuple(words[1:]), environment))
     return prepare_task(installed, task, options, client)
 
 
@@ -173,7 +175,7 @@ def prepare_task(installed: InstalledTool, task: ToolTask, options: WrapOptions,
     if rtt_s is None and ends.remote is not None and ends.port is not None:
         rtt_s = measure_connect_s(ends.remote, ends.port)
     path = Path(bandwidth_bps=copy.bandwidth_bps, rtt_s=rtt_s)
-    workload = options.workload or task.workload()
+    workload = options.workload or task.measure_workload()
     notes: tuple[str, ...] = ()
     if installed.mover.is_tuned:
         if workload is None:

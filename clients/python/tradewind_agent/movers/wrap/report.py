@@ -9,7 +9,7 @@ from tradewind.parameters import Parameters
 from tradewind.transfer import Mover, ResourceUsage, Status, TransferRecord
 from tradewind.units import compute_throughput_bps, format_bps, format_bytes, format_joules
 from tradewind.wire.records import WireRecord
-from tradewind_agent.copy.report import build_limits_document, format_efficiency, plan_document
+from tradewind_agent.copy.report import build_limits_document, build_plan_document, format_efficiency
 from tradewind_agent.meters import CpuWork
 from tradewind_agent.movers.port import Command, ToolResult
 from tradewind_agent.movers.wrap.restarts import Restart
@@ -58,7 +58,7 @@ class WrapReport:
             return None
         return compute_throughput_bps(self.result.bytes_moved, self.duration_s)
 
-    def line(self) -> str:
+    def format_line(self) -> str:
         """Return the closing line: settings, what it got against the prediction, energy, and what became of the log."""
         settings = (
             ", ".join(f"{name} {value}" for name, value in self.current_parameters.list_known().items())
@@ -67,9 +67,9 @@ class WrapReport:
         ended = "" if self.exit_code == 0 else f"; exit code {self.exit_code}"
         count = len(self.restarts)
         restarts = f"; restarted {'once' if count == 1 else f'{count} times'} for other settings" if count else ""
-        return f"{self.mover.name} with {settings}: {self._moved()}{restarts}{ended}; log {self.log}"
+        return f"{self.mover.name} with {settings}: {self._format_moved()}{restarts}{ended}; log {self.log}"
 
-    def document(self) -> dict[str, Any]:
+    def build_document(self) -> dict[str, Any]:
         """Return all of it, in the names and units of the wire."""
         return {
             "transfer_id": str(self.plan.transfer_id),
@@ -89,18 +89,18 @@ class WrapReport:
             "energy": [asdict(reading) for reading in self.energy],
             "usage": asdict(self.usage) if self.usage else None,
             "work": asdict(self.work) if self.work else None,
-            "plan": plan_document(self.plan),
+            "plan": build_plan_document(self.plan),
             "records": [
                 WireRecord.from_domain(record).model_dump(mode="json", exclude_none=True) for record in self.records
             ],
             "resources": build_limits_document(self.limits),
-            "restarts": [restart.document() for restart in self.restarts],
-            "timeline": [tick.document() for tick in self.timeline],
+            "restarts": [restart.build_document() for restart in self.restarts],
+            "timeline": [tick.build_document() for tick in self.timeline],
             "log": self.log,
             "notes": list(self.notes),
         }
 
-    def _moved(self) -> str:
+    def _format_moved(self) -> str:
         result, rate = self.result, self.throughput_bps
         if result is None or rate is None:
             return f"{self.duration_s:.1f} s; it does not tell what it moved"

@@ -102,7 +102,7 @@ class Restart:
     after: Parameters
     case: RestartCase
 
-    def line(self) -> str:
+    def format_line(self) -> str:
         """Return the restart as a line for the user."""
         again = f", {format_bytes(self.case.lost_bytes)} are fetched again" if self.case.lost_bytes else ""
         return (
@@ -112,7 +112,7 @@ class Restart:
             f"{self.case.gain_s:.1f} s gained for {self.case.cost_s:.1f} s{again}"
         )
 
-    def document(self) -> dict[str, Any]:
+    def build_document(self) -> dict[str, Any]:
         return {
             "elapsed_s": self.elapsed_s,
             "before": self.before.list_known(),
@@ -138,7 +138,7 @@ class Restarting:
 
     def note(self, restart: Restart) -> None:
         self.restarts.append(restart)
-        self.say(restart.line())
+        self.say(restart.format_line())
 
 
 def _format_parameters(parameters: Parameters) -> str:

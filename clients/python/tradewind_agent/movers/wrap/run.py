@@ -55,21 +55,21 @@ def run_wrap(
     ToolUnusable : it cannot be started.
     CopyFailed : no share of the path came free in time.
     """
-    identity, restarting = _make_identity(prepared), prepared.restarting(say)
+    identity, restarting = _make_identity(prepared), prepared.build_restarting(say)
     session = TransferSession(identity=identity, client=client, logbook=logbook, status=Status.FAILED)
     with ExitStack() as stack:
         stack.enter_context(session)
         scratch = Folder(stack.enter_context(tempfile.TemporaryDirectory(prefix="tradewind-")))
-        loop = make_loop(prepared.tuned_work(say), session, say=say)
+        loop = make_loop(prepared.build_tuned_work(say), session, say=say)
         session.hold_share(loop)
 
         def make() -> ToolRun:
             granted = None if loop is None else loop.driven.setting
-            for line in () if granted is None else prepared.beyond(granted):
+            for line in () if granted is None else prepared.describe_excess(granted):
                 say(line)
-            return prepared.task.run(prepared.tuning(granted, restarting), scratch)
+            return prepared.task.run(prepared.build_run_settings(granted, restarting), scratch)
 
-        resources = prepared.resources(limiter or ResourceLimiter.of_this_host(os.environ), say)
+        resources = prepared.build_tool_resources(limiter or ResourceLimiter.of_this_host(os.environ), say)
         ran = run_tool(
             make,
             meter=meter,
@@ -80,7 +80,7 @@ def run_wrap(
             resources=resources,
             connections=loop.connections if loop is not None else None,
         )
-        result, session.status = ran.run.result(), get_status(ran)
+        result, session.status = ran.run.build_result(), get_status(ran)
         for line in _get_step_down_notes(ran):
             say(f"{_make_mover(prepared).name}: {line}")
         timeline = loop.ticks if loop is not None else ()
@@ -101,7 +101,7 @@ def _make_records(
 ) -> tuple[TransferRecord, ...]:
     """Return the records of a run, with the settings and limits that it ran under."""
     settings = _get_parameters_used(prepared.plan, timeline, ran.run.current_parameters)
-    used = override(settings, resources.current_parameters(settings.concurrency or 1))
+    used = override(settings, resources.build_current_parameters(settings.concurrency or 1))
     return make_records(session, ran, result, workload=prepared.workload, parameters=used, path=prepared.path)
 
 

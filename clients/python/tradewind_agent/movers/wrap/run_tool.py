@@ -94,8 +94,8 @@ def run_tool(
     CopyFailed : no share of the path came free in time.
     """
 
-    async def running() -> ToolOutcome:
-        session = await meter.session(host) if meter is not None else None
+    async def run_metered() -> ToolOutcome:
+        session = await meter.build_session(host) if meter is not None else None
         if loop is not None:
             await loop.begin()
         run = make()
@@ -105,7 +105,7 @@ def run_tool(
         )
         return await _run(run, session, loop, one, now)
 
-    return asyncio.run(running())
+    return asyncio.run(run_metered())
 
 
 async def _run(
@@ -122,7 +122,7 @@ async def _run(
     commands: list[Command] = []
     code, moved_s = 0, None
     with _forward_signals(clock) as signals:
-        while signals.sent is None and (command := run.next_command()) is not None:
+        while signals.sent is None and (command := run.prepare_next_command()) is not None:
             commands.append(command)
             ended, moved_s = await one(command, signals)
             counted = run.note_finished(ended)

@@ -14,7 +14,7 @@ from tradewind_agent.engine.http.tcp_info import TcpInfo
 from tradewind_agent.engine.path_sample import PathSample, PathSampler
 from tradewind_agent.movers.port import ToolTask
 from tradewind_agent.movers.wrap.socket_diagnosis import EstablishedConnection, list_established_connections
-from tradewind_agent.resources.processes import tree
+from tradewind_agent.resources.processes import list_tree
 from tradewind_agent.system_errors import explain_os_error
 
 POLL_COST_SHARE = 0.02
@@ -69,7 +69,7 @@ class ToolConnections:
             return
         started_cpu_s = self._cpu_s()
         with suppress(OSError):  # this poll finds nothing
-            inodes = frozenset(inode for pid in tree(self._pid) for inode in _list_sockets(pid))
+            inodes = frozenset(inode for pid in list_tree(self._pid) for inode in _list_sockets(pid))
             seen = [each for each in self._connections() if each.inode in inodes and each.local_port != self._own_port]
             with self._lock:
                 self._note(seen, started_s)
@@ -89,8 +89,8 @@ class ToolConnections:
         for each in seen:
             # A connection not seen before was opened since the last poll.
             known = self._known.setdefault(each.cookie, _KnownConnection(each.info, ReceiverLoss(self._polled_s)))
-            known.loss.seen(each.info, at_s)
-            known.info = replace(each.info, lost_bytes=known.loss.lost_bytes(each.info))
+            known.loss.count_losses(each.info, at_s)
+            known.info = replace(each.info, lost_bytes=known.loss.compute_lost_bytes(each.info))
 
 
 def watch_connections(task: ToolTask, say: Callable[[str], None]) -> ToolConnections | None:

@@ -58,7 +58,7 @@ class ToolLoop:
         await self._tuning.run(self.driven, meter)
 
     def end(self, meter: MeterSession | None) -> None:
-        self._tuning.finish(self.driven.snapshot(), meter)
+        self._tuning.finish(self.driven.take_snapshot(), meter)
 
 
 def make_loop(work: TunedWork | None, session: TransferSession, *, say: Callable[[str], None]) -> ToolLoop | None:

@@ -44,7 +44,7 @@ class ToolResources:
 
     def must_wait(self) -> bool:
         """Report limits of the tool itself; return whether the tool must wait for limits of the host."""
-        if self._of_host.known():
+        if self._of_host.select_known():
             return True
         if self._host_verdicts is None:
             self._host_verdicts = ()
@@ -56,7 +56,7 @@ class ToolResources:
         """Return what became of each limit."""
         return (*(self._host_verdicts or ()), *self._other_verdicts)
 
-    def current_parameters(self, files_at_once: int) -> Parameters:
+    def build_current_parameters(self, files_at_once: int) -> Parameters:
         """Return the current resource limits as a record states them, with the rate that the user's own options set."""
         held = Applied(self.verdicts).parameters
         rates = [held.nic_bps, find_user_rate_bps(self._tool, self._own_options, files_at_once=files_at_once)]

@@ -49,7 +49,7 @@ async def answer_download(
             response = await _answer_folder(folder, request, segments, descriptor)
         else:
             is_summed = is_file(status) and wants_sum(request, status)
-            digest = await _run_in_thread(partial(sums.header, descriptor, status)) if is_summed else []
+            digest = await _run_in_thread(partial(sums.build_header, descriptor, status)) if is_summed else []
             requested = request, segments[-1], descriptor, status, slots
             # What is to be packed is sampled first, which takes a while.
             if wants_packing(request, status) or wants_sample(request, status):

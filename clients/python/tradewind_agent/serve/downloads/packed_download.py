@@ -77,7 +77,7 @@ def _make_response(
         raise RequestRefused(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, f"{FROM_HEADER} is beyond the end of the file")
     fields = [*headers, *make_packing_fields(), ("Content-Encoding", PACKED_CODING), (SIZE_HEADER, str(status.st_size))]
     packed = _open_packed_file(pack_request, descriptor, status, slots)
-    span = PackedSpan(descriptor, packed.pieces(), slots.release)
+    span = PackedSpan(descriptor, packed.encode_pieces(), slots.release)
     return Response(HTTPStatus.OK, [*fields, ("Vary", "Accept-Encoding")], span)
 
 

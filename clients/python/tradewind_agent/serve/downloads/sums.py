@@ -31,7 +31,7 @@ class FileSums:
         self._cache: OrderedDict[str, bytes] = OrderedDict()
         self._lock = Lock()
 
-    def header(self, descriptor: int, status: os.stat_result) -> list[tuple[str, str]]:
+    def build_header(self, descriptor: int, status: os.stat_result) -> list[tuple[str, str]]:
         """Return the ``Repr-Digest`` of an open file; nothing if it changes while it is read."""
         version = f"{status.st_dev:x} {status.st_ctime_ns:x} {make_etag(status)}"
         with self._lock:

@@ -42,5 +42,5 @@ class ByteRanges:
     def count_bytes(self) -> int:
         return sum(last - first + 1 for first, last in zip(self._firsts, self._lasts, strict=True))
 
-    def as_lists(self) -> list[list[int]]:
+    def convert_to_lists(self) -> list[list[int]]:
         return [[first, last] for first, last in zip(self._firsts, self._lasts, strict=True)]

@@ -108,7 +108,7 @@ class Journal:
     def note_written(self, first: int, last: int) -> None:
         self._append(f"w {first} {last}")
 
-    def synced(self, ranges: list[tuple[int, int]]) -> None:
+    def note_synced(self, ranges: list[tuple[int, int]]) -> None:
         """Note ranges whose data was synced before, and sync the note."""
         self._append(*(f"s {first} {last}" for first, last in ranges))
         os.fsync(self._descriptor)

@@ -22,7 +22,7 @@ class PackedBody:
         self._body = body
         self._unpacker = unpacker
 
-    async def blocks(self) -> AsyncIterator[bytes]:
+    async def read_blocks(self) -> AsyncIterator[bytes]:
         """Yield the plain blocks until the stream has ended.
 
         Raises
@@ -33,9 +33,9 @@ class PackedBody:
         from tradewind_agent.compression.codecs import CodecMissing, UnpackFailed  # noqa: PLC0415 -- see `unpacked`
 
         try:
-            async for data in self._body.blocks():
+            async for data in self._body.read_blocks():
                 for block in self._unpacker.feed(data):
-                    yield await asyncio.to_thread(self._unpacker.plain, block)
+                    yield await asyncio.to_thread(self._unpacker.unpack_block, block)
             self._unpacker.end()
         except UnpackFailed as damage:
             raise RequestRefused(HTTPStatus.UNPROCESSABLE_ENTITY, f"{damage}; send it again") from damage

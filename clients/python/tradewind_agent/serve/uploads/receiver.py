@@ -65,8 +65,8 @@ class Receiver:
 
     async def _find_status(self, request: ReceivedRequest, segments: Sequence[str]) -> Response:
         upload_id = _parse_upload_id(request)
-        async with self._target(segments, create=False) as (folder, name):
-            if (known := self._uploads.finished(folder, name, upload_id)) is not None:
+        async with self._open_target(segments, create=False) as (folder, name):
+            if (known := self._uploads.find_finished(folder, name, upload_id)) is not None:
                 headers = [("Tradewind-Received", f"0-{known.total_bytes - 1}"), ("Tradewind-Complete", "true")]
                 return Response(HTTPStatus.NO_CONTENT, headers)
             with self._uploads.open_upload(folder, name, upload_id, None) as upload:
@@ -77,14 +77,14 @@ class Receiver:
                 return Response(HTTPStatus.NO_CONTENT, [("Tradewind-Received", received)])
 
     @asynccontextmanager
-    async def _target(self, segments: Sequence[str], *, create: bool) -> AsyncIterator[tuple[int, str]]:
+    async def _open_target(self, segments: Sequence[str], *, create: bool) -> AsyncIterator[tuple[int, str]]:
         """Return the open folder that a file goes to, and its name there.
 
         Failures of the file system become refusals.
         """
         if not segments:
             raise RequestRefused(HTTPStatus.CONFLICT, "name a file below the folder")
-        with self._folder.folder(segments[:-1], create=create) as folder:
+        with self._folder.open_folder(segments[:-1], create=create) as folder:
             try:
                 if create:
                     self._uploads.sweep(folder)
@@ -95,7 +95,7 @@ class Receiver:
     async def _take_single(self, request: ReceivedRequest, segments: Sequence[str]) -> Response:
         declared_bytes = request.body.declared_bytes
         _check_size(declared_bytes, self._limits.max_file_bytes)
-        async with self._target(segments, create=True) as (folder, name):
+        async with self._open_target(segments, create=True) as (folder, name):
             _check_replacement(request, folder, name)
             size_bytes = await self._write_single(request, folder, name, declared_bytes)
             return _make_created_response(folder, name, segments, [[0, size_bytes - 1]] if size_bytes else [])
@@ -112,9 +112,9 @@ class Receiver:
             raise RequestRefused(
                 HTTPStatus.BAD_REQUEST, "a packed upload is a full file: Content-Range must name all of it"
             )
-        async with self._target(segments, create=True) as (folder, name):
+        async with self._open_target(segments, create=True) as (folder, name):
             _check_replacement(request, folder, name)
-            if self._uploads.finished(folder, name, upload_id) is not None:
+            if self._uploads.find_finished(folder, name, upload_id) is not None:
                 await request.body.discard()
             else:
                 await self._write_single(request, folder, name, total_bytes)
@@ -163,9 +163,9 @@ class Receiver:
         _check_size(total_bytes, self._limits.max_file_bytes)
         if request.body.declared_bytes not in (None, last - first + 1):
             raise RequestRefused(HTTPStatus.BAD_REQUEST, "Content-Length is not the length of the Content-Range")
-        async with self._target(segments, create=True) as (folder, name):
+        async with self._open_target(segments, create=True) as (folder, name):
             _check_replacement(request, folder, name)
-            if (known := self._uploads.finished(folder, name, upload_id)) is not None:
+            if (known := self._uploads.find_finished(folder, name, upload_id)) is not None:
                 await request.body.discard()
                 return _make_created_response(folder, name, segments, [[0, known.total_bytes - 1]])
             with self._uploads.open_upload(folder, name, upload_id, total_bytes) as upload:
@@ -174,10 +174,10 @@ class Receiver:
                     upload.require_sha256(sha256)
                 await self._write_part(upload, request.body, first, last)
                 if not upload.is_complete:
-                    state = {"received": upload.received.as_lists(), "complete": False}
+                    state = {"received": upload.received.convert_to_lists(), "complete": False}
                     return build_json_response(HTTPStatus.ACCEPTED, state)
                 await self._uploads.finish(folder, upload, upload_id)
-                return _make_created_response(folder, name, segments, upload.received.as_lists())
+                return _make_created_response(folder, name, segments, upload.received.convert_to_lists())
 
     async def _write_part(self, upload: UnfinishedFile, body: RequestBody, first: int, last: int) -> None:
         """Write the body to its place as it comes; what has come stays when the client breaks off."""
@@ -192,7 +192,7 @@ async def _group_blocks(body: RequestBody, limit_bytes: int | None) -> AsyncIter
     """Yield the blocks of a body, in groups worth a write; the last group comes even when the body is then cut off."""
     group: list[bytes] = []
     size_bytes = total_bytes = 0
-    blocks = body.blocks()
+    blocks = body.read_blocks()
     while True:
         try:
             block = await anext(blocks, None)

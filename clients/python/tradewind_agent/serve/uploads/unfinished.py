@@ -152,7 +152,7 @@ class UnfinishedFile:
 
     def _sync(self, ranges: list[tuple[int, int]]) -> None:
         os.fdatasync(self._descriptor)
-        self._journal.synced(ranges)
+        self._journal.note_synced(ranges)
 
     def _settle(self) -> None:
         os.fsync(self._folder)

@@ -84,7 +84,7 @@ class UploadStore:
             opened.users -= 1
             self._settle(key, opened)
 
-    def finished(self, folder: int, name: str, upload_id: str) -> FinishedUpload | None:
+    def find_finished(self, folder: int, name: str, upload_id: str) -> FinishedUpload | None:
         """Return the upload, if it was finished not long ago and its file is still the one."""
         key = _make_key(folder, name, upload_id)
         known = self._finished.get(key)

@@ -90,7 +90,7 @@ class Columns:
     place: Mapping[str, int]
     declared: Mapping[str, str] = field(default_factory=dict)
 
-    def title(self, quantity: str) -> str:
+    def find_title(self, quantity: str) -> str:
         """The column's own name, for reports."""
         return self.header[self.place[quantity]] if quantity in self.place else quantity
 
@@ -100,7 +100,7 @@ class Columns:
         read = set(self.place.values())
         return [title for index, title in enumerate(self.header) if index not in read and title]
 
-    def fields(self, line: str) -> list[str]:
+    def split_fields(self, line: str) -> list[str]:
         """Return the fields of a row, as many as the header has; empty ones behind them are dropped.
 
         Raises
@@ -167,7 +167,7 @@ def _build_columns(line: str, delimiter: str) -> Columns:
     return Columns(tuple(title.strip() for title in header), delimiter, place, declared)
 
 
-def missing_from(columns: Columns) -> list[str]:
+def list_missing(columns: Columns) -> list[str]:
     """What a log of transfers needs and these columns lack, in words."""
     known = columns.place.keys()
     needs: Sequence[tuple[str, bool]] = (
@@ -185,7 +185,7 @@ def require_transfers(columns: Columns) -> None:
     ------
     InvalidValue : names the columns seen and what is missing.
     """
-    missing = missing_from(columns)
+    missing = list_missing(columns)
     if missing:
         seen = ", ".join(title[:40] or "(no name)" for title in columns.header[:40])
         if columns.header and columns.header[0].lstrip().startswith(("{", "[")):  # what it holds is nobody's business

@@ -26,14 +26,14 @@ from tradewind_agent.history.importers.csv_logs.units import CsvReading, settle
 from tradewind_agent.history.importers.csv_logs.units_inference import RATE_UNITS, TIME_UNITS
 from tradewind_agent.history.importers.fields import (
     UNKNOWN_TEXTS,
+    check_instant,
     compute_positive_if_known,
-    instant,
-    number,
-    positive,
-    possible_rate,
-    required,
+    parse_number,
+    parse_positive,
+    require_name,
+    require_possible_rate,
 )
-from tradewind_agent.history.importers.identity import record_id
+from tradewind_agent.history.importers.identity import compute_record_id
 from tradewind_agent.history.importers.log_text import Line, LogText
 from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, ImportReport, RefusedRow, refuse_row
 
@@ -56,9 +56,13 @@ class CsvImporter:
 
     name = "csv"
 
-    def rows(self, text: LogText, context: ImportContext, report: ImportReport) -> Iterator[ImportedRow | RefusedRow]:
-        """Records and refusals, otherwise as ``Importer.rows``; units are settled in a pass before the first record."""
-        header = next((line for line in text.lines_with_head() if line.fault is not None or line.text.strip()), None)
+    def read_rows(
+        self, text: LogText, context: ImportContext, report: ImportReport
+    ) -> Iterator[ImportedRow | RefusedRow]:
+        """Records and refusals; otherwise as ``Importer.read_rows``. A pass before the first settles the units."""
+        header = next(
+            (line for line in text.read_lines_with_head() if line.fault is not None or line.text.strip()), None
+        )
         if header is None or header.fault is not None:
             raise header.fault if header is not None and header.fault else InvalidValue("file", "is empty")
         columns = read_header(header.text)
@@ -69,7 +73,7 @@ class CsvImporter:
             report.assume(f"columns that are not known tell nothing of a transfer: {unread_titles}{more}")
         reader = _RowReader(settle(columns, text, context, report), context, report)
         left_out: Counter[NoTransfer] = Counter()
-        for line in text.lines():
+        for line in text.read_lines():
             if line.number > header.number and (line.fault or line.text.strip(" ,;\t|")) and line.text != header.text:
                 item = reader.read(line)
                 if isinstance(item, NoTransfer):
@@ -80,7 +84,7 @@ class CsvImporter:
             report.assume(f"rows {why.value} are no transfers to record: {format_count(rows, 'row')} left out")
 
 
-def _possible_duration_s(duration_s: float) -> float:
+def _require_possible_duration_s(duration_s: float) -> float:
     if not _SHORTEST_S <= duration_s <= _LONGEST_S:
         raise InvalidValue("ended_at", f"is not after started_at by a possible time: {duration_s:g} s")
     return duration_s
@@ -92,9 +96,9 @@ class _RowReader:
     def __init__(self, reading: CsvReading, context: ImportContext, report: ImportReport) -> None:
         columns = reading.columns
         if "source" not in columns.place:
-            required("source", "--source", context.source)
+            require_name("source", "--source", context.source)
         if "destination" not in columns.place:
-            required("destination", "--destination", context.destination)
+            require_name("destination", "--destination", context.destination)
         self._reading = reading
         self._width = len(columns.header)
         self._place = columns.place
@@ -102,15 +106,15 @@ class _RowReader:
         self._clock = RowClock(reading.times, context, report)
         self._report = report
         self._energy_host = context.energy_host
-        self._path_texts = self._texts(*PATH_COLUMNS)
-        self._parameter_texts = self._texts(*PARAMETER_COLUMNS)
-        self._data_set_texts = self._texts(*DATA_SET_COLUMNS)
-        self._ends_texts = self._texts(*ENDS_COLUMNS)
-        self._rate_texts = self._texts("throughput", "duration")
-        self._energy_texts = self._texts("total_energy", "dynamic_energy")
-        self._group_texts = self._texts(*GROUP_COLUMNS)
+        self._path_texts = self._make_text_picker(*PATH_COLUMNS)
+        self._parameter_texts = self._make_text_picker(*PARAMETER_COLUMNS)
+        self._data_set_texts = self._make_text_picker(*DATA_SET_COLUMNS)
+        self._ends_texts = self._make_text_picker(*ENDS_COLUMNS)
+        self._rate_texts = self._make_text_picker("throughput", "duration")
+        self._energy_texts = self._make_text_picker("total_energy", "dynamic_energy")
+        self._group_texts = self._make_text_picker(*GROUP_COLUMNS)
         self._has_energy = "total_energy" in columns.place
-        self._direction = self._assumed_direction(report)
+        self._direction = self._assume_direction(report)
 
     def read(self, line: Line) -> ImportedRow | RefusedRow | NoTransfer:
         if line.fault is not None:
@@ -121,7 +125,7 @@ class _RowReader:
             return refuse_row(line.number, invalid, line.text)
 
     def _read(self, number: int, text: str) -> ImportedRow | NoTransfer:
-        row = [*self._reading.columns.fields(text), ""]
+        row = [*self._reading.columns.split_fields(text), ""]
         status = self._reading.statuses.read(row)
         if isinstance(status, NoTransfer):
             return status
@@ -129,11 +133,11 @@ class _RowReader:
         dataset = self._repeated.data_set(self._data_set_texts(row))
         outcome, duration_s = self._build_outcome(row, status, dataset, path)
         ends = self._repeated.ends(self._ends_texts(row))
-        started_at = self._clock.start(row)
-        ended_at = instant("ended_at", started_at + timedelta(seconds=duration_s))
-        self._clock.ran_until(ended_at)
+        started_at = self._clock.find_start(row)
+        ended_at = check_instant("ended_at", started_at + timedelta(seconds=duration_s))
+        self._clock.note_end(ended_at)
         record = TransferRecord(
-            id=record_id(ends.link, number, text),
+            id=compute_record_id(ends.link, number, text),
             started_at=started_at,
             ended_at=ended_at,
             source=ends.source,
@@ -150,7 +154,7 @@ class _RowReader:
         )
         return ImportedRow(record, number, self._repeated.group(self._group_texts(row)))
 
-    def _texts(self, *quantities: str) -> Callable[[list[str]], tuple[str, ...]]:
+    def _make_text_picker(self, *quantities: str) -> Callable[[list[str]], tuple[str, ...]]:
         """Picks the texts of quantities out of a row that ends with an empty text, which stands for absent columns."""
         return itemgetter(*(self._place.get(quantity, self._width) for quantity in quantities))
 
@@ -162,9 +166,9 @@ class _RowReader:
             rate_bps, duration_s = self._compute_rate_and_duration(row, dataset, path)
             moved_bytes = dataset.total_bytes
         else:
-            rate_bps, duration_s = self._unfinished(row)
+            rate_bps, duration_s = self._read_unfinished(row)
             moved_bytes = min(round(rate_bps * duration_s / BITS_PER_BYTE), dataset.total_bytes)
-            possible_rate(rate_bps, path.bandwidth_bps)
+            require_possible_rate(rate_bps, path.bandwidth_bps)
         succeeded = status is Status.SUCCEEDED
         outcome = TransferOutcome(
             status=status,
@@ -175,7 +179,7 @@ class _RowReader:
         )
         return outcome, duration_s
 
-    def _unfinished(self, row: list[str]) -> tuple[float, float]:
+    def _read_unfinished(self, row: list[str]) -> tuple[float, float]:
         """Return rate and duration of a transfer that did not succeed; its size is what it was to move."""
         throughput, _ = self._rate_texts(row)
         duration_s = self._compute_duration_s(row)
@@ -183,41 +187,41 @@ class _RowReader:
             raise InvalidValue("ended_at", "is missing of a transfer that did not succeed")
         if throughput.strip().lower() in UNKNOWN_TEXTS:
             self._report.assume("what a transfer moved before it failed is not in the file and is recorded as nothing")
-            return 0.0, _possible_duration_s(duration_s)
-        rate_bps = number("outcome.throughput_bps", throughput) * RATE_UNITS[self._reading.units.throughput]
-        return rate_bps, _possible_duration_s(duration_s)
+            return 0.0, _require_possible_duration_s(duration_s)
+        rate_bps = parse_number("outcome.throughput_bps", throughput) * RATE_UNITS[self._reading.units.throughput]
+        return rate_bps, _require_possible_duration_s(duration_s)
 
     def _compute_duration_s(self, row: list[str]) -> float | None:
         if "duration" in self._place:
             return compute_positive_if_known(
                 "ended_at", self._rate_texts(row)[1], TIME_UNITS[self._reading.units.duration]
             )
-        return self._reading.times.lasted_s(row)
+        return self._reading.times.compute_duration_s(row)
 
     def _compute_rate_and_duration(self, row: list[str], dataset: DataSet, path: Path) -> tuple[float, float]:
         units = self._reading.units
         throughput, _ = self._rate_texts(row)
         duration_s = self._compute_duration_s(row)
         if "throughput" in self._place:
-            rate_bps = positive("outcome.throughput_bps", throughput, RATE_UNITS[units.throughput])
+            rate_bps = parse_positive("outcome.throughput_bps", throughput, RATE_UNITS[units.throughput])
         elif duration_s is None:
             raise InvalidValue("outcome.throughput_bps", "is missing, and so is the duration")
         else:
             rate_bps = compute_throughput_bps(dataset.total_bytes, duration_s)
-        possible_rate(rate_bps, path.bandwidth_bps)
+        require_possible_rate(rate_bps, path.bandwidth_bps)
         by_size_s = BITS_PER_BYTE * dataset.total_bytes / rate_bps
         if duration_s is None:
             duration_s = by_size_s
         elif self._reading.sizes_agree and abs(by_size_s / duration_s - 1) > _SIZE_TOLERANCE:
             found = f"{format_bps(rate_bps)} for {duration_s:.6g} s, {format_bytes(dataset.total_bytes)}"
             raise InvalidValue("outcome.throughput_bps", f"contradicts duration and size: {found}")
-        return rate_bps, _possible_duration_s(duration_s)
+        return rate_bps, _require_possible_duration_s(duration_s)
 
     def _build_energy(self, row: list[str], duration_s: float) -> tuple[EnergyReading, ...]:
         total, dynamic = self._energy_texts(row)
         if total.strip().lower() in UNKNOWN_TEXTS:
             return ()
-        total_j = positive("energy.total_j", total, self._reading.joules_per_energy)
+        total_j = parse_positive("energy.total_j", total, self._reading.joules_per_energy)
         usual_w = self._reading.sets.host_power_w
         power_w = total_j / duration_s
         if usual_w is not None and not usual_w / _POWER_FACTOR <= power_w <= usual_w * _POWER_FACTOR:
@@ -238,12 +242,12 @@ class _RowReader:
         if text.strip().lower() in UNKNOWN_TEXTS:
             return None
         sign, magnitude = (-1.0, text.strip()[1:]) if text.strip().startswith("-") else (1.0, text)
-        dynamic_j = sign * number("energy.dynamic_j", magnitude) * self._reading.joules_per_dynamic_energy
+        dynamic_j = sign * parse_number("energy.dynamic_j", magnitude) * self._reading.joules_per_dynamic_energy
         if dynamic_j > total_j:
             raise InvalidValue("energy.dynamic_j", f"is above the total: {dynamic_j:.6g} J of {total_j:.6g} J")
         return dynamic_j
 
-    def _assumed_direction(self, report: ImportReport) -> Direction:
+    def _assume_direction(self, report: ImportReport) -> Direction:
         """A log that knows the state of one host was written by a client that fetched; others by a third party."""
         if self._has_energy:
             report.assume(

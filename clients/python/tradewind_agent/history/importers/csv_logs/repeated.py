@@ -14,13 +14,13 @@ from tradewind.units import BITS_PER_BYTE
 from tradewind_agent.history.importers.csv_logs.units import CsvReading
 from tradewind_agent.history.importers.csv_logs.units_inference import RATE_UNITS
 from tradewind_agent.history.importers.fields import (
-    bounded,
+    check_name,
     compute_positive_if_known,
     find_known_name,
-    name,
-    number,
-    positive,
-    setting,
+    parse_number,
+    parse_positive,
+    parse_setting,
+    round_within,
 )
 from tradewind_agent.history.importers.ports import ImportContext, ImportReport
 
@@ -58,17 +58,17 @@ class RepeatedFields:
         self._reading = reading
         self._context = context
         self._report = report
-        self.path = lru_cache(_REMEMBERED)(self._path)
+        self.path = lru_cache(_REMEMBERED)(self._read_path)
         self.parameters = lru_cache(_REMEMBERED)(self._build_parameters)
         self.data_set = lru_cache(_REMEMBERED)(self._build_data_set)
         self.group = lru_cache(_REMEMBERED)(self._group)
-        self.ends = lru_cache(_REMEMBERED)(self._ends)
+        self.ends = lru_cache(_REMEMBERED)(self._read_ends)
 
     def _group(self, texts: tuple[str, ...]) -> str:
         file_type, label = (text.strip() for text in texts)
         return "/".join(part for part in (CONTENT_TYPES.get(file_type, file_type), label) if part)
 
-    def _path(self, texts: tuple[str, ...]) -> Path:
+    def _read_path(self, texts: tuple[str, ...]) -> Path:
         bandwidth, rtt, buffer = texts
         reading = self._reading
         bandwidth_bps = compute_positive_if_known("path.bandwidth_bps", bandwidth, RATE_UNITS[reading.units.bandwidth])
@@ -81,10 +81,10 @@ class RepeatedFields:
     def _build_parameters(self, texts: tuple[str, ...]) -> Parameters:
         parallelism, concurrency, pipelining, cores, frequency = texts
         return Parameters(
-            parallelism=setting("parameters.parallelism", parallelism),
-            concurrency=setting("parameters.concurrency", concurrency),
-            pipelining=setting("parameters.pipelining", pipelining, lowest=0),
-            cores=setting("parameters.cores", cores),
+            parallelism=parse_setting("parameters.parallelism", parallelism),
+            concurrency=parse_setting("parameters.concurrency", concurrency),
+            pipelining=parse_setting("parameters.pipelining", pipelining, lowest=0),
+            cores=parse_setting("parameters.cores", cores),
             frequency_hz=compute_positive_if_known(
                 "parameters.frequency_hz", frequency, self._reading.hertz_per_frequency
             ),
@@ -96,24 +96,24 @@ class RepeatedFields:
         field = "dataset.mean_file_bytes" if a_file else "dataset.total_bytes"
         written = file_size if a_file else total_size
         count = self._count_files(file_count)
-        size_bytes = self._size_bytes(field, (file_type, label, written))
+        size_bytes = self._compute_size_bytes(field, (file_type, label, written))
         total_bytes = size_bytes if self._reading.units.size_is_total else size_bytes * count
         if file_type in CONTENT_TYPES:
             self._report.assume("file types 1, 2 and 3 are video, image and html")
         return DataSet(
             file_count=count,
-            total_bytes=bounded(field, total_bytes, 1),
+            total_bytes=round_within(field, total_bytes, 1),
             content_type=find_known_name("dataset.content_type", CONTENT_TYPES.get(file_type, file_type)),
         )
 
     def _count_files(self, text: str) -> int:
         if "file_count" in self._reading.columns.place:
-            return bounded("dataset.file_count", number("dataset.file_count", text), 1)
+            return round_within("dataset.file_count", parse_number("dataset.file_count", text), 1)
         self._report.assume("there is no count of files: each row is taken as one file")
         return 1
 
-    def _size_bytes(self, field: str, key: tuple[str, str, str]) -> float:
-        size = positive(field, key[2])
+    def _compute_size_bytes(self, field: str, key: tuple[str, str, str]) -> float:
+        size = parse_positive(field, key[2])
         of_set = self._reading.sets.by_key.get(key)
         if of_set is None:
             return size * self._reading.units.bits_per_size / BITS_PER_BYTE
@@ -121,7 +121,7 @@ class RepeatedFields:
             raise InvalidValue(field, of_set.note)
         return of_set.replaced_bytes or size * of_set.bytes_per_size
 
-    def _ends(self, texts: tuple[str, ...]) -> Ends:
+    def _read_ends(self, texts: tuple[str, ...]) -> Ends:
         source, destination, network, protocol, version = texts
         spoken = find_known_name("protocol", protocol)
         mover = self._context.mover or (spoken and spoken.lower())
@@ -129,9 +129,9 @@ class RepeatedFields:
             mover = "unknown"
             self._report.assume('the program that moved the bytes is recorded as "unknown"; --mover names it')
         return Ends(
-            name("source", source.strip() or self._context.source or ""),
-            name("destination", destination.strip() or self._context.destination or ""),
+            check_name("source", source.strip() or self._context.source or ""),
+            check_name("destination", destination.strip() or self._context.destination or ""),
             find_known_name("network", network) or self._context.network,
             (spoken or "unknown").lower(),
-            Mover(name("mover.name", mover), find_known_name("mover.version", version)),
+            Mover(check_name("mover.name", mover), find_known_name("mover.version", version)),
         )

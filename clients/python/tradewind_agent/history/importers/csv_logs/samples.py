@@ -44,7 +44,7 @@ class Sample:
     energy_j: float | None
     gap_s: float | None
 
-    def data_set_size(self, *, in_total: bool) -> float | None:
+    def compute_data_set_size(self, *, in_total: bool) -> float | None:
         """Size of the whole data set, the size column taken as a file's or as the whole's."""
         if self.size is None or in_total:
             return self.size
@@ -68,17 +68,17 @@ class _Thinned:
         self.seen += 1
 
 
-def middle(values: Sequence[float]) -> float | None:
+def compute_median(values: Sequence[float]) -> float | None:
     """Median of values, ``None`` of none."""
     return median(values) if values else None
 
 
-def quantile(values: Sequence[float], share: float) -> float | None:
+def compute_quantile(values: Sequence[float], share: float) -> float | None:
     """Sample quantile at the nearest lower rank, ``None`` of none."""
     return sorted(values)[int(share * (len(values) - 1))] if values else None
 
 
-def measured(row: list[str], place: int | None) -> float | None:
+def read_plausible(row: list[str], place: int | None) -> float | None:
     """A positive number of any plausible unit in a row, ``None`` for anything else."""
     if place is None:
         return None
@@ -89,7 +89,7 @@ def measured(row: list[str], place: int | None) -> float | None:
     return value if _SMALLEST < value < _LARGEST else None
 
 
-def set_key(columns: Columns, row: list[str]) -> SetKey:
+def read_set_key(columns: Columns, row: list[str]) -> SetKey:
     """File type, set label and size of a row; empty text where there is no such column."""
     place = columns.place
     if "file_type" not in place and "set" not in place:
@@ -102,19 +102,19 @@ def set_key(columns: Columns, row: list[str]) -> SetKey:
     )
 
 
-def sampled_rows(columns: Columns, lines: Iterable[Line]) -> Mapping[SetKey, Sequence[RowPair]]:
+def sample_rows(columns: Columns, lines: Iterable[Line]) -> Mapping[SetKey, Sequence[RowPair]]:
     """Thinned rows of each set of a file, in one pass over its data lines."""
     sets: dict[SetKey, _Thinned] = {}
-    for row, following in pairwise(_and_none(_split_rows(columns, lines))):
+    for row, following in pairwise(_append_none(_split_rows(columns, lines))):
         assert row is not None  # only the last of the pairs ends with none
-        key = set_key(columns, row)
+        key = read_set_key(columns, row)
         if key not in sets and len(sets) >= MAX_SETS:
             key = ("", "", "")
         sets.setdefault(key, _Thinned()).add((row, following))
     return {key: thinned.rows for key, thinned in sets.items()}
 
 
-def _and_none(rows: Iterator[list[str]]) -> Iterator[list[str] | None]:
+def _append_none(rows: Iterator[list[str]]) -> Iterator[list[str] | None]:
     yield from rows
     yield None
 
@@ -123,7 +123,7 @@ def _split_rows(columns: Columns, lines: Iterable[Line]) -> Iterator[list[str]]:
     for line in lines:
         if line.fault is None and line.text:
             try:
-                row = columns.fields(line.text)
+                row = columns.split_fields(line.text)
             except InvalidValue:
                 continue
             if row[0] != columns.header[0]:
@@ -136,12 +136,12 @@ def list_samples(pairs: Iterable[RowPair], times: TimeColumns, joules_per_energy
     size_at = place.get("file_size", place.get("total_size"))
     return [
         Sample(
-            throughput=measured(row, place.get("throughput")),
-            bandwidth=measured(row, place.get("bandwidth")),
-            size=measured(row, size_at),
-            file_count=measured(row, place.get("file_count")),
+            throughput=read_plausible(row, place.get("throughput")),
+            bandwidth=read_plausible(row, place.get("bandwidth")),
+            size=read_plausible(row, size_at),
+            file_count=read_plausible(row, place.get("file_count")),
             duration=_compute_duration(row, times),
-            energy_j=_scaled(measured(row, place.get("total_energy")), joules_per_energy),
+            energy_j=_scale_if_known(read_plausible(row, place.get("total_energy")), joules_per_energy),
             gap_s=_compute_gap_s(row, following, times),
         )
         for row, following in pairs
@@ -152,13 +152,13 @@ def _compute_duration(row: list[str], times: TimeColumns) -> float | None:
     """As written, or from the row's start to its end."""
     place = times.columns.place.get("duration")
     if place is not None:
-        return measured(row, place)
+        return read_plausible(row, place)
     with suppress(InvalidValue):
-        return times.lasted_s(row)
+        return times.compute_duration_s(row)
     return None
 
 
-def _scaled(value: float | None, scale: float) -> float | None:
+def _scale_if_known(value: float | None, scale: float) -> float | None:
     return None if value is None else value * scale
 
 
@@ -167,7 +167,7 @@ def _compute_gap_s(row: list[str], following: list[str] | None, times: TimeColum
     if following is None:
         return None
     try:
-        before, after = times.moment(row), times.moment(following)
+        before, after = times.read_moment(row), times.read_moment(following)
     except InvalidValue:
         return None
     if before is None or after is None or not (before.hour_known and after.hour_known):

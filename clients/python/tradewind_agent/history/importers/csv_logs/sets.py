@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from statistics import median
 
 from tradewind.units import format_bytes
-from tradewind_agent.history.importers.csv_logs.samples import Sample, SetKey, middle
+from tradewind_agent.history.importers.csv_logs.samples import Sample, SetKey, compute_median
 from tradewind_agent.history.importers.csv_logs.units_inference import (
     RATE_UNITS,
     SIZE_UNITS,
     SizeEvidence,
     Units,
-    scaled,
-    size_evidence,
+    compute_size_evidence,
+    scale_if_known,
 )
 
 POWER_TOLERANCE = 3.0
@@ -57,17 +57,17 @@ class SetSizes:
 def infer_set_sizes(sets: Mapping[SetKey, Sequence[Sample]], units: Units, *, repair: bool) -> SetSizes:
     """The size unit of each set of a file whose other units are known."""
     per_size = RATE_UNITS[units.throughput] / units.bits_per_size
-    evidence = {key: size_evidence(samples, in_total=units.size_is_total) for key, samples in sets.items()}
-    powers = [power for found in evidence.values() if (power := scaled(found.energy, per_size)) is not None]
+    evidence = {key: compute_size_evidence(samples, in_total=units.size_is_total) for key, samples in sets.items()}
+    powers = [power for found in evidence.values() if (power := scale_if_known(found.energy, per_size)) is not None]
     usual = SetSize(units.size, SIZE_UNITS[units.size])
     if not powers or any(found.moved is not None for found in evidence.values()):
         return SetSizes(dict.fromkeys(sets, usual), median(powers) if powers else None)
     judge = _Judge(units, median(powers))
-    sizes = {key: judge.size_of(found) or usual for key, found in evidence.items()}
+    sizes = {key: judge.judge_size(found) or usual for key, found in evidence.items()}
     unfit = [key for key, size in sizes.items() if size.bytes_per_size is None]
     if repair:
         for key in unfit:
-            sizes[key] = judge.repaired(key, sizes, sets, evidence[key])
+            sizes[key] = judge.repair_size(key, sizes, sets, evidence[key])
     return SetSizes(sizes, judge.host_power_w)
 
 
@@ -76,7 +76,7 @@ class _Judge:
     units: Units
     host_power_w: float
 
-    def size_of(self, found: SizeEvidence) -> SetSize | None:
+    def judge_size(self, found: SizeEvidence) -> SetSize | None:
         """Meaning of a set's sizes; ``None``: nothing speaks against the unit of the file."""
         if found.energy is None or self._agrees(found, SIZE_UNITS[self.units.size]):
             return None
@@ -90,7 +90,7 @@ class _Judge:
                 return SetSize(unit, SIZE_UNITS[unit], note=against)
         return SetSize("no unit", None, note=f"contradicts throughput and energy: {against}, and no other unit fits")
 
-    def repaired(
+    def repair_size(
         self, key: SetKey, sizes: Mapping[SetKey, SetSize], sets: Mapping[SetKey, Sequence[Sample]], found: SizeEvidence
     ) -> SetSize:
         """The size of sets with the same file type that agree, if this set agrees with it too."""
@@ -100,7 +100,7 @@ class _Judge:
             if other[0] == key[0]
             and size.bytes_per_size is not None
             and size.replaced_bytes is None
-            and (size_bytes := scaled(_compute_mean_size(sets[other]), size.bytes_per_size)) is not None
+            and (size_bytes := scale_if_known(_compute_mean_size(sets[other]), size.bytes_per_size)) is not None
         ]
         written = _compute_mean_size(sets[key])
         if written is not None:
@@ -118,9 +118,9 @@ class _Judge:
         power_w = self._compute_power_w(found, bytes_per_size)
         if not self.host_power_w / POWER_TOLERANCE <= power_w <= self.host_power_w * POWER_TOLERANCE:
             return False
-        early = scaled(found.early_gap, RATE_UNITS[self.units.throughput] / (8 * bytes_per_size))
+        early = scale_if_known(found.early_gap, RATE_UNITS[self.units.throughput] / (8 * bytes_per_size))
         return early is None or 1 / POWER_TOLERANCE <= early <= _LONGEST_PAUSE
 
 
 def _compute_mean_size(samples: Sequence[Sample]) -> float | None:
-    return middle([sample.size for sample in samples if sample.size is not None])
+    return compute_median([sample.size for sample in samples if sample.size is not None])

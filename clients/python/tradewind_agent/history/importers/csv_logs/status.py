@@ -91,7 +91,7 @@ def build_status_reader(columns: Columns, rows: Iterable[Sequence[str]], report:
         values = [row[place].strip() for row in sampled if _is_known(row[place])] if place is not None else []
         if place is None or not values:
             continue
-        title = columns.title(quantity)
+        title = columns.find_title(quantity)
         reader = choose(title, values)
         if reader is None:
             report.assume(f"{title} does not say how a transfer ended: {values[0][:40]!r} is no known word")
@@ -111,17 +111,17 @@ def _find_status(title: str, values: Sequence[str]) -> Reader | None:
             advice = "call the column success or exit_code"
             raise InvalidValue("outcome.status", f"is 0 or 1 in the column {title}, which may mean either; {advice}")
         return code
-    known = sum(_plain(value) in _WORDS for value in values)
-    is_sure = _plain(title) in _SURE_TITLES
+    known = sum(_normalise(value) in _WORDS for value in values)
+    is_sure = _normalise(title) in _SURE_TITLES
     return _read_word if is_sure or known >= _LEAST_KNOWN * len(values) else None
 
 
 def _find_response_code(_: str, values: Sequence[str]) -> Reader | None:
-    return _read_response if all(_number(value) in _RESPONSES for value in values) else None
+    return _read_response if all(_parse_number(value) in _RESPONSES for value in values) else None
 
 
 def _exit_code(_: str, values: Sequence[str]) -> Reader | None:
-    return _read_exit_code if all(_number(value) in _EXIT_CODES for value in values) else None
+    return _read_exit_code if all(_parse_number(value) in _EXIT_CODES for value in values) else None
 
 
 _CHOICES: Mapping[str, Callable[[str, Sequence[str]], Reader | None]] = MappingProxyType(
@@ -135,11 +135,11 @@ _CHOICES: Mapping[str, Callable[[str, Sequence[str]], Reader | None]] = MappingP
 )
 
 
-def _plain(text: str) -> str:
+def _normalise(text: str) -> str:
     return _PLAIN.sub("", text.lower())
 
 
-def _number(text: str) -> int | None:
+def _parse_number(text: str) -> int | None:
     try:
         return int(text.strip())
     except ValueError:
@@ -149,22 +149,22 @@ def _number(text: str) -> int | None:
 def _read_word(text: str) -> Verdict:
     if text.strip() in ("0", "1"):
         return Status.SUCCEEDED if text.strip() == "1" else Status.FAILED
-    verdict = _WORDS.get(_plain(text))
+    verdict = _WORDS.get(_normalise(text))
     if verdict is None:
         raise InvalidValue("outcome.status", f"is neither a success nor a failure: {text.strip()[:40]!r}")
     return verdict
 
 
 def _read_exit_code(text: str) -> Verdict:
-    return Status.SUCCEEDED if _code(text) == 0 else Status.FAILED
+    return Status.SUCCEEDED if _parse_code(text) == 0 else Status.FAILED
 
 
 def _read_response(text: str) -> Verdict:
-    return Status.SUCCEEDED if _code(text) in _OK_RESPONSES else Status.FAILED
+    return Status.SUCCEEDED if _parse_code(text) in _OK_RESPONSES else Status.FAILED
 
 
-def _code(text: str) -> int:
-    code = _number(text)
+def _parse_code(text: str) -> int:
+    code = _parse_number(text)
     if code is None:
         raise InvalidValue("outcome.status", f"is no code: {text.strip()[:40]!r}")
     return code
@@ -172,7 +172,7 @@ def _code(text: str) -> int:
 
 def _read_failure(text: str) -> Verdict:
     """Read a column of errors: a message, a number of them, or whether there was one."""
-    return Status.SUCCEEDED if _plain(text).strip("0") in _NO_FAILURE else Status.FAILED
+    return Status.SUCCEEDED if _normalise(text).strip("0") in _NO_FAILURE else Status.FAILED
 
 
 _NO_FAILURE = frozenset({"", "no", "n", "false", "ok", "success", "noerror", "noerrors"})

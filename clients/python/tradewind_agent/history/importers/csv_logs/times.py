@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from tradewind.errors import InvalidValue
 from tradewind_agent.history.importers.csv_logs.columns import Columns
-from tradewind_agent.history.importers.fields import instant
+from tradewind_agent.history.importers.fields import check_instant
 from tradewind_agent.history.importers.ports import SYNTHETIC_START, ImportContext, ImportReport
 
 _DATE = re.compile(r"(\d{1,4})[-/.](\d{1,2})[-/.](\d{1,4})")
@@ -55,30 +55,30 @@ class TimeColumns:
     order: DateOrder
     zone: tzinfo
 
-    def text(self, row: list[str]) -> str:
+    def read_text(self, row: list[str]) -> str:
         """Date and time of a row in one text, "" where the row has none."""
         return " ".join([row[at].strip() for at in self.places if at < len(row)]).strip()
 
-    def moment(self, row: list[str]) -> Moment | None:
+    def read_moment(self, row: list[str]) -> Moment | None:
         """When a row began, ``None`` where it does not say.
 
         Raises
         ------
         InvalidValue : it says so in no way that is known, or names a day that does not exist.
         """
-        return self._read(self.text(row))
+        return self._read(self.read_text(row))
 
-    def lasted_s(self, row: list[str]) -> float | None:
+    def compute_duration_s(self, row: list[str]) -> float | None:
         """From the start of a row to its end; ``None`` where it does not tell both, or no time is between them.
 
         Raises
         ------
-        InvalidValue : otherwise as `moment`, or the end is before the start.
+        InvalidValue : otherwise as `read_moment`, or the end is before the start.
         """
         at = self.columns.place.get("end")
         if at is None:
             return None
-        start, end = self.moment(row), self._read(row[at].strip())
+        start, end = self.read_moment(row), self._read(row[at].strip())
         if start is None or end is None or not (start.hour_known and end.hour_known) or start.at == end.at:
             return None
         lasted_s = (end.at - start.at).total_seconds()
@@ -110,7 +110,7 @@ class TimeColumns:
         full_year = int(year) + (2000 if len(year) <= 2 else 0)
         midnight = datetime(full_year, int(month), int(day), tzinfo=self.zone)
         if time["first"] is not None:
-            return self._short(midnight, int(time["first"]), int(time["then"]), time["rest"])
+            return self._build_short_moment(midnight, int(time["first"]), int(time["then"]), time["rest"])
         hour = int(time["hour"])
         if time["half"]:
             hour = hour % 12 + (12 if time["half"].lower() == "pm" else 0)
@@ -123,14 +123,14 @@ class TimeColumns:
         return Moment(at, hour_known=True)
 
     @staticmethod
-    def _short(day: datetime, first: int, second: int, fraction: str | None) -> Moment:
+    def _build_short_moment(day: datetime, first: int, second: int, fraction: str | None) -> Moment:
         if fraction is None and first < 24:
             return Moment(day.replace(hour=first, minute=second), hour_known=True)
         micro = int((fraction or ".")[1:].ljust(6, "0")[:6])
         return Moment(day.replace(minute=first, second=second, microsecond=micro), hour_known=False)
 
 
-def time_columns(
+def judge_time_columns(
     columns: Columns, rows: Iterable[list[str]], context: ImportContext, report: ImportReport
 ) -> TimeColumns:
     """How a file writes times, judged by the highest number that stands in each place of its dates."""
@@ -140,7 +140,7 @@ def time_columns(
     highest = [0, 0]
     year_first = False
     for row in rows:
-        text = undecided.text(row)
+        text = undecided.read_text(row)
         if _EPOCH.fullmatch(text):
             report.assume(f"starts are {'milliseconds' if float(text) >= _EPOCH_IN_MS else 'seconds'} since 1970")
         if _SHORT_COUNT.search(text):
@@ -168,29 +168,29 @@ class RowClock:
         self._assumed_order = f"rows without a time follow each other by their duration, from {self._first.isoformat()}"
         self._free_from: datetime | None = None
 
-    def start(self, row: list[str]) -> datetime:
-        """When the row began; otherwise as ``TimeColumns.moment``."""
-        moment = self._times.moment(row)
+    def find_start(self, row: list[str]) -> datetime:
+        """When the row began; otherwise as ``TimeColumns.read_moment``."""
+        moment = self._times.read_moment(row)
         if self._in_parts and (moment is None or not moment.hour_known):
             raise InvalidValue("started_at", "is incomplete: `logs upload` reads such a log once it is complete")
         if moment is None:
             at = self._free_from or self._first
             self._report.assume(self._assumed_order)
-            return instant("started_at", at)
+            return check_instant("started_at", at)
         if not self._zone_given:
             self._report.assume("times without a zone are taken as UTC; --timezone names another")
         if moment.hour_known:
-            return instant("started_at", moment.at)
+            return check_instant("started_at", moment.at)
         self._report.assume("times such as 57:22.9 have lost the hour: rows of a day follow each other from midnight")
-        return instant("started_at", self._hour_found(moment.at))
+        return check_instant("started_at", self._find_hour(moment.at))
 
-    def _hour_found(self, at: datetime) -> datetime:
+    def _find_hour(self, at: datetime) -> datetime:
         """The hour of its day at which a row comes nearest to the end of the row before."""
         if self._free_from is None:
             return at
         hours = round((self._free_from - at) / _HOUR)
         return at + min(max(hours, 0), 23) * _HOUR
 
-    def ran_until(self, end: datetime) -> None:
+    def note_end(self, end: datetime) -> None:
         """Note the end of the row that was started last."""
         self._free_from = end

@@ -11,14 +11,14 @@ from tradewind_agent.history.importers.csv_logs.columns import Columns
 from tradewind_agent.history.importers.csv_logs.samples import (
     RowPair,
     Sample,
+    compute_median,
     list_samples,
-    measured,
-    middle,
-    sampled_rows,
+    read_plausible,
+    sample_rows,
 )
 from tradewind_agent.history.importers.csv_logs.sets import SetSizes, infer_set_sizes
 from tradewind_agent.history.importers.csv_logs.status import StatusReader, build_status_reader
-from tradewind_agent.history.importers.csv_logs.times import TimeColumns, time_columns
+from tradewind_agent.history.importers.csv_logs.times import TimeColumns, judge_time_columns
 from tradewind_agent.history.importers.csv_logs.units_inference import (
     RATE_UNITS,
     SIZE_UNITS,
@@ -26,12 +26,12 @@ from tradewind_agent.history.importers.csv_logs.units_inference import (
     Evidence,
     Units,
     build_evidence,
+    compute_decades_outside,
+    compute_logged_rate_bps,
+    compute_penalty,
     compute_rate_by_duration_bps,
     infer_units,
-    logged_rate_bps,
-    outside,
-    penalty,
-    scaled,
+    scale_if_known,
 )
 from tradewind_agent.history.importers.log_text import LogText
 from tradewind_agent.history.importers.ports import ImportContext, ImportReport, UnitInference
@@ -89,9 +89,9 @@ def settle(columns: Columns, text: LogText, context: ImportContext, report: Impo
     ------
     InvalidValue : a column of times is as likely in seconds as in milliseconds.
     """
-    pairs_of_sets = sampled_rows(columns, text.head() if context.head_settles else text.lines_with_head())
+    pairs_of_sets = sample_rows(columns, text.read_head() if context.head_settles else text.read_lines_with_head())
     pairs = [pair for group in pairs_of_sets.values() for pair in group]
-    times = time_columns(columns, (row for row, _ in pairs), context, report)
+    times = judge_time_columns(columns, (row for row, _ in pairs), context, report)
     statuses = build_status_reader(columns, (row for row, _ in pairs), report)
     joules = _ENERGY_UNITS[columns.declared.get("total_energy", "J")]
     sets = {key: list_samples(group, times, joules) for key, group in pairs_of_sets.items()}
@@ -101,18 +101,18 @@ def settle(columns: Columns, text: LogText, context: ImportContext, report: Impo
     _check_durations(columns, evidence, samples)
     set_sizes = infer_set_sizes(sets, units, repair=context.repair_sizes)
     notes = _Notes(columns, report)
-    size_ratio = notes.rates(units, evidence, set_sizes)
-    notes.sets(set_sizes)
+    size_ratio = notes.note_rates(units, evidence, set_sizes)
+    notes.note_sets(set_sizes)
     rtt_scale = _find_rtt_unit(columns, pairs, notes)
     bdp_bytes = _compute_bdp_bytes(
-        evidence, units, scaled(_compute_median(columns, "rtt", pairs), rtt_scale) or context.rtt_s
+        evidence, units, scale_if_known(_compute_median(columns, "rtt", pairs), rtt_scale) or context.rtt_s
     )
     return CsvReading(
         columns=columns,
         times=times,
         units=units,
         seconds_per_rtt=rtt_scale,
-        bytes_per_buffer=_buffer_unit(columns, pairs, bdp_bytes, notes),
+        bytes_per_buffer=_infer_buffer_unit(columns, pairs, bdp_bytes, notes),
         hertz_per_frequency=_find_frequency_unit(columns, pairs, notes),
         joules_per_energy=joules,
         joules_per_dynamic_energy=_ENERGY_UNITS[columns.declared.get("dynamic_energy", "J")],
@@ -129,20 +129,20 @@ class _Notes:
         self._columns = columns
         self._report = report
 
-    def unit(self, quantity: str, unit: str, evidence: str) -> None:
+    def note_unit(self, quantity: str, unit: str, evidence: str) -> None:
         if quantity in self._columns.place:
             evidence = "declared by the header" if quantity in self._columns.declared else evidence
-            self._report.units.append(UnitInference(self._columns.title(quantity), unit, evidence))
+            self._report.units.append(UnitInference(self._columns.find_title(quantity), unit, evidence))
 
-    def rates(self, units: Units, evidence: Evidence, sizes: SetSizes) -> float | None:
+    def note_rates(self, units: Units, evidence: Evidence, sizes: SetSizes) -> float | None:
         """Note the units that were judged together; returns throughput · duration over size if the log can tell."""
-        found = evidence.of_sizes(units)
+        found = evidence.get_size_evidence(units)
         by_duration_bps = compute_rate_by_duration_bps(units, evidence)
-        median_bps = logged_rate_bps(units, evidence)
-        link_bps = evidence.link_bps(units)
-        size_bytes = scaled(evidence.size, SIZE_UNITS[units.size])
+        median_bps = compute_logged_rate_bps(units, evidence)
+        link_bps = evidence.find_link_bps(units)
+        size_bytes = scale_if_known(evidence.size, SIZE_UNITS[units.size])
         per_size = RATE_UNITS[units.throughput] / units.bits_per_size
-        size_ratio = scaled(found.moved, per_size * TIME_UNITS[units.duration])
+        size_ratio = scale_if_known(found.moved, per_size * TIME_UNITS[units.duration])
         rate = "" if median_bps is None else f"median {format_bps(median_bps)}"
         if evidence.throughput is None and median_bps is not None:
             rate = f"size over duration has a {rate}" + ("" if link_bps is None else ", which")
@@ -150,14 +150,14 @@ class _Notes:
             rate += f" is {median_bps / link_bps:.2g} of the link"
         if size_ratio is not None:
             rate += f", and throughput · duration is {size_ratio:.4f} of the size"
-        self.unit("throughput", units.throughput, rate)
-        self.unit("bandwidth", units.bandwidth, "" if link_bps is None else f"a link of {format_bps(link_bps)}")
+        self.note_unit("throughput", units.throughput, rate)
+        self.note_unit("bandwidth", units.bandwidth, "" if link_bps is None else f"a link of {format_bps(link_bps)}")
         size = "" if size_bytes is None else f"median {format_bytes(size_bytes)}"
         if size_ratio is None and sizes.host_power_w is not None:
             size += f", energy over duration gives {sizes.host_power_w:.3g} W"
         scope = " of the whole data set" if units.size_is_total else " a file"
-        self.unit("file_size" if "file_size" in self._columns.place else "total_size", units.size + scope, size)
-        self.unit("duration", units.duration, rate)
+        self.note_unit("file_size" if "file_size" in self._columns.place else "total_size", units.size + scope, size)
+        self.note_unit("duration", units.duration, rate)
         if by_duration_bps is not None and evidence.throughput is None:
             self._report.assume("there is no throughput: that of a row is its size over its duration")
         elif size_ratio is None:
@@ -168,9 +168,9 @@ class _Notes:
             )
         return size_ratio
 
-    def sets(self, sizes: SetSizes) -> None:
+    def note_sets(self, sizes: SetSizes) -> None:
         """Note the sets whose sizes do not mean what they do in the rest of the file."""
-        column = self._columns.title("file_size")
+        column = self._columns.find_title("file_size")
         for (file_type, label, written), size in sizes.by_key.items():
             if size.note:
                 where = f"{column} {written} (type {file_type or '-'}, set {label or '-'})"
@@ -179,14 +179,14 @@ class _Notes:
 
 def _check_durations(columns: Columns, evidence: Evidence, samples: Sequence[Sample]) -> None:
     """Refuse durations that could be seconds or milliseconds, if only habit decides."""
-    title = columns.title("duration")
-    durations = middle([sample.duration for sample in samples if sample.duration is not None])
+    title = columns.find_title("duration")
+    durations = compute_median([sample.duration for sample in samples if sample.duration is not None])
     if "duration" in columns.declared or durations is None or durations * TIME_UNITS["ms"] < _SHORTEST_LOGGED_S:
         return
     either = [infer_units(evidence, columns, duration=unit) for unit in ("s", "ms")]
-    slow, fast = (penalty(units, evidence) for units in either)
+    slow, fast = (compute_penalty(units, evidence) for units in either)
     if abs(slow - fast) < _HABIT:
-        rates = (logged_rate_bps(units, evidence) for units in either)
+        rates = (compute_logged_rate_bps(units, evidence) for units in either)
         in_s, in_ms = ("" if rate is None else f" ({format_bps(rate)})" for rate in rates)
         known = evidence.bandwidth is not None or evidence.bandwidth_bps is not None
         advice = _DECLARE.format(title=title) + ("" if known else ", or give --bandwidth")
@@ -195,15 +195,18 @@ def _check_durations(columns: Columns, evidence: Evidence, samples: Sequence[Sam
 
 def _compute_median(columns: Columns, quantity: str, pairs: Iterable[RowPair]) -> float | None:
     place = columns.place.get(quantity)
-    values = (measured(row, place) for row, _ in pairs)
-    return middle([value for value in values if value is not None])
+    values = (read_plausible(row, place) for row, _ in pairs)
+    return compute_median([value for value in values if value is not None])
 
 
 def _find_nearest_unit(value: float, scales: Mapping[str, float], low: float, high: float, target: float) -> str:
     """The unit that brings a value into a range, and there nearest to a target."""
     return min(
         scales,
-        key=lambda unit: (outside(value * scales[unit], low, high), abs(math.log(value * scales[unit] / target))),
+        key=lambda unit: (
+            compute_decades_outside(value * scales[unit], low, high),
+            abs(math.log(value * scales[unit] / target)),
+        ),
     )
 
 
@@ -212,12 +215,12 @@ def _find_rtt_unit(columns: Columns, pairs: Sequence[RowPair], notes: _Notes) ->
     if value is None:
         return 1.0
     if "rtt" not in columns.declared and _RTT_UNDECIDED[0] <= value <= _RTT_UNDECIDED[1]:
-        title = columns.title("rtt")
+        title = columns.find_title("rtt")
         raise InvalidValue(title, f"is {value:g}, which may be s or ms; {_DECLARE.format(title=title)}")
     unit = columns.declared.get("rtt") or next(
-        (unit for unit in ("s", "ms", "µs") if outside(value * TIME_UNITS[unit], *_RTT_S) == 0), "s"
+        (unit for unit in ("s", "ms", "µs") if compute_decades_outside(value * TIME_UNITS[unit], *_RTT_S) == 0), "s"
     )
-    notes.unit("rtt", unit, f"median {value * TIME_UNITS[unit] * 1e3:.3g} ms")
+    notes.note_unit("rtt", unit, f"median {value * TIME_UNITS[unit] * 1e3:.3g} ms")
     return TIME_UNITS[unit]
 
 
@@ -226,18 +229,18 @@ def _find_frequency_unit(columns: Columns, pairs: Sequence[RowPair], notes: _Not
     if value is None:
         return 1.0
     unit = columns.declared.get("frequency") or _find_nearest_unit(value, _FREQUENCY_UNITS, *_FREQUENCY_HZ, target=2e9)
-    notes.unit("frequency", unit, f"median {value * _FREQUENCY_UNITS[unit] / 1e9:.3g} GHz")
+    notes.note_unit("frequency", unit, f"median {value * _FREQUENCY_UNITS[unit] / 1e9:.3g} GHz")
     return _FREQUENCY_UNITS[unit]
 
 
-def _buffer_unit(columns: Columns, pairs: Sequence[RowPair], bdp_bytes: float, notes: _Notes) -> float:
+def _infer_buffer_unit(columns: Columns, pairs: Sequence[RowPair], bdp_bytes: float, notes: _Notes) -> float:
     value = _compute_median(columns, "buffer", pairs)
     if value is None:
         return 1.0
     scales = {unit: SIZE_UNITS[unit] for unit in _BUFFER_UNITS}
     unit = columns.declared.get("buffer") or _find_nearest_unit(value, scales, *_BUFFER_BYTES, target=bdp_bytes)
     scale = SIZE_UNITS[unit]
-    notes.unit(
+    notes.note_unit(
         "buffer",
         unit,
         f"median {format_bytes(value * scale)} for a bandwidth-delay product of {format_bytes(bdp_bytes)}",
@@ -247,5 +250,5 @@ def _buffer_unit(columns: Columns, pairs: Sequence[RowPair], bdp_bytes: float, n
 
 def _compute_bdp_bytes(evidence: Evidence, units: Units, rtt_s: float | None) -> float:
     """Bandwidth-delay product of the path; 1 MB, a common buffer, stands in where it is not known."""
-    bandwidth_bps = evidence.link_bps(units)
+    bandwidth_bps = evidence.find_link_bps(units)
     return bandwidth_bps * rtt_s / BITS_PER_BYTE if bandwidth_bps and rtt_s else 1e6

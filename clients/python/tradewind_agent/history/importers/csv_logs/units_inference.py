@@ -12,7 +12,7 @@ from itertools import product
 from types import MappingProxyType
 
 from tradewind_agent.history.importers.csv_logs.columns import Columns
-from tradewind_agent.history.importers.csv_logs.samples import Sample, middle, quantile
+from tradewind_agent.history.importers.csv_logs.samples import Sample, compute_median, compute_quantile
 
 RATE_UNITS: Mapping[str, float] = MappingProxyType(
     {
@@ -89,15 +89,15 @@ class Evidence:
     per_file: "SizeEvidence"
     in_total: "SizeEvidence"
 
-    def of_sizes(self, units: Units) -> "SizeEvidence":
+    def get_size_evidence(self, units: Units) -> "SizeEvidence":
         """The evidence of the size column as these units read it."""
         return self.in_total if units.size_is_total else self.per_file
 
-    def link_bps(self, units: Units) -> float | None:
+    def find_link_bps(self, units: Units) -> float | None:
         """Rate of the link, given or in the log."""
         if self.bandwidth_bps is not None:
             return self.bandwidth_bps
-        return scaled(self.bandwidth, RATE_UNITS[units.bandwidth])
+        return scale_if_known(self.bandwidth, RATE_UNITS[units.bandwidth])
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +114,14 @@ class SizeEvidence:
     """Size over duration, in rows without a throughput."""
 
 
-def size_evidence(samples: Sequence[Sample], *, in_total: bool = False) -> SizeEvidence:
+def compute_size_evidence(samples: Sequence[Sample], *, in_total: bool = False) -> SizeEvidence:
     """How sizes compare with time and energy in some rows."""
     moved: list[float] = []
     energy: list[float] = []
     gaps: list[float] = []
     rates: list[float] = []
     for sample in samples:
-        size = sample.data_set_size(in_total=in_total)
+        size = sample.compute_data_set_size(in_total=in_total)
         if size is None:
             continue
         if sample.throughput is None:
@@ -135,7 +135,13 @@ def size_evidence(samples: Sequence[Sample], *, in_total: bool = False) -> SizeE
             energy.append(sample.energy_j * inverse)
         if sample.gap_s is not None:
             gaps.append(sample.gap_s * inverse)
-    return SizeEvidence(middle(moved), middle(energy), middle(gaps), quantile(gaps, 0.05), middle(rates))
+    return SizeEvidence(
+        compute_median(moved),
+        compute_median(energy),
+        compute_median(gaps),
+        compute_quantile(gaps, 0.05),
+        compute_median(rates),
+    )
 
 
 def build_evidence(samples: Sequence[Sample], bandwidth_bps: float | None) -> Evidence:
@@ -143,18 +149,18 @@ def build_evidence(samples: Sequence[Sample], bandwidth_bps: float | None) -> Ev
     throughputs = [sample.throughput for sample in samples if sample.throughput is not None]
     sizes = [sample.size for sample in samples if sample.size is not None]
     return Evidence(
-        throughput=middle(throughputs),
-        high_throughput=quantile(throughputs, 0.9),
-        bandwidth=middle([sample.bandwidth for sample in samples if sample.bandwidth is not None]),
+        throughput=compute_median(throughputs),
+        high_throughput=compute_quantile(throughputs, 0.9),
+        bandwidth=compute_median([sample.bandwidth for sample in samples if sample.bandwidth is not None]),
         bandwidth_bps=bandwidth_bps,
-        size=middle(sizes),
+        size=compute_median(sizes),
         sizes_are_integers=all(size == int(size) for size in sizes),
-        per_file=size_evidence(samples),
-        in_total=size_evidence(samples, in_total=True),
+        per_file=compute_size_evidence(samples),
+        in_total=compute_size_evidence(samples, in_total=True),
     )
 
 
-def outside(value: float | None, low: float, high: float) -> float:
+def compute_decades_outside(value: float | None, low: float, high: float) -> float:
     """Decades by which a value lies outside a range; 0 of an unknown value."""
     if value is None or value <= 0:
         return 0.0
@@ -164,47 +170,47 @@ def outside(value: float | None, low: float, high: float) -> float:
 def infer_units(evidence: Evidence, columns: Columns, *, duration: str | None = None) -> Units:
     """The candidate with the least penalty, of those with this unit of the duration; declared units are believed."""
     candidates = [units for units in _list_candidates(columns) if duration in (None, units.duration)]
-    return min(candidates, key=lambda units: penalty(units, evidence))
+    return min(candidates, key=lambda units: compute_penalty(units, evidence))
 
 
 def _list_candidates(columns: Columns) -> Iterator[Units]:
     """Every combination of units that the columns could be in; one for what the file lacks."""
 
-    def choice(quantity: str, units: Sequence[str]) -> Sequence[str]:
+    def list_units(quantity: str, units: Sequence[str]) -> Sequence[str]:
         if quantity not in columns.place:
             return units[:1]
         return [columns.declared[quantity]] if quantity in columns.declared else units
 
     size_column = "file_size" if "file_size" in columns.place else "total_size"
     for throughput, bandwidth, size, duration, is_total in product(
-        choice("throughput", tuple(RATE_UNITS)),
-        choice("bandwidth", LINK_UNITS),
-        choice(size_column, tuple(SIZE_UNITS)),
-        choice("duration", tuple(TIME_UNITS)),
+        list_units("throughput", tuple(RATE_UNITS)),
+        list_units("bandwidth", LINK_UNITS),
+        list_units(size_column, tuple(SIZE_UNITS)),
+        list_units("duration", tuple(TIME_UNITS)),
         (False, True) if size_column == "file_size" else (True,),
     ):
         yield Units(throughput, bandwidth, size, duration, is_total)
 
 
-def penalty(units: Units, evidence: Evidence) -> float:
+def compute_penalty(units: Units, evidence: Evidence) -> float:
     """How implausible a candidate is, 0 = not at all."""
     rate = RATE_UNITS[units.throughput]
-    link_bps = evidence.link_bps(units)
+    link_bps = evidence.find_link_bps(units)
     total = sum(_SURPRISE.get(unit, 0.0) for unit in (units.throughput, units.bandwidth, units.size, units.duration))
-    total += _DECADE * outside(link_bps, *_LINK_BPS)
-    total += _DECADE * outside(scaled(evidence.throughput, rate), *_TRANSFER_BPS)
-    total += _DECADE * outside(scaled(evidence.size, SIZE_UNITS[units.size]), *_FILE_BYTES)
+    total += _DECADE * compute_decades_outside(link_bps, *_LINK_BPS)
+    total += _DECADE * compute_decades_outside(scale_if_known(evidence.throughput, rate), *_TRANSFER_BPS)
+    total += _DECADE * compute_decades_outside(scale_if_known(evidence.size, SIZE_UNITS[units.size]), *_FILE_BYTES)
     total += _TOTAL_SIZE_SURPRISE * units.size_is_total
     total += _FRACTIONAL_BYTES * (units.size == "B" and not evidence.sizes_are_integers)
     if link_bps is not None and evidence.high_throughput is not None:
         share = evidence.high_throughput * rate / link_bps
-        total += _OVERBOOKED * (share > 1.05) + _DECADE * outside(share, _IDLE_LINK, 1.05)
+        total += _OVERBOOKED * (share > 1.05) + _DECADE * compute_decades_outside(share, _IDLE_LINK, 1.05)
     if evidence.throughput is None:
         total += _compute_rate_penalty(compute_rate_by_duration_bps(units, evidence), link_bps)
-    return total + _size_penalty(units, evidence.of_sizes(units))
+    return total + _compute_size_penalty(units, evidence.get_size_evidence(units))
 
 
-def logged_rate_bps(units: Units, evidence: Evidence) -> float | None:
+def compute_logged_rate_bps(units: Units, evidence: Evidence) -> float | None:
     """Median throughput, bit/s; where the log has none, that of size over duration."""
     if evidence.throughput is None:
         return compute_rate_by_duration_bps(units, evidence)
@@ -213,28 +219,28 @@ def logged_rate_bps(units: Units, evidence: Evidence) -> float | None:
 
 def compute_rate_by_duration_bps(units: Units, evidence: Evidence) -> float | None:
     """Median of size over duration in rows without a throughput, bit/s."""
-    return scaled(evidence.of_sizes(units).rate, units.bits_per_size / TIME_UNITS[units.duration])
+    return scale_if_known(evidence.get_size_evidence(units).rate, units.bits_per_size / TIME_UNITS[units.duration])
 
 
 def _compute_rate_penalty(rate_bps: float | None, link_bps: float | None) -> float:
     """How implausible size over duration is as a rate, in a log without another."""
-    implausible = _DECADE * outside(rate_bps, *_TRANSFER_BPS)
+    implausible = _DECADE * compute_decades_outside(rate_bps, *_TRANSFER_BPS)
     if rate_bps is None or link_bps is None:
         return implausible
     share = rate_bps / link_bps
-    return implausible + _OVERBOOKED * (share > 1.05) + _DECADE * outside(share, _IDLE_LINK, 1.05)
+    return implausible + _OVERBOOKED * (share > 1.05) + _DECADE * compute_decades_outside(share, _IDLE_LINK, 1.05)
 
 
-def _size_penalty(units: Units, evidence: SizeEvidence) -> float:
+def _compute_size_penalty(units: Units, evidence: SizeEvidence) -> float:
     per_size = RATE_UNITS[units.throughput] / units.bits_per_size
     if evidence.moved is not None:
         miss = abs(math.log(evidence.moved * per_size * TIME_UNITS[units.duration]))
         return min(miss / _SIZE_TOLERANCE, _MOST_DISAGREEMENT)
-    power_w = scaled(evidence.energy, per_size)
-    gaps = scaled(evidence.gap, per_size)
-    return _DECADE * (outside(power_w, *_HOST_POWER_W) + outside(gaps, 0.9, 1e3))
+    power_w = scale_if_known(evidence.energy, per_size)
+    gaps = scale_if_known(evidence.gap, per_size)
+    return _DECADE * (compute_decades_outside(power_w, *_HOST_POWER_W) + compute_decades_outside(gaps, 0.9, 1e3))
 
 
-def scaled(value: float | None, scale: float) -> float | None:
+def scale_if_known(value: float | None, scale: float) -> float | None:
     """A value in SI, ``None`` of an unknown one."""
     return None if value is None else value * scale
