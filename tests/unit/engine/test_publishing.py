@@ -34,18 +34,18 @@ def test_every_file_is_on_the_disk_before_it_has_its_name_and_its_folder_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     events: list[str] = []
-    sync, replace = os.fsync, Path.replace
+    sync, replace = os.fsync, os.replace
 
     def recorded_sync(fd: int) -> None:
         events.append("sync folder" if stat.S_ISDIR(os.fstat(fd).st_mode) else "sync file")
         sync(fd)
 
-    def recorded_replace(path: Path, target: Path) -> Path:
+    def recorded_replace(path: str, target: Path) -> None:
         events.append("name")
-        return replace(path, target)
+        replace(path, target)
 
     monkeypatch.setattr(os, "fsync", recorded_sync)
-    monkeypatch.setattr(Path, "replace", recorded_replace)
+    monkeypatch.setattr(os, "replace", recorded_replace)
     assert publish_together([complete(tmp_path / name) for name in "abc"], durable=True) == [None, None, None]
     assert events == [*3 * ["sync file"], *3 * ["name"], "sync folder"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tradewind_agent.engine.local.identity import FileIdentity
-from tradewind_agent.engine.local.journal import build_part_path, journal_path, read_journal
+from tradewind_agent.engine.local.journal import build_journal_path, build_part_path, read_journal
 from tradewind_agent.engine.local.ranges import RangeSet
 from tradewind_agent.engine.local.storage import PartFile, PartInUse
 from tradewind_agent.errors import FileFault, StorageFailed
@@ -46,7 +46,7 @@ def test_name_of_any_permitted_length_is_stored_and_resumed(tmp_path: Path, name
 def test_long_names_with_the_same_beginning_have_parts_of_their_own(tmp_path: Path):
     one, other = (tmp_path / ("n" * 250 + end) for end in "ab")
     assert build_part_path(one) != build_part_path(other)
-    assert journal_path(one) != journal_path(other)
+    assert build_journal_path(one) != build_journal_path(other)
 
 
 def test_journal_lets_next_run_resume(tmp_path: Path):
@@ -74,7 +74,7 @@ def test_a_torn_line_ends_the_journal(tmp_path: Path):
     part.write(0, b"0123456789")
     part.checkpoint(IDENTITY, RangeSet([(0, 3), (6, 9)]))
     part.close()
-    path = journal_path(destination)
+    path = build_journal_path(destination)
     path.write_text(path.read_text().rstrip()[:-2])
     assert read_journal(destination) == (IDENTITY, RangeSet([(0, 3)]))
 

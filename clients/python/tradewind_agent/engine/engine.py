@@ -15,6 +15,7 @@ from tradewind_agent.engine.http.address import Origin, Url
 from tradewind_agent.engine.http.connection import Connection
 from tradewind_agent.engine.http.early_sockets import MAX_UNUSED_S
 from tradewind_agent.engine.jobs import FileFailure, Job, TransferResult, UploadJob
+from tradewind_agent.engine.local.folder_names import FolderNames
 from tradewind_agent.engine.local.publishing import OnPublished, Publication, Publisher
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.origin.limits import OriginLimits
@@ -40,6 +41,7 @@ class TransferEngine:
 
     def __init__(self, plan: Sequence[ChunkPlan], options: EngineOptions | None = None) -> None:
         self.options = options if options is not None else EngineOptions()
+        self.folder_names = FolderNames()
         self._chunks = [TransferChunk(each) for each in _require_valid_plan(plan)]
         self._files: dict[FileTransfer, TransferChunk] = {}
         self._failures: list[FileFailure] = []

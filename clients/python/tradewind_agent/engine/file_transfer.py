@@ -10,6 +10,7 @@ from tradewind_agent.engine.http.http1 import RequestHead, ResponseHead
 from tradewind_agent.engine.http.request_head import make_request_head
 from tradewind_agent.engine.http.retry import is_retryable_status, parse_retry_after
 from tradewind_agent.engine.jobs import Job
+from tradewind_agent.engine.local.folder_names import FolderNames
 from tradewind_agent.engine.local.publishing import OnPublished, Publication
 from tradewind_agent.engine.local.ranges import RangeSet
 from tradewind_agent.engine.options import EngineOptions
@@ -74,6 +75,7 @@ class TransferHost(Protocol):
     """The engine, as files in transfer see it. A protocol, because the engine's layer is above files."""
 
     options: EngineOptions
+    folder_names: FolderNames
 
     def get_traits(self, origin: Origin) -> OriginTraits: ...
 

@@ -85,7 +85,12 @@ class ChannelPool:
         return None if working - permitted.keys() else sum(permitted[origin] for origin in working)
 
     def count_connections_in_use(self, origin: Origin) -> int:
-        return sum(pipeline.is_busy and pipeline.origin == origin for pipeline in self.pipelines)
+        count = 0  # by plain loops, since every request counts them
+        for chunk in self.chunks:
+            for channel in chunk.channels:
+                for pipeline in channel.pipelines:
+                    count += pipeline.is_busy and pipeline.origin == origin
+        return count + sum(pipeline.is_busy and pipeline.origin == origin for pipeline in self._retiring)
 
     def admits(self, origin: Origin, pipeline: RequestPipeline) -> bool:
         limits = self.get_limits(origin)

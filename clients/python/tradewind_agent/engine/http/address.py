@@ -2,7 +2,7 @@
 
 from base64 import b64encode
 from dataclasses import dataclass, field
-from typing import Self
+from typing import NamedTuple, Self
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from tradewind_agent.errors import UnusableSource
@@ -33,8 +33,7 @@ def encode_host(host: str) -> str:
         raise UnusableSource(f"{host!r} is no name of a host: {error}") from error
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """Scheme, host and port: requests to the same origin may share a connection."""
 
     scheme: str
@@ -68,8 +67,7 @@ class Login:
         return "Basic " + b64encode(f"{self.username}:{self.password}".encode()).decode("ascii")
 
 
-@dataclass(frozen=True, slots=True)
-class Url:
+class Url(NamedTuple):
     """An absolute http or https URL; a login in it is kept apart and never shown."""
 
     origin: Origin

@@ -6,9 +6,8 @@ nobody will correct. What would leave the length of a body in doubt is refused.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from http import HTTPStatus
-from typing import Self
+from typing import NamedTuple, Self
 
 from tradewind_agent.errors import MalformedResponse
 
@@ -20,8 +19,7 @@ _BODILESS = frozenset({204, 304})
 _STATUS_LINE = re.compile(r"HTTP/(1\.[01]) +(\d{3})(?: .*)?")
 
 
-@dataclass(frozen=True, slots=True)
-class RequestHead:
+class RequestHead(NamedTuple):
     """A request head; a body, if any, is sent by the connection."""
 
     method: str
@@ -41,8 +39,7 @@ class RequestHead:
         return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1", errors="replace")
 
 
-@dataclass(frozen=True, slots=True)
-class ContentRange:
+class ContentRange(NamedTuple):
     """``Content-Range: bytes first-last/total``; a part is ``None`` where the server put an asterisk."""
 
     first: int | None
@@ -59,8 +56,7 @@ class ContentRange:
         return cls(int(first) if first else None, int(last) if last else None, int(total) if total != "*" else None)
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseHead:
+class ResponseHead(NamedTuple):
     """Status and headers; names in lower case, repeated headers joined by a comma.
 
     Parameters
@@ -109,7 +105,7 @@ class ResponseHead:
         connection = headers.get("connection", "").lower()
         keep_alive = "close" not in connection if version == "1.1" else "keep-alive" in connection
         head = cls(int(status), headers, keep_alive, tuple(cookies))
-        return replace(head, keep_alive=False) if head.until_close else head
+        return head._replace(keep_alive=False) if head.until_close else head
 
     @property
     def status_line(self) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 
 _RETRYABLE_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504, 509})
 
@@ -48,8 +49,12 @@ def parse_retry_after(headers: Mapping[str, str], now: datetime | None = None) -
     return max(0.0, (until - sent).total_seconds()) if until is not None and sent is not None else None
 
 
+@lru_cache(maxsize=4096)
 def parse_http_date(text: str) -> datetime | None:
-    """Return an HTTP date, in UTC; ``None`` where it is none."""
+    """Return an HTTP date, in UTC; ``None`` where it is none.
+
+    Dates come again and again: of one second in each answer, of files that were stored together.
+    """
     try:
         date = parsedate_to_datetime(text)
     except ValueError:

@@ -1,7 +1,5 @@
 """The version of a file that is being fetched, and which answers may carry bytes of it."""
 
-from dataclasses import replace
-
 from tradewind.units import format_count
 from tradewind_agent.engine.http.http1 import ResponseHead
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
@@ -45,7 +43,7 @@ class FileVersion:
 
     @size_bytes.setter
     def size_bytes(self, size_bytes: int) -> None:
-        self.identity = replace(self.identity, size_bytes=size_bytes)
+        self.identity = self.identity._replace(size_bytes=size_bytes)
 
     @property
     def required_bytes(self) -> int | None:
@@ -55,7 +53,7 @@ class FileVersion:
     @property
     def answered_identity(self) -> FileIdentity:
         """Return the version by what answers alone say, which is what the journal notes of the bytes."""
-        return replace(self._answered, size_bytes=self.identity.size_bytes)
+        return self._answered._replace(size_bytes=self.identity.size_bytes)
 
     def resume(self, left: FileIdentity) -> None:
         """Resume the version that an earlier run has left bytes of."""

@@ -1,8 +1,7 @@
 """Which version of a remote file an answer carries, and whether bytes of two answers may stand in one file."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 from tradewind_agent.engine.http.retry import parse_http_date
 
@@ -19,8 +18,7 @@ class HeaderFields(Protocol):
     def get(self, name: str, /) -> str | None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class FileIdentity:
+class FileIdentity(NamedTuple):
     """The identity of a version of a remote file; ``None`` where the server does not say.
 
     ``has_strong_time`` : no other version can have the same ``last_modified``.

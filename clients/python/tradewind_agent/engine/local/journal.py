@@ -7,7 +7,6 @@ ending is hashed.
 
 import json
 import os
-from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -20,12 +19,22 @@ _LONGEST_STEM_BYTES = 224
 """File systems permit 255 bytes; the longest ending is that of a part among several, or of a journal being written."""
 
 
+def name_part(name: str) -> str:
+    """Return the name of the part of a file of this name."""
+    return f".{_build_stem(name)}.tradewind-part"
+
+
+def name_journal(name: str) -> str:
+    """Return the name of the journal of a file of this name."""
+    return f".{_build_stem(name)}.tradewind-journal"
+
+
 def build_part_path(destination: Path) -> Path:
-    return destination.with_name(f".{_build_stem(destination.name)}.tradewind-part")
+    return destination.with_name(name_part(destination.name))
 
 
-def journal_path(destination: Path) -> Path:
-    return destination.with_name(f".{_build_stem(destination.name)}.tradewind-journal")
+def build_journal_path(destination: Path) -> Path:
+    return destination.with_name(name_journal(destination.name))
 
 
 def _build_stem(name: str) -> str:
@@ -43,7 +52,7 @@ def read_journal(destination: Path, source: str = "") -> tuple[FileIdentity, Ran
     server may go by several names or ports, which a strong ETag of the same path is taken to show.
     """
     try:
-        lines = journal_path(destination).read_text("utf-8").splitlines()
+        lines = build_journal_path(destination).read_text("utf-8").splitlines()
         part_bytes = build_part_path(destination).stat().st_size
         header = json.loads(lines[0])
         identity = FileIdentity(
@@ -75,8 +84,8 @@ def _is_same_source(left: str, source: str, identity: FileIdentity) -> bool:
 
 def write_journal(destination: Path, source: str, identity: FileIdentity, received: RangeSet) -> None:
     """Replace the journal atomically: a reader sees the old text or the new one."""
-    header = {"format": _FORMAT, "source": source, **asdict(identity)}
-    path = journal_path(destination)
+    header = {"format": _FORMAT, "source": source, **identity._asdict()}
+    path = build_journal_path(destination)
     fresh = path.with_name(path.name + ".new")
     fresh.write_text("\n".join([json.dumps(header), *(json.dumps(each) for each in received)]) + "\n", "utf-8")
     fresh.replace(path)

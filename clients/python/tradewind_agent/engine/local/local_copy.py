@@ -4,6 +4,7 @@ from enum import Enum
 
 from tradewind_agent.engine.http.retry import parse_http_date
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
+from tradewind_agent.engine.local.folder_names import FolderNames
 from tradewind_agent.engine.local.identity import FileIdentity
 from tradewind_agent.engine.local.local_files import compute_sha256, reject_special_file
 from tradewind_agent.engine.local.ranges import RangeSet
@@ -17,18 +18,20 @@ class LocalState(Enum):
 
 
 def inspect_local_copy(
-    job: DownloadJob, listed: FileIdentity, part: PartFile
+    job: DownloadJob, listed: FileIdentity, part: PartFile, names: FolderNames | None = None
 ) -> tuple[LocalState | None, RangeSet, FileIdentity]:
     """Return the state of the local file (``None``: absent or partial), the received ranges, and their version.
 
     A part of another version than the listed one is thrown away, and so is a part of unknown version.
-    The part stays locked for this run.
+    The part stays locked for this run. ``names`` : of the folders of the copy, which save looking.
 
     Raises
     ------
     FileFault : the file cannot be written: something that is no file stands there, or another run is writing it.
     """
     nothing = RangeSet()
+    if names is not None and not part.may_be_there(names):
+        return None, nothing, FileIdentity()
     reject_special_file(job.destination)
     if (left := part.resume()) is not None:
         identity, received = left

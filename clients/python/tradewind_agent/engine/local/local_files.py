@@ -41,7 +41,7 @@ def reject_special_file(destination: Path) -> None:
     FileFault : a device, pipe, socket or folder stands there.
     """
     try:
-        mode = destination.stat().st_mode
+        mode = os.stat(destination).st_mode
     except OSError:
         return  # nothing there, or nothing that can be reached: writing says why
     if not stat.S_ISREG(mode):

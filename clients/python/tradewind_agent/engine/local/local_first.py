@@ -40,7 +40,9 @@ class LocalFirst(FileTransfer):
     def _open(self) -> None:
         self._opened = True
         try:
-            self._local, self._received, identity = inspect_local_copy(self.job, self._version.identity, self._part)
+            self._local, self._received, identity = inspect_local_copy(
+                self.job, self._version.identity, self._part, self.host.folder_names
+            )
         except StorageFailed as error:
             self.host.stop(error)
             return

@@ -3,7 +3,9 @@
 import errno
 import fcntl
 import os
-from pathlib import Path
+from contextlib import suppress
+
+StrPath = str | os.PathLike[str]
 
 _OPEN = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
 _CREATE = _OPEN | os.O_CREAT | os.O_EXCL
@@ -20,7 +22,7 @@ class LocksUnsupported(Exception):
     """The file system has no locks."""
 
 
-def create_locked(path: Path) -> int | None:
+def create_locked(path: StrPath) -> int | None:
     """Create and hold ``path``; ``None`` where there is such a file already.
 
     Raises
@@ -35,16 +37,17 @@ def create_locked(path: Path) -> int | None:
     try:
         return fd if _lock(path, fd) else None
     except LocksUnsupported:
-        path.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            os.unlink(path)
         raise
 
 
-def create_unlocked(path: Path) -> int:
+def create_unlocked(path: StrPath) -> int:
     """Create ``path`` under a name that nobody else uses, without a lock."""
     return os.open(path, _CREATE, 0o666)
 
 
-def open_locked(path: Path) -> int | None:
+def open_locked(path: StrPath) -> int | None:
     """Open and hold ``path``; ``None`` where there is no such file.
 
     Raises
@@ -61,12 +64,12 @@ def open_locked(path: Path) -> int | None:
     raise LockedElsewhere
 
 
-def open_unlocked(path: Path) -> int:
+def open_unlocked(path: StrPath) -> int:
     """Open ``path`` without a lock."""
     return os.open(path, _OPEN)
 
 
-def _lock(path: Path, fd: int) -> bool:
+def _lock(path: StrPath, fd: int) -> bool:
     """Lock an open file; whether it still has its name. It is closed where this run does not hold it then."""
     is_held = False
     try:
@@ -84,10 +87,10 @@ def _lock(path: Path, fd: int) -> bool:
     return is_held
 
 
-def has_name(path: Path, fd: int) -> bool:
+def has_name(path: StrPath, fd: int) -> bool:
     """Return whether ``path`` is the open file, and not another one that has taken its name."""
     try:
-        found = path.lstat()
+        found = os.lstat(path)
     except FileNotFoundError:
         return False
     opened = os.fstat(fd)

@@ -40,7 +40,7 @@ class RangeSet:
 
     @property
     def total_bytes(self) -> int:
-        return sum(each.length for each in self._ranges)
+        return sum([last - first + 1 for first, last in self._ranges])
 
     def add(self, first: int, last: int) -> None:
         """Put ``first``..``last`` in; an empty range (``last < first``) changes nothing."""

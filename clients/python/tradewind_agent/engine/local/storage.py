@@ -5,15 +5,15 @@ file system has no locks each run has a part of its own, which no later run goes
 """
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from uuid import uuid4
 
+from tradewind_agent.engine.local.folder_names import FolderNames
 from tradewind_agent.engine.local.identity import FileIdentity
-from tradewind_agent.engine.local.journal import build_part_path, journal_path, read_journal, write_journal
+from tradewind_agent.engine.local.journal import name_journal, name_part, read_journal, write_journal
 from tradewind_agent.engine.local.local_files import (
     compute_sha256_of_descriptor,
     make_folders,
@@ -33,6 +33,9 @@ from tradewind_agent.engine.local.locked_file import (
 from tradewind_agent.engine.local.ranges import RangeSet
 from tradewind_agent.errors import FileFault
 
+_NAMED: tuple[int, ...] = ()
+"""State of a part that has become the file; no part can be opened again in its place."""
+
 _MOST_CREATIONS = 8
 """Attempts to create a part that can be locked: rivals may start at the same moment."""
 
@@ -42,6 +45,22 @@ class PartInUse(FileFault):
 
     def __init__(self, destination: Path) -> None:
         super().__init__(f"another copy is writing {destination}; let it end, or copy to another name", retryable=False)
+
+
+class _TranslatedErrors:
+    """Raises errors of the system as the agent's own. It is no generator: every step of every file enters it."""
+
+    def __init__(self, destination: Path) -> None:
+        self._destination = destination
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, OSError):
+            raise to_storage_error(error, self._destination) from error
+        if isinstance(error, LockedElsewhere):
+            raise PartInUse(self._destination) from None
 
 
 class PartFile:
@@ -66,11 +85,31 @@ class PartFile:
         self._closed: tuple[int, ...] | None = None  # as the part with this run's bytes was when it was closed
         self._has_locks = True
         self._lock = Lock()  # checkpoints and publishing run in threads
+        self._translated_errors = _TranslatedErrors(destination)
+
+    # Paths are text: thousands of files are created, named and closed, and `Path` takes longer than the system does.
 
     @cached_property
-    def _path(self) -> Path:
-        """Return the path of the part, made on first use: for thousands of files that saves time."""
-        return build_part_path(self.destination)
+    def _folder_and_name(self) -> tuple[str, str]:
+        folder, name = os.path.split(self.destination)
+        return folder or os.curdir, name
+
+    @cached_property
+    def _path(self) -> str:
+        folder, name = self._folder_and_name
+        return os.path.join(folder, name_part(name))
+
+    def _remove_journal(self) -> None:
+        folder, name = self._folder_and_name
+        with suppress(FileNotFoundError):
+            os.unlink(os.path.join(folder, name_journal(name)))
+
+    def may_be_there(self, names: FolderNames) -> bool:
+        """Return whether the file, its part or its journal may be on the disk already."""
+        folder, name = self._folder_and_name
+        journal = name_journal(name)
+        self.has_journal = names.may_hold(folder, journal)
+        return self.has_journal or names.may_hold(folder, name, name_part(name))
 
     def resume(self) -> tuple[FileIdentity, RangeSet] | None:
         """Lock the part of an earlier run and return its version and ranges; remove it if they are unknown.
@@ -80,8 +119,7 @@ class PartFile:
         PartInUse : another run is writing it.
         FileFault, StorageFailed : it cannot be opened.
         """
-        self.has_journal = os.path.lexists(journal_path(self.destination))
-        with self._translate_errors(), suppress(LocksUnsupported):
+        with self._translated_errors, suppress(LocksUnsupported):
             if not self._lock_existing():
                 return None
             left = read_journal(self.destination, self.source)
@@ -109,10 +147,10 @@ class PartFile:
                 if self._lock_existing():
                     self._remove()
             except FileNotFoundError:  # the first file of its folder
-                self.changed_folders = make_folders(self._path.parent)
+                self.changed_folders = make_folders(self.destination.parent)
             except LocksUnsupported:
                 self._has_locks = False
-                self._path = self._path.with_name(f"{self._path.name}-{uuid4().hex[:8]}")
+                self._path = f"{self._path}-{uuid4().hex[:8]}"
                 self._fd = create_unlocked(self._path)
                 return
         raise LockedElsewhere
@@ -153,7 +191,7 @@ class PartFile:
 
         Bytes that no later run could resume are not noted.
         """
-        with self._translate_errors(), self._lock:
+        with self._translated_errors, self._lock:
             if self._fd is None or not self._has_locks or identity.validator is None:
                 return
             os.fdatasync(self._fd)
@@ -169,8 +207,8 @@ class PartFile:
 
     def compute_sha256(self) -> str:
         """Return the hex digest of the entire part, read back from disk or page cache."""
-        with self._open_for_publishing() as fd:
-            return compute_sha256_of_descriptor(fd)
+        with self._translated_errors, self._lock:
+            return compute_sha256_of_descriptor(self._open())
 
     def complete(self, size_bytes: int, modified_at_s: float | None) -> None:
         """Every byte is written: make the part what the file is to be.
@@ -179,7 +217,8 @@ class PartFile:
         ------
         FileFault : somebody has taken the part away or cut it; what is left is thrown away.
         """
-        with self._open_for_publishing() as fd:
+        with self._translated_errors, self._lock:
+            fd = self._open()
             part_bytes = os.fstat(fd).st_size
             if part_bytes > size_bytes:
                 os.ftruncate(fd, size_bytes)  # an earlier run's part of a longer version
@@ -192,13 +231,13 @@ class PartFile:
     def start_writeback(self) -> None:
         """Have the system begin to write the part to the disk, where the sync will find it done."""
         if hasattr(os, "posix_fadvise"):
-            with self._open_for_publishing() as fd:
-                os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+            with self._translated_errors, self._lock:
+                os.posix_fadvise(self._open(), 0, 0, os.POSIX_FADV_DONTNEED)
 
     def sync(self) -> None:
         """Return when the part survives a power cut."""
-        with self._open_for_publishing() as fd:
-            os.fsync(fd)
+        with self._translated_errors, self._lock:
+            os.fsync(self._open())
 
     def name(self) -> None:
         """Give the complete part its final name.
@@ -207,30 +246,16 @@ class PartFile:
         ------
         FileFault : something that is no file has come to stand there, or the part is not this run's any more.
         """
-        with self._open_for_publishing() as fd:
+        with self._translated_errors, self._lock:
+            fd = self._open()
             reject_special_file(self.destination)
             if not has_name(self._path, fd):
                 raise FileFault(f"the part of {self.destination} was replaced; copy it again", retryable=False)
-            self._path.replace(self.destination)
+            os.replace(self._path, self.destination)
             if self.has_journal and self._has_locks:  # while the lock is held: then it is no other run's
-                journal_path(self.destination).unlink(missing_ok=True)
-        self.close()
-
-    @contextmanager
-    def _open_for_publishing(self) -> Iterator[int]:
-        """Return the part's descriptor, for one step of its publishing."""
-        with self._translate_errors(), self._lock:
-            yield self._open()
-
-    @contextmanager
-    def _translate_errors(self) -> Iterator[None]:
-        """Raise errors of the system as the agent's own."""
-        try:
-            yield
-        except OSError as error:
-            raise to_storage_error(error, self.destination) from error
-        except LockedElsewhere:
-            raise PartInUse(self.destination) from None
+                self._remove_journal()
+            self._close()
+            self._closed = _NAMED
 
     def discard(self) -> None:
         """Throw the part and its journal away: another version of the file is to be received.
@@ -240,29 +265,31 @@ class PartFile:
         PartInUse : another run is writing it.
         FileFault, StorageFailed : it cannot be removed.
         """
-        with self._translate_errors(), self._lock, suppress(LocksUnsupported):
+        with self._translated_errors, self._lock, suppress(LocksUnsupported):
             if self._fd is not None or self._lock_existing():
                 self._remove()
             else:
-                journal_path(self.destination).unlink(missing_ok=True)
+                self._remove_journal()
 
     def _remove(self) -> None:
         """Remove the part that this run holds, and close it last: until then nobody else takes its name."""
         assert self._fd is not None
         if has_name(self._path, self._fd):
             if self._has_locks:
-                journal_path(self.destination).unlink(missing_ok=True)
-            self._path.unlink(missing_ok=True)
+                self._remove_journal()
+            with suppress(FileNotFoundError):
+                os.unlink(self._path)
         self._close()
         self._closed = None
 
     def close(self) -> None:
         """Close the part, which frees it for other runs."""
         with self._lock:
+            if self._fd is not None:
+                self._closed = read_file_state(self._fd)
             self._close()
 
     def _close(self) -> None:
         if self._fd is not None:
-            self._closed = read_file_state(self._fd)
             os.close(self._fd)
             self._fd = None

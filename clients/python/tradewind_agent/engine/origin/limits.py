@@ -8,6 +8,7 @@ comes to a request while nothing else is asked of the origin.
 import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tradewind_agent.engine.origin.book import PermittedConnections
 
@@ -24,8 +25,7 @@ MOST_PROMPT_TESTS = 3
 """Files refused alone, from which on the origin is assumed to forbid files; others are retried alone last."""
 
 
-@dataclass(frozen=True, slots=True)
-class SendContext:
+class SendContext(NamedTuple):
     """The state of an origin when a request was sent.
 
     ``pipeline`` : the one that carries the request. ``in_use`` : pipelines in use, this one included.
