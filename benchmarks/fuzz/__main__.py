@@ -1,4 +1,4 @@
-"""Feed importers, traces, messages of the wire and the entire API with damaged input: how much, and what failed."""
+"""Feed importers, the wire and the entire API with damaged input, and the engine with random servers: what failed."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from benchmarks.fuzz.entire_api import Extent, request_api
+from benchmarks.fuzz.random_transfers import run_transfers
 from benchmarks.fuzz.readers import BATCH_SIZE, feed_reader, list_readers
 from benchmarks.support import report
 from benchmarks.support.command import run_command
 
 MINUTES, QUICK_MINUTES, SMOKE_MINUTES = 20.0, 0.25, 0.001
+TRANSFERS, QUICK_TRANSFERS, SMOKE_TRANSFERS = 10_000, 500, 20
 SMOKE_AT_ONCE = 20
 """Examples that each reader gets at least."""
 
@@ -21,12 +23,20 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         "--minutes", type=float, help=f"for all readers together; {MINUTES:g}, or {QUICK_MINUTES:g} with --quick"
     )
+    parser.add_argument(
+        "--transfers", type=int, help=f"from random servers; {TRANSFERS}, or {QUICK_TRANSFERS} with --quick"
+    )
     options = parser.parse_args(argv)
     started_at = datetime.now(UTC)
     usual = SMOKE_MINUTES if options.smoke else QUICK_MINUTES if options.quick else MINUTES
     extent = Extent.SMOKE if options.smoke else Extent.QUICK if options.quick else Extent.FULL
     batch_size = SMOKE_AT_ONCE if options.smoke else BATCH_SIZE
-    found = [*feed_readers(options.minutes or usual, options.seed, batch_size), *feed_api(extent, seed=options.seed)]
+    transfers = SMOKE_TRANSFERS if options.smoke else QUICK_TRANSFERS if options.quick else TRANSFERS
+    found = [
+        fetch_from_random_servers(options.transfers or transfers, seed=options.seed),
+        *feed_readers(options.minutes or usual, options.seed, batch_size),
+        *feed_api(extent, seed=options.seed),
+    ]
     summary = {
         "examples": sum(each.examples for each in found),
         "server_errors": sum(each.server_errors for each in found),
@@ -65,6 +75,11 @@ class TargetResult:
             "server_errors": self.server_errors,
             "first": (*self.failures, "")[0].partition("\n")[0],
         }
+
+
+def fetch_from_random_servers(count: int, *, seed: int) -> TargetResult:
+    """Let the engine fetch files from ``count`` servers that behave as drawn."""
+    return TargetResult("transfers from random servers", count, run_transfers(count, seed))
 
 
 def feed_readers(minutes: float, seed: int, batch_size: int) -> Iterator[TargetResult]:

@@ -66,6 +66,14 @@ def test_a_server_that_forgets_or_mixes_requests_gives_no_file_anothers_bytes(
 
 
 @pytest.mark.parametrize("policy", FAULTY, ids=lambda policy: policy.__name__)
+def test_no_range_is_needed_to_tell_equal_files_apart(tmp_path: Path, policy: Policy):
+    server = BatchServer(EQUAL, policy, does_ranges=False, has_etags=False)
+    result = copy_all(server, tmp_path)
+    assert (result.failures, result.files_done) == ((), len(EQUAL))
+    assert {f"/{path.name}": path.read_bytes() for path in tmp_path.iterdir()} == EQUAL
+
+
+@pytest.mark.parametrize("policy", FAULTY, ids=lambda policy: policy.__name__)
 def test_files_that_are_missing_are_the_ones_that_fail(tmp_path: Path, policy: Policy):
     missing = {"/f03", "/f04", "/f31", "/f58"}
     server = BatchServer({name: content for name, content in EQUAL.items() if name not in missing}, policy)

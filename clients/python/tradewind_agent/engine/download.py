@@ -7,6 +7,7 @@ from tradewind.units import format_count
 from tradewind_agent.engine.file_transfer import TransferHost
 from tradewind_agent.engine.http.http1 import REDIRECTS, ResponseHead
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
+from tradewind_agent.engine.local.file_version import FileVersion
 from tradewind_agent.engine.local.identity import FileIdentity
 from tradewind_agent.engine.local.local_first import LocalFirst
 from tradewind_agent.engine.local.publishing import Publication
@@ -261,6 +262,14 @@ class FileDownload(LocalFirst):
         self._settle_read(read)
         if self._is_all_received and not self._publishing and not self.is_over:
             self._publish()
+        elif self.has_undealt:  # what another read has lost could not be dealt while this one was on its way
+            self.host.make_available(self)
+
+    def read_unproved(self, read: RangeRead) -> None:
+        if read in self._reads:
+            self._version = FileVersion(self.job, checks_sums=self.host.options.checksum)
+            self._forget(self._version.identity)
+            self.host.make_available(self)
 
     def read_lost(self, read: RangeRead, fault: FileFault | None) -> None:
         if read not in self._reads:

@@ -31,6 +31,9 @@ class ReadingFile(Protocol):
 
     def read_refused(self, read: "RangeRead", settle: OnAnswerEnd) -> None: ...
 
+    def read_unproved(self, read: "RangeRead") -> None:
+        """Discard all bytes: they may be those of another file."""
+
 
 class RangeRead:
     """A request for bytes ``first`` to ``last``; ``last`` is ``None`` while the end is unknown.
@@ -137,3 +140,6 @@ class RangeRead:
             self.file.read_refused(self, self._settle)
         else:
             self.file.read_lost(self, fault)
+
+    def on_unproved(self) -> None:
+        self.file.read_unproved(self)

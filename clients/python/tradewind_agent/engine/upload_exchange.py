@@ -108,3 +108,6 @@ class UploadExchange:
 
     def on_lost(self, fault: FileFault | None) -> None:
         self.file.handle_loss(self, fault)
+
+    def on_unproved(self) -> None:
+        self.file.handle_loss(self, None)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.conditions import stretched
 from tests.integration.engine.fetching import CONTENT, SMALL, copies, fetch_one, reason_of_failure
-from tests.integration.engine.servers.rough_server import RoughServer, head, plain, status
+from tests.integration.engine.servers.rough_server import RoughRequest, RoughServer, head, plain, status
 from tests.integration.engine.transfers import jobs_for, options, plan
 from tradewind.errors import InvalidValue
 from tradewind_agent.engine import DownloadJob, SizeTrust, TransferEngine, TransferResult, Url
@@ -120,3 +121,27 @@ def test_two_jobs_for_one_place_are_refused(tmp_path: Path):
     jobs = jobs_for("http://127.0.0.1:1", ["a"], tmp_path)
     with pytest.raises(InvalidValue, match="two files would both become"):
         asyncio.run(TransferEngine(plan(1), options()).run(jobs * 2))
+
+
+def test_range_that_is_lost_while_another_is_on_its_way_is_requested_after_that(tmp_path: Path):
+    """The first range comes shifted, so that no range is wanted any more; the second one takes its time."""
+
+    async def answer(asked: RoughRequest, writer: asyncio.StreamWriter) -> None:
+        span = asked.span(len(CONTENT))
+        if span is None:
+            await plain(CONTENT)(asked, writer)
+        elif span[0] == 0:
+            first, last = 1, span[1]
+            where = f"bytes {first}-{last}/{len(CONTENT)}"
+            writer.write(head("206 Partial Content", asked, Content_Length=last, Content_Range=where, ETag='"one"'))
+            writer.write(CONTENT[first : last + 1])
+        else:
+            await asyncio.sleep(0.5)
+            await plain(CONTENT)(asked, writer)
+
+    async def story() -> TransferResult:
+        async with RoughServer({"/file": answer}) as server, asyncio.timeout(stretched(20.0)):
+            return await fetch_one(server, tmp_path, settings=(1, 2, 1), size=len(CONTENT))
+
+    assert asyncio.run(story()).failures == ()
+    assert (tmp_path / "file").read_bytes() == CONTENT

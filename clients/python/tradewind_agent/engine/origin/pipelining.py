@@ -34,7 +34,10 @@ class ExpectedAnswer(Protocol):
         """Return whether ``head`` is such an answer; ``None`` where it says nothing, like an error status."""
 
     def differs_from(self, other: "ExpectedAnswer") -> bool:
-        """Return whether no answer can meet both."""
+        """Return whether no answer can meet both, of a server that honours ranges."""
+
+    def may_be_confused_with(self, other: "ExpectedAnswer") -> bool:
+        """Return whether an answer may look like both, of a server that sends whole files instead of ranges."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,9 @@ class ExpectedFile:
     def differs_from(self, other: ExpectedAnswer) -> bool:
         return self != other
 
+    def may_be_confused_with(self, other: ExpectedAnswer) -> bool:
+        return isinstance(other, ExpectedFile) and other.size_bytes == self.size_bytes
+
 
 @dataclass(frozen=True, slots=True)
 class ExpectedStored:
@@ -65,6 +71,9 @@ class ExpectedStored:
         return True if head.status in _STORED else None
 
     def differs_from(self, _other: ExpectedAnswer) -> bool:
+        return True
+
+    def may_be_confused_with(self, _other: ExpectedAnswer) -> bool:
         return True
 
 
@@ -81,6 +90,9 @@ class PipelinedExchange(Exchange, Protocol):
 
     def set_apart(self, others: Sequence[ExpectedAnswer]) -> bool:
         """Change the request, if necessary, so that its answer differs from all ``others``; whether it does."""
+
+    def on_unproved(self) -> None:
+        """Discard the answer, which may be another request's, and send the request again."""
 
 
 class TrialVerdict(Enum):
@@ -131,6 +143,14 @@ class PipelineTrial:
         self.members.append(member)
         return member
 
+    def may_confuse(self, member: "TrialExchange") -> bool:
+        """Return whether the answer of another member may pass for the one of ``member``."""
+        expected = member.inner.expected_answer
+        others = (other.inner.expected_answer for other in self.members if other is not member)
+        return expected is not None and any(
+            other is not None and expected.may_be_confused_with(other) for other in others
+        )
+
     def note_unclear(self) -> None:
         """Note an answer that says nothing about the order."""
         self._is_clear = False
@@ -174,7 +194,7 @@ class TrialExchange:
                 self._passed_on = head.status in _RETRIED_LATER
             else:
                 self._passed_on = True
-                self.is_held = isinstance(expected, ExpectedStored)  # it may be the answer to any other upload
+                self.is_held = self._trial.may_confuse(self)
         else:
             self._passed_on = True
         if self._passed_on:
@@ -197,10 +217,12 @@ class TrialExchange:
         self._trial.close()
         if self._trial.is_running:
             refused = isinstance(fault, PipeliningRefused)
-            self.is_held = False
             self._trial.end(TrialVerdict.REFUSED if refused else TrialVerdict.OPEN)
-        self.is_held = False
-        self.inner.on_lost(None if isinstance(fault, PipeliningRefused) else fault)
+        if self.is_held:
+            self.is_held = False
+            self.inner.on_unproved()
+        else:
+            self.inner.on_lost(None if isinstance(fault, PipeliningRefused) else fault)
 
     def release(self, *, confirmed: bool) -> None:
         """End the hold: the answer is this file's, or may be another's. One that is still coming is lost later."""
@@ -210,7 +232,7 @@ class TrialExchange:
         if confirmed:
             self.inner.on_end()
         else:
-            self.inner.on_lost(None)
+            self.inner.on_unproved()
 
 
 class CheckedExchange:
