@@ -1,19 +1,23 @@
-"""Fetch files by the engine from servers that behave as drawn, and judge what is on the disk afterwards."""
+"""Move files by the engine from and to servers that behave as drawn, and judge what is stored afterwards."""
 
 import asyncio
 import os
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from benchmarks.fuzz.random_servers import Behaviour, RandomServer
+from benchmarks.fuzz.behaviour import Behaviour
+from benchmarks.fuzz.random_origins import RandomOrigin
+from benchmarks.fuzz.random_receivers import RandomReceiver
+from benchmarks.fuzz.random_servers import RandomServer
 from benchmarks.fuzz.served_files import ServedFile
 from tradewind.dataset import ChunkKind
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
-from tradewind_agent.engine import EngineOptions, RetryPolicy, TransferEngine, TransferResult
+from tradewind_agent.engine import EngineOptions, RetryPolicy, TransferEngine, TransferResult, UploadJob, Url
+from tradewind_agent.engine.jobs import Job
 
 AT_ONCE = 24
 """Transfers side by side: most of their time they wait."""
@@ -22,57 +26,60 @@ LONGEST_S = 120.0
 """After it a transfer counts as hanging. All timeouts and retries of one take a fraction of it."""
 
 INTERRUPTED_SHARE, STALE_SHARE = 0.2, 0.1
+UPLOADED = ("4", "9")
+"""Last digits of the seeds of uploads."""
+
 _OLD_S = 1_000_000_000
 _STALE = b"what stood there before"
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnTransfer:
+class DrawnTransfer(ABC):
     """One transfer: all that happens follows from its ``seed``, apart from the times at which it happens."""
 
-    seed: str
-    behaviour: Behaviour
-    files: Mapping[str, ServedFile]
-    plan: Sequence[ChunkPlan]
-    interrupted_after_s: float | None
-    stale: frozenset[str]
+    def __init__(self, seed: str, folder: Path) -> None:
+        self.seed = seed
+        self.folder = folder
+        self.draw = Random(seed)
+        self.behaviour = Behaviour.draw(self.draw)
+        self._plan = [ChunkPlan(ChunkKind.WHOLE, None, _draw_parameters(self.draw))]
+        is_interrupted = self.draw.random() < INTERRUPTED_SHARE
+        self._interrupted_after_s = self.draw.uniform(0, 0.02) if is_interrupted else None
 
-    @classmethod
-    def from_seed(cls, seed: str) -> "DrawnTransfer":
-        draw = Random(seed)
-        usual_bytes = draw.choice([None, None, draw.randrange(3_000)])
-        names = [f"f{number}" for number in range(draw.randint(1, 6))]
-        files = {name: ServedFile.draw(name, draw, usual_bytes) for name in names}
-        setting = Parameters(
-            concurrency=draw.randint(1, 4), parallelism=draw.randint(1, 3), pipelining=draw.choice([1, 2, 4, 8])
-        )
-        return cls(
-            seed=seed,
-            behaviour=Behaviour.draw(draw),
-            files=files,
-            plan=[ChunkPlan(ChunkKind.WHOLE, None, setting)],
-            interrupted_after_s=draw.uniform(0, 0.02) if draw.random() < INTERRUPTED_SHARE else None,
-            stale=frozenset(name for name in files if draw.random() < STALE_SHARE),
-        )
+    @abstractmethod
+    def open_server(self) -> RandomServer:
+        """Return the server, with its files."""
 
-    async def run(self, folder: Path) -> list[str]:
-        """Fetch the files into ``folder``; return what was wrong."""
-        for name in self.stale:
-            (folder / name).write_bytes(_STALE)
-            os.utime(folder / name, (_OLD_S, _OLD_S))
+    @abstractmethod
+    def make_jobs(self, server: RandomServer) -> Sequence[Job]:
+        """Return the jobs of all files."""
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Make what is in the local folder before."""
+
+    @abstractmethod
+    def read_stored(self) -> Mapping[str, bytes]:
+        """Return the content of each file where it was moved to, by its name."""
+
+    @abstractmethod
+    def find_faults(self, failures: Mapping[str, str], stored: Mapping[str, bytes]) -> Iterator[str]:
+        """Yield what is wrong; ``failures`` : reasons by file name; ``stored`` : what stands where the files went."""
+
+    async def run(self) -> list[str]:
+        """Move the files, and return what was wrong."""
+        self.prepare()
         try:
-            async with (
-                asyncio.timeout(LONGEST_S),
-                RandomServer(self.behaviour, self.files, Random(self.seed)) as server,
-            ):
-                if self.interrupted_after_s is not None:
-                    await self._fetch_for(self.interrupted_after_s, server, folder)
-                result = await self._fetch(server, folder)
+            async with asyncio.timeout(LONGEST_S), self.open_server() as server:
+                if self._interrupted_after_s is not None:
+                    await self._move_for(self._interrupted_after_s, server)
+                jobs = self.make_jobs(server)
+                result = await self._move(jobs)
         except TimeoutError:
             return ["it hangs"]
-        return list(self._find_faults(result, folder))
+        failures = {failure.url.rpartition("/")[2]: failure.reason for failure in result.failures}
+        return [*_find_wrong_counts(result, len(jobs)), *self.find_faults(failures, self.read_stored())]
 
-    async def _fetch(self, server: RandomServer, folder: Path) -> TransferResult:
+    async def _move(self, jobs: Sequence[Job]) -> TransferResult:
         options = EngineOptions(
             retry=RetryPolicy(most_tries=6, first_wait_s=0.002, longest_wait_s=0.02),
             rng=Random(self.seed),
@@ -80,38 +87,100 @@ class DrawnTransfer:
             idle_timeout_s=5.0,
             durable=False,
         )
-        jobs = [file.make_job(server.address, folder) for file in self.files.values()]
-        return await TransferEngine(self.plan, options).run(jobs)
+        return await TransferEngine(self._plan, options).run(jobs)
 
-    async def _fetch_for(self, time_s: float, server: RandomServer, folder: Path) -> None:
-        task = asyncio.create_task(self._fetch(server, folder))
+    async def _move_for(self, time_s: float, server: RandomServer) -> None:
+        task = asyncio.create_task(self._move(self.make_jobs(server)))
         await asyncio.wait([task], timeout=time_s)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
-    def _find_faults(self, result: TransferResult, folder: Path) -> Iterator[str]:
-        failed = {failure.url.rpartition("/")[2] for failure in result.failures}
-        if result.stopped is not None:
-            yield f"it stopped: {result.stopped}"
-        if result.files_done + result.files_skipped + len(result.failures) != len(self.files):
-            yield "files were neither moved nor failed"
-        if result.succeeded != (not failed):
-            yield "it succeeded although files failed"
+
+class DrawnDownload(DrawnTransfer):
+    """Files of one or two versions, some of which stand in the local folder with other bytes."""
+
+    def __init__(self, seed: str, folder: Path) -> None:
+        super().__init__(seed, folder)
+        usual_bytes = self.draw.choice([None, None, self.draw.randrange(3_000)])
+        names = [f"f{number}" for number in range(self.draw.randint(1, 6))]
+        self.files = {name: ServedFile.draw(name, self.draw, usual_bytes) for name in names}
+        self._stale = [name for name in names if self.draw.random() < STALE_SHARE]
+
+    def open_server(self) -> RandomServer:
+        return RandomOrigin(self.behaviour, self.files, Random(self.seed))
+
+    def make_jobs(self, server: RandomServer) -> Sequence[Job]:
+        return [file.make_job(server.address, self.folder) for file in self.files.values()]
+
+    def prepare(self) -> None:
+        for name in self._stale:
+            (self.folder / name).write_bytes(_STALE)
+            os.utime(self.folder / name, (_OLD_S, _OLD_S))
+
+    def read_stored(self) -> Mapping[str, bytes]:
+        return {name: (self.folder / name).read_bytes() for name in self.files if (self.folder / name).exists()}
+
+    def find_faults(self, failures: Mapping[str, str], stored: Mapping[str, bytes]) -> Iterator[str]:
         for name, file in self.files.items():
-            found = _read(folder / name)
-            if name not in failed and found not in file.contents:
+            found = stored.get(name)
+            if name not in failures and found not in file.contents:
                 yield f"{name} is no version of the file: {_describe(found)}, expected {len(file.contents[0])} bytes"
-            if name in failed and found not in (None, _STALE, *file.contents):
+            if name in failures and found not in (None, _STALE, *file.contents):
                 yield f"{name} has failed and is no version of the file: {_describe(found)}"
-            if name not in failed and file.is_sum_known and found != file.contents[0]:
+            if name not in failures and file.is_sum_known and found != file.contents[0]:
                 yield f"{name} has another sum than was required"
-            if name in failed and file.is_constant and self.behaviour.is_calm:
-                reason = next(each.reason for each in result.failures if each.url.endswith(f"/{name}"))
-                yield f"{name} failed although nothing was wrong: {reason}"
+            if name in failures and file.is_constant and self.behaviour.is_calm:
+                yield f"{name} failed although nothing was wrong: {failures[name]}"
 
 
-def _read(path: Path) -> bytes | None:
-    return path.read_bytes() if path.exists() else None
+class DrawnUpload(DrawnTransfer):
+    """Local files, sent to a receiver that may store one without an answer."""
+
+    def __init__(self, seed: str, folder: Path) -> None:
+        super().__init__(seed, folder)
+        sizes = [self.draw.choice([0, 1, self.draw.randrange(3_000), self.draw.randrange(300_000)]) for _ in range(6)]
+        self._contents = {f"f{number}": self.draw.randbytes(size) for number, size in enumerate(sizes)}
+
+    def open_server(self) -> RandomServer:
+        self._receiver = RandomReceiver(self.behaviour, Random(self.seed))
+        return self._receiver
+
+    def make_jobs(self, server: RandomServer) -> Sequence[Job]:
+        return [_make_upload_job(self.folder / name, server) for name in self._contents]
+
+    def prepare(self) -> None:
+        for name, content in self._contents.items():
+            (self.folder / name).write_bytes(content)
+
+    def read_stored(self) -> Mapping[str, bytes]:
+        return self._receiver.stored
+
+    def find_faults(self, failures: Mapping[str, str], stored: Mapping[str, bytes]) -> Iterator[str]:
+        for name, content in self._contents.items():
+            if name not in failures and stored.get(name) != content:
+                yield f"{name} is stored otherwise: {_describe(stored.get(name))}, sent {len(content)} bytes"
+            if name in failures and self.behaviour.is_calm:
+                yield f"{name} failed although nothing was wrong: {failures[name]}"
+
+
+def _draw_parameters(draw: Random) -> Parameters:
+    return Parameters(
+        concurrency=draw.randint(1, 4), parallelism=draw.randint(1, 3), pipelining=draw.choice([1, 2, 4, 8])
+    )
+
+
+def _find_wrong_counts(result: TransferResult, files: int) -> Iterator[str]:
+    if result.stopped is not None:
+        yield f"it stopped: {result.stopped}"
+    if result.files_done + result.files_skipped + len(result.failures) != files:
+        yield "files were neither moved nor failed"
+    if result.succeeded and result.failures:
+        yield "it succeeded although files failed"
+
+
+def _make_upload_job(source: Path, server: RandomServer) -> UploadJob:
+    found, place = source.stat(), Url.parse(f"http://{server.address}/{source.name}")
+    return UploadJob(source=source, destination=place, size_bytes=found.st_size, modified_at_ns=found.st_mtime_ns)
 
 
 def _describe(content: bytes | None) -> str:
@@ -129,8 +198,9 @@ async def _run_all(seeds: Sequence[str]) -> list[str]:
 
     async def work() -> None:
         for seed in waiting:
+            kind = DrawnUpload if seed.endswith(UPLOADED) else DrawnDownload
             with tempfile.TemporaryDirectory(prefix="tradewind-fuzz-") as folder:
-                faults = await DrawnTransfer.from_seed(seed).run(Path(folder))
+                faults = await kind(seed, Path(folder)).run()
             found.extend(f"transfer {seed}: {fault}" for fault in faults)
 
     await asyncio.gather(*(work() for _ in range(AT_ONCE)))

@@ -145,16 +145,9 @@ def test_the_first_of_several_requests_is_checked_after_the_proof_too(tmp_path: 
     assert {f"/{path.name}": path.read_bytes() for path in tmp_path.iterdir()} == EQUAL
 
 
-@pytest.mark.parametrize(
-    "policy",
-    [only_first, only_last, without_every_second, backwards, closing_after_first, no_more_than_three, in_order],
-    ids=lambda policy: policy.__name__,
-)
-def test_an_upload_counts_as_stored_only_where_the_server_has_answered_it(tmp_path: Path, policy: Policy):
+def upload_all(server: BatchServer, folder: Path) -> TransferResult:
     for name, content in EQUAL.items():
-        (tmp_path / name[1:]).write_bytes(content)
-    server = BatchServer({}, policy)
-    sources = sorted(tmp_path.iterdir())
+        (folder / name[1:]).write_bytes(content)
 
     def job(source: Path) -> UploadJob:
         place, found = Url.parse(f"{server.url}/{source.name}"), source.stat()
@@ -165,5 +158,23 @@ def test_an_upload_counts_as_stored_only_where_the_server_has_answered_it(tmp_pa
             jobs = [job(source) for source in sources]
             return await TransferEngine(plan(2, 1, 12), options(idle_timeout_s=30.0)).run(jobs)
 
-    assert asyncio.run(story()).files_done == len(EQUAL)
+    sources = sorted(folder.iterdir())
+    return asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [only_first, only_last, without_every_second, backwards, closing_after_first, no_more_than_three, in_order],
+    ids=lambda policy: policy.__name__,
+)
+def test_an_upload_counts_as_stored_only_where_the_server_has_answered_it(tmp_path: Path, policy: Policy):
+    server = BatchServer({}, policy)
+    assert upload_all(server, tmp_path).files_done == len(EQUAL)
     assert server.stored == EQUAL
+
+
+def test_connections_that_end_without_notice_after_an_answer_do_not_keep_uploads_from_their_end(tmp_path: Path):
+    server = BatchServer({}, lambda batch: [*batch[:1], None])
+    assert upload_all(server, tmp_path).files_done == len(EQUAL)
+    assert server.stored == EQUAL
+    assert len(server.requests) < 4 * len(EQUAL)

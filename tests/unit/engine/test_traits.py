@@ -23,6 +23,16 @@ def test_a_limit_that_proves_wrong_is_forgotten():
     assert traits.compute_window(8, answered=1) == 8
 
 
+def test_connections_closed_twice_after_as_many_answers_show_a_limit():
+    traits = OriginTraits()
+    traits.note_close(3)
+    traits.note_close(1)
+    assert not traits.is_spent(3)
+    traits.note_close(1)
+    assert [traits.is_spent(answers) for answers in (0, 1, 3)] == [False, True, True]
+    assert traits.compute_window(8, answered=0) == 1
+
+
 def test_a_server_without_pipelining_gets_one_request_at_a_time():
     assert OriginTraits(pipelining=False).compute_window(8, answered=0) == 1
 

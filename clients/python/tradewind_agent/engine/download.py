@@ -275,8 +275,8 @@ class FileDownload(LocalFirst):
         if read not in self._reads:
             return  # a read of an outdated version says nothing about this one
         self._settle_read(read)
-        if fault is not None:
-            self.fault(fault)
+        if (counted := self.count_loss(fault)) is not None:
+            self.fault(counted)
         if self.has_undealt:
             self.host.make_available(self)
 

@@ -46,6 +46,9 @@ _MOST_REFUSALS = 3
 _MOST_EXTRA_TRIES = 6
 """Additional tries of a file, while its origin serves others, before it is requested alone."""
 
+_MOST_FREE_LOSSES = 32
+"""Times that a request may be lost behind an answered one before that counts as a fault of the file."""
+
 _SMALLEST_RANGE_BYTES = 256 * 1024
 """Below this length another request costs more than another stream gains."""
 
@@ -139,7 +142,7 @@ class FileTransfer(ABC):
         self._redirects = 0
         self._progressed = False
         self.progress = 0
-        self._refusals = self._extra_tries = self._refusals_alone = 0
+        self._refusals = self._extra_tries = self._refusals_alone = self._free_losses = 0
         self._others_progress = 0
         self._even_share = (0, 0)  # streams, bytes
 
@@ -199,7 +202,7 @@ class FileTransfer(ABC):
 
     def note_served(self) -> None:
         """Note that the origin serves this file."""
-        self._refusals = self._extra_tries = self._refusals_alone = 0
+        self._refusals = self._extra_tries = self._refusals_alone = self._free_losses = 0
         self.limits.note_served(self)
         self.count_progress(1)
 
@@ -246,6 +249,14 @@ class FileTransfer(ABC):
     def _is_refused_alone(self) -> bool:
         """Return whether it was refused often enough while no other request was in flight."""
         return self._refusals_alone >= _MOST_REFUSALS
+
+    def count_loss(self, fault: FileFault | None) -> FileFault | None:
+        """Return the fault of a lost request: one that was nobody's becomes one when it goes on without end."""
+        if fault is None:
+            self._free_losses += 1
+            if self._free_losses > _MOST_FREE_LOSSES:
+                return ConnectionFault("connections are closed again and again before an answer", before_answer=True)
+        return fault
 
     def fault(self, fault: FileFault) -> None:
         """Retry later, or fail the file. Faults while it waits already count as the same one."""

@@ -272,7 +272,10 @@ class RequestPipeline:
         self._host.get_traits(self.origin).note_answer(connection.answered, keep_alive=head.keep_alive)
         if not connection.in_flight and connection.is_open and (held := self._depth.take_held()) is not None:
             self._send(connection, held)
-        if connection.is_open:
+        if not self._outstanding and self._traits.is_spent(connection.answered):
+            self._close_connection()
+            self._host.note_ready(self)
+        elif connection.is_open:
             self._host.note_ready(self)
 
     def on_closed(self, connection: Connection, last_info: TcpInfo) -> None:
@@ -287,8 +290,10 @@ class RequestPipeline:
         self._is_cautious = bool(self._outstanding)
         self._outstanding.clear()
         self._depth.reset()
-        if connection.pipelining_failed and self.origin is not None:
-            self._host.get_traits(self.origin).pipelining = False
+        if self.origin is not None and connection.pipelining_failed:
+            self._traits.pipelining = False
+        if self.origin is not None and connection.was_spent:
+            self._traits.note_close(connection.answered)
         if not connection.answered and not self._is_shut:
             self._back_off()
         self._host.note_ready(self)
@@ -302,6 +307,9 @@ class RequestPipeline:
         if self._back_off_timer is not None:
             self._back_off_timer.cancel()
             self._back_off_timer = None
+        self._close_connection()
+
+    def _close_connection(self) -> None:
         connection, self.connection = self.connection, None
         if connection is not None:
             connection.abort()

@@ -263,8 +263,8 @@ class FileUpload(FileTransfer):
             self._must_ask = True  # part of it may have arrived
         if not self._in_parts and exchange.sent is not None and not exchange.sent.remaining_bytes:
             self._has_sent_all_at_s = self._put_at_s  # all of it may have
-        if fault is not None:
-            self.fault(fault)
+        if (counted := self.count_loss(fault)) is not None:
+            self.fault(counted)
         if self.has_undealt:
             self.host.make_available(self)
 

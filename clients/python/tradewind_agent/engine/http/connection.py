@@ -72,7 +72,7 @@ class Connection(asyncio.BufferedProtocol):
         self._write_scheduled = False
         self._head: ResponseHead | None = None
         self._fault: FileFault | None = None
-        self._dismissed = self._is_refused = False
+        self._dismissed = self._is_refused = self._is_spent = False
         self._active_at = self._loop.time()
         self._loss = ReceiverLoss(self._active_at)
         self._deadline: asyncio.TimerHandle | None = None
@@ -204,7 +204,8 @@ class Connection(asyncio.BufferedProtocol):
         lost, self._in_flight = self._in_flight, deque()
         self.closed.set_result(None)
         gone = self._fault is None and not self._dismissed
-        self._is_refused = gone and bool(lost) and not self.answered and self._head is None
+        is_unanswered = gone and bool(lost) and self._head is None
+        self._is_refused, self._is_spent = is_unanswered and not self.answered, is_unanswered and bool(self.answered)
         for position, exchange in enumerate(lost):
             exchange.on_lost(self._find_fault(error) if position == 0 else None)
         self._owner.on_closed(self, info)
@@ -224,6 +225,11 @@ class Connection(asyncio.BufferedProtocol):
     def was_refused(self) -> bool:
         """Return whether the server closed it before its first answer, with a request in flight."""
         return self._is_refused
+
+    @property
+    def was_spent(self) -> bool:
+        """Return whether the server closed it after some answers, with a request in flight, and had not said so."""
+        return self._is_spent
 
     # Called by the response reader.
 

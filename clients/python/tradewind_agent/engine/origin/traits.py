@@ -17,6 +17,7 @@ class OriginTraits:
     ``proved_depth`` : requests in flight that the server has answered one by one, in order; more have to be proved.
     ``open_trials`` : trials that have shown nothing.
     ``requests_per_connection`` : after how many answers it closes (keepalive_requests, MaxKeepAliveRequests).
+    ``closes_after`` : the same, of a server that does not say that it is about to.
     """
 
     ranges: bool = True
@@ -24,6 +25,8 @@ class OriginTraits:
     proved_depth: int = 1
     open_trials: int = 0
     requests_per_connection: int | None = None
+    closes_after: int | None = None
+    _closed_after: int | None = None
 
     def note_answer(self, answers: int, *, keep_alive: bool) -> None:
         """Learn from the ``answers``-th answer on a connection: a limit where it closes, none where it goes beyond."""
@@ -31,6 +34,16 @@ class OriginTraits:
             self.requests_per_connection = answers
         elif self.requests_per_connection is not None and answers >= self.requests_per_connection:
             self.requests_per_connection = None
+
+    def note_close(self, answers: int) -> None:
+        """Learn from a connection that was closed without notice: twice after as many answers shows a limit."""
+        if answers == self._closed_after:
+            self.closes_after = answers
+        self._closed_after = answers
+
+    def is_spent(self, answers: int) -> bool:
+        """Return whether a connection that has answered so often is not to carry another request."""
+        return self.closes_after is not None and answers >= self.closes_after
 
     def note_trial(self, verdict: TrialVerdict, members: int) -> None:
         """Learn from a trial of the pipeline; some without a result are enough to go without."""
@@ -51,4 +64,6 @@ class OriginTraits:
         window = max(pipelining, 1) if self.pipelining else 1
         if self.requests_per_connection is not None:
             window = min(window, self.requests_per_connection - answered)
+        if self.closes_after is not None:
+            window = min(window, self.closes_after - answered)
         return max(window, 1)
