@@ -2,6 +2,7 @@
 
 from base64 import b64encode
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple, Self
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
@@ -47,11 +48,16 @@ class Origin(NamedTuple):
     @property
     def authority(self) -> str:
         """Return the value of the Host header: the port only where it is not the scheme's own."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
+        return _format_authority(self)
 
     def __str__(self) -> str:
         return f"{self.scheme}://{self.authority}"
+
+
+@lru_cache(maxsize=256)
+def _format_authority(origin: Origin) -> str:
+    host = f"[{origin.host}]" if ":" in origin.host else origin.host
+    return host if origin.port == DEFAULT_PORTS[origin.scheme] else f"{host}:{origin.port}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ file system has no locks each run has a part of its own, which no later run goes
 
 import os
 from contextlib import suppress
-from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from uuid import uuid4
@@ -86,30 +85,19 @@ class PartFile:
         self._has_locks = True
         self._lock = Lock()  # checkpoints and publishing run in threads
         self._translated_errors = _TranslatedErrors(destination)
-
-    # Paths are text: thousands of files are created, named and closed, and `Path` takes longer than the system does.
-
-    @cached_property
-    def _folder_and_name(self) -> tuple[str, str]:
-        folder, name = os.path.split(self.destination)
-        return folder or os.curdir, name
-
-    @cached_property
-    def _path(self) -> str:
-        folder, name = self._folder_and_name
-        return os.path.join(folder, name_part(name))
+        # Paths are text: thousands of files are created, named and closed, and `Path` takes longer than the system.
+        folder, self._name = os.path.split(destination)
+        self._folder = folder or os.curdir
+        self._path = os.path.join(self._folder, name_part(self._name))
 
     def _remove_journal(self) -> None:
-        folder, name = self._folder_and_name
         with suppress(FileNotFoundError):
-            os.unlink(os.path.join(folder, name_journal(name)))
+            os.unlink(os.path.join(self._folder, name_journal(self._name)))
 
     def may_be_there(self, names: FolderNames) -> bool:
         """Return whether the file, its part or its journal may be on the disk already."""
-        folder, name = self._folder_and_name
-        journal = name_journal(name)
-        self.has_journal = names.may_hold(folder, journal)
-        return self.has_journal or names.may_hold(folder, name, name_part(name))
+        self.has_journal = names.may_hold(self._folder, name_journal(self._name))
+        return self.has_journal or names.may_hold(self._folder, self._name, os.path.basename(self._path))
 
     def resume(self) -> tuple[FileIdentity, RangeSet] | None:
         """Lock the part of an earlier run and return its version and ranges; remove it if they are unknown.

@@ -9,7 +9,7 @@ were sent; a deeper pipeline is tried in the same way.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from tradewind_agent.engine.http.address import Origin
 from tradewind_agent.engine.http.exchange import Exchange, Payload
@@ -40,8 +40,7 @@ class ExpectedAnswer(Protocol):
         """Return whether an answer may look like both, of a server that sends whole files instead of ranges."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExpectedFile:
+class ExpectedFile(NamedTuple):
     """A file of known size: all of it (200), or the bytes up to ``last`` by a ``Range`` header (206)."""
 
     size_bytes: int
