@@ -29,6 +29,6 @@ class RandomReceiver(RandomServer):
             return await send(writer, make_head(status, {"Content-Length": str(length)}))
         self.stored[name] = request.body
         if self.draw.random() < self.behaviour.cut:
-            return False  # it is stored, and nobody is told
+            return False  # it is stored, without an answer
         status = self.draw.choice([_CREATED, _NO_CONTENT])
         return await send(writer, make_head(status, {} if status == _NO_CONTENT else {"Content-Length": "0"}))

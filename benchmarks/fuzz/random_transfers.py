@@ -97,7 +97,7 @@ class DrawnTransfer(ABC):
 
 
 class DrawnDownload(DrawnTransfer):
-    """Files of one or two versions, some of which stand in the local folder with other bytes."""
+    """Files of one or two versions. Some stand in the local folder already, with other bytes."""
 
     def __init__(self, seed: str, folder: Path) -> None:
         super().__init__(seed, folder)

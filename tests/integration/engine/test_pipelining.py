@@ -66,7 +66,7 @@ def test_a_server_that_forgets_or_mixes_requests_gives_no_file_anothers_bytes(
 
 
 @pytest.mark.parametrize("policy", FAULTY, ids=lambda policy: policy.__name__)
-def test_no_range_is_needed_to_tell_equal_files_apart(tmp_path: Path, policy: Policy):
+def test_equal_files_of_a_server_without_ranges_are_not_confused(tmp_path: Path, policy: Policy):
     server = BatchServer(EQUAL, policy, does_ranges=False, has_etags=False)
     result = copy_all(server, tmp_path)
     assert (result.failures, result.files_done) == ((), len(EQUAL))
