@@ -1,4 +1,4 @@
-"""Processor and wall time of copies on the loopback, ours beside curl -Z, rclone, aria2 and wget2, down and up.
+"""Processor and wall time of copies on the loopback, ours and that of curl -Z, rclone, aria2 and wget2, down and up.
 
 Each round runs every tool once, in turn, at its defaults; a figure is the median of the rounds' ratios. The bytes that
 arrived are compared in each run. The server's processor time is not counted. Small files are of one folder, which ours
@@ -92,7 +92,7 @@ def _measure_all(work: Path, scale: Scale, seed: int) -> tuple[list[dict[str, Va
 def _measure_downloads(work: Path, files: FileSet, rounds: int) -> Costs:
     with run_nginx(files.folder, work) as url:
         runs = [_ToolRun(work, files, url, tool.name, tool.command) for tool in DOWNLOADERS if tool.is_installed]
-        return _take_turns(runs, rounds)
+        return _run_alternately(runs, rounds)
 
 
 def _measure_uploads(work: Path, server: str, files: FileSet, rounds: int) -> Costs:
@@ -102,7 +102,7 @@ def _measure_uploads(work: Path, server: str, files: FileSet, rounds: int) -> Co
     received = _make_folder(work / "received")
     with SERVERS[server](received, work) as url:
         ours = _ToolRun(work, files, url, OURS, send_by(build_upload_command), received)
-        return _take_turns([ours, replace(ours, name=CURL, command=send_by(build_curl_upload_command))], rounds)
+        return _run_alternately([ours, replace(ours, name=CURL, command=send_by(build_curl_upload_command))], rounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class _ToolRun:
             return cost
 
 
-def _take_turns(runs: Sequence[_ToolRun], rounds: int) -> Costs:
+def _run_alternately(runs: Sequence[_ToolRun], rounds: int) -> Costs:
     costs: dict[str, list[Cost]] = {each.name: [] for each in runs}
     for _ in range(rounds + 1):  # the first round fills caches and is not counted
         for each in runs:
@@ -156,8 +156,8 @@ def _compare(key: str, costs: Costs, peer: str) -> dict[str, float]:
     if not pairs:
         return {}
     return {
-        key.format("cpu"): statistics.median(ours.cpu_s / theirs.cpu_s for ours, theirs in pairs),
-        key.format("wall"): statistics.median(ours.wall_s / theirs.wall_s for ours, theirs in pairs),
+        key.format("cpu"): statistics.median(ours.cpu_s / baseline.cpu_s for ours, baseline in pairs),
+        key.format("wall"): statistics.median(ours.wall_s / baseline.wall_s for ours, baseline in pairs),
     }
 
 

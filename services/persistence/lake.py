@@ -1,4 +1,4 @@
-"""Write views as Parquet files to a folder or an object store: ``transfers/tenant=…/day=…/part-0.parquet``, and a
+"""Export views as Parquet files to a folder or an object store: ``transfers/tenant=…/day=…/part-0.parquet``, and a
 manifest.
 
 The partition's columns are in its path only, as Spark, DuckDB and others expect them. A file replaces an older one

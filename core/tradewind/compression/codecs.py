@@ -35,7 +35,7 @@ class CodecSetting(NamedTuple):
 class CodecLevels:
     """The levels of a codec.
 
-    ``list_candidate_settings`` : the levels worth comparing; those between differ by less than a prediction errs.
+    ``candidates`` : the levels worth comparing; those between differ by less than a prediction errs.
     ``is_parallel`` : packs blocks on several cores at once.
     """
 

@@ -1,4 +1,9 @@
-"""Service-level SLAs: what a transfer should reach, and with which probability."""
+"""Service-level SLAs: what a transfer should reach, and with which probability.
+
+A further kind needs its unit and `ENERGY_KINDS` here, `outcome` for what was reached, `tiers.selection` and
+`tiers.partitions` for the settings that serve it, `tuning.bank` for the online control, `unknown_path.rules` for paths
+without history, and the agent's `sla_text`; mypy names the matches that lack it.
+"""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -23,6 +28,12 @@ class SlaKind(StrEnum):
 ENERGY_KINDS = frozenset({SlaKind.MIN_ENERGY, SlaKind.ENERGY_EFFICIENCY, SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST})
 """Kinds that are about energy or power."""
 
+BOUNDED_ABOVE = frozenset({SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST})
+"""Kinds whose target is an upper bound of energy or power."""
+
+AS_FAST_AS_PERMITTED = frozenset({SlaKind.MAX_THROUGHPUT, *BOUNDED_ABOVE})
+"""Kinds of whose permitted settings the fastest is wanted."""
+
 
 class EnergyBasis(StrEnum):
     TOTAL = "total"
@@ -41,7 +52,7 @@ _UNIT_OF_TARGET = MappingProxyType(
 
 
 def round_up_confidence(confidence: float) -> float:
-    """Return the round up to the next confidence of the tables: 0.5, 0.8, 0.9, 0.95 or 0.99.
+    """Return the next confidence of the tables from this one on: 0.5, 0.8, 0.9, 0.95 or 0.99.
 
     Raises
     ------

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 from tradewind.energy.measured import EnergyReading, Host
 from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
@@ -104,5 +104,9 @@ def format_target(sla: Sla) -> str:
             return f"at most {format_joules(target)}"
         case SlaKind.POWER_AT_MOST:
             return f"at most {target:.3g} W"
-        case _:
+        case SlaKind.DEADLINE:
             return f"within {format_seconds(target)}"
+        case SlaKind.MAX_THROUGHPUT | SlaKind.MIN_ENERGY | SlaKind.ENERGY_EFFICIENCY:
+            raise ValueError(f"{sla.kind} has no target")
+        case _:
+            assert_never(sla.kind)

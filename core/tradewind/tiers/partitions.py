@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from tradewind.load_effect import LoadShift
 from tradewind.parameters import Parameters
 from tradewind.prediction import ROUNDING, PredictedSetting, compute_log_change
-from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
+from tradewind.sla.kinds import BOUNDED_ABOVE, EnergyBasis, Sla, SlaKind
 from tradewind.tiers.selection import LEVEL_OF, QUANTITY_OF, compute_target_in_unit, convert_target
 from tradewind.units import format_bps, format_joules
 
@@ -25,8 +25,6 @@ MOVE_THRESHOLD = 0.02
 
 NEGLIGIBLE = 1e-6
 """A bound below this share of the other one is shown as 0."""
-
-_BOUNDED_ABOVE = frozenset({SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST})
 
 
 class PartitionKey(NamedTuple):
@@ -143,7 +141,7 @@ def find_serving_partition(
         target = compute_target_in_unit(sla, dataset_bytes=dataset_bytes, certifiable_bps=last.upper)
     if target is None:
         return last
-    if sla.kind in _BOUNDED_ABOVE:
+    if sla.kind in BOUNDED_ABOVE:
         lowest = partitions[0].lower
         if target < lowest - ROUNDING * abs(lowest):
             return None

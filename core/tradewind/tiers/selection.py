@@ -31,7 +31,7 @@ from tradewind.prediction import (
     predict_merit,
     subtract_rounding,
 )
-from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
+from tradewind.sla.kinds import AS_FAST_AS_PERMITTED, EnergyBasis, Sla, SlaKind
 from tradewind.units import BITS_PER_BYTE
 
 LEVEL_OF: Mapping[SlaKind, Quantity] = MappingProxyType(
@@ -52,8 +52,6 @@ QUANTITY_OF: Mapping[SlaKind, Quantity] = MappingProxyType(
     }
 )
 """The quantity that each kind with a target bounds; the other kinds have none."""
-
-_FASTEST_FIRST = frozenset({SlaKind.MAX_THROUGHPUT, SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST})
 
 
 HOPELESS_SCORE = -4.75
@@ -148,7 +146,7 @@ class SettingTable:
         return SettingTable(tuple(cut), self.base_power_w)
 
     def choose_objective(self, kind: SlaKind) -> Objective:
-        if kind in _FASTEST_FIRST:
+        if kind in AS_FAST_AS_PERMITTED:
             return Objective.SLOWNESS
         if QUANTITY_OF.get(kind) is Quantity.THROUGHPUT and not self.knows_power:
             return Objective.STREAMS

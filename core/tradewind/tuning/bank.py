@@ -12,7 +12,7 @@ Energy has a bank too (opportunistic decrease): what is left of the agreed joule
 import math
 from dataclasses import dataclass
 
-from tradewind.sla.kinds import EnergyBasis, SlaKind
+from tradewind.sla.kinds import AS_FAST_AS_PERMITTED, EnergyBasis, SlaKind
 from tradewind.tiers.selection import QUANTITY_OF, Objective
 from tradewind.tuning.basis import Basis
 from tradewind.units import BITS_PER_BYTE
@@ -30,8 +30,6 @@ DEADLINE_RESERVE = 0.05
 """Share of the remaining time that is kept in reserve, because the last files do not fill all channels."""
 
 MIN_TIME_LEFT_S = 1.0
-
-_FASTEST = frozenset({SlaKind.MAX_THROUGHPUT, SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST})
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +91,7 @@ def credit_bank(bank: Bank, basis: Basis, *, throughput_bps: float, power_w: flo
 
 
 def estimate_bank(basis: Basis, *, remaining_bytes: int, elapsed_s: float, power_w: float | None) -> Bank:
-    """Return the estimate the account of a transfer whose state was lost, as if rate and power had been constant so
-    far.
-    """
+    """Return the bank of a transfer whose state was lost, as if rate and power had been constant so far."""
     if elapsed_s <= 0:
         return Bank()
     done_bits = BITS_PER_BYTE * max(basis.total_bytes - remaining_bytes, 0)
@@ -145,7 +141,7 @@ def set_goal(bank: Bank, basis: Basis, *, remaining_bytes: int, elapsed_s: float
 
 
 def _build_objective(kind: SlaKind, *, knows_power: bool) -> Objective:
-    if kind in _FASTEST:
+    if kind in AS_FAST_AS_PERMITTED:
         return Objective.SLOWNESS
     if knows_power:
         return Objective.ENERGY

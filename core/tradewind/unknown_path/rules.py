@@ -6,7 +6,7 @@ A service without logs of a path and an agent without its service both use this 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 from tradewind import heuristics
 from tradewind.cluster import LOAD_MAX
@@ -234,15 +234,20 @@ def _take_load_out(path: Path, load: float) -> Path:
 
 def _plan_by_rule(sla: Sla, chunks: Sequence[Chunk], path: Path, channels: int) -> tuple[str, tuple[ChunkPlan, ...]]:
     """Return the rule's name and its plan."""
-    if sla.kind is SlaKind.MAX_THROUGHPUT:
-        return "MaxThr", heuristics.plan_max_throughput(chunks, path, channels)
-    if sla.kind is SlaKind.ENERGY_EFFICIENCY:
-        return "EE", _plan_efficient(chunks, path, channels)
-    if sla.kind in {SlaKind.THROUGHPUT_AT_LEAST, SlaKind.DEADLINE}:
-        total_bytes = sum(chunk.dataset.total_bytes for chunk in chunks)
-        target_bps = compute_target_in_unit(sla, dataset_bytes=total_bytes, certifiable_bps=path.bandwidth_bps)
-        return "FlexibleThr", heuristics.plan_flexible_throughput(chunks, path, max(target_bps or 0.0, 1.0), channels)
-    return "MinE", heuristics.plan_min_energy(chunks, path, channels)
+    match sla.kind:
+        case SlaKind.MAX_THROUGHPUT:
+            return "MaxThr", heuristics.plan_max_throughput(chunks, path, channels)
+        case SlaKind.ENERGY_EFFICIENCY:
+            return "EE", _plan_efficient(chunks, path, channels)
+        case SlaKind.THROUGHPUT_AT_LEAST | SlaKind.DEADLINE:
+            total_bytes = sum(chunk.dataset.total_bytes for chunk in chunks)
+            target_bps = compute_target_in_unit(sla, dataset_bytes=total_bytes, certifiable_bps=path.bandwidth_bps)
+            plan = heuristics.plan_flexible_throughput(chunks, path, max(target_bps or 0.0, 1.0), channels)
+            return "FlexibleThr", plan
+        case SlaKind.MIN_ENERGY | SlaKind.ENERGY_AT_MOST | SlaKind.POWER_AT_MOST:
+            return "MinE", heuristics.plan_min_energy(chunks, path, channels)
+        case _:
+            assert_never(sla.kind)
 
 
 def _plan_efficient(chunks: Sequence[Chunk], path: Path, channels: int) -> tuple[ChunkPlan, ...]:

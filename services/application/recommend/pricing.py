@@ -10,15 +10,13 @@ from services.application.recommend.chunks import Solution, predict_together
 from services.application.recommend.served_model import ServedLeaf
 from tradewind.dataset import Chunk, DataSet
 from tradewind.prediction import Prediction, predict
-from tradewind.sla.kinds import Sla, SlaKind
+from tradewind.sla.kinds import BOUNDED_ABOVE, Sla
 from tradewind.sla.pricing import Price, compute_amount
 from tradewind.tiers.partitions import PartitionKey, find_serving_partition
 
 NOT_PRICED = "; not priced: the current price book has no price for this tier"
 NO_TIER = "; not priced: its cluster has no tier for such an SLA"
 NO_ENERGY = "; not priced: the price book charges energy, and the energy of this transfer is unknown"
-
-_BOUNDED_ABOVE = frozenset({SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST})
 
 
 def find_largest_chunk(chunks: Sequence[Chunk]) -> int:
@@ -51,7 +49,7 @@ def find_tier(sla: Sla, leaf: ServedLeaf, solutions: Sequence[Solution], dataset
     if not tiers:
         return None
     found = find_serving_partition(tiers, sla, dataset_bytes=dataset.total_bytes)
-    return found or tiers[0 if sla.kind in _BOUNDED_ABOVE else -1]
+    return found or tiers[0 if sla.kind in BOUNDED_ABOVE else -1]
 
 
 class PriceQuote(NamedTuple):

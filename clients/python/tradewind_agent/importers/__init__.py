@@ -1,4 +1,7 @@
-"""Logs of other programs as transfer records: GridFTP, rclone, FTS, aria2, CSV sweeps and the project's own NDJSON."""
+"""Logs of other programs as transfer records: GridFTP, rclone, FTS, aria2, CSV sweeps and the project's own NDJSON.
+
+These are the public names; the code is in `tradewind_agent.history.importers`.
+"""
 
 from tradewind_agent.history.importers.importing import LogImport, import_file
 from tradewind_agent.history.importers.ports import (

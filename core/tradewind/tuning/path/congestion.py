@@ -1,4 +1,4 @@
-"""Fairness: when do others suffer from this transfer's streams, and how many does it then give up?
+"""Congestion: when do others suffer from this transfer's streams, and how many does it then give up?
 
 The sane form of paper 001's Algorithm 2, which is inverted in print (see `tradewind.tuning.reference.algorithms_1_2`).
 
@@ -88,7 +88,7 @@ class StreamLimit:
     """State of the fairness control: what congestion permits, and what its cuts have shown.
 
     ``streams`` : most streams at present; ``None`` where congestion sets no limit. ``before`` : streams at the first
-    cut; regained, the limit is lift. ``before_last`` : those at the last cut, or at the first of those in vain.
+    cut; once regained, the limit is lifted. ``before_last`` : those at the last cut, or at the first of those in vain.
     ``cut_delay_s``, ``cut_loss`` : what the last cut was for, 0 where not for that; ``cut_bps`` : throughput when it
     was for delay. ``accepted_delay_s``,
     ``accepted_loss`` : what turned out not to be of our making. ``limited_s`` : elapsed time of the last cut or raise.

@@ -138,7 +138,7 @@ class ResponseHead(NamedTuple):
 
 
 def _settle_length(headers: dict[str, str]) -> None:
-    """Leave what counts of the headers that tell where the body ends."""
+    """Leave one header that says where the body ends, and remove those that it outweighs."""
     coding = headers.get("transfer-encoding", "").lower()
     if coding in ("", "identity"):
         headers.pop("transfer-encoding", None)

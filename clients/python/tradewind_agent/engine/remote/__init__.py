@@ -1,4 +1,4 @@
-"""Sources of a transfer: index pages, manifests and local folders, listed as jobs.
+"""What there is to transfer, listed as jobs: index pages, manifests, and local folders by `engine.local`.
 
 Begin with `source`, then `remote_tree` and `index_request`.
 Import from the modules: the package itself exports nothing.
