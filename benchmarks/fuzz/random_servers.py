@@ -26,13 +26,20 @@ class Request:
 
 
 class RandomServer(ABC):
-    """A server on the loopback while it is entered; ``address`` is its host and port."""
+    """A server on the loopback while it is entered.
+
+    Attributes
+    ----------
+    address : host and port.
+    requests : answered or dropped so far.
+    """
 
     address: str
 
     def __init__(self, behaviour: Behaviour, draw: Random) -> None:
         self.behaviour = behaviour
         self.draw = draw
+        self.requests = 0
         self._connections = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -84,6 +91,7 @@ class RandomServer(ABC):
         answered = 0
         while self.behaviour.most_requests is None or answered < self.behaviour.most_requests:
             together = await self._collect(reader)
+            is_closing = self.behaviour.pipelining is Pipelining.CLOSED and len(together) > 1
             if self.behaviour.pipelining is Pipelining.REVERSED:
                 together.reverse()
             elif self.behaviour.pipelining in (Pipelining.FORGOTTEN, Pipelining.CLOSED):
@@ -92,24 +100,24 @@ class RandomServer(ABC):
                 if not await self._answer(request, writer):
                     return
                 answered += 1
-            if self.behaviour.pipelining is Pipelining.CLOSED and self._had_more:
+            if is_closing:
                 return
 
     async def _collect(self, reader: asyncio.StreamReader) -> list[Request]:
         """Return the next request; with those that came behind it where the server does not answer in order."""
-        found, self._had_more = [await _read_body(reader, await _read_head(reader))], False
+        found = [await _read_body(reader, await _read_head(reader))]
         while self.behaviour.pipelining is not Pipelining.IN_ORDER:
             try:
                 async with asyncio.timeout(COLLECT_S):
                     request = await _read_head(reader)
                 found.append(await _read_body(reader, request))
-                self._had_more = True
             except TimeoutError:
                 break
         return found
 
     async def _answer(self, request: Request, writer: asyncio.StreamWriter) -> bool:
         """Answer one request; return whether the connection goes on."""
+        self.requests += 1
         if self.behaviour.delay_s:
             await asyncio.sleep(self.behaviour.delay_s)
         if self.draw.random() < self.behaviour.dropped:

@@ -1,6 +1,7 @@
 """Requests are pipelined where the server has proved that it keeps them apart; each file gets its own bytes."""
 
 import asyncio
+import fcntl
 import os
 from pathlib import Path
 
@@ -71,6 +72,23 @@ def test_equal_files_of_a_server_without_ranges_are_not_confused(tmp_path: Path,
     result = copy_all(server, tmp_path)
     assert (result.failures, result.files_done) == ((), len(EQUAL))
     assert {f"/{path.name}": path.read_bytes() for path in tmp_path.iterdir()} == EQUAL
+
+
+def test_part_that_another_run_takes_during_a_trial_fails_its_file_alone(tmp_path: Path):
+    held: list[int] = []
+
+    def lock_first(batch):
+        if not held:
+            held.append(os.open(tmp_path / ".f00.tradewind-part", os.O_RDWR | os.O_CREAT, 0o666))
+            fcntl.flock(held[0], fcntl.LOCK_EX)
+        return batch
+
+    result = copy_all(BatchServer(EQUAL, lock_first), tmp_path, pipelines=1)
+    os.close(held[0])
+    (failure,) = result.failures
+    assert failure.reason.startswith("another copy is writing")
+    assert result.files_done == len(EQUAL) - 1
+    assert {f"/{path.name}": path.read_bytes() for path in tmp_path.glob("f*")}.items() <= EQUAL.items()
 
 
 @pytest.mark.parametrize("policy", FAULTY, ids=lambda policy: policy.__name__)

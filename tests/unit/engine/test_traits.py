@@ -27,10 +27,23 @@ def test_connections_closed_twice_after_as_many_answers_show_a_limit():
     traits = OriginTraits()
     traits.note_close(3)
     traits.note_close(1)
-    assert not traits.is_spent(3)
+    assert not traits.should_close(3)
     traits.note_close(1)
-    assert [traits.is_spent(answers) for answers in (0, 1, 3)] == [False, True, True]
+    assert [traits.should_close(answers) for answers in (0, 1, 3)] == [False, True, True]
     assert traits.compute_window(8, answered=0) == 1
+
+
+def test_closing_without_notice_that_was_a_restart_is_forgotten():
+    traits = OriginTraits()
+    traits.note_answer(1, keep_alive=True)
+    traits.note_close(1)
+    traits.note_close(1)
+    assert not all(traits.should_close(1) for _ in range(100))
+    traits.note_answer(2, keep_alive=True)
+    assert not traits.should_close(1)
+    traits.note_close(1)
+    traits.note_close(1)
+    assert not traits.should_close(1)
 
 
 def test_a_server_without_pipelining_gets_one_request_at_a_time():

@@ -211,7 +211,10 @@ class FileDownload(LocalFirst):
             self._part.discard()
         except StorageFailed as error:
             self.host.stop(error)
+        except FileFault as fault:  # another run writes it
+            self.give_up(str(fault))
         self._received, self._undealt = RangeSet(), RangeSet()
+        self._unsynced_bytes = 0
         self._reads.clear()
         self._sole_read = self._local = None
         if answered.size_bytes is not None:
@@ -269,6 +272,8 @@ class FileDownload(LocalFirst):
         if read in self._reads:
             self._version = FileVersion(self.job, checks_sums=self.host.options.checksum)
             self._forget(self._version.identity)
+            if (fault := self.count_loss(None)) is not None:
+                self.fault(fault)
             self.host.make_available(self)
 
     def read_lost(self, read: RangeRead, fault: FileFault | None) -> None:

@@ -272,9 +272,8 @@ class RequestPipeline:
         self._host.get_traits(self.origin).note_answer(connection.answered, keep_alive=head.keep_alive)
         if not connection.in_flight and connection.is_open and (held := self._depth.take_held()) is not None:
             self._send(connection, held)
-        if not self._outstanding and self._traits.is_spent(connection.answered):
-            self._close_connection()
-            self._host.note_ready(self)
+        if not self._outstanding and self._traits.should_close(connection.answered):
+            connection.abort()
         elif connection.is_open:
             self._host.note_ready(self)
 
@@ -298,6 +297,9 @@ class RequestPipeline:
             self._back_off()
         self._host.note_ready(self)
 
+    def on_defect(self, error: Exception) -> None:
+        self._host.crash(error)
+
     def _measure(self, moved_bytes: int, duration_s: float) -> None:
         if moved_bytes >= _FIRST_RANGE_BYTES // 4 and duration_s > 0:
             self._rate_bytes_per_s = moved_bytes / duration_s
@@ -307,9 +309,6 @@ class RequestPipeline:
         if self._back_off_timer is not None:
             self._back_off_timer.cancel()
             self._back_off_timer = None
-        self._close_connection()
-
-    def _close_connection(self) -> None:
         connection, self.connection = self.connection, None
         if connection is not None:
             connection.abort()

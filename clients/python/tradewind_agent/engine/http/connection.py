@@ -41,6 +41,9 @@ class ConnectionOwner(Protocol):
     def on_closed(self, connection: "Connection", last_info: TcpInfo) -> None:
         """Handle a closed connection; every exchange on it is complete or got `on_lost`."""
 
+    def on_defect(self, error: Exception) -> None:
+        """Handle a defect of this program, met while an exchange was lost."""
+
 
 class Connection(asyncio.BufferedProtocol):
     """An open connection to an origin (or its proxy).
@@ -72,7 +75,7 @@ class Connection(asyncio.BufferedProtocol):
         self._write_scheduled = False
         self._head: ResponseHead | None = None
         self._fault: FileFault | None = None
-        self._dismissed = self._is_refused = self._is_spent = False
+        self._dismissed = self._is_refused = self._is_spent = self._was_announced = False
         self._active_at = self._loop.time()
         self._loss = ReceiverLoss(self._active_at)
         self._deadline: asyncio.TimerHandle | None = None
@@ -203,11 +206,14 @@ class Connection(asyncio.BufferedProtocol):
         self._unsent_heads = 0
         lost, self._in_flight = self._in_flight, deque()
         self.closed.set_result(None)
-        gone = self._fault is None and not self._dismissed
+        gone = self._fault is None and not self._dismissed and not self._was_announced
         is_unanswered = gone and bool(lost) and self._head is None
         self._is_refused, self._is_spent = is_unanswered and not self.answered, is_unanswered and bool(self.answered)
         for position, exchange in enumerate(lost):
-            exchange.on_lost(self._find_fault(error) if position == 0 else None)
+            try:
+                exchange.on_lost(self._find_fault(error) if position == 0 else None)
+            except Exception as defect:  # noqa: BLE001 -- it must not keep the others waiting
+                self._owner.on_defect(defect)
         self._owner.on_closed(self, info)
 
     def _find_fault(self, error: Exception | None) -> FileFault | None:
@@ -266,6 +272,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _close_behind_last_answer(self) -> None:
         assert self._transport is not None
+        self._was_announced = True
         self._reader.close()
         self._transport.abort()
 

@@ -137,3 +137,7 @@ class _SingleExchange:
 
     def on_closed(self, connection: Connection, last_info: TcpInfo) -> None:
         """Do nothing: `complete` is set already."""
+
+    def on_defect(self, error: Exception) -> None:
+        if not self.complete.done():
+            self.complete.set_exception(error)

@@ -1,6 +1,10 @@
 """The names in the local folders that files are copied to."""
 
 import os
+from itertools import islice
+
+MOST_NAMES = 50_000
+"""In a larger folder each file is looked for: reading all names holds up the connections."""
 
 
 class FolderNames:
@@ -23,8 +27,11 @@ class FolderNames:
 
 
 def _read_names(folder: str) -> frozenset[str] | None:
+    """Return the names; ``None`` where they cannot be read, or where there are too many to be worth it."""
     try:
-        return frozenset(os.listdir(folder))
+        with os.scandir(folder) as entries:
+            found = frozenset(entry.name for entry in islice(entries, MOST_NAMES + 1))
+        return found if len(found) <= MOST_NAMES else None
     except FileNotFoundError:
         return frozenset()
     except OSError:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from tradewind_agent.engine.origin.pipelining import TrialVerdict
 
 _MOST_OPEN_TRIALS = 8
+_CLOSES_BEFORE_A_TEST = 16
 _DEEPER = 4
 """Factor by which the next trial is deeper than the proved depth."""
 
@@ -27,23 +28,37 @@ class OriginTraits:
     requests_per_connection: int | None = None
     closes_after: int | None = None
     _closed_after: int | None = None
+    _most_answers: int = 0
+    _closed_early: int = 0
 
     def note_answer(self, answers: int, *, keep_alive: bool) -> None:
         """Learn from the ``answers``-th answer on a connection: a limit where it closes, none where it goes beyond."""
+        self._most_answers = max(self._most_answers, answers)
+        if self.closes_after is not None and answers > self.closes_after:
+            self.closes_after = self._closed_after = None
         if not keep_alive:
             self.requests_per_connection = answers
         elif self.requests_per_connection is not None and answers >= self.requests_per_connection:
             self.requests_per_connection = None
 
     def note_close(self, answers: int) -> None:
-        """Learn from a connection that was closed without notice: twice after as many answers shows a limit."""
-        if answers == self._closed_after:
+        """Learn from a connection that was closed without notice: twice after as many answers shows a limit.
+
+        Unless a connection has had more.
+        """
+        if answers == self._closed_after and answers >= self._most_answers:
             self.closes_after = answers
         self._closed_after = answers
 
-    def is_spent(self, answers: int) -> bool:
-        """Return whether a connection that has answered so often is not to carry another request."""
-        return self.closes_after is not None and answers >= self.closes_after
+    def should_close(self, answers: int) -> bool:
+        """Return whether to close a connection after so many answers, as the server does without notice.
+
+        Now and then one goes on, since the limit may have been a restart of the server.
+        """
+        if self.closes_after is None or answers < self.closes_after:
+            return False
+        self._closed_early += 1
+        return self._closed_early % _CLOSES_BEFORE_A_TEST != 0
 
     def note_trial(self, verdict: TrialVerdict, members: int) -> None:
         """Learn from a trial of the pipeline; some without a result are enough to go without."""
