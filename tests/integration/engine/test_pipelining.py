@@ -163,7 +163,7 @@ def test_the_first_of_several_requests_is_checked_after_the_proof_too(tmp_path: 
     assert {f"/{path.name}": path.read_bytes() for path in tmp_path.iterdir()} == EQUAL
 
 
-def upload_all(server: BatchServer, folder: Path) -> TransferResult:
+def upload_all(server: BatchServer, folder: Path, *, pipelining: int = 12) -> TransferResult:
     for name, content in EQUAL.items():
         (folder / name[1:]).write_bytes(content)
 
@@ -174,7 +174,7 @@ def upload_all(server: BatchServer, folder: Path) -> TransferResult:
     async def story() -> TransferResult:
         async with server, asyncio.timeout(20.0):
             jobs = [job(source) for source in sources]
-            return await TransferEngine(plan(2, 1, 12), options(idle_timeout_s=30.0)).run(jobs)
+            return await TransferEngine(plan(2, 1, pipelining), options(idle_timeout_s=30.0)).run(jobs)
 
     sources = sorted(folder.iterdir())
     return asyncio.run(story())
@@ -196,3 +196,22 @@ def test_connections_that_end_without_notice_after_an_answer_do_not_keep_uploads
     assert upload_all(server, tmp_path).files_done == len(EQUAL)
     assert server.stored == EQUAL
     assert len(server.requests) < 4 * len(EQUAL)
+
+
+class Broken(BatchServer):
+    """Fails at some requests, after it has shown that it answers all."""
+
+    taken = 0
+
+    def _answer(self, request):
+        self.taken += 1
+        if self.taken in range(21, 40, 2):
+            return b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n"
+        return super()._answer(request)
+
+
+def test_an_error_among_answers_to_uploads_is_nobodys_until_each_is_sent_again(tmp_path: Path):
+    server = Broken({}, backwards)
+    result = upload_all(server, tmp_path, pipelining=2)
+    assert (result.failures, result.files_done) == ((), len(EQUAL))
+    assert server.stored == EQUAL

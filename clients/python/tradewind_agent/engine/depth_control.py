@@ -9,6 +9,7 @@ from tradewind_agent.engine.origin.pipelining import (
     BETWEEN_ANSWERS_S,
     FIRST_PATIENCE_S,
     CheckedExchange,
+    ExpectedStored,
     PipelineTrial,
     TrialVerdict,
 )
@@ -71,7 +72,7 @@ class DepthControl:
         """Send a request behind ``before``; hold it until the connection is idle where it must not follow."""
         if not connection.in_flight:
             self._is_draining = False
-            self._trial = self._open_trial(connection, traits, window, round_trip_s)
+            self._trial = self._open_trial(connection, exchange, traits, window, round_trip_s)
         trial = self._trial
         if trial is not None and trial.is_open:
             if trial.can_take(exchange):
@@ -100,10 +101,15 @@ class DepthControl:
             held.on_lost(None)
 
     def _open_trial(
-        self, connection: Connection, traits: OriginTraits, window: int, round_trip_s: float
+        self, connection: Connection, exchange: FileExchange, traits: OriginTraits, window: int, round_trip_s: float
     ) -> PipelineTrial | None:
-        """Return a trial of a deeper pipeline than is proved, where one is wanted."""
-        if window <= traits.proved_depth:
+        """Return a trial of a deeper pipeline than is proved, where one is wanted; of uploads, whatever is proved.
+
+        Answers to uploads look the same, so that no trial shows in which order they come. Where one of several is an
+        error, it may be another one's.
+        """
+        is_deeper = window > traits.proved_depth
+        if window <= 1 or not (is_deeper or isinstance(exchange.expected_answer, ExpectedStored)):
             return None
 
         def end(verdict: TrialVerdict, members: int) -> None:
@@ -115,7 +121,7 @@ class DepthControl:
 
         def close() -> None:
             trial.close()
-            if trial is self._trial and trial.is_running:
+            if is_deeper and trial is self._trial and trial.is_running:
                 connection.limit_silence(
                     FIRST_PATIENCE_S, max(BETWEEN_ANSWERS_S, _ROUND_TRIPS_OF_SILENCE * round_trip_s)
                 )
