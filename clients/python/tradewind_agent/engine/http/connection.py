@@ -52,6 +52,8 @@ class Connection(asyncio.BufferedProtocol):
     ----------
     buffer : where bytes are received; may be another one between two reads.
     answered : responses completed on this connection.
+    was_refused, was_spent : the server closed it with a request in flight and without notice, before its first answer,
+        or after some.
     pipelining_failed : the server fell silent on requests sent behind others, or mixed their answers.
     first_byte_s : time from a request on the idle connection to its first byte back: a round trip and the server's
         processing; ``None`` before the first.
@@ -75,7 +77,7 @@ class Connection(asyncio.BufferedProtocol):
         self._write_scheduled = False
         self._head: ResponseHead | None = None
         self._fault: FileFault | None = None
-        self._dismissed = self._is_refused = self._is_spent = self._was_announced = False
+        self._dismissed = self._was_announced = self.was_refused = self.was_spent = False
         self._active_at = self._loop.time()
         self._loss = ReceiverLoss(self._active_at)
         self._deadline: asyncio.TimerHandle | None = None
@@ -208,7 +210,7 @@ class Connection(asyncio.BufferedProtocol):
         self.closed.set_result(None)
         gone = self._fault is None and not self._dismissed and not self._was_announced
         is_unanswered = gone and bool(lost) and self._head is None
-        self._is_refused, self._is_spent = is_unanswered and not self.answered, is_unanswered and bool(self.answered)
+        self.was_refused, self.was_spent = is_unanswered and not self.answered, is_unanswered and bool(self.answered)
         for position, exchange in enumerate(lost):
             try:
                 exchange.on_lost(self._find_fault(error) if position == 0 else None)
@@ -226,16 +228,6 @@ class Connection(asyncio.BufferedProtocol):
             return None
         what = "connection dropped in the middle of the body" if self._head else "connection dropped before an answer"
         return ConnectionFault(f"{what}: {error}" if error else what, before_answer=self._head is None)
-
-    @property
-    def was_refused(self) -> bool:
-        """Return whether the server closed it before its first answer, with a request in flight."""
-        return self._is_refused
-
-    @property
-    def was_spent(self) -> bool:
-        """Return whether the server closed it after some answers, with a request in flight, and had not said so."""
-        return self._is_spent
 
     # Called by the response reader.
 
