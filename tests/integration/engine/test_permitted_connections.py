@@ -19,7 +19,7 @@ from tradewind.units import MIB
 from tradewind_agent.engine import TransferEngine, TransferResult, UploadJob, Url
 from tradewind_agent.engine.http.address import Origin
 from tradewind_agent.engine.http.credentials import NO_CREDENTIALS
-from tradewind_agent.engine.origin.book import OriginBook, PermittedConnections
+from tradewind_agent.engine.origin.book import NOTHING_KNOWN, OriginBook, OriginRecord, PermittedConnections
 
 CONTENT = random.Random(3).randbytes(3000)
 NAMES = [f"f{number:02}" for number in range(40)]
@@ -269,10 +269,10 @@ ORIGIN = Origin("https", "data.example", 443)
 def test_remembered_limits_expire(tmp_path: Path):
     now_s = 1_000_000.0
     book = OriginBook(tmp_path / "origins.json", lambda: now_s)
-    book.write({ORIGIN: PermittedConnections(3, now_s)}, NO_CREDENTIALS)
-    assert book.read(ORIGIN, NO_CREDENTIALS) == PermittedConnections(3, now_s)
+    book.write({ORIGIN: OriginRecord(PermittedConnections(3, now_s), now_s)}, NO_CREDENTIALS)
+    assert book.read(ORIGIN, NO_CREDENTIALS) == OriginRecord(PermittedConnections(3, now_s), now_s)
     now_s += 25 * 3600
-    assert book.read(ORIGIN, NO_CREDENTIALS) is None
+    assert book.read(ORIGIN, NO_CREDENTIALS) == NOTHING_KNOWN
 
 
 @pytest.mark.parametrize(
@@ -288,6 +288,7 @@ def test_remembered_limits_expire(tmp_path: Path):
         b'{"version": 1, "origins": {"https://data.example": {"connections": "4", "refused_at_s": 999999}}}',
         b'{"version": 1, "origins": {"https://data.example": {"connections": true, "refused_at_s": 999999}}}',
         b'{"version": 1, "origins": {"https://data.example": {"connections": 4, "refused_at_s": 1e99}}}',
+        b'{"version": 1, "origins": {"https://data.example": {"pipelining_failed_at_s": "yesterday"}}}',
         b'{"version": 1, "origins": {"https://data.example": null}}',
         b"[" * 100_000,
     ],
@@ -296,15 +297,22 @@ def test_a_broken_file_is_as_good_as_none(tmp_path: Path, content: bytes):
     path = tmp_path / "origins.json"
     path.write_bytes(content)
     book = OriginBook(path, lambda: 1_000_000.0)
-    assert book.read(ORIGIN, NO_CREDENTIALS) is None
-    book.write({ORIGIN: PermittedConnections(3, 1_000_000.0)}, NO_CREDENTIALS)
+    assert book.read(ORIGIN, NO_CREDENTIALS) == NOTHING_KNOWN
+    book.write({ORIGIN: OriginRecord(PermittedConnections(3, 1_000_000.0))}, NO_CREDENTIALS)
     assert json.loads(path.read_bytes())["origins"] == {
         "https://data.example": {"connections": 3, "refused_at_s": 1_000_000.0}
     }
 
 
+def test_what_is_learned_later_leaves_the_rest_of_a_record(tmp_path: Path):
+    book = OriginBook(tmp_path / "origins.json", lambda: 1_000_000.0)
+    book.write({ORIGIN: OriginRecord(PermittedConnections(3, 999_999.0))}, NO_CREDENTIALS)
+    book.write({ORIGIN: OriginRecord(pipelining_failed_at_s=1_000_000.0)}, NO_CREDENTIALS)
+    assert book.read(ORIGIN, NO_CREDENTIALS) == OriginRecord(PermittedConnections(3, 999_999.0), 1_000_000.0)
+
+
 def test_a_folder_that_cannot_be_written_fails_nothing(tmp_path: Path):
     (tmp_path / "file").write_bytes(b"")
     book = OriginBook(tmp_path / "file" / "origins.json")
-    book.write({ORIGIN: PermittedConnections(3, 1_000_000.0)}, NO_CREDENTIALS)
-    assert book.read(ORIGIN, NO_CREDENTIALS) is None
+    book.write({ORIGIN: OriginRecord(PermittedConnections(3, 1_000_000.0))}, NO_CREDENTIALS)
+    assert book.read(ORIGIN, NO_CREDENTIALS) == NOTHING_KNOWN

@@ -26,6 +26,7 @@ from tests.integration.engine.servers.batch_server import (
 )
 from tests.integration.engine.transfers import jobs_for, options, plan
 from tradewind_agent.engine import TransferEngine, TransferResult, UploadJob, Url
+from tradewind_agent.engine.origin.book import OriginBook
 
 EQUAL = {f"/f{number:02}": os.urandom(400) for number in range(60)}
 MIXED = {name: content[: 200 + index % 7] for index, (name, content) in enumerate(EQUAL.items())}
@@ -196,6 +197,23 @@ def test_connections_that_end_without_notice_after_an_answer_do_not_keep_uploads
     assert upload_all(server, tmp_path).files_done == len(EQUAL)
     assert server.stored == EQUAL
     assert len(server.requests) < 4 * len(EQUAL)
+
+
+def test_server_that_failed_at_pipelining_is_not_tried_again_by_the_next_run(tmp_path: Path):
+    book, batches = OriginBook(tmp_path / "origins.json"), []
+
+    async def story() -> None:
+        async with BatchServer(EQUAL, only_first) as server, asyncio.timeout(20.0):
+            sizes = {name[1:]: len(content) for name, content in server.files.items()}
+            for run in ("one", "two"):
+                server.largest_batch = 0
+                engine = TransferEngine(plan(2, 1, 12), options(idle_timeout_s=30.0, origins=book))
+                result = await engine.run(jobs_for(server.url, sizes, tmp_path / run, sizes))
+                assert result.files_done == len(EQUAL)
+                batches.append(server.largest_batch)
+
+    asyncio.run(story())
+    assert batches == [2, 1]
 
 
 class Broken(BatchServer):

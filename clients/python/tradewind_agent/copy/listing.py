@@ -194,9 +194,10 @@ async def _connect_early(urls: Sequence[Url], manifest: str | None, options: Eng
     if options.early is None or not several or len({url.origin for url in urls}) != 1:
         return
     if options.proxies.find_proxy(urls[0].origin) is None:
-        known = None if options.origins is None else options.origins.read(urls[0].origin, options.credentials)
-        if known is not None:
-            options.early.most = min(options.early.most, known.count)
+        book = options.origins
+        permitted = None if book is None else book.read(urls[0].origin, options.credentials).permitted
+        if permitted is not None:
+            options.early.most = min(options.early.most, permitted.count)
         await options.early.connect(urls[0].origin)
 
 

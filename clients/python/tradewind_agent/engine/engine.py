@@ -302,7 +302,7 @@ class TransferEngine:
         self._publisher.close()
         self._folders.close()
         await self._pool.shut()
-        self._pool.remember_limits()
+        self._pool.remember_origins()
         left = [self.run_blocking(file.make_closer()) for chunk in self._chunks for file in chunk.files]
         outcomes = await asyncio.gather(*left, return_exceptions=True)
         for error in outcomes:

@@ -13,6 +13,7 @@ from tradewind_agent.engine.http.dial import dial
 from tradewind_agent.engine.http.rate_limit import RateLimit
 from tradewind_agent.engine.http.tcp_info import TcpInfo
 from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.engine.origin.book import NOTHING_KNOWN, OriginRecord
 from tradewind_agent.engine.origin.limits import OriginLimits, SendContext
 from tradewind_agent.engine.origin.solo_tests import SoloTests
 from tradewind_agent.engine.origin.traits import OriginTraits
@@ -47,23 +48,33 @@ class ChannelPool:
         self._shut = False
 
     def get_traits(self, origin: Origin) -> OriginTraits:
-        return self._traits.setdefault(origin, OriginTraits())
+        if (traits := self._traits.get(origin)) is None:
+            failed_before = self._read_record(origin).pipelining_failed_at_s is not None
+            traits = self._traits[origin] = OriginTraits(pipelining=not failed_before)
+        return traits
 
     # What origins permit.
 
     def get_limits(self, origin: Origin) -> OriginLimits:
         if (limits := self._limits.get(origin)) is None:
-            book = self.options.origins
-            known = None if book is None else book.read(origin, self.options.credentials)
-            limits = self._limits[origin] = OriginLimits(self._loop.time, known)
+            limits = self._limits[origin] = OriginLimits(self._loop.time, self._read_record(origin).permitted)
         return limits
 
-    def remember_limits(self) -> None:
-        """Store the learned limits for the next run."""
-        if self.options.origins is not None:
-            found = {origin: each for origin, limits in self._limits.items() if (each := limits.get_known_limit())}
-            if found:
-                self.options.origins.write(found, self.options.credentials)
+    def _read_record(self, origin: Origin) -> OriginRecord:
+        """Return what earlier runs have learned of an origin."""
+        book = self.options.origins
+        return NOTHING_KNOWN if book is None else book.read(origin, self.options.credentials)
+
+    def remember_origins(self) -> None:
+        """Store what this run has learned of its origins for the next one."""
+        if self.options.origins is None:
+            return
+        learned = {
+            origin: OriginRecord(limits.get_known_limit(), self.get_traits(origin).pipelining_failed_at_s)
+            for origin, limits in self._limits.items()
+        }
+        if found := {origin: record for origin, record in learned.items() if record != NOTHING_KNOWN}:
+            self.options.origins.write(found, self.options.credentials)
 
     @property
     def permitted(self) -> dict[Origin, int]:

@@ -290,7 +290,7 @@ class RequestPipeline:
         self._outstanding.clear()
         self._depth.reset()
         if self.origin is not None and connection.pipelining_failed:
-            self._traits.pipelining = False
+            self._traits.note_pipelining_failure()
         if self.origin is not None and connection.was_spent:
             self._traits.note_close(connection.answered)
         if not connection.answered and not self._is_shut:

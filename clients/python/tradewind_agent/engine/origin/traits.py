@@ -1,5 +1,6 @@
 """Traits of a server, learned from its answers."""
 
+import time
 from dataclasses import dataclass
 
 from tradewind_agent.engine.origin.pipelining import TrialVerdict
@@ -16,6 +17,7 @@ class OriginTraits:
 
     ``pipelining`` : whether requests may be sent behind others at all; false once the server has failed at it.
     ``proved_depth`` : requests in flight that the server has answered one by one, in order; more have to be proved.
+    ``pipelining_failed_at_s`` : when it forgot or confused requests in this run, seconds since 1970.
     ``open_trials`` : trials that have shown nothing.
     ``requests_per_connection`` : after how many answers it closes (keepalive_requests, MaxKeepAliveRequests).
     ``closes_after`` : the same, of a server that does not say that it is about to.
@@ -23,6 +25,7 @@ class OriginTraits:
 
     ranges: bool = True
     pipelining: bool = True
+    pipelining_failed_at_s: float | None = None
     proved_depth: int = 1
     open_trials: int = 0
     requests_per_connection: int | None = None
@@ -65,10 +68,14 @@ class OriginTraits:
         if verdict is TrialVerdict.PROVED:
             self.proved_depth, self.open_trials = max(self.proved_depth, members), 0
         elif verdict is TrialVerdict.REFUSED:
-            self.pipelining = False
+            self.note_pipelining_failure()
         else:
             self.open_trials += 1
             self.pipelining = self.pipelining and self.open_trials < _MOST_OPEN_TRIALS
+
+    def note_pipelining_failure(self) -> None:
+        """Send no request behind others any more: the server has forgotten or confused some."""
+        self.pipelining, self.pipelining_failed_at_s = False, time.time()
 
     def trial_limit(self, window: int) -> int:
         """Return the most requests of the next trial for a pipeline of ``window`` requests."""
