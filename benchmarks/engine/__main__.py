@@ -1,8 +1,8 @@
 """Processor and wall time of copies on the loopback, ours and that of curl -Z, rclone, aria2 and wget2, down and up.
 
-Each round runs every tool once, in turn, at its defaults; a figure is the median of the rounds' ratios. The bytes that
-arrived are compared in each run. The server's processor time is not counted. Small files are of one folder, which ours
-and rclone list themselves; the other tools get a list.
+Each round runs every tool once, at its defaults, beginning with another one; a figure is the median of the rounds'
+ratios. The bytes that arrived are compared in each run. The server's processor time is not counted. Small files are of
+one folder, which ours and rclone list themselves; the other tools get a list.
 """
 
 import statistics
@@ -134,8 +134,9 @@ class _ToolRun:
 
 def _run_alternately(runs: Sequence[_ToolRun], rounds: int) -> Costs:
     costs: dict[str, list[Cost]] = {each.name: [] for each in runs}
-    for _ in range(rounds + 1):  # the first round fills caches and is not counted
-        for each in runs:
+    for number in range(rounds + 1):  # the first round fills caches and is not counted
+        first = number % len(runs)
+        for each in (*runs[first:], *runs[:first]):  # none always runs behind the same other
             costs[each.name].append(each.run())
     return {name: found[1:] for name, found in costs.items()}
 

@@ -17,7 +17,10 @@ class ToolFailed(TradewindError):
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a program took, with the children that it waited for: processor time and wall time, s; memory, MiB."""
+    """What a program took, with the children that it waited for: processor time and wall time, s; memory, MiB.
+
+    The memory is not below what this process had when it started the program.
+    """
 
     cpu_s: float
     wall_s: float

@@ -304,7 +304,7 @@ def test_a_broken_file_is_as_good_as_none(tmp_path: Path, content: bytes):
     }
 
 
-def test_what_is_learned_later_leaves_the_rest_of_a_record(tmp_path: Path):
+def test_record_keeps_what_a_later_run_does_not_learn(tmp_path: Path):
     book = OriginBook(tmp_path / "origins.json", lambda: 1_000_000.0)
     book.write({ORIGIN: OriginRecord(PermittedConnections(3, 999_999.0))}, NO_CREDENTIALS)
     book.write({ORIGIN: OriginRecord(pipelining_failed_at_s=1_000_000.0)}, NO_CREDENTIALS)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
@@ -162,3 +163,19 @@ def find_calibrated_meter() -> "CalibratedMeter | None":
 
 
 Meter = Annotated["HostMeter", GroupOf(build_host_meter)]
+
+
+def choose_host_meter(
+    *,
+    power_profile: PowerProfileText = None,
+    base_power: BasePower = "1s",
+) -> "Callable[[], HostMeter]":
+    """What builds the meter of this host: it takes longer to load than a server takes to answer."""
+    if power_profile is not None:  # a wrong one is reported before anything else is done
+        meter = build_host_meter(power_profile=power_profile, base_power=base_power)
+        return lambda: meter
+    read("--base-power", parse_seconds, base_power)
+    return partial(build_host_meter, base_power=base_power)
+
+
+LaterMeter = Annotated["Callable[[], HostMeter]", GroupOf(choose_host_meter)]

@@ -129,7 +129,7 @@ def copy(
     compress: Annotated[
         str, typer.Option(metavar="auto|raw|CODEC[:LEVEL]|off", help="Pack files on their way; auto picks and adapts.")
     ] = OFF,
-    meter: options.Meter,
+    meter: options.LaterMeter,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be copied, and how.")] = False,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
@@ -158,7 +158,7 @@ def copy(
         client = environment.open_client_if_configured(BRIEF_RETRIES)
         if client is not None:
             closing.enter_context(client)
-        context = radio.add_radio(CopyContext(terminal, client, meter))
+        context = radio.add_radio(CopyContext(terminal, client, meter()))
         if queue is not None:
             code = copy_queue(queue, settings, context, dry_run=dry_run)
         elif listing is None:
