@@ -15,6 +15,8 @@ MINUTES, QUICK_MINUTES, SMOKE_MINUTES = 20.0, 0.25, 0.001
 TRANSFERS, QUICK_TRANSFERS, SMOKE_TRANSFERS = 10_000, 500, 20
 SMOKE_AT_ONCE = 20
 """Examples that each reader gets at least."""
+MOST_SHOWN = 100
+"""Failures of a target that are printed in full."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -43,6 +45,9 @@ def main(argv: Sequence[str]) -> int:
         "failures": sum(len(each.failures) for each in found),
     }
     results = [each.to_row() for each in found]
+    for each in found:
+        for failure in each.failures[:MOST_SHOWN]:
+            print(f"{each.case}: {failure}")
     report.write_report(
         "fuzz",
         quick=options.quick,

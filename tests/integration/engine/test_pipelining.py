@@ -144,6 +144,45 @@ def test_a_contradiction_after_the_proof_ends_pipelining(tmp_path: Path):
     assert {f"/{path.name}": path.read_bytes() for path in tmp_path.iterdir()} == EQUAL
 
 
+def test_files_whose_sizes_are_unknown_are_not_confused_after_the_proof(tmp_path: Path):
+    batches: list[int] = []
+
+    def later_backwards(batch):
+        batches.append(len(batch))
+        return batch if max(batches) < 2 or len(batches) < 4 else batch[::-1]
+
+    async def story() -> TransferResult:
+        async with BatchServer(MIXED, later_backwards, has_etags=False) as server, asyncio.timeout(20.0):
+            names = [name[1:] for name in MIXED]
+            sizes = {
+                name: len(MIXED[f"/{name}"]) if number < 4 or number % 9 == 0 else None
+                for number, name in enumerate(names)
+            }
+            engine = TransferEngine(plan(1, 1, 8), options(idle_timeout_s=30.0))
+            return await engine.run(jobs_for(server.url, names, tmp_path, sizes))
+
+    result = asyncio.run(story())
+    assert (result.failures, result.files_done) == ((), len(MIXED))
+    assert {f"/{path.name}": path.read_bytes() for path in tmp_path.iterdir()} == MIXED
+    assert max(batches) > 1
+
+
+def test_equal_files_of_a_server_without_ranges_are_not_confused_after_a_proof_by_others(tmp_path: Path):
+    files = {f"/f{number:02}": os.urandom(500 + number if number < 4 else 400) for number in range(30)}
+    files["/f00"] = bytes(5_000_000)  # its ranges show that the server has none
+    batches: list[int] = []
+
+    def later_backwards(batch):
+        batches.append(len(batch))
+        return batch if max(batches) < 2 or len(batches) < 4 else batch[::-1]
+
+    server = BatchServer(files, later_backwards, does_ranges=False, has_etags=False)
+    result = copy_all(server, tmp_path, pipelines=1, pipelining=2)
+    assert (result.failures, result.files_done) == ((), len(files))
+    assert {f"/{path.name}": path.read_bytes() for path in tmp_path.iterdir()} == files
+    assert max(batches) > 1
+
+
 def test_the_first_of_several_requests_is_checked_after_the_proof_too(tmp_path: Path):
     """A pipeline that connects after the proof: its first request has no other one before it to be set apart from."""
     batches: list[int] = []

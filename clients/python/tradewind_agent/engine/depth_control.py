@@ -81,9 +81,10 @@ class DepthControl:
                 trial.close()
                 self.held = exchange
         elif connection.in_flight:
-            if before is not None and before.expected_answer is not None and traits.ranges:
-                exchange.set_apart([before.expected_answer])
-            connection.send(CheckedExchange(exchange))
+            if before is None or exchange.may_follow(before, has_ranges=traits.ranges):
+                connection.send(CheckedExchange(exchange))
+            else:
+                self.held = exchange
         else:
             # A server may confuse it with requests that follow. Alone, a different answer is another file version.
             connection.send(CheckedExchange(exchange) if window > 1 else exchange)

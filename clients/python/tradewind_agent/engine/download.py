@@ -12,7 +12,6 @@ from tradewind_agent.engine.local.identity import FileIdentity
 from tradewind_agent.engine.local.local_first import LocalFirst
 from tradewind_agent.engine.local.publishing import Publication
 from tradewind_agent.engine.local.ranges import RangeSet
-from tradewind_agent.engine.origin.pipelining import ExpectedFile
 from tradewind_agent.engine.range_read import OnAnswerEnd, RangeRead
 from tradewind_agent.errors import FileFault, MalformedResponse, StorageFailed
 
@@ -92,7 +91,6 @@ class FileDownload(LocalFirst):
         if self.host.options.checksum and self._version.sha256 is None:
             headers["Want-Repr-Digest"] = "sha-256=10"
         request = self.request("GET", headers)
-        expected = ExpectedFile(last + 1) if is_full and last is not None and not peek else None
         read = RangeRead(
             self,
             self.url,
@@ -100,8 +98,9 @@ class FileDownload(LocalFirst):
             first,
             last,
             generation=self._generation,
+            size_bytes=self._version.size_bytes,
             peek=peek,
-            expected_answer=expected,
+            is_full=is_full and not peek,
         )
         if "Range" not in headers:
             self._undealt = RangeSet()

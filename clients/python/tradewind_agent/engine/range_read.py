@@ -7,7 +7,7 @@ from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.exchange import Payload
 from tradewind_agent.engine.http.http1 import ContentRange, RequestHead, ResponseHead
 from tradewind_agent.engine.origin.limits import SendContext
-from tradewind_agent.engine.origin.pipelining import ExpectedAnswer, ExpectedFile
+from tradewind_agent.engine.origin.pipelining import ExpectedAnswer, ExpectedFile, PipelinedExchange
 from tradewind_agent.errors import FileFault, MalformedResponse
 
 _LONGEST_UNWANTED_BODY_BYTES = 256 * 1024
@@ -45,6 +45,7 @@ class RangeRead:
     ranged : whether the request has a Range header.
     peek : the request is for one byte, to learn size and version; nothing is stored.
     generation : version of the file this read belongs to.
+    size_bytes : of the entire file, where it is known.
     expected_answer : set for a full file of known size.
     """
 
@@ -59,8 +60,9 @@ class RangeRead:
         last: int | None,
         *,
         generation: int,
+        size_bytes: int | None,
         peek: bool = False,
-        expected_answer: ExpectedFile | None = None,
+        is_full: bool = False,
     ) -> None:
         self.file = file
         self.url = url
@@ -73,7 +75,10 @@ class RangeRead:
         self.ranged = "Range" in request.headers
         self.peek = peek
         self.generation = generation
-        self.expected_answer: ExpectedAnswer | None = expected_answer
+        self.size_bytes = size_bytes
+        self.expected_answer: ExpectedAnswer | None = (
+            ExpectedFile(size_bytes) if is_full and size_bytes is not None else None
+        )
         self.send_context: SendContext | None = None
         self._settle: OnAnswerEnd | None = None
         self._unwanted_bytes = 0
@@ -107,6 +112,15 @@ class RangeRead:
                 self._expect(candidate)
                 return True
         return False
+
+    def may_follow(self, before: PipelinedExchange, *, has_ranges: bool) -> bool:
+        if not isinstance(before, RangeRead) or before.file is self.file:
+            return True
+        if self.size_bytes is None or before.size_bytes is None:
+            return False
+        if self.size_bytes != before.size_bytes:
+            return True
+        return has_ranges and before.expected_answer is not None and self.set_apart([before.expected_answer])
 
     def _expect(self, answer: ExpectedFile) -> None:
         """Change the request so that ``answer`` is its answer."""

@@ -11,7 +11,7 @@ from tradewind_agent.engine.http.exchange import Payload
 from tradewind_agent.engine.http.http1 import RequestHead, ResponseHead
 from tradewind_agent.engine.jobs import UploadJob
 from tradewind_agent.engine.origin.limits import SendContext
-from tradewind_agent.engine.origin.pipelining import ExpectedAnswer, ExpectedStored
+from tradewind_agent.engine.origin.pipelining import ExpectedAnswer, ExpectedStored, PipelinedExchange
 from tradewind_agent.errors import FileFault, MalformedResponse
 
 _LONGEST_ANSWER_BYTES = 256 * 1024
@@ -93,6 +93,9 @@ class UploadExchange:
     def set_apart(self, others: Sequence[ExpectedAnswer]) -> bool:
         expected = self.expected_answer
         return expected is not None and all(expected.differs_from(other) for other in others)
+
+    def may_follow(self, _before: PipelinedExchange, *, has_ranges: bool) -> bool:  # noqa: ARG002 -- asks for none
+        return True
 
     def on_head(self, head: ResponseHead) -> None:
         self._head = head

@@ -90,6 +90,12 @@ class PipelinedExchange(Exchange, Protocol):
     def set_apart(self, others: Sequence[ExpectedAnswer]) -> bool:
         """Change the request, if necessary, so that its answer differs from all ``others``; whether it does."""
 
+    def may_follow(self, before: "PipelinedExchange", *, has_ranges: bool) -> bool:
+        """Return whether neither of the two answers can pass for the other; the request may be changed for that.
+
+        ``has_ranges`` : whether the server honours them, as far as is known.
+        """
+
     def on_unproved(self) -> None:
         """Discard the answer, which may be another request's, and send the request again."""
 
