@@ -4,6 +4,7 @@ from typing import Self
 from uuid import UUID
 
 from services.application.limits.caps import Limits
+from services.application.limits.learned_caps import LearnedCaps
 from services.application.models.learned_model import StoredModel
 from services.application.recommend.snapshot import Index
 from services.application.shared.audit import SERVICE, Actor
@@ -43,7 +44,7 @@ class Store:
             models = uow.models.index(release) if release is not None else {}
             keys = {link.id: link.key for link in uow.links.list_all()}
             endpoints = uow.endpoints.list_all()
-            limits = Limits(uow.limits.list_all())
+            limits, learned_caps = Limits(uow.limits.list_all()), LearnedCaps(uow.limits.list_learned())
             prices, tier_names = uow.price_books.in_force(), uow.custom_tiers.list_names()
         aliases = {alias: endpoint.name for endpoint in endpoints for alias in endpoint.aliases}
         known_paths = {
@@ -52,7 +53,7 @@ class Store:
             for pair in endpoint.known_pairs
         }
         indexed = {keys[link_id]: model for link_id, model in models.items()}
-        return Index(release, indexed, aliases, known_paths, limits, prices, tier_names)
+        return Index(release, indexed, aliases, known_paths, limits, prices, tier_names, learned_caps)
 
     def model(self, tenant_id: UUID, model_id: UUID) -> StoredModel:
         """Return one model of a tenant."""

@@ -1,4 +1,4 @@
-"""*Limits*: caps over all live transfers, and how much of each is in use."""
+"""*Limits*: caps over all live transfers, how much of each is in use, and what servers have refused."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from services.admin.rendering import ONE_LINE, build_page_router, redirect_after_form, render_page
 from services.admin.visitors import Parts, Provider, Visit
 from services.application.limits.caps import Limit, LimitScope, limit_from_wire, put_limit
+from services.application.limits.learned_caps import LearnedCap, LearnedCaps
 from services.application.limits.live_shares import ScopeUsage
 from services.application.transfers.sessions import SessionsUnreachable
 from services.bootstrap import Container
@@ -29,14 +30,20 @@ Cap = Annotated[str, Form(max_length=10)]
 @router.get("")
 async def limits_page(request: Request, visit: Provider, parts: Parts) -> Response:
     """List all limits with what live transfers use of them."""
-    limits = await run_in_threadpool(_list_limits, parts, visit)
+    limits, learned = await run_in_threadpool(_list_limits, parts, visit)
     held: Sequence[ScopeUsage | None]
     try:
         held = await parts.sessions.measure_held(visit.visitor.tenant_id, [limit.claim().scope for limit in limits])
     except SessionsUnreachable:
         held = [None] * len(limits)
     return render_page(
-        request, "limits.html", visit, limits=list(zip(limits, held, strict=True)), scopes=tuple(LimitScope)
+        request,
+        "limits.html",
+        visit,
+        limits=list(zip(limits, held, strict=True)),
+        learned=learned,
+        now=parts.clock.now(),
+        scopes=tuple(LimitScope),
     )
 
 
@@ -76,6 +83,6 @@ def _explain(wrong: InvalidValue) -> InvalidValue:
     return InvalidValue(PLACES.get(wrong.field, wrong.field), wrong.reason)
 
 
-def _list_limits(parts: Container, visit: Visit) -> Sequence[Limit]:
+def _list_limits(parts: Container, visit: Visit) -> tuple[Sequence[Limit], Sequence[LearnedCap]]:
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        return uow.limits.list_all()
+        return uow.limits.list_all(), LearnedCaps(uow.limits.list_learned()).list_visible(None)

@@ -36,7 +36,7 @@ async def recommend_parameters(recommend_request: FullRecommendRequest, parts: P
     """Recommend parameters for each chunk of a data set, with predictions and a table for tuning without the
     service.
     """
-    transfer_request = to_transfer_request(recommend_request, weight=principal.weight)
+    transfer_request = to_transfer_request(recommend_request, principal.weight, principal.key_id)
     priced = await compute_recommendation(transfer_request, parts, principal.tenant_id)
     quote = StoredQuote.of(priced, transfer_request, key_id=principal.key_id, at=parts.clock.now())
     if quote is not None:
@@ -80,7 +80,9 @@ async def load_snapshot(parts: Container, tenant_id: UUID) -> Snapshot:
     return await get_snapshot(tenant_id, snapshots=parts.snapshots, lookups=parts.lookups)
 
 
-def to_transfer_request(recommend_request: RecommendRequest, *, weight: float = 1.0) -> TransferRequest:
+def to_transfer_request(
+    recommend_request: RecommendRequest, weight: float = 1.0, key_id: UUID | None = None
+) -> TransferRequest:
     """Return the request in the types of the domain.
 
     Raises
@@ -100,6 +102,7 @@ def to_transfer_request(recommend_request: RecommendRequest, *, weight: float = 
         load=recommend_request.load,
         caps=recommend_request.limits.to_caps() if recommend_request.limits else NO_CAPS,
         weight=weight,
+        key_id=key_id,
         rate_limit_bps=recommend_request.rate_limit_bps,
     )
 

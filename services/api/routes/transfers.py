@@ -132,7 +132,7 @@ async def heartbeat(transfer_id: UUID, beat: Heartbeat, parts: Parts, principal:
 
 async def _prepare_opening(parts: Container, principal: Principal, start_request: RecommendRequest) -> TransferOpening:
     """Return what the transfer of a request is tuned on: the present recommendation."""
-    request = to_transfer_request(start_request, weight=principal.weight)
+    request = to_transfer_request(start_request, principal.weight, principal.key_id)
     priced = await compute_recommendation(request, parts, principal.tenant_id)
     tables = {kind: _parse_table(table) for kind, table in priced.table_json.items()}
     basis = prepare_basis(

@@ -3,16 +3,22 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+from uuid import UUID
 
 from services.application.limits.live_shares import ScopeUsage
 from services.application.shared.jobs import LimitsChanged
 from services.application.shared.unit_of_work import UnitOfWork
 from services.application.transfers.sessions import Claim
+from tradewind.errors import InvalidValue
 from tradewind.parameters import NO_CAPS, Caps
 from tradewind.wire.limits import WireLimit
+
+if TYPE_CHECKING:
+    from services.application.limits.learned_caps import LearnedCap
 
 NO_USAGE: Mapping[str, ScopeUsage] = MappingProxyType({})
 
@@ -117,20 +123,27 @@ class LimitRepository(Protocol):
 
     def list_all(self) -> Sequence[Limit]: ...
     def put(self, limit: Limit) -> None: ...
+    def list_learned(self) -> "Sequence[LearnedCap]": ...
+    def put_learned(self, endpoint: str, key_id: UUID, *, streams: int, refused_at: datetime) -> None: ...
 
 
-def put_limit(limit: Limit, *, uow: UnitOfWork) -> Sequence[Limit]:
-    """Set one limit, notify every process, and return all limits."""
+def put_limit(limit: Limit, *, uow: UnitOfWork) -> None:
+    """Set one limit, and notify every process."""
     uow.limits.put(limit)
-    limits = uow.limits.list_all()
     uow.audit.note("limit.set", limit.place, concurrency=limit.concurrency, streams=limit.streams)
     uow.publish(LimitsChanged(uow.tenant_id))
     uow.commit()
-    return limits
 
 
 def limit_from_wire(wire: WireLimit) -> Limit:
-    """Return the limit of a request."""
+    """Return the limit of a request.
+
+    Raises
+    ------
+    InvalidValue : it is said to be learned, which only agents report.
+    """
+    if wire.learned_at is not None:
+        raise InvalidValue("learned_at", "is reported by agents; leave it out")
     return Limit(
         scope=LimitScope(wire.scope),
         source=wire.endpoint or wire.source,

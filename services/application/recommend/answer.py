@@ -52,6 +52,7 @@ def recommend_from_history(
     """
     if (permitted := snapshot.compute_permitted_caps(request.link, request.weight)) is not None:
         request = request.tighten(*permitted)
+    request = request.limit_streams(snapshot.find_learned_streams(request.link, request.key_id))
     if (indexed := snapshot.find_link(request.link)) is None:
         return request
     model = snapshot.get_model(indexed)
@@ -96,7 +97,7 @@ def recommend_from_history(
             mean_bps=predicted.throughput_bps.mean,
         )
         + request.format_ceiling(path, is_reached=is_ceiling_reached)
-        + request.sharing
+        + request.caps_text
         + (quote.unpriced if quote else ""),
         release=snapshot.release,
         nearest_data_distance=distance,

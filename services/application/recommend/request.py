@@ -22,7 +22,8 @@ class TransferRequest:
 
     ``load`` : external load, if the caller knows it, 0 … 1; more than ``LOAD_MAX`` counts as ``LOAD_MAX``.
     ``weight`` : of this transfer where several share a cap. ``shared_with`` : how many transfers share one.
-    ``rate_limit_bps`` : most that the user permits.
+    ``rate_limit_bps`` : most that the user permits. ``key_id`` : of the caller.
+    ``learned_streams`` : connections that a server at an end permits, as agents have learned.
     """
 
     link: LinkKey
@@ -35,16 +36,27 @@ class TransferRequest:
     weight: float = 1.0
     shared_with: int = 0
     rate_limit_bps: float | None = None
+    key_id: UUID | None = None
+    learned_streams: int | None = None
 
     def tighten(self, caps: Caps, shared_with: int) -> Self:
         """Return the same request within further caps, which it shares with so many live transfers."""
         return replace(self, caps=self.caps.tighten(caps), shared_with=shared_with)
 
+    def limit_streams(self, learned_streams: int | None) -> Self:
+        """Return the same request within what a server permits."""
+        if learned_streams is None:
+            return self
+        caps = self.caps.tighten(Caps(streams=learned_streams))
+        return replace(self, caps=caps, learned_streams=learned_streams)
+
     @property
-    def sharing(self) -> str:
-        """Return what the rationale says of transfers that share the caps."""
-        others = self.shared_with
-        return f"; its caps are shared with {format_count(others, 'live transfer')}" if others else ""
+    def caps_text(self) -> str:
+        """Return what the rationale says of caps: transfers that share them, and what a server permits."""
+        others, streams = self.shared_with, self.learned_streams
+        sharing = f"; its caps are shared with {format_count(others, 'live transfer')}" if others else ""
+        learned = f"; its server has refused more than {format_count(streams, 'connection')}" if streams else ""
+        return sharing + learned
 
     def format_ceiling(self, path: Path, *, is_reached: bool) -> str:
         """Return what the rationale says of the ceiling: the user's limit, or the bandwidth once it is reached."""

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from services.application.billing.price_list import NO_PRICES, NO_SCHEDULE, PriceList, PublishedBook, Schedule
 from services.application.limits.caps import NO_LIMITS, Limits, Permitted
+from services.application.limits.learned_caps import NOTHING_LEARNED, LearnedCaps
 from services.application.limits.live_shares import LiveUsage
 from services.application.models.learned_model import IndexedModel
 from services.application.recommend.model_cache import ModelCache, NotInMemory
@@ -37,6 +38,7 @@ class Index:
     limits: Limits = NO_LIMITS
     prices: PriceList = NO_PRICES
     tier_names: Mapping[UUID, str] = field(default_factory=dict)
+    learned_caps: LearnedCaps = NOTHING_LEARNED
 
     @cached_property
     def model_ids(self) -> frozenset[UUID]:
@@ -105,6 +107,10 @@ class Snapshot:
         """Return the caps that limits and live transfers leave for a new transfer; ``None`` without limits."""
         limits = self.index.limits
         return limits.compute_permitted(*self._own_names(key), held=self.held.now, weight=weight) if limits else None
+
+    def find_learned_streams(self, key: LinkKey, key_id: UUID | None) -> int | None:
+        """Return the streams that the servers of both ends permit, as agents have learned; ``None`` if unknown."""
+        return self.index.learned_caps.find_streams(self._own_names(key), key_id)
 
     def list_claims(self, key: LinkKey) -> tuple[Claim, ...]:
         """Return the caps that a live transfer has to claim a share of."""

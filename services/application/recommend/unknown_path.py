@@ -87,7 +87,7 @@ def recommend_unknown_path(
         rationale=(
             f"{explain_unknown_path(request, snapshot, history_chunks, load)}, {estimate.origin}: {format_plan(plan)};"
             f" expects about {format_bps(predicted.throughput_bps.mean)}, not certified"
-            f"{request.format_ceiling(known_path, is_reached=False)}{request.sharing}"
+            f"{request.format_ceiling(known_path, is_reached=False)}{request.caps_text}"
         ),
         release=snapshot.release if estimate.source is AnswerSource.NEIGHBOUR else None,
         nearest_data_distance=estimate.distance,

@@ -1,14 +1,16 @@
 """Caps of a tenant, of its endpoints and of the paths between them."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, delete, func, select
 from sqlalchemy.dialects.postgresql import insert
 
 from services.application.limits.caps import Limit, LimitScope
+from services.application.limits.learned_caps import MAX_AGE, LearnedCap
 from services.persistence.repositories.endpoints import Endpoints
-from services.persistence.tables import endpoints, limits
+from services.persistence.tables import api_keys, endpoints, learned_limits, limits
 
 
 class LimitsOfTenant:
@@ -52,9 +54,50 @@ class LimitsOfTenant:
         if limit.concurrency is None and limit.streams is None:
             there = (limits.c[name].is_not_distinct_from(value) for name, value in place.items())
             self._connection.execute(delete(limits).where(*there))
+            if limit.scope is LimitScope.ENDPOINT:
+                of_endpoint = learned_limits.c.endpoint_id == place["source_id"]
+                self._connection.execute(delete(learned_limits).where(of_endpoint))
             return
         self._connection.execute(
             insert(limits)
             .values(tenant_id=self._tenant_id, **place, **caps)
             .on_conflict_do_update(index_elements=["tenant_id", "scope", "source_id", "destination_id"], set_=caps)
+        )
+
+    def list_learned(self) -> Sequence[LearnedCap]:
+        """Return the caps that agents have learned within their lifetime."""
+        rows = self._connection.execute(
+            select(learned_limits, endpoints.c.name, api_keys.c.name.label("key_name"))
+            .join(endpoints, endpoints.c.id == learned_limits.c.endpoint_id)
+            .join(api_keys, api_keys.c.id == learned_limits.c.key_id)
+            .where(learned_limits.c.refused_at > func.now() - MAX_AGE)
+        )
+        return [
+            LearnedCap(
+                endpoint=row.name,
+                key_id=row.key_id,
+                key_name=row.key_name,
+                streams=row.streams,
+                refused_at=row.refused_at,
+            )
+            for row in rows
+        ]
+
+    def put_learned(self, endpoint: str, key_id: UUID, *, streams: int, refused_at: datetime) -> None:
+        """Store what the agents of a key have learned of an endpoint; an earlier refusal replaces no later one."""
+        (endpoint_id,) = Endpoints(self._connection, self._tenant_id).resolve([endpoint]).values()
+        statement = insert(learned_limits).values(
+            tenant_id=self._tenant_id,
+            endpoint_id=endpoint_id,
+            key_id=key_id,
+            streams=streams,
+            refused_at=refused_at,
+        )
+        sent = statement.excluded
+        self._connection.execute(
+            statement.on_conflict_do_update(
+                index_elements=["tenant_id", "endpoint_id", "key_id"],
+                set_={"streams": sent.streams, "refused_at": sent.refused_at},
+                where=learned_limits.c.refused_at <= sent.refused_at,
+            )
         )

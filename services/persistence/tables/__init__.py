@@ -4,7 +4,14 @@ from services.persistence.tables.backups import database_copies
 from services.persistence.tables.compression import compression_observations
 from services.persistence.tables.devices import device_profiles
 from services.persistence.tables.exports import export_failures, export_marks, log_days
-from services.persistence.tables.inventory import endpoint_aliases, endpoint_pairs, endpoints, limits, links
+from services.persistence.tables.inventory import (
+    endpoint_aliases,
+    endpoint_pairs,
+    endpoints,
+    learned_limits,
+    limits,
+    links,
+)
 from services.persistence.tables.logs import batches, log_quarantine, transfer_logs
 from services.persistence.tables.metadata import METADATA
 from services.persistence.tables.models import (
@@ -46,6 +53,7 @@ __all__ = [
     "endpoints",
     "export_failures",
     "export_marks",
+    "learned_limits",
     "limits",
     "link_models",
     "links",

@@ -1,6 +1,6 @@
 """End systems, what is known between them, and the links that logs are grouped by."""
 
-from sqlalchemy import BigInteger, Column, Index, Integer, Table, Text, UniqueConstraint, text
+from sqlalchemy import BigInteger, Column, Index, Integer, Table, Text, UniqueConstraint, Uuid, text
 from sqlalchemy.dialects.postgresql import JSONB
 
 from services.persistence.tables.metadata import (
@@ -61,6 +61,17 @@ links = Table(
     UniqueConstraint(
         "tenant_id", "source_id", "destination_id", "network", "mover", postgresql_nulls_not_distinct=True
     ),
+)
+
+learned_limits = Table(
+    "learned_limits",
+    METADATA,
+    build_tenant_column(primary_key=True),
+    build_reference("endpoint_id", "endpoints", primary_key=True),
+    Column("key_id", Uuid, primary_key=True),
+    Column("streams", Integer, nullable=False),
+    build_instant("refused_at"),
+    Index(None, "endpoint_id"),
 )
 
 limits = Table(

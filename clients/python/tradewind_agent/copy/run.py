@@ -12,6 +12,7 @@ from tradewind.energy.measured import Host
 from tradewind.path import Path
 from tradewind.transfer import Direction, Mover, Status, TransferRecord
 from tradewind.units import format_count
+from tradewind_agent.copy.learned_limits import report_learned_limit
 from tradewind_agent.copy.listing import Listing, list_files
 from tradewind_agent.copy.moving import Movement, move
 from tradewind_agent.copy.options import CopyOptions
@@ -187,6 +188,8 @@ def run(
         records = _build_records(session, prepared, held, movement, path, timeline=timeline)
         session.status = _find_status(movement)
         log = session.finish(records)
+    server = prepared.source if prepared.listing.direction is Direction.DOWNLOAD else prepared.destination
+    report_learned_limit(server, movement.result.permitted, client)
     return _report(prepared, held, movement, path, records=records, timeline=timeline, log=log)
 
 
@@ -301,7 +304,7 @@ def _find_status(movement: Movement) -> Status:
 
 def _list_notes(movement: Movement) -> tuple[str, ...]:
     permitted = tuple(
-        f"{origin} permits {format_count(count, 'connection')} at once; it refused more"
-        for origin, count in movement.result.permitted.items()
+        f"{origin} permits {format_count(known.count, 'connection')} at once; it refused more"
+        for origin, known in movement.result.permitted.items()
     )
     return (*permitted, *describe_meter_failure(movement.metered))

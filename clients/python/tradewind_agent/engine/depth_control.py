@@ -81,7 +81,8 @@ class DepthControl:
                 trial.close()
                 self.held = exchange
         elif connection.in_flight:
-            if before is None or exchange.may_follow(before, has_ranges=traits.ranges):
+            is_proved = connection.in_flight < min(window, traits.proved_depth)
+            if is_proved and (before is None or exchange.may_follow(before, has_ranges=traits.ranges)):
                 connection.send(CheckedExchange(exchange))
             else:
                 self.held = exchange

@@ -317,7 +317,7 @@ class TransferEngine:
             failures=tuple(self._failures),
             duration_s=self._compute_elapsed_s(),
             stopped=self._stopped,
-            permitted={str(origin): count for origin, count in self._pool.permitted.items()},
+            permitted={str(origin): known for origin, known in self._pool.list_known_limits().items()},
         )
 
 

@@ -7,6 +7,7 @@ from enum import Enum
 from pathlib import Path
 
 from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.origin.book import PermittedConnections
 from tradewind_agent.errors import AgentError
 
 
@@ -82,7 +83,7 @@ class TransferResult:
     failures: tuple[FileFailure, ...]
     duration_s: float
     stopped: AgentError | None = None
-    permitted: Mapping[str, int] = field(default_factory=dict)
+    permitted: Mapping[str, PermittedConnections] = field(default_factory=dict)
 
     @property
     def succeeded(self) -> bool:

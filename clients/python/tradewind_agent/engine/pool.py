@@ -1,7 +1,7 @@
 """The pool of channels: as many as the plan says, supplied with work breadth first, reshaped while it runs."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from tradewind_agent.engine.channels import deal_channels, limit_demands
@@ -13,7 +13,7 @@ from tradewind_agent.engine.http.dial import dial
 from tradewind_agent.engine.http.rate_limit import RateLimit
 from tradewind_agent.engine.http.tcp_info import TcpInfo
 from tradewind_agent.engine.options import EngineOptions
-from tradewind_agent.engine.origin.book import NOTHING_KNOWN, OriginRecord
+from tradewind_agent.engine.origin.book import NOTHING_KNOWN, OriginRecord, PermittedConnections
 from tradewind_agent.engine.origin.limits import OriginLimits, SendContext
 from tradewind_agent.engine.origin.solo_tests import SoloTests
 from tradewind_agent.engine.origin.traits import OriginTraits
@@ -75,6 +75,11 @@ class ChannelPool:
         }
         if found := {origin: record for origin, record in learned.items() if record != NOTHING_KNOWN}:
             self.options.origins.write(found, self.options.credentials)
+
+    def list_known_limits(self) -> Mapping[Origin, PermittedConnections]:
+        """Return the permitted connections of origins that have refused more, with the time of the last refusal."""
+        found = ((origin, limits.get_known_limit()) for origin, limits in self._limits.items())
+        return {origin: known for origin, known in found if known is not None}
 
     @property
     def permitted(self) -> dict[Origin, int]:

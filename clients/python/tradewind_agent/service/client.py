@@ -28,6 +28,7 @@ from tradewind.wire.inventory import (
     NewKey,
     Surface,
 )
+from tradewind.wire.limits import LearnedLimit
 from tradewind.wire.logs import BatchReceipt
 from tradewind.wire.recommendations import RecommendRequest, RecommendResponse
 from tradewind.wire.records import WireRecord
@@ -158,6 +159,10 @@ class Client:
         """Finish a transfer with its records and the heartbeats that the service may lack; repeating it is harmless."""
         path = f"/v1/transfers/{transfer_id}/complete"
         return self._calls.call("POST", path, TypeAdapter(CompletionReceipt), body=completion, timeout_s=timeout_s)
+
+    def report_learned_limit(self, learned: LearnedLimit) -> None:
+        """Report that a server has refused more connections than it permitted; reporting it twice is harmless."""
+        self._calls.send("POST", "/v1/limits/learned", json=learned.model_dump(mode="json"))
 
     # Logs
 
