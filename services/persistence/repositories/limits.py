@@ -84,7 +84,12 @@ class LimitsOfTenant:
         ]
 
     def put_learned(self, endpoint: str, key_id: UUID, *, streams: int, refused_at: datetime) -> None:
-        """Store what the agents of a key have learned of an endpoint; an earlier refusal replaces no later one."""
+        """Store what the agents of a key have learned of an endpoint; an earlier refusal replaces no later one.
+
+        What has had its lifetime is removed.
+        """
+        is_over = learned_limits.c.refused_at <= func.now() - MAX_AGE
+        self._connection.execute(delete(learned_limits).where(is_over))
         (endpoint_id,) = Endpoints(self._connection, self._tenant_id).resolve([endpoint]).values()
         statement = insert(learned_limits).values(
             tenant_id=self._tenant_id,

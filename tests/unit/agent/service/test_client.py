@@ -37,6 +37,7 @@ def test_the_public_surface_is_this():
         "recommend",
         "heartbeat",
         "complete",
+        "report_learned_limit",
         "upload_logs",
         "upload_batch",
         "batch",
