@@ -23,6 +23,28 @@ def names_in(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
+@pytest.mark.parametrize("place", ["file", "locked"])
+def test_place_where_no_file_can_be_made_fails_before_anything_is_requested(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+):
+    (tmp_path / "file").write_bytes(b"no folder")
+    (tmp_path / "locked").mkdir(mode=0o500)
+    if os.geteuid() == 0:  # may write everywhere
+        real = os.access
+        monkeypatch.setattr(os, "access", lambda path, mode: not str(path).endswith("locked") and real(path, mode))
+
+    async def story() -> tuple[TransferResult, int]:
+        async with RoughServer({f"/{number}": plain(SMALL) for number in range(50)}) as server:
+            jobs = jobs_for(server.url, [str(number) for number in range(50)], tmp_path / place / "sub")
+            result = await TransferEngine(plan(4), options()).run(jobs)
+            return result, len(server.asked)
+
+    result, requests = asyncio.run(story())
+    assert (len(result.failures), requests) == (50, 0)
+    assert {"file": "a directory", "locked": "permission denied"}[place] in result.failures[0].reason
+    assert names_in(tmp_path) == {"file", "locked"}
+
+
 @pytest.mark.parametrize("parallelism", [1, 3])
 def test_second_copy_to_the_same_name_is_refused(tmp_path: Path, parallelism: int):
     async def story() -> tuple[TransferResult, TransferResult]:

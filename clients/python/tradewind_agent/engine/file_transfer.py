@@ -35,6 +35,8 @@ from tradewind_agent.errors import (
 _ADVICE = {
     # Every file server allows GET, so a method that is not allowed is the PUT of an upload.
     405: "; it takes no uploads: start serve-files with --writable",
+    501: "; it takes no uploads",
+    507: "; there is no room at the server",
     409: "; the folder that it is to be stored in may be missing there",
 }
 _EXPIRED = frozenset({400, 401, 403, 404, 410})

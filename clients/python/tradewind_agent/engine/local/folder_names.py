@@ -1,5 +1,6 @@
-"""The names in the local folders that files are copied to."""
+"""The local folders that files are copied to: the names in them, and whether files can be made there."""
 
+import errno
 import os
 from itertools import islice
 
@@ -16,6 +17,7 @@ class FolderNames:
 
     def __init__(self) -> None:
         self._names: dict[str, frozenset[str] | None] = {}
+        self._refusals: dict[str, OSError | None] = {}
 
     def may_hold(self, folder: str, *names: str) -> bool:
         """Return whether one of the names may stand in the folder; where it cannot be read, any may."""
@@ -24,6 +26,26 @@ class FolderNames:
         except KeyError:
             found = self._names[folder] = _read_names(folder)
         return found is None or any(name in found for name in names)
+
+    def find_refusal(self, folder: str) -> OSError | None:
+        """Return the error that making a file in the folder, or making the folder, would meet; ``None`` of none."""
+        if folder not in self._refusals:
+            self._refusals[folder] = _find_refusal(folder)
+        return self._refusals[folder]
+
+
+def _find_refusal(folder: str) -> OSError | None:
+    """Look at the folder, or at the nearest one above it that is there."""
+    while not os.path.exists(folder) and (above := os.path.dirname(folder) or os.curdir) != folder:
+        folder = above
+    if os.access(folder, os.W_OK | os.X_OK):
+        return None
+    number = errno.EACCES
+    if not os.path.isdir(folder):
+        number = errno.ENOTDIR
+    elif os.statvfs(folder).f_flag & os.ST_RDONLY:
+        number = errno.EROFS
+    return OSError(number, os.strerror(number))
 
 
 def _read_names(folder: str) -> frozenset[str] | None:

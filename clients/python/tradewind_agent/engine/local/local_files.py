@@ -13,6 +13,13 @@ from tradewind_agent.system_errors import explain_os_error
 
 _HASH_BLOCK_BYTES = 1 << 20
 _STOPPING = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
+_MAKE_ROOM = "make room and run the same command again, what was received is kept"
+_ADVICE: Mapping[int | None, str] = MappingProxyType(
+    {
+        errno.EROFS: "choose another destination, or have it mounted for writing",
+        errno.EIO: "the disk has a fault; choose another one and run the same command again",
+    }
+)
 _KINDS: Mapping[int, str] = MappingProxyType(
     {
         stat.S_IFDIR: "a folder",
@@ -28,8 +35,7 @@ def to_storage_error(error: OSError, path: Path) -> StorageFailed | FileFault:
     """Return the error to raise: the transfer stops where no file could be written, else only this file fails."""
     words = explain_os_error(error)
     if error.errno in _STOPPING:
-        advice = "make room and run the same command again, what was received is kept"
-        return StorageFailed(f"cannot write {path}: {words.what}; {advice}")
+        return StorageFailed(f"cannot write {path}: {words.what}; {_ADVICE.get(error.errno, _MAKE_ROOM)}")
     return FileFault(f"cannot write {path}: {words}", retryable=False)
 
 

@@ -8,6 +8,7 @@ from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost
 from tradewind_agent.engine.jobs import DownloadJob
 from tradewind_agent.engine.local.file_version import FileVersion
 from tradewind_agent.engine.local.local_copy import LocalState, has_sha256, inspect_local_copy, matches_remote
+from tradewind_agent.engine.local.local_files import to_storage_error
 from tradewind_agent.engine.local.ranges import RangeSet
 from tradewind_agent.engine.local.storage import PartFile
 from tradewind_agent.errors import FileFault, StorageFailed
@@ -49,6 +50,9 @@ class LocalFirst(FileTransfer):
         except FileFault as fault:
             self.give_up(str(fault))
             return
+        if self._local is None and (refusal := self.host.folder_names.find_refusal(self._part.folder)) is not None:
+            self._refuse_place(refusal)
+            return
         self._version.resume(identity)
         if self._version.size_bytes is not None:
             self._undealt = self._received.find_missing(self._version.size_bytes)
@@ -59,6 +63,14 @@ class LocalFirst(FileTransfer):
             self._local = LocalState.PRESENT  # size and time prove nothing of the bytes
         elif self._local is LocalState.CURRENT:
             self._skip()
+
+    def _refuse_place(self, refusal: OSError) -> None:
+        """Fail before anything is requested."""
+        error = to_storage_error(refusal, self.job.destination)
+        if isinstance(error, StorageFailed):
+            self.host.stop(error)
+        else:
+            self.give_up(str(error))
 
     def _compare_local(self) -> None:
         """Compare the server's version, known from a peek: keep the local file, or fetch."""

@@ -71,6 +71,7 @@ class PartFile:
 
     Attributes
     ----------
+    folder : of the file, as text.
     has_journal : whether it has a journal, as far as known.
     changed_folders : those in which a folder was made for it: their own new names have to reach the disk as well.
     """
@@ -87,17 +88,17 @@ class PartFile:
         self._translated_errors = _TranslatedErrors(destination)
         # Paths are text: thousands of files are created, named and closed, and `Path` takes longer than the system.
         folder, self._name = os.path.split(destination)
-        self._folder = folder or os.curdir
-        self._path = os.path.join(self._folder, name_part(self._name))
+        self.folder = folder or os.curdir
+        self._path = os.path.join(self.folder, name_part(self._name))
 
     def _remove_journal(self) -> None:
         with suppress(FileNotFoundError):
-            os.unlink(os.path.join(self._folder, name_journal(self._name)))
+            os.unlink(os.path.join(self.folder, name_journal(self._name)))
 
     def may_be_there(self, names: FolderNames) -> bool:
         """Return whether the file, its part or its journal may be on the disk already."""
-        self.has_journal = names.may_hold(self._folder, name_journal(self._name))
-        return self.has_journal or names.may_hold(self._folder, self._name, os.path.basename(self._path))
+        self.has_journal = names.may_hold(self.folder, name_journal(self._name))
+        return self.has_journal or names.may_hold(self.folder, self._name, os.path.basename(self._path))
 
     def resume(self) -> tuple[FileIdentity, RangeSet] | None:
         """Lock the part of an earlier run and return its version and ranges; remove it if they are unknown.
