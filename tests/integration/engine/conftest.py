@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.engine.servers.web_servers import WebServer, apache, nginx
+from tests.integration.engine.servers.web_servers import WebServer, apache, caddy, lighttpd, nginx
 
 KEEPALIVE_REQUESTS = 7
 """Answers after which the servers close a connection, fewer than most tests pipeline."""
@@ -50,21 +50,24 @@ def _work(folder: Path) -> Path:
     return work
 
 
-@pytest.fixture(scope="session", params=["nginx", "apache"])
+@pytest.fixture(scope="session", params=[nginx, apache, lighttpd, caddy], ids=lambda serve: serve.__name__)
 def web_server(request: pytest.FixtureRequest, content: Path, world_readable: Path) -> Iterator[WebServer]:
-    """nginx and Apache in turn, at their defaults."""
-    work = _work(world_readable)
-    with (nginx if request.param == "nginx" else apache)(content, work) as server:
+    """Each server in turn, at its defaults."""
+    with request.param(content, _work(world_readable)) as server:
         yield server
 
 
-@pytest.fixture(scope="session", params=["nginx", "apache"])
+@pytest.fixture(
+    scope="session",
+    params=[
+        (nginx, f"keepalive_requests {KEEPALIVE_REQUESTS};"),
+        (apache, f"MaxKeepAliveRequests {KEEPALIVE_REQUESTS}"),
+        (lighttpd, f"server.max-keep-alive-requests = {KEEPALIVE_REQUESTS}"),
+    ],
+    ids=lambda pair: pair[0].__name__,
+)
 def impatient_server(request: pytest.FixtureRequest, content: Path, world_readable: Path) -> Iterator[WebServer]:
-    """nginx and Apache in turn, closing connections after a few requests."""
-    work = _work(world_readable)
-    if request.param == "nginx":
-        with nginx(content, work, server=f"keepalive_requests {KEEPALIVE_REQUESTS};") as server:
-            yield server
-    else:
-        with apache(content, work, server=f"MaxKeepAliveRequests {KEEPALIVE_REQUESTS}") as server:
-            yield server
+    """Each server in turn, closing connections after a few requests."""
+    serve, limit = request.param
+    with serve(content, _work(world_readable), server=limit) as server:
+        yield server

@@ -1,15 +1,21 @@
-"""Downloads from nginx and Apache as Debian ships them: every byte, at many settings, within keep-alive limits."""
+"""Downloads from web servers as Debian ships them: every byte, at many settings, within keep-alive limits."""
 
 import asyncio
 from collections import Counter
 from pathlib import Path
+from uuid import uuid4
 
+import httpx
 import pytest
 
+from tests.conditions import eventually
 from tests.integration.engine.conftest import KEEPALIVE_REQUESTS
 from tests.integration.engine.servers.web_servers import WebServer
 from tests.integration.engine.transfers import digests, jobs_for, options, plan, transfer
 from tradewind_agent.engine import Url, list_downloads
+
+MARK = "mark-"
+"""Begins the name of a file that is not there, whose request marks a place in a log that is written late."""
 
 
 def names(content: Path, *folders: str) -> list[str]:
@@ -65,13 +71,24 @@ def test_requests_left_unanswered_when_the_server_closes_are_sent_again(
 
 
 def test_keep_alive_limit_is_learned_and_then_observed(impatient_server: WebServer, content: Path, tmp_path: Path):
-    before = len(impatient_server.log.read_text().splitlines())
+    _mark_log(impatient_server)
     chosen = names(content, "small")
     sizes = {name: (content / name).stat().st_size for name in chosen}
     assert transfer(jobs_for(impatient_server.url, chosen, tmp_path, sizes), plan(1, 1, 16)).failures == ()
-    requests = impatient_server.log.read_text().splitlines()[before:]
+    requests = _mark_log(impatient_server)
     connections = Counter(line.split()[0] for line in requests)
-    # nginx answers keepalive_requests, Apache one more: in both cases every connection is used to its end.
+    # nginx answers keepalive_requests, Apache and lighttpd one more: in all cases every connection is used to its end.
     assert max(connections.values()) in (KEEPALIVE_REQUESTS, KEEPALIVE_REQUESTS + 1)
     assert len(connections) == -(-len(chosen) // max(connections.values()))
     assert len(requests) == len(chosen)
+
+
+def _mark_log(server: WebServer) -> list[str]:
+    """Put a request of its own into the log, wait until it is there, and return the lines since the one before."""
+    with httpx.Client() as client:
+        client.get(f"{server.url}{MARK}{uuid4().hex}")
+        name = f"{MARK}{uuid4().hex}"
+        client.get(f"{server.url}{name}")
+    lines = eventually(lambda: lines if name in (lines := server.log.read_text()) else "").splitlines()
+    marks = [number for number, line in enumerate(lines) if MARK in line]
+    return lines[marks[-3] + 1 : marks[-2]] if len(marks) > 2 else []

@@ -1,4 +1,4 @@
-"""nginx and Apache as Debian ships them, started on a free port with a configuration of our own."""
+"""nginx, Apache, lighttpd and Caddy as Debian ships them, each on a free port with a configuration of our own."""
 
 import os
 import shutil
@@ -35,7 +35,7 @@ class WebServer:
 def program(name: str) -> str:
     """Path of a server program; it is in sbin, which an ordinary user's PATH may lack."""
     found = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
-    assert found, f"{name} is not installed; as root: apt-get install nginx-light apache2 openssl"
+    assert found, f"{name} is not installed; install what infra/install-test-tools names"
     return found
 
 
@@ -96,6 +96,54 @@ def apache(root: Path, work: Path, *, server: str = "") -> Iterator[WebServer]:
     (work / "apache.conf").write_text(configuration)
     with _running([program("apache2"), "-D", "FOREGROUND", "-f", str(work / "apache.conf")], port, work):
         yield WebServer("apache", port, log)
+
+
+@contextmanager
+def lighttpd(root: Path, work: Path, *, server: str = "") -> Iterator[WebServer]:
+    """Serve ``root``; ``server`` holds further directives."""
+    port, log = free_port(), work / "access.log"
+    configuration = f"""
+        server.modules = ("mod_accesslog", "mod_dirlisting")
+        server.bind = "127.0.0.1"
+        server.port = {port}
+        server.document-root = "{root}"
+        server.errorlog = "{work}/error.log"
+        server.stream-response-body = 1
+        mimetype.assign = ("" => "application/octet-stream")
+        dir-listing.activate = "enable"
+        accesslog.filename = "{log}"
+        accesslog.format = "%{{remote}}p %m %U %s"
+        {server}
+        """
+    (work / "lighttpd.conf").write_text(configuration)
+    with _running([program("lighttpd"), "-D", "-f", str(work / "lighttpd.conf")], port, work):
+        yield WebServer("lighttpd", port, log)
+
+
+@contextmanager
+def caddy(root: Path, work: Path) -> Iterator[WebServer]:
+    """Serve ``root``; its log is of Caddy's own form."""
+    port, log = free_port(), work / "access.log"
+    configuration = f"""
+        {{
+            admin off
+            auto_https off
+            default_bind 127.0.0.1
+            log {{
+                output file {work}/error.log
+            }}
+        }}
+        http://127.0.0.1:{port} {{
+            root * {root}
+            file_server browse
+            log {{
+                output file {log}
+            }}
+        }}
+        """
+    (work / "Caddyfile").write_text(configuration)
+    with _running([program("caddy"), "run", "--adapter", "caddyfile", "--config", f"{work}/Caddyfile"], port, work):
+        yield WebServer("caddy", port, log)
 
 
 @contextmanager
