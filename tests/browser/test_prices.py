@@ -143,7 +143,7 @@ def draft_is_tried(page: Page, asked: dict[str, Any]) -> None:
     expect(base).to_have_value("0.6")
     base.fill(before)
     keep.click()
-    expect_status(page, "cost of energy is kept")
+    expect_status(page, "cost of energy is saved")
     save_screenshot(page, "draft")
     revenue, cost = round(amount(asked), SHOWN_DECIMALS), round(360 * kwh_of(asked), SHOWN_DECIMALS)
     summary = page.locator("#what-if")

@@ -47,7 +47,7 @@ def read_entry(entry: Any, *, page_started_at: datetime, tool: str) -> WebObject
     if not isinstance(entry, Mapping) or not isinstance(entry.get("request"), Mapping):
         return LeftOut.MALFORMED
     if tool == FIREFOX:
-        entry = _normalize_firefox(entry)
+        entry = _normalise_firefox(entry)
     if _has_tls_after_connect(entry, tool):
         entry = _move_tls_into_connect(entry)
     request, response = _read_object(entry, "request"), _read_object(entry, "response")
@@ -82,7 +82,7 @@ def read_entry(entry: Any, *, page_started_at: datetime, tool: str) -> WebObject
     )
 
 
-def _normalize_firefox(entry: Json) -> Json:
+def _normalise_firefox(entry: Json) -> Json:
     """Return the entry as the format has it, which has bodies without headers and no times of a cache.
 
     Firefox has the entire answer, and times that are all 0 (its NetworkTimings.sys.mjs, har-builder.js). A connection

@@ -27,7 +27,7 @@ from tradewind.tuning.forecast import UNTRIED_SHARE, ActiveChunk
 from tradewind.tuning.gradient import start_search
 from tradewind.tuning.inference import REOPENED_SD, build_prior, learn_from_tick, predict_throughput_bps
 from tradewind.tuning.limits import First, SettingLimits, fit_to_limits
-from tradewind.tuning.observation import Observation, keep_channels, observe
+from tradewind.tuning.observation import Observation, limit_chunks_to_channels, observe
 from tradewind.tuning.path.change import ChangeDetector
 from tradewind.tuning.path.congestion import Signal
 from tradewind.tuning.rules.back_off import back_off
@@ -52,7 +52,7 @@ def begin(basis: Basis) -> TuningState:
         ActiveChunk(chunk, chunk.plan.parameters, 0.0, chunk.total_bytes, max(chunk.file_count, 1))
         for chunk in basis.chunks
     )
-    within_caps = keep_channels(chunks, basis.caps, basis.by_kind)
+    within_caps = limit_chunks_to_channels(chunks, basis.caps, basis.by_kind)
     limits = SettingLimits(basis.caps, tuple(chunk.files_left for chunk in within_caps))
     plan = build_plan(basis, within_caps, fit_to_limits([chunk.parameters for chunk in within_caps], limits))
     decision = Decision(chunks=plan, changed=False, reason="the recommended plan", kind=DecisionKind.HOLD)

@@ -44,7 +44,7 @@ class Observation(NamedTuple):
 
     ``interval_s`` : time that it stands for, lost ticks included. ``elapsed_s``, ``bank`` : with this tick.
     ``active`` : chunks with bytes left, ``files_left`` of each. ``requested`` : what the last decision asked for each;
-    where it did not report a chunk, the current plan. ``streams`` : current.
+    where it did not mention a chunk, the current plan. ``streams`` : current.
     ``loss`` : share sent again within the tick. ``is_lossy`` : it exceeds what is tolerated, be it by luck.
     ``slow_start`` : share of the tick's throughput that new connections may have cost. ``power_w`` : total power,
     measured or else expected, of the ends that the target counts; ``power_note`` says what of it is estimated.
@@ -238,13 +238,13 @@ def list_active_chunks(basis: Basis, plan: Plan, sample: TickSample) -> tuple[Ac
         for chunk in basis.chunks
         if (progress := by_kind.get(chunk.kind)) is not None and progress.remaining_bytes > 0
     )
-    return keep_channels(chunks, basis.caps, plan)
+    return limit_chunks_to_channels(chunks, basis.caps, plan)
 
 
-def keep_channels(
+def limit_chunks_to_channels(
     chunks: tuple[ActiveChunk, ...], caps: Caps, in_plan: Collection[ChunkKind]
 ) -> tuple[ActiveChunk, ...]:
-    """Return where there are fewer channels than chunks, keep those in the plan, with most bytes first."""
+    """Keep the chunks that can have a channel: those in the plan first, then those with most bytes left."""
     channels = min((cap for cap in (caps.concurrency, caps.streams) if cap is not None), default=len(chunks))
     if channels >= len(chunks):
         return chunks

@@ -213,14 +213,14 @@ def cost_energy(
         book = set_energy_cost(book_id, per_kwh, version=version, uow=uow)
     # The version makes the address a new one: for a place on the present page a browser only scrolls.
     return redirect_after_form(
-        request, f"{_format_book_as_shown(book_id, sent, book.version)}#what-if", "The cost of energy is kept."
+        request, f"{_format_book_as_shown(book_id, sent, book.version)}#what-if", "The cost of energy is saved."
     )
 
 
 def _format_book_as_shown(book_id: UUID, sent: Mapping[str, str], version: int | None = None) -> str:
     """Return the address of the book's page with the link, the confidence and the energy chosen on it."""
-    shown_tiers = [quote(sent.get("shown", ""), safe="=&"), "" if version is None else f"version={version}"]
-    query = "&".join(each for each in shown_tiers if each)
+    query_parts = [quote(sent.get("shown", ""), safe="=&"), "" if version is None else f"version={version}"]
+    query = "&".join(each for each in query_parts if each)
     return f"{HERE}/{book_id}" + (f"?{query}" if query else "")
 
 

@@ -72,13 +72,13 @@ def run(
 
 def test_running_transfer_is_reported_and_still_counted():
     async def story(meters: TransferMeters, clock: Clock) -> None:
-        account = meters.begin(str(A))
+        account = meters.start_request(str(A))
         account.moved_bytes += 1000
         first = await meters.report(A, is_over=False)
         second = await meters.report(A, is_over=False)
         assert 0 < first.duration_s < second.duration_s
         assert second.total_j - first.total_j == pytest.approx(WATTS * (second.duration_s - first.duration_s))
-        meters.end(account)
+        meters.finish_request(account)
         last = await meters.report(A)
         assert last.duration_s >= second.duration_s
         assert last.total_j == pytest.approx(WATTS * last.duration_s)
@@ -88,9 +88,9 @@ def test_running_transfer_is_reported_and_still_counted():
 
 def test_sole_transfer_gets_energy_of_host():
     async def story(meters: TransferMeters, clock: Clock) -> None:
-        account = meters.begin(str(A))
+        account = meters.start_request(str(A))
         account.moved_bytes += 1000
-        meters.end(account)
+        meters.finish_request(account)
         report = await meters.report(A)
         assert (report.transfer_id, report.moved_bytes, report.logical_cpus) == (A, 1000, 4)
         assert report.total_j == pytest.approx(WATTS * report.duration_s)
@@ -105,7 +105,7 @@ def test_sole_transfer_gets_energy_of_host():
 def test_two_transfers_share_idle_and_dynamic_power_by_their_bytes_and_call_that_assumed():
     async def story(meters: TransferMeters, clock: Clock) -> None:
         for transfer_id, moved_bytes in ((A, 1000), (B, 3000)):
-            account = meters.begin(str(transfer_id))
+            account = meters.start_request(str(transfer_id))
             account.moved_bytes += moved_bytes
         small, large = await asyncio.gather(meters.report(A), meters.report(B))
         assert small.total_j + large.total_j == pytest.approx(WATTS * large.duration_s)
@@ -118,10 +118,10 @@ def test_two_transfers_share_idle_and_dynamic_power_by_their_bytes_and_call_that
 
 def test_earlier_traffic_is_not_charged_to_transfer():
     async def story(meters: TransferMeters, clock: Clock) -> None:
-        nameless = meters.begin(None)
+        nameless = meters.start_request(None)
         nameless.moved_bytes += 10**9
-        meters.end(nameless)
-        meters.begin(str(A)).moved_bytes += 1000
+        meters.finish_request(nameless)
+        meters.start_request(str(A)).moved_bytes += 1000
         report = await meters.report(A)
         assert report.total_j == pytest.approx(WATTS * report.duration_s)
         assert report.quality is EnergyQuality.CALIBRATED
@@ -132,9 +132,9 @@ def test_earlier_traffic_is_not_charged_to_transfer():
 def test_a_transfer_that_was_reported_leaves_the_host_to_the_others():
     async def story(meters: TransferMeters, clock: Clock) -> None:
         for transfer_id in (A, B):
-            account = meters.begin(str(transfer_id))
+            account = meters.start_request(str(transfer_id))
             account.moved_bytes += 1000
-            meters.end(account)
+            meters.finish_request(account)
         first = await meters.report(A)
         again = await meters.report(A)
         assert again == first
@@ -152,7 +152,7 @@ def test_a_base_power_that_nobody_knows_leaves_the_dynamic_part_unknown(tmp_path
         (battery / name).write_text(text)
 
     async def story(meters: TransferMeters, clock: Clock) -> None:
-        meters.begin(str(A))
+        meters.start_request(str(A))
         report = await meters.report(A)
         assert report.total_j == pytest.approx(7.0 * report.duration_s)
         assert report.dynamic_j is report.base_w is None
@@ -164,10 +164,10 @@ def test_a_base_power_that_nobody_knows_leaves_the_dynamic_part_unknown(tmp_path
 def test_a_transfer_that_never_came_by_is_unknown_and_a_name_that_is_no_id_opens_no_account():
     async def story(meters: TransferMeters, clock: Clock) -> None:
         assert await meters.report(A) is None
-        nameless = meters.begin(None)
+        nameless = meters.start_request(None)
         spelled_otherwise = str(UUID(int=2**128 - 1)).upper()
         for name in ("", "1", "x" * 5000, spelled_otherwise, f"{{{A}}}", A.hex):
-            assert meters.begin(name) is nameless
+            assert meters.start_request(name) is nameless
         assert await meters.report(A) is None
 
     run(story)
@@ -176,14 +176,14 @@ def test_a_transfer_that_never_came_by_is_unknown_and_a_name_that_is_no_id_opens
 def test_the_table_is_bounded_and_the_transfer_silent_for_longest_makes_room():
     async def story(meters: TransferMeters, clock: Clock) -> None:
         names = [uuid4() for _ in range(MAX_TRANSFERS + 10)]
-        busy = meters.begin(str(A))
+        busy = meters.start_request(str(A))
         for name in names:
             clock.now_s += 0.001
-            meters.end(meters.begin(str(name)))
+            meters.finish_request(meters.start_request(str(name)))
         assert [await meters.report(name) is None for name in names[:11]] == [True] * 11
         assert await meters.report(names[11]) is not None
         assert await meters.report(A) is not None
-        assert meters.begin(str(A)) is busy
+        assert meters.start_request(str(A)) is busy
 
     run(story)
 
@@ -191,8 +191,8 @@ def test_the_table_is_bounded_and_the_transfer_silent_for_longest_makes_room():
 def test_while_every_place_is_in_use_further_transfers_are_served_unmetered():
     async def story(meters: TransferMeters, clock: Clock) -> None:
         for _ in range(MAX_TRANSFERS):
-            meters.begin(str(uuid4()))
-        assert meters.begin(str(A)) is meters.begin(None)
+            meters.start_request(str(uuid4()))
+        assert meters.start_request(str(A)) is meters.start_request(None)
         assert await meters.report(A) is None
 
     run(story)
@@ -200,10 +200,10 @@ def test_while_every_place_is_in_use_further_transfers_are_served_unmetered():
 
 def test_accounts_are_forgotten_after_a_while():
     async def story(meters: TransferMeters, clock: Clock) -> None:
-        meters.end(meters.begin(str(A)))
+        meters.finish_request(meters.start_request(str(A)))
         assert await meters.report(A) is not None
         clock.now_s += ACCOUNT_LIFETIME_S + 1
-        meters.begin(str(B))
+        meters.start_request(str(B))
         assert await meters.report(A) is None
 
     run(story)
@@ -211,10 +211,10 @@ def test_accounts_are_forgotten_after_a_while():
 
 def test_a_transfer_that_pauses_is_not_charged_for_its_pause():
     async def story(meters: TransferMeters, clock: Clock) -> None:
-        meters.end(meters.begin(str(A)))
+        meters.finish_request(meters.start_request(str(A)))
         before = await meters.report(A)
         clock.now_s += LIVENESS_S + 1
-        other = meters.begin(str(B))
+        other = meters.start_request(str(B))
         other.moved_bytes += 1
         await meters.report(B)
         after = await meters.report(A)
@@ -226,7 +226,7 @@ def test_a_transfer_that_pauses_is_not_charged_for_its_pause():
 
 def test_a_meter_that_fails_gives_its_reason_instead_of_a_figure():
     async def story(meters: TransferMeters, clock: Clock) -> None:
-        meters.begin(str(A))
+        meters.start_request(str(A))
         assert await meters.report(A) == "the counter is gone"
 
     run(story, FailingMeter(PROFILE))

@@ -203,7 +203,7 @@ class SuccessiveRuns(ABC):
         return max(to_bytes - from_bytes, 0) * BITS_PER_BYTE / (to_s - from_s) if to_s > from_s else None
 
     def _finish_run(self, code: int) -> int:
-        """Return the run has ended: the code that counts of it, with what was interrupted back in its place."""
+        """Finish the run; return its exit code. Requeue what was interrupted."""
         with self._changing:
             self._pid = None
             if not self._interrupting or code != _INTERRUPTED:

@@ -231,13 +231,13 @@ class ServerConnection(asyncio.Protocol):
         """Answer one request, its bytes on account of the transfer that it names."""
         if self._meters is None:
             return await self._answer(request)
-        account = self._meters.begin(request.headers.get(TRANSFER_FIELD))
+        account = self._meters.start_request(request.headers.get(TRANSFER_FIELD))
         self._outbox.account = account
         request.body.charge_to(account)
         try:
             return await self._answer(request)
         finally:
-            self._meters.end(account)
+            self._meters.finish_request(account)
 
     async def _answer(self, request: ReceivedRequest) -> bool:
         """Answer one request; whether another may follow on this connection."""

@@ -62,10 +62,10 @@ class TransferMeters:
         meter = self._host.choice.meter
         return ServerMeter(method=meter.method, quality=meter.quality)
 
-    def begin(self, transfer_name: str | None) -> TransferAccount:
-        """Return a request begins that names this transfer, or none that can be metered.
+    def start_request(self, transfer_name: str | None) -> TransferAccount:
+        """Count the start of a request that names this transfer, and return its account; add its bytes there.
 
-        Its bytes go to the account.
+        A request that names no transfer, or one too many, gets the account that all others share.
         """
         account = (
             self._others
@@ -79,7 +79,7 @@ class TransferMeters:
             self._task = asyncio.get_running_loop().create_task(self._sample_while_live())
         return account
 
-    def end(self, account: TransferAccount) -> None:
+    def finish_request(self, account: TransferAccount) -> None:
         account.open_requests -= 1
         account.active_s = self._clock()
 
