@@ -51,7 +51,7 @@ class Learner:
         curves: EndCurves,
         *,
         unknown_before_bps: float | None,
-        in_force: StoredModel | None,
+        current_model: StoredModel | None,
     ) -> LinkModel:
         """Return the model of a link; raise ``CannotFit``."""
         known = EndpointCurves(
@@ -59,7 +59,7 @@ class Learner:
         )
         before_bps = np.nan if unknown_before_bps is None else unknown_before_bps
         reduced = reduce_log(map(to_link_log, rows), known, unknown_before_bps=before_bps)
-        before = CurrentModel(in_force.model(), in_force.fitted_at.timestamp()) if in_force else None
+        before = CurrentModel(current_model.model(), current_model.fitted_at.timestamp()) if current_model else None
         return fit_link(reduced, np.random.default_rng(self._seed), before)
 
 

@@ -14,6 +14,7 @@ import tokenize
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -98,8 +99,8 @@ def find_in_source(path: str, source: str, vocabulary: Vocabulary) -> Iterator[B
 
 
 def _find_in_name(name: str, path: str, line: int, vocabulary: Vocabulary) -> Iterator[BannedWord]:
-    for part in _PARTS.findall(name):
-        word = part.lower()
+    parts = [part.lower() for part in _PARTS.findall(name)]
+    for word in (*parts, *map("_".join, pairwise(parts))):
         if word in vocabulary.names:
             yield BannedWord(path, line, name, word, vocabulary.names[word])
 

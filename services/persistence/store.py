@@ -45,7 +45,7 @@ class Store:
             keys = {link.id: link.key for link in uow.links.list_all()}
             endpoints = uow.endpoints.list_all()
             limits, learned_caps = Limits(uow.limits.list_all()), LearnedCaps(uow.limits.list_learned())
-            prices, tier_names = uow.price_books.in_force(), uow.custom_tiers.list_names()
+            prices, tier_names = uow.price_books.load_price_list(), uow.custom_tiers.list_names()
         aliases = {alias: endpoint.name for endpoint in endpoints for alias in endpoint.aliases}
         known_paths = {
             (endpoint.name, pair.destination): Path(**pair.model_dump(exclude={"destination"}))

@@ -52,7 +52,7 @@ def test_provider_decides_on_the_overview(provider: Page, parts: Container, lear
     expect(page.get_by_role("heading", name="Priced tiers wait for your decision")).to_have_count(0)
     assert len(sent) == 1, "the second click of a double click is no second form"
     with parts.store.unit_of_work(learned.id) as uow:
-        now_in_force = uow.releases.find_current()
-        assert now_in_force is not None
-        assert now_in_force > release
-        assert uow.releases.get(now_in_force).parent_id == release
+        current_release = uow.releases.find_current()
+        assert current_release is not None
+        assert current_release > release
+        assert uow.releases.get(current_release).parent_id == release

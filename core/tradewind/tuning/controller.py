@@ -69,8 +69,8 @@ def resume(basis: Basis, sample: TickSample) -> TuningState:
     state = begin(basis)
     elapsed_s = max(sample.sequence - 1, 0) * sample.interval_s
     seen = observe(basis, state, sample)
-    in_force = [chunk.parameters for chunk in seen.active]
-    chunks = build_plan(basis, seen.active, in_force) if in_force else state.decision.chunks
+    current_parameters = [chunk.parameters for chunk in seen.active]
+    chunks = build_plan(basis, seen.active, current_parameters) if current_parameters else state.decision.chunks
     decision = replace(state.decision, chunks=chunks, reason="resumed with the current settings")
     return replace(
         state,

@@ -10,7 +10,7 @@ NARROW_PX = 560
 
 
 def build_revenue_chart(
-    what_if: WhatIf, names: Sequence[tuple[str, str]], *, currency: str, in_force: str | None
+    what_if: WhatIf, names: Sequence[tuple[str, str]], *, currency: str, current_name: str | None
 ) -> Options:
     """Draw the revenue of the tiers that earn most: the draft, and the current book where it has the same currency.
 
@@ -21,12 +21,12 @@ def build_revenue_chart(
     earning = [
         (each, name)
         for each, name in zip(what_if.tiers, names, strict=True)
-        if each.draft.revenue or each.in_force.revenue
+        if each.draft.revenue or each.current.revenue
     ]
     shown = earning[:MOST_TIERS][::-1]
     books = [("in this draft", [float(each.draft.revenue) for each, _ in shown], COLOURS[1])]
-    if in_force is not None:
-        books.insert(0, (in_force, [float(each.in_force.revenue) for each, _ in shown], COLOURS[0]))
+    if current_name is not None:
+        books.insert(0, (current_name, [float(each.current.revenue) for each, _ in shown], COLOURS[0]))
     labels = ["\n".join(part for part in name if part) for _, name in shown]
     wide = build_chart(
         legend=tuple(name for name, _, _ in books),

@@ -135,7 +135,7 @@ def book_page(
         state=book.state(now),
         editable=may_change and book.state(now) is BookState.DRAFT,
         waiting=may_change and book.starts_after(now),
-        in_force=current_book,
+        current_book=current_book,
         links=links,
         learned=learned,
         shown=shown,

@@ -51,7 +51,7 @@ def tiers_page(
             if release is None or shown is None
             else uow.sla_tiers.list_page(release, limit=MAX_OF_LINK, link_id=shown.id)
         )
-        book = uow.price_books.in_force().get_current_book()
+        book = uow.price_books.load_price_list().get_current_book()
     return render_page(
         request,
         "tiers.html",

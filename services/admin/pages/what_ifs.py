@@ -16,21 +16,21 @@ OF_EARLIER = PlacedTier("a tier of an earlier release", "")
 
 
 class Sum(NamedTuple):
-    """A line of the summary; ``in_force``, ``draft``, ``change`` : ``None`` where there is none to show.
+    """A line of the summary; ``current``, ``draft``, ``change`` : ``None`` where there is none to show.
 
-    ``exact_in_force``, ``exact_draft`` : the values before rounding, which tell a small sum from none.
+    ``exact_current``, ``exact_draft`` : the values before rounding, which tell a small sum from none.
     """
 
     name: str
-    in_force: Decimal | None
+    current: Decimal | None
     draft: Decimal | None
     change: Decimal | None
-    exact_in_force: Decimal | None
+    exact_current: Decimal | None
     exact_draft: Decimal | None
 
     @property
     def exact_change(self) -> Decimal:
-        return (self.exact_draft or NONE) - (self.exact_in_force or NONE)
+        return (self.exact_draft or NONE) - (self.exact_current or NONE)
 
 
 class Money(NamedTuple):
@@ -50,47 +50,47 @@ class TierRow(NamedTuple):
 
     tier: PlacedTier
     demand: TierWhatIf
-    in_force: Money | None
+    current: Money | None
     draft: Money
 
 
 class Shown(NamedTuple):
-    """``digits``, ``in_force_digits`` : decimals shown. ``chart`` : ``None`` where nothing is earned."""
+    """``digits``, ``current_digits`` : decimals shown. ``chart`` : ``None`` where nothing is earned."""
 
     what_if: WhatIf
     sums: Sequence[Sum]
     tiers: Sequence[TierRow]
     digits: int
-    in_force_digits: int
+    current_digits: int
     chart: str | None
     same_currency: bool
 
 
-def compare_books(tried: Replay, draft: PriceBook, in_force: PriceBook | None) -> Shown:
+def compare_books(tried: Replay, draft: PriceBook, current_book: PriceBook | None) -> Shown:
     """Compare the draft with the current book on the requests of the last days."""
     what_if = tried.what_if
-    same_currency = in_force is not None and in_force.currency == draft.currency
+    same_currency = current_book is not None and current_book.currency == draft.currency
     digits = choose_decimals(
-        max(_find_largest(what_if.draft), _find_largest(what_if.in_force) if same_currency else Decimal(0)),
+        max(_find_largest(what_if.draft), _find_largest(what_if.current) if same_currency else Decimal(0)),
         count_minor_digits(draft.currency),
     )
-    in_force_digits = digits
-    if in_force is not None and not same_currency:
-        in_force_digits = choose_decimals(_find_largest(what_if.in_force), count_minor_digits(in_force.currency))
+    current_digits = digits
+    if current_book is not None and not same_currency:
+        current_digits = choose_decimals(_find_largest(what_if.current), count_minor_digits(current_book.currency))
     named = [tried.tiers.get(each.tier_id, OF_EARLIER) for each in what_if.tiers]
     after = _of_tiers([each.draft for each in what_if.tiers], digits)
     before: Sequence[Money | None] = [None] * len(after)
-    if in_force is not None:
-        before = _of_tiers([each.in_force for each in what_if.tiers], in_force_digits)
-    compared_name = in_force.name if in_force is not None and same_currency else None
-    is_earned = bool(what_if.draft.revenue or (same_currency and what_if.in_force.revenue))
+    if current_book is not None:
+        before = _of_tiers([each.current for each in what_if.tiers], current_digits)
+    compared_name = current_book.name if current_book is not None and same_currency else None
+    is_earned = bool(what_if.draft.revenue or (same_currency and what_if.current.revenue))
     return Shown(
         what_if,
-        _list_sums(what_if, digits, None if in_force is None else in_force_digits, same_currency=same_currency),
+        _list_sums(what_if, digits, None if current_book is None else current_digits, same_currency=same_currency),
         list(map(TierRow, named, what_if.tiers, before, after)),
         digits,
-        in_force_digits,
-        encode_chart(build_revenue_chart(what_if, named, currency=draft.currency, in_force=compared_name))
+        current_digits,
+        encode_chart(build_revenue_chart(what_if, named, currency=draft.currency, current_name=compared_name))
         if is_earned
         else None,
         same_currency,
@@ -104,16 +104,16 @@ def _find_largest(earned: Earnings) -> Decimal:
 _LINES = ("Base and GB charged", "Energy charged", "Mark-up charged", "Revenue", "Energy cost", "Margin")
 
 
-def _list_sums(what_if: WhatIf, digits: int, in_force_digits: int | None, *, same_currency: bool) -> Sequence[Sum]:
+def _list_sums(what_if: WhatIf, digits: int, current_digits: int | None, *, same_currency: bool) -> Sequence[Sum]:
     after = _list_lines(what_if.draft, digits)
     before: Sequence[Decimal | None] = [None] * len(_LINES)
-    if in_force_digits is not None:
-        before = _list_lines(what_if.in_force, in_force_digits)
+    if current_digits is not None:
+        before = _list_lines(what_if.current, current_digits)
     changes = [
         now - was if same_currency and was is not None and now is not None else None
         for was, now in zip(before, after, strict=True)
     ]
-    exact = (_list_exact_lines(what_if.in_force), _list_exact_lines(what_if.draft))
+    exact = (_list_exact_lines(what_if.current), _list_exact_lines(what_if.draft))
     return [Sum(*each) for each in zip(_LINES, before, after, changes, *exact, strict=True)]
 
 

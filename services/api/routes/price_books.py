@@ -121,7 +121,7 @@ def try_book(book_id: UUID, parts: Parts, principal: ProviderKey) -> WireWhatIf:
         since=tried.since,
         requests=tried.what_if.requests,
         book=_build_earnings(tried.what_if.draft),
-        in_force=None if current_book is None else _build_earnings(tried.what_if.in_force),
+        in_force=None if current_book is None else _build_earnings(tried.what_if.current),
         tiers=tuple(
             _of_tier(each, tried.tiers.get(each.tier_id), has_book=current_book is not None)
             for each in tried.what_if.tiers
@@ -244,7 +244,7 @@ def _of_tier(demand: TierWhatIf, tier: PlacedTier | None, *, has_book: bool) -> 
         requests=demand.requests,
         total_bytes=demand.total_bytes,
         book=_build_earnings(demand.draft),
-        in_force=_build_earnings(demand.in_force) if has_book else None,
+        in_force=_build_earnings(demand.current) if has_book else None,
     )
 
 

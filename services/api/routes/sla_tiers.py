@@ -34,7 +34,7 @@ def list_tiers(
         release = uow.releases.find_current()
         if release is None:
             return []
-        book = uow.price_books.in_force().get_current_book()
+        book = uow.price_books.load_price_list().get_current_book()
         tiers = uow.sla_tiers.list_page(release, limit=limit, offset=offset, link_id=link_id)
         return [_to_wire(each, book, principal) for each in tiers]
 

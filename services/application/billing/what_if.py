@@ -116,7 +116,7 @@ class TierWhatIf:
     tier_id: UUID
     requests: int
     total_bytes: int
-    in_force: Earnings
+    current: Earnings
     draft: Earnings
 
 
@@ -125,7 +125,7 @@ class WhatIf:
     """The demand by tier, sorted by earnings in the draft, and the sums over all tiers."""
 
     tiers: Sequence[TierWhatIf]
-    in_force: Earnings
+    current: Earnings
     draft: Earnings
 
     @property
@@ -133,7 +133,7 @@ class WhatIf:
         return sum(tier.requests for tier in self.tiers)
 
 
-def compute_what_if(demand: Collection[Demand], *, draft: PriceBook, in_force: PriceBook | None) -> WhatIf:
+def compute_what_if(demand: Collection[Demand], *, draft: PriceBook, current_book: PriceBook | None) -> WhatIf:
     """Replay a demand against a draft and the current book.
 
     If both have one currency, the draft's cost of a kWh counts for both: it is the newer value.
@@ -141,23 +141,23 @@ def compute_what_if(demand: Collection[Demand], *, draft: PriceBook, in_force: P
     by_tier: dict[UUID, list[Demand]] = {}
     for part in demand:
         by_tier.setdefault(part.tier_id, []).append(part)
-    cost_in_force = None
-    if in_force is not None:
-        shared = in_force.currency == draft.currency
-        cost_in_force = draft.energy_cost_per_kwh if shared else in_force.energy_cost_per_kwh
+    current_cost = None
+    if current_book is not None:
+        shared = current_book.currency == draft.currency
+        current_cost = draft.energy_cost_per_kwh if shared else current_book.energy_cost_per_kwh
     tiers = [
         TierWhatIf(
             tier_id,
             sum(part.requests for part in of_tier),
             sum(part.total_bytes for part in of_tier),
-            _sum_earnings(of_tier, in_force, cost_in_force),
+            _sum_earnings(of_tier, current_book, current_cost),
             _sum_earnings(of_tier, draft, draft.energy_cost_per_kwh),
         )
         for tier_id, of_tier in by_tier.items()
     ]
-    tiers.sort(key=lambda tier: (-tier.draft.revenue, -tier.in_force.revenue, -tier.requests, tier.tier_id))
+    tiers.sort(key=lambda tier: (-tier.draft.revenue, -tier.current.revenue, -tier.requests, tier.tier_id))
     return WhatIf(
-        tiers, sum((tier.in_force for tier in tiers), NO_EARNINGS), sum((tier.draft for tier in tiers), NO_EARNINGS)
+        tiers, sum((tier.current for tier in tiers), NO_EARNINGS), sum((tier.draft for tier in tiers), NO_EARNINGS)
     )
 
 
@@ -182,10 +182,10 @@ class Replay(NamedTuple):
     since: datetime
 
 
-def replay_demand(draft: PriceBook, in_force: PriceBook | None, *, now: datetime, uow: UnitOfWork) -> Replay:
+def replay_demand(draft: PriceBook, current_book: PriceBook | None, *, now: datetime, uow: UnitOfWork) -> Replay:
     """Replay the recent requests against a draft and the current book."""
     since = now - REPLAYED_PERIOD
-    result = compute_what_if(uow.quotes.sum_demand(since), draft=draft, in_force=in_force)
+    result = compute_what_if(uow.quotes.sum_demand(since), draft=draft, current_book=current_book)
     release = uow.releases.find_current()
     tiers: Sequence[LinkTier] = []
     if release is not None:

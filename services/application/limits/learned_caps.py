@@ -15,7 +15,7 @@ from tradewind.wire.limits import LearnedLimit, WireLimit
 MAX_AGE = timedelta(days=1)
 """Lifetime of a learned cap: it may have been a bad hour of the server. Agents keep their own as long."""
 
-MAX_AHEAD = timedelta(minutes=5)
+MAX_CLOCK_LEAD = timedelta(minutes=5)
 """By how much the clock of an agent may be ahead."""
 
 
@@ -77,7 +77,7 @@ def note_learned_limit(learned: LearnedLimit, key_id: UUID, *, uow: UnitOfWork, 
     InvalidValue : the refusal is too long ago, or in the future.
     """
     now = clock.now()
-    if not now - MAX_AGE < learned.refused_at <= now + MAX_AHEAD:
+    if not now - MAX_AGE < learned.refused_at <= now + MAX_CLOCK_LEAD:
         raise InvalidValue("refused_at", "must be within the last day")
     uow.limits.put_learned(learned.endpoint, key_id, streams=learned.streams, refused_at=min(learned.refused_at, now))
     uow.publish(LimitsChanged(uow.tenant_id))

@@ -60,7 +60,7 @@ class Learner(Protocol):
         curves: EndCurves,
         *,
         unknown_before_bps: float | None,
-        in_force: StoredModel | None,
+        current_model: StoredModel | None,
     ) -> LinkModel:
         """Return the model of a link from its rows in order of start, compared with the current one.
 
@@ -164,7 +164,7 @@ class Refresh:
         now = self.clock.now()
         own = work.custom_tiers.of_link(job.link_id)
         model, tiers = apply_custom_boundaries(model, match_tiers(before, model), own, before)
-        changes = list_priced_tier_changes(before, model, tiers, work.price_books.in_force().list_priced_tiers())
+        changes = list_priced_tier_changes(before, model, tiers, work.price_books.load_price_list().list_priced_tiers())
         model_id = work.models.add(job.link_id, model, tiers, fitted_at=now)
         if changes:
             undecided = UndecidedModel(model_id=model_id, release_id=job.release_id, raised_at=now, changes=changes)
@@ -210,7 +210,7 @@ class Refresh:
         curves = EndCurves(source, destination, between)
         unknown_bps = before.unknown_bps if before else None
         with self.logs.fit_rows(job.tenant_id, link.id) as batches:
-            return self.learner.fit(batches, curves, unknown_before_bps=unknown_bps, in_force=before)
+            return self.learner.fit(batches, curves, unknown_before_bps=unknown_bps, current_model=before)
 
     def _publish_if_complete(self, tenant_id: UUID, release_id: int) -> None:
         """Publish a release whose links are all done, notify every process, and request a refresh for newer logs."""

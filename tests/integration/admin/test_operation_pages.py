@@ -242,7 +242,7 @@ def test_a_release_is_judged_and_rolled_back(parts, api, learned, logs):
         assert operator.get("/admin/releases/999999").status_code == 404
 
 
-def test_a_release_that_was_rolled_back_is_compared_and_put_in_force_with_a_reason(parts, api, tenant, tmp_path):
+def test_a_release_that_was_rolled_back_is_compared_and_made_current_with_a_reason(parts, api, tenant, tmp_path):
     row = record(destination="omega")
     upload(api, tenant, row)
     before = releases.refresh(tenant)

@@ -14,7 +14,7 @@ from services.application.billing.what_if import Demand
 from services.bootstrap import Container
 from services.embedded.valkey import EmbeddedValkey
 from tests.integration.admin.visitors import person, signed_in
-from tests.integration.billing.quotes import PRICE, book_in_force, journalled, quoted
+from tests.integration.billing.quotes import PRICE, journalled, publish_book, quoted
 from tests.integration.live_transfers import learned
 from tests.stack import Tenant, grant_shares_at_once
 
@@ -49,7 +49,7 @@ def test_a_draft_is_tried_on_the_requests_of_the_last_month(
         redis.Redis.from_url(redis_url) as store,
         signed_in(api, person(parts, learned, "provider")) as visitor,
     ):
-        first = book_in_force(provider)
+        first = publish_book(provider)
 
         def shown(draft: dict[str, str]) -> str:
             return visitor.get(f"/admin/price-books/{draft['id']}").text

@@ -72,8 +72,8 @@ def test_a_published_price_is_quoted_in_exact_decimals(provider: httpx.Client) -
     expected = (Decimal("0.10") + Decimal("0.02") * Decimal("0.03") + Decimal("0.30") * kwh) * Decimal("1.2")
     assert price["amount"] == str(expected.quantize(Decimal("0.000001")))
     assert (price["currency"], price["basis"], price["book_id"]) == ("EUR", "total", book["id"])
-    in_force = [each["price"] for each in provider.get("/v1/sla-tiers").json() if each["price"]]
-    assert in_force[0] == {"book_id": book["id"], "currency": "EUR", "energy_basis": "total"} | {
+    prices = [each["price"] for each in provider.get("/v1/sla-tiers").json() if each["price"]]
+    assert prices[0] == {"book_id": book["id"], "currency": "EUR", "energy_basis": "total"} | {
         name: f"{Decimal(value):.6f}" for name, value in PRICE.items()
     }
 
@@ -309,8 +309,8 @@ def test_a_customers_key_sees_what_it_pays_and_no_drafts(
     with learned.client(api, Scope.AGENT) as customer:
         assert "no such price book" in reason(customer.get(there), 404)
         assert {each["state"] for each in customer.get("/v1/price-books").json()} <= {"published", "superseded"}
-        in_force = next(each["price"] for each in customer.get("/v1/sla-tiers").json() if each["tier_id"] == tier)
-        for price in (*customer.get(here).json()["prices"], in_force):
+        current_price = next(each["price"] for each in customer.get("/v1/sla-tiers").json() if each["tier_id"] == tier)
+        for price in (*customer.get(here).json()["prices"], current_price):
             parts = {name: Decimal(price[name]) for name in ("base", "per_gb", "per_kwh")}
             assert parts == {"base": Decimal("0.12"), "per_gb": Decimal("0.024"), "per_kwh": Decimal("0.36")}
             assert price["margin"] is None

@@ -38,7 +38,7 @@ def store(redis_url: str) -> Iterator[redis.Redis]:
         yield opened
 
 
-def book_in_force(provider: httpx.Client, kind: str = "max_throughput", **changes: Any) -> dict[str, Any]:
+def publish_book(provider: httpx.Client, kind: str = "max_throughput", **changes: Any) -> dict[str, Any]:
     """A published book that prices all tiers of a kind."""
     book = provider.post("/v1/price-books", json={"name": "Winter", "currency": "EUR"} | changes).json()
     tiers = provider.get("/v1/sla-tiers", params={"limit": 1000}).json()

@@ -20,10 +20,10 @@ from services.queue.quote_recorder import QUOTES
 from tests.integration.admin.visitors import person, signed_in
 from tests.integration.agent.support.command import environment, run
 from tests.integration.billing.quotes import (
-    book_in_force,
     journalled,
     logged,
     outcome,
+    publish_book,
     quoted,
     statement,
     store,
@@ -41,7 +41,7 @@ MONTH = f"{datetime.now(UTC) - timedelta(minutes=2):%Y-%m}"
 @pytest.fixture(scope="module")
 def provider(api: str, learned: Tenant) -> Iterator[httpx.Client]:
     with learned.client(api, Scope.PROVIDER) as opened:
-        book_in_force(opened)
+        publish_book(opened)
         yield opened
 
 

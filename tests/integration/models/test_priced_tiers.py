@@ -15,7 +15,7 @@ from services.application.shared.jobs import RemoveOldReleases
 from services.bootstrap import Container
 from services.persistence.log_reader import LogReader
 from tests.integration.admin.visitors import entries, person, signed_in
-from tests.integration.billing.quotes import book_in_force
+from tests.integration.billing.quotes import publish_book
 from tests.integration.models.refreshes import Refreshes, rows, upload
 from tests.stack import Tenant
 
@@ -35,7 +35,7 @@ def priced(api: str, tenant: Tenant, logs: LogReader, provider: httpx.Client) ->
     fixture = Refreshes(tenant, logs)
     upload(api, tenant, rows(200))
     fixture.run_now()
-    book_in_force(provider, KIND)
+    publish_book(provider, KIND)
     return fixture
 
 

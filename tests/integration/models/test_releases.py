@@ -177,7 +177,7 @@ def test_a_claimed_link_is_nobody_elses_until_the_transaction_ends(api: str, ten
         assert uow.release_work.claim(release_id, link_id) is not None
 
 
-def test_a_link_that_cannot_be_fitted_keeps_its_model_in_force(api: str, tenant: Tenant) -> None:
+def test_a_link_that_cannot_be_fitted_keeps_its_current_model(api: str, tenant: Tenant) -> None:
     upload(api, tenant, 0)
     first = refresh(tenant)
     upload(api, tenant, 10)

@@ -57,9 +57,9 @@ def test_the_metrics_of_all_processes_of_a_worker_are_scraped_in_one_place(
     settings = environment | metrics | {"TRADEWIND_KEPT_RELEASES": "2"}
     with worker(settings, tmp_path, PAIR) as running, closing(create_job_publisher(environment["REDIS_URL"])) as celery:
         for n in range(3):
-            before = store.in_force()
+            before = store.find_current_release()
             upload(api, tenant, [*rows(seed=n, first_minute=100 * n), record(900 + n, destination="never fitted")])
-            eventually(lambda before=before: store.in_force() != before)
+            eventually(lambda before=before: store.find_current_release() != before)
         celery.send_task(SWEEP)
         eventually(lambda: scraped(metrics).get("tradewind_removed_total models") == 1)
         eventually(lambda: len(running.outcomes("release.published")) == 3)

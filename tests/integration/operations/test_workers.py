@@ -74,7 +74,7 @@ class Store:
         """The only row of a query about the tenant, ``%s`` in it."""
         return self._connection.execute(query, [self._tenant.id]).fetchone()
 
-    def in_force(self) -> int | None:
+    def find_current_release(self) -> int | None:
         return (self.one("SELECT max(release_id) FROM current_releases WHERE tenant_id = %s"))[0]
 
     def releases(self) -> list[str]:
@@ -124,7 +124,7 @@ def test_two_processes_share_the_links_of_an_upload(
         with store.held_up("link_models"):
             upload(api, tenant, [row for n in range(3) for row in rows(seed=n, destination=f"site {n}")])
             eventually(lambda: len(store.waiting()) == 2)
-        eventually(store.in_force)
+        eventually(store.find_current_release)
     assert store.releases() == ["published"]
     assert store.models() == 3
     assert store.attempts() == 1
@@ -142,7 +142,7 @@ def test_the_fit_of_a_killed_process_is_taken_up_again(
             eventually(store.waiting)
             running.kill_children()
             eventually(lambda: store.attempts() == 2)
-        eventually(store.in_force)
+        eventually(store.find_current_release)
     assert store.releases() == ["published"]
     assert store.models() == 1
 
@@ -162,7 +162,7 @@ def test_a_job_that_is_sent_again_during_its_fit_does_not_count_against_the_link
             for _ in range(MAX_ATTEMPTS):
                 celery.send_task(FitLink.name, kwargs=job)
             eventually(lambda: running.finished(FitLink.name) == MAX_ATTEMPTS)
-        eventually(store.in_force)
+        eventually(store.find_current_release)
     assert store.attempts() == 1
     assert store.models() == 1
 
@@ -174,9 +174,9 @@ def test_the_fit_of_a_lost_machine_is_found_by_the_sweep(
         upload(api, tenant, rows())
         eventually(store.waiting)
         lost.kill_all()
-    assert store.in_force() is None
+    assert store.find_current_release() is None
     with worker(environment, tmp_path, *with_sweep):
-        eventually(store.in_force)
+        eventually(store.find_current_release)
     assert store.releases() == ["published"]
     assert store.models() == 1
 
@@ -186,9 +186,9 @@ def test_the_sweep_removes_releases_that_are_too_old(
 ) -> None:
     with worker(environment | {"TRADEWIND_KEPT_RELEASES": "2"}, tmp_path, *with_sweep):
         for n in range(4):
-            before = store.in_force()
+            before = store.find_current_release()
             upload(api, tenant, rows(seed=n, first_minute=100 * n))
-            eventually(lambda before=before: store.in_force() != before)
+            eventually(lambda before=before: store.find_current_release() != before)
         eventually(lambda: store.releases() == ["superseded", "published"])
     assert store.models() == 2
 
@@ -201,7 +201,7 @@ def test_a_link_whose_fits_are_killed_again_and_again_is_given_up(
         for attempt in range(1, MAX_ATTEMPTS + 1):
             eventually(lambda attempt=attempt: store.attempts() == attempt and len(store.waiting()) == attempt)
             running.kill_children()
-        eventually(store.in_force)
+        eventually(store.find_current_release)
     (reason,) = store.one("SELECT reason FROM release_links WHERE tenant_id = %s")
     assert reason == f"its fit ended {MAX_ATTEMPTS} workers"
     assert store.models() == 0
@@ -219,7 +219,7 @@ def test_logs_that_came_while_the_broker_was_away_are_learned_when_it_is_back(
     with worker(environment, tmp_path, *with_sweep):
         with away(valkey):
             upload(api, tenant, rows())
-        eventually(store.in_force)
+        eventually(store.find_current_release)
     assert store.releases() == ["published"]
     assert store.models() == 1
 
@@ -240,7 +240,7 @@ def test_a_worker_outlives_a_broker_that_is_lost_amid_its_tasks(
             with away(valkey):
                 running.lose_broker()
         assert running.process.poll() is None, running.log.read_text()
-        eventually(store.in_force)
+        eventually(store.find_current_release)
     assert running.process.returncode == 0
     assert store.models() == 1
 
@@ -254,7 +254,7 @@ def test_a_fit_that_loses_its_database_is_tried_again(
             (backend,) = eventually(store.waiting)
             store.end(backend)
             eventually(lambda: running.outcomes("task.retried"))
-        eventually(store.in_force)
+        eventually(store.find_current_release)
     assert store.releases() == ["published"]
     assert store.attempts() == 1
     assert not running.outcomes("task.failed")

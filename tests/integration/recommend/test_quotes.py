@@ -21,7 +21,7 @@ from services.application.transfers.stream_journal import JournalRun
 from services.bootstrap import Container
 from services.queue.quote_recorder import KEYS_REMEMBERED_S, QUOTES, QuoteRecorder
 from tests.conditions import eventually
-from tests.integration.billing.quotes import PRICE, book_in_force, journalled, logged, quoted, statement, store, valkey
+from tests.integration.billing.quotes import PRICE, journalled, logged, publish_book, quoted, statement, store, valkey
 from tests.integration.live_transfers import learned
 from tests.stack import Tenant
 from tradewind.sla.kinds import EnergyBasis, SlaKind
@@ -82,7 +82,7 @@ def test_first_draft_is_replayed_on_earlier_requests_and_charges_nobody(
 def test_stored_quote_equals_the_answer(
     provider: httpx.Client, learned: Tenant, store: redis.Redis, parts: Container
 ) -> None:
-    book = book_in_force(provider)
+    book = publish_book(provider)
     made = quoted(provider)
     assert journalled(parts, store) == JournalRun(stored=1)
     (row,) = stored(learned, made["transfer_id"])
@@ -97,7 +97,7 @@ def test_stored_quote_equals_the_answer(
 def test_demand_for_a_tier_without_price_is_stored_without_amount(
     provider: httpx.Client, learned: Tenant, store: redis.Redis, parts: Container
 ) -> None:
-    book_in_force(provider)
+    publish_book(provider)
     made = quoted(provider, sla={"kind": "min_energy"})
     assert made["sla"]["price"] is None
     journalled(parts, store)
@@ -107,7 +107,7 @@ def test_demand_for_a_tier_without_price_is_stored_without_amount(
 def test_an_entry_that_comes_again_is_stored_once(
     provider: httpx.Client, learned: Tenant, store: redis.Redis, parts: Container
 ) -> None:
-    book_in_force(provider)
+    publish_book(provider)
     made = quoted(provider)
     ((_, entry),) = eventually(lambda: store.xrange(QUOTES))
     journalled(parts, store)

@@ -83,7 +83,7 @@ def test_removing_the_limit_of_an_endpoint_forgets_what_was_learned(
     assert count_streams(client) == free
 
 
-def test_a_cap_that_is_set_stands_beside_a_learned_one(provider: httpx.Client, client: httpx.Client) -> None:
+def test_a_set_cap_and_a_learned_one_both_apply(provider: httpx.Client, client: httpx.Client) -> None:
     report(client, 3).raise_for_status()
     stand = provider.put("/v1/limits", json=PLACE | {"streams": 2}).json()
     assert [(each["streams"], each["learned_at"] is None) for each in stand] == [(2, True), (3, False)]

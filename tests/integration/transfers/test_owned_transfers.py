@@ -18,10 +18,10 @@ from tests.conditions import eventually
 from tests.integration.api.test_devices_api import PROFILE
 from tests.integration.billing.quotes import (
     SEEN,
-    book_in_force,
     journalled,
     logged,
     outcome,
+    publish_book,
     quoted,
     statement,
     store,
@@ -92,7 +92,7 @@ def heartbeats(redis_url: str) -> Iterator[redis.Redis]:
 @pytest.fixture(scope="module")
 def provider(api: str, learned: Tenant) -> Iterator[httpx.Client]:
     with learned.client(api, Scope.PROVIDER) as opened:
-        book_in_force(opened)
+        publish_book(opened)
         yield opened
 
 

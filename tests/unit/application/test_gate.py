@@ -21,8 +21,8 @@ def leaf(accuracy: float = 0.8, coverage: float = 0.9, rows: int = 100, **compar
     return replace(leaf_model(300, 100_000), accuracy=figures | compared)
 
 
-def compared(error: float, in_force: float, *, rows: int = 100, growth_sd: float = 0.01) -> LeafModel:
-    return leaf(**{COMPARED_ROWS: rows, ERROR: error, ERROR_OF_CURRENT: in_force, GROWTH_SD: growth_sd})
+def compared(error: float, error_of_current: float, *, rows: int = 100, growth_sd: float = 0.01) -> LeafModel:
+    return leaf(**{COMPARED_ROWS: rows, ERROR: error, ERROR_OF_CURRENT: error_of_current, GROWTH_SD: growth_sd})
 
 
 def model(*leaves: LeafModel) -> LinkModel:

@@ -65,12 +65,12 @@ def test_energy_on_another_basis_than_the_books_is_not_taken_for_its_cost() -> N
 
 def test_both_books_of_one_currency_use_the_drafts_cost_of_energy() -> None:
     now, draft = book({TIER: MODEL}), replace(book({TIER: MODEL}), energy_cost_per_kwh=Decimal("0.18"))
-    told = compute_what_if([DEMAND], draft=draft, in_force=now)
-    assert (told.in_force.energy_cost, told.draft.energy_cost) == (Decimal("0.36"), Decimal("0.36"))
+    told = compute_what_if([DEMAND], draft=draft, current_book=now)
+    assert (told.current.energy_cost, told.draft.energy_cost) == (Decimal("0.36"), Decimal("0.36"))
     dollars = replace(now, currency="USD")
-    assert compute_what_if([DEMAND], draft=draft, in_force=dollars).in_force.margin is None
+    assert compute_what_if([DEMAND], draft=draft, current_book=dollars).current.margin is None
     dollars = replace(dollars, energy_cost_per_kwh=Decimal("0.2"))
-    assert compute_what_if([DEMAND], draft=draft, in_force=dollars).in_force.energy_cost == Decimal("0.4")
+    assert compute_what_if([DEMAND], draft=draft, current_book=dollars).current.energy_cost == Decimal("0.4")
 
 
 def test_charged_energy_that_is_unknown_is_not_priced() -> None:
@@ -83,12 +83,12 @@ def test_charged_energy_that_is_unknown_is_not_priced() -> None:
 def test_tiers_are_sorted_by_earnings_in_the_draft() -> None:
     demand = [DEMAND, replace(DEMAND, tier_id=OTHER, requests=10)]
     now, draft = book({TIER: PriceModel(base=Decimal(1))}), book({OTHER: PriceModel(base=Decimal(2))})
-    told = compute_what_if(demand, draft=draft, in_force=now)
+    told = compute_what_if(demand, draft=draft, current_book=now)
     assert [each.tier_id for each in told.tiers] == [OTHER, TIER]
-    assert (told.in_force.revenue, told.draft.revenue, told.requests) == (4, 20, 14)
-    assert (told.in_force.unpriced, told.draft.unpriced) == (10, 4)
-    assert compute_what_if(demand, draft=draft, in_force=None).in_force.revenue == 0
-    assert compute_what_if([], draft=draft, in_force=now).tiers == []
+    assert (told.current.revenue, told.draft.revenue, told.requests) == (4, 20, 14)
+    assert (told.current.unpriced, told.draft.unpriced) == (10, 4)
+    assert compute_what_if(demand, draft=draft, current_book=None).current.revenue == 0
+    assert compute_what_if([], draft=draft, current_book=now).tiers == []
 
 
 @given(

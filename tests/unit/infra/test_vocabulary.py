@@ -3,7 +3,7 @@ import pytest
 from infra.checks.vocabulary import Vocabulary, find_in_source, list_offences
 
 VOCABULARY = Vocabulary(
-    names={"told": "format", "kept": "stored"},
+    names={"told": "format", "kept": "stored", "in_force": "current"},
     texts={"told": "reported", "of which": "two sentences"},
     permitted_names={"kept_at": "column"},
     permitted_files={"told": {"core/sagas/*": "its subject"}},
@@ -28,6 +28,11 @@ def words_of(source: str, path: str = "core/module.py") -> list[str]:
 )
 def test_banned_word_is_found_in_every_kind_of_name(source):
     assert words_of(source) == ["told"]
+
+
+@pytest.mark.parametrize("source", ["price_in_force = 1\n", "class InForce: ...\n"])
+def test_banned_pair_of_words_is_found_in_names(source):
+    assert words_of(source) == ["in_force"]
 
 
 @pytest.mark.parametrize("source", ["untold = 1\n", "kept_at = 1\n", "x = 'told'\n", "x = {'told': 1}\n"])

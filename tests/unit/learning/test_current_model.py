@@ -16,7 +16,7 @@ from tradewind.parameters import AXES
 FITTED_S = 1000.0
 
 
-def in_force() -> CurrentModel:
+def build_current_model() -> CurrentModel:
     """Two kinds of data sets, the smaller files under two loads."""
     small = leaf_model(300, 100_000)
     busy = replace(small, leaf=replace(small.leaf, load_tier=1, load=0.6))
@@ -47,24 +47,24 @@ def lattice_value(leaf, **setting) -> float:
 
 
 def test_prediction_at_a_lattice_point_equals_the_served_one():
-    busy, large, small = in_force().model.leaves
+    busy, large, small = build_current_model().model.leaves
     point = {"concurrency": 4, "parallelism": 2, "pipelining": 4}
-    predicted = in_force().predict_log_throughput(
+    predicted = build_current_model().predict_log_throughput(
         comparison_rows(3, size=[1e5, 5e7, 1e5], count=[300, 10, 300], load=[0.0, 0.0, 0.7])
     )
     assert predicted == pytest.approx([lattice_value(leaf, **point) for leaf in (small, large, busy)])
 
 
 def test_between_points_it_lies_between_them_and_beyond_the_edge_at_the_edge():
-    small = in_force().model.leaves[2]
-    predicted = in_force().predict_log_throughput(comparison_rows(3, cc=[6.0, 16.0, 64.0]))
+    small = build_current_model().model.leaves[2]
+    predicted = build_current_model().predict_log_throughput(comparison_rows(3, cc=[6.0, 16.0, 64.0]))
     at = [lattice_value(small, concurrency=cc, parallelism=2, pipelining=4) for cc in (4, 8, 16)]
     assert min(at[:2]) < predicted[0] < max(at[:2])
     assert predicted[1] == predicted[2] == pytest.approx(at[2])
 
 
 def test_rows_that_it_may_have_been_fitted_to_and_rows_without_a_setting_are_passed_over():
-    predicted = in_force().predict_log_throughput(
+    predicted = build_current_model().predict_log_throughput(
         comparison_rows(3, received_s=[FITTED_S, FITTED_S + 1, FITTED_S + 1], cc=[4, 4, np.nan])
     )
     assert np.isfinite(predicted).tolist() == [False, True, False]
@@ -76,7 +76,7 @@ def test_each_row_gets_the_leaf_that_a_request_like_it_gets():
     rows = comparison_rows(
         n, size=np.exp(rng.uniform(8, 20, n)), count=np.exp(rng.uniform(0, 9, n)), load=rng.uniform(0, 0.95, n)
     )
-    leaves = in_force().model.leaves
+    leaves = build_current_model().model.leaves
     numbered = tuple(  # each leaf predicts its own number
         replace(
             leaf,
@@ -86,7 +86,9 @@ def test_each_row_gets_the_leaf_that_a_request_like_it_gets():
         )
         for i, leaf in enumerate(leaves)
     )
-    predicted = CurrentModel(replace(in_force().model, leaves=numbered), FITTED_S).predict_log_throughput(rows)
+    predicted = CurrentModel(replace(build_current_model().model, leaves=numbered), FITTED_S).predict_log_throughput(
+        rows
+    )
     centres = [leaf.leaf for leaf in leaves]
     found = [
         find_nearest_leaf(centres, mean_file_bytes=size, file_count=count, load=load)[0]
@@ -97,16 +99,18 @@ def test_each_row_gets_the_leaf_that_a_request_like_it_gets():
 
 
 def test_an_unknown_load_counts_as_the_links_median():
-    predicted = in_force().predict_log_throughput(comparison_rows(load=np.nan))
-    assert predicted == pytest.approx(in_force().predict_log_throughput(comparison_rows(load=0.1)))
+    predicted = build_current_model().predict_log_throughput(comparison_rows(load=np.nan))
+    assert predicted == pytest.approx(build_current_model().predict_log_throughput(comparison_rows(load=0.1)))
 
 
 def test_the_load_of_a_row_counts_as_it_does_when_it_is_served():
-    model = in_force().model
+    model = build_current_model().model
     effect = LoadEffect(loads=(0.1, 0.3, 0.5), log_throughput=(0.0, -0.2, -0.7))
     slowed = replace(model, leaves=tuple(replace(leaf, load_effect=effect) for leaf in model.leaves))
     rows = comparison_rows(4, load=[0.0, 0.2, 0.9, np.nan], size=5e7, count=10)
-    predicted = CurrentModel(slowed, FITTED_S).predict_log_throughput(rows) - in_force().predict_log_throughput(rows)
+    predicted = CurrentModel(slowed, FITTED_S).predict_log_throughput(
+        rows
+    ) - build_current_model().predict_log_throughput(rows)
     assert predicted == pytest.approx([0.0, -0.1, -0.7, 0.0])
     assert predicted[:3] == pytest.approx([effect.interpolate_shift(load).log_throughput for load in (0.0, 0.2, 0.9)])
 

@@ -76,11 +76,11 @@ def test_settings_that_make_no_difference_are_no_reason_to_object():
         assert validate_leaf(rows, fit_leaf(rows), rng).accepted
 
 
-def test_a_refit_is_compared_with_the_model_in_force_on_rows_that_are_new_to_it():
+def test_a_refit_is_compared_with_the_current_model_on_rows_that_are_new_to_it():
     rows = noisy_leaf(repeats=1)
     truth, old = true_log_throughput(rows.settings), np.arange(len(rows)) < 150
-    told_in_force = np.where(old, np.nan, truth + 0.5)
-    validation = validate_leaf(rows, fit_leaf(rows), np.random.default_rng(1), current=told_in_force)
+    predicted_by_current = np.where(old, np.nan, truth + 0.5)
+    validation = validate_leaf(rows, fit_leaf(rows), np.random.default_rng(1), current=predicted_by_current)
     compared = validation.compared
     assert 10 < compared.rows <= np.sum(~old)
     assert compared.error < 0.25

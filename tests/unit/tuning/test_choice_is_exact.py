@@ -54,7 +54,7 @@ class Situation:
 
 @st.composite
 def situations(draw):
-    """A moment of a transfer of one to three chunks: what is believed, in force, left and allowed."""
+    """A moment of a transfer of one to three chunks: what is believed, current, left and allowed."""
     kinds = draw(st.lists(st.sampled_from(list(SETS)), min_size=1, max_size=3, unique=True))
     knows_power = draw(st.sampled_from((True, True, True, False)))
     active = []
@@ -99,15 +99,15 @@ def test_the_search_chooses_as_one_that_weighs_every_setting(situation):
 @given(situations())
 def test_an_outlook_is_the_same_from_each_chunk_and_at_a_glance(situation):
     view, limits = situation.view, situation.limits
-    settings_in_force = [each.parameters for each in view.active]
-    found = [view.predict_performance(i, each) for i, each in enumerate(settings_in_force)]
+    current_settings = [each.parameters for each in view.active]
+    found = [view.predict_performance(i, each) for i, each in enumerate(current_settings)]
     whole = view.predict_outlook(found, 0)
     for i, expectation in enumerate(view.expectations):
         chunk_view = view.vary_chunk(found, i)
         again = chunk_view.predict_outlook(found[i], 0)
         assert again.low_bps == pytest.approx(whole.low_bps, rel=1e-9)
         assert again.j_per_byte == (None if whole.j_per_byte is None else pytest.approx(whole.j_per_byte, rel=1e-9))
-        candidates = expectation.list_candidates(limits.compute_room(settings_in_force, i))
+        candidates = expectation.list_candidates(limits.compute_room(current_settings, i))
         weighed = [chunk_view.predict_outlook(each.expected, 0) for each in candidates.all]
         assert chunk_view.predict_throughputs_bps(candidates) == pytest.approx(
             [each.throughput_bps for each in weighed], rel=1e-9

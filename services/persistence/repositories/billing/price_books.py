@@ -58,7 +58,7 @@ class PriceBooks:
         self._connection.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(str(book_id), 0))))
         return self.get(book_id)
 
-    def in_force(self) -> PriceList:
+    def load_price_list(self) -> PriceList:
         """Return the current book by the database's clock, and those to come."""
         rows = self._connection.execute(
             select(price_books, _UNTIL, func.now().label("read_at")).where(price_books.c.published_at.is_not(None))
@@ -127,7 +127,7 @@ class PriceBooks:
 
     def count_priced_but_not_offered(self, release_id: int | None) -> int:
         """Return how many tiers have a price in the current book, but are in no model of a release."""
-        book = self.in_force().get_current_book()
+        book = self.load_price_list().get_current_book()
         if book is None or release_id is None:
             return 0
         offered = (

@@ -25,7 +25,7 @@ class OldReleases:
         built on always stay.
         """
         # Publishing and rolling back take this lock too: an expired release cannot become current meanwhile.
-        in_force = self._connection.execute(
+        current_release_id = self._connection.execute(
             select(current_releases.c.release_id).with_for_update()
         ).scalar_one_or_none()
         place = func.row_number().over(partition_by=releases.c.state.in_(_RETURNABLE), order_by=releases.c.id.desc())
@@ -37,7 +37,7 @@ class OldReleases:
             update(releases)
             .where(
                 releases.c.id.in_(select(newest.c.id).where(newest.c.place > retained)),
-                releases.c.id.is_distinct_from(in_force),
+                releases.c.id.is_distinct_from(current_release_id),
                 releases.c.id.not_in(built_on),
             )
             .values(state="expired")

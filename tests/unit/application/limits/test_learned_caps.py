@@ -20,7 +20,7 @@ def test_a_report_binds_its_own_key_alone():
     assert caps.find_streams(["lab"], MINE) is None
 
 
-def test_what_two_customers_have_met_binds_everybody():
+def test_a_limit_that_two_customers_have_met_binds_everybody():
     caps = LearnedCaps([learn(2, MINE), learn(6, THEIRS)])
     assert caps.find_streams(["archive"], THIRD) == 6
     assert caps.find_streams(["archive"], MINE) == 2

@@ -83,7 +83,7 @@ class Turned:
         now = self.read_at + timedelta(seconds=self.now_s - 1000.0)
         return Index(1, {}, {}, prices=PriceList(tuple(self.books), now))
 
-    def in_force(self) -> int | None:
+    def read_book_number(self) -> int | None:
         held = self.snapshots.get_fresh(UUID(int=0)) or self.snapshots.load(UUID(int=0))
         return None if held.book is None else held.book.id.int
 
@@ -91,17 +91,17 @@ class Turned:
 @pytest.mark.parametrize("away", [False, True])
 def test_a_date_that_passes_takes_effect_by_itself(away):
     store = Turned()
-    assert store.in_force() == 1
+    assert store.read_book_number() == 1
     store.now_s += 3599.0
-    assert store.in_force() == 1
+    assert store.read_book_number() == 1
     store.away = away
     store.now_s += 1.1  # the snapshot of a second ago would be fresh for long
-    assert store.in_force() == 2
+    assert store.read_book_number() == 2
 
 
 def test_no_book_is_current_before_the_first_date():
     store = Turned()
     store.read_at = DAY - timedelta(seconds=10)
-    assert store.in_force() is None
+    assert store.read_book_number() is None
     store.now_s += 10.1
-    assert store.in_force() == 1
+    assert store.read_book_number() == 1
