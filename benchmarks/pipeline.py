@@ -152,7 +152,9 @@ def run_workers(
     *,
     niceness: Mapping[str, int] = NICENESS,
 ) -> Iterator[psutil.Process]:
-    """The workers of the service, ready for jobs; with ``variables`` in addition to those of their environment.
+    """Run the workers of the service, and yield their process once they are ready for jobs.
+
+    ``variables`` : set in addition to those of their environment.
 
     ``niceness`` : by default the service's own, by which they give way to everybody else on the machine.
     """

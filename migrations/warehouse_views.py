@@ -26,7 +26,7 @@ _OF_CLUSTER = "The cluster; see warehouse.clusters."
 
 
 def _ends(host: str) -> Sequence[Column]:
-    """What an end of a transfer reports of its energy."""
+    """Return the columns that an end of a transfer reports of its energy."""
     return (
         (f"{host}_energy_j", f"J: energy of the {host} during the transfer, base power included; NULL: not measured."),
         (f"{host}_dynamic_j", f"J: energy of the {host} above its base power."),

@@ -175,7 +175,7 @@ def run_servers(folder: Path, hosts: int) -> Iterator[tuple[EmbeddedPostgres, Em
 def run_workers(
     hosts: Sequence[Host], logs: Mapping[str, Path], database_url: str, redis_url: str, sweep_s: float
 ) -> Iterator[None]:
-    """A worker process on each host, and here what sends lost jobs again."""
+    """Run a worker process on each host, and here the process that sends lost jobs again."""
     variables = {**os.environ, "TRADEWIND_SWEEP_INTERVAL_S": str(sweep_s)}
     worker = [*CELERY, "worker", f"--queues={JOBS_QUEUE}", "--concurrency=1"]
     commands, own = {}, {}

@@ -92,8 +92,10 @@ class LinkModel:
 def list_compact_settings(
     settings: tuple[PredictedSetting, ...], limit: int = COMPACT_SETTINGS
 ) -> tuple[PredictedSetting, ...]:
-    """At most ``limit`` settings: first those that no other beats in throughput with as few streams or watts, then the
-    fastest of each number of streams, then the fastest of all; in the order of ``settings``.
+    """Return at most ``limit`` settings, in the order of ``settings``.
+
+    First come those that no other beats in throughput with as few streams or watts, then the fastest of each number of
+    streams, then the fastest of all.
     """
     if len(settings) <= limit:
         return settings

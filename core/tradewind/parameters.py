@@ -191,7 +191,7 @@ class Lattice:
         return math.prod(len(values) for values in self.values.values())
 
     def list_settings(self) -> Iterator[Parameters]:
-        """Every setting, the last axis running fastest: the order of a raveled C array of shape ``self.shape``."""
+        """List every setting, the last axis running fastest: the order of a raveled C array of shape ``self.shape``."""
         axes = self.axes
         typed = ([_convert_type(axis, value) for value in self.values[axis]] for axis in axes)
         for point in product(*typed):

@@ -104,7 +104,7 @@ class Prediction(NamedTuple):
     power_w: Interval | None
 
     def scale_to_bytes(self, dataset_bytes: float) -> "Prediction":
-        """Of a prediction for one byte: that for a data set, whose energy alone depends on its size."""
+        """Return the prediction for a data set from this one for one byte; only energy depends on the size."""
         if self.energy_j is None:
             return self
         return Prediction(

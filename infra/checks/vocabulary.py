@@ -1,6 +1,7 @@
 """Refuse words of the project's former dialect in names and texts: `python -m infra.checks.vocabulary`.
 
-`vocabulary.toml` lists each banned word with what to write instead, and the names and files where a word is right.
+`vocabulary.toml` lists each banned word with what to write instead, the names and files where a word is right, and the
+words with which the docstring of a function must not begin.
 A permission that nothing needs any more is refused, too.
 """
 
@@ -26,6 +27,8 @@ _CODE = re.compile(r"`+[^`]*`+")
 """Names in texts, which are judged where they are defined."""
 _VAGUE_TEST = re.compile(r"test_(what|who|of|where|how)_")
 """A test's name starts with its subject."""
+_OPENING = re.compile(r"[A-Za-z]+")
+_DOCSTRING_OF = "docstring of "
 _FEWEST_WORDS = 3
 """A string of fewer words may be a key, a column or an option; it is not judged as text."""
 
@@ -36,10 +39,14 @@ class Vocabulary:
 
     names: Mapping[str, str]
     texts: Mapping[str, str]
+    openings: frozenset[str]
+    """First words of a docstring that begin a fragment instead of an imperative sentence."""
     permitted_names: Mapping[str, str]
     """A name that the project does not choose (wire field, column, library), and why."""
     permitted_files: Mapping[str, Mapping[str, str]]
     """Word → pattern of paths → why the word is right there."""
+    permitted_openings: Mapping[str, str]
+    """Pattern of paths → why docstrings may begin with such a word there."""
 
     @classmethod
     def from_toml(cls, text: str) -> "Vocabulary":
@@ -48,22 +55,27 @@ class Vocabulary:
         return cls(
             names=document["names"],
             texts=document["texts"],
+            openings=frozenset(document["openings"]["words"]),
             permitted_names=permitted["names"],
             permitted_files=permitted["files"],
+            permitted_openings=permitted["openings"],
         )
 
     def find_permission(self, finding: "BannedWord") -> str | None:
         """Return the key of what permits a banned word there: its name, or its word and a pattern of paths."""
         if finding.where in self.permitted_names:
             return finding.where
-        patterns = self.permitted_files.get(finding.word, {})
+        is_opening = finding.where.startswith(_DOCSTRING_OF)
+        patterns = self.permitted_openings if is_opening else self.permitted_files.get(finding.word, {})
         fitting = (pattern for pattern in patterns if fnmatch.fnmatch(finding.path, pattern))
-        return next((f"{finding.word} in {pattern}" for pattern in fitting), None)
+        permitted = "openings" if is_opening else finding.word
+        return next((f"{permitted} in {pattern}" for pattern in fitting), None)
 
     def list_permissions(self) -> set[str]:
         """Return the keys of all permissions."""
         in_files = {f"{word} in {pattern}" for word, patterns in self.permitted_files.items() for pattern in patterns}
-        return in_files | self.permitted_names.keys()
+        of_openings = {f"openings in {pattern}" for pattern in self.permitted_openings}
+        return in_files | of_openings | self.permitted_names.keys()
 
 
 @dataclass(frozen=True)
@@ -94,6 +106,8 @@ def find_in_source(path: str, source: str, vocabulary: Vocabulary) -> Iterator[B
             yield from _find_in_name(node.name, path, node.lineno, vocabulary)
             if vague := _VAGUE_TEST.match(node.name):
                 yield BannedWord(path, node.lineno, node.name, vague[1], "the subject and what it does")
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not is_test:
+            yield from _find_in_opening(node, path, vocabulary)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and not is_test:
             yield from _find_in_text(node.value, path, node.lineno, vocabulary)
 
@@ -103,6 +117,18 @@ def _find_in_name(name: str, path: str, line: int, vocabulary: Vocabulary) -> It
     for word in (*parts, *map("_".join, pairwise(parts))):
         if word in vocabulary.names:
             yield BannedWord(path, line, name, word, vocabulary.names[word])
+
+
+def _find_in_opening(
+    function: ast.FunctionDef | ast.AsyncFunctionDef, path: str, vocabulary: Vocabulary
+) -> Iterator[BannedWord]:
+    """Yield the first word of a docstring that is a fragment; a property is a value, and may be described by a noun."""
+    opening = _OPENING.match(ast.get_docstring(function) or "")
+    if opening is None or any("property" in ast.unparse(each) for each in function.decorator_list):
+        return
+    if (word := opening[0].lower()) in vocabulary.openings:
+        where = f"{_DOCSTRING_OF}{function.name}"
+        yield BannedWord(path, function.lineno, where, word, "a sentence with an imperative verb")
 
 
 def _find_in_text(text: str, path: str, line: int, vocabulary: Vocabulary) -> Iterator[BannedWord]:

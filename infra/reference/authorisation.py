@@ -45,7 +45,7 @@ class Call:
 
 
 def list_calls() -> list[Call]:
-    """All that can be asked of the service, addresses of forms that lead to their page apart."""
+    """List all calls of the service, except addresses of forms that lead to their page."""
     every = (each for router in (*HOT_ROUTERS, *ROUTERS) for each in router.routes)
     routes = [each for each in every if isinstance(each, APIRoute) and each.name not in (BACK_TO_PAGE, UNKNOWN_PAGE)]
     return sorted(
@@ -67,7 +67,7 @@ def _find_permitted(route: APIRoute) -> frozenset[Scope] | None:
 
 
 def _list_dependencies(dependant: Dependant) -> Iterator[object]:
-    """What a route depends on, and what that depends on."""
+    """Yield what a route depends on, and what that depends on."""
     yield dependant.call
     for each in dependant.dependencies:
         yield from _list_dependencies(each)

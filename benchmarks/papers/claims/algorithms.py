@@ -52,7 +52,7 @@ def _make_sample(
 
 
 def check_printed_tuning(claim: Claim, _claims: Claims) -> Finding:
-    """Algorithm 1, literally: congestion is answered and overruled in one check; an energy is compared with a power."""
+    """Run algorithm 1 literally: it answers and overrules congestion in one check, and compares energy with power."""
     plan = ChunkPlan(ChunkKind.WHOLE, None, START)
     literal = Algorithms12(plan, Constraint.THROUGHPUT, 5e8, lambda _: START, expected_delay_s=0.01)
     state, _ = literal.begin()
@@ -81,7 +81,7 @@ def check_printed_tuning(claim: Claim, _claims: Claims) -> Finding:
 
 
 def check_printed_fairness(_claim: Claim, _claims: Claims) -> Finding:
-    """Algorithm 2, literally, where packets are lost and the queue is long: its text takes streams away."""
+    """Run algorithm 2 literally where packets are lost and the queue is long: its text takes streams away."""
     setting = START
     for _ in range(10):
         setting = back_off_control(setting, delay_s=0.2, expected_delay_s=0.05, loss=0.05, threshold=1e-3)
@@ -100,7 +100,7 @@ def check_printed_fairness(_claim: Claim, _claims: Claims) -> Finding:
 
 
 def check_controller(_claim: Claim, _claims: Claims) -> Finding:
-    """Ours on ticks that are all congested by loss: streams never grow, and end at one at least."""
+    """Run ours on ticks that are all congested by loss: streams never grow, and end at one at least."""
     basis = Basis(
         Sla(kind=SlaKind.MAX_THROUGHPUT),
         (ChunkBasis(ChunkPlan(ChunkKind.WHOLE, None, START), 1000, TOTAL_BYTES),),
@@ -143,7 +143,7 @@ def _compare_bank_limits() -> Comparison:
 
 
 def check_fairness(claim: Claim, _claims: Claims) -> Finding:
-    """Ours in all cells of queue and loss: loss first, then delay, else quiet; when one is added; one stays."""
+    """Check ours in all cells of queue and loss: loss first, then delay, else quiet; when one is added; one stays."""
     expected_s, tolerated = 0.06, 1e-3
     band = claim.values["h_default"]
     cells = {
@@ -183,7 +183,9 @@ _FREE_QUEUES = (0.2, 0.5, 0.7)
 
 
 def check_loss_first(_claim: Claim, _claims: Claims) -> Finding:
-    """Which signal is answered, and how many streams each leaves of `START`: ours counts those of all files in one."""
+    """Check which signal is answered, and how many streams each signal leaves of `START`; ours counts those of all
+    files in one.
+    """
     both = classify_signal(delay_s=1.0, expected_s=0.06, loss=Loss(0.05, inf), tolerated_loss=1e-3, limit=StreamLimit())
     files, each = START.concurrency or 1, START.parallelism or 1
     left = {
@@ -206,7 +208,7 @@ def _count_streams(left: Mapping[Signal, StreamLimit], signal: Signal) -> int:
 
 
 def check_opportunistic(_claim: Claim, _claims: Claims) -> Finding:
-    """After a dip the goal is above the agreement until what was missed is made up for."""
+    """Check that after a dip the goal is above the target until the missed bytes are made up for."""
     target = 1e8
     basis, bank, seconds, moved_bits = _make_basis(target), Bank(), 0.0, 0.0
     goals = []

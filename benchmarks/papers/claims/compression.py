@@ -139,7 +139,7 @@ def _check_equation(claim: Claim, claims: Claims) -> Finding:
 
 
 def _compare_bounds(points: list[Point]) -> Iterator[Comparison]:
-    """The estimate is within the bounds of equations 9 to 18; nothing is faster than its codec."""
+    """Compare the estimate with the bounds of equations 9 to 18, and with the codec's speed, which nothing exceeds."""
     slack = 1 + ROUNDING
     within = sum(
         _compute_least(x) <= _compute_piped(x) * slack and _compute_piped(x) <= _compute_most(x) * slack for x in points
@@ -192,7 +192,7 @@ def _is_quicker_packed(x: Point) -> bool:
 
 
 def check_examples(claim: Claim, claims: Claims) -> Finding:
-    """What was measured is within its bounds, and what equation 20 or 22 makes of them is more accurate than either.
+    """Check that measurements are within their bounds, and that equation 20 or 22 is more accurate than either bound.
 
     That is, it is nearer to what was measured than the nearer bound, and within `EXAMPLE_TOLERANCE`, for some numbers
     that are printed as these are.
@@ -228,7 +228,7 @@ def check_examples(claim: Claim, claims: Claims) -> Finding:
 
 
 def _estimate(low: Range, high: Range, network_mbps: float) -> Range:
-    """By the equation from the bounds, one after the other and at once without a codec: MB/s."""
+    """Estimate by the equation from two bounds, MB/s: the codec and the path one after the other, and both at once."""
 
     def of(least: float, most: float) -> float:
         coder = 1 / (1 / least - 1 / most)
@@ -243,7 +243,7 @@ def check_measured_errors(_claim: Claim, _claims: Claims) -> Finding:
 
 
 def check_history(_claim: Claim, _claims: Claims) -> Finding:
-    """What a history made of the same numbers gives back would say nothing: new files have to be packed for it."""
+    """Check nothing: a history of the same numbers would only return them, so new files have to be packed for it."""
     return Finding()
 
 

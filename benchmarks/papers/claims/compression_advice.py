@@ -34,7 +34,7 @@ Row = list[Any]
 
 
 def compare_advice(claim: Claim, claims: Claims) -> Iterator[Comparison]:
-    """The codec that the table found fastest on the slower network, and how fast it is there."""
+    """Compare our advice with the codec that the table found fastest on the slower network, and its speed there."""
     rows, size = claim.values["rows"], round(MB * claim.values["US_MB"])
     speeds = {_parse_setting(row): _solve_speeds(row, FAST, claim, claims) for row in rows if row[0] != "raw"}
     best = max(rows, key=itemgetter(SLOW))
@@ -52,14 +52,14 @@ def _parse_setting(row: Row) -> CodecSetting | None:
 
 
 def _build_line(claim: Claim, claims: Claims, column: int) -> NetworkLine:
-    """The path as sending the file raw had it, with the paper's start-up."""
+    """Return the path as the raw transfer of the file had it, with the paper's start-up time."""
     setup_s, size = claims["003-tsc"].values["T_SC_s"], MB * claim.values["US_MB"]
     raw = next(row for row in claim.values["rows"] if row[0] == "raw")
     return NetworkLine(compute_line_bps(size, MBPS * raw[column], setup_s), setup_s)
 
 
 def _solve_speeds(row: Row, column: int, claim: Claim, claims: Claims) -> Speeds:
-    """The codec's speed with which our model takes as long as was measured."""
+    """Solve for the codec's speed with which our model takes as long as was measured."""
     size, ratio, line = round(MB * claim.values["US_MB"]), row[2], _build_line(claim, claims, column)
     took_s, low, high = claim.values["US_MB"] / row[column], LEAST_BPS, MOST_BPS
     for _ in range(HALVINGS):
@@ -77,7 +77,7 @@ def _build_advice(size: int, line: NetworkLine, speeds: Mapping[CodecSetting | N
 
 
 def check_error_sign(_claim: Claim, claims: Claims) -> Finding:
-    """The sign of the error where equation 20 promises more than xz packs (table II)."""
+    """Check the sign of the error where equation 20 promises more than xz packs (table II)."""
     claimed_pct = claims["003-err-up"].values["net5"]["xz"]
     return make_finding(
         compare_property(

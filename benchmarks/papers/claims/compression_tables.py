@@ -21,7 +21,7 @@ CORES = "Krait 400"
 
 
 def _list_headlines(claim: Claim) -> list[Comparison]:
-    """The best of each network over sending as it is and over gzip -6."""
+    """Compare the best of each network with sending the file raw and with gzip -6."""
     rows = claim.values["rows"]
     raw = next(row for row in rows if row[0] == "raw")
     usual = next(row for row in rows if row[:2] == ["gzip", 6])
@@ -39,7 +39,7 @@ def _list_headlines(claim: Claim) -> list[Comparison]:
 
 
 def check_uploads(claim: Claim, claims: Claims) -> Finding:
-    """Nothing gets slower on a faster network, nor faster than that carries of what is as it is."""
+    """Check that nothing is slower on a faster network, nor faster than that network times the compression ratio."""
     rows = claim.values["rows"]
     carried = next([find_printed_range(each).high for each in row[3:5]] for row in rows if row[0] == "raw")
     falls = sum(find_printed_range(row[4]).high < find_printed_range(row[3]).low for row in rows)
@@ -81,7 +81,7 @@ CORES_OF = {"APQ8064": "Krait", "MSM8974": "Krait"}
 
 
 def check_platform(claim: Claim, claims: Claims) -> Finding:
-    """The cores of its chips as Linux knows them, and their clock as the mobile paper has it for the same cores."""
+    """Check the cores of its chips as Linux knows them, and their clock as the mobile paper has it for these cores."""
     comparisons = []
     for chip, cores in CORES_OF.items():
         words = claim.statement.partition(chip)[2].partition(";")[0]

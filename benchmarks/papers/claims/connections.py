@@ -41,7 +41,7 @@ ROUNDING = 1e-9
 
 
 def _list_sent(rounds: int, sender: Sender) -> list[float]:
-    """Bytes sent after each of so many rounds without loss."""
+    """Return the bytes sent after each of so many rounds without loss."""
     window, sent = Window.of(sender), []
     for _ in range(rounds):
         window = window.acknowledge_flight(window.window_bytes, sender)
@@ -158,7 +158,7 @@ def check_caches(claim: Claim, _claims: Claims) -> Finding:
 
 
 def check_page_classes(claim: Claim, _claims: Claims) -> Finding:
-    """Their sum; of how many loads the shares are, it does not say."""
+    """Check the sum of the shares; the paper does not say of how many loads they are."""
     total_pct = sum(claim.values.values())
     return make_finding_elsewhere(
         f"{PAGES}; which of them were encrypted is of their year",
@@ -167,7 +167,7 @@ def check_page_classes(claim: Claim, _claims: Claims) -> Finding:
 
 
 def _make_page() -> tuple[float, list[list[Interval]]]:
-    """Intervals on whole milliseconds, by connection, so that counting milliseconds is exact."""
+    """Make intervals on whole milliseconds, by connection, so that counting milliseconds is exact."""
     draw = random.Random(SEED)
     connections = []
     for _ in range(6):
@@ -181,7 +181,9 @@ def _list_milliseconds(intervals: list[Interval]) -> set[int]:
 
 
 def check_net_transfer_time(_claim: Claim, _claims: Claims) -> Finding:
-    """By counting the milliseconds of a made page in which an object is received."""
+    """Count the milliseconds of a made page in which an object is received, and compare our net transfer time with
+    them.
+    """
     load_s, connections = _make_page()
     received = [each for connection in connections for each in connection]
     counted_s = len([ms for ms in _list_milliseconds(received) if ms < load_s * 1e3]) / 1e3
@@ -222,7 +224,7 @@ def _compute_gain_s(path: Path, size_bytes: float) -> float:
 
 
 def check_faster_pages(_claim: Claim, claims: Claims) -> Finding:
-    """Which way it goes, by the round model, for flows of all sizes between 30 kB and the threshold."""
+    """Check the direction of the difference, by the round model, for flows of sizes between 30 kB and the threshold."""
     sizes = [30_000 * 2**n for n in range(7)]
     gains = {
         name: sum(_compute_gain_s(_build_path(claims["004-setup"], name), size) for size in sizes)
@@ -239,7 +241,7 @@ def check_faster_pages(_claim: Claim, claims: Claims) -> Finding:
 
 
 def check_shorter_connections(_claim: Claim, claims: Claims) -> Finding:
-    """No flow is slower by the round model, whatever is sent in it."""
+    """Check that no flow is slower by the round model, whatever its size."""
     gains = [
         _compute_gain_s(_build_path(claims["004-setup"], name), 1448.0 * n)
         for name in ("LTE", "3G")

@@ -77,7 +77,7 @@ def _has(kind: type, name: str) -> bool:
 
 
 def check_headlines(claim: Claim, claims: Claims) -> Finding:
-    """What the abstract promises "up to" is no less than what section V reports, for files of middle size alone."""
+    """Check that what the abstract promises "up to" is no less than what section V reports for files of middle size."""
     most, section_v = claim.values, claims["001-res-guc"].values
     pairs = (
         ("energy saved against the closest rival", "vs_best_energy_pct", "minpow_vs_alan_pct"),
@@ -96,7 +96,9 @@ def check_headlines(claim: Claim, claims: Claims) -> Finding:
 
 
 def check_parameters(_claim: Claim, _claims: Claims) -> Finding:
-    """Without requests ahead each file costs a round trip more: time by our prior less that with many ahead."""
+    """Check that without pipelining each file costs one more round trip: time by our prior, less that with deep
+    pipelining.
+    """
     rtt_s, data = 0.06, DataSet(file_count=1000, total_bytes=100 * MB)
     at = build_throughput_model(Path(bandwidth_bps=1000 * MBIT, rtt_s=rtt_s), data)
 
@@ -122,7 +124,7 @@ def check_log_schema(claim: Claim, _claims: Claims) -> Finding:
 
 
 def check_bandwidth_shares(_claim: Claim, _claims: Claims) -> Finding:
-    """Equation 4: what our residual leaves adds up to the bandwidth wherever it is not below 0."""
+    """Check equation 4: what our residual leaves adds up to the bandwidth wherever it is not below 0."""
     rng = np.random.default_rng(SEED)
     bandwidth = np.full(1000, 1e9)
     actual, known, lost = (rng.uniform(0, 4e8, 1000) for _ in range(3))
@@ -138,7 +140,7 @@ def check_bandwidth_shares(_claim: Claim, _claims: Claims) -> Finding:
 
 
 def check_tiers(claim: Claim, _claims: Claims) -> Finding:
-    """Each leaf of ours in one data set tier, whatever the order of rows; the first tier is the link itself."""
+    """Check that each of our leaves is in one data set tier, in any order of rows; the first tier is the link."""
     rng = np.random.default_rng(SEED)
     size = np.exp2(np.concatenate([rng.normal(m, 0.2, 400) for m in (14, 20, 26)]))
     points = compute_coordinates(size, np.full(1200, 64.0), np.tile([0.1, 0.7], 600))
@@ -179,7 +181,7 @@ SUITED_STREAMS = 2
 
 
 def check_sites(claim: Claim, _claims: Claims) -> Finding:
-    """Its buffers are near what its paths hold, a few streams' worth at most, if the rates are in Gbit/s."""
+    """Check that its buffers are near what its paths hold, a few streams' worth at most, if the rates are in Gbit/s."""
     comparisons = []
     for name, site in claim.values.items():
         ours = compute_parallelism(_compute_bdp_bytes(site), 4 * GB, site["buffer_MB"] * MB)
@@ -190,7 +192,7 @@ def check_sites(claim: Claim, _claims: Claims) -> Finding:
 
 
 def check_data_sets(claim: Claim, claims: Claims) -> Finding:
-    """Its three classes of files are ours on its path of 10 Gbit/s."""
+    """Check that its three classes of files are ours on its path of 10 Gbit/s."""
     bdp = _compute_bdp_bytes(claims["001-table1"].values["XSEDE"])
     units = {"MB": MB, "GB": GB}
     named = {name.split("_")[0]: sum(ends) / 2 * units[name.split("_")[1]] for name, ends in claim.values.items()}
@@ -199,7 +201,9 @@ def check_data_sets(claim: Claim, claims: Claims) -> Finding:
 
 
 def check_htee_search(claim: Claim, _claims: Claims) -> Finding:
-    """Ours on a made host, whose power rises with the square of its channels: what it tries, and what it keeps."""
+    """Run our search on a made host, whose power rises with the square of its channels: what it tries and what it
+    keeps.
+    """
     limit, best = 12, 7
     search, _ = (tuner := htee.HTEE((), Path(bandwidth_bps=1e9, rtt_s=0.02), limit)).begin()
     tried = []
@@ -220,7 +224,7 @@ def check_htee_search(claim: Claim, _claims: Claims) -> Finding:
 
 
 def _make_tick(number: int, channels: int, *, power_w: float) -> TickSample:
-    """Of a path that carries as much more as there are channels."""
+    """Return a tick of a path whose rate grows with the number of channels."""
     rate_bps = 1e7 * channels
     return TickSample(
         sequence=number, at_s=5.0 * number, interval_s=5.0, bytes_moved=10**6 * number, throughput_bps=rate_bps,
@@ -233,7 +237,9 @@ def check_rivals(_claim: Claim, _claims: Claims) -> Finding:
 
 
 def check_rclone(claim: Claim, _claims: Claims) -> Finding:
-    """Its default is said to be connections of a single file; the flag of that number counts files at once."""
+    """Check its claim that rclone's default counts connections of one file; the flag of that number counts files at
+    once.
+    """
     count = claim.values["transfers"]
     flag = next(
         each
@@ -244,7 +250,7 @@ def check_rclone(claim: Claim, _claims: Claims) -> Finding:
 
 
 def check_labels(claim: Claim, _claims: Claims) -> Finding:
-    """Panels of medium files by their letters, a as 1: what the text says against what the captions say."""
+    """Compare the text with the captions on the panels of medium files, by their letters, a as 1."""
     panels = re.search(r"\(([a-z])-([a-z])\).*\(([a-z])\)-\(([a-z])\)", claim.statement)
     if panels is None:
         raise InvalidValue(claim.id, "does not tell the panels of the text and of the captions")

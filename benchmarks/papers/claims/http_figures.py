@@ -47,7 +47,9 @@ def check_figure_2(claim: Claim, _claims: Claims) -> Finding:
 
 
 def check_figure_3(claim: Claim, claims: Claims) -> Finding:
-    """Requests ahead are said to gain less on the longer path; by the model they gain more, since they hide trips."""
+    """Check the gain of pipelining on the longer path: the paper says less, the model says more, since it hides round
+    trips.
+    """
     near, far = claims["002-fig2"].values, claim.values
     comparisons = []
     for name, _, files, _, mean, *_ in claims["002-table1"].values["rows"]:
@@ -73,7 +75,7 @@ def _compute_pipelining_gain(rtt_ms: float, mbps: float, data: DataSet) -> float
 
 
 def check_figure_4(claim: Claim, claims: Claims) -> Finding:
-    """All parameters together gain at least what concurrency alone does in figure 2."""
+    """Check that all parameters together gain at least what concurrency alone does in figure 2."""
     single = claims["002-fig2"].values["cc"]
     return make_finding_elsewhere(
         HOSTS,
@@ -162,7 +164,9 @@ def check_flexible(claim: Claim, _claims: Claims) -> Finding:
 
 
 def check_rules(_claim: Claim, claims: Claims) -> Finding:
-    """Files at once first, requests ahead below the bandwidth-delay product, streams for large files: by our forms."""
+    """Check its rules by our forms: concurrency first, pipelining below the bandwidth-delay product, streams for large
+    files.
+    """
     values = claims["002-fig2"].values
     path = Path(bandwidth_bps=values["bw_Mbps"] * MBIT, rtt_s=values["rtt_ms"] / 1e3)
     bdp = path.bdp_bytes or 0.0
@@ -184,7 +188,7 @@ def check_rules(_claim: Claim, claims: Claims) -> Finding:
 
 
 def _list_gains(path: Path, row: list[Any]) -> list[float]:
-    """Rates of a data set by our closed form, over that of one file, stream and request at a time."""
+    """Return rates of a data set by our closed form, over that of one file, stream and request at a time."""
     _, total_mb, files, *_ = row
     at = build_throughput_model(path, DataSet(file_count=files, total_bytes=round(total_mb * MB)))
     one = Parameters(concurrency=1, parallelism=1, pipelining=1)

@@ -53,7 +53,7 @@ SD_TOLERANCE = 0.1
 
 
 def check_quoted(claim: Claim, _claims: Claims) -> Finding:
-    """Of what it quotes the unit alone is ours to judge: that of an energy is no power."""
+    """Check the unit of what it quotes, which alone is ours to judge: that of an energy is no power."""
     comparisons = []
     if "terawatts of electricity" in claim.note:
         comparisons.append(
@@ -75,7 +75,7 @@ def _is_energy(text: str) -> bool:
 
 
 def check_outline(claim: Claim, _claims: Claims) -> Finding:
-    """Its data sets count as far as they are numbered, and its sixth section cannot be two."""
+    """Check that its data sets are numbered as far as they count, and that its sixth section is not two."""
     items = re.findall(r"\((i+)\)", claim.statement)
     promised = ROMAN.index(claim.find_word_after("Section")) + 1
     return make_finding(
@@ -91,7 +91,9 @@ def check_outline(claim: Claim, _claims: Claims) -> Finding:
 
 
 def check_data_sets(claim: Claim, _claims: Claims) -> Finding:
-    """Totals by either reading of the units; the spread of files drawn evenly between the least and the largest."""
+    """Check totals by either reading of the units, and the spread of files drawn evenly between the least and the
+    largest.
+    """
     comparisons: list[Comparison] = []
     for name, total_mb, files, _, mean, least, most, sd in claim.values["rows"]:
         totals = read_bytes_both_ways(f"{total_mb} MB")
@@ -120,7 +122,7 @@ def check_data_sets(claim: Claim, _claims: Claims) -> Finding:
 
 
 def _check_readings(row: list[Any]) -> tuple[bool, bool]:
-    """Whether the total fits files times mean size, either reading of that, with MB decimal and binary."""
+    """Return whether the total fits files times mean size, by either reading of that, with MB decimal and binary."""
     _, total_mb, files, _, mean, *_ = row
     decimal, binary = read_bytes_both_ways(f"{total_mb} MB")
     means = [files * each for each in read_bytes_both_ways(mean)]
@@ -128,7 +130,7 @@ def _check_readings(row: list[Any]) -> tuple[bool, bool]:
 
 
 def check_power_models(claim: Claim, _claims: Claims) -> Finding:
-    """Both models fitted to made samples of a host whose coefficients are known: recovery, no measurement."""
+    """Fit both models to made samples of a host with known coefficients: this recovers them and measures nothing."""
     draw = random.Random(SEED)
     features = claim.values["features_fine"]
     truth = FineModel(12.0, {COMPONENT_OF[name]: 40.0 / (n + 1) for n, name in enumerate(features)})
@@ -152,7 +154,7 @@ def check_power_models(claim: Claim, _claims: Claims) -> Finding:
 
 
 def check_tools(_claim: Claim, _claims: Claims) -> Finding:
-    """Whether either opens several channels by what we ask it for; how much energy they took is of their time."""
+    """Check whether either tool opens several channels with our flags; the energy that they took cannot be repeated."""
     wget = next(peer for peer in PEERS if peer.name == "wget")
     curl_flags = build_flags_for_tool("curl", Parameters(concurrency=SEVERAL)).flags
     return make_finding_elsewhere(
@@ -236,7 +238,7 @@ def check_energy_efficiency(claim: Claim, _claims: Claims) -> Finding:
 
 
 def check_efficiency_metrics(_claim: Claim, _claims: Claims) -> Finding:
-    """Bits a joule and throughput over energy as one measure: on a host whose rate saturates they choose otherwise."""
+    """Check that bits a joule and throughput over energy choose differently on a host whose rate saturates."""
     data_bits, levels = 1e11, range(1, 33)
     rate_bps = {n: 1e9 * n / (n + 8) for n in levels}
     power_w = {n: 60.0 + 5.0 * n for n in levels}
@@ -252,7 +254,7 @@ def check_efficiency_metrics(_claim: Claim, _claims: Claims) -> Finding:
 
 
 def check_flexible(_claim: Claim, _claims: Claims) -> Finding:
-    """On a link where each channel adds the same, the jump reaches the target and passes it by less than a channel."""
+    """Check that one jump reaches the target and passes it by less than a channel, where each channel adds the same."""
     one_bps, reached, passed = 37e6, 0, 0
     targets = [one_bps * 32 * share / 20 for share in range(2, 21)]
     for target in targets:
@@ -266,7 +268,7 @@ def check_flexible(_claim: Claim, _claims: Claims) -> Finding:
 
 
 def check_setup(claim: Claim, _claims: Claims) -> Finding:
-    """Whether files of these sizes are both below and above what each of its paths holds."""
+    """Check that files of these sizes are both below and above what each of its paths holds."""
     comparisons = []
     for name, words in SETUPS.items():
         gbps, rtt_ms = (

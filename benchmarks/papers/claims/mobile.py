@@ -66,7 +66,7 @@ def check_tuned_parameters(claim: Claim, _claims: Claims) -> Finding:
 
 
 def _make_trace(seconds: float) -> tuple[list[float], list[float]]:
-    """An irregular trace of a transfer between 10 s and ``seconds`` − 10 s, of the same seed every time."""
+    """Make an irregular trace of a transfer between 10 s and ``seconds`` − 10 s, of the same seed every time."""
     draw = random.Random(SEED)
     steps = [0.0, *(draw.uniform(0.02, 0.3) for _ in range(int(seconds / 0.1)))]
     time_s = [each for each in accumulate(steps) if each < seconds]
@@ -75,7 +75,7 @@ def _make_trace(seconds: float) -> tuple[list[float], list[float]]:
 
 
 def check_total_energy(_claim: Claim, _claims: Claims) -> Finding:
-    """Equation 1: base and dynamic part, each integrated by itself here, against the total of our split."""
+    """Check equation 1: base and dynamic part, each integrated by itself here, against the total of our split."""
     time_s, power_w = _make_trace(60.0)
     base_w = 0.9
     split = split_power_trace(time_s, power_w, started_s=time_s[0], ended_s=time_s[-1], base_power_w=base_w)
@@ -88,7 +88,7 @@ def check_total_energy(_claim: Claim, _claims: Claims) -> Finding:
 
 
 def check_dynamic_energy(_claim: Claim, _claims: Claims) -> Finding:
-    """Equation 2 on a trace made of straight lines, whose integral is known; below the base it counts negative."""
+    """Check equation 2 on a trace of straight lines, whose integral is known; below the base it counts negative."""
     time_s, power_w = [0.0, 1.0, 4.0, 4.5, 9.0], [1.0, 3.0, 3.0, 0.5, 0.5]
     exact_j = (1 * 1.0) + (3 * 2.0) + 0.5 * (2.0 - 0.5) / 2 + 4.5 * -0.5
     return make_finding(
@@ -99,7 +99,7 @@ def check_dynamic_energy(_claim: Claim, _claims: Claims) -> Finding:
 
 
 def check_power_meter(claim: Claim, _claims: Claims) -> Finding:
-    """Readings at its rate: the base from before the transfer, and the mean of as many runs as it made."""
+    """Check readings at its rate: the base from before the transfer, and the mean of as many runs as it made."""
     hz, runs = claim.values["hz"], claim.values["runs_max"]
     base_w, above_w, lead_s, run_s = 0.9, 1.4, 5.0, 20.0
     splits: list[EnergySplit] = []
@@ -145,7 +145,9 @@ def _count_same_facts(printed_fields: dict[str, object], device: DeviceProfile) 
 
 
 def check_tail_behaviour(claim: Claim, _claims: Claims) -> Finding:
-    """Tails by our profiles and plans: as long whatever was sent, longer of LTE, paid once by what runs on end."""
+    """Check tails by our profiles and plans: as long whatever was sent, longer for LTE, paid once by transfers in a
+    row.
+    """
     catalogue = load_shipped_catalogue()
     lte, wifi = catalogue.find_radio("lte"), catalogue.find_radio("wifi")
     jobs = [

@@ -51,7 +51,7 @@ def check_total_data(claim: Claim, claims: Claims) -> Finding:
 
 
 def check_servers(claim: Claim, _claims: Claims) -> Finding:
-    """The paths as ours: their bandwidth-delay products; the hosts are its own."""
+    """Compare its paths with ours by their bandwidth-delay products; the hosts are its own."""
     comparisons = [
         compare_recovered(
             f"{name}: bandwidth times round trip, MB",
@@ -90,7 +90,7 @@ def check_streams_of_large_files(claim: Claim, _claims: Claims) -> Finding:
 
 
 def check_only_measured(_claim: Claim, _claims: Claims) -> Finding:
-    """Nothing in it can be derived from the paper's other numbers."""
+    """Check nothing: no number in it can be derived from the paper's other numbers."""
     return make_finding_elsewhere(PHONE_AND_METER)
 
 
@@ -147,7 +147,7 @@ def check_devices(claim: Claim, claims: Claims) -> Finding:
 
 
 def check_weak_devices(claim: Claim, claims: Claims) -> Finding:
-    """Growth up to four files at a time is part of the growth up to the best number, which figure 5 shows."""
+    """Check that growth up to four files at a time is part of that up to the best number, which figure 5 shows."""
     most = max(claims["000-fig5"].values["video_ratio"][name] for name in ("NexusS", "N3"))
     claim_pct = claim.find_number_after("increased throughput by nearly")
     return make_finding_elsewhere(

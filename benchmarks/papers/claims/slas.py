@@ -38,7 +38,7 @@ def _build_table() -> SettingTable:
 
 
 def _count_solved(kind: SlaKind) -> tuple[int, int]:
-    """Targets tried, and those for which our choice is that of looking at every setting."""
+    """Count the targets tried, and those for which our choice is that of looking at every setting."""
     table = _build_table()
     each = [(exp(one.log_throughput_mean), exp(one.log_power_mean or 0.0), one.parameters) for one in table.settings]
     right = tried = 0
@@ -65,7 +65,7 @@ def check_throughput_sla(_claim: Claim, _claims: Claims) -> Finding:
 
 
 def check_energy_sla(claim: Claim, _claims: Claims) -> Finding:
-    """An objective that is the integral of T until the end is the data set: no setting is better than another."""
+    """Check that an objective that is the integral of T until the end equals the data set: it prefers no setting."""
     tried, right = _count_solved(SlaKind.ENERGY_AT_MOST)
     rates_bps = [exp(one.log_throughput_mean) for one in _build_table().settings]
     durations_s = [BITS_PER_BYTE * DATA_BYTES / bps for bps in rates_bps]
@@ -82,13 +82,17 @@ def check_energy_sla(claim: Claim, _claims: Claims) -> Finding:
 
 
 def check_power_sla(_claim: Claim, _claims: Claims) -> Finding:
-    """Evaluated in the paper and defined nowhere in it; here: the fastest of mean power up to the target."""
+    """Check the SLA that the paper evaluates and does not define; here: the fastest setting of mean power up to the
+    target.
+    """
     tried, right = _count_solved(SlaKind.POWER_AT_MOST)
     return make_finding(compare_cases("targets: our choice is the fastest that keeps them", tried, right))
 
 
 def check_partition(claim: Claim, _claims: Claims) -> Finding:
-    """Its example of three ranges, and ours of a made table: each begins where the one before ends."""
+    """Check that in its example of three ranges, and in ours of a made table, each range begins where the one before
+    ends.
+    """
     cells = claim.values["J"]
     covered = sum(high - low for low, high in cells)
     joins = [one[1] == other[0] for one, other in pairwise(cells)]
@@ -109,7 +113,7 @@ def check_partition(claim: Claim, _claims: Claims) -> Finding:
 
 
 def check_looked_up(_claim: Claim, _claims: Claims) -> Finding:
-    """Every target within the range of a made table finds the one range that holds it."""
+    """Check that every target within the range of a made table finds the one range that holds it."""
     parts = [
         each
         for each in solve_partitions(_build_table(), confidences=[CONFIDENCE])

@@ -109,7 +109,7 @@ def check_reachability(client: Client, service: Service, now: Callable[[], datet
 
 
 def _check_skew(skew_s: float) -> Finding:
-    """The service's ``Date`` is cut to whole seconds, so half a second is the best guess."""
+    """Check the clock's skew; the service's ``Date`` is cut to whole seconds, so half a second is the best guess."""
     off_s = skew_s - 0.5
     if abs(off_s) <= LONGEST_SKEW_S:
         return make_good_finding("clock", f"within {LONGEST_SKEW_S:.0f} s of the service's")

@@ -221,7 +221,7 @@ class History:
         return (found.mean[0] + fmean(off), *found.mean[1:]), (ratio_sd, math.inf, math.inf)
 
     def _estimate(self, setting: CodecSetting, case: CompressionCase) -> WeightedEstimate:
-        """By all keys that are known, from the broadest on; of weight 0 where none is."""
+        """Estimate from all known keys, from the broadest on; of weight 0 where none is known."""
         found = WeightedEstimate()
         for key, likeness in zip(_list_keys(setting, case), _LIKENESSES, strict=True):
             own = self._estimates.get(key)

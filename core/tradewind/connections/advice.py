@@ -231,7 +231,10 @@ def _try_changes(
 
 
 def _try_http_1_changes(now: ConnectionPlan, used: int, saved_s: Callable[[ConnectionPlan], float]) -> Iterator[_Trial]:
-    """``used`` : connections of the page to the server; the plan has no more of them than browsers open at once."""
+    """Yield the changes to a server that is reached by HTTP/1, with what each saves.
+
+    ``used`` : connections of the page to the server; the plan has no more of them than browsers open at once.
+    """
     if not now.keep_alive:
         text = "Keep connections open: each object opened one of its own."
         yield AdviceKind.KEEP_ALIVE, text, None, saved_s(replace(now, keep_alive=True))
@@ -248,7 +251,7 @@ def _try_http_1_changes(now: ConnectionPlan, used: int, saved_s: Callable[[Conne
 
 
 def _try_http_2_changes(now: ConnectionPlan, saved_s: Callable[[ConnectionPlan], float]) -> Iterator[_Trial]:
-    """Several connections begin with a window each, which can outweigh that they do not share one that has grown."""
+    """Yield the change back to HTTP/1.1: a window for each connection can outweigh sharing one that has grown."""
     several = replace(now, multiplexed=False, keep_alive=True, quic=False)
     gains = {count: saved_s(replace(several, connections=count)) for count in range(2, MAX_CONNECTIONS + 1)}
     count = _find_fewest(gains)

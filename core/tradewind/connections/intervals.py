@@ -17,7 +17,12 @@ def merge_intervals(intervals: Iterable[Interval]) -> list[Interval]:
 
 
 def compute_covered_s(intervals: Iterable[Interval]) -> float:
-    """|∪ intervals|, s."""
+    """Return
+
+    ∪ intervals
+
+    , s.
+    """
     return sum(end - begin for begin, end in merge_intervals(intervals))
 
 

@@ -38,7 +38,7 @@ class ModelComparison:
         return cls(len(new), float(new.mean()), float(old.mean()), growth_sd)
 
     def to_dict(self) -> dict[str, float]:
-        """Plain numbers by name."""
+        """Return plain numbers by name."""
         return {field.name: float(getattr(self, field.name)) for field in fields(self)}
 
 

@@ -110,7 +110,7 @@ class LeafSurfaces:
         return next((basis.reference for basis in bases if basis.name == axis and not basis.indicator), float("nan"))
 
     def _find_rows_at_constants(self, settings: Floats) -> Flags:
-        """Rows (r,) that keep to the values of the axes that never varied."""
+        """Find the rows (r,) that keep to the values of the axes that never varied."""
         keeps = np.ones(len(settings), dtype=np.bool_)
         for axis, value in self.constant.items():
             column = settings[:, self.axes.index(axis)]

@@ -76,7 +76,7 @@ class LinkLog:
         return len(self.start_s)
 
     def join(self, other: Self) -> Self:
-        """These rows and then the other's."""
+        """Return these rows followed by the other's."""
         return type(self)(
             **{f.name: np.concatenate([getattr(self, f.name), getattr(other, f.name)]) for f in fields(self)}
         )

@@ -145,7 +145,9 @@ class _Solver:
 
 
 def build_staircase_of(table: SettingTable, kind: SlaKind, confidence: float, basis: EnergyBasis) -> Staircase:
-    """Best cost for every certifiable target of a kind, over the certified settings of a table (at least one)."""
+    """Return the best cost for every certifiable target of a kind, over the certified settings of a table (at least
+    one).
+    """
     quantity = QUANTITY_OF[kind]
     merits = np.array(table.compute_merits(quantity, basis))
     bound = merits[:, 0] - compute_z(confidence) * merits[:, 1]

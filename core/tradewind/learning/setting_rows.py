@@ -121,7 +121,7 @@ class SettingRows:
         return _reduce_to_budget(sample)
 
     def build_leaf_rows(self, cells: IntArray) -> LeafRows:
-        """Rows of the leaf made of these cells: its settings in order of their hash, at most 64 rows each."""
+        """Return the rows of the leaf of these cells: its settings in order of their hash, at most 64 rows each."""
         chosen = np.flatnonzero(np.isin(self.cell, cells))
         keys, first, inverse = np.unique(self.setting_key[chosen], return_index=True, return_inverse=True)
         counts = np.zeros(len(keys), dtype=np.int64)
@@ -148,7 +148,7 @@ def _reduce_to_budget(sample: SettingRows) -> SettingRows:
 def _find_smallest(
     group: HashArray, row_hash: HashArray, values: FloatArray, rows_a_setting: int
 ) -> tuple[HashArray, HashArray, FloatArray]:
-    """Rows with the ``rows_a_setting`` smallest hashes of each group, ordered by group and hash."""
+    """Find the rows with the ``rows_a_setting`` smallest hashes of each group, ordered by group and hash."""
     order = np.lexsort((row_hash, group))
     ordered = group[order]
     starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])) if len(order) else order

@@ -122,7 +122,7 @@ class Cuts:
 
 
 def cut_into_parts(regret: FloatArray, demand: FloatArray, most: int, *, first_alone: bool = True) -> Cuts:
-    """Dynamic programming over the last step of the last part, O(k_max · f²).
+    """Cut the steps into parts by dynamic programming over the last step of the last part, O(k_max · f²).
 
     Parameters
     ----------

@@ -82,7 +82,7 @@ class HeldOut:
     coverage90: float
 
     def to_dict(self) -> dict[str, float]:
-        """Plain numbers by name."""
+        """Return the plain numbers by name."""
         return {name: float(getattr(self, name)) for name in self.__slots__}
 
 
@@ -100,13 +100,13 @@ class Validation:
         return not self.objections
 
     def to_dict(self) -> Mapping[str, float]:
-        """Figures by dotted name, ``throughput.accuracy`` and so on."""
+        """Return the metrics by dotted name, ``throughput.accuracy`` and so on."""
         parts = {"throughput": self.throughput, "power": self.power, "compared": self.compared}
         return {f"{part}.{k}": v for part, held in parts.items() if held for k, v in held.to_dict().items()}
 
 
 def split_randomly(n: int, rng: np.random.Generator, share: float = TRAIN_SHARE) -> tuple[Flags, Flags]:
-    """Masks (n,) of training and test rows."""
+    """Return the masks (n,) of training and test rows."""
     train = np.zeros(n, dtype=np.bool_)
     train[rng.permutation(n)[: int(share * n)]] = True
     return train, ~train
@@ -228,7 +228,7 @@ def _compare_models(
 
 
 def list_objections(observations: Observations, model: LeafSurfaces, held_out: HeldOut) -> tuple[str, ...]:
-    """Reasons not to release a throughput surface; none if it is sound."""
+    """List reasons not to release a throughput surface; none if it is sound."""
     found = []
     chance = CHANCE_DEVIATIONS * held_out.r2_test_sd
     if held_out.r2_test + chance < 0:
@@ -301,7 +301,7 @@ def _compute_r2_train(surface: Surface, trained_on: Floats) -> float:
 
 
 def _summarise_held_out(trials: Sequence[_Tested]) -> HeldOut | None:
-    """Figures over the rows that were measured; None if there are too few."""
+    """Compute the metrics of the rows that were measured; ``None`` if there are too few."""
     if not trials:
         return None
     actual, mean, log_mean, log_sd, believed = (

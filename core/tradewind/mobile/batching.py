@@ -196,7 +196,8 @@ def _schedule_by_deadline(jobs: Sequence[QueuedJob]) -> list[ScheduledJob]:
 
 
 def _schedule_with_postponed_jobs(jobs: Sequence[QueuedJob]) -> list[ScheduledJob]:
-    """By deadline, but who cannot be in time goes last, and for another who would not be, the longest one before it.
+    """Schedule by deadline, but put last each job that cannot be in time, and the longest job before one that would be
+    late.
 
     Moore (1968): the fewest misses where all are ready; where they become so one by one, a good way.
     """

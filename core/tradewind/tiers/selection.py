@@ -312,7 +312,8 @@ def _find_likeliest(candidates: Sequence[int], merits: Sequence[Gaussian], neede
 
 
 def _find_likeliest_somewhere(candidates: Iterable[int], merits: Sequence[Gaussian]) -> tuple[int, ...]:
-    """Candidates that no others surpass at every merit: the upper envelope of their standard scores, which are lines.
+    """Find the candidates on the upper envelope of their standard scores, which are lines: no others surpass them
+    everywhere.
 
     Few of a table are. Ascending in spread: the narrowest is the likeliest to reach little, the widest to reach much.
     """

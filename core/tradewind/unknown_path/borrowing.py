@@ -54,7 +54,7 @@ def _list_grid(leaf: LeafModel) -> Iterable[Parameters]:
 
 
 def _group_by_streams(leaf: LeafModel) -> Iterable[tuple[Parameters, ...]]:
-    """For each concurrency and parallelism keep the setting with most pipelining, which costs nothing in the prior."""
+    """Keep for each concurrency and parallelism the setting with most pipelining, which costs nothing in the prior."""
     most: dict[tuple[int | None, int | None], PredictedSetting] = {}
     for setting in leaf.table.settings:
         key = setting.parameters.concurrency, setting.parameters.parallelism

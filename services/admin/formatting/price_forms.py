@@ -21,7 +21,7 @@ def format_decimal(number: Decimal) -> str:
 
 
 def format_price(price: PriceModel | None, currency: str = "") -> str:
-    """A price as people read it, such as ``0.01 + 0.03/GB + 0.25/kWh EUR, mark-up 30 %``."""
+    """Format a price as people read it, such as ``0.01 + 0.03/GB + 0.25/kWh EUR, mark-up 30 %``."""
     if price is None:
         return "not priced"
     base, per_gb, per_kwh = (format_decimal(each) for each in (price.base, price.per_gb, price.per_kwh))

@@ -121,7 +121,7 @@ class Sessions(Protocol):
     """Sessions of live transfers; may forget everything at any time. A port because `services.queue` implements it."""
 
     async def exchange(self, key: TransferKey, tick: Tick) -> ExchangeResult:
-        """In one step, store the state, pass the tick to the journal, and claim the transfer's share.
+        """Store the state, pass the tick to the stream of heartbeats, and claim the transfer's share, in one step.
 
         Raises
         ------

@@ -23,7 +23,7 @@ class GroupOf:
         return tuple(_expand_parameters(self.make))
 
     def make_value(self, given: dict[str, Any]) -> Any:
-        """What ``make`` makes of its options, which are taken out of ``given``."""
+        """Return what ``make`` makes of its options, and take these out of ``given``."""
         return self.make(**_take_arguments(self.make, given))
 
 
@@ -41,7 +41,7 @@ def expand_groups(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _list_parameters(function: Callable[..., Any]) -> Iterator[tuple[inspect.Parameter, GroupOf | None]]:
-    """The parameters of a function, with the group that each is marked with."""
+    """Yield the parameters of a function, with the group that each is marked with."""
     for parameter in inspect.signature(function).parameters.values():
         marks = getattr(parameter.annotation, "__metadata__", ())
         yield parameter, next((mark for mark in marks if isinstance(mark, GroupOf)), None)
@@ -56,7 +56,7 @@ def _expand_parameters(function: Callable[..., Any]) -> Iterator[inspect.Paramet
 
 
 def _take_arguments(function: Callable[..., Any], given: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a function, out of the values of all options."""
+    """Take the arguments of a function out of the values of all options."""
     return {
         parameter.name: given.pop(parameter.name) if group is None else group.make_value(given)
         for parameter, group in _list_parameters(function)

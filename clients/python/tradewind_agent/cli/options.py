@@ -113,14 +113,14 @@ def parse_size_if(option: str, text: str | None) -> int | None:
 
 
 def parse_positive_size_if(option: str, text: str | None) -> int | None:
-    """A size above 0, bytes, where one is given."""
+    """Parse a size above 0, bytes, where one is given."""
     value = read_if(option, parse_bytes, text)
     _require_positive(option, value)
     return value
 
 
 def parse_io_block_bytes_if(text: str | None) -> int | None:
-    """The I/O block that is set by hand, where one is."""
+    """Parse the I/O block that is set by hand, bytes, where one is."""
     value = parse_positive_size_if("--io-block", text)
     if value is not None and value < KIB:
         raise typer.BadParameter("must be 1 KiB or more", param_hint="--io-block")
@@ -128,7 +128,7 @@ def parse_io_block_bytes_if(text: str | None) -> int | None:
 
 
 def parse_duration_s(option: str, text: str) -> float:
-    """A duration above 0, s."""
+    """Parse a duration above 0, s."""
     value = _require_positive(option, read(option, parse_seconds, text))
     assert value is not None
     return value
@@ -145,7 +145,7 @@ def build_host_meter(
     power_profile: PowerProfileText = None,
     base_power: BasePower = "1s",
 ) -> "HostMeter":
-    """The meter of this host."""
+    """Build the meter of this host."""
     from tradewind_agent.session.metering import HostMeter, parse_power_profile
 
     profile = read_if("--power-profile", parse_power_profile, power_profile)
@@ -155,7 +155,7 @@ def build_host_meter(
 
 
 def find_calibrated_meter() -> "CalibratedMeter | None":
-    """The model that `meter --calibrate` has left."""
+    """Return the model that `meter --calibrate` has stored, if any."""
     from tradewind_agent.folders import build_state_folder
     from tradewind_agent.meters.stored_models import load_calibrated_meter
 
@@ -170,7 +170,7 @@ def choose_host_meter(
     power_profile: PowerProfileText = None,
     base_power: BasePower = "1s",
 ) -> "Callable[[], HostMeter]":
-    """What builds the meter of this host: it takes longer to load than a server takes to answer."""
+    """Return a function that builds the meter of this host: loading it takes longer than a server takes to answer."""
     if power_profile is not None:  # a wrong one is reported before anything else is done
         meter = build_host_meter(power_profile=power_profile, base_power=base_power)
         return lambda: meter

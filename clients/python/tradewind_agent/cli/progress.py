@@ -55,7 +55,7 @@ def compute_progress_interval_s() -> float:
 
 
 def build_plain_lines(terminal: Terminal, *, known: str = "") -> PlainLines | None:
-    """Lines of progress on standard error; ``None`` where nobody wants them."""
+    """Return lines of progress for standard error; ``None`` where nobody wants them."""
     if not terminal.shows_progress:
         return None
     return PlainLines(terminal.note, compute_progress_interval_s(), time.monotonic, known)
@@ -63,7 +63,7 @@ def build_plain_lines(terminal: Terminal, *, known: str = "") -> PlainLines | No
 
 @contextmanager
 def show_count(terminal: Terminal, doing: str, unit: str) -> Iterator[Callable[[int], None]]:
-    """A count, for work of unknown length; call it with how many more are done."""
+    """Show a count, for work of unknown length; call what it yields with how many more are done."""
     if not terminal.interactive:
         yield count_plainly(terminal, doing, unit)
         return
@@ -92,7 +92,7 @@ def count_plainly(terminal: Terminal, doing: str, unit: str) -> Callable[[int], 
 
 @contextmanager
 def show_transfer(terminal: Terminal) -> Iterator[Show | None]:
-    """Bytes with rate, files and time left; ``None`` where nobody wants them."""
+    """Show bytes with rate, files and time left; yield ``None`` where nobody wants them."""
     if not terminal.interactive:
         lines = build_plain_lines(terminal)
         yield None if lines is None else _show_plainly(lines)

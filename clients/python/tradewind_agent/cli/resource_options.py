@@ -21,7 +21,7 @@ def build_resource_limits(
     limit_disk: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of the disk at most.")] = None,
     limit_rate: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of the network at most.")] = None,
 ) -> "Limits":
-    """What the transfer may use of this host."""
+    """Return the limits on what the transfer may use of this host."""
     from tradewind.units import parse_bps, parse_hertz
     from tradewind_agent.resources.limits import Limits
 

@@ -46,11 +46,11 @@ class Terminal:
         return self.shows_progress and sys.stderr.isatty()
 
     def print_result(self, text: str, document: Mapping[str, Any]) -> None:
-        """The outcome of the command: ``text`` for people, ``document`` for programs."""
+        """Print the outcome of the command: ``text`` for people, ``document`` for programs."""
         print(json.dumps(document, default=str) if self.json else escape_unprintable(text), flush=True)
 
     def report_failure(self, line: str, exit_code: int, done: "PartlyDone | None" = None) -> None:
-        """Why there is no result, or only what was ``done``; the document of a program holds the same line."""
+        """Report why there is no result, or only what was ``done``; the document of a program holds the same line."""
         if self.json or done is not None:
             text, document = ("", {}) if done is None else (done.text, done.document)
             with contextlib.suppress(BrokenPipeError):
@@ -58,7 +58,7 @@ class Terminal:
         self.note(line)
 
     def print_table(self, heads: Sequence[str], rows: Iterable[Sequence[str]], document: Mapping[str, Any]) -> None:
-        """Rows under heads, columns aligned."""
+        """Print rows under heads, columns aligned."""
         if self.json:
             self.print_result("", document)
             return
@@ -74,12 +74,12 @@ class Terminal:
 
 
 def format_one_line(text: str) -> str:
-    """``text`` without line breaks and what moves a terminal's cursor."""
+    """Return ``text`` without line breaks and what moves a terminal's cursor."""
     return escape_unprintable(" ".join(text.split()))
 
 
 def escape_unprintable(text: str) -> str:
-    """With control characters and halves of characters spelt out.
+    """Return the text with control characters and lone surrogates spelt out.
 
     Names out of other people's files are not to steer a terminal, and those of files may be no text at all.
     """

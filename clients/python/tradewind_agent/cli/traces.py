@@ -13,13 +13,13 @@ TIMEOUT_S = 2
 
 
 def is_tracing_requested(environment: Mapping[str, str]) -> bool:
-    """Whether the command is to be traced; it is not for want of libraries, which others of this host may have."""
+    """Return whether the command is to be traced; missing libraries switch tracing off without an error."""
     return any(environment.get(name) for name in ENDPOINTS) and find_spec("opentelemetry.sdk") is not None
 
 
 @contextmanager
 def trace_command(command: str) -> Iterator[None]:
-    """A span around a command; it omits the arguments, since addresses may hold passwords."""
+    """Record a span around a command; it omits the arguments, since addresses may hold passwords."""
     from opentelemetry import trace
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.resources import Resource

@@ -61,13 +61,13 @@ def format_file_id(status: os.stat_result) -> str:
 
 
 def list_earlier_names(compressed: str) -> set[str]:
-    """What a rotated log was called when it could be read: ``x.log.1.gz`` was ``x.log.1``, or ``x.log``."""
+    """List the names that a rotated log had when it could be read: ``x.log.1.gz`` was ``x.log.1``, or ``x.log``."""
     rotated = Path(compressed).stem
     return {rotated, _ROTATION.sub("", rotated)}
 
 
 def list_logs(folder: Path, pattern: str) -> Iterator[tuple[Path, os.stat_result]]:
-    """Regular files of ``folder`` whose names fit ``pattern``, least recently written first."""
+    """List regular files of ``folder`` whose names fit ``pattern``, least recently written first."""
     found = []
     with os.scandir(folder) as entries:
         for entry in entries:
@@ -106,11 +106,11 @@ class LogFile:
         return self._read_bytes(0, _MAGIC_BYTES).startswith(_COMPRESSED_MAGIC)
 
     def read_head(self, until: int) -> bytes:
-        """The first lines before an offset, for formats that tell there what their columns are called, and mean."""
+        """Read the first lines before an offset: some formats state there the names and meanings of their columns."""
         return self._read_bytes(0, self._find_last_line_end(0, min(until, HEAD_BYTES)))
 
     def read_next_part(self, *, most_bytes: int | None = MAX_PART_BYTES, until: int | None = None) -> "Part | None":
-        """The whole lines after ``position``; ``None`` where there are none.
+        """Read the complete lines after ``position``; return ``None`` where there are none.
 
         Parameters
         ----------
@@ -133,7 +133,7 @@ class LogFile:
         return self._build_part(stop, stop, replace(position, offset=stop, skipping=True)) if too_long else None
 
     def _check_position(self, known: Position | None) -> Position:
-        """``known`` if it still is about this file, else its beginning."""
+        """Return ``known`` if it still is about this file, else its beginning."""
         fresh = Position(name=self.path.name)
         if known is None or self._file.seek(0, os.SEEK_END) < known.offset:
             return fresh
@@ -161,7 +161,7 @@ class LogFile:
         )
 
     def _skip_long_line(self, stop: int) -> Position:
-        """The position after the line that is being skipped, if any; ``stop`` where it does not end before."""
+        """Return the position after the line that is being skipped, if any; ``stop`` where it does not end before."""
         position = self.position
         if not position.skipping:
             return position
@@ -172,7 +172,7 @@ class LogFile:
         return replace(position, offset=stop)
 
     def _find_last_line_end(self, begin: int, stop: int) -> int:
-        """Offset after the last newline in [begin, stop), else ``begin``."""
+        """Return the offset after the last newline in [begin, stop), else ``begin``."""
         end = stop
         while end > begin:
             offset = max(end - _SCAN_BYTES, begin)
@@ -206,7 +206,7 @@ class Part:
     after: Position
 
     def count_lines(self) -> int:
-        """How many lines there are from where it is read to; they are read by that."""
+        """Count the lines from the current place to the end; this reads them."""
         return sum(block.count(b"\n") for block in iter(lambda: self.lines.read(_SCAN_BYTES), b""))
 
 

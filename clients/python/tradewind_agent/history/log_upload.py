@@ -111,7 +111,7 @@ def read_logs(
 
 
 def upload_report(reports: list[FileReport], uploaded: UploadReport | None) -> tuple[str, dict[str, Any]]:
-    """Text and document for the end of an upload; ``None`` for one that only looked."""
+    """Return text and document for the end of an upload; ``None`` for one that only looked."""
     lines = [line for report in reports for line in report.format_lines()]
     refused = sum(report.refused for report in reports)
     document: dict[str, Any] = {
@@ -151,13 +151,13 @@ def upload_report(reports: list[FileReport], uploaded: UploadReport | None) -> t
 
 
 def format_rows(first: Sequence[int], total: int) -> str:
-    """The first rows of ``total`` by their numbers: ``rows 3, 7, …``."""
+    """Format the first rows of ``total`` by their numbers: ``rows 3, 7, …``."""
     more = ", …" if total > len(first) else ""
     return f"{'row' if total == 1 else 'rows'} {', '.join(map(str, first))}{more}"
 
 
 def _format_rejections(receipts: Sequence[BatchReceipt]) -> Iterator[str]:
-    """A line a kind of rejection, with its first rows, counted through all batches; the commonest first."""
+    """Yield a line a kind of rejection, with its first rows, counted through all batches; the commonest first."""
     kinds: dict[tuple[str, str], list[int]] = {}
     rows_before = 0
     for receipt in receipts:

@@ -54,11 +54,13 @@ class ObservationSpool:
             raise SpoolFailed(f"observations cannot be kept in {self.folder}: {explain_os_error(failure)}") from None
 
     def list_waiting(self) -> tuple[Path, ...]:
-        """The oldest first."""
+        """Return the waiting files, the oldest first."""
         return tuple(path for path, _ in self._list_files())
 
     def _list_files(self) -> list[tuple[Path, int]]:
-        """With their sizes in bytes, the oldest first; without what another program has sent meanwhile."""
+        """Return files with their sizes in bytes, the oldest first; without those that another program has sent
+        meanwhile.
+        """
         found = []
         for path in self.folder.glob(f"*{ENDING}"):
             with contextlib.suppress(FileNotFoundError):

@@ -52,7 +52,7 @@ class _ZstdFrames(io.RawIOBase):
         return True
 
     def readinto(self, target: "WriteableBuffer") -> int:
-        """The next bytes; raises `EOFError` at an end within a frame."""
+        """Read the next bytes into ``target``; raise `EOFError` at an end within a frame."""
         while not self._plain:
             piece = self._left or self._packed.read(_PIECE_BYTES)
             if not piece:

@@ -126,11 +126,11 @@ class Spool:
         return DrainResult(tuple(receipts), tuple(refused))
 
     def list_segments(self) -> tuple[Segment, ...]:
-        """Segments that wait, oldest first."""
+        """List the segments that wait, oldest first."""
         return tuple(sorted(self._list_segments(self.folder), key=lambda segment: segment.sequence))
 
     def read_state(self) -> SpoolState:
-        """Sizes and losses."""
+        """Return sizes and losses."""
         waiting = self.list_segments()
         lost = self._read_lost()
         return SpoolState(
@@ -161,7 +161,7 @@ class Spool:
         return Segment(path, sequence, sha256, len(content))
 
     def _remove_drafts(self) -> None:
-        """What killed processes left; drafts are written under the append lock, so that none is in use now."""
+        """Remove what killed processes left; drafts are written under the append lock, so that none is in use now."""
         for draft in self.folder.glob(".*"):
             draft.unlink(missing_ok=True)
 
@@ -199,7 +199,7 @@ class Spool:
         return {name: int(content.get(name, 0)) for name in ("segments", "bytes")}
 
     def _iterate_waiting(self, keep_going: Callable[[], bool]) -> Iterator[Segment]:
-        """Oldest segment first, those that arrive meanwhile included."""
+        """Yield the oldest segment first, those that arrive meanwhile included."""
         last = 0
         while later := [segment for segment in self.list_segments() if segment.sequence > last]:
             for segment in later:
@@ -238,7 +238,7 @@ class Spool:
 
     @contextlib.contextmanager
     def _hold_lock(self, name: str, *, wait: bool = True) -> Iterator[bool]:
-        """An advisory lock that the kernel lets go when the process ends, however it ends."""
+        """Hold an advisory lock that the kernel releases when the process ends, however it ends."""
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
         descriptor = os.open(self.folder / name, flags, 0o600)
         try:

@@ -77,7 +77,7 @@ class TransferSpool:
             raise SpoolFailed(f"logs cannot be spooled to {self.folder}: {explain_os_error(failure)}") from None
 
     def list_waiting(self) -> tuple[Path, ...]:
-        """Sealed transfers, the oldest first; what is not named like one is left alone."""
+        """List sealed transfers, the oldest first; what is not named like one is left alone."""
         found = []
         for path in self.folder.glob(f"*{ENDING}"):
             with contextlib.suppress(FileNotFoundError, ValueError):
@@ -121,12 +121,14 @@ class TransferSpool:
             path.unlink(missing_ok=True)
 
     def list_refused(self) -> tuple[Path, ...]:
-        """Files of ticks that the service did not take, the oldest first."""
+        """List files of ticks that the service did not take, the oldest first."""
         found = [(path.stat().st_mtime_ns, path) for path in self.folder.glob(f"*{REFUSED_ENDING}")]
         return tuple(path for _, path in sorted(found))
 
     def _deliver(self, path: Path, transfer_id: UUID, service: CompletionService) -> CompletionResult | None:
-        """What the service took of a transfer; ``None`` for a file that is damaged, which is set aside unsent."""
+        """Send a transfer and return what the service took of it; ``None`` for a damaged file, which is set aside
+        unsent.
+        """
         records, ticks = _read(path)
         if not records:
             path.replace(path.with_suffix(DAMAGED_ENDING))
@@ -177,7 +179,9 @@ class TransferSpool:
 
     @contextlib.contextmanager
     def _hold_lock(self) -> Iterator[bool]:
-        """Whether no other program is sending; the kernel lets the lock go when the program ends, however it ends."""
+        """Yield whether no other program is sending; the kernel releases the lock when the program ends, however it
+        ends.
+        """
         if not self.folder.is_dir():
             yield False
             return
@@ -193,7 +197,7 @@ class TransferSpool:
 
 
 def _read(path: Path) -> tuple[tuple[WireRecord, ...], tuple[SpooledHeartbeat, ...]]:
-    """Records and ticks; nothing of a file that is damaged."""
+    """Read records and ticks; nothing of a file that is damaged."""
     first, *lines = path.read_bytes().splitlines() or [b""]
     try:
         return _RECORDS.validate_json(first), tuple(SpooledHeartbeat.model_validate_json(line) for line in lines)

@@ -53,7 +53,7 @@ class WatchNotes:
             self.note(f"{file}: {format_count(held, 'line')} {'waits' if held == 1 else 'wait'} {reason}")
 
     def note_taken(self, file_id: str) -> None:
-        """Nothing of a log is held back any more."""
+        """Forget what was held back of a log: all of it has been taken."""
         self._held_back.pop(file_id, None)
 
     def forget_all_but(self, present: set[str]) -> None:

@@ -52,7 +52,7 @@ class WatchState:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """The state kept in ``path``; empty when there is none.
+        """Read the state stored in ``path``; return an empty one when there is none.
 
         Raises
         ------

@@ -170,7 +170,7 @@ class Watch:
         return not drained.busy
 
     def _list_logs(self) -> list[tuple[Path, os.stat_result]]:
-        """Logs by pattern, and those followed already under whatever name they have now."""
+        """List logs by pattern, and those followed already under whatever name they have now."""
         try:
             everything = list(list_logs(self.options.folder, "*"))
             matching = {path for path, _ in list_logs(self.options.folder, self.options.pattern)}
@@ -255,7 +255,7 @@ class Watch:
         return None
 
     def _is_to_wait(self, log: LogFile, part: Part, format_name: str | None, status: os.stat_result) -> bool:
-        """Whether the lines of a part belong together with lines that may still come."""
+        """Return whether the lines of a part belong together with lines that may still come."""
         if format_name not in RUN_FORMATS | OVERLAPPING or self.now_s() - status.st_mtime >= self.options.quiet_s:
             return False
         if format_name in RUN_FORMATS:
@@ -323,7 +323,7 @@ class Watch:
         self._state.write(self.state_path)
 
     def _spool_again(self, path: Path, known: FollowedFile, pending: PendingPart) -> bool:
-        """Whether a part is spooled that was about to be; where its log cannot be read now, that of others can."""
+        """Spool again a part that was about to be spooled; return ``False`` where its log cannot be read now."""
         try:
             with LogFile(path, known.position) as log:
                 part = log.read_next_part(until=pending.until)
@@ -352,7 +352,7 @@ class Watch:
 
 
 def _choose_most_bytes(format_name: str | None, offset: int) -> int | None:
-    """How much to take at once: of a CSV log first no more than what all later parts are read by."""
+    """Choose how much to take at once: of a CSV log, first no more than the head that all later parts are read by."""
     if format_name in RUN_FORMATS:
         return None
     return HEAD_BYTES - offset if format_name == "csv" and offset < HEAD_BYTES // 2 else MAX_PART_BYTES

@@ -43,7 +43,7 @@ class BatteryMeter:
         return f"discharge of {', '.join(battery.name for battery in self._batteries)}: the whole device"
 
     def read_energy_j(self, counters: HostCounters) -> float:
-        """Energy drawn since the first reading."""
+        """Return the energy drawn since the first reading, J."""
         self._integral.add(counters.at_s, self._compute_power_w())
         return self._integral.energy_j
 

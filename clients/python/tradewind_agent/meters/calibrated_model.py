@@ -42,7 +42,7 @@ class CalibratedMeter:
         return f"fine-grained model, {idle}, {parts} ({self.source})"
 
     def read_energy_j(self, counters: HostCounters) -> float:
-        """Energy since the first reading."""
+        """Return the energy since the first reading, J."""
         if self._last is not None:
             used = compute_usage(self._last, counters)
             power_w = self.model.predict_power_w({"cpu": used.cpu or 0.0, "disk": used.disk or 0.0})

@@ -59,7 +59,7 @@ class Calibration:
         return (*(name for name in LOADED if name not in self.measured_w), *NOT_LOADED)
 
     def build_device_profile(self, producer: str, model: str) -> NewDeviceProfile:
-        """For the service."""
+        """Build the device profile that the service stores."""
         source = f"{self.source}; cross-validated error {self.fine_error:.1%}"
 
         def build_sourced(value: float) -> WireSourced:
@@ -115,7 +115,7 @@ def _compute_error_of_means(powers_w: Sequence[float]) -> float:
 
 
 def add_trace(steps: Sequence[LadderStep], trace: PowerTrace) -> list[LadderStep]:
-    """The steps with the mean power that a meter's trace shows for them.
+    """Return the steps with the mean power, W, that a meter's trace shows for them.
 
     Raises
     ------

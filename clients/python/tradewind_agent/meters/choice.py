@@ -33,7 +33,7 @@ def choose_meter(
     calibrated: CalibratedMeter | None = None,
     sysfs: Path = Path("/sys"),
 ) -> MeterChoice:
-    """The best readable meter: RAPL, a discharging battery, a calibrated model, the CPU model, which always works.
+    """Choose the best readable meter: RAPL, a discharging battery, a calibrated model, else the CPU model.
 
     Parameters
     ----------

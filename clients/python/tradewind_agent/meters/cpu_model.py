@@ -40,7 +40,7 @@ class PowerProfile:
             raise InvalidValue("max_w", "must not be below idle_w")
 
     def scale(self, *, idle: float, dynamic: float) -> "PowerProfile":
-        """The profile with its idle power and its range (max − idle) multiplied."""
+        """Return the profile with its idle power and its range (max − idle) multiplied."""
         idle_w = idle * self.idle_w
         return PowerProfile(
             idle_w=idle_w,
@@ -61,7 +61,7 @@ def build_assumed_profile(logical_cpus: int) -> PowerProfile:
 
 
 def build_calibrated_profile(idle_w: float, max_w: float, *, source: str) -> PowerProfile:
-    """A profile whose coefficients were measured, by the calibration or by the user."""
+    """Build a profile whose coefficients were measured, by the calibration or by the user."""
     return PowerProfile(idle_w=idle_w, max_w=max_w, source=source, quality=EnergyQuality.CALIBRATED)
 
 
@@ -87,7 +87,7 @@ class CpuModelMeter:
         return f"CPU model, {profile.idle_w:.3g} W idle and {profile.max_w:.3g} W busy ({profile.source})"
 
     def read_energy_j(self, counters: HostCounters) -> float:
-        """Energy since the clock's and the counters' own origins: only differences mean something."""
+        """Return the energy since the clock's and the counters' own origins, J: only differences mean something."""
         return compute_modelled_energy_j(self.profile, counters.at_s, counters.tree_cpu_s, counters.logical_cpus)
 
 
@@ -108,7 +108,7 @@ class CpuWork:
 def reprice(
     work: CpuWork, profile: PowerProfile, *, host: Host, factor_idle: float = 1.0, factor_dynamic: float = 1.0
 ) -> EnergyReading:
-    """The reading that the model would have given with its coefficients multiplied.
+    """Return the reading that the model would have given with its coefficients multiplied.
 
     A comparison of modelled energies holds only if it holds for factors from 0.5 to 1.5.
     """

@@ -48,7 +48,7 @@ class LadderStep:
 
 
 def build_host_loads(cpus: int, folder: Path) -> dict[str, Load]:
-    """The loads of this host: its processors, and the disk of ``folder``."""
+    """Return the loads of this host: its processors, and the disk of ``folder``."""
 
     @contextmanager
     def load_disk(share: float) -> Iterator[None]:
@@ -110,7 +110,7 @@ def climb(
     clock_s: Callable[[], float] = time.time,
     say: Callable[[str], None] = lambda _: None,
 ) -> list[LadderStep]:
-    """Every component at every level, in an order drawn by ``seed`` so that a drift is no component's.
+    """Run every component at every level, in an order drawn by ``seed`` so that a drift is no component's.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ class Meter(Protocol):
         """What is read or assumed, for people."""
 
     def read_energy_j(self, counters: HostCounters) -> float:
-        """Energy since an origin of the meter's own, now; ``counters`` were read at the same moment.
+        """Return the energy since an origin of the meter's own, J; ``counters`` were read at the same moment.
 
         Raises
         ------

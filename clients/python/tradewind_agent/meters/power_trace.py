@@ -60,7 +60,7 @@ class _Form:
 
 
 def read_power_trace(text: str) -> PowerTrace:
-    """The trace in a CSV file.
+    """Read the trace in the text of a CSV file.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def read_power_trace(text: str) -> PowerTrace:
 
 
 def _split_cells(line: str, number: int, delimiter: str) -> list[str]:
-    """Of one line alone: a cell that goes on in the next is damaged."""
+    """Split one line into cells; a cell that goes on in the next line is damaged."""
     try:
         return next(csv.reader([line], delimiter=delimiter, skipinitialspace=True, strict=True))
     except csv.Error:
@@ -159,7 +159,7 @@ def _parse_time_s(text: str, number: int) -> float:
 
 
 def _drop_duplicates(samples: Sequence[tuple[int, float, float]], notes: list[str]) -> list[tuple[float, float]]:
-    """Of samples with their rows."""
+    """Merge samples of the same time into one, and note how many there were; each sample comes with its row."""
     groups: list[list[tuple[float, float]]] = []
     for number, at_s, power_w in samples:
         if groups and at_s < groups[-1][0][0]:
@@ -177,7 +177,7 @@ def _drop_duplicates(samples: Sequence[tuple[int, float, float]], notes: list[st
 
 
 def _look_for_decimal_commas(rows: Sequence[Sequence[str]], form: _Form, notes: list[str]) -> None:
-    """Between commas a cell has one only in quotation marks; then nothing else can be meant but thousands."""
+    """Note cells in quotation marks whose comma is read as a decimal comma, where commas also separate cells."""
     if form.delimiter != ",":
         return
     row = sum("," in row[column] for row in rows for column in (form.time_column, form.power_column))
@@ -187,7 +187,7 @@ def _look_for_decimal_commas(rows: Sequence[Sequence[str]], form: _Form, notes: 
 
 
 def _look_for_local_times(times: Sequence[str], notes: list[str]) -> None:
-    """A moment without a zone may be of another place's clock."""
+    """Note times without a zone, which may be of another place's clock."""
     moments = (text.strip() for text in times if not _is_number(text.replace(",", ".")))
     if any(datetime.fromisoformat(text).tzinfo is None for text in moments):
         notes.append("its times name no zone: they are taken for this host's")

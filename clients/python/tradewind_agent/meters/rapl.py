@@ -77,7 +77,7 @@ class RaplMeter:
         return f"RAPL counters of {', '.join(zone.name for zone in self._zones)}: sockets only, the whole host"
 
     def read_energy_j(self, counters: HostCounters) -> float:  # noqa: ARG002 - the counter stands for itself
-        """Energy of all zones since the meter was made."""
+        """Return the energy of all zones since the meter was made, J."""
         return sum(zone.advance() for zone in self._zones) * _JOULES_PER_MICROJOULE
 
 

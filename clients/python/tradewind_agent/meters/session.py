@@ -123,7 +123,7 @@ class MeterSession:
         )
 
     def find_latest(self, over_s: float = 0.0) -> LiveSample | None:
-        """The last complete interval, power as its mean over the last ``over_s``; None before there is one."""
+        """Return the last complete interval, with mean power over the last ``over_s``; ``None`` before the first."""
         if len(self._samples) < 2:
             return None
         return LiveSample(

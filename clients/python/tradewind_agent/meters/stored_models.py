@@ -90,7 +90,7 @@ def _read_file(folder: Path, read: Callable[[Mapping[str, Any]], _Read]) -> _Rea
 
 
 def _parse_model(models: Mapping[str, Any]) -> FineModel | CpuModel:
-    """The one that the calibration found to be the better; a file of an older version knows the fine one alone."""
+    """Return the model that the calibration found better; a file of an older version holds the fine one alone."""
     if models.get("meter_by") != EnergyMethod.CPU_MODEL:
         watts = {str(name): float(power_w) for name, power_w in models["component_w"].items()}
         return FineModel(float(models["idle_w"]), watts)

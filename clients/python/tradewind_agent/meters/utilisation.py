@@ -83,7 +83,7 @@ class HostReader:
         self._tree_cpu_s = 0.0
 
     def read(self) -> HostCounters:
-        """The counters of this moment; takes a few milliseconds."""
+        """Read the counters of this moment; this takes a few milliseconds."""
         times = psutil.cpu_times()
         disks = psutil.disk_io_counters(perdisk=True) or {}
         nics = psutil.net_io_counters(pernic=True) or {}
@@ -115,7 +115,7 @@ class HostReader:
         return self._tree_cpu_s
 
     def _list_members(self) -> Iterator[psutil.Process]:
-        """The tree, each process after its parent."""
+        """Yield the processes of the tree, each after its parent."""
         waiting = [self._root]
         while waiting:
             process = waiting.pop()
@@ -125,7 +125,10 @@ class HostReader:
 
 
 def _list_children(process: psutil.Process) -> Iterator[psutil.Process]:
-    """As its threads tell, where the kernel does: to ask every process of the host for its parent takes far longer."""
+    """Yield the children of a process from the kernel's lists by thread, where it has them.
+
+    Asking every process of the host for its parent takes far longer.
+    """
     threads = Path(psutil.PROCFS_PATH, str(process.pid), "task")
     if not (threads / str(process.pid) / "children").exists():
         yield from process.children()

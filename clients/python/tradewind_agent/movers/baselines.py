@@ -119,7 +119,7 @@ class BaselineRun:
         return Command((line.program, *self._rate, *line.arguments))
 
     def note_started(self, _pid: int, /) -> None:
-        """Its process is of no use here."""
+        """Ignore the start of the process: nothing here needs its id."""
 
     def poll(self) -> None:
         """Do nothing: it is not queried while it runs."""

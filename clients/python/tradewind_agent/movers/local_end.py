@@ -18,7 +18,7 @@ def count_bytes_written(file: Path, *, since_ns: int) -> int:
 
 
 def _count_allocated_bytes(seen: os.stat_result) -> int:
-    """Of a sparse file what is there already."""
+    """Return the bytes of a sparse file that are there already."""
     return min(seen.st_size, 512 * seen.st_blocks) if seen.st_blocks else seen.st_size
 
 

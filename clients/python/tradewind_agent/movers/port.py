@@ -109,7 +109,7 @@ class ToolRun(Protocol):
         """Return what to start now; ``None`` when all is done."""
 
     def note_started(self, pid: int, /) -> None:
-        """The command runs as process ``pid``."""
+        """Take notice that the command runs as process ``pid``."""
 
     @property
     def is_over(self) -> bool:

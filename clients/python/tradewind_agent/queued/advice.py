@@ -61,7 +61,7 @@ class SizedQueue:
 
 
 def size_queue(requests: Sequence[CopyRequest], options: CopyOptions, client: "Client | None") -> SizedQueue:
-    """The copies with their bytes and the rate that each is expected to reach alone.
+    """Return the copies with their bytes and the rate that each is expected to reach alone.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def _check_apart(listings: Sequence[tuple[CopyRequest, Listing]]) -> None:
 
 
 def _format_file_name(destination: Url | Path) -> str:
-    """The one name of a file, however it is spelt."""
+    """Return the one name of a file, however it is spelt."""
     return str(destination.resolve() if isinstance(destination, Path) else destination)
 
 
@@ -118,7 +118,8 @@ def _size_job(request: CopyRequest, listing: Listing, options: CopyOptions, clie
 
 
 def advise_queue(jobs: Sequence[QueuedJob], choice: RadioChoice, client: "Client | None") -> Advice:
-    """When to send the jobs; by the rules of this host if the service is unreachable, fails or has no such advice.
+    """Advise when to send the jobs; by the rules of this host if the service is unreachable, fails or has no such
+    advice.
 
     Raises
     ------

@@ -38,7 +38,7 @@ class CopyRequest:
 
 
 def read_queue(path: Path, now: datetime) -> list[CopyRequest]:
-    """The jobs of a queue file; empty lines are passed over.
+    """Read the jobs of a queue file; skip empty lines.
 
     Raises
     ------
@@ -138,7 +138,7 @@ def _require_a_name(field: str, text: str) -> None:
 
 
 def _parse_moment_s(content: Mapping[str, Any], field: str, now: datetime) -> float | None:
-    """Seconds from ``now``; below 0 of a moment that has passed."""
+    """Parse a moment as seconds from ``now``; below 0 for one that has passed."""
     at_s = _parse_any_moment_s(content, field, now)
     if at_s is not None and at_s > MAX_WAIT_S:
         longest, text = format_seconds(MAX_WAIT_S), content[field]

@@ -83,7 +83,7 @@ class QueueReport:
         return not self.unlisted and all(each.succeeded for each in self.sent)
 
     def format_lines(self) -> list[str]:
-        """A line a job, and what was saved."""
+        """Return a line a job, and one with the energy that was saved."""
         lines = [*describe_unlisted(self.unlisted), *(_format_line(each) for each in self.sent)]
         if self.as_sent is not None:
             radio = self.advice.radio
@@ -156,12 +156,12 @@ class _Sending:
         return any(each.cancelled for each in self._sent.values())
 
     def wait_until(self, moment_s: float) -> None:
-        """In slices, as a sleep may end later than it was to."""
+        """Wait in slices, as a sleep may end later than it was to."""
         while (left_s := moment_s - self._clock_s()) > 0:
             self._pause(min(left_s, WAIT_SLICE_S))
 
     def build_outcome(self, placed: ScheduledJob) -> SentJob:
-        """What came of a job, so far."""
+        """Return the result of a job, so far."""
         name = placed.job.name
         if (known := self._sent.get(name)) is not None:
             return known
@@ -179,7 +179,7 @@ class _Sending:
             self._send_one(placed)
 
     def _send_concurrently(self, burst: Burst) -> None:
-        """Each begins when it is ready and those that were planned to have ended by then are over."""
+        """Send each job when it is ready and those that were planned to have ended by then are over."""
         over = {placed.job.name: threading.Event() for placed in burst.placed}
         in_order = sorted(burst.placed, key=lambda placed: (placed.starts_s, placed.ends_s))
 
@@ -202,7 +202,7 @@ class _Sending:
             thread.join()
 
     def _send_one(self, placed: ScheduledJob) -> None:
-        """One failed job does not keep the others from being sent."""
+        """Send one job and store its result; a failed job does not keep the others from being sent."""
         self.wait_until(placed.job.ready_s)
         name = placed.job.name
         self._started_s[name] = starts_s = self._clock_s()
@@ -223,13 +223,13 @@ def _format_names(burst: Burst) -> str:
 
 
 def _explain_wait(burst: Burst) -> str:
-    """Why it does not begin at once: some job waits for company, or none may begin before."""
+    """Explain why a burst does not begin at once: some job waits for company, or none may begin before."""
     waits = any(each.job.ready_s < burst.starts_s for each in burst.placed)
     return "to share a tail" if waits else "not to begin before"
 
 
 def _evaluate_sent(sent: Sequence[SentJob], advice: Advice) -> BatchPlan | None:
-    """The model's figures for the times that were; of jobs that moved something."""
+    """Evaluate the model at the actual times; only jobs that moved something count."""
     moved = [
         (ScheduledJob(each.job, each.starts_s, each.ends_s), each.report.bytes_moved)
         for each in sent
@@ -258,7 +258,7 @@ def _build_measured_job(placed: ScheduledJob, moved_bytes: int, among: Sequence[
 
 
 def build_batch_plan_document(plan: BatchPlan) -> Mapping[str, Any]:
-    """A plan's figures in the names of the wire."""
+    """Return a plan's metrics in the names of the wire."""
     return {
         "bursts": [
             {

@@ -87,7 +87,9 @@ class ControlGroups:
         raise ResourceRefused(f"this host has no control groups for {controller}")
 
     def _find_visible(self, tree: Path, path: str) -> Path:
-        """A container may see its own group as the tree's root, whatever the path says."""
+        """Return the folder of the group; the tree's root where a container sees its own group there, whatever the
+        path.
+        """
         group = tree / path.lstrip("/")
         return group if self._target.files.is_there(group / "cgroup.procs") else tree
 
@@ -98,7 +100,7 @@ class ControlGroups:
         return {name: path for _, names, path in split for name in names.split(",")}
 
     def _build_parent(self, own: Path, controller: str) -> Path:
-        """Below the process's own group of version 2 if that can hand the controller down, else next to it."""
+        """Return the process's own group of version 2 if that can hand the controller down, else its parent."""
         try:
             self._hand_down(own, controller)
         except OSError:

@@ -56,7 +56,7 @@ class Application:
         )
 
     def close(self) -> None:
-        """No more is packed."""
+        """Stop packing."""
         self._packing.close()
 
     def _authorise(self, request: ReceivedRequest) -> None:

@@ -26,7 +26,7 @@ class CallTraces:
 
     @contextmanager
     def call(self, method: str, path: str) -> Iterator["TracedCall"]:
-        """A span of one request."""
+        """Record a span of one request."""
         inside = trace.get_current_span().get_span_context().is_valid
         name = f"{method} {_ID.sub('/{id}', path)}"
         with self._tracer.start_as_current_span(

@@ -214,7 +214,7 @@ class Client:
         return self._calls.parse(response, TypeAdapter(BatchReceipt))
 
     def batch(self, batch_id: UUID) -> BatchReceipt:
-        """The receipt of a batch, later."""
+        """Return the receipt of a batch, later."""
         return self._calls.call("GET", f"/v1/logs/batches/{batch_id}", TypeAdapter(BatchReceipt))
 
     # Connections
@@ -311,14 +311,14 @@ class Client:
         return self._calls.call("GET", "/v1/keys", TypeAdapter(tuple[Key, ...]))
 
     def create_key(self, key: NewKey) -> CreatedKey:
-        """A new key; the only time that its secret is seen."""
+        """Create a key and return it with its secret, which the service shows only this once."""
         return self._calls.call("POST", "/v1/keys", TypeAdapter(CreatedKey), body=key, repeatable=False)
 
     def revoke_key(self, key_id: UUID) -> None:
         self._calls.send("DELETE", f"/v1/keys/{key_id}")
 
     def scopes(self) -> tuple[str, ...]:
-        """What the key permits, found out without changing anything."""
+        """Return what the key permits, found out without changing anything."""
         return find_permitted_scopes(self._calls)
 
     # Health
@@ -330,7 +330,7 @@ class Client:
 
 
 def _parse_receipt(refusal: RequestRefused) -> BatchReceipt | None:
-    """The receipt that comes with the problem of a batch without a valid row; ``None`` of any other problem."""
+    """Return the receipt that comes with the problem of a batch without a valid row; ``None`` for any other problem."""
     try:
         return BatchReceipt.model_validate(refusal.problem)
     except ValidationError:

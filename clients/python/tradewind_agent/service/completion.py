@@ -112,7 +112,7 @@ class _CompletionAttempt:
     def _split_off_blamed(
         self, part: tuple[SpooledHeartbeat, ...], refusal: ServiceProblem
     ) -> list[tuple[SpooledHeartbeat, ...]]:
-        """What to ask with next; the ticks to blame are set aside."""
+        """Set aside the ticks to blame, and return the parts to send next."""
         blamed = _find_blamed(refusal, len(part))
         if len(part) == 1 or self._refusals >= MOST_REFUSALS:
             blamed = dict.fromkeys(range(len(part)), str(refusal))
@@ -125,7 +125,7 @@ class _CompletionAttempt:
 
 
 def _find_blamed(refusal: ServiceProblem, count: int) -> dict[int, str]:
-    """Positions of the ticks that the service names, and what is wrong with each."""
+    """Return the positions of the ticks that the service names, and what is wrong with each."""
     blamed: dict[int, str] = {}
     for field, reason in refusal.wrong_fields:
         match = _NAMED.match(field)
@@ -135,7 +135,7 @@ def _find_blamed(refusal: ServiceProblem, count: int) -> dict[int, str]:
 
 
 def _list_parts(ticks: Sequence[SpooledHeartbeat]) -> Iterator[tuple[SpooledHeartbeat, ...]]:
-    """``ticks`` in parts of bounded size and number; one empty part where there are none."""
+    """Return ``ticks`` in parts of bounded size and number; one empty part where there are none."""
     part: list[SpooledHeartbeat] = []
     part_bytes = 0
     for tick in ticks:

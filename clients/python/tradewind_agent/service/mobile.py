@@ -14,7 +14,7 @@ class Mobile:
         self._calls = calls
 
     def devices(self) -> DeviceCatalogue:
-        """All device and radio profiles, the tenant's own first."""
+        """Return all device and radio profiles, the tenant's own first."""
         return self._calls.call("GET", "/v1/devices", TypeAdapter(DeviceCatalogue))
 
     def device(self, name: str) -> WireDeviceProfile:
@@ -28,5 +28,5 @@ class Mobile:
         self._calls.send("DELETE", f"/v1/devices/{name}")
 
     def advise_batching(self, request: BatchingRequest) -> BatchingAdvice:
-        """When to send queued jobs so that they share the radio's tail."""
+        """Return when to send queued jobs so that they share the radio's tail."""
         return self._calls.call("POST", "/v1/batching/advise", TypeAdapter(BatchingAdvice), body=request)

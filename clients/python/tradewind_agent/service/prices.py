@@ -20,11 +20,11 @@ class Prices:
         self._calls = calls
 
     def books(self) -> tuple[WirePriceBook, ...]:
-        """All books, the newest first."""
+        """Return all books, the newest first."""
         return self._calls.call("GET", PATH, TypeAdapter(tuple[WirePriceBook, ...]))
 
     def draft(self, book: NewPriceBook) -> WirePriceBook:
-        """A new draft, empty or with the prices of another book."""
+        """Create a draft, empty or with the prices of another book."""
         return self._calls.call("POST", PATH, _BOOK, body=book, repeatable=False)
 
     def set_price(self, book_id: UUID, tier_id: UUID, price: WirePriceModel) -> WirePriceBook:
@@ -37,7 +37,7 @@ class Prices:
         return self._calls.call("PATCH", f"{PATH}/{book_id}", _BOOK, body=change)
 
     def what_if(self, book_id: UUID) -> WireWhatIf:
-        """What a book would have earned of the requests of the last thirty days, next to the current one."""
+        """Return what a book would have earned from the requests of the last thirty days, next to the current one."""
         return self._calls.call("GET", f"{PATH}/{book_id}/what-if", TypeAdapter(WireWhatIf))
 
     def delete(self, book_id: UUID) -> None:

@@ -15,7 +15,7 @@ class Releases:
         self._calls = calls
 
     def page(self, *, before: int | None = None, limit: int | None = None) -> tuple[Release, ...]:
-        """A page of releases, the newest first; the id of its last one is the ``before`` of the next page."""
+        """Return a page of releases, the newest first; the id of its last one is the ``before`` of the next page."""
         parameters = {"before": before, "limit": limit}
         given = {name: value for name, value in parameters.items() if value is not None}
         return self._calls.call("GET", PATH, TypeAdapter(tuple[Release, ...]), params=given)

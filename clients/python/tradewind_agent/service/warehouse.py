@@ -45,7 +45,7 @@ class QueryResult:
         self.cut = False
 
     def rows(self) -> list[dict[str, Any]]:
-        """A dictionary a row, with the values of JSON: numbers, text, true, false, None, lists, objects.
+        """Return a dictionary a row, with the values of JSON: numbers, text, true, false, None, lists, objects.
 
         Numbers beyond the range of a double are text.
         """
@@ -57,7 +57,7 @@ class QueryResult:
         return found
 
     def csv(self) -> Iterator[bytes]:
-        """The rows as CSV under a line of names, piece by piece; ``cut`` is known after the last of them.
+        """Yield the rows as CSV under a line of names, piece by piece; ``cut`` is known after the last of them.
 
         CSV has no place to say that there are more rows, so one more is requested than is returned. Where the service
         permits no more than ``limit``, as many rows as that count as cut.
@@ -77,7 +77,7 @@ class QueryResult:
         self.cut = first.more or first.records > permitted
 
     def arrow(self) -> Any:
-        """A ``pyarrow.Table``."""
+        """Return the rows as a ``pyarrow.Table``."""
         pyarrow = _import_library("pyarrow", "arrow")
         with (
             self._request_answer("arrow") as response,
@@ -95,12 +95,12 @@ class QueryResult:
             return pyarrow.Table.from_batches(batches, reader.schema)
 
     def pandas(self) -> Any:
-        """A ``pandas.DataFrame``."""
+        """Return the rows as a ``pandas.DataFrame``."""
         _import_library("pandas", "pandas")
         return self.arrow().to_pandas()
 
     def polars(self) -> Any:
-        """A ``polars.DataFrame``."""
+        """Return the rows as a ``polars.DataFrame``."""
         return _import_library("polars", "polars").from_arrow(self.arrow())
 
     def arrow_file(self, path: str) -> int:
@@ -136,7 +136,7 @@ class FirstRecords:
         self.more = False
 
     def cut_piece(self, piece: bytes) -> bytes:
-        """What of a piece belongs to them."""
+        """Return the part of a piece that belongs to the first records."""
         position = 0
         for number, part in enumerate(piece.split(b'"')):  # a doubled quote ends the field and begins it again
             if number:
@@ -164,7 +164,7 @@ class Warehouse:
         self._calls = calls
 
     def query(self, sql: str, parameters: Sequence[Parameter] = (), *, limit: int | None = None) -> QueryResult:
-        """One read-only statement with values for its ``$1``, ``$2``, …; asked when its rows are.
+        """Prepare one read-only statement with values for its ``$1``, ``$2``, …; it is sent when its rows are read.
 
         Parameters
         ----------
@@ -181,16 +181,16 @@ class Warehouse:
         return QueryResult(self._calls, request)
 
     def schema(self) -> WarehouseSchema:
-        """The views, with the meaning and unit of each column."""
+        """Return the views, with the meaning and unit of each column."""
         return self._calls.call("GET", "/v1/warehouse/schema", TypeAdapter(WarehouseSchema))
 
     def credentials(self) -> WarehouseCredentials:
-        """A read-only login for psql, notebooks and dashboards."""
+        """Return a read-only login for psql, notebooks and dashboards."""
         return self._calls.call("GET", "/v1/warehouse/credentials", TypeAdapter(WarehouseCredentials))
 
 
 def _import_library(name: str, extra: str) -> Any:
-    """The module of that name, which is no requirement of the agent.
+    """Import the module of that name, which is no requirement of the agent.
 
     Raises
     ------
@@ -214,7 +214,7 @@ class _Reader:
         self._held = memoryview(b"")
 
     def read(self, size: int = -1) -> bytes:
-        """So many bytes, fewer only at the end."""
+        """Read so many bytes, fewer only at the end."""
         if 0 <= size <= len(self._held):
             taken, self._held = self._held[:size], self._held[size:]
             return bytes(taken)

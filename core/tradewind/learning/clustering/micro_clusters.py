@@ -44,7 +44,7 @@ class Cells:
         return Cells(self.count[chosen], self.mean[chosen], self.scatter[chosen])
 
     def join_on_grid(self, width: float) -> "Cells":
-        """Cells joined on a grid of this width."""
+        """Join cells on a grid of this width."""
         _, joined = np.unique(np.floor(self.mean / width), axis=0, return_inverse=True)
         count = np.bincount(joined, weights=self.count)
         mean = np.column_stack([np.bincount(joined, weights=self.count * column) / count for column in self.mean.T])
@@ -54,7 +54,7 @@ class Cells:
 
 
 def compute_coordinates(mean_file_bytes: FloatArray, file_count: FloatArray, load: FloatArray) -> FloatArray:
-    """Rows as points: log2 of mean file size and of file count (at least 1 each), and load; (n, 3)."""
+    """Return rows as points: log2 of mean file size and of file count (at least 1 each), and load; (n, 3)."""
     return np.column_stack([np.log2(np.maximum(mean_file_bytes, 1.0)), np.log2(np.maximum(file_count, 1.0)), load])
 
 
@@ -89,14 +89,14 @@ class MicroClusters:
 
     @classmethod
     def of_points(cls, points: FloatArray) -> Self:
-        """Cells of n points (`compute_coordinates`). O(n log n)."""
+        """Return the cells of n points (`compute_coordinates`). O(n log n)."""
         keys = compute_cell_keys(points)
         offsets = np.rint((points - _compute_centres(keys)) * _RESOLUTION).astype(np.int64)
         ones = np.ones((len(keys), 1), dtype=np.int64)
         return cls(*_join_equal_keys(keys, np.hstack([ones, offsets, offsets**2])))
 
     def merge(self, other: Self) -> Self:
-        """Cells of both sets of rows."""
+        """Return the cells of both sets of rows."""
         return type(self)(
             *_join_equal_keys(np.concatenate([self.keys, other.keys]), np.concatenate([self.sums, other.sums]))
         )
@@ -116,12 +116,12 @@ class MicroClusters:
         return np.column_stack([_compute_means(keys, sums)[shared, :2], _compute_means(self.keys, self.sums)[:, 2]])
 
     def build_dataset_cells(self) -> Cells:
-        """Summaries by mean file size and file count, whatever the load."""
+        """Summarise by mean file size and file count, whatever the load."""
         keys, sums = _join_equal_keys(self.keys >> _AXIS_BITS << _AXIS_BITS, self.sums)
         return Cells(sums[:, 0], _compute_means(keys, sums)[:, :2], _compute_scatter(sums, slice(0, 2)))
 
     def build_load_cells(self, chosen: npt.NDArray[np.bool_]) -> Cells:
-        """Summaries by load of the chosen ones of ``keys``, whatever the data set."""
+        """Summarise the ``chosen`` ones of ``keys`` by load, whatever the data set."""
         keys, sums = _join_equal_keys(self.keys[chosen] & _AXIS_MASK, self.sums[chosen])
         return Cells(sums[:, 0], _compute_means(keys, sums)[:, 2:], _compute_scatter(sums, slice(2, 3)))
 
@@ -145,5 +145,5 @@ def _compute_scatter(sums: IntArray, axes: slice) -> FloatArray:
 
 
 def _compute_means(keys: IntArray, sums: IntArray) -> FloatArray:
-    """Centroids, (m, 3)."""
+    """Return the centroids, (m, 3)."""
     return np.asarray(_compute_centres(keys) + sums[:, 1:4] / sums[:, :1] / _RESOLUTION)

@@ -32,7 +32,7 @@ MAX_CELLS = 1000
 
 
 def build_dataset_rule(min_rows: int) -> CutRule:
-    """Second tier: data sets half a doubling about are one, those more than a doubling and a half never are.
+    """Return the rule of the second tier: data sets half a doubling apart are one, more than one and a half never.
 
     Between the two, "reasonable structure" after Kaufman & Rousseeuw (1990) decides.
     """
@@ -40,7 +40,10 @@ def build_dataset_rule(min_rows: int) -> CutRule:
 
 
 def build_load_rule(min_rows: int) -> CutRule:
-    """Third tier: the surface has load as a term of its own, so only "strong structure" is worth fewer rows a leaf."""
+    """Return the rule of the third tier.
+
+    The surface has load as a term of its own, so only "strong structure" is worth fewer rows a leaf.
+    """
     return CutRule(min_rows=min_rows, max_clusters=3, min_spread=0.05, max_median=1.0, min_silhouette=0.7)
 
 
@@ -132,7 +135,7 @@ class Tiers:
 
 
 def find_tiers(cells: MicroClusters, *, min_rows: int = MIN_ROWS) -> Tiers:
-    """Leaves of a link from its occupied cells.
+    """Find the leaves of a link from its occupied cells.
 
     Cost O(m²) for m occupied cells, whatever the number of rows.
 

@@ -34,7 +34,7 @@ class Cells:
 
     @classmethod
     def of(cls, design: Design, coordinates: Floats) -> Self:
-        """Cells of rows at coordinates (n, axes)."""
+        """Return the cells of rows at coordinates (n, axes)."""
         steps, ranks = [], []
         for j, axis in enumerate(design.axes):
             grid = axis.grid if len(axis.grid) <= MAX_STEPS else np.linspace(axis.grid[0], axis.grid[-1], MAX_STEPS)

@@ -108,7 +108,7 @@ class ResidualKriging:
 
 
 def compute_cell_effects(cells: Cells, residual: Floats, noise: Floats, tau2: float) -> ResidualKriging:
-    """Only the cells' own effects, shrunk by their noise: what remains where neighbours tell nothing."""
+    """Return the cells' own effects, shrunk by their noise: what remains where neighbours tell nothing."""
     noise = np.minimum(noise, NEVER_SEEN)
     ones = np.ones(cells.x.shape[1])
     return ResidualKriging(cells.rank.astype(np.float64), residual, noise, 0.0, tau2, ones, ones)

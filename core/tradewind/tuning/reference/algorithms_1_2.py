@@ -59,7 +59,7 @@ class PrintedState:
 def back_off_control(
     parameters: Parameters, *, delay_s: float, expected_delay_s: float, loss: float, threshold: float
 ) -> Parameters:
-    """Algorithm 2, literally."""
+    """Apply algorithm 2 literally."""
     pp = -1 if delay_s < MUCH_LESS * expected_delay_s else 1
     cc = -1 if loss < MUCH_LESS * threshold else 1
     return replace(

@@ -165,7 +165,10 @@ def _upload_records(
     client: "Client | None",
     terminal: Terminal,
 ) -> tuple[str, dict[str, Any], bool]:
-    """Logs of transfers: text and document for the end, and whether something was wrong; without a client only read."""
+    """Upload logs of transfers, or only read them without a client.
+
+    Return text and document for the end, and whether something was wrong.
+    """
     from tradewind_agent.history.log_upload import read_logs, upload_report
 
     reports: list[FileReport] = []
@@ -245,7 +248,7 @@ def _format_tally(tally: "Tally") -> str:
 
 
 def _format_unread(tally: "Tally") -> str:
-    """The logs that were not read, or not to their end; why was said when it was found."""
+    """Name the logs that were not read, or not to their end; the reason was reported when it was found."""
     return f"; not read, or in part: {', '.join(each.file for each in tally.not_read)}" if tally.not_read else ""
 
 
@@ -273,7 +276,7 @@ def _find_zone(name: str | None) -> ZoneInfo | None:
 
 
 def _open_logs(logs: list[str], closing: ExitStack) -> Iterator[tuple[str, Any]]:
-    """Names and logs: files as they are, folders as the files in them, ``-`` as standard input.
+    """Yield names and logs: files as they are, folders as the files in them, ``-`` as standard input.
 
     What is no file gives its bytes once, as a pipe does that a shell makes of ``<(...)``: it is opened here, for all.
     """

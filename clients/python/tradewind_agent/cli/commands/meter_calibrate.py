@@ -59,7 +59,7 @@ def build_calibration_options(
         typer.Option(metavar="NAME", help="Upload the calibration, or the one kept, as the profile of that device."),
     ] = None,
 ) -> CalibrationOptions | None:
-    """What is asked of a calibration; ``None`` where none is."""
+    """Return the requested options of a calibration; ``None`` where none is requested."""
     if not calibrate and step is not None:
         raise typer.BadParameter("goes with --calibrate", param_hint="--step")
     if not calibrate and upload is None:
@@ -188,7 +188,7 @@ def _check_recording(file: Path) -> None:
 
 
 def _wait_for_trace(finished_s: float, file: Path) -> "PowerTrace":
-    """The trace once it covers the last step: what records it may write late, and half a row at a time.
+    """Return the trace once it covers the last step; the recorder may write late, and half a row at a time.
 
     When it is waited for no longer, a last row without an end is taken as whole: nobody may ever end it.
     """

@@ -51,7 +51,7 @@ def build_trace_options(
         typer.Option(metavar="TIME", help="Of --trace: the radio's tail after it.", show_default="to the trace's end"),
     ] = None,
 ) -> TraceOptions | None:
-    """What is asked of a trace; ``None`` where none is given."""
+    """Return the options of a trace; ``None`` where no trace is given."""
     of_the_transfer = {"--moved": moved, "--tail": tail}
     if trace is None:
         given = {"--began": began, "--ended": ended} | of_the_transfer
@@ -72,7 +72,7 @@ def build_trace_options(
 
 
 def read_trace(path: Path, *, still_written: bool = False) -> "PowerTrace":
-    """The trace of a file; of one that is ``still_written`` the whole lines, as its last may be there by half.
+    """Read the trace in a file; if it is ``still_written``, leave out a last line without an end.
 
     Raises
     ------
@@ -174,7 +174,7 @@ def format_moment(moment_s: float) -> str:
 
 
 def _parse_moment_s(option: str, text: str | None) -> float | None:
-    """Seconds as the trace has them, or a time of RFC 3339."""
+    """Parse seconds as the trace has them, or a time of RFC 3339."""
     if text is None:
         return None
     try:

@@ -86,7 +86,7 @@ def sql(
 
 
 def _build_form(format_: Format | None, output: Path | None, *, as_json: bool) -> Format:
-    """The format of the rows: as it is said, or as their file is called; on standard output --json says it.
+    """Return the format of the rows: the one given, or that of the file's name; --json decides on standard output.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def _build_form(format_: Format | None, output: Path | None, *, as_json: bool) -
 
 
 def _read_statement() -> str:
-    """The statement on standard input."""
+    """Read the statement from standard input."""
     try:
         return sys.stdin.buffer.read().decode()
     except UnicodeDecodeError:
@@ -108,7 +108,7 @@ def _read_statement() -> str:
 
 
 def format_of(output: Path | None) -> Format:
-    """The format that a file is called by; a table where there is none.
+    """Return the format that a file's ending names; a table where there is no file.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def format_of(output: Path | None) -> Format:
 
 
 def _write_atomically(result: "QueryResult", form: Format, output: Path | None) -> str:
-    """As `_write`; a file is there at the end alone, so that a refused query empties none."""
+    """Write as `_write` does, but let the file appear at the end alone, so that a refused query empties none."""
     if output is None:
         return _write(result, form, None)
     with write_atomically(output) as draft:
@@ -155,7 +155,7 @@ def _write(result: "QueryResult", form: Format, output: Path | None) -> str:
 
 
 def align_rows(rows: list[dict[str, Any]], *, brief: bool) -> str:
-    """Columns aligned, numbers to the right; ``brief`` : rounded and shortened, for eyes alone."""
+    """Align the columns, numbers to the right; ``brief`` : rounded and shortened, for eyes alone."""
     if not rows:
         return "(no rows)"
     heads = list(rows[0])

@@ -31,7 +31,7 @@ def build_wrap_options(
         bool, typer.Option(help="Change settings while it runs where the tool has a way; none of your own flags.")
     ] = True,
 ) -> "CopyOptions":
-    """What is asked of the transfer; its parameters may be set by the tool's own flags."""
+    """Return the options of the transfer; the tool's own flags may set its parameters."""
     return replace(settings, tune=tune)
 
 
@@ -40,7 +40,7 @@ def build_stated_workload(
     files: Annotated[int | None, typer.Option(min=1, help="Files to move, instead of looking; with --bytes.")] = None,
     total: Annotated[str | None, typer.Option("--bytes", metavar="SIZE", help="Their size together.")] = None,
 ) -> "Workload | None":
-    """Sizes as the user says them, taken as equal."""
+    """Build the workload from the sizes that the user states, taken as equal."""
     from tradewind_agent.movers.port import Workload
 
     if (files is None) != (total is None):

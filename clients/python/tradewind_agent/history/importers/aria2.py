@@ -112,7 +112,7 @@ class _Log:
         self.completed[match[9].removeprefix(_COMPLETE).strip()] = (year, at)
 
     def find_end(self, path: str) -> datetime:
-        """When a file was complete, or the latest summary; console notices have no year, summaries do."""
+        """Return when a file was complete, or the latest summary; console notices have no year, summaries do."""
         year, at = self.completed.pop(path, (None, None))
         if at is None:
             if self.latest is None:
@@ -138,7 +138,7 @@ class Aria2Importer:
     def read_rows(
         self, text: LogText, context: ImportContext, report: ImportReport
     ) -> Iterator[ImportedRow | RefusedRow]:
-        """A record a file; otherwise as ``Importer.read_rows``."""
+        """Yield a record a file; otherwise as ``Importer.read_rows``."""
         require_name("source", "--source", context.source)
         require_name("destination", "--destination", context.destination)
         if context.timezone is None:

@@ -20,7 +20,7 @@ _END = datetime(2100, 1, 1, tzinfo=UTC)
 
 
 def parse_number(field: str, text: str) -> float:
-    """A finite number ≥ 0.
+    """Parse a finite number ≥ 0.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def _explain_no_number(text: str) -> str:
 
 
 def parse_positive(field: str, text: str, scale: float = 1.0) -> float:
-    """A number times ``scale`` that is finite and above 0; otherwise as ``parse_number``."""
+    """Parse a number and multiply it by ``scale``; it must be finite and above 0; otherwise as ``parse_number``."""
     value = parse_number(field, text) * scale
     if 0 < value < math.inf:
         return value
@@ -48,19 +48,19 @@ def parse_positive(field: str, text: str, scale: float = 1.0) -> float:
 
 
 def compute_positive_if_known(field: str, text: str, scale: float = 1.0) -> float | None:
-    """As ``parse_positive``, ``None`` where the log says that it is not known."""
+    """Parse as ``parse_positive`` does; return ``None`` where the log says that the number is not known."""
     return None if text.strip().lower() in UNKNOWN_TEXTS else parse_positive(field, text, scale)
 
 
 def round_within(field: str, value: float, lowest: int, highest: int = BIGINT_MAX) -> int:
-    """A finite number rounded to a whole one within [``lowest``, ``highest``]."""
+    """Round a finite number to an integer within [``lowest``, ``highest``]."""
     if not lowest <= value <= highest:
         raise InvalidValue(field, f"is outside {lowest} to {highest}: {value:g}")
     return round(value)
 
 
 def parse_setting(field: str, text: str, lowest: int = 1) -> int | None:
-    """A setting such as a number of streams, ``None`` where the log says that it is not known.
+    """Parse a setting such as a number of streams; return ``None`` where the log says that it is not known.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def parse_setting(field: str, text: str, lowest: int = 1) -> int | None:
 
 
 def check_name(field: str, text: str) -> str:
-    """A name of an endpoint, program or network that can be stored.
+    """Return the name of an endpoint, program or network if it can be stored.
 
     Raises
     ------
@@ -92,12 +92,12 @@ def check_name(field: str, text: str) -> str:
 
 
 def find_known_name(field: str, text: str) -> str | None:
-    """A name, or ``None`` where the log says that it is not known."""
+    """Return a name, or ``None`` where the log says that it is not known."""
     return None if text.strip().lower() in UNKNOWN_TEXTS else check_name(field, text)
 
 
 def check_instant(field: str, value: datetime) -> datetime:
-    """A time with zone between 1990 and 2100, as UTC.
+    """Return a time with zone between 1990 and 2100, as UTC.
 
     Python takes two times of one zone from each other as its clock shows them, though it was changed in between.
 
@@ -111,7 +111,7 @@ def check_instant(field: str, value: datetime) -> datetime:
 
 
 def require_name(field: str, option: str, value: str | None) -> str:
-    """What the log does not say and the context must.
+    """Return a name that the log does not say and the context must.
 
     Raises
     ------

@@ -34,7 +34,7 @@ class FtsImporter:
     def read_rows(
         self, text: LogText, context: ImportContext, report: ImportReport
     ) -> Iterator[ImportedRow | RefusedRow]:
-        """A record a file; otherwise as ``Importer.read_rows``."""
+        """Yield a record a file; otherwise as ``Importer.read_rows``."""
         report.assume("a transfer lasts from the begin to the end of copying, without the preparation by the storage")
         return read_sessions(text.read_lines(), lambda line: _read_record(line, context), report)
 
@@ -91,7 +91,7 @@ def _read_record(line: Line, context: ImportContext) -> TransferRecord | None:
 
 
 def _parse_moment(field: str, message: Mapping[str, object], key: str) -> datetime:
-    """A time in milliseconds since 1970; FTS writes 0 for what has not started."""
+    """Parse a time in milliseconds since 1970; FTS writes 0 for what has not started."""
     ms = parse_number(field, find_text(message, key))
     if not 0 < ms < _LATEST_MS:
         raise InvalidValue(field, "is zero: the copy never began" if ms == 0 else f"is no time in ms: {ms:g}")
@@ -103,7 +103,7 @@ def _read_count(field: str, message: Mapping[str, object], key: str) -> int:
 
 
 def _read_chosen(field: str, message: Mapping[str, object], key: str, highest: int = 1 << 40) -> int | None:
-    """A setting, ``None`` where the message lacks it or says 0, the storage's own choice."""
+    """Return a setting, ``None`` where the message lacks it or says 0, the storage's own choice."""
     text = find_text(message, key)
     return (round_within(field, parse_number(field, text), 0, highest) or None) if text.strip() else None
 

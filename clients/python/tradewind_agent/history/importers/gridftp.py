@@ -46,7 +46,7 @@ class GridFtpImporter:
     def read_rows(
         self, text: LogText, context: ImportContext, report: ImportReport
     ) -> Iterator[ImportedRow | RefusedRow]:
-        """A record a file; otherwise as ``Importer.read_rows``."""
+        """Yield a record a file; otherwise as ``Importer.read_rows``."""
         if context.timezone is None:
             report.assume("times are UTC, as the server writes them")
         report.assume("a file stored is an upload and one retrieved a download; that a third party asked is not logged")
@@ -99,7 +99,7 @@ def _read_record(line: Line, context: ImportContext) -> TransferRecord | None:
 
 
 def _build_values(text: str) -> Mapping[str, str]:
-    """Values by key. A file name may hold blanks and even ``KEY=``: of keys after it the last counts, else the first"""
+    """Return the values by key. A file name may hold blanks and even ``KEY=``: of keys after it the last counts."""
     found = list(_KEY.finditer(text))
     values: dict[str, str] = {}
     ends = [*(match.start() for match in found[1:]), len(text)]
@@ -141,7 +141,7 @@ def _read_ends(values: Mapping[str, str], context: ImportContext) -> tuple[Direc
 
 
 def _find_peer(field: str, address: str, given: str | None) -> str:
-    """The other end; the server writes 0.0.0.0 where it does not know it."""
+    """Return the other end; the server writes 0.0.0.0 where it does not know it."""
     if address not in _NO_PEERS:
         return check_name(field, address)
     if given is None:

@@ -10,7 +10,7 @@ _NAMESPACE = UUID("3f0f1c57-6a8e-5d0a-9a53-5b1f9f2f8d11").bytes
 
 
 def compute_record_id(link: LinkKey, row: int, content: str) -> UUID:
-    """Name-based id (version 5, RFC 9562) of a row: its link, line number and text.
+    """Return the name-based id (version 5, RFC 9562) of a row: its link, line number and text.
 
     Compression, line ends and the name of the file leave it alone, so that uploading a log twice stores it once. A log
     uploaded again with corrected ends, network or mover is another log: its rows are new, and feed the right link.

@@ -7,7 +7,7 @@ from tradewind.errors import InvalidValue
 
 
 def find_message(text: str) -> Mapping[str, object]:
-    """The JSON object of a line.
+    """Parse the JSON object of a line.
 
     Raises
     ------
@@ -23,7 +23,7 @@ def find_message(text: str) -> Mapping[str, object]:
 
 
 def find_text(message: Mapping[str, object], key: str) -> str:
-    """A value as text: numbers as they are written, "" for what is absent or no single value."""
+    """Return a value as text: numbers as they are written, "" for what is absent or no single value."""
     value = message.get(key)
     if isinstance(value, str):
         return value
@@ -33,6 +33,6 @@ def find_text(message: Mapping[str, object], key: str) -> str:
 
 
 def find_object(message: Mapping[str, object], key: str) -> Mapping[str, object]:
-    """An object inside an object, empty if it is absent or something else."""
+    """Return an object inside an object, empty if it is absent or something else."""
     value = message.get(key)
     return value if isinstance(value, dict) else {}

@@ -69,15 +69,15 @@ class LogText:
         self._rewindable = None
 
     def read_lines(self) -> Iterator[Line]:
-        """All lines from the beginning; only one pass may be under way at a time."""
+        """Yield all lines from the beginning; only one pass may be under way at a time."""
         return islice(self.read_lines_with_head(), self._head_rows, None)
 
     def read_head(self) -> Iterator[Line]:
-        """The lines of the log's beginning that stand before a part; none where the log is read as a whole."""
+        """Yield the lines of the log's beginning that stand before a part; none where the log is read as a whole."""
         return islice(self.read_lines_with_head(), self._head_rows)
 
     def read_lines_with_head(self) -> Iterator[Line]:
-        """As `read_lines`, after those of the log's beginning, which names the columns."""
+        """Yield the lines of the log's beginning, which names the columns, and then those of `read_lines`."""
         number = 0
         numbers = chain(range(1, self._head_rows + 1), count(self._first_row))
         try:
@@ -90,7 +90,7 @@ class LogText:
             yield Line(number + 1, "", InvalidValue("file", f"compressed data is broken or cut off: {broken}"))
 
     def read_sample(self) -> str:
-        """The first characters of the log, as far as they can be read."""
+        """Return the first characters of the log, as far as they can be read."""
         try:
             with self._open() as stream:
                 return next(_decode(stream), "")[:SAMPLE_CHARS]
@@ -144,13 +144,13 @@ class LogText:
 
 
 def count_rows(head: bytes) -> int:
-    """How many lines the beginning of a log has, whatever ends them."""
+    """Count the lines of the beginning of a log, whatever ends them."""
     with LogText(io.BytesIO(head)) as text:
         return sum(1 for _ in text.read_lines())
 
 
 def _decode(stream: IO[bytes]) -> Iterator[str]:
-    r"""Text in blocks with ``\n`` as the only line end (old Macintosh logs end lines with a bare CR).
+    r"""Yield text in blocks with ``\n`` as the only line end (old Macintosh logs end lines with a bare CR).
 
     Bytes that are no text become U+FFFD: a name may then look odd, a number is refused by its reader.
     """

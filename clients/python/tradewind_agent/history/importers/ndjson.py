@@ -19,7 +19,7 @@ class NdjsonImporter:
         context: ImportContext,  # noqa: ARG002  # the port's
         report: ImportReport,  # noqa: ARG002
     ) -> Iterator[ImportedRow | RefusedRow]:
-        """Records as they are; otherwise as ``Importer.read_rows``."""
+        """Yield records as they are; otherwise as ``Importer.read_rows``."""
         return (_read(line) for line in text.read_lines() if line.fault or line.text.strip())
 
 

@@ -66,7 +66,7 @@ class OverlapWindow(Generic[T]):
         yield from self._release_beyond(HELD_ROWS)
 
     def release_rest(self) -> Iterator[tuple[T, int | None]]:
-        """Rows still held, at the end of the log."""
+        """Yield the rows that are still pending at the end of the log."""
         yield from self._release_beyond(0)
 
     def _release_beyond(self, held: int) -> Iterator[tuple[T, int | None]]:

@@ -85,7 +85,7 @@ class RefusedRow:
 
 
 def refuse_row(row: int, invalid: InvalidValue, raw: str) -> RefusedRow:
-    """The refusal that an invalid value of a row means."""
+    """Return the refusal that an invalid value of a row means."""
     return RefusedRow(row, invalid.field, invalid.reason, raw[:RAW_EXCERPT])
 
 
@@ -149,7 +149,7 @@ class ImportReport:
 
 
 def _strip_figures(reason: str) -> str:
-    """A reason without its figures, so that a million refusals still make a short list."""
+    """Return a reason without its numbers, so that a million refusals still make a short list."""
     return reason.partition(",")[0].partition(":")[0].partition(" (")[0][:RAW_EXCERPT]
 
 
@@ -163,7 +163,7 @@ class Importer(Protocol):
     def read_rows(
         self, text: LogText, context: ImportContext, report: ImportReport
     ) -> Iterator[ImportedRow | RefusedRow]:
-        """Records and refusals of a log in one pass of flat memory; units and assumptions go to the report.
+        """Yield records and refusals of a log in one pass of flat memory; units and assumptions go to the report.
 
         Raises
         ------

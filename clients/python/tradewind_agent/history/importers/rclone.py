@@ -41,7 +41,7 @@ class RcloneImporter:
     def read_rows(
         self, text: LogText, context: ImportContext, report: ImportReport
     ) -> Iterator[ImportedRow | RefusedRow]:
-        """A record a run; otherwise as ``Importer.read_rows``."""
+        """Yield a record a run; otherwise as ``Importer.read_rows``."""
         require_name("source", "--source", context.source)
         require_name("destination", "--destination", context.destination)
         return _list_rows(text, context, report)

@@ -14,7 +14,7 @@ from tradewind_agent.history.importers.ports import ImportedRow, ImportReport, R
 def read_sessions(
     lines: Iterable[Line], read: Callable[[Line], TransferRecord | None], report: ImportReport
 ) -> Iterator[ImportedRow | RefusedRow]:
-    """Records of a log of single files, with concurrency from simultaneous transfers of the same host pair.
+    """Yield records of a log of single files, with concurrency from simultaneous transfers of the same host pair.
 
     ``read`` makes a record of a line, ``None`` of a line that is no row, or raises ``InvalidValue``.
     """

@@ -8,7 +8,7 @@ from tradewind_agent.movers.command_line import ParsedWords
 
 
 def list_addresses(words: ParsedWords) -> tuple[str, ...]:
-    """One address a download: of an input file's lines, where tabs part mirrors, else of the command line.
+    """Return one address a download: of an input file's lines, where tabs part mirrors, else of the command line.
 
     Raises
     ------

@@ -49,7 +49,7 @@ class Aria2Mover:
     version_words = ("--version",)
 
     def parse_task(self, line: CommandLine) -> "Aria2Task":
-        """Downloads by addresses or an input file; otherwise as ``Mover.parse_task``."""
+        """Parse downloads by addresses or an input file; otherwise as ``Mover.parse_task``."""
         grammar = parse_help(query_tool((line.program, "--help=#all")))
         words = parse(line.arguments, grammar)
         addresses = list_addresses(words)

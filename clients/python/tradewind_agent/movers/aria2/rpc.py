@@ -48,7 +48,7 @@ class Aria2Rpc:
         return answer.get("result") if isinstance(answer, dict) else None
 
     def list_active(self) -> Sequence[Mapping[str, str]]:
-        """Downloads under way."""
+        """List the downloads under way."""
         return self.call("tellActive", ["gid", "completedLength", "totalLength"]) or ()
 
     def list_waiting(self) -> Sequence[Mapping[str, str]]:
@@ -59,7 +59,7 @@ class Aria2Rpc:
         return found
 
     def list_stopped(self, known: Mapping[str, object]) -> Sequence[Mapping[str, str]]:
-        """Downloads that are over and not ``known`` yet, the newest first."""
+        """List the downloads that are over and not ``known`` yet, the newest first."""
         found: list[Mapping[str, str]] = []
         offset = -1
         while page := self.call("tellStopped", offset, _PAGE, ["gid", "status", "completedLength"]):

@@ -227,7 +227,7 @@ class RcloneRun:
         return Command(task.line.insert_options(ours))
 
     def note_started(self, _pid: int, /) -> None:
-        """Its process is of no use here."""
+        """Ignore the start of the process: nothing here needs its id."""
 
     def poll(self) -> None:
         if self._log is not None:

@@ -167,7 +167,7 @@ def prepare_wrap(
 
 
 def prepare_task(installed: InstalledTool, task: ToolTask, options: WrapOptions, client: Client | None) -> PreparedWrap:
-    """As ``prepare_wrap``, for a command line that has been read."""
+    """Prepare a transfer as ``prepare_wrap`` does, for a command line that has been read."""
     ends, copy = task.ends, options.copy
     here = socket.gethostname()
     names = (copy.source or ends.source or here, copy.destination or ends.destination or here)
@@ -202,7 +202,9 @@ def prepare_task(installed: InstalledTool, task: ToolTask, options: WrapOptions,
 
 
 def _apply_user_flags(copy: CopyOptions, task: ToolTask) -> CopyOptions:
-    """With what the tool's own flags set as set by hand, and no more than one stream a file where it cannot open more.
+    """Return the options with the settings of the tool's own flags marked as set by hand.
+
+    Limit them to one stream a file where the tool cannot open more.
 
     Streams that it never opens would be claimed of the path's caps, and waited for before others are given up.
     """

@@ -88,7 +88,7 @@ def predict_rate_bps(
 
 
 def estimate_slow_start_s(rate_bps: float, streams: int, rtt_s: float) -> float:
-    """Until new connections that share a rate have grown to it, doubling their windows each round trip."""
+    """Estimate how long new connections that share a rate grow to it, doubling their windows each round trip, s."""
     window_bytes = rate_bps * rtt_s / BITS_PER_BYTE / max(streams, 1)
     return rtt_s * (1 + max(math.log2(max(window_bytes, 1.0) / _FIRST_WINDOW_BYTES), 0.0))
 

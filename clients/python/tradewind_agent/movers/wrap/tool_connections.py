@@ -58,7 +58,7 @@ class ToolConnections:
         self._polled_s = self._due_s = clock_s()
 
     def note_started(self, pid: int, own_port: int | None) -> None:
-        """The tool runs as ``pid``; on ``own_port`` it takes orders from this program."""
+        """Start observing the tool, which runs as ``pid`` and takes orders from this program on ``own_port``."""
         self._pid, self._own_port = pid, own_port
         self._polled_s = self._due_s = self._clock_s()
 

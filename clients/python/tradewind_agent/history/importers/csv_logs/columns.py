@@ -91,7 +91,7 @@ class Columns:
     declared: Mapping[str, str] = field(default_factory=dict)
 
     def find_title(self, quantity: str) -> str:
-        """The column's own name, for reports."""
+        """Return the column's own name, for reports."""
         return self.header[self.place[quantity]] if quantity in self.place else quantity
 
     @property
@@ -113,7 +113,7 @@ class Columns:
         return row[:width]
 
     def split(self, line: str) -> list[str]:
-        """The fields of a line. One line is one row: a stray quote must not swallow the rows after it.
+        """Split a line into fields. One line is one row: a stray quote must not swallow the rows after it.
 
         Raises
         ------
@@ -141,7 +141,7 @@ def _find_quantity(title: str) -> tuple[str | None, str | None]:
 
 
 def read_header(line: str) -> Columns:
-    """Columns of a header line, by the delimiter under which most of them are known."""
+    """Read the columns of a header line, by the delimiter under which most of them are known."""
     return max((_build_columns(line, delimiter) for delimiter in DELIMITERS), key=lambda columns: len(columns.place))
 
 
@@ -168,7 +168,7 @@ def _build_columns(line: str, delimiter: str) -> Columns:
 
 
 def list_missing(columns: Columns) -> list[str]:
-    """What a log of transfers needs and these columns lack, in words."""
+    """List in words what a log of transfers needs and these columns lack."""
     known = columns.place.keys()
     needs: Sequence[tuple[str, bool]] = (
         ("throughput, duration, or start and end", bool({"throughput", "duration", "end"} & known)),

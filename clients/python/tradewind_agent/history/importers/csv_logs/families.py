@@ -59,7 +59,9 @@ class CsvImporter:
     def read_rows(
         self, text: LogText, context: ImportContext, report: ImportReport
     ) -> Iterator[ImportedRow | RefusedRow]:
-        """Records and refusals; otherwise as ``Importer.read_rows``. A pass before the first settles the units."""
+        """Yield records and refusals; otherwise as ``Importer.read_rows``. A pass before the first determines the
+        units.
+        """
         header = next(
             (line for line in text.read_lines_with_head() if line.fault is not None or line.text.strip()), None
         )
@@ -238,7 +240,7 @@ class _RowReader:
         )
 
     def _compute_dynamic_j(self, text: str, total_j: float) -> float | None:
-        """Energy above the base power: it may be negative, by noise around the base, and is not clipped."""
+        """Compute the energy above the base power, J: noise may make it negative, and it is not clipped."""
         if text.strip().lower() in UNKNOWN_TEXTS:
             return None
         sign, magnitude = (-1.0, text.strip()[1:]) if text.strip().startswith("-") else (1.0, text)
@@ -248,7 +250,9 @@ class _RowReader:
         return dynamic_j
 
     def _assume_direction(self, report: ImportReport) -> Direction:
-        """A log that knows the state of one host was written by a client that fetched; others by a third party."""
+        """Assume a download if the log has the state of one host, since a client wrote it; else a third party's
+        transfer.
+        """
         if self._has_energy:
             report.assume(
                 f"energy is of the {self._energy_host} end and from a meter; how it was measured is not in the file, "

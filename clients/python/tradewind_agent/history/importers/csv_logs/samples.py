@@ -69,7 +69,7 @@ class _Thinned:
 
 
 def compute_median(values: Sequence[float]) -> float | None:
-    """Median of values, ``None`` of none."""
+    """Return the median of values, ``None`` of none."""
     return median(values) if values else None
 
 
@@ -79,7 +79,7 @@ def compute_quantile(values: Sequence[float], share: float) -> float | None:
 
 
 def read_plausible(row: list[str], place: int | None) -> float | None:
-    """A positive number of any plausible unit in a row, ``None`` for anything else."""
+    """Return a positive number of any plausible unit in a row, ``None`` for anything else."""
     if place is None:
         return None
     try:
@@ -103,7 +103,7 @@ def read_set_key(columns: Columns, row: list[str]) -> SetKey:
 
 
 def sample_rows(columns: Columns, lines: Iterable[Line]) -> Mapping[SetKey, Sequence[RowPair]]:
-    """Thinned rows of each set of a file, in one pass over its data lines."""
+    """Sample rows of each set of a file, in one pass over its data lines."""
     sets: dict[SetKey, _Thinned] = {}
     for row, following in pairwise(_append_none(_split_rows(columns, lines))):
         assert row is not None  # only the last of the pairs ends with none
@@ -131,7 +131,7 @@ def _split_rows(columns: Columns, lines: Iterable[Line]) -> Iterator[list[str]]:
 
 
 def list_samples(pairs: Iterable[RowPair], times: TimeColumns, joules_per_energy: float) -> list[Sample]:
-    """The numbers of sampled rows."""
+    """Return the numbers of sampled rows."""
     place = times.columns.place
     size_at = place.get("file_size", place.get("total_size"))
     return [
@@ -149,7 +149,7 @@ def list_samples(pairs: Iterable[RowPair], times: TimeColumns, joules_per_energy
 
 
 def _compute_duration(row: list[str], times: TimeColumns) -> float | None:
-    """As written, or from the row's start to its end."""
+    """Return the duration as written, or from the row's start to its end."""
     place = times.columns.place.get("duration")
     if place is not None:
         return read_plausible(row, place)
@@ -163,7 +163,7 @@ def _scale_if_known(value: float | None, scale: float) -> float | None:
 
 
 def _compute_gap_s(row: list[str], following: list[str] | None, times: TimeColumns) -> float | None:
-    """Seconds from the start of a row to the next, where both are known and in order."""
+    """Return the seconds from the start of a row to the next, where both are known and in order."""
     if following is None:
         return None
     try:

@@ -55,7 +55,7 @@ class SetSizes:
 
 
 def infer_set_sizes(sets: Mapping[SetKey, Sequence[Sample]], units: Units, *, repair: bool) -> SetSizes:
-    """The size unit of each set of a file whose other units are known."""
+    """Infer the size unit of each set of a file whose other units are known."""
     per_size = RATE_UNITS[units.throughput] / units.bits_per_size
     evidence = {key: compute_size_evidence(samples, in_total=units.size_is_total) for key, samples in sets.items()}
     powers = [power for found in evidence.values() if (power := scale_if_known(found.energy, per_size)) is not None]
@@ -77,7 +77,7 @@ class _Judge:
     host_power_w: float
 
     def judge_size(self, found: SizeEvidence) -> SetSize | None:
-        """Meaning of a set's sizes; ``None``: nothing speaks against the unit of the file."""
+        """Judge the meaning of a set's sizes; ``None``: nothing speaks against the unit of the file."""
         if found.energy is None or self._agrees(found, SIZE_UNITS[self.units.size]):
             return None
         power_w = self._compute_power_w(found, SIZE_UNITS[self.units.size])
@@ -93,7 +93,7 @@ class _Judge:
     def repair_size(
         self, key: SetKey, sizes: Mapping[SetKey, SetSize], sets: Mapping[SetKey, Sequence[Sample]], found: SizeEvidence
     ) -> SetSize:
-        """The size of sets with the same file type that agree, if this set agrees with it too."""
+        """Return the size of sets with the same file type that agree, if this set agrees with it too."""
         candidates = [
             size_bytes
             for other, size in sizes.items()

@@ -56,11 +56,11 @@ class TimeColumns:
     zone: tzinfo
 
     def read_text(self, row: list[str]) -> str:
-        """Date and time of a row in one text, "" where the row has none."""
+        """Return date and time of a row in one text, "" where the row has none."""
         return " ".join([row[at].strip() for at in self.places if at < len(row)]).strip()
 
     def read_moment(self, row: list[str]) -> Moment | None:
-        """When a row began, ``None`` where it does not say.
+        """Return when a row began, ``None`` where it does not say.
 
         Raises
         ------
@@ -69,7 +69,8 @@ class TimeColumns:
         return self._read(self.read_text(row))
 
     def compute_duration_s(self, row: list[str]) -> float | None:
-        """From the start of a row to its end; ``None`` where it does not tell both, or no time is between them.
+        """Return the time from the start of a row to its end, s; ``None`` if it lacks either, or no time is between
+        them.
 
         Raises
         ------
@@ -133,7 +134,7 @@ class TimeColumns:
 def judge_time_columns(
     columns: Columns, rows: Iterable[list[str]], context: ImportContext, report: ImportReport
 ) -> TimeColumns:
-    """How a file writes times, judged by the highest number that stands in each place of its dates."""
+    """Judge how a file writes times by the highest number that stands in each place of its dates."""
     names = ("start",) if "start" in columns.place else ("date", "time")
     places = tuple(columns.place[name] for name in names if name in columns.place)
     undecided = TimeColumns(columns, places, DateOrder.YEAR_FIRST, context.zone)
@@ -169,7 +170,7 @@ class RowClock:
         self._free_from: datetime | None = None
 
     def find_start(self, row: list[str]) -> datetime:
-        """When the row began; otherwise as ``TimeColumns.read_moment``."""
+        """Return when the row began; otherwise as ``TimeColumns.read_moment``."""
         moment = self._times.read_moment(row)
         if self._in_parts and (moment is None or not moment.hour_known):
             raise InvalidValue("started_at", "is incomplete: `logs upload` reads such a log once it is complete")
@@ -185,7 +186,7 @@ class RowClock:
         return check_instant("started_at", self._find_hour(moment.at))
 
     def _find_hour(self, at: datetime) -> datetime:
-        """The hour of its day at which a row comes nearest to the end of the row before."""
+        """Find the hour of its day at which a row comes nearest to the end of the row before."""
         if self._free_from is None:
             return at
         hours = round((self._free_from - at) / _HOUR)

@@ -200,7 +200,7 @@ def _compute_median(columns: Columns, quantity: str, pairs: Iterable[RowPair]) -
 
 
 def _find_nearest_unit(value: float, scales: Mapping[str, float], low: float, high: float, target: float) -> str:
-    """The unit that brings a value into a range, and there nearest to a target."""
+    """Return the unit that brings a value into a range, and there nearest to a target."""
     return min(
         scales,
         key=lambda unit: (
@@ -249,6 +249,6 @@ def _infer_buffer_unit(columns: Columns, pairs: Sequence[RowPair], bdp_bytes: fl
 
 
 def _compute_bdp_bytes(evidence: Evidence, units: Units, rtt_s: float | None) -> float:
-    """Bandwidth-delay product of the path; 1 MB, a common buffer, stands in where it is not known."""
+    """Return the bandwidth-delay product of the path; 1 MB, a common buffer, where it is not known."""
     bandwidth_bps = evidence.find_link_bps(units)
     return bandwidth_bps * rtt_s / BITS_PER_BYTE if bandwidth_bps and rtt_s else 1e6

@@ -90,7 +90,7 @@ class Evidence:
     in_total: "SizeEvidence"
 
     def get_size_evidence(self, units: Units) -> "SizeEvidence":
-        """The evidence of the size column as these units read it."""
+        """Return the evidence of the size column as these units read it."""
         return self.in_total if units.size_is_total else self.per_file
 
     def find_link_bps(self, units: Units) -> float | None:
@@ -115,7 +115,7 @@ class SizeEvidence:
 
 
 def compute_size_evidence(samples: Sequence[Sample], *, in_total: bool = False) -> SizeEvidence:
-    """How sizes compare with time and energy in some rows."""
+    """Compare sizes with time and energy in some rows."""
     moved: list[float] = []
     energy: list[float] = []
     gaps: list[float] = []
@@ -145,7 +145,7 @@ def compute_size_evidence(samples: Sequence[Sample], *, in_total: bool = False) 
 
 
 def build_evidence(samples: Sequence[Sample], bandwidth_bps: float | None) -> Evidence:
-    """What the sampled rows of a file say about its units."""
+    """Return what the sampled rows of a file say about its units."""
     throughputs = [sample.throughput for sample in samples if sample.throughput is not None]
     sizes = [sample.size for sample in samples if sample.size is not None]
     return Evidence(
@@ -161,20 +161,22 @@ def build_evidence(samples: Sequence[Sample], bandwidth_bps: float | None) -> Ev
 
 
 def compute_decades_outside(value: float | None, low: float, high: float) -> float:
-    """Decades by which a value lies outside a range; 0 of an unknown value."""
+    """Return the decades by which a value lies outside a range; 0 of an unknown value."""
     if value is None or value <= 0:
         return 0.0
     return max(math.log10(low / value), math.log10(value / high), 0.0)
 
 
 def infer_units(evidence: Evidence, columns: Columns, *, duration: str | None = None) -> Units:
-    """The candidate with the least penalty, of those with this unit of the duration; declared units are believed."""
+    """Return the candidate with the least penalty, of those with this unit of the duration; declared units are
+    believed.
+    """
     candidates = [units for units in _list_candidates(columns) if duration in (None, units.duration)]
     return min(candidates, key=lambda units: compute_penalty(units, evidence))
 
 
 def _list_candidates(columns: Columns) -> Iterator[Units]:
-    """Every combination of units that the columns could be in; one for what the file lacks."""
+    """List every combination of units that the columns could be in; one for what the file lacks."""
 
     def list_units(quantity: str, units: Sequence[str]) -> Sequence[str]:
         if quantity not in columns.place:
@@ -193,7 +195,7 @@ def _list_candidates(columns: Columns) -> Iterator[Units]:
 
 
 def compute_penalty(units: Units, evidence: Evidence) -> float:
-    """How implausible a candidate is, 0 = not at all."""
+    """Compute how implausible a candidate is, 0 = not at all."""
     rate = RATE_UNITS[units.throughput]
     link_bps = evidence.find_link_bps(units)
     total = sum(_SURPRISE.get(unit, 0.0) for unit in (units.throughput, units.bandwidth, units.size, units.duration))
@@ -211,19 +213,19 @@ def compute_penalty(units: Units, evidence: Evidence) -> float:
 
 
 def compute_logged_rate_bps(units: Units, evidence: Evidence) -> float | None:
-    """Median throughput, bit/s; where the log has none, that of size over duration."""
+    """Return the median throughput, bit/s; where the log has none, that of size over duration."""
     if evidence.throughput is None:
         return compute_rate_by_duration_bps(units, evidence)
     return evidence.throughput * RATE_UNITS[units.throughput]
 
 
 def compute_rate_by_duration_bps(units: Units, evidence: Evidence) -> float | None:
-    """Median of size over duration in rows without a throughput, bit/s."""
+    """Return the median of size over duration in rows without a throughput, bit/s."""
     return scale_if_known(evidence.get_size_evidence(units).rate, units.bits_per_size / TIME_UNITS[units.duration])
 
 
 def _compute_rate_penalty(rate_bps: float | None, link_bps: float | None) -> float:
-    """How implausible size over duration is as a rate, in a log without another."""
+    """Compute how implausible size over duration is as a rate, in a log without another."""
     implausible = _DECADE * compute_decades_outside(rate_bps, *_TRANSFER_BPS)
     if rate_bps is None or link_bps is None:
         return implausible
@@ -242,5 +244,5 @@ def _compute_size_penalty(units: Units, evidence: SizeEvidence) -> float:
 
 
 def scale_if_known(value: float | None, scale: float) -> float | None:
-    """A value in SI, ``None`` of an unknown one."""
+    """Return a value in SI, ``None`` for an unknown one."""
     return None if value is None else value * scale
