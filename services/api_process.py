@@ -27,7 +27,7 @@ STREAMS_END_S = 5  # pages with live updates would keep a server from ending
 HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)
 """Signals that the parent takes one after the other, and never within anything else."""
 
-SETTLED_S, PAUSE_S = 5.0, 0.5
+HEALTHY_AFTER_S, PAUSE_S = 5.0, 0.5
 """A process that was killed sooner is replaced after a pause, lest restarts take the machine."""
 
 
@@ -110,7 +110,7 @@ class Answering:
         """Return the exit codes of processes that have ended since the last look, negative by a signal."""
         ended = [process for process in self._since_s if process.exitcode is not None]
         lasted_s = [time.monotonic() - self._since_s.pop(process) for process in ended]
-        if ended and min(lasted_s) < SETTLED_S:
+        if ended and min(lasted_s) < HEALTHY_AFTER_S:
             time.sleep(PAUSE_S)
         return [process.exitcode for process in ended if process.exitcode is not None]
 

@@ -56,9 +56,9 @@ async def answer_once(
     try:
         response = await answer()
     except Exception:
-        await give_up(parts, tenant_id, key)
+        await release_claim(parts, tenant_id, key)
         raise
-    await settle(parts, tenant_id, key, response)
+    await store_response(parts, tenant_id, key, response)
     return response
 
 
@@ -76,18 +76,18 @@ async def claim(parts: Container, tenant_id: UUID, key: SubmissionKey) -> Respon
     return None
 
 
-async def settle(parts: Container, tenant_id: UUID, key: SubmissionKey, response: Response) -> None:
-    """Store the answer of a request that was done; give the claim up where it was refused."""
+async def store_response(parts: Container, tenant_id: UUID, key: SubmissionKey, response: Response) -> None:
+    """Store the answer of a request that was done; release the claim where it was refused."""
     body = getattr(response, "body", None)  # files and streams have none
     if response.status_code >= FIRST_REFUSED or body is None or len(body) > MIB:
-        await give_up(parts, tenant_id, key)
+        await release_claim(parts, tenant_id, key)
         return
-    await run_in_threadpool(_settle, parts, tenant_id, key, _seal_response(response, key))
+    await run_in_threadpool(_store_response, parts, tenant_id, key, _seal_response(response, key))
 
 
-async def give_up(parts: Container, tenant_id: UUID, key: SubmissionKey) -> None:
+async def release_claim(parts: Container, tenant_id: UUID, key: SubmissionKey) -> None:
     """Let a request be worked out again."""
-    await run_in_threadpool(_give_up, parts, tenant_id, key)
+    await run_in_threadpool(_release_claim, parts, tenant_id, key)
 
 
 def _claim(parts: Container, tenant_id: UUID, key: SubmissionKey) -> Submission | None:
@@ -97,15 +97,15 @@ def _claim(parts: Container, tenant_id: UUID, key: SubmissionKey) -> Submission 
     return earlier
 
 
-def _settle(parts: Container, tenant_id: UUID, key: SubmissionKey, answer: str) -> None:
+def _store_response(parts: Container, tenant_id: UUID, key: SubmissionKey, answer: str) -> None:
     with parts.store.unit_of_work(tenant_id) as uow:
-        uow.submissions.settle(key.digest, answer)
+        uow.submissions.store_response(key.digest, answer)
         uow.commit()
 
 
-def _give_up(parts: Container, tenant_id: UUID, key: SubmissionKey) -> None:
+def _release_claim(parts: Container, tenant_id: UUID, key: SubmissionKey) -> None:
     with parts.store.unit_of_work(tenant_id) as uow:
-        uow.submissions.give_up(key.digest)
+        uow.submissions.release_claim(key.digest)
         uow.commit()
 
 

@@ -20,7 +20,7 @@ STOP_STEPS = ((signal.SIGTERM, 10.0), (signal.SIGQUIT, 5.0))  # Celery: finish t
 NICENESS: Mapping[str, int] = {"workers": 10}
 """Fits take all the time that they get; processes that answer agents, or start, have priority."""
 
-SETTLED_S = 20.0
+HEALTHY_AFTER_S = 20.0
 """A process that ran for so long was started well: it ends for another reason than its settings."""
 
 PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
@@ -43,7 +43,7 @@ class _Child:
 
     def note_end(self, at_s: float) -> None:
         """Set when to restart it: at once, unless it ends again and again."""
-        lasted = at_s - self.started_s >= SETTLED_S
+        lasted = at_s - self.started_s >= HEALTHY_AFTER_S
         self.pause_s = min(max(PAUSE_S, 2 * self.pause_s), LONGEST_PAUSE_S) if self.has_exited and not lasted else 0.0
         self.has_exited, self.due_s = True, at_s + self.pause_s
 
@@ -109,7 +109,7 @@ class ProcessGroup(Mapping[str, subprocess.Popen[bytes]]):
             if code is None:
                 continue
             if child.due_s is None:
-                if code >= 0 and not child.has_exited and now_s - child.started_s < SETTLED_S:
+                if code >= 0 and not child.has_exited and now_s - child.started_s < HEALTHY_AFTER_S:
                     raise ExitedAtOnce(f"{name} ended {describe_exit(code)}; stopping the rest")
                 child.note_end(now_s)
                 _kill_session(child.process)

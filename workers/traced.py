@@ -23,8 +23,8 @@ class TracedStream:
         self._taken_ns = time.time_ns()
         return self._stream.take(limit)
 
-    def settle(self, entries: Sequence[StreamEntry], journalled: Mapping[TransferKey, int]) -> None:
-        self._stream.settle(entries, journalled)
+    def acknowledge(self, entries: Sequence[StreamEntry], journalled: Mapping[TransferKey, int]) -> None:
+        self._stream.acknowledge(entries, journalled)
         traced = [trace for entry in entries if (trace := entry.decode(TRACE))]
         if (
             traced and journalled

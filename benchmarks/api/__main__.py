@@ -18,7 +18,7 @@ import redis
 
 from benchmarks.api.app import DIRECT_ECHO, DIRECT_ECHO_REDIS, ECHO, ECHO_REDIS
 from benchmarks.api.cases import DESTINATIONS, make_live_requests, make_log_lines, make_requests
-from benchmarks.api.live_transfers import SETTLING_TICKS, ObedientTransfer
+from benchmarks.api.live_transfers import WARM_UP_TICKS, ObedientTransfer
 from benchmarks.demo.stack import find_free_port
 from benchmarks.support import report
 from benchmarks.support.command import run_command
@@ -97,7 +97,7 @@ def run_rounds(
             for body in bodies:
                 _require_learned(client, body)
             live = [start_transfer(client, request) for request in make_live_requests()[:transfers]]
-            heartbeats = HeartbeatLoad(Path(folder), live, secret, first_sequence=SETTLING_TICKS)
+            heartbeats = HeartbeatLoad(Path(folder), live, secret, first_sequence=WARM_UP_TICKS)
 
         def measure(for_s: int) -> Mapping[str, LoadResult]:
             found = {name: load.run(address + path, for_s) for name, path in ROUTES.items()}
@@ -129,7 +129,7 @@ def start_transfer(client: httpx.Client, request: dict[str, Any]) -> LiveTransfe
         )
         return answer
 
-    for body in transfer.settle(partial(post, HEARTBEAT)):
+    for body in transfer.warm_up(partial(post, HEARTBEAT)):
         post(ECHO_REDIS, body)
     return transfer.to_live_transfer()
 

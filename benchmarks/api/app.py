@@ -9,7 +9,7 @@ import redis.asyncio
 from fastapi import FastAPI, HTTPException, Response
 from fastapi.routing import APIRoute
 
-from benchmarks.api.live_transfers import SETTLING_TICKS
+from benchmarks.api.live_transfers import WARM_UP_TICKS
 from services.api.dependencies import AgentKey, Body, Parts
 from services.api.direct_route import DirectRoute
 from services.api.routes.recommend import recommend_parameters
@@ -39,7 +39,7 @@ NOT_OVERTAKEN = 2**52
 numbers.
 """
 
-REALLY_ANSWERED = SETTLING_TICKS
+REALLY_ANSWERED = WARM_UP_TICKS
 """Heartbeats of a transfer before its echo starts: state and answer are then those of a running transfer."""
 
 

@@ -1,4 +1,4 @@
-"""Transfers that obey: the heartbeats of the API benchmark, at settings that the service has settled on.
+"""Transfers that obey: the heartbeats of the API benchmark, at settings that the service has converged to.
 
 A heartbeat has marks in place of what changes from tick to tick, such as ``"@rate 1e8@"``; the load generator fills
 them in. Rates and powers are those that the benchmark's logs follow (`benchmarks.api.cases`).
@@ -16,7 +16,7 @@ from tradewind.parameters import Parameters
 from tradewind.unknown_path.prior import predict_throughput_bps
 
 TICK_S = 5.0
-SETTLING_TICKS = 12
+WARM_UP_TICKS = 12
 """Heartbeats that are obeyed before the load starts: settings double at most within a tick."""
 
 FULL_QUEUE_S = 0.03
@@ -35,10 +35,10 @@ class ObedientTransfer:
         self._plan = _read_plan(recommended)
         self._parameters: Mapping[str, Any] = recommended["parameters"]
 
-    def settle(self, send: Send) -> list[bytes]:
+    def warm_up(self, send: Send) -> list[bytes]:
         """Send the first heartbeats and obey each answer; return the heartbeats as they were sent."""
         sent = []
-        for sequence in range(SETTLING_TICKS):
+        for sequence in range(WARM_UP_TICKS):
             sent.append(fill_marks(self._format_body(), sequence))
             self.obey(send(sent[-1]))
         return sent

@@ -104,7 +104,7 @@ API_PROCESSES = 2
 """The number in Compose. One process reaches its limit at two thirds of a thousand agents, with half a processor idle.
 """
 
-SETTLED_SHARE = 1 / 3
+JUDGED_SHARE = 1 / 3
 """Share of the measured time after which memory is judged."""
 
 
@@ -133,7 +133,7 @@ def main(argv: Sequence[str]) -> int:
         with run_in_background("memory", memory.run):
             loaded, used = run_crowd(service, key, agents, scale.warm_s, seconds, sites=scale.sites)
             ended_at_s = time.monotonic()
-        growth = memory.compute_growth(ended_at_s - (1 - SETTLED_SHARE) * seconds)
+        growth = memory.compute_growth(ended_at_s - (1 - JUDGED_SHARE) * seconds)
         steady = memory.compute_steady_growth(ended_at_s - STEADY_S)
         echoed = run_on_echo(service, key, agents, scale)
     results = [*make_rows("service", loaded), *make_rows("echo", echoed)]

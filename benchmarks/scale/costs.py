@@ -19,7 +19,7 @@ import redis
 
 from benchmarks.api.__main__ import HEARTBEAT, RECOMMEND, empty_journal, publish_release, run_service, start_transfer
 from benchmarks.api.cases import make_live_requests, make_requests
-from benchmarks.api.live_transfers import SETTLING_TICKS
+from benchmarks.api.live_transfers import WARM_UP_TICKS
 from benchmarks.scale.stored_logs import StoredLogs
 from benchmarks.support.http_load import HeartbeatLoad, Load
 from benchmarks.support.processes import measure_cpu_s
@@ -56,7 +56,7 @@ def measure_unit_costs(unit_load: UnitLoad = LOAD, *, seed: int) -> list[dict[st
             publish_release(client, environment, seed)
             load = Load(folder, bodies, secret)
             live = [start_transfer(client, request) for request in make_live_requests()[: unit_load.transfers]]
-            heartbeats = HeartbeatLoad(folder, live, secret, first_sequence=SETTLING_TICKS)
+            heartbeats = HeartbeatLoad(folder, live, secret, first_sequence=WARM_UP_TICKS)
             empty_journal(environment["REDIS_URL"])
             parts = find_processes(environment)
 

@@ -20,7 +20,7 @@ PATHS = (
     PathSpec(rate_bps=400e6, rtt_s=0.060),
 )
 FLOWS = (1, 4)
-SETTLE_S, SMOKE_SETTLE_S = 5.0, 1.0
+WARM_UP_S, SMOKE_WARM_UP_S = 5.0, 1.0
 MEASURE_S, QUICK_MEASURE_S, SMOKE_MEASURE_S = 10.0, 4.0, 2.0
 HEADERS_BYTES = 52
 """IPv4 and TCP headers with time stamps, in each full packet."""
@@ -32,10 +32,10 @@ def main(argv: Sequence[str]) -> int:
     become_root_of_a_user_namespace([sys.executable, "-P", "-m", "benchmarks.testbed", *argv])
     started_at = datetime.now(UTC)
     measure_s = SMOKE_MEASURE_S if options.smoke else QUICK_MEASURE_S if options.quick else MEASURE_S
-    settle_s = SMOKE_SETTLE_S if options.smoke else SETTLE_S
+    warm_up_s = SMOKE_WARM_UP_S if options.smoke else WARM_UP_S
     paths = PATHS[1:2] if options.quick else PATHS
     results = [
-        measure_path(path, count, settle_s, measure_s, options.seed)
+        measure_path(path, count, warm_up_s, measure_s, options.seed)
         for path in paths
         for count in (FLOWS[:1] if options.smoke else FLOWS)
     ]
@@ -50,17 +50,17 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def measure_path(path: PathSpec, flows: int, settle_s: float, measure_s: float, seed: int) -> dict[str, Value]:
+def measure_path(path: PathSpec, flows: int, warm_up_s: float, measure_s: float, seed: int) -> dict[str, Value]:
     """Send bulk flows over a path; return what arrives after slow start, and the processor time of the link."""
     with Testbed(path, seed=seed) as bed:
         rtt_s = measure_quiet_round_trip_s(bed)
         with run_cross_traffic(bed, bed.clients[0], CrossTraffic(flows=flows, seed=seed)) as report:
-            time.sleep(settle_s)
+            time.sleep(warm_up_s)
             before, cpu_before_s, started_s = bed.read_counters(), bed.link.read_cpu_s(), time.monotonic()
             time.sleep(measure_s)
             carried = bed.read_counters().subtract(before)
             elapsed_s, cpu_s = time.monotonic() - started_s, bed.link.read_cpu_s() - cpu_before_s
-        goodput_bps = statistics.mean(bps for at_s, bps in read_report(report) if at_s > settle_s)
+        goodput_bps = statistics.mean(bps for at_s, bps in read_report(report) if at_s > warm_up_s)
         possible_bps = path.rate_bps * (MTU_BYTES - HEADERS_BYTES) / MTU_BYTES
         return {
             "case": f"{path}, {flows} flow{'s' if flows > 1 else ''}",

@@ -136,8 +136,8 @@ class CaseRunner:
 
             [rows] = testbed.run([self._make_spec(tuner, case.ticks)], changes={case.warm: start_rival})
             link = _describe_link(testbed)
-            rates = [bps for at_s, bps in read_report(*reports) if at_s > case.settle * TICK_S]
-        after = rows[case.warm + case.settle :]
+            rates = [bps for at_s, bps in read_report(*reports) if at_s > case.warm_up_ticks * TICK_S]
+        after = rows[case.warm + case.warm_up_ticks :]
         streams, rival_bps = statistics.fmean(row["streams"] for row in after), statistics.fmean(rates)
         return {
             "competitor_share": compute_competitor_share(rival_bps, PAYLOAD_SHARE * BASE.rate_bps, streams),

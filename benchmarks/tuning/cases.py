@@ -47,16 +47,16 @@ class FairnessCase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompetitorCase:
-    """One plain TCP download starts at the end of tick ``warm``; compared from the tick ``settle`` after it on."""
+    """One plain TCP download starts at the end of tick ``warm``; compared from ``warm_up_ticks`` ticks later on."""
 
     name: str
     warm: int = 4
-    settle: int = 2
+    warm_up_ticks: int = 2
     scored: int = 8
 
     @property
     def ticks(self) -> int:
-        return self.warm + self.settle + self.scored
+        return self.warm + self.warm_up_ticks + self.scored
 
 
 Case = StepCase | SlaCase | FairnessCase | CompetitorCase
@@ -82,5 +82,5 @@ QUICK_CASES: tuple[Case, ...] = (
     replace(STEPS[0], warm=3, scored=3),
     SlaCase(name="agreement", target_bps=0.6 * BASE.rate_bps, traffic=_TRAFFIC, ticks=8),
     FairnessCase(name="fairness/2", transfers=2, from_s=20.0, to_s=40.0),
-    CompetitorCase(name="competitor", warm=2, settle=3, scored=3),
+    CompetitorCase(name="competitor", warm=2, warm_up_ticks=3, scored=3),
 )

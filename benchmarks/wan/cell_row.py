@@ -10,7 +10,7 @@ from benchmarks.testbed.measured_run import MeasuredRun
 from benchmarks.testbed.peers import TRADEWIND, Peer
 from benchmarks.testbed.soundness import LATE_SHARES
 from benchmarks.wan.arena import Arena, Contender
-from benchmarks.wan.cells import compute_settled_duration_s
+from benchmarks.wan.cells import compute_warm_duration_s
 from benchmarks.wan.runs import Row
 
 FASTEST = f"best {TRADEWIND.name}"
@@ -101,7 +101,7 @@ def make_cell_row(arena: Arena, plan: Plan, measured: CellMeasurements) -> Row:
         "seed": plan.seed,
         "repeats": plan.repeats,
         "cut_s": plan.cut_s,
-        "search_cut_s": compute_settled_duration_s(arena.cell.path, plan.search_cut_s),
+        "search_cut_s": compute_warm_duration_s(arena.cell.path, plan.search_cut_s),
         "hashes": dict(plan.hashes),
         "minutes": round(measured.minutes, 1),
         "files_digest": arena.files_digest,

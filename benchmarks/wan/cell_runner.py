@@ -12,7 +12,7 @@ from benchmarks.testbed.peers import TRADEWIND, Peer
 from benchmarks.testbed.soundness import find_disturbance, repeat_until_undisturbed
 from benchmarks.wan.arena import Arena, Contender
 from benchmarks.wan.cell_row import CellMeasurements, Plan, make_run_row
-from benchmarks.wan.cells import compute_settled_duration_s
+from benchmarks.wan.cells import compute_warm_duration_s
 from benchmarks.wan.lessons import LESSON_REPEATS, LESSONS, compute_lesson_cut_s
 from benchmarks.wan.runs import Row, RunLog
 from benchmarks.wan.search import FIRST_BYTES, SearchRun
@@ -72,7 +72,7 @@ class CellRunner:
         ``least_bps`` : a setting for which the link carries less is of no interest.
         """
         rows = self.measured.searched.setdefault(peer.name, [])
-        cut_s = compute_settled_duration_s(self._arena.cell.path, self._plan.search_cut_s)
+        cut_s = compute_warm_duration_s(self._arena.cell.path, self._plan.search_cut_s)
         best_bps = max((row["score_bps"] for row in rows), default=0.0)
 
         def make(contender: Contender) -> tuple[MeasuredRun, Row]:

@@ -34,12 +34,12 @@ class Cell:
         return PATHS[self.path_name]
 
 
-SETTLED_ROUND_TRIPS = 40.0
+WARM_ROUND_TRIPS = 40.0
 
 
-def compute_settled_duration_s(path: PathSpec, least_s: float) -> float:
+def compute_warm_duration_s(path: PathSpec, least_s: float) -> float:
     """Return the length of a short run, at least ``least_s``: in slow start too many streams would seem best."""
-    return max(least_s, SETTLED_ROUND_TRIPS * path.rtt_s)
+    return max(least_s, WARM_ROUND_TRIPS * path.rtt_s)
 
 
 ALL_CELLS = tuple(Cell(path, kind) for path in PATHS for kind in Kind)

@@ -7,7 +7,7 @@ from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.testbed.peers import TRADEWIND, Peer
 from benchmarks.wan.cell_row import Plan
 from benchmarks.wan.cell_run import FRUGAL
-from benchmarks.wan.cells import compute_settled_duration_s
+from benchmarks.wan.cells import compute_warm_duration_s
 from benchmarks.wan.lessons import LESSON_REPEATS, LESSONS, compute_lesson_duration_s
 from benchmarks.wan.search import REFINED, list_coarse_settings
 from tradewind.units import BITS_PER_BYTE
@@ -34,7 +34,7 @@ def estimate_duration_s(path: PathSpec, total_bytes: float, peers: Sequence[Peer
     """Return the time of a cell without stored runs, within about a third, s."""
     tuned_s = BITS_PER_BYTE * total_bytes / (TUNED_SHARE * path.rate_bps)
     searched = sum(len(list_coarse_settings(peer.axes)) for peer in (TRADEWIND, *plan.searched)) * (1 + REFINED_SHARE)
-    search_s = searched * (SEARCHED_SHARE * compute_settled_duration_s(path, plan.search_cut_s) + OVERHEAD_S)
+    search_s = searched * (SEARCHED_SHARE * compute_warm_duration_s(path, plan.search_cut_s) + OVERHEAD_S)
     lessons_s = (
         len(LESSONS) * LESSON_REPEATS * (LESSON_SLOWDOWN * compute_lesson_duration_s(path) + OVERHEAD_S) + SERVICES_S
     )

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from benchmarks.support.sources import digest_values
 from benchmarks.testbed.data_sets import Kind, SizeLists, compute_bytes_to_fill, draw_sizes
 from benchmarks.testbed.path_spec import PathSpec
-from benchmarks.wan.cells import Cell, compute_settled_duration_s
+from benchmarks.wan.cells import Cell, compute_warm_duration_s
 from tradewind.parameters import Parameters
 
 LEAST_LESSON_S = 4.0
@@ -31,7 +31,7 @@ LESSON_REPEATS = 2
 
 def compute_lesson_duration_s(path: PathSpec) -> float:
     """Return how long a lesson lasts on a well-used path, s; only finished transfers are learned from."""
-    return compute_settled_duration_s(path, LEAST_LESSON_S)
+    return compute_warm_duration_s(path, LEAST_LESSON_S)
 
 
 def compute_lesson_cut_s(path: PathSpec) -> float:

@@ -25,7 +25,7 @@ from services.admin.navigation import OVERVIEW, SECTIONS, list_sections
 from services.admin.static_files import build_asset_address
 from services.admin.visitors import Claimed, OwnForm, SentBefore, SentElsewhere, Visit
 from services.application.models.current_cluster import ClusterSuperseded
-from services.idempotent_requests import give_up, settle
+from services.idempotent_requests import release_claim, store_response
 from services.statuses import find_status
 from tradewind.errors import TradewindError
 from tradewind.units import format_bps, format_bytes, format_count, format_joules, format_seconds
@@ -200,7 +200,7 @@ class PageRoute(APIRoute):
             except (TradewindError, RequestValidationError) as error:
                 return _explain_refusal(request, error)
             finally:
-                await _settle(request, response)
+                await _finish_claim(request, response)
             return response
 
         return handle
@@ -217,16 +217,16 @@ def _explain_refusal(request: Request, error: TradewindError | RequestValidation
     )
 
 
-async def _settle(request: Request, response: Response | None) -> None:
+async def _finish_claim(request: Request, response: Response | None) -> None:
     """Store the answer to a form with a token of its own; ``None`` where it was refused."""
     claimed: Claimed | None = getattr(request.state, "claimed", None)
     if claimed is None:
         return
     parts = request.app.state.container
     if response is None:
-        await give_up(parts, claimed.tenant_id, claimed.key)
+        await release_claim(parts, claimed.tenant_id, claimed.key)
     else:
-        await settle(parts, claimed.tenant_id, claimed.key, response)
+        await store_response(parts, claimed.tenant_id, claimed.key, response)
 
 
 def _of_form(error: RequestValidationError) -> Any:

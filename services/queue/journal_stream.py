@@ -28,7 +28,7 @@ class JournalStream:
     Parameters
     ----------
     name : of the stream.
-    left_behind_after_s : an entry that was neither settled nor released for so long had a worker that died.
+    left_behind_after_s : an entry that was neither acknowledged nor released for so long had a worker that died.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class JournalStream:
         except (redis.RedisError, OSError) as away:
             raise Unavailable(f"the stream {self._name} does not answer: {away}") from away
 
-    def settle(self, entries: Sequence[StreamEntry], journalled: Mapping[TransferKey, int]) -> None:
+    def acknowledge(self, entries: Sequence[StreamEntry], journalled: Mapping[TransferKey, int]) -> None:
         """Update the journalled sequence of sessions that are still there, then remove the entries.
 
         Raises
@@ -77,7 +77,7 @@ class JournalStream:
             raise Unavailable(f"the stream {self._name} does not answer: {away}") from away
 
     def release(self, entries: Sequence[StreamEntry]) -> None:
-        """Release entries, so that the next worker gets those that are not settled at once.
+        """Release entries, so that the next worker gets those that are not acknowledged at once.
 
         Raises
         ------

@@ -1,6 +1,6 @@
 """Results of the HTTP paper (002) and of GreenDataFlow (001) about tuners and tools, with those tuners on our engine.
 
-Brute force is each of some numbers of channels by itself; a search counts from where it settled. Paths of a gigabit a
+Brute force is each of some numbers of channels by itself; a search counts from where it converged. Paths of a gigabit a
 second and more are emulated slower (`paths.CARRIED_MBPS`). Energies are modelled. Files are of one size, near the
 geometric mean of the papers' 150 kB to 250 MB: MinE, which gives its channels to small files, finds none.
 """

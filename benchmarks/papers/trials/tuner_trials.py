@@ -29,10 +29,10 @@ STEADY_TICKS = 3
 LEVELS = (1, 2, 4, 8, 12, 16, 24, 32)
 """Channels of the brute force: not those that EE tries, which are one more than a multiple of four."""
 
-SETTLED_TICKS = 3
+CONVERGED_TICKS = 3
 """Ticks of a search, once it is finished."""
 
-FLEXIBLE_TICKS, FLEXIBLE_SETTLED = 7, 3
+FLEXIBLE_TICKS, FLEXIBLE_CONVERGED = 7, 3
 SLA_TICKS = 12
 SLA_TICK_S = 5.0
 SLA_SHARES = (0.5, 0.7)
@@ -74,10 +74,10 @@ class Schemes(_OnPath):
             make_path(self.path, site.claims), seed=site.seed, folder=site.folder, prioritised=site.prioritised
         ) as testbed:
             runs = _TunerRuns(testbed)
-            search = len(list_efficiency_levels(MAX_CHANNELS)) + SETTLED_TICKS
+            search = len(list_efficiency_levels(MAX_CHANNELS)) + CONVERGED_TICKS
             return {
                 "brute_force": {str(n): runs.run_static(n) for n in LEVELS},
-                "ee": runs.run_last("ee", ticks=search, last=SETTLED_TICKS),
+                "ee": runs.run_last("ee", ticks=search, last=CONVERGED_TICKS),
                 "mine": runs.run_last("mine", ticks=STEADY_TICKS, last=STEADY_TICKS - 1),
                 "maxthr": runs.run_last("maxthr", ticks=STEADY_TICKS, last=STEADY_TICKS - 1),
                 "step": EFFICIENCY_STEP,
@@ -105,7 +105,7 @@ class Targets(_OnPath):
                 str(share): runs.run_last(
                     "slaee",
                     ticks=FLEXIBLE_TICKS,
-                    last=FLEXIBLE_SETTLED,
+                    last=FLEXIBLE_CONVERGED,
                     target_bps=share / 100 * most["bps"],
                 )
                 for share in self.shares_pct

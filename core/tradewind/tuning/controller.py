@@ -160,7 +160,9 @@ def _redistribute_channels(basis: Basis, state: TuningState, seen: Observation) 
     streams = sum(setting.streams for setting in settings)
     search = state.search
     if search is not None:
-        search = replace(search, streams=streams, best_streams=streams) if search.settled else start_search(streams)
+        search = (
+            replace(search, streams=streams, best_streams=streams) if search.has_converged else start_search(streams)
+        )
     left = ", ".join(chunk.basis.kind.value for chunk in seen.active)
     reason = f"left to move: {left}; its channels now are {format_settings(settings)}"
     return Proposal(replace(state, search=search, reopened=True), DecisionKind.REDISTRIBUTE, reason, settings)

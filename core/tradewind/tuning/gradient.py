@@ -43,7 +43,7 @@ class Search:
     best_streams: int
     best_utility: float | None = None
     step_doublings: float = 1.0
-    settled: bool = False
+    has_converged: bool = False
     ticks: int = 0
     capped: bool = False
 
@@ -56,8 +56,8 @@ class Search:
         return replace(self, best_utility=None)
 
     def advance(self, utility: float, lowest: int, highest: int) -> Self:
-        """Return the search after the present try has shown ``utility``: the next try, or settled at the best."""
-        if self.settled:
+        """Return the search after the present try has shown ``utility``: the next try, or converged at the best."""
+        if self.has_converged:
             return self
         if self.best_utility is None or utility > self.best_utility:
             best, best_utility, step = self.streams, utility, self.step_doublings
@@ -68,7 +68,7 @@ class Search:
             if streams != best:
                 return type(self)(streams, best, best_utility, step)
             step = -step / 2
-        return type(self)(best, best, best_utility, step, settled=True)
+        return type(self)(best, best, best_utility, step, has_converged=True)
 
 
 def start_search(streams: int, doublings: float = 1.0) -> Search:

@@ -36,7 +36,7 @@ def learn_from_tick(state: TuningState, seen: Observation) -> TuningState:
     belief = state.belief
     change = state.change.update(belief.compute_surprise(log_ratio, extra))
     belief = belief.update(log_ratio, chunk_ratios, extra, _measure_power(seen))
-    if state.search is not None and not (state.search.settled and state.search.ticks):
+    if state.search is not None and not (state.search.has_converged and state.search.ticks):
         belief, change = belief.reopen(REOPENED_SD), ChangeDetector(repeats=change.repeats)
     plateau = state.plateau.update(seen.throughput_bps, seen.sample.queueing_delay_s)
     return replace(state, belief=belief, change=change, plateau=plateau)

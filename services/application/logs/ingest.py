@@ -120,15 +120,15 @@ def _store_rows(body: UploadedBody, receipt: IngestReceipt, uow: UnitOfWork) -> 
     """Store all rows and return the receipt; each block is rendered while the one before is stored."""
     latest = receipt.received_at + CLOCK_SKEW
     earliest = uow.closed_months.hold()
-    storing = _Storing(uow)
-    links = LinkBook(uow.links, before_query=storing.wait)
-    owners = OwnerBook(uow.owners, before_query=storing.wait)
+    write = _BlockWrite(uow)
+    links = LinkBook(uow.links, before_query=write.wait)
+    owners = OwnerBook(uow.owners, before_query=write.wait)
     for lines in _list_blocks(body.read_lines()):
         block = Block(lines, links, owners, earliest=earliest, latest=latest)
         rendered = uow.transfers.render(block, batch_id=receipt.batch_id, received_at=receipt.received_at)
-        receipt = storing.settle(receipt)
-        storing.start(block, rendered)
-    receipt = storing.settle(receipt)
+        receipt = write.finish_block(receipt)
+        write.start(block, rendered)
+    receipt = write.finish_block(receipt)
     if receipt.accepted + receipt.rejected == 0:
         raise InvalidValue("body", "has no rows")
     uow.links.count(links.sum_new_rows())
@@ -148,7 +148,7 @@ def _list_blocks(lines: Iterable[Line]) -> Iterator[list[Line]]:
         yield block
 
 
-class _Storing:
+class _BlockWrite:
     """The block that is being stored, if there is one."""
 
     def __init__(self, uow: UnitOfWork) -> None:
@@ -163,7 +163,7 @@ class _Storing:
         if self._current is not None:
             self._current[1].result()
 
-    def settle(self, receipt: IngestReceipt) -> IngestReceipt:
+    def finish_block(self, receipt: IngestReceipt) -> IngestReceipt:
         """Put the rejected rows of the block into the quarantine, and add the block to the receipt."""
         if self._current is None:
             return receipt

@@ -28,22 +28,22 @@ class RollUp:
     def run(self, tenant_id: UUID) -> int:
         """Sum the marked days of links, and return how many. Days of heartbeats and quotes have no sums."""
         with self.unit_of_work(tenant_id) as uow:
-            uow.log_days.settle()
+            uow.log_days.apply_export_marks()
             uow.commit()
         total = 0
         for _ in range(TRANSACTIONS_A_RUN):
-            settled = self._settle(tenant_id, DAYS_A_TRANSACTION)
-            total += settled
-            if settled < DAYS_A_TRANSACTION:
+            computed = self._compute_marked_days(tenant_id, DAYS_A_TRANSACTION)
+            total += computed
+            if computed < DAYS_A_TRANSACTION:
                 break
         return total
 
     def update_for_page(self, tenant_id: UUID) -> None:
         """Sum the days that changed last, as many as a page can wait for."""
-        self._settle(tenant_id, DAYS_A_PAGE, most_rows=ROWS_A_PAGE)
+        self._compute_marked_days(tenant_id, DAYS_A_PAGE, most_rows=ROWS_A_PAGE)
 
-    def _settle(self, tenant_id: UUID, most: int, *, most_rows: int | None = None) -> int:
+    def _compute_marked_days(self, tenant_id: UUID, most: int, *, most_rows: int | None = None) -> int:
         with self.unit_of_work(tenant_id) as uow:
-            settled = uow.rollups.settle(most, most_rows=most_rows)
+            computed = uow.rollups.compute_marked_days(most, most_rows=most_rows)
             uow.commit()
-        return settled
+        return computed

@@ -38,11 +38,11 @@ class EntryStream(Protocol):
 
     def take(self, limit: int) -> Sequence[StreamEntry]: ...
 
-    def settle(self, entries: Sequence[StreamEntry], journalled: Mapping[TransferKey, int]) -> None:
+    def acknowledge(self, entries: Sequence[StreamEntry], journalled: Mapping[TransferKey, int]) -> None:
         """Store in the sessions what is journalled, then remove the entries."""
 
     def release(self, entries: Sequence[StreamEntry]) -> None:
-        """Let any next taker have those of the entries that are not settled."""
+        """Let any next taker have those of the entries that are not acknowledged."""
 
 
 class ParsedEntry(Protocol):
@@ -120,7 +120,7 @@ class StreamJournal(Generic[ParsedT]):
             else:
                 by_tenant.setdefault(parsed.tenant_id, []).append(parsed)
         if dropped:
-            self.stream.settle(dropped, {})
+            self.stream.acknowledge(dropped, {})
         return sum(self._store_of_tenant(tenant_id, of_tenant) for tenant_id, of_tenant in by_tenant.items())
 
     def _store_of_tenant(self, tenant_id: UUID, parsed: Sequence[ParsedT]) -> int:
@@ -135,7 +135,7 @@ class StreamJournal(Generic[ParsedT]):
                 half = len(parsed) // 2
                 return sum(self._store_of_tenant(tenant_id, part) for part in (parsed[:half], parsed[half:]))
             self.on_dropped(entries[0], repr(error))
-            self.stream.settle(entries, {})
+            self.stream.acknowledge(entries, {})
             return 0
-        self.stream.settle(entries, journalled)
+        self.stream.acknowledge(entries, journalled)
         return len(parsed)

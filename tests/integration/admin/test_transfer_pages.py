@@ -93,7 +93,7 @@ def test_target_that_could_not_be_promised_is_not_counted_as_missed(
 ):
     def sla_outcomes():
         with parts.store.unit_of_work(learned.id) as uow:
-            uow.rollups.settle(1_000)
+            uow.rollups.compute_marked_days(1_000)
             found = uow.outcomes.count_sla_outcomes(datetime.now(UTC).date() - timedelta(days=2))
             uow.commit()
             return found

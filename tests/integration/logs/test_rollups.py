@@ -151,9 +151,9 @@ def test_rows_that_are_stored_while_a_day_is_made_are_not_lost(api: str, tenant:
 def test_a_day_that_was_not_finished_is_made_again(api: str, tenant: Tenant) -> None:
     upload(api, tenant, moved("2026-03-01"))
     with tenant.parts.store.unit_of_work(tenant.id) as killed:
-        assert killed.rollups.settle(10) == 1
+        assert killed.rollups.compute_marked_days(10) == 1
         with tenant.parts.store.unit_of_work(tenant.id) as rival:
-            assert rival.rollups.settle(10) == 0
+            assert rival.rollups.compute_marked_days(10) == 0
     assert rollups(tenant) == {}
     assert roll_up(tenant) == 1
 
@@ -178,8 +178,8 @@ def test_more_days_than_a_transaction_takes_are_all_made(api: str, tenant: Tenan
 def test_a_page_makes_the_small_days_and_leaves_the_large_ones_to_workers(api: str, tenant: Tenant) -> None:
     upload(api, tenant, *(moved("2026-03-01") for _ in range(3)), moved("2026-03-02"), moved("2026-03-03"))
     with tenant.parts.store.unit_of_work(tenant.id) as uow:
-        assert uow.rollups.settle(10, most_rows=2) == 2
-        assert uow.rollups.settle(10, most_rows=2) == 0
+        assert uow.rollups.compute_marked_days(10, most_rows=2) == 2
+        assert uow.rollups.compute_marked_days(10, most_rows=2) == 0
         assert uow.rollups.count_waiting(10) == 1
         uow.commit()
     assert set(rollups(tenant)) == {"2026-03-02", "2026-03-03"}

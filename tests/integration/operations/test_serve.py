@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from services.listening import bind_shared_socket
-from services.processes import LONGEST_PAUSE_S, SETTLED_S, ExitedAtOnce, run_processes
+from services.processes import HEALTHY_AFTER_S, LONGEST_PAUSE_S, ExitedAtOnce, run_processes
 from tests.conditions import eventually
 from tests.endings import is_gone
 
@@ -144,7 +144,7 @@ def test_a_process_that_keeps_ending_is_started_after_longer_and_longer_pauses_u
                 clock.now_s += 0.5
             waits.append(clock.now_s - started_s)
         assert waits == [0, 0.5, 1, 2, 4, 8, 16, LONGEST_PAUSE_S, LONGEST_PAUSE_S]
-        clock.now_s += SETTLED_S
+        clock.now_s += HEALTHY_AFTER_S
         ended(processes["one"])
         assert processes.revive() == {"one": -signal.SIGKILL}
 
@@ -162,7 +162,7 @@ def test_a_process_that_ends_by_itself_later_is_started_again():
         {"one": [sys.executable, "-c", "raise SystemExit(3)"]}, os.environ, monotonic=clock
     ) as processes:
         processes["one"].wait()
-        clock.now_s += SETTLED_S
+        clock.now_s += HEALTHY_AFTER_S
         assert processes.revive() == {"one": 3}
 
 

@@ -71,7 +71,7 @@ class Died(BaseException):
 class DiesAfterCommit(JournalStream):
     """A taker that dies once the batch is committed and before the entries are acknowledged."""
 
-    def settle(self, entries: Sequence[StreamEntry], journalled: Any) -> None:
+    def acknowledge(self, entries: Sequence[StreamEntry], journalled: Any) -> None:
         raise Died
 
 

@@ -14,7 +14,7 @@ from benchmarks.api.cases import (
     make_log_lines,
     make_requests,
 )
-from benchmarks.api.live_transfers import SETTLING_TICKS, ObedientTransfer, fill_marks
+from benchmarks.api.live_transfers import WARM_UP_TICKS, ObedientTransfer, fill_marks
 from benchmarks.support.http_load import Load, LoadError, LoadResult
 from tradewind.wire.heartbeats import Heartbeat
 from tradewind.wire.recommendations import RecommendRequest
@@ -56,12 +56,12 @@ def test_missing_load_generator_is_reported(tmp_path: Path, monkeypatch: pytest.
 def test_live_transfer_follows_the_decisions_of_the_service() -> None:
     for enquiry in make_live_requests():
         transfer = ObedientTransfer(enquiry, {"transfer_id": "t", **make_decision(2)})
-        sent = transfer.settle(lambda body: make_decision(4))
+        sent = transfer.warm_up(lambda body: make_decision(4))
         beats = [
             Heartbeat.model_validate_json(body) for body in (*sent, fill_marks(transfer.to_live_transfer().body, 99))
         ]
-        assert [beat.to_sample().sequence for beat in beats] == [*range(SETTLING_TICKS), 99]
-        assert [beat.chunks[0].parameters.concurrency for beat in beats] == [2] + SETTLING_TICKS * [4]
+        assert [beat.to_sample().sequence for beat in beats] == [*range(WARM_UP_TICKS), 99]
+        assert [beat.chunks[0].parameters.concurrency for beat in beats] == [2] + WARM_UP_TICKS * [4]
         assert (beats[0].throughput_bps, beats[0].interval_s) == (0, 0)
         assert beats[-1].throughput_bps > 0
 

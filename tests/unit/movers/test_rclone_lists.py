@@ -34,8 +34,8 @@ def test_log_options_in_variables_hold(tmp_path):
     log = tmp_path / "log"
     variables = {"RCLONE_LOG_FILE": str(log), "RCLONE_USE_JSON_LOG": "true", "RCLONE_STATS": "5s"}
     task = task_in(variables | {"RCLONE_VERBOSE": "1", "RCLONE_SYSLOG": "false"})
-    Echo(task.settled.find_last("log-file"))(b"heard")
+    Echo(task.effective_options.find_last("log-file"))(b"heard")
     assert log.read_bytes() == b"heard"
     assert (task.is_on("use-json-log"), task.is_on("syslog")) == (True, False)
-    assert _parse_stats_interval_s(task.settled) == 5.0
-    assert _parse_stats_interval_s(task_in({"RCLONE_VERBOSE": "0"}).settled) is None
+    assert _parse_stats_interval_s(task.effective_options) == 5.0
+    assert _parse_stats_interval_s(task_in({"RCLONE_VERBOSE": "0"}).effective_options) is None

@@ -143,7 +143,7 @@ def weighing_all(view: Forecaster, goal: Goal, limits: SettingLimits) -> Setting
     """One chunk's setting at a time with the others held, each of the table's weighed by the outlook of the whole."""
     present = fit_to_limits([each.parameters for each in view.active], limits)
     chosen = present
-    # A lone chunk is settled in one round: in a second one it would give up the change that was worthwhile.
+    # A lone chunk is decided in one round: in a second one it would give up the change that was worthwhile.
     for _ in range(ROUNDS if len(chosen) > 1 else 1):
         for index in range(len(chosen)):
             options = [chosen]

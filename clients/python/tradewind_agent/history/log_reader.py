@@ -44,7 +44,7 @@ class ImportingReader:
             return detect(text.read_sample())
 
     def read(
-        self, log: IO[bytes], *, first_row: int, head_rows: int, head_settles: bool, format_name: str
+        self, log: IO[bytes], *, first_row: int, head_rows: int, is_head_conclusive: bool, format_name: str
     ) -> ImportedPart:
         """Return the records of a part; what the wire does not take counts as refused.
 
@@ -54,7 +54,7 @@ class ImportingReader:
         """
         records: list[TransferRecord] = []
         reasons: list[str] = []
-        context = replace(self.context, in_parts=True, head_settles=head_settles)
+        context = replace(self.context, in_parts=True, is_head_conclusive=is_head_conclusive)
         rows = import_file(log, format=format_name, context=context, first_row=first_row, head_rows=head_rows)
         for item in rows:
             if not isinstance(item, ImportedRow):

@@ -73,7 +73,7 @@ class Tally:
 
 
 class _Reading(Enum):
-    SETTLED = "nothing more until the log changes"
+    UP_TO_DATE = "nothing more until the log changes"
     WAITING = "lines wait until the log is quiet"
     PAUSED = "the spool is half full, or the watch is to stop"
 
@@ -106,7 +106,7 @@ class Watch:
     _state: WatchState = field(init=False)
     _backoff: Backoff = field(init=False)
     _notes: WatchNotes = field(init=False)
-    _settled: dict[str, tuple[int, int]] = field(init=False, default_factory=dict)
+    _up_to_date: dict[str, tuple[int, int]] = field(init=False, default_factory=dict)
     _waiting_since_s: dict[str, float] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -141,14 +141,14 @@ class Watch:
         listed = self._list_logs()
         for place, (path, status) in enumerate(listed):
             name, look = format_file_id(status), (status.st_size, status.st_mtime_ns)
-            if self._settled.get(name) == look:
+            if self._up_to_date.get(name) == look:
                 continue
             reading = self._follow(path, status)
             if reading is _Reading.PAUSED:
                 self._note_paused(listed[place:])
                 return False
-            if reading is _Reading.SETTLED:
-                self._settled[name] = look
+            if reading is _Reading.UP_TO_DATE:
+                self._up_to_date[name] = look
         self._forget_all_but({format_file_id(status) for _, status in listed})
         return True
 
@@ -195,10 +195,10 @@ class Watch:
             try:
                 with LogFile(path, known.position if known else None) as log:
                     if log.id != name:
-                        return _Reading.SETTLED  # renamed meanwhile (and found again)
+                        return _Reading.UP_TO_DATE  # renamed meanwhile (and found again)
                     taken = self._take(log, known, status)
             except FileNotFoundError:
-                return _Reading.SETTLED
+                return _Reading.UP_TO_DATE
             except OSError as failure:
                 self._notes.note_once(name, f"{path} cannot be read: {explain_os_error(failure)}; its lines wait")
                 self._notes.not_read[name] = UnreadFile(
@@ -208,7 +208,7 @@ class Watch:
             except InvalidValue as wrong:
                 self._notes.note_once(name, f"{path.name} is left alone: {wrong}")
                 self._notes.not_read[name] = UnreadFile(path.name, f"left alone: {wrong}", failed=known is not None)
-                return _Reading.SETTLED
+                return _Reading.UP_TO_DATE
             if taken is not None:
                 return taken
         return _Reading.PAUSED
@@ -217,7 +217,7 @@ class Watch:
         """Note which logs have more to read."""
         why = "the watch was stopped" if self.stop.is_set() else "the spool is half full"
         for path, status in logs:
-            if self._settled.get(format_file_id(status)) == (status.st_size, status.st_mtime_ns):
+            if self._up_to_date.get(format_file_id(status)) == (status.st_size, status.st_mtime_ns):
                 continue
             known = self._state.files.get(format_file_id(status))
             if status.st_size > (known.position.offset if known else 0):
@@ -236,18 +236,18 @@ class Watch:
         """Keep the next part of a log; ``None`` when there may be more."""
         if log.is_compressed:
             self._note_compressed(log)
-            return _Reading.SETTLED
+            return _Reading.UP_TO_DATE
         format_name = known.format if known else None
         if format_name is None:
             first = log.read_next_part()
             if first is None:
-                return _Reading.SETTLED
+                return _Reading.UP_TO_DATE
             format_name = None if first.is_empty else self.reader.format_of(first.lines)
         part = log.read_next_part(most_bytes=_choose_most_bytes(format_name, log.position.offset))
         if part is not None and part.is_empty:
             part = log.read_next_part()  # its line may be as long as a part
         if part is None:
-            return _Reading.SETTLED
+            return _Reading.UP_TO_DATE
         if self._is_to_wait(log, part, format_name, status):
             self._note_held_back(log, part, format_name)
             return _Reading.WAITING
@@ -297,16 +297,16 @@ class Watch:
     def _import(self, log: LogFile, part: Part, known: FollowedFile | None, format_name: str | None) -> ImportedPart:
         if part.is_empty or format_name is None:
             return ImportedPart([], int(part.after.skipping), "a line is too long")
-        lines, head_rows, settled = part.lines, 0, known.head_bytes if known else None
+        lines, head_rows, head_bytes = part.lines, 0, known.head_bytes if known else None
         if format_name == "csv" and part.start:
             # Its beginning names the columns and, after the first row, their units: all parts are read the same way.
-            head = log.read_head(settled or part.start)
+            head = log.read_head(head_bytes or part.start)
             lines, head_rows = io.BytesIO(head + part.lines.read()), count_rows(head)
         return self.reader.read(
             lines,
             first_row=part.first_row,
             head_rows=head_rows,
-            head_settles=settled is not None,
+            is_head_conclusive=head_bytes is not None,
             format_name=format_name,
         )
 
@@ -342,7 +342,7 @@ class Watch:
     def _forget_all_but(self, present: set[str]) -> None:
         """Drop logs that are gone, so that the state stays as small as the folder."""
         self._notes.forget_all_but(present)
-        for memory in (self._settled, self._waiting_since_s):
+        for memory in (self._up_to_date, self._waiting_since_s):
             for name in memory.keys() - present:
                 del memory[name]
         if gone := self._state.files.keys() - present:

@@ -25,7 +25,7 @@ STEP_S = 5.0
 GAUGE_STEP_S = 40.0
 """On battery: its gauge updates the power every few to thirty seconds."""
 LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)
-SETTLE_SHARE = 0.25
+WARM_UP_SHARE = 0.25
 """Of a step, before it is measured: clocks and temperatures follow a load late."""
 SAMPLE_S = 1.0
 """How often a meter is read in a step: a battery's gauge shows the present power, not the energy since."""
@@ -131,9 +131,9 @@ def climb(
         say(f"{step}: {name} {level:.0%}")
         try:
             with loads[name](level):
-                wait(SETTLE_SHARE * step_s)
+                wait(WARM_UP_SHARE * step_s)
                 started_s = clock_s()
-                usage, power_w = _measure(read, energy_j, (1 - SETTLE_SHARE) * step_s, wait)
+                usage, power_w = _measure(read, energy_j, (1 - WARM_UP_SHARE) * step_s, wait)
                 finished_s = clock_s()
         except MeterUnavailable as lost:
             raise CannotFit(f"{step}: {lost}; the meter is needed all the while, calibrate again with it") from None

@@ -31,7 +31,7 @@ class TransferAccount:
 
     Attributes
     ----------
-    moved_bytes : of bodies, sent and received; ``settled_bytes`` of them are in intervals shared out already.
+    moved_bytes : of bodies, sent and received; ``attributed_bytes`` of them are in intervals shared out already.
     open_requests : being answered now.
     active_s : when a request last began or ended.
     is_over : its report was requested; another request opens it again.
@@ -42,7 +42,7 @@ class TransferAccount:
     """
 
     moved_bytes: int = 0
-    settled_bytes: int = 0
+    attributed_bytes: int = 0
     open_requests: int = 0
     active_s: float = 0.0
     is_over: bool = False
@@ -72,9 +72,9 @@ def share_out(interval: EnergyInterval, sharers: Sequence[TransferAccount], othe
     waited for all of the ``sharers`` equally.
     """
     everybody = (*sharers, others)
-    moved = [account.moved_bytes - account.settled_bytes for account in everybody]
+    moved = [account.moved_bytes - account.attributed_bytes for account in everybody]
     total_bytes = sum(moved)
     for account, moved_bytes in zip(sharers, moved, strict=False):
         account.charge(interval, moved_bytes / total_bytes if total_bytes else 1 / len(sharers))
     for account, moved_bytes in zip(everybody, moved, strict=True):
-        account.settled_bytes += moved_bytes
+        account.attributed_bytes += moved_bytes

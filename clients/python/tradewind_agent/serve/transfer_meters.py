@@ -199,7 +199,7 @@ class TransferMeters:
             if sharers and self._interval.duration_s:
                 share_out(self._interval, sharers, self._others)
             self._sharers, self._interval = live, EnergyInterval()
-            self._others.settled_bytes = self._others.moved_bytes
+            self._others.attributed_bytes = self._others.moved_bytes
 
     def _read(self) -> tuple[HostCounters, float]:
         counters = self._host.reader.read()

@@ -103,7 +103,7 @@ def _run_in_thread(work: Callable[[], HeartbeatAnswer]) -> "asyncio.Future[Heart
     loop = asyncio.get_running_loop()
     outcome: asyncio.Future[HeartbeatAnswer] = loop.create_future()
 
-    def settle(answer: HeartbeatAnswer | None, failure: Exception | None) -> None:
+    def _resolve(answer: HeartbeatAnswer | None, failure: Exception | None) -> None:
         if outcome.done():
             return
         if failure is not None:
@@ -119,7 +119,7 @@ def _run_in_thread(work: Callable[[], HeartbeatAnswer]) -> "asyncio.Future[Heart
         except Exception as error:  # noqa: BLE001 -- raised again where the answer is awaited
             failure = error
         with suppress(RuntimeError):  # the loop has ended meanwhile
-            loop.call_soon_threadsafe(settle, answer, failure)
+            loop.call_soon_threadsafe(_resolve, answer, failure)
 
     threading.Thread(target=run, name="tradewind-heartbeat", daemon=True).start()
     return outcome

@@ -24,7 +24,7 @@ FIXED_PRECISION = 0.1
 
 LARGEST_PRECISION = 1e7
 SMALLEST_PRECISION = 1e-4
-SETTLED = 0.05
+CONVERGENCE_TOLERANCE = 0.05
 """Relative change of every precision below which further steps change nothing that counts."""
 
 NO_EFFECT = 1e-3
@@ -58,8 +58,8 @@ def fit_mixed(G: Floats, g: Floats, blocks: tuple[slice, ...], start: Floats, st
     for _ in range(steps):
         beta, lower = _solve(G, g, blocks, precisions)
         better = _step_precisions(precisions, beta, np.diagonal(lower), blocks)
-        settled = bool(np.all(np.abs(np.log(better / precisions)) < SETTLED))
-        if settled:
+        has_converged = bool(np.all(np.abs(np.log(better / precisions)) < CONVERGENCE_TOLERANCE))
+        if has_converged:
             break
         precisions = better
     else:

@@ -26,7 +26,7 @@ PASSES = 4
 WARM_PASSES = 2
 REML_STEPS = 6
 FIRST_PRECISION = 10.0
-SETTLED = 0.01
+CONVERGENCE_TOLERANCE = 0.01
 """Mean change of the robust weights below which another pass is not worth its time."""
 
 SMEARING_RANGE = (0.5, 2.0)
@@ -180,7 +180,7 @@ def fit_surface(plane: Plane, values: Floats, start: Surface | None = None) -> S
         better = _improve(plane, y, state, constant_noise=turn == 0 and not warm)
         change = float(np.mean(np.abs(better.weight - state.weight)))
         state = better
-        if turn > 0 and change < SETTLED:
+        if turn > 0 and change < CONVERGENCE_TOLERANCE:
             break
     return _finish(plane, centre, y, state, start if warm else None)
 

@@ -105,8 +105,8 @@ class Belief:
             for kind, ratio in chunk_ratios.items():
                 known = own.get(kind, Gain(0.0, CHUNK_PRIOR_SD**2))
                 own[kind] = known.update(ratio - log_ratio, noise)
-        settled = self.ticks > 0 and extra_variance < self.noise
-        learned_noise = _NOISE_MEMORY * self.noise + (1 - _NOISE_MEMORY) * heard if settled else self.noise
+        is_comparable = self.ticks > 0 and extra_variance < self.noise
+        learned_noise = _NOISE_MEMORY * self.noise + (1 - _NOISE_MEMORY) * heard if is_comparable else self.noise
         return type(self)(
             path=path,
             chunks=own,

@@ -90,7 +90,9 @@ def _give_up(basis: Basis, state: TuningState, seen: Observation, goal: Goal) ->
     """
     search = state.search
     if search is not None:
-        return replace(state, search=replace(search, best_streams=state.limit.before, best_utility=None, settled=True))
+        return replace(
+            state, search=replace(search, best_streams=state.limit.before, best_utility=None, has_converged=True)
+        )
     if seen.forecaster is None or goal.has_bounds or state.limit.accepted_loss > 0:
         return state
     enough = count_sufficient_streams(seen.forecaster, build_limits(basis, state, seen))

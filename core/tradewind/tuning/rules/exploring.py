@@ -37,18 +37,18 @@ SURE_TICKS = 2
 """Ticks at the best try after which change detection has its expectation and can find a change."""
 
 AGAIN_TICKS = 12
-"""Ticks that a settled search rests before it tries fewer streams again."""
+"""Ticks that a converged search rests before it tries fewer streams again."""
 
 COMFORT = 1.15
 """A transfer this far above its floor may try fewer streams."""
 
 
 def explore(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> Proposal:
-    """Propose the next try, or the best one once the search has settled."""
+    """Propose the next try, or the best one once the search has converged."""
     assert state.search is not None
     search = state.search
-    if search.settled:
-        return _hold_settled(basis, state, seen, goal, search)
+    if search.has_converged:
+        return _hold_converged(basis, state, seen, goal, search)
     if search.streams != seen.streams and search.ticks < MAX_WAITS and search.streams == _count_requested_streams(seen):
         return _stay(state, seen, search.wait(), f"waiting for {format_count(search.streams, 'stream')}")
     slow_start = SLOW_START_ROUND_TRIPS * seen.rtt_s / max(seen.interval_s, 1e-9)
@@ -77,21 +77,28 @@ def _try_next(basis: Basis, state: TuningState, seen: Observation, search: Searc
     search = search.advance(value, lowest, highest)
     proposed, settings = search.streams, scale_streams(basis, seen, search.streams, limits)
     reached = sum(setting.streams for setting in settings)
-    if not search.settled and reached in (seen.streams, search.best_streams):  # files or caps leave nothing to try
-        search = Search(reached, reached, search.best_utility, settled=True)
-    elif search.settled and reached < search.best_streams <= _find_highest(limits):  # the nearest that files can have
-        search = Search(reached, reached, settled=True)
-    elif not search.settled:
+    if not search.has_converged and reached in (
+        seen.streams,
+        search.best_streams,
+    ):  # files or caps leave nothing to try
+        search = Search(reached, reached, search.best_utility, has_converged=True)
+    elif search.has_converged and reached < search.best_streams <= _find_highest(
+        limits
+    ):  # the nearest that files can have
+        search = Search(reached, reached, has_converged=True)
+    elif not search.has_converged:
         search = replace(search, streams=reached)
-    search = replace(search, capped=search.settled and max(reached, proposed) >= _find_highest(limits))
+    search = replace(search, capped=search.has_converged and max(reached, proposed) >= _find_highest(limits))
     measured = f"{format_count(seen.streams, 'stream')}: {format_bps(seen.throughput_bps)}"
     if seen.is_at_ceiling:
         measured += f" of {format_bps(seen.ceiling_bps or 0.0)} at most"
-    reason = f"{measured}; {reached} have done best and stay" if search.settled else f"{measured}; trying {reached}"
+    reason = (
+        f"{measured}; {reached} have done best and stay" if search.has_converged else f"{measured}; trying {reached}"
+    )
     return Proposal(replace(state, search=search), DecisionKind.EXPLORE, reason, settings)
 
 
-def _hold_settled(basis: Basis, state: TuningState, seen: Observation, goal: Goal, search: Search) -> Proposal:
+def _hold_converged(basis: Basis, state: TuningState, seen: Observation, goal: Goal, search: Search) -> Proposal:
     if search.best_utility is not None and seen.streams == search.best_streams:
         if abs(_compute_utility(basis, seen, goal, search) - search.best_utility) > STALE:
             again = begin_search(basis, state, seen, goal, doublings=1.0, trusted=True)

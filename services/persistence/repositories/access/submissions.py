@@ -35,10 +35,10 @@ class Submissions:
         row = self._connection.execute(select(submissions).where(submissions.c.digest == digest)).one_or_none()
         return None if row is None else Submission(row.content_sha256, row.at, row.answer)
 
-    def settle(self, digest: bytes, answer: str) -> None:
+    def store_response(self, digest: bytes, answer: str) -> None:
         """Store the sealed answer for clients that send the request again."""
         self._connection.execute(update(submissions).where(submissions.c.digest == digest).values(answer=answer))
 
-    def give_up(self, digest: bytes) -> None:
+    def release_claim(self, digest: bytes) -> None:
         """Let the request be worked out again, because it was refused."""
         self._connection.execute(delete(submissions).where(submissions.c.digest == digest))

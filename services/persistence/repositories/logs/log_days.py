@@ -22,7 +22,7 @@ _CHANGED = and_(_DAY.exported_version < _DAY.version, ~_DROPPED.exists())
 
 
 # As for days of logs (see rollups): a visible mark was committed with its rows, which the version now stands for.
-_SETTLE = text(
+_APPLY_MARKS = text(
     """
     WITH taken AS (DELETE FROM export_marks WHERE tenant_id = :tenant RETURNING view, day)
     INSERT INTO log_days (tenant_id, view, day, version)
@@ -39,9 +39,9 @@ class LogDays:
         self._connection = connection
         self._tenant_id = tenant_id
 
-    def settle(self) -> None:
+    def apply_export_marks(self) -> None:
         """Give new versions to the days whose heartbeats or quotes have changed."""
-        self._connection.execute(_SETTLE, {"tenant": str(self._tenant_id)})
+        self._connection.execute(_APPLY_MARKS, {"tenant": str(self._tenant_id)})
 
     def find_next_to_export(self, before: date) -> ChangedDay | None:
         """Return the oldest changed day before that one; ``None`` while another process exports."""

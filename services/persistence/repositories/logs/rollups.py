@@ -102,7 +102,7 @@ _SMALLEST = f"""
 """  # noqa: S608 - made of the expressions above
 
 
-def _settle(due: str) -> TextClause:
+def _build_statement(due: str) -> TextClause:
     return text(
         f"""
     WITH due AS MATERIALIZED (
@@ -144,7 +144,7 @@ def _settle(due: str) -> TextClause:
     )
 
 
-_SETTLE_OLDEST, _SETTLE_SMALLEST = _settle(_OLDEST), _settle(_SMALLEST)
+_COMPUTE_OLDEST, _COMPUTE_SMALLEST = _build_statement(_OLDEST), _build_statement(_SMALLEST)
 _ANY_MARK = text("SELECT EXISTS (SELECT FROM rollup_marks WHERE tenant_id = :tenant)")
 _TAKE_TURN = text("SELECT pg_try_advisory_xact_lock(hashtext('daily rollups'), hashtext(:tenant))")
 _WAITING = text(
@@ -159,7 +159,7 @@ class Rollups:
         self._connection = connection
         self._tenant = {"tenant": str(tenant_id)}
 
-    def settle(self, most: int, *, most_rows: int | None = None) -> int:
+    def compute_marked_days(self, most: int, *, most_rows: int | None = None) -> int:
         """Compute at most ``most`` marked days of links, the oldest first; return how many.
 
         With ``most_rows`` only the smallest of them that have no more rows together: each costs what its rows cost. One
@@ -172,9 +172,9 @@ class Rollups:
         if not self._connection.execute(_TAKE_TURN, self._tenant).scalar_one():
             return 0
         if most_rows is None:
-            made = self._connection.execute(_SETTLE_OLDEST, {**self._tenant, "most": most})
+            made = self._connection.execute(_COMPUTE_OLDEST, {**self._tenant, "most": most})
         else:
-            made = self._connection.execute(_SETTLE_SMALLEST, {**self._tenant, "most": most, "most_rows": most_rows})
+            made = self._connection.execute(_COMPUTE_SMALLEST, {**self._tenant, "most": most, "most_rows": most_rows})
         return int(made.scalar_one())
 
     def count_waiting(self, most: int) -> int:

@@ -1,4 +1,4 @@
-"""A watch of growing CSV logs: columns and units are settled by their beginnings."""
+"""A watch of growing CSV logs: columns and units are decided by their beginnings."""
 
 import json
 
@@ -19,7 +19,7 @@ def test_a_csv_log_is_read_on_by_the_columns_that_its_first_line_names(watched):
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r\r\n"])
-def test_units_settled_by_the_beginning_hold_for_every_part(watched, end):
+def test_units_decided_by_the_beginning_hold_for_every_part(watched, end):
     head = b"start,source,destination,total_bytes_b,files,concurrency,throughput_mbps\n"
     row = b"%s 00:00:%02d,alpha,beta,1000000000,10,4,900\n"
     watched.write("transfers.csv", (head + row % (b"25/04/2024", 0)).replace(b"\n", end))
@@ -50,7 +50,7 @@ def test_rows_that_contradict_the_beginning_are_refused_one_by_one(watched):
     assert b"2026-04-03" not in watched.spooled
 
 
-def test_the_first_rows_after_a_header_alone_settle_a_csv_log(watched):
+def test_the_first_rows_after_a_header_alone_decide_a_csv_log(watched):
     watched.write("transfers.csv", CSV_HEAD)
     watched.watch().run(once=True)
     for day in (b"25/04/2024", b"03/04/2024", b"03/14/2024"):
@@ -77,7 +77,7 @@ def test_a_part_with_round_trips_of_an_undecided_unit_does_not_hold_up_a_csv_log
     assert watched.watch().run(once=True).records == 10
 
 
-def test_part_read_by_an_older_agent_settles_a_csv_log(watched):
+def test_part_read_by_an_older_agent_decides_a_csv_log(watched):
     watched.write("transfers.csv", CSV_HEAD + CSV_ROW % (b"25/04/2024", 0))
     watched.watch().run(once=True)
     kept = json.loads(watched.state.read_bytes())
@@ -92,7 +92,7 @@ def test_part_read_by_an_older_agent_settles_a_csv_log(watched):
 @pytest.mark.parametrize(
     "bad", [b"oops,row\n", CSV_ROW.replace(b"%s", b"x") % 0, b""], ids=["narrow", "no date", "none"]
 )
-def test_a_beginning_of_which_no_row_was_taken_settles_nothing(watched, bad):
+def test_a_beginning_of_which_no_row_was_taken_decides_nothing(watched, bad):
     watched.write("transfers.csv", CSV_HEAD + bad)
     watch = watched.watch()
     watch.run(once=True)

@@ -95,7 +95,7 @@ def test_an_answer_does_not_outlive_the_requests_that_fewer_files_cut():
     ],
     ids=lambda sla: sla.kind.value,
 )
-def test_a_transfer_that_has_settled_rarely_searches_again(sla, monkeypatch):
+def test_a_transfer_that_has_converged_rarely_searches_again(sla, monkeypatch):
     transfer, searches = warm(BIG, sla), []
     run(P, [transfer], 10)
     monkeypatch.setattr(following, "choose_best", lambda *asked: searches.append(asked) or choose_best(*asked))

@@ -18,7 +18,7 @@ FASTEST = Goal(objective=Objective.SLOWNESS)
 def searched(rate, streams, goal=FASTEST, highest=128, doublings=1.0):
     """Tries of a search on a path without noise where n streams reach rate(n)."""
     search, tries = start_search(streams, doublings), []
-    while not search.settled:
+    while not search.has_converged:
         tries.append(search.streams)
         value = compute_utility(goal, throughput_bps=rate(search.streams), streams=search.streams, loss=0.0)
         search = search.advance(value, 1, highest)
@@ -93,7 +93,7 @@ def test_a_search_over_two_large_files_goes_back_to_what_did_best():
     start = parameters_of(transfer.decision)[0]
     tried = [(start.concurrency, start.parallelism)]
     carried[start.streams] = 60e6
-    while not transfer.state.sequence or not transfer.state.search.settled:
+    while not transfer.state.sequence or not transfer.state.search.has_converged:
         streams = sum(each.streams for each in parameters_of(transfer.decision))
         tick = sample(transfer, throughput_bps=carried[streams], remaining_files=2, remaining=10**9)
         transfer.state, transfer.decision = stepped(transfer, tick)

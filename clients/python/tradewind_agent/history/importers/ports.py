@@ -35,7 +35,7 @@ class ImportContext:
     started_at : start of the first row where a log holds no times, with zone.
     energy_host : the end that energy columns are about.
     in_parts : a log is read part by part as it grows, so that rows which only follow each other have no times.
-    head_settles : the log's beginning alone decides what its columns mean, not by the part that follows.
+    is_head_conclusive : the log's beginning alone decides what its columns mean, not by the part that follows.
     repair_sizes : replace a file size that contradicts time and energy by that of the sets of its file type that agree,
         instead of refusing the rows.
     """
@@ -50,7 +50,7 @@ class ImportContext:
     started_at: datetime | None = None
     energy_host: Host = Host.DESTINATION
     in_parts: bool = False
-    head_settles: bool = False
+    is_head_conclusive: bool = False
     repair_sizes: bool = False
 
     def __post_init__(self) -> None:

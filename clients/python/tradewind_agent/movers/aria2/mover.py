@@ -65,9 +65,9 @@ class Aria2Task:
         self.line, self.words, self.grammar, self.addresses = line, words, grammar, addresses
         self.configuration = read_configuration(words, line.environment)
         # A configuration file is the user's word as much as a flag is.
-        self.settled = ParsedWords({**parse_options(self.configuration), **words.options}, words.places)
-        self.by_hand = _parse_user_parameters(self.settled)
-        self.by_rpc = not {"enable-rpc", "daemon", "no-conf"} & self.settled.options.keys()
+        self.effective_options = ParsedWords({**parse_options(self.configuration), **words.options}, words.places)
+        self.by_hand = _parse_user_parameters(self.effective_options)
+        self.by_rpc = not {"enable-rpc", "daemon", "no-conf"} & self.effective_options.options.keys()
 
     @property
     def ends(self) -> TransferEnds:
@@ -75,11 +75,11 @@ class Aria2Task:
 
     @property
     def own_options(self) -> Mapping[str, tuple[str, ...]]:
-        return self.settled.options
+        return self.effective_options.options
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        return (Path(self.settled.find_last("dir") or "."),)
+        return (Path(self.effective_options.find_last("dir") or "."),)
 
     @property
     def can_change_live(self) -> bool:
@@ -142,7 +142,7 @@ class Aria2Run:
         task = self._task
         if self.step_down.is_plain:
             return ()
-        return make_flags("aria2", self._parameters, task.by_hand, task.settled, task.grammar)
+        return make_flags("aria2", self._parameters, task.by_hand, task.effective_options, task.grammar)
 
     @property
     def _session(self) -> Path:
@@ -164,11 +164,11 @@ class Aria2Run:
         if task.by_rpc:
             port, secret = _find_free_port(), secrets.token_urlsafe(24)
             self._rpc = Aria2Rpc(port, secret)
-            if "save-session" not in task.settled.options:
+            if "save-session" not in task.effective_options.options:
                 words.append(f"--save-session={self._session}")
             ours = ["enable-rpc=true", "rpc-listen-all=false", f"rpc-listen-port={port}", f"rpc-secret={secret}"]
             if (
-                "stop-with-process" not in task.settled.options
+                "stop-with-process" not in task.effective_options.options
             ):  # no other process would end it if the agent were killed
                 ours.append(f"stop-with-process={os.getpid()}")
             path = self._scratch / "aria2.conf"

@@ -92,7 +92,7 @@ class RcloneTask:
     ) -> None:
         self.line, self.words, self.grammar = line, words, grammar
         # A variable is the user's word as much as a flag is.
-        self.settled = ParsedWords({**_parse_variables(line.environment), **words.options}, words.places)
+        self.effective_options = ParsedWords({**_parse_variables(line.environment), **words.options}, words.places)
         environment = line.environment
         source, protocol, port = find_host(words.places[1], words, environment)
         destination, its_protocol, its_port = find_host(words.places[2], words, environment)
@@ -101,14 +101,14 @@ class RcloneTask:
             if source is not None
             else TransferEnds(source=None, destination=destination, protocol=its_protocol, port=its_port)
         )
-        self.by_hand = _parse_user_parameters(self.settled)
-        self.filters = sorted(option for option in self.settled.options if option.startswith(_FILTERS))
+        self.by_hand = _parse_user_parameters(self.effective_options)
+        self.filters = sorted(option for option in self.effective_options.options if option.startswith(_FILTERS))
         self._files = files
         self._of_list = files is not None
 
     @property
     def own_options(self) -> Mapping[str, tuple[str, ...]]:
-        return self.settled.options
+        return self.effective_options.options
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -127,7 +127,7 @@ class RcloneTask:
         return ("rclone logs to syslog, where its result is not read",) if self.is_on("syslog") else ()
 
     def is_on(self, switch: str) -> bool:
-        return switch in self.settled.options and self.settled.find_last(switch) not in _FALSE
+        return switch in self.effective_options.options and self.effective_options.find_last(switch) not in _FALSE
 
     @property
     def _can_be_split(self) -> bool:
@@ -135,7 +135,9 @@ class RcloneTask:
 
         A list has a name a line.
         """
-        is_plain = self.words.places[0] == "copy" and not self.filters and self.settled.parse_count("retries") != 0
+        is_plain = (
+            self.words.places[0] == "copy" and not self.filters and self.effective_options.parse_count("retries") != 0
+        )
         return is_plain and not any("\n" in file.path or "\r" in file.path for file in self._files or ())
 
     def measure_workload(self) -> Workload | None:
@@ -200,7 +202,7 @@ class RcloneRun:
         task = self._task
         if self.step_down.is_plain:
             return ()
-        return make_flags("rclone", self._parameters, task.by_hand, task.settled, task.grammar)
+        return make_flags("rclone", self._parameters, task.by_hand, task.effective_options, task.grammar)
 
     def prepare_next_command(self) -> Command | None:
         if self._start_count >= self._runs:
@@ -218,9 +220,9 @@ class RcloneRun:
             ours += ["--use-json-log", "--log-file", str(log), "--stats", "1s", "--stats-log-level", "ERROR"]
         self._log = RcloneLog(
             log,
-            Echo(task.settled.find_last("log-file")),
+            Echo(task.effective_options.find_last("log-file")),
             as_json=task.is_on("use-json-log"),
-            stats_every_s=_parse_stats_interval_s(task.settled),
+            stats_every_s=_parse_stats_interval_s(task.effective_options),
         )
         self._start_count += 1
         self._running = self._parameters
@@ -278,12 +280,12 @@ def _parse_variables(environment: Mapping[str, str]) -> Mapping[str, tuple[str, 
     return {name.lower().replace("_", "-"): (value,) for name, value in own}
 
 
-def _parse_user_parameters(settled: ParsedWords) -> Parameters:
+def _parse_user_parameters(effective_options: ParsedWords) -> Parameters:
     """Return the parameters that the user sets; no streams (0) is rclone's way to say one."""
-    streams = settled.parse_count("multi-thread-streams")
+    streams = effective_options.parse_count("multi-thread-streams")
     return set_by_user(
         (
-            ("concurrency", settled.parse_count("transfers")),
+            ("concurrency", effective_options.parse_count("transfers")),
             ("parallelism", None if streams is None else max(streams, 1)),
         )
     )
@@ -298,13 +300,13 @@ def _parse_file(row: Mapping[str, object]) -> ListedFile:
     return ListedFile(find_text(row, "Path"), int(size) if size.isdecimal() else 0)
 
 
-def _parse_stats_interval_s(settled: ParsedWords) -> float | None:
+def _parse_stats_interval_s(effective_options: ParsedWords) -> float | None:
     """Return how often the user would see statistics: they are messages of level INFO, unless an option raises them."""
-    is_verbose = settled.find_last("verbose") not in (None, "0")
-    if not (is_verbose or {"v", "stats-log-level"} & settled.options.keys()):
+    is_verbose = effective_options.find_last("verbose") not in (None, "0")
+    if not (is_verbose or {"v", "stats-log-level"} & effective_options.options.keys()):
         return None
     try:
-        return parse_seconds(settled.find_last("stats") or "") or None
+        return parse_seconds(effective_options.find_last("stats") or "") or None
     except InvalidUnit:
         return _STATS_EVERY_S
 

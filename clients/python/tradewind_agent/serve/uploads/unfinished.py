@@ -120,7 +120,7 @@ class UnfinishedFile:
             await asyncio.to_thread(os.fsync, self._descriptor)
             self.replaced_bytes = publish(self._folder, self._part, self.name)
             self.is_finished = True
-            await asyncio.to_thread(self._settle)
+            await asyncio.to_thread(self._remove_journal)
             return True
 
     async def _check_digest(self) -> None:
@@ -154,7 +154,7 @@ class UnfinishedFile:
         os.fdatasync(self._descriptor)
         self._journal.note_synced(ranges)
 
-    def _settle(self) -> None:
+    def _remove_journal(self) -> None:
         os.fsync(self._folder)
         with suppress(FileNotFoundError):
             os.unlink(self._part + JOURNAL_SUFFIX, dir_fd=self._folder)

@@ -82,7 +82,7 @@ class UploadStore:
             yield opened.upload
         finally:
             opened.users -= 1
-            self._settle(key, opened)
+            self._close_unused(key, opened)
 
     def find_finished(self, folder: int, name: str, upload_id: str) -> FinishedUpload | None:
         """Return the upload, if it was finished not long ago and its file is still the one."""
@@ -140,7 +140,7 @@ class UploadStore:
         self._remove_expired(folder)
         return open_upload(folder, name, upload_id, total_bytes, boot=self._boot, space=self._space)
 
-    def _settle(self, key: Key, opened: _OpenUpload) -> None:
+    def _close_unused(self, key: Key, opened: _OpenUpload) -> None:
         """Close what is done, and what has been idle longest."""
         if opened.users:
             return

@@ -22,7 +22,7 @@ from tradewind_agent.history.importers.csv_logs.repeated import (
 )
 from tradewind_agent.history.importers.csv_logs.status import NoTransfer
 from tradewind_agent.history.importers.csv_logs.times import RowClock
-from tradewind_agent.history.importers.csv_logs.units import CsvReading, settle
+from tradewind_agent.history.importers.csv_logs.units import CsvReading, infer_columns
 from tradewind_agent.history.importers.csv_logs.units_inference import RATE_UNITS, TIME_UNITS
 from tradewind_agent.history.importers.fields import (
     UNKNOWN_TEXTS,
@@ -73,7 +73,7 @@ class CsvImporter:
             unread_titles = ", ".join(title[:_TITLE_SHOWN] for title in unread[:_TITLES_SHOWN])
             more = f" and {len(unread) - _TITLES_SHOWN} more" if len(unread) > _TITLES_SHOWN else ""
             report.assume(f"columns that are not known tell nothing of a transfer: {unread_titles}{more}")
-        reader = _RowReader(settle(columns, text, context, report), context, report)
+        reader = _RowReader(infer_columns(columns, text, context, report), context, report)
         left_out: Counter[NoTransfer] = Counter()
         for line in text.read_lines():
             if line.number > header.number and (line.fault or line.text.strip(" ,;\t|")) and line.text != header.text:

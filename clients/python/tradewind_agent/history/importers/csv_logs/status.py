@@ -78,7 +78,7 @@ class StatusReader:
 
 
 def build_status_reader(columns: Columns, rows: Iterable[Sequence[str]], report: ImportReport) -> StatusReader:
-    """Settle how to read the columns of a file that say how transfers ended, by its sampled ``rows``.
+    """Decide how to read the columns of a file that say how transfers ended, by its sampled ``rows``.
 
     Raises
     ------

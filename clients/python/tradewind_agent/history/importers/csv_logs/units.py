@@ -1,4 +1,4 @@
-"""What the columns of a CSV log mean, settled in one pass before its rows are read, and said in words in the report."""
+"""What the columns of a CSV log mean, inferred in one pass before its rows are read, and described in the report."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -79,7 +79,7 @@ class CsvReading:
     statuses: StatusReader
 
 
-def settle(columns: Columns, text: LogText, context: ImportContext, report: ImportReport) -> CsvReading:
+def infer_columns(columns: Columns, text: LogText, context: ImportContext, report: ImportReport) -> CsvReading:
     """Sample the entire file and decide what its columns mean; the report lists it.
 
     Of a later part, the rows of the head alone decide, so that all parts have the same units; where the head has none,
@@ -89,7 +89,9 @@ def settle(columns: Columns, text: LogText, context: ImportContext, report: Impo
     ------
     InvalidValue : a column of times is as likely in seconds as in milliseconds.
     """
-    pairs_of_sets = sample_rows(columns, text.read_head() if context.head_settles else text.read_lines_with_head())
+    pairs_of_sets = sample_rows(
+        columns, text.read_head() if context.is_head_conclusive else text.read_lines_with_head()
+    )
     pairs = [pair for group in pairs_of_sets.values() for pair in group]
     times = judge_time_columns(columns, (row for row, _ in pairs), context, report)
     statuses = build_status_reader(columns, (row for row, _ in pairs), report)
