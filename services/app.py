@@ -61,8 +61,8 @@ with every message that it sends: at Python's own 5 ms a heartbeat waited four t
 CANCELLED_AGAIN_S = 0.2
 
 NO_TELEMETRY = TelemetryConfig(tracing=False, metrics=False, logs=False)
-"""Switches off the framework's own telemetry, which reads its configuration with each request; `middleware.Measured`
-counts.
+"""Switches off the framework's own telemetry, which reads its configuration with each request. The service has
+`middleware.MetricsMiddleware`.
 """
 
 HOT_ROUTERS = (recommend.router, transfers.live_router)
@@ -189,9 +189,9 @@ def create_app(parts: Container, closing: ExitStack | None = None) -> FastAPI:
     app.add_middleware(middleware.BodyLimit)
     app.add_middleware(shedding.Shedding)
     if parts.options.tracing is not None:
-        app.add_middleware(traced.Traced, tracing=parts.options.tracing)
-    app.add_middleware(middleware.Measured, metrics=parts.metrics)
-    app.add_middleware(middleware.Named)
+        app.add_middleware(traced.TracingMiddleware, tracing=parts.options.tracing)
+    app.add_middleware(middleware.MetricsMiddleware, metrics=parts.metrics)
+    app.add_middleware(middleware.RequestIdMiddleware)
     return app
 
 

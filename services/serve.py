@@ -20,7 +20,7 @@ from services.application.access.authenticate import Scope, hash_secret
 from services.bootstrap import Container, build_container
 from services.data_folder import ADMIN_PASSWORD, AGENT_KEY
 from services.embedded.backends import Backends, open_backends
-from services.embedded.errors import CannotStart, Displaced
+from services.embedded.errors import AddressChanged, CannotStart
 from services.embedded.keeper import receive_signals, wake_on_signals
 from services.prepare import FIRST_LOGIN, FIRST_TENANT, ensure_database, issue_key, issue_login
 from services.processes import ROOT, describe_exit, run_processes
@@ -140,13 +140,13 @@ class Revival:
 
         Raises
         ------
-        Displaced : a server has another address than the others know.
+        AddressChanged : a server has another address than the others know.
         """
         if time.monotonic() < self._next_try_s:
             return
         try:
             revived = self._backends.revive()
-        except Displaced:
+        except AddressChanged:
             raise
         except CannotStart as error:
             self._next_try_s = time.monotonic() + REVIVAL_PAUSE_S

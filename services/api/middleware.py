@@ -61,7 +61,7 @@ def add_security_headers(headers: Iterable[tuple[bytes, bytes]], scheme: str) ->
     return protected
 
 
-class Named:
+class RequestIdMiddleware:
     """Gives each request an id, in its answer and in every log line that it leads to; a caller may supply the id.
 
     It also adds the security headers, because it touches each answer's headers anyway.
@@ -125,7 +125,7 @@ class BodyLimit:
         return min(MAX_HEARTBEAT_BYTES, self._max_bytes) if path.endswith(HEARTBEATS) else self._max_bytes
 
 
-class Measured:
+class MetricsMiddleware:
     """Counts answers and their time by route; the route is a template, so that labels stay few."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:

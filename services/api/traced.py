@@ -12,7 +12,7 @@ NOT_TRACED = ("/healthz", "/readyz", "/servingz", "/metrics", "/admin/static/")
 FAILED = 500
 
 
-class Traced:
+class TracingMiddleware:
     """Records the call, its caller, its transfer and its result in a span; the route, never the address."""
 
     def __init__(self, app: ASGIApp, tracing: Tracing) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from services.data_folder import POSTGRES, VALKEY
-from services.embedded.errors import Displaced
+from services.embedded.errors import AddressChanged
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.supervision import EmbeddedServer
 from services.embedded.valkey import EmbeddedValkey
@@ -35,13 +35,13 @@ class Backends:
         Raises
         ------
         CannotStart : one does not start.
-        Displaced : one started, but at another address.
+        AddressChanged : one started, but at another address.
         """
         revived = tuple(server.name for server in self.embedded if server.revive())
         for server in self.embedded:
             address = self.redis_url if isinstance(server, EmbeddedValkey) else self.admin_database_url
             if isinstance(server, EmbeddedValkey | EmbeddedPostgres) and server.url() != address:
-                raise Displaced(f"{server.name} has ended, and another program has taken its port since")
+                raise AddressChanged(f"{server.name} has ended, and another program has taken its port since")
         return revived
 
 

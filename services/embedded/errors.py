@@ -7,5 +7,5 @@ class CannotStart(TradewindError):
     """An embedded server cannot run here; the message says why and which setting replaces it."""
 
 
-class Displaced(CannotStart):
+class AddressChanged(CannotStart):
     """The server runs, but no longer at the address that others know."""

@@ -178,7 +178,7 @@ def build_manifest(tenant_id: UUID, day: date, written: WrittenDay) -> bytes:
 
 def write_parquet(rows: pa.RecordBatchReader, file: IO[bytes]) -> WrittenDay:
     """Write the rows as one file, with a row group for each batch."""
-    sink, count = _Hashed(file), 0
+    sink, count = _HashingFile(file), 0
     options = {"compression": COMPRESSION, "compression_level": COMPRESSION_LEVEL, "version": "2.6"}
     with pq.ParquetWriter(sink, rows.schema, **options) as writer:
         for batch in rows:
@@ -187,7 +187,7 @@ def write_parquet(rows: pa.RecordBatchReader, file: IO[bytes]) -> WrittenDay:
     return WrittenDay(rows=count, bytes=sink.size, sha256=sink.sha256.hexdigest())
 
 
-class _Hashed:
+class _HashingFile:
     """A file that computes its checksum while it is written."""
 
     closed = False

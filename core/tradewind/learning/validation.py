@@ -178,7 +178,7 @@ def judge_folds(
         rows = observations.take(trial.test)
         predicted = trial.refit.predict(rows.settings, rows.load)
         on_throughput.append(
-            _Tested(
+            _TestRows(
                 rows.throughput_bps,
                 predicted.throughput_bps,
                 predicted.log_throughput_mean,
@@ -192,7 +192,7 @@ def judge_folds(
             assert predicted.log_power_mean is not None
             assert predicted.log_power_sd is not None
             on_power.append(
-                _Tested(
+                _TestRows(
                     rows.power_w,
                     predicted.power_w,
                     predicted.log_power_mean,
@@ -283,7 +283,7 @@ def _limit_certified_streams(streams: float, table: LatticeTable) -> LatticeTabl
     return replace(table, prediction=replace(predicted, certified=predicted.certified & ~wide))
 
 
-class _Tested(NamedTuple):
+class _TestRows(NamedTuple):
     """Test rows (r,) of one trial: what was measured, what predicted, and whether the row counts in R²."""
 
     actual: Floats
@@ -300,7 +300,7 @@ def _compute_r2_train(surface: Surface, trained_on: Floats) -> float:
     return compute_r_squared(log_train, log_train - surface.held_out.own_residual[fitted])
 
 
-def _summarise_held_out(trials: Sequence[_Tested]) -> HeldOut | None:
+def _summarise_held_out(trials: Sequence[_TestRows]) -> HeldOut | None:
     """Compute the metrics of the rows that were measured; ``None`` if there are too few."""
     if not trials:
         return None

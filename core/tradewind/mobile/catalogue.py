@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import Any
 
 from tradewind.errors import InvalidValue, NotFound
-from tradewind.mobile.profiles import COMPONENTS, RADIO_FIELDS, DeviceProfile, RadioProfile, Sourced, ValueOrigin
+from tradewind.mobile.profiles import COMPONENTS, RADIO_FIELDS, DeviceProfile, RadioProfile, SourcedValue, ValueOrigin
 
 _REQUIRED_TEXT = ("producer", "model")
 
@@ -119,7 +119,7 @@ def parse_device(name: str, content: Mapping[str, Any], radios: Mapping[str, Rad
     )
 
 
-def _parse_sourced(owner: str, figure: str, content: Mapping[str, Any]) -> Sourced:
+def _parse_sourced(owner: str, figure: str, content: Mapping[str, Any]) -> SourcedValue:
     field = f"{owner}.{figure}"
     table = content.get(figure)
     if not isinstance(table, Mapping):
@@ -133,4 +133,4 @@ def _parse_sourced(owner: str, figure: str, content: Mapping[str, Any]) -> Sourc
         origin = ValueOrigin(table.get("origin", ""))
     except ValueError:
         raise InvalidValue(f"{field}.origin", f"must be one of {', '.join(ValueOrigin)}") from None
-    return Sourced(float(value), source, origin)
+    return SourcedValue(float(value), source, origin)

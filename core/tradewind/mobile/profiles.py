@@ -26,15 +26,15 @@ class ValueOrigin(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Sourced:
+class SourcedValue:
     """A value, not negative, and its source."""
 
     value: float
     source: str
     origin: ValueOrigin
 
-    def scale(self, factor: float) -> "Sourced":
-        return Sourced(self.value * factor, f"{self.source}; × {factor:g}", self.origin)
+    def scale(self, factor: float) -> "SourcedValue":
+        return SourcedValue(self.value * factor, f"{self.source}; × {factor:g}", self.origin)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,12 +51,12 @@ class RadioProfile:
 
     name: str
     title: str
-    idle_w: Sourced
-    active_w: Sourced
-    receive_j_per_bit: Sourced
-    send_j_per_bit: Sourced
-    tail_w: Sourced
-    tail_s: Sourced
+    idle_w: SourcedValue
+    active_w: SourcedValue
+    receive_j_per_bit: SourcedValue
+    send_j_per_bit: SourcedValue
+    tail_w: SourcedValue
+    tail_s: SourcedValue
 
     def __post_init__(self) -> None:
         _check_figures(self.name, {name: getattr(self, name) for name in RADIO_FIELDS})
@@ -106,9 +106,9 @@ class DeviceProfile:
     producer: str
     model: str
     facts: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    idle_w: Sourced
-    screen_w: Sourced | None = None
-    component_w: Mapping[str, Sourced]
+    idle_w: SourcedValue
+    screen_w: SourcedValue | None = None
+    component_w: Mapping[str, SourcedValue]
     radios: Mapping[str, RadioProfile] = field(default_factory=lambda: MappingProxyType({}))
 
     def __post_init__(self) -> None:
@@ -146,7 +146,7 @@ class DeviceProfile:
         )
 
 
-def _check_figures(owner: str, figures: Mapping[str, Sourced]) -> None:
+def _check_figures(owner: str, figures: Mapping[str, SourcedValue]) -> None:
     for name, figure in figures.items():
         if not isfinite(figure.value) or figure.value < 0:
             raise InvalidValue(f"{owner}.{name}", "must be finite and not negative")

@@ -73,7 +73,7 @@ def plan_cold_start(
     plan, why = _cut_to_caps(chunks, ruled, caps), ""
     if sla.kind in _FRUGAL:
 
-        def rate(name: str, ruled: Sequence[ChunkPlan]) -> _Rated:
+        def rate(name: str, ruled: Sequence[ChunkPlan]) -> _ScoredPlan:
             return _rate_plan(name, chunks, _cut_to_caps(chunks, ruled, caps), fill_in_assumptions(path), taken)
 
         own = rate(name, ruled)
@@ -88,7 +88,7 @@ def plan_cold_start(
     return ColdStartPlan(plan, f"closed-form rule {name} for {sla.kind}{at_load}{why}{describe_assumptions(path)}")
 
 
-class _Rated(NamedTuple):
+class _ScoredPlan(NamedTuple):
     """A rule's plan and what decides on its energy by the prior: ``stream_s`` adds up how long each stream is open."""
 
     name: str
@@ -105,7 +105,7 @@ class _Rated(NamedTuple):
         """
         return self.duration_s + STREAM_POWER * self.stream_s
 
-    def is_no_dearer_than(self, other: "_Rated") -> bool:
+    def is_no_dearer_than(self, other: "_ScoredPlan") -> bool:
         """Return whether this plan should take no more energy, however energy divides between time and streams."""
         return (
             _is_at_most(self.duration_s, other.duration_s)
@@ -114,7 +114,7 @@ class _Rated(NamedTuple):
         )
 
 
-def _rate_plan(name: str, chunks: Sequence[Chunk], plan: tuple[ChunkPlan, ...], path: Path, load: float) -> _Rated:
+def _rate_plan(name: str, chunks: Sequence[Chunk], plan: tuple[ChunkPlan, ...], path: Path, load: float) -> _ScoredPlan:
     rates_bps = [
         prior.predict_throughput_bps(path, chunk.dataset, chunk_plan.parameters, load)
         for chunk, chunk_plan in zip(chunks, plan, strict=True)
@@ -122,7 +122,7 @@ def _rate_plan(name: str, chunks: Sequence[Chunk], plan: tuple[ChunkPlan, ...], 
     ceiling_bps = (path.bandwidth_bps or math.inf) * (1 - load)
     ends_s = compute_end_times_s([chunk.dataset.total_bytes for chunk in chunks], rates_bps, ceiling_bps)
     streams = [chunk_plan.parameters.streams for chunk_plan in plan]
-    return _Rated(
+    return _ScoredPlan(
         name=name,
         plan=plan,
         duration_s=max(ends_s),
@@ -133,8 +133,12 @@ def _rate_plan(name: str, chunks: Sequence[Chunk], plan: tuple[ChunkPlan, ...], 
 
 
 def _choose_frugal(
-    own: _Rated, chunks: Sequence[Chunk], path: Path, channels: int, rate: Callable[[str, Sequence[ChunkPlan]], _Rated]
-) -> _Rated:
+    own: _ScoredPlan,
+    chunks: Sequence[Chunk],
+    path: Path,
+    channels: int,
+    rate: Callable[[str, Sequence[ChunkPlan]], _ScoredPlan],
+) -> _ScoredPlan:
     """Return the plan for little energy: the SLA's own rule, unless MaxThr or MinE is expected to take less.
 
     In that case, of the plans that end no later than MaxThr's the one that keeps streams open for the least time is
@@ -156,7 +160,7 @@ def _choose_frugal(
     return own if own.is_no_dearer_than(fastest) and own.is_no_dearer_than(frugal) else frugal
 
 
-def _choose_least_streams(*plans: _Rated) -> _Rated:
+def _choose_least_streams(*plans: _ScoredPlan) -> _ScoredPlan:
     """Return the plan with the least stream time of those that are no worse than the last one in any respect."""
     fastest = plans[-1]
     no_worse = [
@@ -170,7 +174,7 @@ def _choose_least_streams(*plans: _Rated) -> _Rated:
     return min(no_worse, key=lambda each: (each.stream_s, each.duration_s))
 
 
-def _format_effort(plan: _Rated) -> str:
+def _format_effort(plan: _ScoredPlan) -> str:
     return f"{format_seconds(plan.duration_s)} with {plan.stream_s / plan.duration_s:.3g} streams"
 
 

@@ -10,7 +10,7 @@ from pydantic import Field, StringConstraints
 
 from tradewind.errors import InvalidValue
 from tradewind.mobile.catalogue import find_radio
-from tradewind.mobile.profiles import COMPONENTS, RADIO_FIELDS, DeviceProfile, RadioProfile, Sourced, ValueOrigin
+from tradewind.mobile.profiles import COMPONENTS, RADIO_FIELDS, DeviceProfile, RadioProfile, SourcedValue, ValueOrigin
 from tradewind.wire.base import PATTERN_DESCRIPTIONS, PROFILE_NAME, Name, NonNegative, Open, Strict, Text
 
 MAX_FACTS = 20
@@ -41,11 +41,11 @@ class WireSourced(Strict):
     source: Annotated[Text, Field(min_length=1)]
     origin: ValueOrigin
 
-    def to_sourced(self) -> Sourced:
-        return Sourced(self.value, self.source, self.origin)
+    def to_sourced(self) -> SourcedValue:
+        return SourcedValue(self.value, self.source, self.origin)
 
     @classmethod
-    def from_domain(cls, figure: Sourced) -> Self:
+    def from_domain(cls, figure: SourcedValue) -> Self:
         return cls(value=figure.value, source=figure.source, origin=figure.origin)
 
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from services.admin.charts.style import Options, build_axis, build_chart, in_unit
-from services.admin.formatting.query_rows import Held, QueryRows, cell
+from services.admin.formatting.query_rows import QueryRows, ValueKind, cell
 
 MOST_LINES = 6
 """As many as there are colours."""
@@ -79,24 +79,26 @@ def _place(rows: QueryRows, name: str) -> int | None:
 def _choose_kind(rows: QueryRows, request: ChartRequest) -> ChartKind:
     across = _place(rows, request.across)
     held = None if across is None else rows.columns[across].held
-    if held is Held.TIMES or (held is None and rows.of(Held.TIMES)):
+    if held is ValueKind.TIMES or (held is None and rows.of(ValueKind.TIMES)):
         return ChartKind.LINE
-    if held is Held.TEXT or (held is None and rows.of(Held.TEXT) and not (request.apart or _has_lines(rows))):
+    if held is ValueKind.TEXT or (held is None and rows.of(ValueKind.TEXT) and not (request.apart or _has_lines(rows))):
         return ChartKind.BAR if len(rows.rows) <= MOST_BARS else ChartKind.NONE
     return ChartKind.LINE if request.apart or _has_lines(rows) else ChartKind.SCATTER
 
 
 def _has_lines(rows: QueryRows) -> bool:
     """Return whether texts repeat next to two columns of numbers, such as a link with each of its settings."""
-    texts = rows.of(Held.TEXT)
-    return bool(texts) and len(rows.of(Held.NUMBERS)) >= 2 and len(set(rows.values(texts[0]))) < len(rows.rows)
+    texts = rows.of(ValueKind.TEXT)
+    return bool(texts) and len(rows.of(ValueKind.NUMBERS)) >= 2 and len(set(rows.values(texts[0]))) < len(rows.rows)
 
 
 def _build_axes(rows: QueryRows, kind: ChartKind, request: ChartRequest) -> tuple[int | None, Sequence[int]]:
-    numbers = rows.of(Held.NUMBERS)
+    numbers = rows.of(ValueKind.NUMBERS)
     across = _place(rows, request.across)
-    if across is None or (kind is not ChartKind.BAR and rows.columns[across].held is Held.TEXT):
-        first = (*rows.of(Held.TEXT), *rows.of(Held.TIMES)) if kind is ChartKind.BAR else rows.of(Held.TIMES)
+    if across is None or (kind is not ChartKind.BAR and rows.columns[across].held is ValueKind.TEXT):
+        first = (
+            (*rows.of(ValueKind.TEXT), *rows.of(ValueKind.TIMES)) if kind is ChartKind.BAR else rows.of(ValueKind.TIMES)
+        )
         across = next(iter((*first, *(each for each in numbers if rows.columns[each].name != request.up))), None)
     chosen = _place(rows, request.up)
     if chosen is not None and chosen in numbers and chosen != across:
@@ -112,7 +114,7 @@ def _choose_separator(rows: QueryRows, across: int, request: ChartRequest) -> in
     if chosen is not None:
         return chosen if chosen != across else None
     repeated = len({row[across] for row in rows.rows}) < len(rows.rows)
-    several = (place for place in rows.of(Held.TEXT) if len(set(map(str, rows.values(place)))) > 1)
+    several = (place for place in rows.of(ValueKind.TEXT) if len(set(map(str, rows.values(place)))) > 1)
     return next(several, None) if repeated else None
 
 
@@ -154,7 +156,7 @@ def _build_series(rows: Sequence[Sequence[Any]], across: int, up: int, name: str
 
 def _scale(rows: QueryRows, across: int) -> Options:
     column = rows.columns[across]
-    return build_axis(column.name, type="time" if column.held is Held.TIMES else "value", scale=True)
+    return build_axis(column.name, type="time" if column.held is ValueKind.TIMES else "value", scale=True)
 
 
 def _build_framed_chart(

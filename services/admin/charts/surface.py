@@ -29,7 +29,7 @@ _UNCUT_LABELS: Options = {
 """Without a line height, the library of three-dimensional charts cuts its labels."""
 
 
-class Shown(StrEnum):
+class SurfaceQuantity(StrEnum):
     """The quantity of a setting that is drawn."""
 
     THROUGHPUT = "throughput"
@@ -50,14 +50,14 @@ class Measure:
 
 
 MEASURES = {
-    Shown.THROUGHPUT: Measure("throughput", "Mbit/s"),
-    Shown.ENERGY: Measure("energy", "J/GB"),
-    Shown.POWER: Measure("power", "W"),
+    SurfaceQuantity.THROUGHPUT: Measure("throughput", "Mbit/s"),
+    SurfaceQuantity.ENERGY: Measure("energy", "J/GB"),
+    SurfaceQuantity.POWER: Measure("power", "W"),
 }
 
 
 @dataclass(frozen=True)
-class Cut:
+class SurfaceSlice:
     """A surface over ``across`` and ``along`` with all other parameters fixed.
 
     Parameters
@@ -66,13 +66,13 @@ class Cut:
     """
 
     leaf: LeafModel
-    shown: Shown
+    shown: SurfaceQuantity
     across: str
     along: str
     fixed: dict[str, float]
 
     @classmethod
-    def of(cls, leaf: LeafModel, shown: Shown, requested_values: dict[str, float]) -> "Cut":
+    def of(cls, leaf: LeafModel, shown: SurfaceQuantity, requested_values: dict[str, float]) -> "SurfaceSlice":
         """Return the cut along the first two axes that vary; other axes take the requested value, else the fastest
         setting's.
         """
@@ -109,16 +109,16 @@ class Cut:
     def predict_interval(self, setting: PredictedSetting) -> Interval | None:
         """Return the predicted mean and its 90 % band in the measure's unit."""
         predicted = predict(setting, dataset_bytes=GB, base_power_w=self.leaf.table.base_power_w)
-        if self.shown is Shown.THROUGHPUT:
+        if self.shown is SurfaceQuantity.THROUGHPUT:
             return predicted.throughput_bps.multiply(1 / MBIT)
-        return predicted.energy_j if self.shown is Shown.ENERGY else predicted.power_w
+        return predicted.energy_j if self.shown is SurfaceQuantity.ENERGY else predicted.power_w
 
     def compute_observed_mean(self, observed: ObservedSetting) -> float | None:
         """Return the observed mean in the measure's unit."""
         rate_bps = math.exp(observed.log_throughput_mean)
-        if self.shown is Shown.THROUGHPUT:
+        if self.shown is SurfaceQuantity.THROUGHPUT:
             return rate_bps / MBIT
-        if observed.power_w_mean is None or self.shown is Shown.POWER:
+        if observed.power_w_mean is None or self.shown is SurfaceQuantity.POWER:
             return observed.power_w_mean
         return observed.power_w_mean * 8 * GB / rate_bps
 
@@ -129,7 +129,7 @@ class Cut:
         return float(getattr(parameters, self.across)), float(getattr(parameters, self.along))
 
 
-def build_solid_chart(cut: Cut) -> Options:
+def build_solid_chart(cut: SurfaceSlice) -> Options:
     """Draw the surface in three dimensions by WebGL, with the observed means as points."""
     points = sorted(
         (
@@ -165,7 +165,7 @@ def build_solid_chart(cut: Cut) -> Options:
     }  # fmt: skip
 
 
-def build_heat_map(cut: Cut) -> Options:
+def build_heat_map(cut: SurfaceSlice) -> Options:
     """Draw the surface as a heat map, for browsers without WebGL."""
     xs, ys = (cut.leaf.lattice.values[name] for name in (cut.across, cut.along))
     cells = [
@@ -193,7 +193,7 @@ def _scale(heights: Sequence[float], unit: str) -> Options:
     }  # fmt: skip
 
 
-def build_slice_chart(cut: Cut) -> Options:
+def build_slice_chart(cut: SurfaceSlice) -> Options:
     """Draw lines over one parameter for a few values of the other, with the 90 % interval of the highest line."""
     lines: dict[float, list[tuple[float, Interval]]] = {}
     for x, y, setting in cut.list_settings():

@@ -14,7 +14,7 @@ LONGEST_CELL = 400
 DIGITS = 8
 
 
-class Held(StrEnum):
+class ValueKind(StrEnum):
     """The kind of a column's values."""
 
     NUMBERS = "numbers"
@@ -25,7 +25,7 @@ class Held(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Column:
     name: str
-    held: Held
+    held: ValueKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class QueryRows:
     def values(self, place: int) -> Sequence[Any]:
         return [row[place] for row in self.rows]
 
-    def of(self, held: Held) -> Sequence[int]:
+    def of(self, held: ValueKind) -> Sequence[int]:
         """Return the places of the columns of that kind."""
         return [place for place, column in enumerate(self.columns) if column.held is held]
 
@@ -81,13 +81,13 @@ def _flatten(value: Any) -> Any:
     return json.dumps(value) if isinstance(value, list | dict) else value
 
 
-def _classify_values(values: Sequence[Any]) -> Held:
+def _classify_values(values: Sequence[Any]) -> ValueKind:
     known = [value for value in values if value is not None]
     if known and all(isinstance(value, int | float) and not isinstance(value, bool) for value in known):
-        return Held.NUMBERS
+        return ValueKind.NUMBERS
     if known and all(isinstance(value, str) and _is_time(value) for value in known):
-        return Held.TIMES
-    return Held.TEXT
+        return ValueKind.TIMES
+    return ValueKind.TEXT
 
 
 def _is_time(text: str) -> bool:

@@ -22,7 +22,7 @@ def compression_page(
 ) -> Response:
     """Show the tenant's history by codec and level, and the advice for a large file."""
     tenant_id = visit.visitor.tenant_id
-    history, _ = parts.histories.find_held(tenant_id) or parts.histories.load(tenant_id)
+    history, _ = parts.histories.find_cached(tenant_id) or parts.histories.load(tenant_id)
     with parts.store.unit_of_work(tenant_id) as uow:
         learned = uow.compression.list_learned()
         machines = [*uow.compression.list_machines(), CPU_CLASS]

@@ -8,7 +8,14 @@ from fastapi import Query, Request, Response
 
 from services.admin.charts.days import build_day_chart
 from services.admin.charts.pareto import build_pareto_chart
-from services.admin.charts.surface import AXIS_NAMES, Cut, Shown, build_heat_map, build_slice_chart, build_solid_chart
+from services.admin.charts.surface import (
+    AXIS_NAMES,
+    SurfaceQuantity,
+    SurfaceSlice,
+    build_heat_map,
+    build_slice_chart,
+    build_solid_chart,
+)
 from services.admin.rendering import WITH_SHADERS, build_page_router, encode_chart, render_page
 from services.admin.visitors import Parts, Signed
 from services.application.logs.roll_up import RollUp
@@ -68,7 +75,7 @@ def cluster_page(
     visit: Signed,
     parts: Parts,
     *,
-    shown: Shown = Shown.THROUGHPUT,
+    shown: SurfaceQuantity = SurfaceQuantity.THROUGHPUT,
     basis: EnergyBasis = EnergyBasis.TOTAL,
     confidence: Annotated[float, Query(ge=0, le=1)] = DEFAULT_CONFIDENCE,
 ) -> Response:
@@ -78,8 +85,8 @@ def cluster_page(
         link = uow.links.get(model.link_id)
     metered = leaf.model.table.knows_power
     if not metered:
-        shown = Shown.THROUGHPUT
-    cut = Cut.of(leaf.model, shown, _parse_numbers(request))
+        shown = SurfaceQuantity.THROUGHPUT
+    cut = SurfaceSlice.of(leaf.model, shown, _parse_numbers(request))
     tiers = [
         (format_tier_name(partition), partition, tier)
         for partition, tier in zip(leaf.model.partitions, leaf.tiers, strict=True)
@@ -95,7 +102,7 @@ def cluster_page(
         fitted_at=model.fitted_at,
         cut=cut,
         shown=shown,
-        measures=tuple(Shown) if metered else (Shown.THROUGHPUT,),
+        measures=tuple(SurfaceQuantity) if metered else (SurfaceQuantity.THROUGHPUT,),
         axis_names=AXIS_NAMES,
         solid=encode_chart(build_solid_chart(cut)),
         heat=encode_chart(build_heat_map(cut)),

@@ -54,7 +54,7 @@ class TierRow(NamedTuple):
     draft: Money
 
 
-class Shown(NamedTuple):
+class WhatIfView(NamedTuple):
     """``digits``, ``current_digits`` : decimals shown. ``chart`` : ``None`` where nothing is earned."""
 
     what_if: WhatIf
@@ -66,7 +66,7 @@ class Shown(NamedTuple):
     same_currency: bool
 
 
-def compare_books(tried: Replay, draft: PriceBook, current_book: PriceBook | None) -> Shown:
+def compare_books(tried: Replay, draft: PriceBook, current_book: PriceBook | None) -> WhatIfView:
     """Compare the draft with the current book on the requests of the last days."""
     what_if = tried.what_if
     same_currency = current_book is not None and current_book.currency == draft.currency
@@ -84,7 +84,7 @@ def compare_books(tried: Replay, draft: PriceBook, current_book: PriceBook | Non
         before = _of_tiers([each.current for each in what_if.tiers], current_digits)
     compared_name = current_book.name if current_book is not None and same_currency else None
     is_earned = bool(what_if.draft.revenue or (same_currency and what_if.current.revenue))
-    return Shown(
+    return WhatIfView(
         what_if,
         _list_sums(what_if, digits, None if current_book is None else current_digits, same_currency=same_currency),
         list(map(TierRow, named, what_if.tiers, before, after)),

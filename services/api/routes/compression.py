@@ -32,7 +32,7 @@ def add_observations(new: NewObservations, parts: Parts, principal: AgentKey) ->
 
 async def get_advice(question: CompressionQuery, parts: Container, tenant_id: UUID) -> AdviceAnswer:
     """Return the advice, after reading the tenant's history where it is not in memory."""
-    held = parts.histories.find_held(tenant_id)
+    held = parts.histories.find_cached(tenant_id)
     if held is None:
         key = ("compression", tenant_id, parts.histories.count_changes(tenant_id))
         held = await parts.lookups.run(key, partial(parts.histories.load, tenant_id))

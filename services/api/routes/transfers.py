@@ -20,7 +20,7 @@ from services.application.recommend.request import PricedRecommendation
 from services.application.transfers.first_heartbeats import build_timeline, find_first_heartbeat, find_starting_key
 from services.application.transfers.journal import TransferFilter, TransferStart
 from services.application.transfers.sessions import TransferKey
-from services.application.transfers.tune import Answer, TransferOpening
+from services.application.transfers.tune import TransferOpening, TuningAnswer
 from services.bootstrap import Container
 from tradewind.errors import NotFound
 from tradewind.recommendation import CompactTable, combine_settings
@@ -183,7 +183,7 @@ def to_expected(priced: PricedRecommendation, basis: Basis) -> ExpectedOutcome:
     )
 
 
-def _encode_answer(answer: Answer) -> bytes:
+def _encode_answer(answer: TuningAnswer) -> bytes:
     """Return the answer as JSON in the form of ``HeartbeatAnswer``."""
     decision = answer.decision
     return orjson.dumps(

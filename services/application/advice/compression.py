@@ -79,7 +79,7 @@ def store_observations(observations: Sequence[WireObservation], *, uow: UnitOfWo
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _CachedHistory:
     history: History
     count: int
     read_at_s: float
@@ -94,19 +94,19 @@ class Histories:
         monotonic_s: Callable[[], float],
     ) -> None:
         self._units, self._monotonic_s = units, monotonic_s
-        self._held: dict[UUID, _Held] = {}
+        self._held: dict[UUID, _CachedHistory] = {}
         self._changes: Counter[UUID] = Counter()
 
     def count_changes(self, tenant_id: UUID) -> int:
         """Return how often a history changed, so that a call after a change does not use what was read before it."""
         return self._changes[tenant_id]
 
-    def find_held(self, tenant_id: UUID) -> tuple[History, int] | None:
+    def find_cached(self, tenant_id: UUID) -> tuple[History, int] | None:
         """Return the tenant's history and the count of its own observations; ``None`` where it has to be read."""
         found = self._held.get(tenant_id)
         return (found.history, found.count) if found is not None and self._is_fresh(found) else None
 
-    def _is_fresh(self, held: _Held) -> bool:
+    def _is_fresh(self, held: _CachedHistory) -> bool:
         return self._monotonic_s() - held.read_at_s <= FRESH_S
 
     def load(self, tenant_id: UUID) -> tuple[History, int]:
@@ -114,7 +114,7 @@ class Histories:
         changes = self._changes[tenant_id]
         with self._units(tenant_id) as uow:
             own = uow.compression.list_all()
-        held = _Held(load_packaged_history().extend(own), len(own), self._monotonic_s())
+        held = _CachedHistory(load_packaged_history().extend(own), len(own), self._monotonic_s())
         if self._changes[tenant_id] == changes:
             for other in [each for each, old in tuple(self._held.items()) if not self._is_fresh(old)]:
                 self._held.pop(other, None)

@@ -12,7 +12,7 @@ from uuid import UUID
 from services.application.limits.live_shares import ScopeUsage
 from services.application.shared.jobs import LimitsChanged
 from services.application.shared.unit_of_work import UnitOfWork
-from services.application.transfers.sessions import Claim
+from services.application.transfers.sessions import CapClaim
 from tradewind.errors import InvalidValue
 from tradewind.parameters import NO_CAPS, Caps
 from tradewind.wire.limits import WireLimit
@@ -49,9 +49,11 @@ class Limit:
         ends = " → ".join(end for end in (self.source, self.destination) if end is not None)
         return f"{self.scope} {ends}".rstrip()
 
-    def claim(self) -> Claim:
+    def claim(self) -> CapClaim:
         """Return the cap under a unique name: names of ends may have colons, but no control characters."""
-        return Claim("\t".join((self.scope, self.source or "", self.destination or "")), self.concurrency, self.streams)
+        return CapClaim(
+            "\t".join((self.scope, self.source or "", self.destination or "")), self.concurrency, self.streams
+        )
 
     def compute_remaining_caps(self, others: ScopeUsage | None, weight: float) -> Caps:
         """Return the caps for a new transfer: what is free, or its fair part once the others have shrunk."""
@@ -68,7 +70,7 @@ class Limit:
         )
 
 
-class Permitted(NamedTuple):
+class EffectiveCaps(NamedTuple):
     """The caps of one transfer, and the largest number of live transfers that share one of them."""
 
     caps: Caps
@@ -101,16 +103,16 @@ class Limits:
 
     def compute_permitted(
         self, source: str, destination: str, *, held: Mapping[str, ScopeUsage] = NO_USAGE, weight: float = 1.0
-    ) -> Permitted:
+    ) -> EffectiveCaps:
         """Return what one transfer of a weight may use next to the live ones."""
         caps, shared_with = NO_CAPS, 0
         for limit in self.list_applying(source, destination):
             others = held.get(self._claims[limit].scope)
             caps = caps.tighten(limit.compute_remaining_caps(others, weight))
             shared_with = max(shared_with, others.transfers if others else 0)
-        return Permitted(caps, shared_with)
+        return EffectiveCaps(caps, shared_with)
 
-    def list_claims(self, source: str, destination: str) -> tuple[Claim, ...]:
+    def list_claims(self, source: str, destination: str) -> tuple[CapClaim, ...]:
         """Return the caps that a live transfer has to claim a share of."""
         return tuple(self._claims[limit] for limit in self.list_applying(source, destination))
 

@@ -11,14 +11,14 @@ from operator import attrgetter
 from uuid import UUID
 
 from services.application.billing.price_list import NO_PRICES, NO_SCHEDULE, PriceList, PublishedBook, Schedule
-from services.application.limits.caps import NO_LIMITS, Limits, Permitted
+from services.application.limits.caps import NO_LIMITS, EffectiveCaps, Limits
 from services.application.limits.learned_caps import NOTHING_LEARNED, LearnedCaps
 from services.application.limits.live_shares import LiveUsage
 from services.application.models.learned_model import IndexedModel
 from services.application.recommend.model_cache import ModelCache, NotInMemory
 from services.application.recommend.neighbours import Neighbourhood, group_by_mover
 from services.application.recommend.served_model import ServedModel
-from services.application.transfers.sessions import Claim
+from services.application.transfers.sessions import CapClaim
 from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.transfer import LinkKey
 
@@ -103,7 +103,7 @@ class Snapshot:
             bandwidth_bps = indexed.path.bandwidth_bps
         return UNKNOWN_PATH if bandwidth_bps is None else Path(bandwidth_bps=bandwidth_bps)
 
-    def compute_permitted_caps(self, key: LinkKey, weight: float) -> Permitted | None:
+    def compute_permitted_caps(self, key: LinkKey, weight: float) -> EffectiveCaps | None:
         """Return the caps that limits and live transfers leave for a new transfer; ``None`` without limits."""
         limits = self.index.limits
         return limits.compute_permitted(*self._own_names(key), held=self.held.now, weight=weight) if limits else None
@@ -112,7 +112,7 @@ class Snapshot:
         """Return the streams that the servers of both ends permit, as agents have learned; ``None`` if unknown."""
         return self.index.learned_caps.find_streams(self._own_names(key), key_id)
 
-    def list_claims(self, key: LinkKey) -> tuple[Claim, ...]:
+    def list_claims(self, key: LinkKey) -> tuple[CapClaim, ...]:
         """Return the caps that a live transfer has to claim a share of."""
         limits = self.index.limits
         return limits.list_claims(*self._own_names(key)) if limits else ()

@@ -17,7 +17,7 @@ class TransferKey(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class CapClaim:
     """A cap that a transfer falls under, shared by all live transfers of its scope."""
 
     scope: str
@@ -59,7 +59,7 @@ class Tick:
     request: bytes
     heartbeat: bytes
     decision: bytes
-    claims: tuple[Claim, ...]
+    claims: tuple[CapClaim, ...]
     used: tuple[int, int]
     requested: tuple[int, int]
     weight: float

@@ -17,7 +17,7 @@ from services.application.limits.claims import count_requested, count_used, fits
 from services.application.transfers.owners import Ownership, make_foreign_transfer_error
 from services.application.transfers.sessions import (
     UNLIMITED,
-    Claim,
+    CapClaim,
     ExchangeOutcome,
     ExchangeResult,
     Sessions,
@@ -67,7 +67,7 @@ class TransferOpening:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class TuningAnswer:
     """An answer; ``share`` : granted now. ``journalled_sequence`` : heartbeats up to it are stored for good."""
 
     sequence: int
@@ -78,7 +78,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class _Received:
+class _ReceivedHeartbeat:
     """A heartbeat, its sample for the controller, its JSON, and the key that sent it."""
 
     beat: Heartbeat
@@ -116,7 +116,7 @@ class _Live:
 NO_ROOM = "the caps of this path are in use by other transfers; send the next heartbeat to get a share"
 
 Open = Callable[[RecommendRequest], Awaitable[TransferOpening]]
-Claims = Callable[[LinkKey], tuple[Claim, ...]]
+Claims = Callable[[LinkKey], tuple[CapClaim, ...]]
 
 
 class Tuner:
@@ -137,7 +137,7 @@ class Tuner:
 
     async def answer(
         self, key: TransferKey, beat: Heartbeat, *, key_id: UUID, weight: float, claims: Claims, open_: Open
-    ) -> Answer:
+    ) -> TuningAnswer:
         """Return the answer to one heartbeat.
 
         Parameters
@@ -167,7 +167,8 @@ class Tuner:
             live.state = _resume(live.opening.basis, sample)
         elif _is_answered(sample, live.known, live.share):
             return _to_answer(live, live.state.decision)
-        return await self._decide(key, live, _Received(beat, sample, stored, weight, key_id), claims(live.opening.link))
+        received = _ReceivedHeartbeat(beat, sample, stored, weight, key_id)
+        return await self._decide(key, live, received, claims(live.opening.link))
 
     async def end(self, key: TransferKey) -> None:
         """End a transfer and release its share; while sessions are unreachable, the share expires by itself."""
@@ -235,7 +236,9 @@ class Tuner:
             )
         return RecommendRequest.model_validate_json(stored)
 
-    async def _decide(self, key: TransferKey, live: _Live, received: _Received, claims: tuple[Claim, ...]) -> Answer:
+    async def _decide(
+        self, key: TransferKey, live: _Live, received: _ReceivedHeartbeat, claims: tuple[CapClaim, ...]
+    ) -> TuningAnswer:
         sample = received.sample
         before = live.state
         for _ in range(ATTEMPTS):
@@ -328,13 +331,12 @@ def _resume(basis: Basis, sample: TickSample) -> TuningState:
     return replace(resume(basis, sample), sequence=sample.sequence - 1)
 
 
-def _to_tick(live: _Live, received: _Received, state: TuningState, claims: tuple[Claim, ...]) -> Tick:
-    sample = received.sample
+def _to_tick(live: _Live, received: _ReceivedHeartbeat, state: TuningState, claims: tuple[CapClaim, ...]) -> Tick:
     stored = state.to_dict()
     decision = orjson.dumps(stored["decision"])
     stored["decision"] = orjson.Fragment(decision)
     return Tick(
-        sequence=sample.sequence,
+        sequence=received.sample.sequence,
         known=live.known,
         owner=live.owner,
         state=orjson.dumps(stored),
@@ -345,14 +347,14 @@ def _to_tick(live: _Live, received: _Received, state: TuningState, claims: tuple
         used=count_used(received.beat),
         requested=count_requested(received.beat, state.decision, live.opening.basis.caps),
         weight=received.weight,
-        silent_after_s=compute_silence_limit_s(sample.interval_s),
+        silent_after_s=compute_silence_limit_s(received.sample.interval_s),
         start=live.start,
         is_owner_known=live.is_owner_known,
     )
 
 
-def _to_answer(live: _Live, decision: Decision) -> Answer:
+def _to_answer(live: _Live, decision: Decision) -> TuningAnswer:
     if not live.share.granted:
         decision = replace(decision, reason=NO_ROOM, changed=False)
-        return Answer(live.state.sequence, decision, live.share, live.journalled, WAITING_TICK_S)
-    return Answer(live.state.sequence, decision, live.share, live.journalled, TICK_S)
+        return TuningAnswer(live.state.sequence, decision, live.share, live.journalled, WAITING_TICK_S)
+    return TuningAnswer(live.state.sequence, decision, live.share, live.journalled, TICK_S)

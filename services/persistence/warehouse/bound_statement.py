@@ -26,7 +26,7 @@ _UNCLEAR = "parameters, or the end, cannot be distinguished from the rest of the
 
 
 @dataclass(frozen=True, slots=True)
-class _Described:
+class _PreparedStatement:
     """A statement as PostgreSQL prepares it; ``parameter_types`` : numbers in pg_type."""
 
     parameter_types: Sequence[int]
@@ -85,7 +85,9 @@ def _confirm_places(connection: psycopg.Connection, text: SqlText, types: Sequen
         raise QueryRefused(_UNCLEAR)
 
 
-def _describe(connection: psycopg.Connection, sql: str, parameter_types: Sequence[int] | None = None) -> _Described:
+def _describe(
+    connection: psycopg.Connection, sql: str, parameter_types: Sequence[int] | None = None
+) -> _PreparedStatement:
     """Prepare the statement, which runs nothing.
 
     Raises
@@ -105,7 +107,7 @@ def _describe(connection: psycopg.Connection, sql: str, parameter_types: Sequenc
         Column((described.fname(index) or b"").decode(encoding), described.ftype(index), described.fmod(index))
         for index in range(described.nfields)
     ]
-    return _Described([described.param_type(index) for index in range(described.nparams)], columns)
+    return _PreparedStatement([described.param_type(index) for index in range(described.nparams)], columns)
 
 
 def to_query_refused(error: psycopg.Error, position: int | None = None) -> QueryRefused:

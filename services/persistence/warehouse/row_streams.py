@@ -52,7 +52,7 @@ class Rows:
         return f"SELECT * FROM (\n{sized}\n) AS tradewind_row ({names}) LIMIT {self.limit + 1}"  # noqa: S608 - the analyst's own, by the analyst's rights
 
 
-class _Copied:
+class _CopyStream:
     """What CSV and JSON have in common: the connection that prepared the statement also copies."""
 
     def __init__(self, connection: psycopg.Connection, rows: Rows) -> None:
@@ -72,7 +72,7 @@ class _Copied:
         return sql.SQL("COPY ({}) TO STDOUT WITH ({})").format(query, sql.SQL(options))
 
 
-class CsvRows(_Copied):
+class CsvRows(_CopyStream):
     """A header line, then rows as PostgreSQL writes them."""
 
     def read_chunks(self) -> Iterator[bytes]:
@@ -93,7 +93,7 @@ class CsvRows(_Copied):
         yield b"".join(held)
 
 
-class JsonRows(_Copied):
+class JsonRows(_CopyStream):
     """``{"rows": [{…}, …], "row_count": n, "cut": false}``, the rows as PostgreSQL writes them."""
 
     def read_chunks(self) -> Iterator[bytes]:

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 import redis
 
-from services.application.transfers.sessions import Claim, Share, TransferKey
+from services.application.transfers.sessions import CapClaim, Share, TransferKey
 from services.application.transfers.silence import COMING_BACK_S, LONGEST_GAP_S
 from services.embedded.valkey import EmbeddedValkey
 from services.queue.sessions import WATCH, RedisSessions
@@ -57,7 +57,7 @@ def watch(redis_url: str) -> Iterator[Watch]:
 
 
 async def beat(
-    sessions: RedisSessions, key: TransferKey, sequence: int, claims: tuple[Claim, ...], *, used: int, **changes: Any
+    sessions: RedisSessions, key: TransferKey, sequence: int, claims: tuple[CapClaim, ...], *, used: int, **changes: Any
 ) -> int | None:
     """Streams that are granted to a transfer which would take the whole cap."""
     asked = tick(sequence, **({"claims": claims, "used": (1, used), "requested": (1, CAP)} | changes))
@@ -65,7 +65,7 @@ async def beat(
 
 
 async def two_with_half_each(
-    sessions: RedisSessions, claims: tuple[Claim, ...], *, silent_after_s: float
+    sessions: RedisSessions, claims: tuple[CapClaim, ...], *, silent_after_s: float
 ) -> list[TransferKey]:
     pair = [new_transfer(), new_transfer()]
     for sequence, used in enumerate((0, CAP // 2)):

@@ -11,7 +11,7 @@ import pytest
 import redis.asyncio
 
 from services.application.transfers.sessions import (
-    Claim,
+    CapClaim,
     ExchangeOutcome,
     ExchangeResult,
     SessionLimits,
@@ -45,8 +45,8 @@ def tick(sequence: int, *, known: int | None = None, **changes: Any) -> Tick:
     return Tick(**(values | changes))
 
 
-def streams_of(cap: int) -> tuple[Claim, ...]:
-    return (Claim(f"test-{uuid4()}", None, cap),)
+def streams_of(cap: int) -> tuple[CapClaim, ...]:
+    return (CapClaim(f"test-{uuid4()}", None, cap),)
 
 
 def new_transfer() -> TransferKey:

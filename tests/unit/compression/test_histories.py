@@ -33,13 +33,13 @@ def test_history_changed_while_read_is_returned_but_not_cached() -> None:
     histories = Histories(stored.unit, lambda: stored.now_s)  # type: ignore[arg-type]
     stored.meanwhile = lambda: histories.forget(tenant_id)
     assert histories.load(tenant_id)[1] == 0
-    assert histories.find_held(tenant_id) is None
+    assert histories.find_cached(tenant_id) is None
     stored.meanwhile = lambda: None
     histories.load(tenant_id)
-    assert histories.find_held(tenant_id) is not None
+    assert histories.find_cached(tenant_id) is not None
     stored.meanwhile = lambda: histories.forget(uuid4())
     histories.load(tenant_id)
-    assert histories.find_held(tenant_id) is not None, "what others upload is no change of it"
+    assert histories.find_cached(tenant_id) is not None, "what others upload is no change of it"
 
 
 def test_history_is_cached_until_it_expires_or_changes() -> None:
@@ -47,12 +47,12 @@ def test_history_is_cached_until_it_expires_or_changes() -> None:
     histories = Histories(stored.unit, lambda: stored.now_s)  # type: ignore[arg-type]
     histories.load(tenant_id)
     stored.now_s = FRESH_S
-    assert histories.find_held(tenant_id) is not None
+    assert histories.find_cached(tenant_id) is not None
     histories.forget(tenant_id)
-    assert histories.find_held(tenant_id) is None
+    assert histories.find_cached(tenant_id) is None
     histories.load(tenant_id)
     stored.now_s += FRESH_S + 1
-    assert histories.find_held(tenant_id) is None
+    assert histories.find_cached(tenant_id) is None
 
 
 def test_a_history_that_nobody_asks_for_any_more_makes_room() -> None:
@@ -63,4 +63,4 @@ def test_a_history_that_nobody_asks_for_any_more_makes_room() -> None:
     stored.now_s = FRESH_S + 1
     histories.load(tenants[2])
     stored.now_s = FRESH_S
-    assert [histories.find_held(each) is not None for each in tenants] == [False, False, True]
+    assert [histories.find_cached(each) is not None for each in tenants] == [False, False, True]

@@ -2,7 +2,7 @@ import pytest
 
 from tradewind.errors import InvalidValue, NotFound
 from tradewind.mobile.catalogue import load_shipped_catalogue, parse_device, parse_radio
-from tradewind.mobile.profiles import RADIO_FIELDS, Sourced, ValueOrigin
+from tradewind.mobile.profiles import RADIO_FIELDS, SourcedValue, ValueOrigin
 from tradewind.wire.devices import NewDeviceProfile, WireDeviceProfile
 
 PAPERS_PHONES = {"nexus-s", "galaxy-nexus", "galaxy-s4", "galaxy-s5"}
@@ -17,7 +17,7 @@ def test_the_papers_four_phones_and_current_ones_are_there_with_a_source_for_eve
     figures = [getattr(radio, name) for radio in catalogue.radios.values() for name in RADIO_FIELDS]
     for device in catalogue.devices.values():
         figures += [device.idle_w, device.screen_w, *device.component_w.values()]
-    assert all(isinstance(each, Sourced) and each.source for each in figures)
+    assert all(isinstance(each, SourcedValue) and each.source for each in figures)
     assert set(catalogue.radios) == {"wifi", "lte", "5g"}
 
 

@@ -114,7 +114,7 @@ def compute_cell_effects(cells: Cells, residual: Floats, noise: Floats, tau2: fl
     return ResidualKriging(cells.rank.astype(np.float64), residual, noise, 0.0, tau2, ones, ones)
 
 
-class Kriged(NamedTuple):
+class KrigingFit(NamedTuple):
     """A fitted kriging with its leave-one-out mean and variance (m,) at the cells."""
 
     kriging: ResidualKriging
@@ -122,7 +122,7 @@ class Kriged(NamedTuple):
     variance: Floats
 
 
-def fit_kriging(effects: ResidualKriging, cells: Cells, held_out: Floats, believed: Floats) -> Kriged | None:
+def fit_kriging(effects: ResidualKriging, cells: Cells, held_out: Floats, believed: Floats) -> KrigingFit | None:
     """Return the kriging of cell residuals, or None if it gains too little.
 
     Parameters
@@ -146,17 +146,17 @@ def fit_kriging(effects: ResidualKriging, cells: Cells, held_out: Floats, believ
         mean, variance = kriging.predict_from(effects.position, near)
         loss = float(weight @ (held_out - mean) ** 2)
         if loss < least:
-            best, least = Kriged(kriging, mean, variance), loss
+            best, least = KrigingFit(kriging, mean, variance), loss
         if least > (1 - PROMISING) * plain:
             return None
     return best if least < (1 - WORTHWHILE) * plain else None
 
 
-def krige_like(other: ResidualKriging, effects: ResidualKriging) -> Kriged:
+def krige_like(other: ResidualKriging, effects: ResidualKriging) -> KrigingFit:
     """Return the kriging of cell residuals with the kernel that was fitted to nearly the same rows."""
     kriging = _set_kernel(replace(effects, metric=other.metric), other.signal, other.decay)
     near = kriging.find_neighbours(kriging.position, skip=1)
-    return Kriged(kriging, *kriging.predict_from(kriging.position, near))
+    return KrigingFit(kriging, *kriging.predict_from(kriging.position, near))
 
 
 def _set_kernel(effects: ResidualKriging, signal: float, decay: Floats) -> ResidualKriging:

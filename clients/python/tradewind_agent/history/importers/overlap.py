@@ -17,7 +17,7 @@ _END = attrgetter("ended_s")
 
 
 @dataclass(slots=True, eq=False)
-class _Held(Generic[T]):
+class _PendingTransfer(Generic[T]):
     item: T
     pair: HostPair | None = None
     started_s: float = 0.0
@@ -40,12 +40,12 @@ class OverlapWindow(Generic[T]):
     """
 
     def __init__(self) -> None:
-        self._rows: deque[_Held[T]] = deque()
-        self._by_pair: defaultdict[HostPair, list[_Held[T]]] = defaultdict(list)
+        self._rows: deque[_PendingTransfer[T]] = deque()
+        self._by_pair: defaultdict[HostPair, list[_PendingTransfer[T]]] = defaultdict(list)
 
     def pass_row(self, item: T) -> Iterator[tuple[T, int | None]]:
         """Take a row that is no transfer; yields rows that are done."""
-        self._rows.append(_Held(item))
+        self._rows.append(_PendingTransfer(item))
         yield from self._release_beyond(HELD_ROWS)
 
     def transfer(
@@ -53,7 +53,7 @@ class OverlapWindow(Generic[T]):
     ) -> Iterator[tuple[T, int | None]]:
         """Take a transfer that lasted for some time; yields rows that are done."""
         started_s, ended_s = started_at.timestamp(), ended_at.timestamp()
-        row = _Held(item, pair, started_s, ended_s, ended_s - started_s)
+        row = _PendingTransfer(item, pair, started_s, ended_s, ended_s - started_s)
         neighbours = self._by_pair[pair]
         for index in range(bisect_right(neighbours, started_s, key=_END), len(neighbours)):
             other = neighbours[index]

@@ -52,7 +52,7 @@ class Sample:
 
 
 @dataclass(slots=True)
-class _Thinned:
+class _RowSampler:
     """Every ``step``-th row; the step doubles when there are too many."""
 
     step: int = 1
@@ -104,13 +104,13 @@ def read_set_key(columns: Columns, row: list[str]) -> SetKey:
 
 def sample_rows(columns: Columns, lines: Iterable[Line]) -> Mapping[SetKey, Sequence[RowPair]]:
     """Sample rows of each set of a file, in one pass over its data lines."""
-    sets: dict[SetKey, _Thinned] = {}
+    sets: dict[SetKey, _RowSampler] = {}
     for row, following in pairwise(_append_none(_split_rows(columns, lines))):
         assert row is not None  # only the last of the pairs ends with none
         key = read_set_key(columns, row)
         if key not in sets and len(sets) >= MAX_SETS:
             key = ("", "", "")
-        sets.setdefault(key, _Thinned()).add((row, following))
+        sets.setdefault(key, _RowSampler()).add((row, following))
     return {key: thinned.rows for key, thinned in sets.items()}
 
 
