@@ -1,4 +1,4 @@
-"""A data set and its small, medium and large chunks (paper 002 §3; boundaries by BDP)."""
+"""A data set and its small, medium and large chunks (HTTP data transfer services §3)."""
 
 import math
 from collections.abc import Iterable

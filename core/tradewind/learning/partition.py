@@ -1,4 +1,4 @@
-"""SLA partitions of a cluster (paper 001 §IV-A): what can be promised, in few ranges, each with its setting.
+"""SLA partitions of a cluster (GreenDataFlow §IV-A): what can be promised, in few ranges, each with its setting.
 
 For each kind, confidence and energy basis the range of certifiable targets is cut where the demand-weighted regret of
 serving each target with the setting of its range's safe end is least. The definitions of merit, bound and cost are

@@ -18,7 +18,7 @@ from tradewind.learning.observations import Flags, Floats, Observations
 from tradewind.learning.surface.response import NORMAL_90, Surface
 
 TRAIN_SHARE = 0.7
-"""Rows that train in a random split (paper 001, section IV)."""
+"""Rows that train in a random split (GreenDataFlow §IV)."""
 
 FOLDS = 5
 MIN_VALIDATED_ROWS = 20

@@ -6,7 +6,8 @@ subject to  mean − z(c) · sd ≥ merit of the target (see `tradewind.predicti
 Energy efficiency is bits a joule, the reciprocal of the energy of a bit, so it is solved as min_energy is. An SLA
 without a target has no constraint: its settings are ranked by their medians, and the fastest of those that take about
 as little energy as the best is chosen (`SIMILAR_ENERGY`). Where power was not metered, streams count as the cost of a
-throughput: the fewest that meet the target are chosen. (Paper 001 eqs 1 and 2; the chance constraint and the power SLA
+throughput: the fewest that meet the target are chosen.
+(GreenDataFlow, eqs 1 and 2; the chance constraint and the power SLA
 are ours.)
 """
 

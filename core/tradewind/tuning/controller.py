@@ -1,4 +1,4 @@
-"""The online controller: one sample in, one decision out (paper 001 Algorithms 1 and 2 in a consistent form).
+"""The online controller: one sample in, one decision out (GreenDataFlow, algorithms 1 and 2, made consistent).
 
 Each tick these rules are tried in order; the first that applies decides:
 

@@ -1,7 +1,7 @@
 """Limits that every decision respects: files left, caps and congestion, on channels, streams and pipelining.
 
 Streams are given up or gained along one axis first. Loss is eased by fewer files at once (concurrency), a long queue by
-fewer streams a file (parallelism), as paper 001 §IV-B has it.
+fewer streams a file (parallelism), as GreenDataFlow §IV-B has it.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The limits of a transfer on its host: the five resources of a resource group (paper 001, Algorithm 1 line 8)."""
+"""The limits of a transfer on its host: the five resources of a resource group (GreenDataFlow, algorithm 1)."""
 
 import math
 from dataclasses import dataclass, fields

@@ -109,7 +109,7 @@ def plan_by_rules(
     load: float | None = None,
     because: str,
 ) -> Plan:
-    """Return the closed-form plan (paper 002 §4), for a path about which the service says nothing.
+    """Return the closed-form plan (HTTP data transfer services §4), for a path about which the service says nothing.
 
     Parameters
     ----------

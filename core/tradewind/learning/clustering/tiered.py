@@ -1,4 +1,4 @@
-"""Tiered clustering of the logs of one link in one streaming pass (paper 001 step 3).
+"""Tiered clustering of the logs of one link in one streaming pass (GreenDataFlow, step 3).
 
 The first tier, source, destination, network and mover, is the link itself: each has a `Digest` of its own. The second
 cuts its rows by data set, the third each of those by load. Because the outer tier is always cut first the tiers nest,

@@ -1,4 +1,4 @@
-"""External load of a transfer (paper 001 step 2, eq. 4), without letting a row's own throughput into its load.
+"""External load of a transfer (GreenDataFlow, eq. 4), without letting a row's own throughput into its load.
 
 Notation (one value a log row, all (n,) float arrays; NaN means not logged)
 --------

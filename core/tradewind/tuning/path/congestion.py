@@ -1,6 +1,7 @@
 """Congestion: when do others suffer from this transfer's streams, and how many does it then give up?
 
-The sane form of paper 001's Algorithm 2, which is inverted in print (see `tradewind.tuning.reference.algorithms_1_2`).
+The sane form of GreenDataFlow's algorithm 2, which is inverted in print
+(see `tradewind.tuning.reference.algorithms_1_2`).
 
 Notation
 --------

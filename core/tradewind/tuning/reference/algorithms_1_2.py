@@ -1,4 +1,4 @@
-"""Algorithms 1 and 2 of paper 001 as they are printed, to show what their defects do. Not for use.
+"""Algorithms 1 and 2 of GreenDataFlow as they are printed, to show what their defects do. Not for use.
 
 Algorithm 2 in print::
 

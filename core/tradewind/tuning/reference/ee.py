@@ -1,4 +1,6 @@
-"""EE (paper 002 §4.3): 1, 5, 9 … channels for 5 s each, then the most efficient; split by log size and log count.
+"""EE (HTTP data transfer services §4.3): 1, 5, 9 … channels for 5 s each, then the most efficient.
+
+Channels are split by log size and log count.
 
 The paper says that steps of four halve the search; they quarter it. It ranks by throughput over energy in windows of
 equal length, which is bits a joule.

@@ -1,4 +1,4 @@
-"""HTEE (Alan et al., SC'15, as paper 001 §V describes it): as EE, but two channels more each time.
+"""HTEE (Alan et al., SC'15, as GreenDataFlow §V describes it): as EE, but two channels more each time.
 
 It begins with one channel, adds two at a time up to the user's limit, computes the efficiency of each level and picks
 the best: slower than EE, and twice as fine.

@@ -1,4 +1,7 @@
-"""MaxThr (paper 002 §4.2): channels dealt Large–Medium–Small; those of a finished sub-group are dealt again."""
+"""MaxThr (HTTP data transfer services §4.2): channels dealt Large–Medium–Small.
+
+Those of a finished sub-group are dealt again.
+"""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""MinE (paper 002 §4.1): channels by ⌈BDP/mean⌉, small files first, set once and left alone."""
+"""MinE (HTTP data transfer services §4.1): channels by ⌈BDP/mean⌉, small files first, set once."""
 
 from dataclasses import dataclass
 

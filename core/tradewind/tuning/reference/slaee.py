@@ -1,4 +1,7 @@
-"""SLAEE, called FlexibleThr in paper 002 §4.4: from one channel to the target by proportion, then by one a check."""
+"""SLAEE, called FlexibleThr in HTTP data transfer services §4.4.
+
+It goes from one channel to the target by proportion, then by one a check.
+"""
 
 from dataclasses import dataclass, replace
 
