@@ -32,7 +32,7 @@ from tradewind.dataset import Chunk
 from tradewind.parameters import NO_CAPS, Caps
 from tradewind.path import Path
 from tradewind.prediction import Prediction
-from tradewind.recommendation import AnswerSource, ChunkPlan, Recommendation, SlaAnswer
+from tradewind.recommendation import AnswerSource, Recommendation, SlaAnswer
 from tradewind.sla.kinds import Sla
 from tradewind.tiers.partitions import PartitionKey, find_serving_partition
 from tradewind.units import format_bps, format_count
@@ -50,31 +50,25 @@ def recommend_from_history(
     ------
     NotInMemory : the link's model has to be fetched first.
     """
-    if (permitted := snapshot.compute_permitted_caps(request.link, request.weight)) is not None:
-        request = request.tighten(*permitted)
-    request = request.limit_streams(snapshot.find_learned_streams(request.link, request.key_id))
+    request = _apply_caps(request, snapshot)
     if (indexed := snapshot.find_link(request.link)) is None:
         return request
     model = snapshot.get_model(indexed)
     path = _complete_path(request, model, snapshot)
     load = model.assume_load(request.load)
     chunks = request.split_into_chunks(path)
-    nearest = [model.find_nearest(chunk.dataset, load.share) for chunk in chunks]
-    leaves = [snapshot.model_cache.apply_load(leaf, load).limit_rate(request.rate_limit_bps) for leaf, _ in nearest]
-    distance = max((doublings for _, doublings in nearest), default=0.0)
+    leaves, distance = _find_nearest_leaves(request, chunks, model, load, snapshot)
     ceiling_bps = path.limit_bandwidth(request.rate_limit_bps).bandwidth_bps
     solved = _solve(request, chunks, leaves, ceiling_bps or math.inf) if distance <= MAX_DOUBLINGS else None
     if solved is None:
         return replace(request, path=path, load=load.share)
     solutions, chunk_slas = solved
-    plan = tuple(map(plan_chunk, chunks, solutions))
     room_bps = min(_compute_available_bps(model, path, load), request.rate_limit_bps or math.inf)
     predicted = predict_together(chunks, solutions, request.dataset, request.sla, room_bps)
     probability, feasible = assess_together(solutions, predicted, request.dataset, request.sla, ceiling_bps)
     is_ceiling_reached = ceiling_bps is not None and predicted.throughput_bps.mean >= ceiling_bps
     predicted = bound_by_bandwidth(predicted, ceiling_bps)
-    sla = SlaAnswer(sla=request.sla, probability=probability, feasible=feasible)
-    quote = None
+    sla, quote = SlaAnswer(sla=request.sla, probability=probability, feasible=feasible), None
     if feasible:
         largest = find_largest_chunk(chunks)
         tier = find_tier(chunk_slas[largest], leaves[largest], solutions, request.dataset)
@@ -82,28 +76,39 @@ def recommend_from_history(
         sla, quote = _add_tier_and_price(sla, tier, snapshot, price_by_tier)
     recommendation = Recommendation(
         transfer_id=new_transfer_id(),
-        plan=plan,
+        plan=tuple(map(plan_chunk, chunks, solutions)),
         predicted=predicted,
         sla=sla,
         tables={},
         source=AnswerSource.RELEASE,
-        rationale=_format_rationale(
-            snapshot,
-            leaves=leaves,
-            plan=plan,
-            feasible=feasible,
-            load=load,
-            distance=distance,
-            mean_bps=predicted.throughput_bps.mean,
-        )
-        + request.format_ceiling(path, is_reached=is_ceiling_reached)
-        + request.caps_text
-        + (quote.unpriced if quote else ""),
+        rationale="",
         release=snapshot.release,
         nearest_data_distance=distance,
     )
+    rationale = (
+        _format_rationale(recommendation, leaves, load)
+        + request.format_ceiling(path, is_reached=is_ceiling_reached)
+        + request.caps_text
+        + (quote.unpriced if quote else "")
+    )
     tables = {chunk.kind: leaf.table_json for chunk, leaf in zip(chunks, leaves, strict=True)}
-    return PricedRecommendation(recommendation, tables, quote, indexed.link_id)
+    return PricedRecommendation(recommendation._replace(rationale=rationale), tables, quote, indexed.link_id)
+
+
+def _apply_caps(request: TransferRequest, snapshot: Snapshot) -> TransferRequest:
+    """Return the request within the caps that are set for its link, and within the streams that servers permit."""
+    if (permitted := snapshot.compute_permitted_caps(request.link, request.weight)) is not None:
+        request = request.tighten(*permitted)
+    return request.limit_streams(snapshot.find_learned_streams(request.link, request.key_id))
+
+
+def _find_nearest_leaves(
+    request: TransferRequest, chunks: Sequence[Chunk], model: ServedModel, load: AssumedLoad, snapshot: Snapshot
+) -> tuple[list[ServedLeaf], float]:
+    """Return the nearest leaf of each chunk under the load, and the longest distance to them, in doublings."""
+    nearest = [model.find_nearest(chunk.dataset, load.share) for chunk in chunks]
+    leaves = [snapshot.model_cache.apply_load(leaf, load).limit_rate(request.rate_limit_bps) for leaf, _ in nearest]
+    return leaves, max((doublings for _, doublings in nearest), default=0.0)
 
 
 def _complete_path(request: TransferRequest, model: ServedModel, snapshot: Snapshot) -> Path:
@@ -219,20 +224,12 @@ def _find_partition(chunk: Chunk, leaf: ServedLeaf, sla: Sla, share: float) -> S
     )
 
 
-def _format_rationale(
-    snapshot: Snapshot,
-    *,
-    leaves: Sequence[ServedLeaf],
-    plan: Sequence[ChunkPlan],
-    feasible: bool,
-    load: AssumedLoad,
-    distance: float,
-    mean_bps: float,
-) -> str:
+def _format_rationale(recommendation: Recommendation, leaves: Sequence[ServedLeaf], load: AssumedLoad) -> str:
     rows = sum([leaf.model.leaf.row_count for leaf in {*leaves}])
-    reservation = "" if feasible else "; cannot be certified, this is the likeliest setting"
+    reservation = "" if recommendation.sla.feasible else "; cannot be certified, this is the likeliest setting"
     return (
-        f"release {snapshot.release}: {format_plan(plan)} from {format_count(rows, 'log')}"
-        f" {distance:.1f} doublings away at {load.describe(leaf.model.load_effect for leaf in leaves)};"
-        f" expects {format_bps(mean_bps)}{reservation}"
+        f"release {recommendation.release}: {format_plan(recommendation.plan)} from {format_count(rows, 'log')}"
+        f" {recommendation.nearest_data_distance:.1f} doublings away"
+        f" at {load.describe(leaf.model.load_effect for leaf in leaves)};"
+        f" expects {format_bps(recommendation.predicted.throughput_bps.mean)}{reservation}"
     )
