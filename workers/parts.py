@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Self
 import redis
 from structlog.typing import FilteringBoundLogger
 
-from services.application.billing.journal_quotes import TENANT, QuoteJournal
+from services.application.billing.journal_quotes import TENANT, QuoteConsumer
 from services.application.logs.roll_up import RollUp
 from services.application.models.remove_old_releases import ReleaseRetention
 from services.application.shared.events import HeartbeatDropped, QuotesDropped, Reporter
-from services.application.transfers.journal_heartbeats import HeartbeatJournal
+from services.application.transfers.journal_heartbeats import HeartbeatConsumer
 from services.application.transfers.stream_journal import EntryStream, StreamEntry
 from services.observability.tracing import Tracing
 from services.persistence.store import Store
 from services.queue.dispatcher import PATIENCE_S, Dispatcher, create_job_publisher
-from services.queue.journal_stream import JournalStream
+from services.queue.journal_stream import RedisEntryStream
 from services.queue.quote_recorder import QUOTES
 from services.settings import Settings
 from services.system_clock import SystemClock
@@ -39,8 +39,8 @@ class WorkerParts:
     client: redis.Redis
     retention: ReleaseRetention
     roll_up: RollUp
-    journal: HeartbeatJournal
-    quotes: QuoteJournal
+    journal: HeartbeatConsumer
+    quotes: QuoteConsumer
     reporter: Reporter
     tracing: Tracing | None
     metrics: WorkerMetrics
@@ -104,8 +104,8 @@ class WorkerParts:
 
 def _create_heartbeat_journal(
     client: redis.Redis, store: Store, reporter: Reporter, tracing: Tracing | None
-) -> HeartbeatJournal:
-    stream: EntryStream = JournalStream(client)
+) -> HeartbeatConsumer:
+    stream: EntryStream = RedisEntryStream(client)
     if tracing is not None:
         stream = TracedStream(stream, tracing)
 
@@ -115,11 +115,11 @@ def _create_heartbeat_journal(
             HeartbeatDropped(entry=entry.token, tenant_id=tenant_id, transfer_id=transfer_id, reason=reason)
         )
 
-    return HeartbeatJournal(stream, report_dropped, store.unit_of_work, SystemClock())
+    return HeartbeatConsumer(stream, report_dropped, store.unit_of_work, SystemClock())
 
 
-def _create_quote_journal(client: redis.Redis, store: Store, reporter: Reporter) -> QuoteJournal:
+def _create_quote_journal(client: redis.Redis, store: Store, reporter: Reporter) -> QuoteConsumer:
     def report_dropped(entry: StreamEntry, reason: str) -> None:
         reporter.report(QuotesDropped(entry=entry.token, tenant_id=entry.decode(TENANT), reason=reason))
 
-    return QuoteJournal(JournalStream(client, QUOTES), report_dropped, store.unit_of_work)
+    return QuoteConsumer(RedisEntryStream(client, QUOTES), report_dropped, store.unit_of_work)

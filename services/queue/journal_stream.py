@@ -22,7 +22,7 @@ LEFT_BEHIND_AFTER_S = 30.0
 """Longer than a batch takes; entries of a slower worker are stored by two, which stores nothing twice."""
 
 
-class JournalStream:
+class RedisEntryStream:
     """Hands each entry to one worker through a consumer group, those that were left behind first.
 
     Parameters

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from services.application.transfers.journal import JournalledTransfer
+from services.application.transfers.journal import StoredTransfer
 from tradewind.energy.measured import EnergyReading
 from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
 from tradewind.sla.outcome import (
@@ -58,12 +58,12 @@ class Outcome(NamedTuple):
     readings: tuple[str, ...]
 
 
-def get_sla(known: JournalledTransfer) -> Sla | None:
+def get_sla(known: StoredTransfer) -> Sla | None:
     """Return the SLA of the recommendation, if one was requested."""
     return None if known.request is None else WireSla.model_validate(known.request["sla"]).to_sla()
 
 
-def find_target_bps(known: JournalledTransfer) -> float | None:
+def find_target_bps(known: StoredTransfer) -> float | None:
     """Return the mean throughput that an SLA of throughput or time needs, bit/s."""
     sla = get_sla(known)
     if sla is None:
@@ -72,7 +72,7 @@ def find_target_bps(known: JournalledTransfer) -> float | None:
     return compute_required_throughput_bps(sla, total_bytes=known.summary.total_bytes, share_bps=share_bps)
 
 
-def describe_outcome(known: JournalledTransfer) -> Outcome:
+def describe_outcome(known: StoredTransfer) -> Outcome:
     """Return all that a page shows of a transfer, its samples aside."""
     sla, transfer = get_sla(known), known.summary
     basis = EnergyBasis.TOTAL if sla is None else sla.energy_basis
@@ -91,7 +91,7 @@ def describe_outcome(known: JournalledTransfer) -> Outcome:
     )
 
 
-def _format_sla(sla: Sla | None, known: JournalledTransfer) -> str:
+def _format_sla(sla: Sla | None, known: StoredTransfer) -> str:
     if sla is None:
         return known.summary.sla.replace("_", " ") if known.summary.sla else "nothing"
     target, expected = _format_target(sla, known.expected), known.expected
@@ -124,7 +124,7 @@ def _format_basis(basis: EnergyBasis) -> str:
     return "above idle" if basis is EnergyBasis.DYNAMIC else "total"
 
 
-def _explain(sla: Sla | None, known: JournalledTransfer, energy: MeteredEnergy) -> str:
+def _explain(sla: Sla | None, known: StoredTransfer, energy: MeteredEnergy) -> str:
     transfer = known.summary
     if sla is None:
         return "No recommendation was requested for it, so nothing was promised."
@@ -138,14 +138,14 @@ def _explain(sla: Sla | None, known: JournalledTransfer, energy: MeteredEnergy) 
     return _explain_unjudged(sla, known, promise)
 
 
-def _format_promise(sla: Sla, known: JournalledTransfer) -> str:
+def _format_promise(sla: Sla, known: StoredTransfer) -> str:
     target = _format_target(sla, known.expected)
     if known.expected is not None and known.expected.feasible is False:
         return f"Requested {target}, which could not be promised ({known.expected.probability:.0%})"
     return f"Promised {target}"
 
 
-def _explain_unjudged(sla: Sla, known: JournalledTransfer, promise: str) -> str:
+def _explain_unjudged(sla: Sla, known: StoredTransfer, promise: str) -> str:
     readings = _list_readings(known)
     match explain_no_verdict(sla, readings, cancelled=known.summary.status is Status.CANCELLED):
         case NoVerdict.CANCELLED:
@@ -162,7 +162,7 @@ def _explain_unjudged(sla: Sla, known: JournalledTransfer, promise: str) -> str:
             return f"{promise}, but energy above idle is not known of both ends, so it cannot be judged."
 
 
-def _format_reached(sla: Sla, known: JournalledTransfer, energy: MeteredEnergy) -> str:
+def _format_reached(sla: Sla, known: StoredTransfer, energy: MeteredEnergy) -> str:
     """Return what was reached of the quantity that the SLA is about."""
     match sla.kind:
         case SlaKind.DEADLINE:
@@ -180,9 +180,7 @@ def _format_of_ends(value: float | None, write: Callable[[float], str], energy: 
     return NONE if value is None else f"{write(value)} ({' and '.join(energy.hosts)})"
 
 
-def _list_rows(
-    sla: Sla | None, known: JournalledTransfer, basis: EnergyBasis, energy: MeteredEnergy
-) -> tuple[Row, ...]:
+def _list_rows(sla: Sla | None, known: StoredTransfer, basis: EnergyBasis, energy: MeteredEnergy) -> tuple[Row, ...]:
     transfer, expected = known.summary, known.expected
     predicted = None if expected is None else expected.predicted
     rate = None if predicted is None else predicted.throughput_bps
@@ -227,7 +225,7 @@ def _format_rate(transfer: TransferSummary) -> str:
     return f"{_format_bps(transfer.throughput_bps)} in the last tick"
 
 
-def _list_readings(known: JournalledTransfer) -> list[EnergyReading]:
+def _list_readings(known: StoredTransfer) -> list[EnergyReading]:
     return [EnergyReading(**dict(each)) for each in known.energy]
 
 

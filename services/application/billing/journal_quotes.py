@@ -17,7 +17,7 @@ from pydantic import Field, FiniteFloat, TypeAdapter, ValidationError
 from services.application.recommend.request import PricedRecommendation, TransferRequest
 from services.application.shared.unit_of_work import UnitOfWork
 from services.application.transfers.sessions import TransferKey
-from services.application.transfers.stream_journal import StreamEntry, StreamJournal
+from services.application.transfers.stream_journal import StreamConsumer, StreamEntry
 from tradewind.errors import InvalidValue
 from tradewind.sla.kinds import EnergyBasis, SlaKind
 from tradewind.wire.base import Count, Instant, describe_validation_error
@@ -89,7 +89,7 @@ class ParsedQuotes:
 
 
 @dataclass(frozen=True)
-class QuoteJournal(StreamJournal[ParsedQuotes]):
+class QuoteConsumer(StreamConsumer[ParsedQuotes]):
     BATCH: ClassVar[int] = 50
 
     unit_of_work: Callable[[UUID], UnitOfWork]

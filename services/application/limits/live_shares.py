@@ -29,7 +29,7 @@ class LiveUsage:
         self.now: Mapping[str, ScopeUsage] = {}
 
 
-class ShareStore(Protocol):
+class LiveShareRegistry(Protocol):
     """The store of shares; a port because `services.queue` implements it."""
 
     async def watch(self) -> None:
@@ -61,7 +61,7 @@ class LiveShares:
 
     def __init__(
         self,
-        shares: ShareStore,
+        shares: LiveShareRegistry,
         capped: Callable[[], Mapping[UUID, tuple[Sequence[str], LiveUsage]]],
         on_failure: Callable[[Exception], None],
     ) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 from uuid import UUID
 
 from services.application.logs.lines import Line, UploadedBody
-from services.application.logs.rows import Block, LinkBook, OwnerBook, RejectedRow
+from services.application.logs.rows import BatchLinks, BatchOwners, Block, RejectedRow
 from services.application.shared.jobs import RefreshModels
 from services.application.shared.ports import Clock
 from services.application.shared.unit_of_work import UnitOfWork
@@ -121,8 +121,8 @@ def _store_rows(body: UploadedBody, receipt: IngestReceipt, uow: UnitOfWork) -> 
     latest = receipt.received_at + CLOCK_SKEW
     earliest = uow.closed_months.hold()
     write = _BlockWrite(uow)
-    links = LinkBook(uow.links, before_query=write.wait)
-    owners = OwnerBook(uow.owners, before_query=write.wait)
+    links = BatchLinks(uow.links, before_query=write.wait)
+    owners = BatchOwners(uow.owners, before_query=write.wait)
     for lines in _list_blocks(body.read_lines()):
         block = Block(lines, links, owners, earliest=earliest, latest=latest)
         rendered = uow.transfers.render(block, batch_id=receipt.batch_id, received_at=receipt.received_at)

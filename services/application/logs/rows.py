@@ -67,7 +67,7 @@ class LinkTally:
     last_log_at: datetime
 
 
-class LinkBook:
+class BatchLinks:
     """The links that occur in a batch.
 
     Parameters
@@ -115,7 +115,7 @@ MAX_REMEMBERED = 100_000
 OF_ANOTHER_KEY = "is of a transfer that another key started: upload its log with that key"
 
 
-class OwnerBook:
+class BatchOwners:
     """The transfers that occur in a batch, and whether they are of another key.
 
     Parameters
@@ -163,8 +163,8 @@ class Block:
     def __init__(
         self,
         lines: Iterable[Line],
-        links: LinkBook,
-        owners: OwnerBook,
+        links: BatchLinks,
+        owners: BatchOwners,
         *,
         earliest: datetime | None,
         latest: datetime,

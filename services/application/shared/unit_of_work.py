@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from services.application.monitoring.metrics import OutcomeRepository
     from services.application.shared.audit import Audit
     from services.application.shared.jobs import Event
-    from services.application.transfers.journal import TransferJournal
+    from services.application.transfers.journal import TransferRepository
     from services.application.transfers.owners import TransferOwners
     from services.application.warehouse.ports import DatabaseAccountRepository, SavedQueryRepository
 
@@ -120,7 +120,7 @@ class UnitOfWork(Protocol):
     @property
     def limits(self) -> LimitRepository: ...
     @property
-    def journal(self) -> TransferJournal: ...
+    def journal(self) -> TransferRepository: ...
     @property
     def owners(self) -> TransferOwners: ...
     @property

@@ -105,7 +105,7 @@ class TransferEnd:
         return sum(reading.total_j for reading in self.energy) if self.energy else None
 
 
-class JournalledTransfer(NamedTuple):
+class StoredTransfer(NamedTuple):
     """A stored transfer without its samples; ``duration_s`` and ``energy`` are set once it has ended.
 
     ``owner`` : key that it belongs to, ``None`` where it is unknown.
@@ -135,7 +135,7 @@ class TransferFilter:
 ANY_TRANSFER = TransferFilter()
 
 
-class TransferJournal(Protocol):
+class TransferRepository(Protocol):
     """Transfers of one tenant and their samples; a port because the application may not import persistence."""
 
     def note(self, news: Collection[TransferNews]) -> None:

@@ -13,7 +13,7 @@ from services.application.shared.unit_of_work import UnitOfWork
 from services.application.transfers.journal import TransferNews, TransferStart, Workload
 from services.application.transfers.sessions import TransferKey
 from services.application.transfers.silence import compute_silence_limit_s
-from services.application.transfers.stream_journal import StreamEntry, StreamJournal
+from services.application.transfers.stream_journal import StreamConsumer, StreamEntry
 from tradewind.errors import InvalidValue
 from tradewind.wire.base import describe_validation_error
 from tradewind.wire.heartbeats import Heartbeat, SpooledHeartbeat
@@ -43,7 +43,7 @@ class AnsweredHeartbeat:
 
 
 @dataclass(frozen=True)
-class HeartbeatJournal(StreamJournal[AnsweredHeartbeat]):
+class HeartbeatConsumer(StreamConsumer[AnsweredHeartbeat]):
     unit_of_work: Callable[[UUID], UnitOfWork]
     clock: Clock
 

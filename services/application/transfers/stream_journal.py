@@ -58,7 +58,7 @@ ParsedT = TypeVar("ParsedT", bound=ParsedEntry)
 
 
 @dataclass(frozen=True, slots=True)
-class JournalRun:
+class ConsumerRun:
     """Counts of the entries that a run stored and dropped."""
 
     stored: int = 0
@@ -66,7 +66,7 @@ class JournalRun:
 
 
 @dataclass(frozen=True)
-class StreamJournal(Generic[ParsedT]):
+class StreamConsumer(Generic[ParsedT]):
     """A journal that moves entries from a stream into the database; subclasses parse and store them.
 
     Parameters
@@ -88,14 +88,14 @@ class StreamJournal(Generic[ParsedT]):
     def store(self, tenant_id: UUID, entries: Sequence[ParsedT]) -> Mapping[TransferKey, int]:
         """Store entries in one transaction; return the last journalled sequence of each transfer, if they have any."""
 
-    def run(self) -> JournalRun:
+    def run(self) -> ConsumerRun:
         """Store what is in the stream, batch by batch.
 
         Raises
         ------
         Unavailable : the database or the stream is unreachable; entries that are not acknowledged come again.
         """
-        done = JournalRun()
+        done = ConsumerRun()
         for _ in range(MAX_BATCHES):
             entries = self.stream.take(self.BATCH)
             try:
@@ -103,7 +103,7 @@ class StreamJournal(Generic[ParsedT]):
             except Unavailable:
                 self.stream.release(entries)
                 raise
-            done = JournalRun(done.stored + stored, done.dropped + len(entries) - stored)
+            done = ConsumerRun(done.stored + stored, done.dropped + len(entries) - stored)
             if len(entries) < self.BATCH:
                 break
         return done

@@ -8,11 +8,11 @@ import httpx
 import pytest
 import redis
 
-from services.application.billing.journal_quotes import QuoteJournal
-from services.application.transfers.stream_journal import JournalRun, StreamEntry
+from services.application.billing.journal_quotes import QuoteConsumer
+from services.application.transfers.stream_journal import ConsumerRun, StreamEntry
 from services.bootstrap import Container
 from services.embedded.valkey import EmbeddedValkey
-from services.queue.journal_stream import JournalStream
+from services.queue.journal_stream import RedisEntryStream
 from services.queue.quote_recorder import QUOTES
 from tests.conditions import eventually
 from tests.integration.live_transfers import ENQUIRY
@@ -58,7 +58,7 @@ def quoted(client: httpx.Client, **changes: Any) -> dict[str, Any]:
     return made
 
 
-def journalled(parts: Container, store: redis.Redis, *made: dict[str, Any], entries: int = 1) -> JournalRun:
+def journalled(parts: Container, store: redis.Redis, *made: dict[str, Any], entries: int = 1) -> ConsumerRun:
     """Have a worker store the quotes that wait, once so many entries are there, and those of these offers among them.
 
     What a test before asked for may come late: quotes are gathered for a moment before they are written.
@@ -66,8 +66,8 @@ def journalled(parts: Container, store: redis.Redis, *made: dict[str, Any], entr
     dropped: list[tuple[StreamEntry, str]] = []
     eventually(lambda: store.xlen(QUOTES) >= entries)
     eventually(lambda: all(each["transfer_id"] in str(store.xrange(QUOTES)) for each in made))
-    stream = JournalStream(store, QUOTES, left_behind_after_s=0.0)
-    run = QuoteJournal(stream, lambda entry, why: dropped.append((entry, why)), parts.store.unit_of_work).run()
+    stream = RedisEntryStream(store, QUOTES, left_behind_after_s=0.0)
+    run = QuoteConsumer(stream, lambda entry, why: dropped.append((entry, why)), parts.store.unit_of_work).run()
     assert run.dropped == len(dropped)
     return run
 

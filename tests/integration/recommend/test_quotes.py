@@ -17,7 +17,7 @@ import redis.asyncio
 from services.application.access.authenticate import Scope
 from services.application.billing.journal_quotes import StoredQuote
 from services.application.transfers.sessions import TransferKey
-from services.application.transfers.stream_journal import JournalRun
+from services.application.transfers.stream_journal import ConsumerRun
 from services.bootstrap import Container
 from services.queue.quote_recorder import KEYS_REMEMBERED_S, QUOTES, QuoteRecorder
 from tests.conditions import eventually
@@ -84,7 +84,7 @@ def test_stored_quote_equals_the_answer(
 ) -> None:
     book = publish_book(provider)
     made = quoted(provider)
-    assert journalled(parts, store) == JournalRun(stored=1)
+    assert journalled(parts, store) == ConsumerRun(stored=1)
     (row,) = stored(learned, made["transfer_id"])
     price, link = made["sla"]["price"], provider.get("/v1/links").json()[0]["id"]
     assert (str(row["amount"]), row["currency"], row["energy_basis"]) == (price["amount"], "EUR", "total")
@@ -112,7 +112,7 @@ def test_an_entry_that_comes_again_is_stored_once(
     ((_, entry),) = eventually(lambda: store.xrange(QUOTES))
     journalled(parts, store)
     store.xadd(QUOTES, entry)
-    assert journalled(parts, store) == JournalRun(stored=1)
+    assert journalled(parts, store) == ConsumerRun(stored=1)
     assert len(stored(learned, made["transfer_id"])) == 1
 
 
@@ -130,7 +130,7 @@ def test_unreadable_entry_is_dropped_and_blocks_nothing(
     fields: dict[str, str], parts: Container, store: redis.Redis
 ) -> None:
     store.xadd(QUOTES, fields)
-    assert journalled(parts, store) == JournalRun(dropped=1)
+    assert journalled(parts, store) == ConsumerRun(dropped=1)
     assert store.xlen(QUOTES) == 0
 
 

@@ -11,12 +11,12 @@ import psycopg
 import pytest
 import redis
 
-from services.application.transfers.journal_heartbeats import HeartbeatJournal
+from services.application.transfers.journal_heartbeats import HeartbeatConsumer
 from services.application.transfers.sessions import TransferKey
-from services.application.transfers.stream_journal import JournalRun, StreamEntry
+from services.application.transfers.stream_journal import ConsumerRun, StreamEntry
 from services.bootstrap import Container, build_container
 from services.embedded.valkey import EmbeddedValkey
-from services.queue.journal_stream import GROUP, JournalStream
+from services.queue.journal_stream import GROUP, RedisEntryStream
 from services.queue.sessions import JOURNAL, format_session_key
 from tests.conditions import eventually
 from tests.integration.celery_worker import worker
@@ -50,13 +50,13 @@ class Journal:
     store: redis.Redis
     dropped: list[tuple[StreamEntry, str]] = field(default_factory=list)
 
-    def run(self, stream: JournalStream | None = None) -> JournalRun:
-        handed_over = stream or JournalStream(self.store, left_behind_after_s=0.0)
+    def run(self, stream: RedisEntryStream | None = None) -> ConsumerRun:
+        handed_over = stream or RedisEntryStream(self.store, left_behind_after_s=0.0)
 
         def on_dropped(entry: StreamEntry, reason: str) -> None:
             self.dropped.append((entry, reason))
 
-        return HeartbeatJournal(handed_over, on_dropped, self.parts.store.unit_of_work, self.parts.clock).run()
+        return HeartbeatConsumer(handed_over, on_dropped, self.parts.store.unit_of_work, self.parts.clock).run()
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ class Died(BaseException):
     """The process is gone at this point."""
 
 
-class DiesAfterCommit(JournalStream):
+class DiesAfterCommit(RedisEntryStream):
     """A taker that dies once the batch is committed and before the entries are acknowledged."""
 
     def acknowledge(self, entries: Sequence[StreamEntry], journalled: Any) -> None:
@@ -96,7 +96,7 @@ def sequences(told: dict[str, Any]) -> list[int]:
 
 def test_stored_sequence_is_reported_from_the_next_heartbeat_on(transfer: Transfer, journal: Journal) -> None:
     assert [transfer.beat(sequence)["journalled_sequence"] for sequence in range(3)] == [-1, -1, -1]
-    assert journal.run() == JournalRun(stored=3)
+    assert journal.run() == ConsumerRun(stored=3)
     assert transfer.beat(3)["journalled_sequence"] == 2
 
 
@@ -144,7 +144,7 @@ def test_a_batch_that_was_committed_by_a_worker_that_died_is_stored_once(
         journal.run(DiesAfterCommit(store))
     assert len(stored(database_url, learned, transfer.id)) == 3
     assert transfer.beat(3)["journalled_sequence"] == -1
-    assert journal.run() == JournalRun(stored=4)
+    assert journal.run() == ConsumerRun(stored=4)
     assert [sequence for sequence, _ in stored(database_url, learned, transfer.id)] == [0, 1, 2, 3]
     assert transfer.beat(4)["journalled_sequence"] == 3
     assert store.xlen(JOURNAL) == 1  # what was journalled has left the stream
@@ -152,11 +152,11 @@ def test_a_batch_that_was_committed_by_a_worker_that_died_is_stored_once(
 
 def test_entries_of_a_living_worker_are_left_to_it(transfer: Transfer, journal: Journal, store: redis.Redis) -> None:
     transfer.beat(0)
-    assert len(JournalStream(store).take(10)) == 1
+    assert len(RedisEntryStream(store).take(10)) == 1
     transfer.beat(1)
-    assert journal.run(JournalStream(store)) == JournalRun(stored=1)
+    assert journal.run(RedisEntryStream(store)) == ConsumerRun(stored=1)
     assert transfer.beat(2)["journalled_sequence"] == -1  # sequence 0 is not stored yet
-    assert journal.run() == JournalRun(stored=2)
+    assert journal.run() == ConsumerRun(stored=2)
     assert transfer.beat(3)["journalled_sequence"] == 2
 
 
@@ -166,8 +166,8 @@ def test_entries_that_the_database_could_not_take_are_taken_by_the_next_run(
     transfer.beat(0)
     nowhere = "postgresql://nobody@127.0.0.1:1/none"
     with build_container(database_url=nowhere, redis_url=redis_url) as away, pytest.raises(Unavailable):
-        Journal(away, store).run(JournalStream(store))
-    assert journal.run(JournalStream(store)) == JournalRun(stored=1)
+        Journal(away, store).run(RedisEntryStream(store))
+    assert journal.run(RedisEntryStream(store)) == ConsumerRun(stored=1)
 
 
 def test_gap_stops_the_journalled_sequence(transfer: Transfer, journal: Journal) -> None:
@@ -186,7 +186,7 @@ def test_lost_sessions_leave_a_gap_and_reported_samples_stay(
     transfer.beat(2)
     store.flushall()
     transfer.beat(3)
-    assert journal.run() == JournalRun(stored=1)
+    assert journal.run() == ConsumerRun(stored=1)
     assert transfer.beat(4)["journalled_sequence"] == 1
 
 
@@ -196,7 +196,7 @@ def test_no_session_that_has_run_out_is_made_again(
     transfer.beat(0)
     session = format_session_key(TransferKey(learned.id, UUID(transfer.id)))
     store.delete(session)
-    assert journal.run() == JournalRun(stored=1)
+    assert journal.run() == ConsumerRun(stored=1)
     assert not store.exists(session)
 
 
@@ -247,7 +247,7 @@ def test_entry_that_cannot_be_stored_is_dropped_with_its_reason_and_blocks_no_ot
     transfer.beat(0)
     journal.store.xadd(JOURNAL, entry(transfer, journal) | changes)
     transfer.beat(1)
-    assert journal.run() == JournalRun(stored=2, dropped=1)
+    assert journal.run() == ConsumerRun(stored=2, dropped=1)
     assert [reason in told for _, told in journal.dropped] == [True]
     assert journal.store.xlen(JOURNAL) == 0
     assert transfer.beat(2)["journalled_sequence"] == 1
@@ -255,12 +255,12 @@ def test_entry_that_cannot_be_stored_is_dropped_with_its_reason_and_blocks_no_ot
 
 def test_an_entry_without_fields_of_ours_is_dropped(transfer: Transfer, journal: Journal) -> None:
     journal.store.xadd(JOURNAL, {b"\xff": b"\xff"})
-    assert journal.run() == JournalRun(dropped=1)
+    assert journal.run() == ConsumerRun(dropped=1)
 
 
 def test_unreachable_stream_is_reported(journal: Journal) -> None:
     with redis.Redis.from_url("redis://127.0.0.1:1") as away, pytest.raises(Unavailable):
-        journal.run(JournalStream(away))
+        journal.run(RedisEntryStream(away))
 
 
 def test_many_batches_are_stored_in_one_run(journal: Journal, transfer: Transfer, client: httpx.Client) -> None:
@@ -271,7 +271,7 @@ def test_many_batches_are_stored_in_one_run(journal: Journal, transfer: Transfer
             heartbeat = told["heartbeat"].replace(b'"sequence":0', b'"sequence":%d' % sequence)
             pipeline.xadd(JOURNAL, told | {"sequence": sequence, "heartbeat": heartbeat})
         pipeline.execute()
-    assert journal.run() == JournalRun(stored=2_500)
+    assert journal.run() == ConsumerRun(stored=2_500)
     assert timeline(client, transfer, limit=0)["transfer"]["journalled_sequence"] == 2_499
     assert sequences(timeline(client, transfer, after=1_000, limit=3)) == [1_001, 1_002, 1_003]
 
@@ -279,7 +279,7 @@ def test_many_batches_are_stored_in_one_run(journal: Journal, transfer: Transfer
 def test_two_takers_share_the_stream(journal: Journal, transfer: Transfer, store: redis.Redis) -> None:
     for sequence in range(4):
         transfer.beat(sequence)
-    first, second = (JournalStream(store).take(2) for _ in range(2))
+    first, second = (RedisEntryStream(store).take(2) for _ in range(2))
     assert len({each.token for each in (*first, *second)}) == 4
     assert store.xpending(JOURNAL, GROUP)["pending"] == 4
 

@@ -16,7 +16,7 @@ from tradewind_agent.serve.options import AccessObserver, ServeOptions, ServerLi
 from tradewind_agent.serve.transfer_meters import TransferMeters
 from tradewind_agent.serve.uploads.quota import StorageQuota
 from tradewind_agent.serve.uploads.receiver import Receiver
-from tradewind_agent.serve.uploads.uploads import UploadStore
+from tradewind_agent.serve.uploads.uploads import OpenUploads
 from tradewind_agent.session.metering import HostMeter
 from tradewind_agent.transport.choosing import choose_congestion_control
 
@@ -36,7 +36,7 @@ class Server:
         self.counters = Counters()
         self._folder = ServedFolder(options.root)
         self._space = StorageQuota(options.limits.quota_bytes)
-        self._uploads = UploadStore(
+        self._uploads = OpenUploads(
             self._space, boot=_read_boot_id(), part_expiry_s=options.limits.part_expiry_s, clock=wall_clock
         )
         receiver = Receiver(self._folder, self._uploads, self._space, options.limits)

@@ -49,7 +49,7 @@ class Tunable(Protocol):
     def take_snapshot(self) -> Snapshot: ...
 
 
-class TickStore(Protocol):
+class TickSpool(Protocol):
     """Stores ticks until the service has journalled them: `session.live_ticks.LiveTicks`.
 
     A protocol, because `LiveTicks` stores the ticks of this package and so imports it.
@@ -88,7 +88,7 @@ class Tuning:
         exchange: HeartbeatExchange | None,
         is_unreachable: bool,
         pace: Pace,
-        tick_store: TickStore,
+        tick_store: TickSpool,
         say: Callable[[str], None],
     ) -> None:
         self.ticks: list[Tick] = []

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row, and_, bindparam, or_, select, tuple_, up
 
 from services.application.transfers.journal import (
     ANY_TRANSFER,
-    JournalledTransfer,
+    StoredTransfer,
     TransferBeats,
     TransferEnd,
     TransferFilter,
@@ -29,7 +29,7 @@ from tradewind.wire.records import WireEnergy, WireRecord
 from tradewind.wire.transfers import ExpectedOutcome, TransferSample, TransferState, TransferSummary
 
 
-class TransferJournal:
+class TransferRepository:
     """Transfers of one tenant.
 
     Parameters
@@ -148,7 +148,7 @@ class TransferJournal:
         rows = self._connection.execute(found)
         return [_build_summary(row, now) for row in rows]
 
-    def get(self, transfer_id: UUID, *, now: datetime) -> JournalledTransfer:
+    def get(self, transfer_id: UUID, *, now: datetime) -> StoredTransfer:
         """Return what is stored of the transfer.
 
         Raises
@@ -158,7 +158,7 @@ class TransferJournal:
         row = self._connection.execute(select(transfers).where(transfers.c.id == transfer_id)).one_or_none()
         if row is None:
             raise NotFound("no such transfer")
-        return JournalledTransfer(
+        return StoredTransfer(
             summary=_build_summary(row, now),
             request=row.enquiry,
             expected=None if row.expected is None else ExpectedOutcome.model_validate(row.expected),

@@ -18,7 +18,7 @@ from tradewind_agent.serve.uploads.packed_upload import PackedBody, make_packing
 from tradewind_agent.serve.uploads.quota import StorageQuota, check_free_space
 from tradewind_agent.serve.uploads.single_request import SingleRequestFile
 from tradewind_agent.serve.uploads.unfinished import UnfinishedFile
-from tradewind_agent.serve.uploads.uploads import UploadStore
+from tradewind_agent.serve.uploads.uploads import OpenUploads
 from tradewind_agent.serve.validators import check_conditions, make_etag
 
 WRITE_BLOCK_BYTES = MIB  # what is gathered before a thread writes it
@@ -30,7 +30,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 class Receiver:
     """Writes uploads into a served folder."""
 
-    def __init__(self, folder: ServedFolder, uploads: UploadStore, space: StorageQuota, limits: ServerLimits) -> None:
+    def __init__(self, folder: ServedFolder, uploads: OpenUploads, space: StorageQuota, limits: ServerLimits) -> None:
         self._folder, self._uploads, self._space, self._limits = folder, uploads, space, limits
 
     async def answer_put(self, request: ReceivedRequest, segments: Sequence[str]) -> Response:

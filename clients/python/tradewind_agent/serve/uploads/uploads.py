@@ -34,7 +34,7 @@ class FinishedUpload:
     status: tuple[int, int, int]  # inode, size, modification time in ns
 
 
-class UploadStore:
+class OpenUploads:
     """Opens each upload once, however many connections bring its parts.
 
     Parameters
