@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Self
 import redis
 from structlog.typing import FilteringBoundLogger
 
-from services.application.billing.journal_quotes import TENANT, QuoteConsumer
+from services.application.billing.quote_consumer import TENANT, QuoteConsumer
 from services.application.logs.roll_up import RollUp
 from services.application.models.remove_old_releases import ReleaseRetention
 from services.application.shared.events import HeartbeatDropped, QuotesDropped, Reporter
-from services.application.transfers.journal_heartbeats import HeartbeatConsumer
-from services.application.transfers.stream_journal import EntryStream, StreamEntry
+from services.application.transfers.heartbeat_consumer import HeartbeatConsumer
+from services.application.transfers.stream_consumer import EntryStream, StreamEntry
 from services.observability.tracing import Tracing
 from services.persistence.store import Store
 from services.queue.dispatcher import PATIENCE_S, Dispatcher, create_job_publisher
-from services.queue.journal_stream import RedisEntryStream
+from services.queue.entry_stream import RedisEntryStream
 from services.queue.quote_recorder import QUOTES
 from services.settings import Settings
 from services.system_clock import SystemClock

@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from services.application.transfers.sessions import TransferKey
-from services.application.transfers.stream_journal import EntryStream, StreamEntry
+from services.application.transfers.stream_consumer import EntryStream, StreamEntry
 from services.observability.tracing import TENANT, Tracing
 
 TRACE = "trace"

@@ -7,8 +7,8 @@ from hashlib import sha256
 from zlib import crc32
 
 from benchmarks.api.cases import make_live_requests
-from services.application.transfers.journal_heartbeats import parse_entry as read_heartbeat_entry
-from services.application.transfers.stream_journal import StreamEntry
+from services.application.transfers.heartbeat_consumer import parse_entry as read_heartbeat_entry
+from services.application.transfers.stream_consumer import StreamEntry
 from tradewind.compression.codecs import Codec, CodecSetting
 from tradewind.errors import TradewindError
 from tradewind_agent.compression.codecs import pack
@@ -19,7 +19,7 @@ from tradewind_agent.engine.http.response_reader import ResponseReader
 from tradewind_agent.serve.body import RequestBody
 from tradewind_agent.serve.messages import ReceivedRequest
 from tradewind_agent.serve.reader import RequestReader
-from tradewind_agent.serve.uploads.journal import read_journal
+from tradewind_agent.serve.uploads.part_log import read_journal
 
 PLAIN = b"the same again and again " * 8
 HEARTBEAT = (

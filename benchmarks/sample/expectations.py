@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from benchmarks.sample.service_parts import OpenParts
-from services.application.transfers.journal import TransferNews, TransferStart, Workload
+from services.application.transfers.repository import TransferNews, TransferStart, Workload
 from tradewind.wire.recommendations import RecommendRequest
 from tradewind.wire.transfers import ExpectedOutcome
 

@@ -45,7 +45,7 @@ from services.persistence.repositories.models.releases import Releases
 from services.persistence.repositories.models.sla_tiers import SlaTiers
 from services.persistence.repositories.models.tier_decisions import TierDecisions
 from services.persistence.repositories.saved_queries import SavedQueries
-from services.persistence.repositories.transfers.journal import TransferRepository
+from services.persistence.repositories.transfers.stored import Transfers
 from services.persistence.repositories.transfers.transfer_owners import TransferOwners
 
 # Durable when acknowledged, whatever the server's default.
@@ -252,9 +252,9 @@ class UnitOfWork:
         return TransferCopy(driver, self.tenant_id, self._build_partitions("transfer_logs"))
 
     @cached_property
-    def journal(self) -> TransferRepository:
+    def journal(self) -> Transfers:
         partitions = self._build_partitions("transfer_samples")
-        return TransferRepository(self.connection, self.tenant_id, self.closed_months, partitions, self._key_id)
+        return Transfers(self.connection, self.tenant_id, self.closed_months, partitions, self._key_id)
 
     @cached_property
     def owners(self) -> TransferOwners:

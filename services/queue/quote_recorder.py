@@ -8,7 +8,7 @@ from uuid import UUID
 import redis.asyncio
 from redis.exceptions import RedisError
 
-from services.application.billing.journal_quotes import StoredQuote, to_stream_fields
+from services.application.billing.quote_consumer import StoredQuote, to_stream_fields
 from services.application.transfers.sessions import TransferKey
 
 QUOTES = "tradewind:quotes"

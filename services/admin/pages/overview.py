@@ -14,7 +14,7 @@ from services.application.access.authenticate import Scope
 from services.application.logs.roll_up import RollUp
 from services.application.models.tier_decisions import list_undecided
 from services.application.monitoring.metrics import read_overview_metrics
-from services.application.transfers.journal import TransferFilter
+from services.application.transfers.repository import TransferFilter
 from services.bootstrap import Container
 from tradewind.wire.transfers import TransferState
 

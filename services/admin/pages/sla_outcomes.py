@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from services.application.transfers.journal import StoredTransfer
+from services.application.transfers.repository import StoredTransfer
 from tradewind.energy.measured import EnergyReading
 from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
 from tradewind.sla.outcome import (

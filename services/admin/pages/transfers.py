@@ -14,7 +14,7 @@ from services.admin.events import stream_changes
 from services.admin.pages.sla_outcomes import describe_outcome, find_target_bps
 from services.admin.rendering import ONE_LINE, build_page_router, encode_chart, render_fragment, render_page
 from services.admin.visitors import Parts, Signed, SignInsOf
-from services.application.transfers.journal import StoredTransfer, TransferFilter
+from services.application.transfers.repository import StoredTransfer, TransferFilter
 from tradewind.errors import InvalidValue
 from tradewind.sla.kinds import SlaKind
 from tradewind.units import MBIT

@@ -13,7 +13,7 @@ from services.api.direct_route import DirectRoute
 from services.api.routes.compression import get_advice
 from services.api.routing import create_v1_router
 from services.application.advice.compression import to_class_query, to_query
-from services.application.billing.journal_quotes import StoredQuote
+from services.application.billing.quote_consumer import StoredQuote
 from services.application.recommend.lookup import answer_request, get_snapshot
 from services.application.recommend.request import PricedRecommendation, TransferRequest
 from services.application.recommend.snapshot import Snapshot

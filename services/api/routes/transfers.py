@@ -18,7 +18,7 @@ from services.api.routing import create_v1_router
 from services.application.access.authenticate import Principal
 from services.application.recommend.request import PricedRecommendation
 from services.application.transfers.first_heartbeats import build_timeline, find_first_heartbeat, find_starting_key
-from services.application.transfers.journal import TransferFilter, TransferStart
+from services.application.transfers.repository import TransferFilter, TransferStart
 from services.application.transfers.sessions import TransferKey
 from services.application.transfers.tune import TransferOpening, TuningAnswer
 from services.bootstrap import Container

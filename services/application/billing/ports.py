@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from decimal import Decimal
     from uuid import UUID
 
-    from services.application.billing.journal_quotes import StoredQuote
     from services.application.billing.price_books import PriceBook
     from services.application.billing.price_list import PriceList
+    from services.application.billing.quote_consumer import StoredQuote
     from services.application.billing.usage import Month, UsageLine, UsageTransfer
     from services.application.billing.what_if import Demand
     from tradewind.sla.kinds import EnergyBasis

@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from services.application.monitoring.metrics import OutcomeRepository
     from services.application.shared.audit import Audit
     from services.application.shared.jobs import Event
-    from services.application.transfers.journal import TransferRepository
     from services.application.transfers.owners import TransferOwners
+    from services.application.transfers.repository import TransferRepository
     from services.application.warehouse.ports import DatabaseAccountRepository, SavedQueryRepository
 
 

@@ -11,8 +11,8 @@ from services.application.logs.ingest import LogBatch, store_batch
 from services.application.logs.lines import BodyLimits, Encoding, UploadedBody
 from services.application.shared.ports import Clock
 from services.application.shared.unit_of_work import UnitOfWork
-from services.application.transfers.journal import TransferBeats, TransferEnd, TransferNews, Workload
 from services.application.transfers.owners import make_foreign_transfer_error
+from services.application.transfers.repository import TransferBeats, TransferEnd, TransferNews, Workload
 from tradewind.dataset import ChunkKind
 from tradewind.energy.measured import EnergyReading
 from tradewind.errors import InvalidValue

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from services.application.transfers.journal import TransferStart
+from services.application.transfers.repository import TransferStart
 from services.application.transfers.sessions import Sessions, SessionsUnreachable, TransferKey
 from services.application.transfers.silence import compute_silence_limit_s
 from tradewind.wire.heartbeats import Heartbeat

@@ -8,11 +8,11 @@ import httpx
 import pytest
 import redis
 
-from services.application.billing.journal_quotes import QuoteConsumer
-from services.application.transfers.stream_journal import ConsumerRun, StreamEntry
+from services.application.billing.quote_consumer import QuoteConsumer
+from services.application.transfers.stream_consumer import ConsumerRun, StreamEntry
 from services.bootstrap import Container
 from services.embedded.valkey import EmbeddedValkey
-from services.queue.journal_stream import RedisEntryStream
+from services.queue.entry_stream import RedisEntryStream
 from services.queue.quote_recorder import QUOTES
 from tests.conditions import eventually
 from tests.integration.live_transfers import ENQUIRY

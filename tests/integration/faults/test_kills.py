@@ -10,7 +10,7 @@ import redis
 
 from benchmarks.faults.service import Service, run_service
 from services.bootstrap import build_container
-from services.queue.journal_stream import GROUP, LEFT_BEHIND_AFTER_S, WORKER
+from services.queue.entry_stream import GROUP, LEFT_BEHIND_AFTER_S, WORKER
 from services.queue.sessions import JOURNAL
 from tests.conditions import eventually
 from tests.integration.faults.agents import Agent, agents_of, ticking

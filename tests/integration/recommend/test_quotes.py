@@ -15,9 +15,9 @@ import redis
 import redis.asyncio
 
 from services.application.access.authenticate import Scope
-from services.application.billing.journal_quotes import StoredQuote
+from services.application.billing.quote_consumer import StoredQuote
 from services.application.transfers.sessions import TransferKey
-from services.application.transfers.stream_journal import ConsumerRun
+from services.application.transfers.stream_consumer import ConsumerRun
 from services.bootstrap import Container
 from services.queue.quote_recorder import KEYS_REMEMBERED_S, QUOTES, QuoteRecorder
 from tests.conditions import eventually

@@ -11,12 +11,12 @@ import psycopg
 import pytest
 import redis
 
-from services.application.transfers.journal_heartbeats import HeartbeatConsumer
+from services.application.transfers.heartbeat_consumer import HeartbeatConsumer
 from services.application.transfers.sessions import TransferKey
-from services.application.transfers.stream_journal import ConsumerRun, StreamEntry
+from services.application.transfers.stream_consumer import ConsumerRun, StreamEntry
 from services.bootstrap import Container, build_container
 from services.embedded.valkey import EmbeddedValkey
-from services.queue.journal_stream import GROUP, RedisEntryStream
+from services.queue.entry_stream import GROUP, RedisEntryStream
 from services.queue.sessions import JOURNAL, format_session_key
 from tests.conditions import eventually
 from tests.integration.celery_worker import worker

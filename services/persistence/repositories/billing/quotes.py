@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy import Connection, func, select
 from sqlalchemy.dialects.postgresql import insert
 
-from services.application.billing.journal_quotes import StoredQuote
+from services.application.billing.quote_consumer import StoredQuote
 from services.application.billing.what_if import Demand
 from services.persistence.month_partitions import MonthPartitions, list_months
 from services.persistence.tables import quotes

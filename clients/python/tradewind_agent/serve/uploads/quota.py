@@ -7,7 +7,7 @@ from threading import Lock
 
 from tradewind.units import KIB
 from tradewind_agent.serve.messages import RequestRefused
-from tradewind_agent.serve.uploads.journal import is_journal
+from tradewind_agent.serve.uploads.part_log import is_journal
 
 LEAST_FILE_BYTES = 4 * KIB
 """What a file takes on disk, however little it holds: a block of the usual file systems."""

@@ -12,7 +12,7 @@ from tradewind.units import MIB
 from tradewind_agent.serve.folder import PART_PREFIX
 from tradewind_agent.serve.messages import RequestRefused
 from tradewind_agent.serve.uploads.byte_ranges import ByteRanges
-from tradewind_agent.serve.uploads.journal import JOURNAL_SUFFIX, Journal, JournalState, is_journal, read_journal
+from tradewind_agent.serve.uploads.part_log import JOURNAL_SUFFIX, PartLog, PartLogState, is_journal, read_journal
 from tradewind_agent.serve.uploads.quota import StorageQuota, check_free_space
 
 _HASH_BLOCK_BYTES = 4 * MIB
@@ -36,7 +36,7 @@ class UnfinishedFile:
     """
 
     def __init__(
-        self, folder: int, *, name: str, part: str, descriptor: int, journal: Journal, state: JournalState
+        self, folder: int, *, name: str, part: str, descriptor: int, journal: PartLog, state: PartLogState
     ) -> None:
         self.name = name
         self.total_bytes = state.total_bytes
@@ -216,9 +216,9 @@ def open_upload(
         status = os.fstat(data)
         state = read_journal(_read_text(notes), boot=boot, inode=status.st_ino)
         if state is None:
-            state = JournalState(total_bytes or status.st_size, is_trusted=True)
+            state = PartLogState(total_bytes or status.st_size, is_trusted=True)
             space.resize(status.st_size, state.total_bytes)
-        journal = Journal(
+        journal = PartLog(
             notes, total_bytes=state.total_bytes, boot=boot, inode=status.st_ino, on_size=space.note_journal
         )
         journal.rewrite(

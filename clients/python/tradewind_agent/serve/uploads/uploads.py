@@ -39,7 +39,7 @@ class OpenUploads:
 
     Parameters
     ----------
-    boot : see ``Journal``.
+    boot : see ``PartLog``.
     part_expiry_s : unfinished parts untouched for longer are removed when a folder is first uploaded to.
     clock : POSIX seconds, as in modification times.
     """

@@ -8,7 +8,7 @@ from typing import Any
 import redis
 
 from services.application.transfers.sessions import TransferKey
-from services.application.transfers.stream_journal import StreamEntry
+from services.application.transfers.stream_consumer import StreamEntry
 from services.queue.sessions import JOURNAL, format_session_key
 from tradewind.errors import Unavailable
 

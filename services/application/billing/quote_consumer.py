@@ -17,7 +17,7 @@ from pydantic import Field, FiniteFloat, TypeAdapter, ValidationError
 from services.application.recommend.request import PricedRecommendation, TransferRequest
 from services.application.shared.unit_of_work import UnitOfWork
 from services.application.transfers.sessions import TransferKey
-from services.application.transfers.stream_journal import StreamConsumer, StreamEntry
+from services.application.transfers.stream_consumer import StreamConsumer, StreamEntry
 from tradewind.errors import InvalidValue
 from tradewind.sla.kinds import EnergyBasis, SlaKind
 from tradewind.wire.base import Count, Instant, describe_validation_error

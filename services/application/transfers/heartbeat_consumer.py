@@ -10,10 +10,10 @@ from pydantic import ValidationError
 
 from services.application.shared.ports import Clock
 from services.application.shared.unit_of_work import UnitOfWork
-from services.application.transfers.journal import TransferNews, TransferStart, Workload
+from services.application.transfers.repository import TransferNews, TransferStart, Workload
 from services.application.transfers.sessions import TransferKey
 from services.application.transfers.silence import compute_silence_limit_s
-from services.application.transfers.stream_journal import StreamConsumer, StreamEntry
+from services.application.transfers.stream_consumer import StreamConsumer, StreamEntry
 from tradewind.errors import InvalidValue
 from tradewind.wire.base import describe_validation_error
 from tradewind.wire.heartbeats import Heartbeat, SpooledHeartbeat

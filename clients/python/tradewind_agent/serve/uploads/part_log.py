@@ -20,7 +20,7 @@ _REWRITE_FROM_LINES = 4096
 
 
 @dataclass(slots=True)
-class JournalState:
+class PartLogState:
     """The state that a journal describes.
 
     Attributes
@@ -39,7 +39,7 @@ def is_journal(name: str) -> bool:
     return name.startswith(PART_PREFIX) and name.endswith(JOURNAL_SUFFIX)
 
 
-def read_journal(text: str, *, boot: str, inode: int) -> JournalState | None:
+def read_journal(text: str, *, boot: str, inode: int) -> PartLogState | None:
     """Return the state that a journal's text describes, or None when it is no journal of this part file.
 
     A last line without its end was cut off by a crash and does not count.
@@ -48,7 +48,7 @@ def read_journal(text: str, *, boot: str, inode: int) -> JournalState | None:
     words = lines[0].split() if lines else []
     if len(words) != 5 or " ".join(words[:2]) != _FORMAT or not words[2].isdecimal() or words[4] != str(inode):
         return None
-    state = JournalState(int(words[2]), is_trusted=bool(boot) and words[3] == boot)
+    state = PartLogState(int(words[2]), is_trusted=bool(boot) and words[3] == boot)
     for line in lines[1:]:
         match line.split():
             case [("s" | "w") as kind, first, last] if first.isdecimal() and last.isdecimal():
@@ -59,7 +59,7 @@ def read_journal(text: str, *, boot: str, inode: int) -> JournalState | None:
     return state
 
 
-class Journal:
+class PartLog:
     """Appends to a journal that is open for appending.
 
     Parameters

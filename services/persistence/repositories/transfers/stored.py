@@ -7,7 +7,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Row, and_, bindparam, or_, select, tuple_, update
 
-from services.application.transfers.journal import (
+from services.application.transfers.repository import (
     ANY_TRANSFER,
     StoredTransfer,
     TransferBeats,
@@ -18,7 +18,7 @@ from services.application.transfers.journal import (
 from services.persistence.bulk_copy import COLUMNS, list_record_values
 from services.persistence.month_partitions import MonthPartitions, list_months
 from services.persistence.repositories.logs.months_of_logs import ClosedMonths
-from services.persistence.repositories.transfers import journal_statements as statements
+from services.persistence.repositories.transfers import statements
 from services.persistence.repositories.transfers.sample_rows import to_sample, to_sample_values
 from services.persistence.tables import transfer_samples, transfers
 from tradewind.errors import NotFound
@@ -29,7 +29,7 @@ from tradewind.wire.records import WireEnergy, WireRecord
 from tradewind.wire.transfers import ExpectedOutcome, TransferSample, TransferState, TransferSummary
 
 
-class TransferRepository:
+class Transfers:
     """Transfers of one tenant.
 
     Parameters

@@ -3,10 +3,10 @@
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from services.application.transfers.journal import Workload
-from services.application.transfers.journal_heartbeats import AnsweredHeartbeat, to_news
+from services.application.transfers.heartbeat_consumer import AnsweredHeartbeat, to_news
+from services.application.transfers.repository import Workload
 from services.application.transfers.sessions import TransferKey
-from services.application.transfers.stream_journal import StreamEntry
+from services.application.transfers.stream_consumer import StreamEntry
 from tradewind.transfer import LinkKey
 from tradewind.wire.heartbeats import Heartbeat, SpooledHeartbeat
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tradewind_agent.serve.messages import RequestRefused
 from tradewind_agent.serve.ranges import parse_content_range, parse_range
 from tradewind_agent.serve.uploads.byte_ranges import ByteRanges
-from tradewind_agent.serve.uploads.journal import Journal, read_journal
+from tradewind_agent.serve.uploads.part_log import PartLog, read_journal
 
 RANGES = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)).map(lambda pair: (pair[0], pair[0] + pair[1])))
 
@@ -41,15 +41,15 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def journal(path: Path) -> Iterator[Journal]:
+def journal(path: Path) -> Iterator[PartLog]:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
-    journal = Journal(descriptor, total_bytes=1000, boot="boot-1", inode=7)
+    journal = PartLog(descriptor, total_bytes=1000, boot="boot-1", inode=7)
     journal.rewrite(ByteRanges(), ByteRanges(), None)
     yield journal
     journal.close()
 
 
-def test_within_one_boot_everything_written_counts(journal: Journal, path: Path):
+def test_within_one_boot_everything_written_counts(journal: PartLog, path: Path):
     journal.note_written(0, 99)
     journal.note_synced([(0, 99)])
     journal.note_written(200, 299)
@@ -60,7 +60,7 @@ def test_within_one_boot_everything_written_counts(journal: Journal, path: Path)
 
 
 @pytest.mark.parametrize("boot", ["boot-2", ""])
-def test_after_another_boot_only_what_was_synced_counts(journal: Journal, path: Path, boot: str):
+def test_after_another_boot_only_what_was_synced_counts(journal: PartLog, path: Path, boot: str):
     journal.note_written(0, 99)
     journal.note_synced([(0, 99)])
     journal.note_written(200, 299)
@@ -69,12 +69,12 @@ def test_after_another_boot_only_what_was_synced_counts(journal: Journal, path: 
     assert state.received.convert_to_lists() == [[0, 99]]
 
 
-def test_a_journal_of_another_part_file_is_not_believed(journal: Journal, path: Path):
+def test_a_journal_of_another_part_file_is_not_believed(journal: PartLog, path: Path):
     journal.note_written(0, 999)
     assert read_journal(path.read_text(), boot="boot-1", inode=8) is None
 
 
-def test_a_line_cut_off_by_a_crash_does_not_count(journal: Journal, path: Path):
+def test_a_line_cut_off_by_a_crash_does_not_count(journal: PartLog, path: Path):
     journal.note_written(0, 99)
     journal.note_written(100, 199)
     text = path.read_text()
@@ -87,7 +87,7 @@ def test_a_line_cut_off_by_a_crash_does_not_count(journal: Journal, path: Path):
             assert held in ([], [[0, 99]], [[0, 199]])
 
 
-def test_rewritten_journal_keeps_known_ranges(journal: Journal, path: Path):
+def test_rewritten_journal_keeps_known_ranges(journal: PartLog, path: Path):
     for first in range(0, 1000, 2):
         journal.note_written(first, first)
     journal.rewrite(ByteRanges([(0, 9)]), ByteRanges([(0, 49)]), "cd")
