@@ -10,7 +10,7 @@ from tradewind.errors import InvalidValue
 from tradewind.recommendation import ChunkPlan
 from tradewind_agent.engine.chunks import TransferChunk
 from tradewind_agent.engine.download import FileDownload
-from tradewind_agent.engine.file_transfer import FileTransfer
+from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost
 from tradewind_agent.engine.http.address import Origin, Url
 from tradewind_agent.engine.http.connection import Connection
 from tradewind_agent.engine.http.early_sockets import MAX_UNUSED_S
@@ -33,14 +33,29 @@ _STORAGE_THREADS = 4
 """Syncs wait for the disk, not for the processor: a few in parallel are enough."""
 
 
+MakeTransfer = Callable[[Job, TransferHost], FileTransfer]
+"""Makes the transfer of one job: that of its bytes as they are, or one that encodes them on their way."""
+
+
+def make_plain_transfer(job: Job, host: TransferHost) -> FileTransfer:
+    """Return a transfer of the file's bytes as they are."""
+    return FileUpload(job, host) if isinstance(job, UploadJob) else FileDownload(job, host)
+
+
 class TransferEngine:
     """An engine that moves one set of files by a plan per chunk, which `retune` may change at any time.
 
     An engine runs once: make a new one for another transfer.
     """
 
-    def __init__(self, plan: Sequence[ChunkPlan], options: EngineOptions | None = None) -> None:
+    def __init__(
+        self,
+        plan: Sequence[ChunkPlan],
+        options: EngineOptions | None = None,
+        make_transfer: MakeTransfer = make_plain_transfer,
+    ) -> None:
         self.options = options if options is not None else EngineOptions()
+        self._make_transfer = make_transfer
         self.folder_names = FolderNames()
         self._chunks = [TransferChunk(each) for each in _require_valid_plan(plan)]
         self._files: dict[FileTransfer, TransferChunk] = {}
@@ -173,6 +188,9 @@ class TransferEngine:
         if self._receiving:
             file.count_progress(nbytes)
 
+    def charge_rate(self, nbytes: float) -> None:
+        self._pool.rate_limit.charge(nbytes)
+
     def note_done(self, file: FileTransfer, *, skipped: bool = False) -> None:
         chunk = self._files[file]
         chunk.files_done += not skipped
@@ -253,8 +271,8 @@ class TransferEngine:
 
     def _start(self, jobs: Iterable[Job]) -> None:
         """Assign files to chunks, the largest first so that none remains at the end, and open the channels."""
-        files = [self._make_transfer(job) for job in _require_distinct(jobs)]
-        self._receiving = not any(isinstance(file, FileUpload) for file in files)
+        files = [self._make_transfer(job, self) for job in _require_distinct(jobs)]
+        self._receiving = not any(isinstance(file.job, UploadJob) for file in files)
         for file in sorted(files, key=lambda file: -(file.size_bytes or 0)):
             chunk = self._find_chunk(file)
             self._files[file] = chunk
@@ -267,9 +285,6 @@ class TransferEngine:
         self._checkpoint_later()
         if self.options.early is not None:
             self._loop.call_later(MAX_UNUSED_S, self.options.early.close)
-
-    def _make_transfer(self, job: Job) -> FileTransfer:
-        return FileUpload(job, self) if isinstance(job, UploadJob) else FileDownload(job, self)
 
     def _find_chunk(self, file: FileTransfer) -> TransferChunk:
         serving = [chunk for chunk in self._chunks if chunk.concurrency]

@@ -97,7 +97,11 @@ class TransferHost(Protocol):
 
     def make_available_later(self, file: "FileTransfer", delay_s: float) -> None: ...
 
-    def note_moved(self, file: "FileTransfer", nbytes: int) -> None: ...
+    def note_moved(self, file: "FileTransfer", nbytes: int) -> None:
+        """Count bytes of ``file`` as moved; a negative number of those that are to be moved again."""
+
+    def charge_rate(self, nbytes: float) -> None:
+        """Charge the rate limit with more than what the connections carry."""
 
     def note_done(self, file: "FileTransfer", *, skipped: bool = False) -> None: ...
 

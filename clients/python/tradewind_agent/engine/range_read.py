@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from tradewind_agent.engine.http.address import Url
-from tradewind_agent.engine.http.exchange import Payload
+from tradewind_agent.engine.http.exchange import Payload, ReceiveGate
 from tradewind_agent.engine.http.http1 import ContentRange, RequestHead, ResponseHead
 from tradewind_agent.engine.origin.limits import SendContext
 from tradewind_agent.engine.origin.pipelining import ExpectedAnswer, ExpectedFile, PipelinedExchange
@@ -50,6 +50,7 @@ class RangeRead:
     """
 
     payload: Payload | None = None
+    receive_gate: ReceiveGate | None = None
 
     def __init__(
         self,
@@ -91,6 +92,10 @@ class RangeRead:
     def expected_bytes(self) -> int:
         return self.last + 1 - self.position if self.last is not None else 0
 
+    @property
+    def can_be_followed(self) -> bool:
+        return True
+
     def match_answer(self, got: ContentRange) -> tuple[int, int] | None:
         """Return the last byte and total size of a partial answer; ``None`` if it is not the requested part.
 
@@ -114,7 +119,9 @@ class RangeRead:
         return False
 
     def may_follow(self, before: PipelinedExchange, *, has_ranges: bool) -> bool:
-        if not isinstance(before, RangeRead) or before.file is self.file:
+        if not isinstance(before, RangeRead):
+            return False
+        if before.file is self.file:
             return True
         if self.size_bytes is None or before.size_bytes is None:
             return False

@@ -155,8 +155,8 @@ class RequestPipeline:
         )
 
     def _may_request_more(self, last: FileExchange, channel: ExchangeSource) -> bool:
-        if self._is_cautious or last.request.method == "HEAD":
-            return False  # the end of an answer to HEAD is only known when nothing follows it
+        if self._is_cautious or not last.can_be_followed:
+            return False
         allowed_bytes = _REQUESTED_SHARE * channel.bytes_per_pipeline
         most_bytes = min(max(allowed_bytes, _MIN_REQUESTED_BYTES), _MAX_REQUESTED_BYTES)
         return sum(exchange.expected_bytes for exchange in self._outstanding) < most_bytes

@@ -10,6 +10,7 @@ from asyncio import Future
 from collections.abc import Callable
 from hashlib import file_digest
 from time import monotonic
+from typing import ClassVar
 
 from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost
 from tradewind_agent.engine.http.http1 import REDIRECTS, ResponseHead
@@ -34,6 +35,8 @@ class FileUpload(FileTransfer):
     """The upload of one file: the bytes that the receiver has confirmed, and those still to be dealt."""
 
     job: UploadJob
+    form: ClassVar[str] = ""
+    """Form in which the bytes are sent; see `make_upload_id`."""
 
     def __init__(self, job: UploadJob, host: TransferHost) -> None:
         super().__init__(job, job.destination, host)
@@ -98,8 +101,8 @@ class FileUpload(FileTransfer):
         if not self._is_as_listed(found):
             self.give_up(f"{self.job.source} has changed since it was listed")
             return False
-        self._upload_id = make_upload_id(self.job, found)
-        if self.host.options.checksum:
+        self._upload_id = make_upload_id(self.job, found, self.form)
+        if self.host.options.checksum and not self.form:
             self._preparing = True
             self.host.run_blocking(self._sum).add_done_callback(self._on_summed)
         return not self._preparing

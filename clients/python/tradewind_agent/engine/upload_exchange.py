@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Protocol
 
 from tradewind_agent.engine.http.address import Url
-from tradewind_agent.engine.http.exchange import Payload
+from tradewind_agent.engine.http.exchange import Payload, ReceiveGate
 from tradewind_agent.engine.http.http1 import RequestHead, ResponseHead
 from tradewind_agent.engine.jobs import UploadJob
 from tradewind_agent.engine.origin.limits import SendContext
@@ -41,6 +41,14 @@ class FileSlice:
     def remaining_bytes(self) -> int:
         return self.last + 1 - self.position
 
+    @property
+    def is_finished(self) -> bool:
+        return not self.remaining_bytes
+
+    def call_when_ready(self, wake: Callable[[], None]) -> None:
+        """Call ``wake``: a file has bytes at all times."""
+        wake()
+
     def read(self, most_bytes: int) -> bytes:
         block = self._read_at(self.position, min(most_bytes, self.remaining_bytes))
         self.position += len(block)
@@ -67,6 +75,7 @@ class UploadExchange:
     """
 
     payload: Payload | None
+    receive_gate: ReceiveGate | None = None
 
     def __init__(
         self, file: SendingFile, url: Url, request: RequestHead, sent: FileSlice | None, *, is_full: bool
@@ -89,6 +98,11 @@ class UploadExchange:
     @property
     def expected_bytes(self) -> int:
         return self.sent.remaining_bytes if self.sent is not None else 0
+
+    @property
+    def can_be_followed(self) -> bool:
+        """Return false for a query: the end of an answer to HEAD is only known when nothing follows it."""
+        return self.sent is not None
 
     def set_apart(self, others: Sequence[ExpectedAnswer]) -> bool:
         expected = self.expected_answer

@@ -9,7 +9,7 @@ from collections import deque
 from dataclasses import replace
 from typing import Protocol
 
-from tradewind_agent.engine.http.exchange import Exchange, Payload
+from tradewind_agent.engine.http.exchange import Exchange, Payload, SendQueue
 from tradewind_agent.engine.http.http1 import ResponseHead
 from tradewind_agent.engine.http.patience import STORED_BYTES_PER_S, Patience, detect_dead_peer
 from tradewind_agent.engine.http.patient_loop import find_patient_loop
@@ -62,17 +62,15 @@ class Connection(asyncio.BufferedProtocol):
     def __init__(
         self, owner: ConnectionOwner, buffer: ReceiveBuffer, rate_limit: RateLimit, patience: Patience
     ) -> None:
-        self._owner = owner
+        self._owner, self._rate_limit, self._patience = owner, rate_limit, patience
         self.buffer = buffer
-        self._rate_limit = rate_limit
-        self._patience = patience
         self._loop = asyncio.get_running_loop()
         self._patient_loop = find_patient_loop()
         self._reader = ResponseReader(self)
         self._transport: asyncio.Transport | None = None
         self._in_flight: deque[Exchange] = deque()
-        self._outbox: deque[bytes | Payload] = deque()
-        self._unsent_heads = 0
+        self._outbox = SendQueue()
+        self._waits_for_gate = False
         self._writable = True
         self._write_scheduled = False
         self._head: ResponseHead | None = None
@@ -119,10 +117,7 @@ class Connection(asyncio.BufferedProtocol):
         else:
             self._requested_at = None
         self._in_flight.append(exchange)
-        self._outbox.append(exchange.request.encode())
-        self._unsent_heads += 1
-        if exchange.payload is not None and exchange.payload.remaining_bytes:
-            self._outbox.append(exchange.payload)
+        self._outbox.add(exchange)
         self._watch()
         self._write_soon()
 
@@ -130,10 +125,7 @@ class Connection(asyncio.BufferedProtocol):
         """Limit the wait for the start of the next answer, and for each answer after it."""
         longest_s = self._patience.answer_s
         self._silence_limit_s = (min(first_s, longest_s), min(between_s, longest_s))
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
-        self._watch()
+        self._watch_again()
 
     def lift_silence_limit(self) -> None:
         """Restore the usual limit of silence."""
@@ -174,9 +166,24 @@ class Connection(asyncio.BufferedProtocol):
             self.abort(fault)
         if self._patient_loop is not None and nbytes >= self.buffer.size_bytes:
             self._patient_loop.hurry()
+        self._wait_for_gate()
         if self._rate_limit.count_moved(self, nbytes) and self._transport is not None:
             self._transport.pause_reading()
             self._rate_limit.wait(self)
+
+    def _wait_for_gate(self) -> None:
+        """Stop reading while what was received last waits to be processed."""
+        gate = self._in_flight[0].receive_gate if self._in_flight else None
+        if gate is not None and not gate.is_open and self._transport is not None and not self._waits_for_gate:
+            self._waits_for_gate = True
+            self._transport.pause_reading()
+            gate.call_when_open(self._on_gate_open)
+
+    def _on_gate_open(self) -> None:
+        self._waits_for_gate = False
+        self._active_at = self._loop.time()
+        if self._transport is not None and not self._rate_limit.is_held(self):
+            self._transport.resume_reading()
 
     def eof_received(self) -> bool:
         self._reader.note_eof()
@@ -194,7 +201,7 @@ class Connection(asyncio.BufferedProtocol):
         """Resume: the rate limit has bytes again. How long an answer waited says nothing of the path."""
         self._active_at = self._loop.time()
         self._requested_at = None
-        if self._transport is not None:
+        if self._transport is not None and not self._waits_for_gate:
             self._transport.resume_reading()
         self._write_soon()
 
@@ -205,7 +212,6 @@ class Connection(asyncio.BufferedProtocol):
         if self._deadline is not None:
             self._deadline.cancel()
         self._outbox.clear()
-        self._unsent_heads = 0
         lost, self._in_flight = self._in_flight, deque()
         self.closed.set_result(None)
         gone = self._fault is None and not self._dismissed and not self._was_announced
@@ -234,7 +240,7 @@ class Connection(asyncio.BufferedProtocol):
     def on_head(self, head: ResponseHead) -> bool:
         if not self._in_flight:
             raise ConnectionFault("an answer that was not asked for")
-        if self.answered and self._unsent_heads >= len(self._in_flight):
+        if self.answered and self._outbox.unsent_heads >= len(self._in_flight):
             self.dismiss()  # it answers an earlier request once more, and the next one has not left yet
             return False
         self._head = head
@@ -252,10 +258,7 @@ class Connection(asyncio.BufferedProtocol):
         self._sent_body_bytes = 0
         if self._silence_limit_s is not None:
             self._silence_limit_s = (self._silence_limit_s[1], self._silence_limit_s[1])
-            if self._deadline is not None:
-                self._deadline.cancel()
-                self._deadline = None
-            self._watch()
+            self._watch_again()
         answered_early = exchange.payload is not None and exchange.payload in self._outbox
         exchange.on_end()
         if not head.keep_alive or answered_early:  # the rest of an early refused body is not worth sending
@@ -278,40 +281,43 @@ class Connection(asyncio.BufferedProtocol):
         self._write_scheduled = False
         may_go_on = True
         while self._outbox and self._writable and self._transport is not None and not self._transport.is_closing():
-            first = self._outbox[0]
-            if isinstance(first, bytes):
-                self._transport.write(self._take_heads())
-            elif may_go_on and not self._rate_limit.is_exhausted:
-                block = self._take_block(first)
-                may_go_on = not self._rate_limit.count_moved(self, len(block))
-                self._transport.write(block)
-            else:
+            payload = self._outbox.payload
+            if payload is None:
+                self._transport.write(self._outbox.take_heads())
+            elif not may_go_on or self._rate_limit.is_exhausted:
                 self._rate_limit.wait(self)
                 return
+            elif block := self._read_payload(payload):
+                may_go_on = not self._rate_limit.count_moved(self, len(block))
+                self._transport.write(block)
+            elif self._outbox.waits_for_payload:
+                payload.call_when_ready(self._on_payload_ready)
+                return
 
-    def _take_block(self, payload: Payload) -> bytes:
-        """Return the next bytes of the body that is being sent."""
+    def _read_payload(self, payload: Payload) -> bytes:
+        """Return the next bytes of the body that is being sent; none where it is still being made, or has failed."""
         try:
-            block = payload.read(self._rate_limit.compute_allowance(self, self.buffer.size_bytes))
+            block = self._outbox.read_payload(payload, self._rate_limit.compute_allowance(self, self.buffer.size_bytes))
         except FileFault as fault:
             self.abort(fault)
             return b""
         self._active_at = self._loop.time()
         self._sent_body_bytes += len(block)
-        if not payload.remaining_bytes:
-            self._outbox.popleft()
         return block
 
-    def _take_heads(self) -> bytes:
-        """Return the request heads next in line, joined."""
-        heads = bytearray()
-        while self._outbox and isinstance(head := self._outbox[0], bytes):
-            heads += head
-            self._outbox.popleft()
-            self._unsent_heads -= 1
-        return bytes(heads)
+    def _on_payload_ready(self) -> None:
+        self._outbox.waits_for_payload = False
+        self._active_at = self._loop.time()
+        self._write_soon()
 
     # Deadlines.
+
+    def _watch_again(self) -> None:
+        """Watch with the limit that holds now."""
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+        self._watch()
 
     def _watch(self) -> None:
         if self._deadline is None:
@@ -325,8 +331,7 @@ class Connection(asyncio.BufferedProtocol):
 
         In the middle of an answer, silence says nothing of the requests behind it.
         """
-        is_sending_body = bool(self._outbox) and not isinstance(self._outbox[0], bytes)
-        if self._head is not None or is_sending_body:
+        if self._head is not None or self._outbox.payload is not None:
             return self._patience.idle_s
         if self._silence_limit_s is not None:
             return self._silence_limit_s[0]
@@ -342,8 +347,8 @@ class Connection(asyncio.BufferedProtocol):
             return
         longest_s = self._longest_silence_s
         left_s = self._active_at + longest_s - self._loop.time()
-        if self._rate_limit.is_held(self):
-            left_s = longest_s
+        if self._rate_limit.is_held(self) or self._outbox.waits_for_payload or self._waits_for_gate:
+            left_s = longest_s  # it is not the other end that is silent
         if left_s > 0:
             self._deadline = self._loop.call_later(self._compute_next_look_s(left_s), self._check_deadline)
             return

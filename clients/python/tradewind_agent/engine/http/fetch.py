@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tradewind_agent.engine.http.address import Origin, Url
 from tradewind_agent.engine.http.connection import Connection, ReceiveBuffer
 from tradewind_agent.engine.http.dial import dial
-from tradewind_agent.engine.http.exchange import Payload
+from tradewind_agent.engine.http.exchange import Payload, ReceiveGate
 from tradewind_agent.engine.http.http1 import REDIRECTS, RequestHead, ResponseHead
 from tradewind_agent.engine.http.rate_limit import RateLimit
 from tradewind_agent.engine.http.request_head import make_request_head
@@ -109,6 +109,7 @@ class _SingleExchange:
     """The only exchange of its connection, and the connection's owner."""
 
     payload: Payload | None = None
+    receive_gate: ReceiveGate | None = None
 
     def __init__(self, request: RequestHead) -> None:
         self.request = request

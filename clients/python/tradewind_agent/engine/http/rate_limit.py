@@ -74,6 +74,11 @@ class RateLimit:
             self._parts[connection] -= moved_bytes
         return self.is_exhausted or self._parts.get(connection, math.inf) < self._worth
 
+    def charge(self, nbytes: float) -> None:
+        """Take bytes out of the bucket that no connection carries: it may owe some then."""
+        if self._rate is not None:
+            self._tokens -= nbytes
+
     @property
     def is_exhausted(self) -> bool:
         """Return whether a connection has to `wait`: the rest of the bucket is not worth a read."""

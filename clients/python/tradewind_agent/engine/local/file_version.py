@@ -23,6 +23,7 @@ class FileVersion:
     validator : what answers must share with the bytes that have come; ``None`` where there are none, or no name.
     sha256 : that the file must have, if known.
     in_one_answer : whether the file is to come as one answer, because parts of it cannot be put together.
+    is_stored_encoded : whether the stored file is what the server calls encoded, and has to stay so.
     """
 
     def __init__(self, job: DownloadJob, *, checks_sums: bool) -> None:
@@ -34,7 +35,7 @@ class FileVersion:
         self.identity = FileIdentity(_find_exact_size(job) or None, job.etag)
         self.validator: str | None = None
         self.sha256 = job.sha256
-        self.in_one_answer = False
+        self.in_one_answer = self.is_stored_encoded = False
 
     @property
     def size_bytes(self) -> int | None:
@@ -65,12 +66,14 @@ class FileVersion:
         is_unproven = self.validator is not None and answered.validator != self.validator
         return self.identity.contradicts(answered) or (is_unproven and not is_full)
 
-    def learn(self, answered: FileIdentity, head: ResponseHead, *, is_different: bool) -> None:
-        """Update the version from an answer."""
+    def learn(
+        self, answered: FileIdentity, head: ResponseHead, *, is_different: bool, is_encoded: bool = False
+    ) -> None:
+        """Update the version from an answer; the sum of an encoded one is not that of the file."""
         if is_different:
             self.sha256 = self._job.sha256
         self._answered, self.identity = answered, answered.fill_from(self.identity)
-        if self._checks_sums and self.sha256 is None:
+        if self._checks_sums and self.sha256 is None and not is_encoded:
             self.sha256 = parse_repr_digest(head.headers.get("repr-digest", ""))
 
     def count_change(self) -> None:
@@ -82,15 +85,17 @@ class FileVersion:
         """Restart with the version of an answer, without any bytes of it."""
         self.identity, self.validator, self.sha256 = answered, None, self._job.sha256
 
-    def find_objection(self, head: ResponseHead, size_bytes: int | None) -> str | None:
-        """Return why an answer of ``size_bytes`` cannot be the file.
+    def find_objection(self, head: ResponseHead, size_bytes: int | None, *, is_decoded: bool = False) -> str | None:
+        """Return why an answer of ``size_bytes`` cannot be the file: another size is known, a coding, or a web page.
 
-        Another size is known, it is packed, or a web page.
+        ``is_decoded`` : the receiver undoes the coding of the answer.
         """
         if self._job.may_be_folder and parse_media_type(head.headers.get("content-type", "")) in HTML_TYPES:
             return "the server answers with a web page, maybe of a folder; copy it by its own address, or a manifest"
         if self._job.size_trust is SizeTrust.BINDING and size_bytes not in (None, self._job.size_bytes):
             return f"the server has {format_count(size_bytes, 'byte')}, the manifest says {self._job.size_bytes}"
+        if is_decoded or self.is_stored_encoded:
+            return None
         coding = head.headers.get("content-encoding", "identity").strip().lower() or "identity"
         return None if coding == "identity" else self._find_coding_objection(coding, size_bytes)
 

@@ -12,7 +12,7 @@ from enum import Enum
 from typing import NamedTuple, Protocol
 
 from tradewind_agent.engine.http.address import Origin
-from tradewind_agent.engine.http.exchange import Exchange, Payload
+from tradewind_agent.engine.http.exchange import Exchange, Payload, ReceiveGate
 from tradewind_agent.engine.http.http1 import ResponseHead
 from tradewind_agent.errors import FileFault, PipeliningRefused
 
@@ -86,6 +86,10 @@ class PipelinedExchange(Exchange, Protocol):
 
     origin: Origin
     expected_answer: ExpectedAnswer | None
+
+    @property
+    def can_be_followed(self) -> bool:
+        """Return whether requests may be sent behind this one before it is answered."""
 
     def set_apart(self, others: Sequence[ExpectedAnswer]) -> bool:
         """Change the request, if necessary, so that its answer differs from all ``others``; whether it does."""
@@ -187,6 +191,10 @@ class TrialExchange:
         self._trial = trial
         self._passed_on = False
 
+    @property
+    def receive_gate(self) -> ReceiveGate | None:
+        return self.inner.receive_gate
+
     def on_head(self, head: ResponseHead) -> None:
         self._trial.close()
         if self._trial.is_running:
@@ -247,6 +255,10 @@ class CheckedExchange:
         self._inner = inner
         self.request = inner.request
         self.payload: Payload | None = inner.payload
+
+    @property
+    def receive_gate(self) -> ReceiveGate | None:
+        return self._inner.receive_gate
 
     def on_head(self, head: ResponseHead) -> None:
         expected = self._inner.expected_answer
