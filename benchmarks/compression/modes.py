@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Mapping
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,9 +12,7 @@ from tradewind.compression.history import CodecObservation, CompressionCase, His
 from tradewind.compression.model import NetworkLine, Speeds
 from tradewind.errors import TradewindError
 from tradewind.transfer import Status
-from tradewind_agent.compression.packed.connection_pool import ConnectionPool
-from tradewind_agent.compression.packed.report import PackedReport
-from tradewind_agent.compression.packed.run import PackedCopy, copy_packed
+from tradewind_agent.compression.packed.unlogged import PackedReport, copy_packed
 from tradewind_agent.compression.packing_choice import choose_packing
 from tradewind_agent.compression.planning import PackingMode
 from tradewind_agent.copy.listing import Listing, list_files
@@ -119,17 +116,9 @@ def _copy_by_engine(listing: Listing, cell: Cell) -> float:
 def _copy_by_auto(listing: Listing, cell: Cell, history: History) -> float:
     """Transfer with a look at the file, which the other modes do without."""
     started_s = time.perf_counter()
-    with closing(ConnectionPool()) as connections:
-        chosen = choose_packing(listing, cell.options, None, connections, history=history)
-        looked_s = time.perf_counter() - started_s
-        if chosen.advised:
-            copy = PackedCopy(
-                listing,
-                PackingMode(None),
-                OPTIONS,
-                advised=chosen.advised,
-                line_bps=chosen.line_bps,
-                connections=connections,
-            )
-            return looked_s + _require_duration_s(cell, copy.run())
+    chosen = choose_packing(listing, cell.options, None, history=history)
+    looked_s = time.perf_counter() - started_s
+    if chosen.advised:
+        report = copy_packed(listing, PackingMode(None), OPTIONS, advised=chosen.advised, line_bps=chosen.line_bps)
+        return looked_s + _require_duration_s(cell, report)
     return looked_s + _copy_by_engine(listing, cell)

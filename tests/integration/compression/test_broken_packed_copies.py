@@ -16,11 +16,6 @@ from tests.integration.agent.support.command import environment, run, start
 from tests.integration.compression.contents import digits
 from tests.integration.compression.test_packed_copies import copied, leftovers
 from tests.integration.serve_files.serving import serving
-from tradewind_agent.compression.packed.blocking_http import connect
-from tradewind_agent.engine.http.address import Url
-from tradewind_agent.engine.http.proxy import Proxies
-from tradewind_agent.engine.options import EngineOptions
-from tradewind_agent.errors import ConnectionFault
 from tradewind_agent.serve import Server
 
 DIGITS = digits(3_000_000)
@@ -212,25 +207,3 @@ def test_auto_continues_while_service_is_unreachable(server: Server, root: Path,
     back = run("copy", "--compress", "auto", "--json", *slow, f"{server.url}away/", str(tmp_path / "back"), env=env)
     assert back.code == 0, back.err
     assert {each.name: each.read_bytes() for each in (tmp_path / "back").iterdir()} == {"large": DIGITS, "empty": b""}
-
-
-@pytest.mark.parametrize("answer", [b"no HTTP at all\r\n\r\n", b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n"])
-def test_a_proxy_that_leads_nowhere_is_a_fault_of_the_connection(answer: bytes) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-
-        def refuse() -> None:
-            for client in clients_of(listening):
-                with client:
-                    client.recv(65536)
-                    client.sendall(answer)
-
-        proxy = threading.Thread(target=refuse)
-        proxy.start()
-        try:
-            address = f"http://127.0.0.1:{listening.getsockname()[1]}"
-            options = EngineOptions(proxies=Proxies.from_environment({"all_proxy": address}))
-            with pytest.raises(ConnectionFault, match="cannot connect to"):
-                connect(Url.parse("https://far.example/a"), options)
-        finally:
-            listening.shutdown(socket.SHUT_RDWR)
-            proxy.join()

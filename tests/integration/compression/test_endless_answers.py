@@ -2,16 +2,17 @@
 
 import asyncio
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import suppress
 
 import pytest
 
 from tests.integration.engine.servers.stream_server import StreamServer, read_head
-from tradewind_agent.compression.packed.blocking_http import connect, discard_body, send_request
+from tradewind_agent.compression.file_classes import MOST_DESCRIPTION_BYTES
 from tradewind_agent.compression.packed.path_probe import probe_download_line, probe_upload_line
 from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.http.fetch import fetch
 from tradewind_agent.engine.options import EngineOptions
-from tradewind_agent.errors import ConnectionFault, CopyFailed
+from tradewind_agent.errors import CopyFailed, FileFault
 
 PIECE = bytes(64 * 1024)
 MOST_TAKEN = 400
@@ -72,11 +73,7 @@ def test_answers_that_go_on_end_a_probe_of_the_way_there() -> None:
 
 def test_receiver_description_is_read_within_bounds() -> None:
     def ask(url: str) -> None:
-        parsed, options = Url.parse(url), EngineOptions()
-        with (
-            closing(connect(parsed, options)) as connection,
-            pytest.raises(ConnectionFault, match="the answer to OPTIONS has more than 65536 bytes"),
-        ):
-            discard_body(send_request(connection, "OPTIONS", parsed, {}, options), "OPTIONS")
+        with pytest.raises(FileFault, match="an answer of more than 65536 bytes"):
+            asyncio.run(fetch(Url.parse(url), EngineOptions(), {}, method="OPTIONS", most_bytes=MOST_DESCRIPTION_BYTES))
 
     assert count_bytes_taken_by(ask) < MOST_TAKEN

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
+from uuid import uuid4
 from zlib import crc32
 
 import pytest
@@ -20,10 +21,10 @@ from tests.integration.agent.support.command import run as run_command
 from tests.integration.serve_files.serving import Answer, ask, serving
 from tradewind.compression.codecs import Codec, CodecSetting
 from tradewind.compression.steering import Steering
-from tradewind_agent.compression import codecs
+from tradewind_agent.compression import codecs, observations
 from tradewind_agent.compression.frames import Block, encode_block, encode_end, encode_failure
-from tradewind_agent.compression.packed import run
-from tradewind_agent.compression.packed.run import PackedCopy, PackedReport, copy_packed
+from tradewind_agent.compression.options import PackedOutcome
+from tradewind_agent.compression.packed.unlogged import PackedReport, copy_packed
 from tradewind_agent.compression.packing import PackedFile
 from tradewind_agent.compression.planning import PackingMode
 from tradewind_agent.copy.listing import list_files
@@ -226,7 +227,6 @@ def test_file_changed_during_packed_download_is_complete_or_absent(
         assert report.succeeded, report.failures
         assert report.moved_bytes == len(PLAIN), "what was given up is not counted"
         assert len(report.restarted_files) == 1
-        assert "1 file changed on the way" in report.list_notes()[0]
         assert target.read_bytes() == source.read_bytes()
     else:
         ((_, reason),) = report.failures
@@ -331,12 +331,14 @@ def test_an_upload_makes_the_folder_that_is_not_there_yet(server: Server, tmp_pa
 def test_failure_to_report_codec_observations_does_not_fail_the_copy(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "observe_codecs", Mock(side_effect=OSError(28, "No space left on device")))
+    monkeypatch.setattr(observations, "observe_codecs", Mock(side_effect=OSError(28, "No space left on device")))
     (tmp_path / "file").write_bytes(PLAIN)
-    listing = list_files([str(tmp_path / "file")], f"{server.url}told", options=EngineOptions())
-    copy = PackedCopy(listing, PackingMode.parse("gzip:1"), EngineOptions())
-    assert copy.run().files_done == 1
-    assert copy.collect_observations() == []
+    outcomes: list[PackedOutcome] = []
+    report = copied(str(tmp_path / "file"), f"{server.url}told", "gzip:1", on_outcome=outcomes.append)
+    assert report.files_done == 1
+    (job,) = list_uploads([tmp_path / "file"], Url.parse(f"{server.url}told")).jobs
+    assert outcomes[0].has_observations
+    assert observations.collect_observations([(job, outcomes[0])], uuid4()) == []
 
 
 def test_an_upload_by_a_codec_to_a_server_that_takes_none_says_so(root: Path, tmp_path: Path) -> None:

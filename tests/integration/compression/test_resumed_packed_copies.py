@@ -2,6 +2,7 @@
 
 import errno
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,15 +12,17 @@ import pytest
 from tests.integration.compression.contents import digits
 from tests.integration.compression.test_packed_copies import leftovers
 from tests.integration.serve_files.serving import serving
-from tradewind_agent.compression.packed.run import PackedCopy, copy_packed
+from tradewind_agent.compression.packed.unlogged import PackedReport, copy_packed
 from tradewind_agent.compression.planning import PackingMode
 from tradewind_agent.copy.listing import Listing, list_files
 from tradewind_agent.engine.local import storage
 from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.engine.progress import Snapshot
 from tradewind_agent.serve import Server
 from tradewind_agent.serve.options import ServerLimits
 
 OPTIONS = EngineOptions(durable=False)
+SLOW_OPTIONS = EngineOptions(durable=False, rate_bytes_per_s=1.5e6)
 DIGITS = digits(6_000_000)
 FILES = 6
 
@@ -53,8 +56,7 @@ def opened_in(folder: Path, descriptor: Path) -> bool:
 
 def test_stopped_download_resumes_in_next_run(server: Server, tmp_path: Path) -> None:
     listing = listed(server, "large", tmp_path / "large")
-    first = PackedCopy(listing, PackingMode.parse("gzip:1"), OPTIONS, on_moved=lambda *_: first.stop())
-    stopped = first.run()
+    stopped = copy_until_first_bytes(listing)
     assert stopped.cancelled
     assert 0 < stopped.moved_bytes < len(DIGITS)
     assert not (tmp_path / "large").exists()
@@ -66,10 +68,21 @@ def test_stopped_download_resumes_in_next_run(server: Server, tmp_path: Path) ->
     assert copy_packed(listing, PackingMode.parse("gzip:1"), OPTIONS).files_skipped == 1
 
 
-def stopped_at_once(listing: Listing, wish: str = "gzip:1") -> int:
+def copy_until_first_bytes(listing: Listing) -> PackedReport:
+    """Run a slow copy that the user interrupts when its first bytes are there."""
+
+    interrupts = [signal.SIGINT]
+
+    def interrupt(seen: Snapshot) -> None:
+        if seen.moved_bytes and interrupts:
+            signal.raise_signal(interrupts.pop())
+
+    return copy_packed(listing, PackingMode.parse("gzip:1"), SLOW_OPTIONS, on_snapshot=interrupt)
+
+
+def stopped_at_once(listing: Listing) -> int:
     """Bytes that come of a copy that is stopped with its first."""
-    copy = PackedCopy(listing, PackingMode.parse(wish), OPTIONS, on_moved=lambda *_: copy.stop())
-    return copy.run().moved_bytes
+    return copy_until_first_bytes(listing).moved_bytes
 
 
 def test_received_bytes_are_retained_while_server_has_no_packing_slot(

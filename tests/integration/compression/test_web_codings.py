@@ -5,7 +5,7 @@ import random
 import threading
 import tracemalloc
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from functools import cached_property
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -17,9 +17,7 @@ from tests.integration.compression.test_packed_copies import leftovers
 from tradewind.units import MIB
 from tradewind_agent.compression.codecs import UnpackFailed
 from tradewind_agent.compression.file_classes import classify_files, probe_classes
-from tradewind_agent.compression.packed.connection_pool import ConnectionPool
-from tradewind_agent.compression.packed.report import PackedReport
-from tradewind_agent.compression.packed.run import copy_packed
+from tradewind_agent.compression.packed.unlogged import PackedReport, copy_packed
 from tradewind_agent.compression.planning import PackingMode
 from tradewind_agent.compression.web_codings import STEP_BYTES, format_web_codings, unpack_web_coding
 from tradewind_agent.copy.listing import Listing, list_files
@@ -134,9 +132,9 @@ def test_coding_that_does_not_yield_file_is_requested_once(tmp_path: Path, packe
 @pytest.mark.parametrize(("stored_as", "packs"), [("", True), ("gzip", False)])
 def test_files_that_are_stored_packed_are_left_to_the_engine(tmp_path: Path, stored_as: str, packs: bool) -> None:
     web = Web(PACKED, {"gzip": PACKED}, stored_as=stored_as)
-    with web.running(), closing(ConnectionPool()) as connections:
+    with web.running():
         listing = listed(web, tmp_path / "data.csv")
-        (looked,) = probe_classes(classify_files(listing), listing, OPTIONS, connections)
+        (looked,) = probe_classes(classify_files(listing), listing, OPTIONS)
     assert (looked is not None) is packs
 
 

@@ -1,9 +1,8 @@
 """Classes of similar files, and a probe of one file of each: what packing makes of it, at which end."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from email.message import Message
 from pathlib import PurePosixPath
 from random import SystemRandom
 
@@ -11,9 +10,9 @@ from tradewind.compression.codecs import Codec, CodecSetting, list_candidate_set
 from tradewind.compression.content import find_size_bin
 from tradewind.compression.model import Speeds
 from tradewind.errors import InvalidValue
+from tradewind.units import KIB
 from tradewind_agent.compression.codecs import list_available_codecs, list_common_codecs
-from tradewind_agent.compression.packed.blocking_http import encodes_on_the_fly, get_coding
-from tradewind_agent.compression.packed.connection_pool import ConnectionPool
+from tradewind_agent.compression.packed.decoding import encodes_on_the_fly, find_coding
 from tradewind_agent.compression.planning import parse_speeds
 from tradewind_agent.compression.sampling import FileSample, sample_file
 from tradewind_agent.compression.wire_names import (
@@ -26,6 +25,7 @@ from tradewind_agent.compression.wire_names import (
 )
 from tradewind_agent.copy.listing import Listing
 from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.http.fetch import fetch
 from tradewind_agent.engine.jobs import DownloadJob, Job, UploadJob
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.errors import AgentError
@@ -35,6 +35,9 @@ MOST_CLASSES = 8
 
 LOCAL_SAMPLES_PER_CLASS = 3
 """Local files of a class that are sampled; the median one stands for all."""
+
+MOST_DESCRIPTION_BYTES = 64 * KIB
+"""Longest description of a receiver that is read."""
 
 _PROBES_AT_ONCE = 4
 _OK = 200
@@ -85,11 +88,7 @@ def _get_suffix(job: Job) -> str:
 
 
 def probe_classes(
-    classes: Sequence[FileClass],
-    listing: Listing,
-    options: EngineOptions,
-    connections: ConnectionPool,
-    line_bps: float | None = None,
+    classes: Sequence[FileClass], listing: Listing, options: EngineOptions, line_bps: float | None = None
 ) -> Sequence[ClassProbe | None]:
     """Probe each class in turn; ``None`` where its files cannot be packed or probed.
 
@@ -97,25 +96,28 @@ def probe_classes(
     """
     first = listing.jobs[0]
     if isinstance(first, UploadJob):
-        with ThreadPoolExecutor(1, thread_name_prefix="tradewind-look") as pool:
-            advising = pool.submit(_request_codecs, first.destination, options, connections)
-            samples = [_sample_class(each, listing, line_bps) for each in classes]
-        codecs = advising.result()
-        return [ClassProbe(sample=sample, codecs=codecs) if sample and codecs else None for sample in samples]
-    with ThreadPoolExecutor(_PROBES_AT_ONCE, thread_name_prefix="tradewind-look") as pool:
-        return list(pool.map(lambda each: _probe_at_server(each, listing, options, connections, line_bps), classes))
+        return asyncio.run(_probe_here(classes, listing, first.destination, options, line_bps))
+    return asyncio.run(_probe_at_server(classes, listing, options, line_bps))
 
 
-def _request_codecs(destination: Url, options: EngineOptions, connections: ConnectionPool) -> frozenset[Codec]:
+async def _probe_here(
+    classes: Sequence[FileClass], listing: Listing, destination: Url, options: EngineOptions, line_bps: float | None
+) -> Sequence[ClassProbe | None]:
+    """Sample local files while the receiver answers which codecs it has."""
+    requesting = asyncio.create_task(_request_codecs(destination, options))
+    samples = await asyncio.to_thread(lambda: [_sample_class(each, listing, line_bps) for each in classes])
+    codecs = await requesting
+    return [ClassProbe(sample=sample, codecs=codecs) if sample and codecs else None for sample in samples]
+
+
+async def _request_codecs(destination: Url, options: EngineOptions) -> frozenset[Codec]:
     """Return the codecs that this host shares with a receiver of packed uploads; none where it is no such."""
     try:
-        with connections.lend_connection(destination, options) as used:
-            answer = used.request_and_discard("OPTIONS", {})
-            used.release(answer)
+        head = (await fetch(destination, options, {}, method="OPTIONS", most_bytes=MOST_DESCRIPTION_BYTES)).head
     except AgentError:
         return frozenset()
-    is_ours = answer.headers.get("Server", "").startswith("tradewind")
-    return list_common_codecs(answer.headers.get(CODECS_HEADER, "")) if is_ours else frozenset()
+    is_from_receiver = head.headers.get("server", "").startswith("tradewind")
+    return list_common_codecs(head.headers.get(CODECS_HEADER.lower(), "")) if is_from_receiver else frozenset()
 
 
 def _sample_class(files: FileClass, listing: Listing, line_bps: float | None) -> FileSample | None:
@@ -133,10 +135,26 @@ def _sample_class(files: FileClass, listing: Listing, line_bps: float | None) ->
     return samples[len(samples) // 2] if samples else None
 
 
-def _probe_at_server(
-    files: FileClass, listing: Listing, options: EngineOptions, connections: ConnectionPool, line_bps: float | None
+async def _probe_at_server(
+    classes: Sequence[FileClass], listing: Listing, options: EngineOptions, line_bps: float | None
+) -> Sequence[ClassProbe | None]:
+    """Probe one file of each class, a few at once."""
+    slots = asyncio.Semaphore(_PROBES_AT_ONCE)
+
+    async def probe(files: FileClass) -> ClassProbe | None:
+        async with slots:
+            try:
+                return await _probe_file_at_server(files, listing, options, line_bps)
+            except AgentError:
+                return None
+
+    return await asyncio.gather(*(probe(each) for each in classes))
+
+
+async def _probe_file_at_server(
+    files: FileClass, listing: Listing, options: EngineOptions, line_bps: float | None
 ) -> ClassProbe | None:
-    """Probe one file of a server: request a sample of it, and trials of the most promising settings."""
+    """Request a sample of one file of a server, and trials of the most promising settings."""
     position = SystemRandom().choice(files.positions)
     job, size_bytes = listing.jobs[position], listing.sizes_bytes[position]
     assert isinstance(job, DownloadJob)
@@ -146,28 +164,23 @@ def _probe_at_server(
     }
     if line_bps is not None:
         fields[LINE_HEADER] = f"{line_bps:.6g}"
-    try:
-        with connections.lend_connection(job.source, options) as used:
-            answer = used.request_and_discard("HEAD", fields)
-            used.release(answer)
-        if answer.status != _OK:
-            return None
-        if get_coding(answer) in WEB_CODINGS:
-            return ClassProbe(sample=None) if encodes_on_the_fly(job.source, options) else None
-    except AgentError:
+    head = (await fetch(job.source, options, fields, method="HEAD")).head
+    if head.status != _OK:
         return None
-    return parse_server_sample(answer.headers, size_bytes)
+    if find_coding(head) in WEB_CODINGS:
+        return ClassProbe(sample=None) if await encodes_on_the_fly(job.source, options) else None
+    return parse_server_sample(head.headers, size_bytes)
 
 
-def parse_server_sample(fields: Message, size_bytes: int) -> ClassProbe | None:
+def parse_server_sample(fields: Mapping[str, str], size_bytes: int) -> ClassProbe | None:
     """Return what a server says of a sample, as far as it makes sense."""
-    text = fields.get(SAMPLE_HEADER)
+    text = fields.get(SAMPLE_HEADER.lower())
     sample = None if text is None else FileSample.parse(text, size_bytes)
-    codecs = list_common_codecs(fields.get(CODECS_HEADER, ""))
+    codecs = list_common_codecs(fields.get(CODECS_HEADER.lower(), ""))
     if sample is None or not codecs:
         return None
     try:
-        speeds = parse_speeds(fields.get(TRIED_HEADER, ""))
+        speeds = parse_speeds(fields.get(TRIED_HEADER.lower(), ""))
     except InvalidValue:
         speeds = {}
     weighed = list_candidate_settings(codecs)

@@ -1,6 +1,8 @@
 """What codecs made of a file that was sent or fetched, and of samples, for the service's history."""
 
+import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -17,6 +19,34 @@ from tradewind_agent.compression.unpacking import Unpacker
 if TYPE_CHECKING:
     from tradewind.wire.compression import WireObservation
     from tradewind_agent.compression.file_classes import ClassProbe
+    from tradewind_agent.compression.options import PackedOutcome
+    from tradewind_agent.engine.jobs import Job
+
+MOST_OBSERVED = 200
+OBSERVING_S = 2.0
+"""Observations of one copy, and the time that they may take after it. Assumptions."""
+
+
+def collect_observations(
+    observed: "Sequence[tuple[Job, PackedOutcome]]", transfer_id: UUID
+) -> "Sequence[WireObservation]":
+    """Return what codecs made of files, for the service; some of it is measured now, within `OBSERVING_S`."""
+    found: list[WireObservation] = []
+    until_s = time.monotonic() + OBSERVING_S
+    with suppress(KeyboardInterrupt):  # the files are there, and what was found is true
+        for job, outcome in reversed(observed):
+            if len(found) >= MOST_OBSERVED or time.monotonic() >= until_s:
+                break
+            found += _observe_file(job, outcome, transfer_id)
+    return found[:MOST_OBSERVED]
+
+
+def _observe_file(job: "Job", outcome: "PackedOutcome", transfer_id: UUID) -> "Sequence[WireObservation]":
+    """Return nothing where a codec fails at what it has done before: the file is there all the same."""
+    assert outcome.sample is not None
+    with suppress(Exception):  # each library has errors of its own
+        return observe_codecs(outcome.work, outcome.sample, transfer_id, str(job), fetched=outcome.fetched)
+    return ()
 
 
 def observe_codecs(

@@ -88,6 +88,15 @@ class PackingTotals:
         self.plain_bytes += plain_bytes
         self.used[setting] = self.used.get(setting, 0) + plain_bytes
 
+    def add(self, other: "PackingTotals") -> None:
+        """Add the totals of another part of the same file."""
+        for setting, plain_bytes in other.used.items():
+            self.count_sent(setting, plain_bytes)
+        self.packed_bytes += other.packed_bytes
+        for setting, effort in other.efforts.items():
+            times = {"pack_s": effort.pack_s, "unpack_s": effort.unpack_s}
+            self.count_tried(setting, effort.plain_bytes, effort.packed_bytes, **times)
+
     def count_tried(
         self, setting: CodecSetting, plain_bytes: int, packed_bytes: float, *, pack_s: float, unpack_s: float = 0.0
     ) -> None:
@@ -116,7 +125,8 @@ class PackedFile:
     steering : decides on each block where ``adapt``; else its setting is that of all blocks.
     status : of the file as the other end knows it: one that has another size or time in the end has changed.
     pool : of threads that pack, shared with other files; by default one of its own.
-    at_once : files that share path and cores; steering gets the rate of the path of all together.
+    at_once : files that share path and cores; steering gets the rate of the path of all together. ``files_at_once`` may
+        change meanwhile.
     sample : of the file. samples_late : whether one is taken for the history alone, while the last blocks are sent.
     sends_sample : whether the end of the stream carries the sample.
 
@@ -143,7 +153,7 @@ class PackedFile:
     ) -> None:
         self._descriptor, self._status, self._first = descriptor, status, first
         self.steering, self._adapt = steering, adapt
-        self._pool, self._files_at_once = pool, at_once
+        self._pool, self.files_at_once = pool, at_once
         self._workers = count_usable_cores()
         self._clock_s = clock_s
         self._resumed_s: float | None = None
@@ -248,7 +258,7 @@ class PackedFile:
 
         As many as cores may pack, one where the codec is for one core.
         """
-        return 1 if self._is_for_one_core() else max(self._workers // self._files_at_once, 1)
+        return 1 if self._is_for_one_core() else max(self._workers // self.files_at_once, 1)
 
     def _is_for_one_core(self) -> bool:
         setting = self.steering.setting
@@ -299,7 +309,7 @@ class PackedFile:
         self, made: _PackedBlock, piece_bytes: int, sending_s: float, waited_s: float | None
     ) -> PackedBlock:
         """Return ``sending_s`` : of the piece, by the path; ``waited_s`` : since the one before it had left."""
-        bits_of_all = self._files_at_once * BITS_PER_BYTE * piece_bytes
+        bits_of_all = self.files_at_once * BITS_PER_BYTE * piece_bytes
         idle = sending_s < LEAST_SEEN_S and waited_s is not None and sending_s < IDLE_SHARE * waited_s
         is_parallel = made.tried is not None and CODEC_LEVELS[made.tried.codec].is_parallel
         bits = BITS_PER_BYTE * made.block.plain_bytes * (self._workers if is_parallel else 1)

@@ -1,4 +1,4 @@
-"""Which files of a copy are packed on their way and which go by the engine, decided before the first byte.
+"""Which files of a copy are packed on their way and which go as they are, decided before the first byte.
 
 Files are judged by sort, with one question for all of it: the recommendation carries what to expect of the engine at
 the setting that it recommends, and of each codec on the connections that packed files go over.
@@ -28,7 +28,6 @@ from tradewind.wire.compression import (
 from tradewind_agent.compression.advising import advise_on_class_locally, to_wire_samples
 from tradewind_agent.compression.cores import FILES_A_CORE, LEAST_AT_ONCE, count_usable_cores
 from tradewind_agent.compression.file_classes import ClassProbe, FileClass, classify_files, probe_classes
-from tradewind_agent.compression.packed.connection_pool import ConnectionPool
 from tradewind_agent.compression.planning import FileAdvice
 from tradewind_agent.compression.trials import try_worthwhile_settings
 from tradewind_agent.compression.wire_names import PACKED_AT_ONCE
@@ -36,7 +35,7 @@ from tradewind_agent.copy.listing import Listing
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.copy.run import PreparedCopy, prepare_listed
 from tradewind_agent.engine.jobs import Job
-from tradewind_agent.session.planning import HEURISTIC
+from tradewind_agent.session.planning import GIVEN, HEURISTIC
 
 if TYPE_CHECKING:
     from tradewind.compression.history import History
@@ -52,7 +51,8 @@ more; they are kept, and one is open already."""
 class PackingChoice:
     """How a copy is to be done.
 
-    ``prepared`` : the whole of it, with the recommendation. ``advised`` : of the files that are to be packed.
+    ``prepared`` : all of it, with the recommendation. ``advised`` : of the files that are to be packed.
+    ``at_once``, ``most_at_once`` : packed files at once, as planned and at most, however the plan changes on the way.
     ``line_bps`` : what their connections are expected to carry together.
     """
 
@@ -60,39 +60,24 @@ class PackingChoice:
     advised: Mapping[Job, FileAdvice]
     looked: Sequence[ClassProbe]
     at_once: int
+    most_at_once: int
     line_bps: float | None
     notes: tuple[str, ...]
-
-    def select_part(self, *, packed: bool) -> Listing | None:
-        """Return the files that are packed, or the others; ``None`` where there are none."""
-        all_files = self.prepared.listing
-        positions = [position for position, job in enumerate(all_files.jobs) if (job in self.advised) is packed]
-        if not positions:
-            return None
-        return replace(
-            all_files,
-            jobs=tuple(all_files.jobs[position] for position in positions),
-            sizes_bytes=tuple(all_files.sizes_bytes[position] for position in positions),
-            left_out=(),  # of the copy, not of a part of it
-            accepted=(),
-        )
 
 
 def choose_packing(
     listing: Listing,
     options: CopyOptions,
     client: "Client | None",
-    connections: ConnectionPool,
     *,
     history: "History | None" = None,
 ) -> PackingChoice:
     """Look at each sort of files, ask once, and deal the files.
 
-    ``connections`` : that are asked over, and kept. ``history`` : that advice rests on without a service, in place of
-    the packaged measurements.
+    ``history`` : that advice rests on without a service, in place of the packaged measurements.
     """
     classes = classify_files(listing)
-    probes = probe_classes(classes, listing, options.engine, connections, _compute_stated_bps(options))
+    probes = probe_classes(classes, listing, options.engine, _compute_stated_bps(options))
     found = zip(classes, probes, strict=True)
     seen = [(files, looked) for files, looked in found if looked is not None]
     sampled = [_add_trials(*each, options, history) for each in seen if each[1].sample is not None]
@@ -112,10 +97,11 @@ def choose_packing(
     at_once = _compute_files_at_once(prepared, len(advised), options)
     rate_bps = _get_expected_bps(prepared)
     return PackingChoice(
-        prepared=prepared,
+        prepared=_widen(prepared, at_once),
         advised=advised,
         looked=[looked for _, looked in sampled],
         at_once=at_once,
+        most_at_once=_compute_max_at_once(len(advised), listing.direction),
         line_bps=None if rate_bps is None else min(_compute_capacity_bps(prepared.path, at_once), rate_bps),
         notes=(_describe_choice(listing, advised, _count_rationales(sampled, answers)),),
     )
@@ -141,11 +127,13 @@ def _compute_stated_bps(options: CopyOptions) -> float | None:
 def choose_packing_all(listing: Listing, options: CopyOptions, client: "Client | None") -> PackingChoice:
     """Return all files by one codec, as the user wants it: as many at once as the recommendation has streams."""
     prepared = prepare_listed(listing, options=options, client=client)
+    at_once = _compute_files_at_once(prepared, len(listing.jobs), options)
     return PackingChoice(
-        prepared=prepared,
+        prepared=_widen(prepared, at_once),
         advised=dict.fromkeys(listing.jobs, FileAdvice()),
         looked=(),
-        at_once=_compute_files_at_once(prepared, len(listing.jobs), options),
+        at_once=at_once,
+        most_at_once=_compute_max_at_once(len(listing.jobs), listing.direction),
         line_bps=_compute_stated_bps(options),
         notes=(),
     )
@@ -231,6 +219,19 @@ def _compute_files_at_once(prepared: PreparedCopy, files: int, options: CopyOpti
     return max(min(preferred, most, _compute_max_at_once(files, prepared.listing.direction)), 1)
 
 
+def _widen(prepared: PreparedCopy, at_once: int) -> PreparedCopy:
+    """Return the copy with a stream for each packed file at once: while one is answered, the next is packed.
+
+    A packed file is one stream, so the streams of a channel carry as many files.
+    """
+    plan = prepared.plan
+    if plan.parameters.streams >= at_once or plan.source == GIVEN:
+        return prepared
+    last = plan.chunks[-1]
+    wide = last._replace(parameters=replace(last.parameters, concurrency=at_once, parallelism=1))
+    return replace(prepared, planned=replace(prepared.planned, plan=replace(plan, chunks=(*plan.chunks[:-1], wide))))
+
+
 def _count_rationales(
     sampled: Sequence[tuple[FileClass, ClassProbe]], answers: Sequence[AdviceAnswer]
 ) -> Mapping[str, int]:
@@ -248,7 +249,7 @@ def _describe_choice(listing: Listing, advised: Mapping[Job, FileAdvice], why_pl
     packed_bytes, others = sum(sizes), len(listing.jobs) - len(sizes)
     packed = f"{format_count(len(sizes), 'file')} ({format_bytes(packed_bytes)}) packed on their way"
     plain_bytes = sum(listing.sizes_bytes) - packed_bytes
-    plain = f"{format_count(others, 'file')} ({format_bytes(plain_bytes)}) as they are, by the engine"
+    plain = f"{format_count(others, 'file')} ({format_bytes(plain_bytes)}) as they are"
     whys = [why if len(why_plain) == 1 else f"{why} ({format_count(n, 'file')})" for why, n in why_plain.items()]
     parts = [part for part, count in ((packed, len(sizes)), (plain, others)) if count]
     return "; ".join(parts) + (f": {'; '.join(whys)}" if whys else "")

@@ -13,7 +13,8 @@ from tradewind.dataset import ChunkKind
 from tradewind.energy.measured import EnergyReading, Host
 from tradewind.recommendation import ChunkPlan
 from tradewind.transfer import ResourceUsage
-from tradewind_agent.engine.engine import TransferEngine
+from tradewind_agent.copy.stage import TransferStage
+from tradewind_agent.engine.engine import TransferEngine, make_plain_transfer
 from tradewind_agent.engine.http.patient_loop import PatientLoop
 from tradewind_agent.engine.jobs import Job, TransferResult
 from tradewind_agent.engine.options import EngineOptions
@@ -73,6 +74,7 @@ def move(
     transfer_id: UUID | None = None,
     other_meter: bytes | None = None,
     tuning: Tuning | None = None,
+    stage: TransferStage | None = None,
     on_snapshot: Callable[[Snapshot], None] | None = None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Movement:
@@ -84,24 +86,27 @@ def move(
     transfer_id : named to the server, which then meters the other end if it can.
     other_meter : the server's answer about its meter; ``None`` requests it while the transfer runs.
     tuning : changes the plan while the transfer runs; the first byte waits until it has claimed a share.
+    stage : encodes files on their way; without one their bytes go as they are.
     on_snapshot : called some twenty times a second, and once at the end.
 
     Raises
     ------
     CopyFailed : no share of the path came free in time.
     """
+    make_transfer = make_plain_transfer if stage is None else stage.make_transfer
 
     async def run() -> Movement:
         run_engine = partial(_run_engine, tuning=tuning, on_snapshot=on_snapshot, now=now)
         if meter is None:
-            return await run_engine(jobs, TransferEngine(plan, options), None)
+            return await run_engine(jobs, TransferEngine(plan, options, make_transfer), None)
         other = None if transfer_id is None else _find_other_end(jobs, transfer_id, options, host, other_meter)
         if other is None:
-            return await run_engine(jobs, TransferEngine(plan, options), await meter.build_session(host))
+            engine = TransferEngine(plan, options, make_transfer)
+            return await run_engine(jobs, engine, await meter.build_session(host))
         meter_query = asyncio.create_task(_is_metered(other, other_meter))
-        engine, session = TransferEngine(plan, other.options), await meter.build_session(host)
+        engine, session = TransferEngine(plan, other.options, make_transfer), await meter.build_session(host)
         movement = await run_engine(jobs, engine, session, OtherEndPower(other), meter_query)
-        return await _add_other_end(movement, other) if await meter_query else movement
+        return await _add_other_end(movement, other, stage) if await meter_query else movement
 
     with asyncio.Runner(loop_factory=PatientLoop) as runner:
         return runner.run(run())
@@ -123,10 +128,12 @@ async def _is_metered(other: OtherEnd, meter_document: bytes | None) -> bool:
     return True if meter_document is not None else other.is_metered_by(await other.fetch_meter())
 
 
-async def _add_other_end(movement: Movement, other: OtherEnd) -> Movement:
+async def _add_other_end(movement: Movement, other: OtherEnd, stage: TransferStage | None) -> Movement:
     if movement.metered is None or not movement.result.bytes_moved:
         return movement
-    reading = await other.fetch_reading(movement.result.bytes_moved, movement.metered.work.duration_s)
+    moved_bytes = movement.result.bytes_moved
+    wire_bytes = moved_bytes if stage is None else stage.count_wire_bytes(moved_bytes)
+    reading = await other.fetch_reading(wire_bytes, movement.metered.work.duration_s)
     return replace(movement, other_end=reading)
 
 

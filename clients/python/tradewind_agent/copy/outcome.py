@@ -1,6 +1,6 @@
 """The outcome of one run of the engine: of each chunk of the plan, and of all files."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -11,6 +11,7 @@ from tradewind.transfer import Direction, Status, TransferOutcome
 from tradewind.units import compute_throughput_bps
 from tradewind_agent.copy.listing import Listing
 from tradewind_agent.copy.moving import Movement
+from tradewind_agent.copy.stage import TransferStage
 from tradewind_agent.engine.progress import ChunkSnapshot
 from tradewind_agent.session.planning import Plan, find_chunk
 from tradewind_agent.session.records import LEAST_DURATION, MovedChunk
@@ -54,6 +55,20 @@ def summarize_chunks(
         ),
     )
     return total, chunks
+
+
+def add_codecs(
+    plan: Plan, total: MovedChunk, chunks: tuple[MovedChunk, ...], stage: TransferStage
+) -> tuple[MovedChunk, tuple[MovedChunk, ...]]:
+    """Return the same with the codec that most bytes of the encoded files were sent with, in all and in each chunk."""
+
+    def add(moved: MovedChunk, holds: Callable[[int], bool]) -> MovedChunk:
+        return replace(moved, parameters=replace(moved.parameters, codec=stage.find_codec(holds)))
+
+    return add(total, lambda _: True), tuple(
+        add(moved, lambda size, kind=moved.chunk: find_chunk(plan.chunks, size).chunk is kind)  # type: ignore[misc]
+        for moved in chunks
+    )
 
 
 def _summarize_chunk(

@@ -21,6 +21,7 @@ from tradewind.wire.records import WireRecord
 from tradewind_agent.copy.energy_report import build_energy_split, format_energy
 from tradewind_agent.copy.omissions_report import build_omissions_document, describe_omissions
 from tradewind_agent.copy.options import MAX_THROUGHPUT
+from tradewind_agent.copy.stage import EncodedBytes
 from tradewind_agent.engine.remote.omissions import Omission
 from tradewind_agent.meters import CpuWork
 from tradewind_agent.resources.applied import Enforced, Verdict
@@ -78,6 +79,7 @@ class CopyReport:
     can_resume: bool = True
     left_out: tuple[Omission, ...] = ()
     accepted: tuple[Omission, ...] = ()
+    encoded: EncodedBytes | None = None
 
     @property
     def is_complete(self) -> bool:
@@ -136,7 +138,8 @@ class CopyReport:
                 done += f"; SLA {format_target(self.sla)}: {'met' if self.is_sla_met else 'missed'}"
         again = "to resume" if self.can_resume else "to send unfinished files again"
         prefix = f"interrupted; run the same command again {again}; " if self.status is Status.CANCELLED else ""
-        return f"{prefix}{done}{_format_failures(self.failures)}{describe_omissions(self)}; log {self.log}"
+        encoded = f"; {self.encoded.format_line()}" if self.encoded is not None and self.files_done else ""
+        return f"{prefix}{done}{_format_failures(self.failures)}{describe_omissions(self)}; log {self.log}{encoded}"
 
     def build_document(self) -> dict[str, Any]:
         """Return the entire report, in the names and units of the wire."""
@@ -173,6 +176,7 @@ class CopyReport:
             "resources": build_limits_document(self.limits),
             "log": self.log,
             "notes": list(self.notes),
+            **({} if self.encoded is None else self.encoded.build_document()),
         }
 
 

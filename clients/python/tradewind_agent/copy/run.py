@@ -16,10 +16,11 @@ from tradewind_agent.copy.learned_limits import report_learned_limit
 from tradewind_agent.copy.listing import Listing, list_files
 from tradewind_agent.copy.moving import Movement, move
 from tradewind_agent.copy.options import CopyOptions
-from tradewind_agent.copy.outcome import summarize_chunks
+from tradewind_agent.copy.outcome import add_codecs, summarize_chunks
 from tradewind_agent.copy.plan import MOVER, PlannedCopy, plan_copy
 from tradewind_agent.copy.report import CopyReport, Failure
 from tradewind_agent.copy.resources import CopyResources, hold_resources
+from tradewind_agent.copy.stage import TransferStage
 from tradewind_agent.copy.tuning import build_tuning
 from tradewind_agent.engine.jobs import DownloadJob
 from tradewind_agent.engine.local.storage import PartFile
@@ -148,17 +149,18 @@ def run(
     on_snapshot: Callable[[Snapshot, PreparedCopy], None] | None = None,
     say: Callable[[str], None] | None = None,
     limiter: ResourceLimiter | None = None,
+    stage: TransferStage | None = None,
 ) -> CopyReport:
-    """Move the prepared files, tune the copy meanwhile, and log it.
+    """Move the prepared files, tune the copy meanwhile, and log it; a ``stage`` encodes files on their way.
 
     Raises
     ------
     CopyFailed : no share of the path became free in time.
     """
     if not prepared.options.resume:
-        _discard_parts(prepared.listing)
+        _discard_parts(prepared.listing, stage)
     limiter = limiter or ResourceLimiter.of_this_host(os.environ)
-    with TransferSession(identity=_build_identity(prepared), client=client, logbook=logbook) as session:
+    with TransferSession(identity=_build_identity(prepared, stage), client=client, logbook=logbook) as session:
         live = session.open_ticks(
             DataSet.of_sizes(prepared.listing.sizes_bytes), prepared.plan.parameters, prepared.path
         )
@@ -181,16 +183,29 @@ def run(
                 transfer_id=prepared.plan.transfer_id,
                 other_meter=prepared.listing.meter,
                 tuning=tuning,
+                stage=stage,
                 on_snapshot=None if on_snapshot is None else lambda snapshot: on_snapshot(snapshot, prepared),
             )
+        if stage is not None:
+            stage.note_end()
         path = _add_measured_rtts(prepared.path, movement, prepared.options)
         timeline = tuple(tuning.ticks) if tuning is not None else ()
-        records = _build_records(session, prepared, held, movement, path, timeline=timeline)
+        records = _build_records(session, prepared, held, movement, path, timeline=timeline, stage=stage)
         session.status = _find_status(movement)
         log = session.finish(records)
     server = prepared.source if prepared.listing.direction is Direction.DOWNLOAD else prepared.destination
     report_learned_limit(server, movement.result.permitted, client)
-    return _report(prepared, held, movement, path, records=records, timeline=timeline, log=log)
+    report = _report(prepared, held, movement, path, records=records, timeline=timeline, log=log)
+    return report if stage is None else _add_stage(report, prepared.listing, stage)
+
+
+def _add_stage(report: CopyReport, listing: Listing, stage: TransferStage) -> CopyReport:
+    return replace(
+        report,
+        encoded=stage.report_bytes(report.bytes_moved),
+        can_resume=listing.direction is Direction.DOWNLOAD or not any(map(stage.encodes, listing.jobs)),
+        notes=(*report.notes, *stage.list_notes()),
+    )
 
 
 def _report(
@@ -245,9 +260,11 @@ def _measure_rtt_s(listing: Listing, options: EngineOptions) -> float | None:
     return measure_connect_s(listing.remote.host, listing.remote.port)
 
 
-def _discard_parts(listing: Listing) -> None:
+def _discard_parts(listing: Listing, stage: TransferStage | None) -> None:
     for job in listing.jobs:
         if not isinstance(job, DownloadJob):
+            if stage is not None and stage.encodes(job):
+                continue  # no part of it is retained
             raise CopyFailed("the receiver keeps unfinished uploads and always resumes them")
         with suppress(FileFault):  # another run holds it, or it cannot be removed: the copy of that file reports it
             PartFile(job.destination).discard()
@@ -272,6 +289,7 @@ def _build_records(
     path: Path,
     *,
     timeline: Sequence[Tick],
+    stage: TransferStage | None,
 ) -> tuple[TransferRecord, ...]:
     # Parts of files that all failed do not measure a transfer; those of an interrupted one do.
     is_measured = movement.result.files_done or (movement.cancelled and movement.result.bytes_moved)
@@ -279,15 +297,17 @@ def _build_records(
         return ()
     used_plan = held.apply_to_plan(replace_settings(prepared.plan, build_main_settings(timeline)))
     total, chunks = summarize_chunks(used_plan, prepared.listing, movement, _find_status(movement))
+    if stage is not None:
+        total, chunks = add_codecs(used_plan, total, chunks, stage)
     return session.build_records(total, chunks, path=path, energy=movement.energy, usage=movement.usage)
 
 
-def _build_identity(prepared: PreparedCopy) -> TransferIdentity:
+def _build_identity(prepared: PreparedCopy, stage: TransferStage | None) -> TransferIdentity:
     return TransferIdentity(
         transfer_id=prepared.plan.transfer_id,
         source=prepared.source,
         destination=prepared.destination,
-        mover=Mover(MOVER, get_agent_version()),
+        mover=Mover(MOVER if stage is None else stage.mover, get_agent_version()),
         protocol=prepared.listing.remote.scheme,
         direction=prepared.listing.direction,
         network=prepared.options.network,

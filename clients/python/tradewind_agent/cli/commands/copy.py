@@ -12,9 +12,8 @@ from tradewind_agent.cli import environment, options
 from tradewind_agent.cli.commands.copy_by_tool import CopyContext, copy_by_tool
 from tradewind_agent.cli.commands.copy_packed import (
     OFF,
+    PreparedPacking,
     parse_compress_option,
-    reject_unsupported_options,
-    run_packed_copy,
 )
 from tradewind_agent.cli.commands.copy_queue import RadioOptions, build_radio_options, copy_queue
 from tradewind_agent.cli.engine_options import bind_headers, build_engine_options
@@ -24,10 +23,11 @@ from tradewind_agent.cli.terminal import Terminal
 from tradewind_agent.cli.transfer_options import TransferOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from tradewind.parameters import Parameters
     from tradewind_agent.cli.progress import Show
+    from tradewind_agent.compression.planning import PackingMode
     from tradewind_agent.copy.listing import Listing
     from tradewind_agent.copy.options import CopyOptions
     from tradewind_agent.copy.run import PreparedCopy
@@ -139,10 +139,10 @@ def copy(
 
     terminal, places, queue = Terminal(as_json, quiet), places or [], radio.queue
     packing = parse_compress_option(compress)
-    if packing is not None and (mover != OWN_MOVER or dry_run or queue is not None):
-        raise typer.BadParameter("cannot be combined with --mover, --batch or --dry-run", param_hint="--compress")
-    if packing is not None:
-        reject_unsupported_options(packing, settings)
+    if packing is not None and mover != OWN_MOVER:
+        raise typer.BadParameter(
+            f"{mover} does not pack files on their way; leave out --mover", param_hint="--compress"
+        )
     if queue is not None:
         _check_alone(places, manifest, mover)
     else:
@@ -152,7 +152,7 @@ def copy(
     with ExitStack() as closing:
         listing = None
         if queue is None and mover == OWN_MOVER:
-            settings = settings if dry_run or packing is not None else closing.enter_context(settings.connect_early())
+            settings = settings if dry_run else closing.enter_context(settings.connect_early())
             listing = _list_files(places, manifest, settings, terminal)
             _warn_about_download(listing, settings, terminal)
         client = environment.open_client_if_configured(BRIEF_RETRIES)
@@ -160,13 +160,11 @@ def copy(
             closing.enter_context(client)
         context = radio.add_radio(CopyContext(terminal, client, meter()))
         if queue is not None:
-            code = copy_queue(queue, settings, context, dry_run=dry_run)
+            code = copy_queue(queue, settings, context, packing, dry_run=dry_run)
         elif listing is None:
             code = copy_by_tool(mover, places, settings, context, manifest=manifest, dry_run=dry_run)
-        elif packing is not None:
-            code = run_packed_copy(listing, packing, settings, context)
         else:
-            code = _copy_listed(listing, settings, context, dry_run=dry_run)
+            code = _copy_listed(listing, settings, context, packing, dry_run=dry_run)
     raise typer.Exit(code)
 
 
@@ -180,27 +178,37 @@ def _warn_about_download(listing: "Listing", settings: "CopyOptions", terminal: 
         )
 
 
-def _copy_listed(listing: "Listing", settings: "CopyOptions", context: CopyContext, *, dry_run: bool) -> int:
+def _copy_listed(
+    listing: "Listing",
+    settings: "CopyOptions",
+    context: CopyContext,
+    packing: "PackingMode | None",
+    *,
+    dry_run: bool,
+) -> int:
     """Copy with the agent's own engine, report the result, and return the exit code."""
     from tradewind.transfer import Status
     from tradewind_agent.copy.run import prepare_listed, run
     from tradewind_agent.session.logbook import Logbook
 
     terminal, client = context.terminal, context.client
-    prepared = prepare_listed(listing, options=settings, client=client)
+    packed = None if packing is None else PreparedPacking(listing, packing, settings, context)
+    prepared = prepare_listed(listing, options=settings, client=client) if packed is None else packed.prepared
     if dry_run:
-        _show_plan(terminal, prepared)
+        _show_plan(terminal, prepared, () if packed is None else packed.notes)
         return 1 if listing.left_out else 0
     logbook = Logbook(spool=environment.open_spool(terminal), client=client)
+    for line in () if packed is None else packed.notes:
+        terminal.note(line)
+    say = None if terminal.quiet else terminal.note
     with show_transfer(terminal) as show:
-        report = run(
-            prepared,
-            client=client,
-            logbook=logbook,
-            meter=context.meter,
-            on_snapshot=show and _make_snapshot_callback(show),
-            say=None if terminal.quiet else terminal.note,
-        )
+        on_snapshot = show and _make_snapshot_callback(show)
+        if packed is None:
+            report = run(
+                prepared, client=client, logbook=logbook, meter=context.meter, on_snapshot=on_snapshot, say=say
+            )
+        else:
+            report = packed.run(logbook, on_snapshot=on_snapshot, say=say, metered=True)
     for line in report.notes:
         terminal.note(line)
     terminal.print_result(report.format_line(), report.build_document())
@@ -277,7 +285,7 @@ def _make_snapshot_callback(show: "Show") -> "Callable[[Snapshot, PreparedCopy],
     return show_snapshot
 
 
-def _show_plan(terminal: Terminal, prepared: "PreparedCopy") -> None:
+def _show_plan(terminal: Terminal, prepared: "PreparedCopy", notes: "Sequence[str]") -> None:
     from tradewind.units import format_bytes, format_count
     from tradewind_agent.copy.omissions_report import build_omissions_document, describe_omissions
     from tradewind_agent.copy.report import build_plan_document, describe_plan
@@ -298,6 +306,7 @@ def _show_plan(terminal: Terminal, prepared: "PreparedCopy") -> None:
         "files": [str(job) for job in listing.jobs[:SHOWN_FILES]],
         **build_omissions_document(listing),
         "plan": build_plan_document(prepared.plan),
+        "notes": list(notes),
     }
     ends = f"{prepared.source} to {prepared.destination}{describe_omissions(listing)}"
-    terminal.print_result(f"{head}{ends}\n{describe_plan(prepared.plan)}", document)
+    terminal.print_result("\n".join([f"{head}{ends}", *notes, describe_plan(prepared.plan)]), document)

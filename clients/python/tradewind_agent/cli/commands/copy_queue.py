@@ -12,8 +12,10 @@ import typer
 
 from tradewind_agent.cli import environment, options
 from tradewind_agent.cli.commands.copy_by_tool import CopyContext
+from tradewind_agent.cli.commands.copy_packed import PreparedPacking
 
 if TYPE_CHECKING:
+    from tradewind_agent.compression.planning import PackingMode
     from tradewind_agent.copy.options import CopyOptions
     from tradewind_agent.copy.report import CopyReport
     from tradewind_agent.queued.advice import Advice, RadioChoice
@@ -85,7 +87,14 @@ def build_radio_options(
     return RadioOptions(Queue(batch, choice), radio, device)
 
 
-def copy_queue(queue: Queue, settings: "CopyOptions", context: CopyContext, *, dry_run: bool) -> int:
+def copy_queue(
+    queue: Queue,
+    settings: "CopyOptions",
+    context: CopyContext,
+    packing: "PackingMode | None" = None,
+    *,
+    dry_run: bool,
+) -> int:
     """Plan the queue, wait, copy, and return the exit code."""
     from tradewind_agent.errors import CopyFailed
     from tradewind_agent.queued.advice import advise_queue, size_queue
@@ -110,7 +119,7 @@ def copy_queue(queue: Queue, settings: "CopyOptions", context: CopyContext, *, d
     concurrent_jobs = advice.concurrent_jobs
     report = send_queue(
         advice,
-        lambda name: _copy_one(requests[name], settings, context, metered=name not in concurrent_jobs),
+        lambda name: _copy_one(requests[name], settings, context, packing, metered=name not in concurrent_jobs),
         clock_s=lambda: read_boot_clock_s() - started_s,
         pause=time.sleep,
         say=lambda line: None if terminal.quiet else terminal.note(line),
@@ -125,17 +134,37 @@ def read_boot_clock_s() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
-def _copy_one(request: "CopyRequest", settings: "CopyOptions", context: CopyContext, *, metered: bool) -> "CopyReport":
+def _copy_one(
+    request: "CopyRequest",
+    settings: "CopyOptions",
+    context: CopyContext,
+    packing: "PackingMode | None",
+    *,
+    metered: bool,
+) -> "CopyReport":
     """Copy one job; not ``metered`` if others run at once: they share the host, and a meter serves one thread."""
+    from tradewind_agent.copy.listing import list_files
     from tradewind_agent.copy.run import copy_files
     from tradewind_agent.session.logbook import Logbook
 
+    logbook = Logbook(spool=environment.open_spool(context.terminal), client=context.client)
+    if packing is not None:
+        listing = list_files(
+            request.sources,
+            request.destination,
+            manifest=request.manifest,
+            options=settings.engine,
+            rules=settings.listing,
+            ask_for_meter=metered,
+        )
+        packed = PreparedPacking(listing, packing, settings, context)
+        return packed.run(logbook, on_snapshot=None, say=None, metered=metered)
     return copy_files(
         request.sources,
         request.destination,
         options=settings,
         client=context.client,
-        logbook=Logbook(spool=environment.open_spool(context.terminal), client=context.client),
+        logbook=logbook,
         meter=context.meter if metered else None,
         manifest=request.manifest,
     )

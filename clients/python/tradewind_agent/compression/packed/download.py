@@ -1,352 +1,245 @@
 """Download of one file as a packed stream, or in a coding that any web server has; what breaks is fetched again."""
 
-from collections.abc import Callable, Iterator
-from contextlib import closing
-from http.client import HTTPResponse
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 
 from tradewind_agent.compression.codecs import UnpackFailed
 from tradewind_agent.compression.options import PackedOutcome, PackingOptions
-from tradewind_agent.compression.packed.blocking_http import (
-    CONNECTION_ERRORS,
-    encodes_on_the_fly,
-    get_coding,
-    make_connection_fault,
-    make_refusal,
-)
-from tradewind_agent.compression.packed.connection_pool import ConnectionPool
-from tradewind_agent.compression.packed.download_fields import (
-    make_packed_fields,
-    make_packed_rest_fields,
-    make_rest_fields,
-)
+from tradewind_agent.compression.packed.decoding import Decoding, ask_in_thread, find_coding
+from tradewind_agent.compression.packed.download_fields import make_packed_fields, make_packed_rest_fields
+from tradewind_agent.compression.packed.packed_read import PackedRead
+from tradewind_agent.compression.packed.packing_host import PackingHost
+from tradewind_agent.compression.packed.received_stream import ReceivedStream, StreamLost
 from tradewind_agent.compression.packing import PackingTotals
-from tradewind_agent.compression.sampling import BEGINNING_BYTES, FileSample
-from tradewind_agent.compression.unpacking import Unpacker
-from tradewind_agent.compression.web_codings import format_web_codings, unpack_web_coding
-from tradewind_agent.compression.wire_names import (
-    IDENTITY,
-    PACKED_CODING,
-    SIZE_HEADER,
-)
-from tradewind_agent.engine.http.address import Url
-from tradewind_agent.engine.http.http1 import ContentRange
-from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
+from tradewind_agent.compression.sampling import FileSample
+from tradewind_agent.compression.web_codings import format_web_codings
+from tradewind_agent.compression.wire_names import IDENTITY, PACKED_CODING, SIZE_HEADER
+from tradewind_agent.engine.download import FileDownload, UnwantedAnswer
+from tradewind_agent.engine.file_transfer import TransferHost
+from tradewind_agent.engine.http.http1 import ResponseHead
+from tradewind_agent.engine.jobs import DownloadJob
+from tradewind_agent.engine.local.file_version import FileVersion
 from tradewind_agent.engine.local.identity import FileIdentity
-from tradewind_agent.engine.local.local_copy import LocalState, has_sha256, inspect_local_copy, matches_remote
-from tradewind_agent.engine.local.publishing import Publication, parse_repr_digest, publish_together
 from tradewind_agent.engine.local.ranges import RangeSet
-from tradewind_agent.engine.local.storage import PartFile
-from tradewind_agent.engine.options import EngineOptions
-from tradewind_agent.errors import FileFault, FolderFound, MalformedResponse, StorageFailed
+from tradewind_agent.engine.range_read import OnAnswerEnd, RangeRead
+from tradewind_agent.errors import AgentError, FileFault, MalformedResponse, StorageFailed
 
-READ_BYTES = 256 * 1024
-_NOTED_EVERY_BYTES = 64 * 1024 * 1024
-"""Bytes between two checkpoints: what a crash costs at most."""
-
-_OK, _PARTIAL, _CHANGED = 200, 206, 412
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_OK, _CHANGED = 200, 412
 
 
-class _StoredEncoded(MalformedResponse):
+class StoredEncoded(MalformedResponse):
     """An answer in a web coding that does not hold the stored file."""
 
 
-class PackedDownload:
-    """The download of one file; after a fault `run` may be called again, and resumes.
+class PackedDownload(FileDownload):
+    """The download of one file: packed from the first missing byte on while the server packs it, else as any other.
 
-    Attributes
-    ----------
-    restart_count : how often received bytes were discarded, because the file had changed or was damaged.
+    Its ranges, versions, journal and publication are those of `FileDownload`.
     """
 
     def __init__(
-        self,
-        job: DownloadJob,
-        packing: PackingOptions,
-        options: EngineOptions,
-        connections: ConnectionPool,
-        moved: Callable[[int], None],
+        self, job: DownloadJob, host: TransferHost, packing: PackingOptions, packing_host: PackingHost
     ) -> None:
-        self._job, self._packing, self._options, self._moved = job, packing, options, moved
-        self._connections = connections
-        self._url: Url = job.source
-        self._part = PartFile(job.destination, str(job.source))
-        self._plain_bytes = self._checkpointed_bytes = self._received_bytes = 0
-        self.restart_count = 0
-        self._identity = FileIdentity()
-        self._etag: str | None = None
-        self._digest = job.sha256
-        self._wire_bytes = 0
-        self._work = PackingTotals()
-        self._beginning = b""
-        self._sample: FileSample | None = None
-        self._codings = format_web_codings()
-        self._local = self._inspect_local()
+        super().__init__(job, host)
+        self._packing, self._packing_host = packing, packing_host
+        self._is_packed = True  # as long as the server has not shown otherwise
+        self._moved_bytes = self._wire_bytes = 0
+        self._decodings: list[Decoding] = []
+        self._decoded_reads: dict[PackedRead, Decoding] = {}
 
-    def _inspect_local(self) -> LocalState | None:
-        """Return what is here already: the file, or blocks of it that an earlier run has left."""
-        trusted = self._job.size_trust is not SizeTrust.ROUNDED
-        listed = FileIdentity(self._job.size_bytes if trusted else None, self._job.etag)
-        state, received, identity = inspect_local_copy(self._job, listed, self._part)
-        beginning = next(iter(received), None)
-        # Only a strong ETag names the version whose rest is requested. A file's last block is requested again, because
-        # an empty range cannot be.
-        is_named = identity.etag is not None and identity.validator == identity.etag
-        if is_named and beginning is not None and beginning.first == 0:
-            is_complete = identity.size_bytes is not None and received.covers(identity.size_bytes)
-            self._plain_bytes = beginning.last if is_complete else beginning.last + 1
-            self._identity, self._etag = identity, identity.etag
-        return state
+    # Requests.
 
-    def run(self) -> PackedOutcome:
-        """Fetch what is missing and give the file its name.
+    def take(self, streams: int, most_bytes: int) -> RangeRead | None:
+        if not self._opened:
+            self._open()
+        if not self.has_undealt:
+            return None
+        if not self._is_packed or self._reads or self._local is not None or not self._may_resume_packed():
+            return super().take(streams, most_bytes)
+        return self._make_packed_read() if self._packing_host.slots.acquire(self) else None
 
-        Raises
-        ------
-        FileFault : retryable where the rest may be asked for; nothing shows half-way.
-        StorageFailed : no file can be written.
-        """
-        if self._local is LocalState.CURRENT and self._is_current():
-            return PackedOutcome(skipped=True)
-        try:
-            try:
-                return self._run()
-            except _StoredEncoded:
-                self.discard()
-                self._codings = IDENTITY
-                return self._run()
-        finally:
-            self._close_part()
+    def _may_resume_packed(self) -> bool:
+        """Return whether what is missing is the end of a version that a strong ETag names, or everything."""
+        received = next(iter(self._received), None)
+        is_named = self._version.validator is not None and self._version.validator == self._version.identity.etag
+        return received is None or (received.first == 0 and len(list(self._received)) == 1 and is_named)
 
-    def _run(self, *, by_range: bool = False) -> PackedOutcome:
-        """Fetch the file; ``by_range`` requests the unpacked rest, which another server would send in full."""
-        with (
-            self._connections.lend_connection(self._url, self._options) as used,
-            closing(used.send_request("GET", self._build_headers(by_range=by_range))) as answer,
-        ):
-            self._check_status(answer, by_range=by_range)
-            self._identity = self._parse_identity(answer)
-            if self._local is LocalState.PRESENT and self._is_here(answer):
-                return PackedOutcome(skipped=True)
-            self._check_version(answer)
-            rest_has_come = by_range or not self._sends_full_file(answer)
-            if rest_has_come:
-                self._receive(answer)
-                used.release(answer)
-        if not rest_has_come:
-            return self._run(by_range=True)
-        self._publish()
-        return PackedOutcome(work=self._work, wire_bytes=self._wire_bytes, fetched=self._beginning, sample=self._sample)
-
-    def _is_current(self) -> bool:
-        """Return whether the file that is here may stay unasked, as far as its sum is to be compared."""
-        if self._job.sha256 is not None and not has_sha256(self._job, self._job.sha256):
-            self._local = None
-        elif self._job.sha256 is None and self._options.checksum:
-            self._local = LocalState.PRESENT
-        return self._local is LocalState.CURRENT
-
-    def _is_here(self, answer: HTTPResponse) -> bool:
-        """Return whether the file that is here is the one on the server, by its sum where sums are to be compared."""
-        digest = self._digest if self._find_coding(answer) == IDENTITY else self._job.sha256
-        if digest is None and not self._options.checksum:
-            return matches_remote(self._job, self._identity)
-        is_of_size = matches_remote(self._job, self._identity, at_any_time=True)
-        return is_of_size and digest is not None and has_sha256(self._job, digest)
-
-    def _check_version(self, answer: HTTPResponse) -> None:
-        """See that what comes belongs behind what has come."""
-        goes_on = self._plain_bytes > 0 and (answer.status == _PARTIAL or self._find_coding(answer) == PACKED_CODING)
-        if goes_on and self._identity.etag != self._etag:
-            self.discard()
-            raise FileFault("it changed while it was fetched; it is fetched again")
-
-    def _check_status(self, answer: HTTPResponse, *, by_range: bool) -> None:
-        if answer.status in _REDIRECTS and (place := answer.headers.get("Location")):
-            moved_to = self._url.join(place)
-            if moved_to.is_folder_of(self._url):
-                raise FolderFound
-            self._url = moved_to
-            raise FileFault(f"moved to {self._url}")
-        if answer.status == _CHANGED:
-            self.discard()
-            raise FileFault("it changed while it was fetched; it is fetched again")
-        if answer.status == _PARTIAL and by_range:
-            part = ContentRange.parse(answer.headers.get("Content-Range", ""))
-            if part is None or part.first != self._plain_bytes or part.total is None:
-                self.discard()
-                raise MalformedResponse("another range came than was asked for")
-        elif answer.status != _OK:
-            raise make_refusal(answer)
-
-    def _sends_full_file(self, answer: HTTPResponse) -> bool:
-        """Return whether a server with ranges sends all of a partly received file, unpacked.
-
-        It may have no turn to pack.
-        """
-        has_started = self._plain_bytes > 0 and self._etag is not None
-        return has_started and self._find_coding(answer) == IDENTITY and self._find_etag_of_rest(answer) is not None
-
-    def _find_etag_of_rest(self, answer: HTTPResponse) -> str | None:
-        """Return the ETag of an unpacked file whose rest can be requested by range."""
-        has_ranges = answer.headers.get("Accept-Ranges") == "bytes" or answer.status == _PARTIAL
-        is_strong = self._identity.validator == self._identity.etag
-        return self._identity.etag if has_ranges and is_strong else None
-
-    def _receive(self, answer: HTTPResponse) -> None:
-        try:
-            for plain in self._require_size(self._decode(answer)):
-                self._part.write(self._plain_bytes, plain)
-                self._plain_bytes += len(plain)
-                self._received_bytes += len(plain)
-                self._moved(len(plain))
-                if self._plain_bytes - self._checkpointed_bytes >= _NOTED_EVERY_BYTES and self._etag is not None:
-                    self._part.checkpoint(self._identity, self._build_received())
-                    self._checkpointed_bytes = self._plain_bytes
-        except CONNECTION_ERRORS as error:
-            raise self._handle_break(make_connection_fault(error)) from error
-        except UnpackFailed as damage:
-            self.discard()  # there is no telling which bytes are wrong
-            raise self._get_mismatch_error(answer)(str(damage)) from damage
-
-    def _require_size(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
-        """Yield the pieces; raise where they are longer or shorter than the file."""
-        size_bytes = self._identity.size_bytes
-        for plain in pieces:
-            if size_bytes is not None and self._plain_bytes + len(plain) > size_bytes:
-                raise UnpackFailed(f"more came out than {size_bytes} bytes")
-            yield plain
-        if size_bytes not in (None, self._plain_bytes):
-            raise UnpackFailed(f"{self._plain_bytes} bytes came out of {size_bytes}")
-
-    def _get_mismatch_error(self, answer: HTTPResponse) -> type[MalformedResponse]:
-        """Return what to raise of an answer that is not the file."""
-        return MalformedResponse if self._find_coding(answer) in (PACKED_CODING, IDENTITY) else _StoredEncoded
-
-    def _find_coding(self, answer: HTTPResponse) -> str:
-        """Return what is to be undone: no other coding than ours of a file that is stored in it."""
-        coding = get_coding(answer)
-        return IDENTITY if self._codings == IDENTITY and coding != PACKED_CODING else coding
-
-    def _build_received(self) -> RangeSet:
-        return RangeSet([(0, self._plain_bytes - 1)])
-
-    def _close_part(self) -> None:
-        """Close the part; complete blocks of a version with an ETag are kept for the next try or run."""
-        keep = self._build_received() if self._etag is not None else RangeSet()
-        self._part.close_for_resume(self._identity, keep)
-
-    def discard(self) -> None:
-        """Discard the received bytes."""
-        self._part.discard()
-        received_bytes = self._received_bytes
-        self._plain_bytes, self._checkpointed_bytes, self._etag = 0, 0, None
-        self._received_bytes = 0
-        self._work = PackingTotals()
-        if received_bytes:
-            self.restart_count += 1
-            self._moved(-received_bytes)
-
-    def _handle_break(self, fault: FileFault) -> FileFault:
-        """Return the fault; received bytes without an ETag are discarded, because they cannot be resumed."""
-        if self._etag is None:
-            self.discard()
-        return fault
-
-    def _build_headers(self, *, by_range: bool) -> dict[str, str]:
-        headers = {"Accept": "*/*"}
-        if self._options.checksum:
+    def _make_packed_read(self) -> PackedRead:
+        received = next(iter(self._received), None)
+        first, size = 0 if received is None else received.last + 1, self._version.size_bytes
+        headers = {"Accept": "*/*", **make_packed_fields(self._packing, format_web_codings())}
+        if first and self._version.validator is not None:
+            headers |= make_packed_rest_fields(first, self._version.validator)
+        if self.host.options.checksum and self._version.sha256 is None:
             headers["Want-Repr-Digest"] = "sha-256=10"
-        if self._etag is None or not self._plain_bytes:
-            return headers | make_packed_fields(self._packing, self._codings)
-        if by_range:
-            return headers | make_rest_fields(self._plain_bytes, self._etag)
-        packed = make_packed_fields(self._packing, self._codings)
-        return headers | packed | make_packed_rest_fields(self._plain_bytes, self._etag)
+        read = PackedRead(
+            self,
+            self.url,
+            self.request("GET", headers),
+            first,
+            None if size is None else size - 1,
+            generation=self._generation,
+            size_bytes=size,
+        )
+        read.on_over = self._packing_host.slots.release
+        self._undealt = RangeSet()
+        self._reads.add(read)
+        return read
 
-    def _parse_identity(self, answer: HTTPResponse) -> FileIdentity:
-        """Return the version that the answer carries, with its size in plain bytes where that is certain.
+    # Answers.
 
-        Raises
-        ------
-        FileFault : it is not the file that a manifest demands.
-        """
-        size_text, size_bytes = answer.headers.get(SIZE_HEADER, ""), None
-        if size_text.isdecimal():
-            size_bytes = int(size_text)
-        elif answer.status == _PARTIAL and (part := ContentRange.parse(answer.headers.get("Content-Range", ""))):
-            size_bytes = part.total
-        elif self._find_coding(answer) == IDENTITY and answer.length is not None:
-            size_bytes = answer.length
-        if self._job.size_trust is SizeTrust.BINDING and size_bytes not in (None, self._job.size_bytes):
-            reason = f"the server has {size_bytes} bytes, the manifest says {self._job.size_bytes}"
-            raise FileFault(reason, retryable=False)
-        if size_bytes is None and self._job.size_trust is not SizeTrust.ROUNDED:
-            size_bytes = self._job.size_bytes
-        if self._options.checksum and self._job.sha256 is None:
-            self._digest = parse_repr_digest(answer.headers.get("Repr-Digest", ""))
-        return FileIdentity.from_answer(answer.headers, size_bytes)
-
-    def _decode(self, answer: HTTPResponse) -> Iterator[bytes]:
-        coding = self._find_coding(answer)
-        if coding != IDENTITY:
-            self._digest = self._job.sha256  # the answer's own sum is one of what is packed
-        if coding == PACKED_CODING:
-            if not self._plain_bytes:
-                self.discard()
-            self._etag = self._identity.etag
-            return self._unpack_blocks(answer)
-        if answer.status != _PARTIAL:
-            self.discard()
+    def judge(self, read: RangeRead, head: ResponseHead) -> OnAnswerEnd | None:
+        if not isinstance(read, PackedRead) or head.status not in (_OK, _CHANGED):
+            return super().judge(read, head)
+        if self.is_over or read.generation != self._generation:
+            raise UnwantedAnswer("not wanted any more")
+        if head.status == _CHANGED:
+            return partial(self._restart, FileIdentity())
+        coding = find_coding(head)
         if coding == IDENTITY:
-            self._etag = self._find_etag_of_rest(answer)
-            return self._count_plain(self._read(answer))
-        if not encodes_on_the_fly(self._url, self._options):
-            raise _StoredEncoded(f"it is stored as {coding}")
-        return self._count_plain(unpack_web_coding(self._read(answer), coding))
+            return self._judge_plain(read, head)
+        self.learn_cookies(read, head)
+        self._learn_encoded_version(read, head, coding)
+        self._start_decoding(read, coding)
+        return None
 
-    def _count_plain(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
-        for plain in pieces:
-            self._work.plain_bytes += len(plain)
-            yield plain
+    def _judge_plain(self, read: PackedRead, head: ResponseHead) -> OnAnswerEnd | None:
+        """Take the file as it is; where a part of it is here already, request the rest by ranges."""
+        if not read.first:
+            return super().judge(read, head)
+        self.learn_cookies(read, head)
+        self._is_packed = False
+        self._reads.discard(read)
+        self._undealt = self._find_missing()
+        self.host.make_available(self)
+        raise UnwantedAnswer("a part of the file is here")
 
-    def _read(self, answer: HTTPResponse) -> Iterator[bytes]:
-        while data := answer.read1(READ_BYTES):
-            self._wire_bytes += len(data)
-            yield data
-        if answer.length:
-            raise ConnectionResetError("the server closed it before the end")
+    def _learn_encoded_version(self, read: PackedRead, head: ResponseHead, coding: str) -> None:
+        """Note size and version; the rest of another version than that of the bytes that are here restarts the file."""
+        stated = head.headers.get(SIZE_HEADER.lower(), "")
+        size = int(stated) if stated.isdecimal() else self._version.required_bytes
+        if (objection := self._version.find_objection(head, size, is_decoded=True)) is not None:
+            self.give_up(objection)
+            raise UnwantedAnswer("not the file that was requested")
+        answered, is_ours = FileIdentity.from_answer(head.headers, size), coding == PACKED_CODING
+        if not is_ours:  # an encoded answer does not name the version of the plain bytes
+            answered = answered._replace(etag=None, has_strong_time=False)
+        if read.first and (not is_ours or answered.validator != self._version.validator):
+            self._restart(answered if is_ours else FileIdentity())
+            raise UnwantedAnswer("another version of the file than before")
+        is_different = self._version.is_different(answered, is_full=True)
+        if is_different:
+            self._version.forget(answered)
+        self._version.learn(answered, head, is_different=is_different, is_encoded=True)
+        self._version.validator = answered.validator
+        read.last = None if size is None else size - 1
 
-    def _unpack_blocks(self, answer: HTTPResponse) -> Iterator[bytes]:
-        unpacker = Unpacker()
-        for data in self._read(answer):
-            for block in unpacker.feed(data):
-                before_s = unpacker.unpack_s
-                plain = unpacker.unpack_block(block)
-                if block.setting is not None:
-                    times = {"pack_s": block.pack_s, "unpack_s": unpacker.unpack_s - before_s}
-                    self._work.count_tried(block.setting, len(plain), len(block.packed), **times)
-                self._beginning = self._beginning or plain[:BEGINNING_BYTES]
-                self._work.count_sent(block.setting, len(plain))
-                yield plain
-        unpacker.end()
-        sample = FileSample.parse(unpacker.note, self._plain_bytes) if unpacker.note else None
-        self._sample = sample or self._packing.find_known_sample(self._plain_bytes)
+    def _start_decoding(self, read: PackedRead, coding: str) -> None:
+        loop = asyncio.get_running_loop()
 
-    def _publish(self) -> None:
-        """As the engine does: its sum compared where there is one to compare with, and its name durable.
+        def write(position: int, plain: bytes) -> None:
+            self._part.write(position, plain)
+            with suppress(RuntimeError):  # the transfer is over, and its loop closed
+                loop.call_soon_threadsafe(self._note_stored, read, len(plain))
 
-        Raises
-        ------
-        FileFault, StorageFailed
-        """
-        if not self._plain_bytes:
-            self._part.write(0, b"")
-        identity = FileIdentity(self._plain_bytes, self._identity.etag, self._identity.last_modified)
-        publication = Publication(self._part, identity, self._digest)
-        (fault,) = publish_together([publication], durable=self._options.durable)
-        if isinstance(fault, StorageFailed):
-            raise fault
-        self._etag = None  # there is nothing more to keep
-        if fault is not None:
-            raise fault
+        def check() -> None:
+            if not ask_in_thread(read.url, self.host.options, loop):
+                raise StoredEncoded(f"it is stored as {coding}")
+
+        size = None if read.last is None else read.last + 1
+        decoding = Decoding(coding=coding, first=read.first, size_bytes=size, write=write, check=check)
+        self._decoded_reads[read] = decoding
+        read.stream = ReceivedStream(decoding.run, self._packing_host.streams, partial(self._on_decoded, read))
+
+    # Bytes.
+
+    def store(self, read: RangeRead, data: memoryview | bytes) -> None:
+        super().store(read, data)
+        self._moved_bytes += len(data)
+        self._wire_bytes += len(data)
+        self._packing_host.count_moved(self, len(data), len(data))
+
+    def _note_stored(self, read: PackedRead, nbytes: int) -> None:
+        read.position += nbytes
+        self._unsynced_bytes += nbytes
+        self._moved_bytes += nbytes
+        self.host.note_moved(self, nbytes)
+        wire_bytes, read.uncounted_bytes = read.uncounted_bytes, 0
+        self._packing_host.count_moved(self, nbytes, wire_bytes)
+
+    def _on_decoded(self, read: PackedRead, error: BaseException | None) -> None:
+        """Handle the end of an encoded answer that is stored, as far as it could be decoded."""
+        decoding = self._decoded_reads.pop(read)
+        self._wire_bytes += read.wire_bytes
+        self._decodings.append(decoding)
+        if self.is_over or read not in self._reads:
+            return
+        if error is None:
+            self.read_complete(read)
+        elif isinstance(error, StreamLost):
+            self.read_lost(read, error.fault)
+        elif isinstance(error, StorageFailed):
+            self.host.stop(error)
+        elif isinstance(error, (UnpackFailed, StoredEncoded)):
+            self._discard_damaged(decoding.coding, str(error))
+        elif isinstance(error, FileFault):
+            self.read_lost(read, error)
+        else:
+            self.give_up(str(error) if isinstance(error, AgentError) else f"cannot be unpacked: {error!r}")
+
+    def _discard_damaged(self, coding: str, reason: str) -> None:
+        """Fetch everything again: there is no telling which bytes are wrong. A stored file may be what was encoded."""
+        self._version = FileVersion(self.job, checks_sums=self.host.options.checksum)
+        self._forget(self._version.identity)
+        if coding == PACKED_CODING:
+            self._progressed = False
+            self.fault(MalformedResponse(reason))
+        else:
+            self._is_packed, self._version.is_stored_encoded = False, True
+            self.host.make_available(self)
+
+    def _forget(self, answered: FileIdentity) -> None:
+        super()._forget(answered)
+        if self._moved_bytes:
+            self.host.note_moved(self, -self._moved_bytes)
+            self._packing_host.count_moved(self, -self._moved_bytes, 0)
+            self._packing_host.note_restart(self.job)
+        self._moved_bytes = self._wire_bytes = 0
+        self._decodings.clear()
+
+    # On disk.
+
+    def _on_published(self, error: BaseException | None) -> None:
+        if error is None:
+            self._packing_host.note_file(self.job, self._build_outcome())
+        super()._on_published(error)
+
+    def _build_outcome(self) -> PackedOutcome:
+        """Return what packing came to; of a file that came in several parts, the sum."""
+        work, beginning, sample = PackingTotals(), b"", None
+        for decoding in self._decodings:
+            work.add(decoding.work)
+            beginning = beginning or decoding.beginning
+            sample = FileSample.parse(decoding.note, self._moved_bytes) if decoding.note else None
+        work.plain_bytes = self._moved_bytes
+        if sample is None:
+            sample = self._packing.find_known_sample(self.size_bytes or 0)
+        else:
+            sample = replace(sample, file_bytes=self.size_bytes or 0)
+        return PackedOutcome(work=work, wire_bytes=self._wire_bytes, fetched=beginning, sample=sample)
+
+    def make_closer(self) -> Callable[[], None]:
+        """Return a function that closes the part once what has come is decoded: another run can resume from it."""
+        arrived, identity = self._find_arrived(), self._version.answered_identity
+        running = [(read, read.stream, decoding) for read, decoding in self._decoded_reads.items() if read.stream]
+
+        def close() -> None:
+            for read, stream, decoding in running:
+                stream.wait()
+                arrived.add(read.first, read.first + decoding.stored_bytes - 1)
+            self._part.close_for_resume(identity, arrived)
+
+        return close

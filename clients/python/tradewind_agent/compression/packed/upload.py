@@ -1,144 +1,205 @@
-"""Upload of one file as one packed stream: only its end proves it, so no part of a failed try is kept."""
+"""Upload of one file as one packed stream: only its end proves it, so no part of a failed try is retained."""
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from http.client import HTTPResponse
-from typing import NamedTuple
+from asyncio import Future
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import BinaryIO, ClassVar
 
 from tradewind.compression.codecs import Codec
 from tradewind_agent.compression.codecs import list_available_codecs, list_common_codecs
 from tradewind_agent.compression.options import PackedOutcome, PackingOptions
-from tradewind_agent.compression.packed.blocking_http import (
-    CONNECTION_ERRORS,
-    make_connection_fault,
-    make_refusal,
-    send_head,
-)
-from tradewind_agent.compression.packed.connection_pool import BorrowedConnection, ConnectionPool
+from tradewind_agent.compression.packed.packed_payload import PackedPayload
+from tradewind_agent.compression.packed.packing_host import PackingHost
+from tradewind_agent.compression.packing import PackedFile
 from tradewind_agent.compression.wire_names import CODECS_HEADER, PACKED_CODING
+from tradewind_agent.engine.file_transfer import TransferHost
+from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.http.http1 import REDIRECTS, RequestHead, ResponseHead
 from tradewind_agent.engine.jobs import UploadJob
-from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.origin.limits import LOAD_STATUSES
-from tradewind_agent.engine.upload_exchange import make_upload_id
-from tradewind_agent.errors import FileFault
+from tradewind_agent.engine.origin.pipelining import ExpectedAnswer, PipelinedExchange
+from tradewind_agent.engine.upload import FileUpload
+from tradewind_agent.engine.upload_exchange import UploadExchange
+from tradewind_agent.errors import AgentError, FileFault
 from tradewind_agent.system_errors import explain_os_error
 
 _STORED = frozenset({200, 201, 204})
-_MOST_SHOWN_BYTES = 4096
-"""Bytes of a confirming answer that are read so that the connection can be used again."""
+_NO_CONTENT, _NOT_FOUND = 204, 404
 
 
-def upload_packed(
-    job: UploadJob,
-    packing: PackingOptions,
-    options: EngineOptions,
-    connections: ConnectionPool,
-    moved: Callable[[int], None],
-) -> PackedOutcome:
-    """Send a file; ``moved`` is called with plain bytes.
+class PackedPut(UploadExchange):
+    """The request that carries a packed file; nothing is sent behind it, nor it behind others."""
 
-    Raises
-    ------
-    FileFault : it cannot be sent; nothing shows half-way.
-    CodecMissing
-    """
-    with _report_read_errors(job):
-        file = job.source.open("rb")
-    with file:
-        source = _Source(file.fileno(), os.fstat(file.fileno()))
-        if (source.status.st_size, source.status.st_mtime_ns) != (job.size_bytes, job.modified_at_ns):
-            raise FileFault("it has changed since it was listed", retryable=False)
-        with connections.lend_connection(job.destination, options) as used:
-            return _send(job, source, packing, used, moved)
+    def __init__(
+        self, file: "PackedUpload", url: Url, request: RequestHead, body: PackedPayload, on_over: Callable[[], None]
+    ) -> None:
+        super().__init__(file, url, request, None, is_full=False)
+        self.payload = self.body = body
+        self._on_over = on_over
 
+    @property
+    def moved_bytes(self) -> int:
+        return self.body.plain_bytes
 
-class _Source(NamedTuple):
-    """An open file, as it was when it was opened."""
+    @property
+    def can_be_followed(self) -> bool:
+        return False
 
-    descriptor: int
-    status: os.stat_result
+    def set_apart(self, others: Sequence[ExpectedAnswer]) -> bool:  # noqa: ARG002 -- it takes part in no trial
+        return False
 
+    def may_follow(self, _before: PipelinedExchange, *, has_ranges: bool) -> bool:  # noqa: ARG002 -- holds for all
+        return False
 
-@contextmanager
-def _report_read_errors(job: UploadJob) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise FileFault(f"cannot read {job.source}: {explain_os_error(error)}", retryable=False) from error
+    def on_end(self) -> None:
+        self._close()
+        super().on_end()
 
+    def on_lost(self, fault: FileFault | None) -> None:
+        """Handle the loss; where the status has come the file is there, whatever becomes of the rest of the answer."""
+        self._close()
+        if self._head is not None and self._head.status in _STORED:
+            super().on_end()
+        else:
+            super().on_lost(fault)
 
-def _send(
-    job: UploadJob, source: _Source, packing: PackingOptions, used: BorrowedConnection, moved: Callable[[int], None]
-) -> PackedOutcome:
-    connection, options = used.connection, used.options
-    upload_id = make_upload_id(job, source.status, "packed")
-    headers = {"Tradewind-Upload": upload_id, CODECS_HEADER: ",".join(sorted(list_available_codecs()))}
-    answer = used.request_and_discard("HEAD", headers)
-    if answer.headers.get("Tradewind-Complete") == "true":
-        used.release(answer)
-        return PackedOutcome(skipped=True)
-    is_ours = answer.headers.get("Server", "").startswith("tradewind")
-    if not is_ours or answer.status not in (204, 404):
-        may_be_load = answer.status in LOAD_STATUSES  # a front may refuse in the receiver's place
-        raise (
-            make_refusal(answer)
-            if is_ours or may_be_load
-            else FileFault("the server takes no packed uploads", retryable=False)
-        )
-    if not job.size_bytes:
-        return _send_empty(used)
-    codecs = packing.find_codecs() or _parse_codecs(answer)
-    with _report_read_errors(job):
-        packed = packing.open_packed_file(*source, codecs)
-    fields = {
-        "Content-Encoding": PACKED_CODING,
-        "Content-Range": f"bytes 0-{job.size_bytes - 1}/{job.size_bytes}",
-        "Transfer-Encoding": "chunked",
-        "Tradewind-Upload": upload_id,
-    }
-    broken: BaseException | None = None
-    try:
-        send_head(connection, "PUT", job.destination, fields, options)
-        reported_bytes = 0
-        for piece in packed.encode_pieces():
-            connection.send(b"%x\r\n%b\r\n" % (len(piece), piece))
-            moved(packed.work.plain_bytes - reported_bytes)
-            reported_bytes = packed.work.plain_bytes
-        connection.send(b"0\r\n\r\n")
-        moved(packed.work.plain_bytes - reported_bytes)
-    except CONNECTION_ERRORS as error:
-        broken = error  # the receiver may have said why before it closed
-    if packed.failure is not None:
-        raise packed.failure
-    try:
-        answer = connection.getresponse()
-    except CONNECTION_ERRORS as error:
-        raise make_connection_fault(broken or error) from error
-    _check_stored(answer, used)
-    return PackedOutcome(work=packed.work, sample=packed.sample)
+    def _close(self) -> None:
+        self.body.close()
+        self._on_over()
 
 
-def _send_empty(used: BorrowedConnection) -> PackedOutcome:
-    """Send an empty file, unpacked."""
-    _check_stored(used.send_request("PUT", {"Content-Length": "0"}), used)
-    return PackedOutcome()
+class PackedUpload(FileUpload):
+    """The upload of one file: a query whether it is there, then the packed file."""
 
+    form: ClassVar[str] = "packed"
 
-def _check_stored(answer: HTTPResponse, used: BorrowedConnection) -> None:
-    """See that the file is there: the status says so, whatever becomes of the rest of the answer."""
-    with answer:
-        if answer.status not in _STORED:
-            raise make_refusal(answer)
-        if answer.length is not None and answer.length <= _MOST_SHOWN_BYTES:
-            with suppress(*CONNECTION_ERRORS):
-                answer.read()
-        used.release(answer)
+    def __init__(self, job: UploadJob, host: TransferHost, packing: PackingOptions, packing_host: PackingHost) -> None:
+        super().__init__(job, host)
+        self._packing, self._packing_host = packing, packing_host
+        self._packed: tuple[PackedFile, BinaryIO] | None = None
 
+    @property
+    def has_undealt(self) -> bool:
+        return not (self.is_over or self.is_waiting or self._preparing or self._in_flight)
 
-def _parse_codecs(answer: HTTPResponse) -> frozenset[Codec]:
-    """Return those that both ends have."""
-    names = answer.headers.get(CODECS_HEADER)
-    if names is None:
-        raise FileFault("the server takes no uploads; start it with --writable", retryable=False)
-    return list_common_codecs(names)
+    def take(self, streams: int, most_bytes: int) -> UploadExchange | None:  # noqa: ARG002 -- it is one stream
+        if (self._fd is None and not self._open()) or not self.has_undealt:
+            return None
+        if self._packed is None:
+            headers = {CODECS_HEADER: ",".join(sorted(list_available_codecs()))}
+            return self._send("HEAD", {"Tradewind-Upload": self._upload_id, **headers}, None)
+        return self._put_packed(*self._packed) if self._packing_host.slots.acquire(self) else None
+
+    def _put_packed(self, packed: PackedFile, source: BinaryIO) -> PackedPut:
+        self._packed = None
+        packed.files_at_once = max(self._packing_host.slots.in_use, 1)
+        headers = {
+            "Content-Encoding": PACKED_CODING,
+            "Content-Range": f"bytes 0-{self.job.size_bytes - 1}/{self.job.size_bytes}",
+            "Transfer-Encoding": "chunked",
+            "Tradewind-Upload": self._upload_id,
+        }
+        body = PackedPayload(packed, source, self._packing_host.streams, self._note_sent)
+        put = PackedPut(self, self.url, self.request("PUT", headers), body, self._packing_host.slots.release)
+        self._in_flight.add(put)
+        return put
+
+    def _note_sent(self, plain_bytes: int, packed_bytes: int) -> None:
+        self.host.note_moved(self, plain_bytes)
+        self._packing_host.count_moved(self, plain_bytes, packed_bytes)
+
+    # Answers.
+
+    def handle_answer(self, exchange: UploadExchange, head: ResponseHead) -> None:
+        self._in_flight.discard(exchange)
+        self.learn_cookies(exchange, head)
+        if isinstance(exchange, PackedPut):
+            self._judge_put(exchange, head)
+        elif not self.is_over:
+            self._judge_query(exchange, head)
+
+    def _judge_query(self, query: UploadExchange, head: ResponseHead) -> None:
+        is_from_receiver = head.headers.get("server", "").startswith("tradewind")
+        if head.headers.get("tradewind-complete") == "true":
+            self._finish(skipped=True)
+        elif head.status in REDIRECTS:
+            self.redirect(head)
+        elif is_from_receiver and head.status in (_NO_CONTENT, _NOT_FOUND):
+            self._learn_codecs(head)
+        elif is_from_receiver or head.status in LOAD_STATUSES:  # a front may refuse in the receiver's place
+            self.refuse(query, head)
+        else:
+            self.give_up("the server takes no packed uploads")
+
+    def _learn_codecs(self, head: ResponseHead) -> None:
+        """Open the file as a packed stream, in a thread: it may be sampled first."""
+        names = head.headers.get(CODECS_HEADER.lower())
+        if names is None:
+            self.give_up("the server takes no uploads; start it with --writable")
+            return
+        assert self._fd is not None
+        source = os.fdopen(os.dup(self._fd), "rb")  # of its own: a thread may read it when this upload is over
+        codecs = self._packing.find_codecs() or list_common_codecs(names)
+        self._preparing = True
+        self._packing_host.run(partial(self._open_packed, source, codecs), partial(self._on_opened, source))
+
+    def _open_packed(self, source: BinaryIO, codecs: frozenset[Codec]) -> PackedFile:
+        status = os.fstat(source.fileno())
+        if not self._is_as_listed(status):
+            raise FileFault(f"{self.job.source} has changed since it was listed", retryable=False)
+        return self._packing.open_packed_file(source.fileno(), status, codecs)
+
+    def _on_opened(self, source: BinaryIO, opening: "Future[PackedFile]") -> None:
+        self._preparing = False
+        error = opening.exception()
+        if error is not None or self.is_over:
+            source.close()
+        if isinstance(error, OSError):
+            self.give_up(f"cannot read {self.job.source}: {explain_os_error(error)}")
+        elif isinstance(error, AgentError):
+            self.give_up(str(error))
+        elif error is not None:
+            self.give_up(f"cannot be packed: {error!r}")
+        elif not self.is_over:
+            self._packed = opening.result(), source
+            self.host.make_available(self)
+
+    def _judge_put(self, put: PackedPut, head: ResponseHead) -> None:
+        packed = put.body.packed
+        if head.status in _STORED and not self.is_over and packed.failure is None:
+            self._packing_host.note_file(self.job, PackedOutcome(work=packed.work, sample=packed.sample))
+            self._finish()
+            return
+        self._take_back(put)
+        if self.is_over:
+            return
+        if packed.failure is not None:
+            self.fault(packed.failure)
+        elif head.status in REDIRECTS:
+            self.redirect(head)
+        else:
+            self.refuse(put, head)
+
+    def handle_loss(self, exchange: UploadExchange, fault: FileFault | None) -> None:
+        self._in_flight.discard(exchange)
+        if isinstance(exchange, PackedPut):
+            self._take_back(exchange)
+            fault = exchange.body.packed.failure or fault
+        if self.is_over:
+            return
+        if (counted := self.count_loss(fault)) is not None:
+            self.fault(counted)
+        if self.has_undealt:
+            self.host.make_available(self)
+
+    def _close(self) -> None:
+        super()._close()
+        if self._packed is not None:
+            self._packed[1].close()
+            self._packed = None
+
+    def _take_back(self, put: PackedPut) -> None:
+        """Count what was sent as still to be moved: the receiver retains no part of a packed file."""
+        self.host.note_moved(self, -put.body.plain_bytes)
+        self._packing_host.count_moved(self, -put.body.plain_bytes, 0)

@@ -18,7 +18,7 @@ from tradewind_agent.errors import FileFault, RefusedByServer
 
 _OK = 200
 _RECEIVE_BYTES = 64 * 1024
-_LONGEST_BODY_BYTES = 64 * 1024 * 1024
+LONGEST_BODY_BYTES = 64 * 1024 * 1024
 """An index of some 500,000 files; longer ones are refused rather than filling the memory."""
 
 
@@ -51,6 +51,7 @@ async def fetch(
     *,
     method: str = "GET",
     on_connection: OnConnection | None = None,
+    most_bytes: int = LONGEST_BODY_BYTES,
 ) -> FetchedAnswer:
     """Send the request until there is an answer that is neither a redirect nor a temporary error.
 
@@ -61,7 +62,13 @@ async def fetch(
     tries = redirects = 0
     while True:
         try:
-            answer = await _send_once(url, options, headers, method, on_connection)
+            answer = await _send_once(
+                url,
+                options,
+                make_request_head(method, url, options, {"Connection": "close", **headers}),
+                on_connection,
+                most_bytes,
+            )
             if is_retryable_status(answer.head.status):
                 raise RefusedByServer(
                     f"the server answered {answer.head.status_line}",
@@ -84,9 +91,9 @@ async def fetch(
 
 
 async def _send_once(
-    url: Url, options: EngineOptions, headers: Mapping[str, str], method: str, on_connection: OnConnection | None
+    url: Url, options: EngineOptions, request: RequestHead, on_connection: OnConnection | None, most_bytes: int
 ) -> FetchedAnswer:
-    single = _SingleExchange(make_request_head(method, url, options, {"Connection": "close", **headers}))
+    single = _SingleExchange(request, most_bytes)
     unlimited = RateLimit(None, asyncio.get_running_loop())
     connection = await dial(
         url.origin,
@@ -111,8 +118,9 @@ class _SingleExchange:
     payload: Payload | None = None
     receive_gate: ReceiveGate | None = None
 
-    def __init__(self, request: RequestHead) -> None:
+    def __init__(self, request: RequestHead, most_bytes: int) -> None:
         self.request = request
+        self._most_bytes = most_bytes
         self.head: ResponseHead | None = None
         self.body = bytearray()
         self.complete: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -122,8 +130,8 @@ class _SingleExchange:
 
     def on_data(self, data: memoryview) -> None:
         self.body += data
-        if len(self.body) > _LONGEST_BODY_BYTES:
-            raise RefusedByServer(f"an answer of more than {_LONGEST_BODY_BYTES} bytes", retryable=False)
+        if len(self.body) > self._most_bytes:
+            raise RefusedByServer(f"an answer of more than {self._most_bytes} bytes", retryable=False)
 
     def on_end(self) -> None:
         if not self.complete.done():
