@@ -202,7 +202,7 @@ def test_auto_continues_while_service_is_unreachable(server: Server, root: Path,
     assert set(done.document["used"]) != {"raw"}
     assert (done.document["files_done"], done.document["files_failed"]) == (2, 0)
     assert {each.name: each.read_bytes() for each in (root / "away").iterdir()} == {"large": DIGITS, "empty": b""}
-    assert list((tmp_path / "spool").glob("*.ndjson")), "the log waits for the service"
+    assert list((tmp_path / "spool" / "transfers").glob("*.ended")), "the log of a tuned copy waits for the service"
     assert list((tmp_path / "spool" / "observations").glob("*.json")), "so does what the codec has made of the file"
     back = run("copy", "--compress", "auto", "--json", *slow, f"{server.url}away/", str(tmp_path / "back"), env=env)
     assert back.code == 0, back.err

@@ -85,7 +85,8 @@ def observed(home: Path) -> list[dict[str, Any]]:
 def assert_dealt(done: Outcome, records: dict[str, Any]) -> None:
     (record,) = records.values()
     assert (record.mover.name, record.outcome.files_done) == ("tradewind-packed", TABLES + NOISES)
-    assert record.parameters.streams > 2
+    planned = done.document["plan"]["parameters"]
+    assert planned["concurrency"] * planned["parallelism"] > 2
     assert record.parameters.codec not in (None, "raw")
     assert done.document["used"]["raw"] == sum(len(NOISE) - number for number in range(NOISES))
     assert done.document["ratio"] > 1.5

@@ -45,7 +45,7 @@ def test_a_packed_copy_leaves_a_record_with_its_codec_and_energy(server: Server,
     assert done.code == 0, done.err
     (segment,) = (tmp_path / "spool").glob("*.ndjson")
     record, of_chunk = (parse_row(row).to_record() for row in segment.read_bytes().splitlines())
-    assert (record.chunk, of_chunk.chunk) == ("whole", "small")
+    assert (record.chunk, of_chunk.chunk) == ("whole", "large")
     assert of_chunk.parameters.codec == "zstd:3"
     assert (record.source, record.destination, record.network) == ("alpha", "beta", "wan")
     assert record.mover.name == "tradewind-packed"

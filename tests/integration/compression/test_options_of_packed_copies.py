@@ -91,7 +91,9 @@ def test_dry_run_shows_plan_and_choice_and_moves_nothing(server: Server, tmp_pat
 
 
 def test_batch_copies_its_jobs_packed(server: Server, tmp_path: Path) -> None:
-    jobs = [{"name": name, "source": f"{server.url}data/{name}", "destination": str(tmp_path / name)} for name in FILES]
+    jobs = [
+        {"name": name, "sources": [f"{server.url}data/{name}"], "destination": str(tmp_path / name)} for name in FILES
+    ]
     (tmp_path / "jobs").write_text("\n".join(map(json.dumps, jobs)))
     home = tmp_path / "home"
     env = environment(home, TRADEWIND_SPOOL=str(home / "spool"))
@@ -109,4 +111,4 @@ def test_other_movers_are_refused_with_their_reason(tmp_path: Path) -> None:
         env=environment(tmp_path),
     )
     assert done.code == 2
-    assert "curl packs no files on their way" in done.err
+    assert "curl does not pack files on their way" in done.err

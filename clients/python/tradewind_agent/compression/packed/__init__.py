@@ -1,5 +1,5 @@
-"""Copies with ``--compress``: packed uploads and downloads outside the engine.
+"""Packing as a stage of the transfer engine: packed uploads and downloads, and copies with both kinds of files.
 
-Begin with `split_copy` (which files are packed), then `logged`, `run`, `upload` and `download`.
-Import from the modules: the package itself exports nothing.
+Begin with `packed_copy` (a copy with ``--compress``), then `stage`, `upload` → `packed_payload`, and `download` →
+`packed_read` → `received_stream` → `decoding`. Import from the modules: the package itself exports nothing.
 """
