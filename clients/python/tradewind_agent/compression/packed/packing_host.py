@@ -98,8 +98,8 @@ class PackingHost:
     def count_moved(self, file: FileTransfer, plain_bytes: int, packed_bytes: int) -> None:
         """Count bytes that went over the path as ``packed_bytes``; a negative number of those that are discarded.
 
-        The connections charge the rate limit with what they carry. A limit of the disk holds for plain bytes, of which
-        there are more.
+        The connections charge the rate limit with what they carry. A limit of the disk holds for plain bytes, and
+        those are more.
         """
         self.totals.moved_bytes += plain_bytes
         rate_bytes_per_s = file.host.options.rate_bytes_per_s
