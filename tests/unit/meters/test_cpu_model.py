@@ -1,5 +1,7 @@
 """The CPU model: energy from time and CPU time, and for other coefficients."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.unit.meters.made_up import PROFILE, START, later
@@ -12,6 +14,12 @@ def test_the_model_prices_time_at_idle_and_cpu_time_above():
     meter = CpuModelMeter(PROFILE)
     assert meter.read_energy_j(later(10, cpu_s=8)) - meter.read_energy_j(START) == pytest.approx(10 * 10 + 40 * 8 / 4)
     assert meter.base_w == 10.0
+
+
+def test_model_of_the_entire_host_counts_the_load_of_all_processes():
+    meter = CpuModelMeter(PROFILE, counts_all=True)
+    busy = replace(later(10, cpu_s=8), busy_cpu_s=START.busy_cpu_s + 40)
+    assert meter.read_energy_j(busy) - meter.read_energy_j(START) == pytest.approx(10 * 10 + 40 * 40 / 4)
 
 
 def test_assumed_coefficients_say_where_they_come_from():

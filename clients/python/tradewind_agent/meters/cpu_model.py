@@ -1,8 +1,8 @@
 """Power from CPU time where nothing can be measured: P = P_idle + (P_max − P_idle) · u.
 
-u is the share of the host's processors that the watched process tree used. The linear form is Fan, Weber & Barroso's
-("Power Provisioning for a Warehouse-sized Computer", ISCA 2007). Neither memory, disk nor network is modelled: of two
-settings the one that needs less time and less CPU comes out cheaper, and nothing else.
+u is the share of the host's processors that the watched process tree used, or all processes together. The linear form
+is Fan, Weber & Barroso's ("Power Provisioning for a Warehouse-sized Computer", ISCA 2007). Neither memory, disk nor
+network is modelled: of two settings the one that needs less time and less CPU comes out cheaper, and nothing else.
 """
 
 from dataclasses import dataclass
@@ -66,12 +66,18 @@ def build_calibrated_profile(idle_w: float, max_w: float, *, source: str) -> Pow
 
 
 class CpuModelMeter:
-    """Energy by the CPU model for the process tree that the counters watch."""
+    """Energy by the CPU model for the process tree that the counters watch, or for all processes of the host.
+
+    Parameters
+    ----------
+    counts_all : whether all processes count. A transfer counts its own, so that its energy does not depend on others.
+    """
 
     method = EnergyMethod.CPU_MODEL
 
-    def __init__(self, profile: PowerProfile) -> None:
+    def __init__(self, profile: PowerProfile, *, counts_all: bool = False) -> None:
         self.profile = profile
+        self.counts_all = counts_all
 
     @property
     def quality(self) -> EnergyQuality:
@@ -84,11 +90,13 @@ class CpuModelMeter:
     @property
     def description(self) -> str:
         profile = self.profile
-        return f"CPU model, {profile.idle_w:.3g} W idle and {profile.max_w:.3g} W busy ({profile.source})"
+        load = " of all processes" if self.counts_all else ""
+        return f"CPU model{load}, {profile.idle_w:.3g} W idle and {profile.max_w:.3g} W busy ({profile.source})"
 
     def read_energy_j(self, counters: HostCounters) -> float:
         """Return the energy since the clock's and the counters' own origins, J: only differences mean something."""
-        return compute_modelled_energy_j(self.profile, counters.at_s, counters.tree_cpu_s, counters.logical_cpus)
+        cpu_s = counters.busy_cpu_s if self.counts_all else counters.tree_cpu_s
+        return compute_modelled_energy_j(self.profile, counters.at_s, cpu_s, counters.logical_cpus)
 
 
 def compute_modelled_energy_j(profile: PowerProfile, duration_s: float, cpu_s: float, logical_cpus: int) -> float:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from tradewind.errors import InvalidValue
 from tradewind.units import parse_watts
 from tradewind_agent.meters import (
     CalibratedMeter,
+    CpuModelMeter,
     HostReader,
     MeterChoice,
     MeterResult,
@@ -62,6 +63,13 @@ class HostMeter:
         """Choose RAPL, the battery, the calibrated model, or the CPU model with ``profile`` or assumed coefficients."""
         choice = choose_meter(logical_cpus=psutil.cpu_count() or 1, profile=profile, calibrated=calibrated)
         return cls(choice, HostReader(time.monotonic), base_power_s)
+
+    def count_all_processes(self) -> "HostMeter":
+        """Return this meter for the entire host: its model then counts all processes, not those of a transfer."""
+        meter = self.choice.meter
+        if not isinstance(meter, CpuModelMeter):
+            return self  # the others read or model the entire host
+        return replace(self, choice=replace(self.choice, meter=CpuModelMeter(meter.profile, counts_all=True)))
 
     async def build_session(self, host: Host) -> MeterSession:
         """Return a session for one transfer, with this host as its ``host`` end; start it with the transfer."""

@@ -38,6 +38,14 @@ def test_a_host_whose_radio_is_known_reports_its_tail_next_to_what_it_metered():
     assert told.dynamic_j == pytest.approx(0, abs=1e-6)  # no part of what was metered
 
 
+def test_meter_of_entire_host_counts_processes_that_are_not_its_own():
+    choice = choose_meter(logical_cpus=2, profile=parse_power_profile("10W,50W"), sysfs=Path("/nonexistent"))
+    own = HostMeter(choice, HostReader(time.monotonic))
+    everything = own.count_all_processes()
+    assert (own.choice.meter.counts_all, everything.choice.meter.counts_all) == (False, True)
+    assert "all processes" in everything.choice.explanation
+
+
 def test_a_session_counts_with_the_profile_given():
     choice = choose_meter(logical_cpus=1, profile=parse_power_profile("1000W,1000W"), sysfs=Path("/nonexistent"))
 

@@ -53,6 +53,7 @@ def meter(
     if trace is not None:
         split_trace(terminal, trace)
         return
+    host = host.count_all_processes()
     duration_s = options.parse_duration_s("--duration", duration or DURATION)
     interval_s = options.parse_duration_s("--interval", interval or INTERVAL)
     result = asyncio.run(_measure_host(terminal, host, duration_s, interval_s))
