@@ -6,6 +6,9 @@ python -m services.prepare key          prints a new key; creates its tenant if 
 python -m services.prepare login        prints a password for one sign-in: of a new user with every role, or of an
                                         existing one, who keeps their roles and is enabled again
 
+`key` and `login` use the embedded servers in the folder `TRADEWIND_DATA`, unless the environment names others. They do
+so while the service runs, and while it is stopped.
+
 Each may be run again: `database` does what is missing, `key` creates one more key, `login` admits the user again.
 """
 
@@ -14,7 +17,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 from uuid import uuid4
@@ -23,6 +26,8 @@ from services.application.access.authenticate import Scope, make_secret
 from services.application.access.keys import create_key, register_tenant
 from services.application.access.users import ROLES, add_user, unlock_user
 from services.bootstrap import Container, build_container
+from services.data_folder import POSTGRES
+from services.embedded.backends import open_backends
 from services.persistence.condition import create_readiness_check
 from services.persistence.migrate import prepare_database
 from services.persistence.patience import Patience
@@ -37,7 +42,7 @@ POLL_S = 1.0
 
 def main(arguments: Sequence[str]) -> int:
     """Run one of the preparations; return 0, 1 if it failed, 2 for wrong settings."""
-    options = _build_parser().parse_args(arguments)
+    options = build_parser().parse_args(arguments)
     try:
         settings = Settings.from_environment(os.environ, data_folder=Path("var"))
         if options.preparation == "database":
@@ -139,8 +144,20 @@ def _print_login(settings: Settings, options: argparse.Namespace) -> None:
 
 @contextmanager
 def _open_parts(settings: Settings) -> Iterator[Container]:
-    with build_container(database_url=settings.required_database_url, redis_url=settings.required_redis_url) as parts:
-        yield parts
+    with ExitStack() as stack:
+        database_url, redis_url = settings.database_url, settings.redis_url
+        if database_url is None and redis_url is None and (settings.data_folder / POSTGRES).exists():
+            found = stack.enter_context(
+                open_backends(settings.data_folder, database_url=None, admin_database_url=None, redis_url=None)
+            )
+            database_url = ensure_database(settings, database_url=None, admin_database_url=found.admin_database_url)
+            redis_url = found.redis_url
+        yield stack.enter_context(
+            build_container(
+                database_url=database_url or settings.required_database_url,
+                redis_url=redis_url or settings.required_redis_url,
+            )
+        )
 
 
 def _print_key(settings: Settings, options: argparse.Namespace) -> None:
@@ -149,21 +166,28 @@ def _print_key(settings: Settings, options: argparse.Namespace) -> None:
     sys.stdout.write(f"{created.secret}\n")
 
 
-def _build_parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(prog="python -m services.prepare", description=(__doc__ or "").partition("\n")[0])
     preparations = parser.add_subparsers(dest="preparation", required=True)
-    preparations.add_parser("database", help="make the roles and bring the schema up to date")
+    preparations.add_parser(
+        "database", help="make the roles and bring the schema up to date; needs TRADEWIND_ADMIN_DATABASE_URL"
+    )
     wait = preparations.add_parser("wait", help="end once the schema of this version, or a later one, is there")
-    wait.add_argument("--seconds", type=float, default=600.0, help="at most (%(default)g)")
+    wait.add_argument("--seconds", type=float, default=600.0, help="how long to wait, at most (%(default)g)")
     key = preparations.add_parser("key", help="print a new API key, which is shown this once")
     key.add_argument("--tenant", default=FIRST_TENANT, help="made if there is none of that name (%(default)s)")
     key.add_argument("--name", default="first key", help="what the key is called in lists (%(default)s)")
     key.add_argument("--scope", type=Scope, choices=tuple(Scope), action="append", help="may be repeated; default: all")
     login = preparations.add_parser(
-        "login", help="print a password for one sign-in to the pages, which is shown this once"
+        "login", help="print a password for one sign-in to the pages, which then ask for another one"
     )
-    login.add_argument("--tenant", default=FIRST_TENANT, help="of the person (%(default)s)")
-    login.add_argument("--login", default=FIRST_LOGIN, help="a new one has every role (%(default)s)")
+    login.add_argument("--tenant", default=FIRST_TENANT, help="the user's tenant (%(default)s)")
+    login.add_argument(
+        "--login",
+        default=FIRST_LOGIN,
+        help="the user; a new one gets every role, an existing one keeps the roles (%(default)s)",
+    )
     return parser
 
 

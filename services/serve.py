@@ -7,6 +7,7 @@ unless it ended as soon as it was first started: then everything stops.
 
 import errno
 import os
+import shlex
 import signal
 import socket
 import sys
@@ -116,8 +117,9 @@ def run_service(settings: Settings, found: Backends) -> int:
             revival.look(_say)
             if not is_announced and _is_listening(settings):
                 address = f"http://{settings.host}:{settings.port}"
-                _say(f"API and pages: {address}")
+                _say(f"API: {address}")
                 _say(f"agent key: {key}   (may do everything: make others for others)")
+                _say(f"pages: {address}/admin")
                 _say(f"sign in as: {login}")
                 _say(f"first: .venv/bin/tradewind login {address} --key {key}")
                 _say(f"data: {settings.data_folder}   stop: Ctrl-C")
@@ -182,13 +184,24 @@ def ensure_first_login(parts: Container, file: Path) -> str:
         file.unlink(missing_ok=True)
         file.touch(mode=0o600)
         file.write_text(f"{password}\n", encoding="utf-8")
-        return f"{FIRST_LOGIN}, password {password} (to be changed at once)"
+        return f"{FIRST_LOGIN}, password {password} (the pages ask for another one first)"
     with parts.store.unit_of_work(found.tenant_id) as uow:
         waiting = uow.users.get(found.id).must_change_password
     if waiting and file.exists():
-        return f"{FIRST_LOGIN}, password {file.read_text(encoding='utf-8').strip()} (to be changed at once)"
+        return (
+            f"{FIRST_LOGIN}, password {file.read_text(encoding='utf-8').strip()} (the pages ask for another one first)"
+        )
     file.unlink(missing_ok=True)
-    return f"{FIRST_LOGIN}, with the password chosen (a new one: python -m services.prepare login)"
+    return f"{FIRST_LOGIN}, with the password that you chose (a new one: {format_login_command(file.parent)})"
+
+
+def format_login_command(data_folder: Path) -> str:
+    """Return the shell command that prints a new password for the first user of a service with this data folder."""
+    python = Path(sys.executable)
+    with suppress(ValueError):
+        python = python.relative_to(ROOT)  # shorter, as the other commands that are printed
+    setting, program = (shlex.quote(str(path)) for path in (data_folder.absolute(), python))
+    return f"TRADEWIND_DATA={setting} {program} -m services.prepare login"
 
 
 def list_commands(settings: Settings) -> Mapping[str, Sequence[str]]:

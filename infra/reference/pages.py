@@ -9,6 +9,7 @@ from infra.reference.command_line import render_command_line
 from infra.reference.decisions import render_decisions
 from infra.reference.log_formats import render_log_formats
 from infra.reference.metrics import render_metrics
+from infra.reference.service_commands import render_service_commands
 from infra.reference.settings import render_settings
 from infra.reference.warehouse import render_warehouse
 
@@ -21,6 +22,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "reference/command-line.md": render_command_line,
     "reference/log-formats.md": render_log_formats,
     "reference/metrics.md": render_metrics,
+    "reference/service-commands.md": render_service_commands,
     "reference/settings.md": render_settings,
     "reference/warehouse-schema.md": render_warehouse,
 }

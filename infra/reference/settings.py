@@ -66,6 +66,8 @@ def _format_default(field: str) -> str:
         return ""
     if field.endswith("_bytes"):
         return f"{value / GIB:g} GiB"
+    if field == "port" or field.endswith("_port"):
+        return str(value)  # as people write it, without a comma
     return f"{value:,.12g}" if isinstance(value, int | float) else str(value)
 
 

@@ -37,7 +37,7 @@ from tradewind.errors import InvalidValue, TradewindError
 
 def main(arguments: Sequence[str]) -> int:
     """Run one command on backups; return 0, 1 if it failed, 2 for wrong usage or settings."""
-    options = _build_parser().parse_args(arguments)
+    options = build_parser().parse_args(arguments)
     try:
         _COMMANDS[options.command](BackupFolder(options.folder), options)
     except InvalidValue as error:
@@ -138,6 +138,16 @@ _COMMANDS = {
     "restore": _restore,
 }
 
+_PURPOSES = {
+    "follow": "copy the log as it is written, until stopped or without a server",
+    "make": "make a full backup and verify it",
+    "nightly": "make one each day, the first at once, until stopped",
+    "health": "end with 0 if the log is followed now, or if copies are made",
+    "list": "list the backups",
+    "verify": "check every file of a backup by its checksum, and that the log since has no gap",
+    "restore": "restore a backup into a new folder; nothing that runs is touched",
+}
+
 
 @contextmanager
 def _open_server() -> Iterator[tuple[str, Mapping[str, Path]]]:
@@ -156,13 +166,15 @@ def _open_server() -> Iterator[tuple[str, Mapping[str, Path]]]:
         yield server.url(), {name: path for name, path in found.items() if path.exists()}
 
 
-def _build_parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m services.backup", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name in _COMMANDS:
-        commands.add_parser(name).add_argument("folder", type=Path, metavar="FOLDER", help="where backups are kept")
+        command = commands.add_parser(name, help=_PURPOSES[name])
+        command.add_argument("folder", type=Path, metavar="FOLDER", help="where backups are kept")
     for name in ("make", "nightly"):
         commands.choices[name].add_argument("--keep", type=_count, help="so many copies; older ones and their log go")
     nightly = commands.choices["nightly"]

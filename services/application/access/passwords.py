@@ -1,6 +1,7 @@
 """Passwords of users: hashed by argon2id, never stored, and slow to guess."""
 
 import secrets
+import string
 import time
 from collections.abc import Callable
 from functools import cached_property
@@ -18,7 +19,9 @@ MIN_LENGTH, MAX_LENGTH = 12, 200
 SIGNED_IN = Attempt(IN_A_SESSION, is_known=True)
 """The attempt of a signed-in user who sets a password for another user."""
 
-INITIAL_BYTES = 15
+INITIAL_LENGTH = 21
+INITIAL_CHARACTERS = "".join(each for each in string.ascii_letters + string.digits if each not in "0O1lI")
+"""Characters that a reader cannot confuse, and no dash that a command would take for an option: 122 bits together."""
 
 
 class Passwords:
@@ -78,4 +81,4 @@ class Passwords:
 
 def generate_initial_password() -> str:
     """Return a random password that has to be changed at the first sign-in."""
-    return secrets.token_urlsafe(INITIAL_BYTES)
+    return "".join(secrets.choice(INITIAL_CHARACTERS) for _ in range(INITIAL_LENGTH))

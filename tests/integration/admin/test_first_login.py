@@ -13,7 +13,7 @@ def test_the_first_password_opens_nothing_but_the_choice_of_another(parts, api, 
     issue_key(parts, tenant=FIRST_TENANT, name="this machine", scopes=tuple(Scope))
     kept = tmp_path / "password"
     told = ensure_first_login(parts, kept)
-    login, first = re.fullmatch(r"(\w+), password (\S+) \(to be changed at once\)", told).groups()
+    login, first = re.fullmatch(r"(\w+), password (\S+) \(the pages ask for another one first\)", told).groups()
     assert (kept.read_text().strip(), kept.stat().st_mode & 0o777) == (first, 0o600)
     assert ensure_first_login(parts, kept) == told, "until it is changed it is told again"
     with Visitor(base_url=api, timeout=60) as visitor:
@@ -26,7 +26,7 @@ def test_the_first_password_opens_nothing_but_the_choice_of_another(parts, api, 
         assert (same.status_code, "another one than before" in same.text) == (422, True)
         assert visitor.submit("/admin/account/password", old=first, new=PASSWORD, again=PASSWORD).status_code == 303
         assert visitor.get("/admin/keys").status_code == 200
-    assert "with the password chosen" in ensure_first_login(parts, kept)
+    assert "with the password that you chose" in ensure_first_login(parts, kept)
     assert not kept.exists()
     with Visitor(base_url=api, timeout=60) as visitor:
         assert visitor.sign_in(Person(login, tenant), first).status_code == 401

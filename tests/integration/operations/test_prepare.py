@@ -2,15 +2,21 @@
 
 import os
 import socket
+import subprocess
 
 import psycopg
 import pytest
 
 from services.application.access.authenticate import Scope
 from services.bootstrap import build_container
+from services.embedded.backends import open_backends
 from services.embedded.postgres import EmbeddedPostgres
 from services.persistence.engine import create_pooled_engine
-from services.prepare import main
+from services.prepare import FIRST_LOGIN, FIRST_TENANT, ensure_database, issue_key, issue_login, main
+from services.processes import ROOT
+from services.serve import format_login_command
+from services.settings import Settings
+from tests.open_folders import open_folder
 
 URLS = ("DATABASE_URL", "TRADEWIND_ADMIN_DATABASE_URL", "REDIS_URL")
 
@@ -135,3 +141,32 @@ def test_unreachable_server_is_reported_in_one_line(secrets, capsys):
     assert told.startswith("prepare: the database does not answer now")
     assert told.count("\n") == 1
     assert "secret" not in told
+
+
+def test_printed_command_gives_a_new_password_whether_the_embedded_database_runs_or_not():
+    settings = {"database_url": None, "admin_database_url": None, "redis_url": None}
+    with open_folder() as folder:
+        with open_backends(folder, **settings) as found:
+            with open_embedded(folder, found) as parts:
+                issue_key(parts, tenant=FIRST_TENANT, name="this machine", scopes=tuple(Scope))
+                passwords = [issue_login(parts, tenant=FIRST_TENANT, login=FIRST_LOGIN)]
+            passwords.append(run_login_command(folder))
+        passwords.append(run_login_command(folder))
+        with open_backends(folder, **settings) as found, open_embedded(folder, found) as parts:
+            user = parts.store.registry.find_user(FIRST_LOGIN)
+            with parts.store.unit_of_work(user.tenant_id) as uow:
+                stored = uow.users.get(user.id).password_hash
+            assert [parts.passwords.matches(each, stored) for each in passwords] == [False, False, True]
+
+
+def open_embedded(folder, found):
+    url = ensure_database(Settings(data_folder=folder), database_url=None, admin_database_url=found.admin_database_url)
+    return build_container(database_url=url, redis_url=found.redis_url)
+
+
+def run_login_command(folder):
+    """Run the command that `./run serve` prints, in a shell with no setting of its own."""
+    environment = {name: value for name, value in os.environ.items() if name.removesuffix("_FILE") not in URLS}
+    shell = ["sh", "-c", format_login_command(folder)]
+    done = subprocess.run(shell, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    return done.stdout.removesuffix("\n")

@@ -11,6 +11,7 @@ from infra.reference.api import render_api, render_api_schemas
 from infra.reference.command_line import render_command_line
 from infra.reference.markdown import format_table
 from infra.reference.metrics import render_metrics
+from infra.reference.service_commands import render_service_commands
 from infra.reference.settings import render_settings
 from services.observability.telemetry import Event
 from tradewind_agent.cli.app import COMMANDS
@@ -42,6 +43,16 @@ def test_every_variable_that_code_reads_is_a_setting_of_the_page(folder: str) ->
 def test_every_command_has_a_section() -> None:
     shown = render_command_line()
     assert {name for name in COMMANDS if f"\n## tradewind {name}\n" not in shown} == set()
+
+
+def test_every_command_of_the_service_has_a_section() -> None:
+    shown = render_service_commands()
+    assert all(f"## python -m services.prepare {name}" in shown for name in ("database", "wait", "key", "login"))
+    assert "## python -m services.backup restore" in shown
+
+
+def test_default_port_is_written_without_comma() -> None:
+    assert "| `TRADEWIND_PORT` | 8080 |" in render_settings()
 
 
 def test_every_schema_that_a_call_links_to_is_described() -> None:
