@@ -8,8 +8,9 @@ from tradewind_agent.engine.http.exchange import Payload, ReceiveGate
 from tradewind_agent.engine.http.http1 import ContentRange, RequestHead, ResponseHead
 from tradewind_agent.engine.origin.limits import SendContext
 from tradewind_agent.engine.origin.pipelining import ExpectedAnswer, ExpectedFile, PipelinedExchange
-from tradewind_agent.errors import FileFault, MalformedResponse
+from tradewind_agent.errors import FileFault, MalformedResponse, PipeliningRefused
 
+_OK = 200
 _LONGEST_UNWANTED_BODY_BYTES = 256 * 1024
 """An error page up to this size is read to its end to keep the connection; a longer one costs the connection."""
 
@@ -82,6 +83,7 @@ class RangeRead:
         )
         self.send_context: SendContext | None = None
         self._settle: OnAnswerEnd | None = None
+        self._requires_part = False
         self._unwanted_bytes = 0
 
     @property
@@ -125,9 +127,19 @@ class RangeRead:
             return True
         if self.size_bytes is None or before.size_bytes is None:
             return False
-        if self.size_bytes != before.size_bytes:
-            return True
-        return has_ranges and before.expected_answer is not None and self.set_apart([before.expected_answer])
+        return self.size_bytes != before.size_bytes or (has_ranges and self._differs_by_range(before))
+
+    def _differs_by_range(self, before: "RangeRead") -> bool:
+        """Return whether the ranges of two files of one size tell the answers apart."""
+        if self.expected_answer is not None and before.expected_answer is not None:
+            return self.set_apart([before.expected_answer])
+        is_other_part = (self.first, self.last) != (before.first, before.last)
+        return is_other_part and self.require_part() and before.require_part()
+
+    def require_part(self) -> bool:
+        """Accept no whole file for a part from now on; return whether the answer is told apart by its range."""
+        self._requires_part = self.ranged and self.expected_answer is None
+        return self.ranged or self.expected_answer is not None
 
     def _expect(self, answer: ExpectedFile) -> None:
         """Change the request so that ``answer`` is its answer."""
@@ -137,6 +149,8 @@ class RangeRead:
             self.ranged, self.expected_answer = True, answer
 
     def on_head(self, head: ResponseHead) -> None:
+        if self._requires_part and head.status == _OK:
+            raise PipeliningRefused("a whole file, maybe another one, where a part was requested")
         self._settle = self.file.judge(self, head)
 
     def on_data(self, data: memoryview) -> None:
