@@ -84,7 +84,7 @@ def _build_report(movement: Movement, totals: PackedTotals) -> PackedReport:
         duration_s=result.duration_s,
         failures=[(failure.url, failure.reason) for failure in result.failures],
         restarted_files=totals.restarted_files,
-        permitted_files=min(result.permitted.values(), default=None),
+        permitted_files=min((known.count for known in result.permitted.values()), default=None),
         stopped=result.stopped,
         cancelled=movement.cancelled,
     )
