@@ -45,6 +45,9 @@ COMMON_DEFAULT = Parameters(concurrency=4, parallelism=1, pipelining=1)
 REPEATS = {"untuned": 1, "default": 2, "tuned": 3}
 """The fast ones are repeated, because they are short and the machine is noisy; medians are compared."""
 
+TRIALS_A_LINE = 10
+"""Transfers of the history between two lines of progress, for outputs that are no terminal too."""
+
 RELEASE_PATIENCE_S = 60.0
 FOLDER = ROOT / "var" / "demo"
 
@@ -151,6 +154,8 @@ class Demo:
             report = self._copy(_find_address(self._path, f"trial-{number}"), _build_copy_options(trial.parameters))
             records += report.records
             show_progress(f"  {number + 1}/{len(self._trials)} {trial.name}: {format_bps(report.throughput_bps)}")
+            if (number + 1) % TRIALS_A_LINE == 0:
+                print_line(f"  {number + 1} of {len(self._trials)} moved")
         recorded = changing_path.read_history()
         self._uploaded_count, self._recorded_count = (
             self._client.upload_logs([*records, *recorded]).accepted,

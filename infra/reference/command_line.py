@@ -18,9 +18,10 @@ TYPES = re.compile(r" <(?:str|list\[str\]|int|float|file|dir|path|int range|floa
 """Types that a signature names; they say nothing that the meaning and the range do not."""
 
 INTRODUCTION = """\
-Every command of the agent, with its arguments and options. `tradewind COMMAND --help` prints the same.
+Every command of the agent, with its arguments and options. `tradewind COMMAND --help` prints them too.
 
-- Exit status: 0 for success, 1 for a failure, 2 for wrong usage, 128 + *n* after signal *n*.
+- Exit status: 0 for success, 1 for a failure, 2 for wrong usage, 130 after an interrupt. A copy also ends with 130 on
+  SIGTERM or a hang-up; other commands end by these signals. `wrap` and `copy --mover` end with their tool's status.
 - With `--json` the result is one JSON document on standard output. A failure is
   `{"error": "…", "exit_code": 1}`.
 - Rates, times, sizes, energies and powers are written with their unit: `500Mbps`, `60ms`, `2GiB`, `4kJ`, `12W`.

@@ -79,6 +79,7 @@ def build(names: Sequence[str] = COMMANDS) -> typer.Typer:
         add_completion=False,
         pretty_exceptions_enable=False,
         no_args_is_help=False,
+        rich_markup_mode=None,  # tables cut the names of values where the terminal is narrow
         invoke_without_command=True,
     )
     app.callback()(_run_without_command)

@@ -127,6 +127,9 @@ def _read_token(place: str) -> str:
     try:
         token = os.environ.get(name, "") if scheme == "env" else Path(place).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as failure:
+        if isinstance(failure, FileNotFoundError):  # perhaps the token itself, which is not repeated
+            reason = "no such file; give a file that holds the token, or env:NAME for a variable"
+            raise typer.BadParameter(reason, param_hint="--bearer-token") from None
         why = explain_os_error(failure).what if isinstance(failure, OSError) else "is no text"
         raise typer.BadParameter(f"{place}: {why}", param_hint="--bearer-token") from None
     token = token.strip()

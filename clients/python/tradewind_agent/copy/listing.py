@@ -24,7 +24,7 @@ from tradewind_agent.system_errors import explain_os_error
 MOST_SIZE_QUERIES = 64
 """Files without a known size that are queried one by one; the sizes of the others are estimated from these."""
 
-_SIZES_AT_ONCE = 8
+SIZES_AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +85,7 @@ def list_files(
             raise InvalidValue("manifest", "lists what to fetch; it does not go with an http destination")
         return _list_uploads(sources, Url.parse(destination), rules)
     if len(remote_sources) < len(sources):
-        raise InvalidValue("sources", "are local like the destination; one end must be http:// or https://")
+        raise InvalidValue("sources", f"are local like the destination; {_hint_at_address([*sources, destination])}")
     # Relative paths of a manifest are below its source, whether or not that was written with a slash.
     slash = "" if manifest is None else "/"
     urls = [Url.parse(source.rstrip("/") + slash if slash else source) for source in sources]
@@ -122,6 +122,16 @@ def _accept_omissions(listing: Listing, rules: ListingRules) -> Listing:
 
 def _is_remote(place: str) -> bool:
     return place.lower().startswith(("http://", "https://"))
+
+
+def _hint_at_address(places: Sequence[str]) -> str:
+    """Return how to write the remote end, in the user's words where one of the places looks like a host."""
+    for place in places:
+        host, _, _ = place.partition("/")
+        is_host = ":" in host or ("." in host.strip(".") and "/" in place)
+        if is_host and not host.startswith(".") and not Path(place).exists():
+            return f"write http://{place} if {host} is a server"
+    return "one end must be http:// or https://"
 
 
 def _parse_local(place: str) -> Path:
@@ -308,7 +318,7 @@ class _SizeQueries:
     def __init__(self, options: EngineOptions, seen: OnConnection | None) -> None:
         self._options = options
         self._seen = seen
-        self._gate = asyncio.Semaphore(_SIZES_AT_ONCE)
+        self._gate = asyncio.Semaphore(SIZES_AT_ONCE)
         self._is_unanswered = False
 
     async def ask(self, url: Url) -> int | None:

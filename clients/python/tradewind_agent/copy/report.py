@@ -12,7 +12,7 @@ from tradewind.path import Path
 from tradewind.prediction import Interval, Prediction
 from tradewind.recommendation import AnswerSource
 from tradewind.sla.kinds import Sla
-from tradewind.sla.outcome import format_target, is_met
+from tradewind.sla.outcome import NoVerdict, explain_no_verdict, format_target, is_met
 from tradewind.transfer import ResourceUsage, Status, TransferRecord
 from tradewind.units import KIB, MIB, format_bits_per_joule, format_bps, format_bytes, format_count, format_joules
 from tradewind.units import compute_throughput_bps as mean_rate_bps
@@ -30,6 +30,16 @@ from tradewind_agent.tuning.ticks import Tick
 
 LEAST_MEASURED_S = 1.0
 """A shorter copy, or one that moved less than a block a file, says nothing about the I/O block."""
+
+NAMED_FAILURES = 10
+"""Failures that the text names, next to the first; the document lists all."""
+
+_NO_VERDICT = {
+    NoVerdict.SHARE: "since it is a share of the best rate of the path, which this host does not know",
+    NoVerdict.NOT_METERED: "since no end was metered",
+    NoVerdict.ONE_END: "since one end alone was metered",
+    NoVerdict.NO_BASE_POWER: "since the power without a transfer is not known",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +128,12 @@ class CopyReport:
             return None
         return advise_io_block_bytes(used, None if self.usage is None else self.usage.disk)
 
+    def list_further_failures(self) -> list[str]:
+        """Return a line for each failure after the first, which the closing line names; at most `NAMED_FAILURES`."""
+        lines = [f"failed: {failure.file}: {failure.reason}" for failure in self.failures[1 : NAMED_FAILURES + 1]]
+        rest = len(self.failures) - 1 - NAMED_FAILURES
+        return [*lines, f"{rest} more failed; --json lists all"] if rest > 0 else lines
+
     def format_line(self) -> str:
         """Format the closing line: the result next to the prediction, the energy and how it was measured."""
         files = format_count(self.files_done, "file")
@@ -134,12 +150,19 @@ class CopyReport:
             done += "" if self.energy else "; energy not measured"
             done += format_efficiency(self.throughput_bps, self.energy_j, self.duration_s)
             done += _format_storage_advice(self)
-            if self.is_sla_met is not None:
-                done += f"; SLA {format_target(self.sla)}: {'met' if self.is_sla_met else 'missed'}"
+            done += self._format_verdict()
         again = "to resume" if self.can_resume else "to send unfinished files again"
         prefix = f"interrupted; run the same command again {again}; " if self.status is Status.CANCELLED else ""
         encoded = f"; {self.encoded.format_line()}" if self.encoded is not None and self.files_done else ""
         return f"{prefix}{done}{_format_failures(self.failures)}{describe_omissions(self)}; log {self.log}{encoded}"
+
+    def _format_verdict(self) -> str:
+        """Format whether the SLA was met, or why nobody can say; empty without a target."""
+        if self.is_sla_met is not None:
+            return f"; SLA {format_target(self.sla)}: {'met' if self.is_sla_met else 'missed'}"
+        reason = explain_no_verdict(self.sla, self.energy, cancelled=not self.succeeded)
+        words = _NO_VERDICT.get(reason)
+        return f"; SLA {format_target(self.sla)}: not judged, {words}" if words else ""
 
     def build_document(self) -> dict[str, Any]:
         """Return the entire report, in the names and units of the wire."""

@@ -16,6 +16,7 @@ from tradewind_agent.cli.commands.copy_packed import (
     parse_compress_option,
 )
 from tradewind_agent.cli.commands.copy_queue import RadioOptions, build_radio_options, copy_queue
+from tradewind_agent.cli.dry_run import show_plan
 from tradewind_agent.cli.engine_options import bind_headers, build_engine_options
 from tradewind_agent.cli.option_groups import GroupOf, expand_groups
 from tradewind_agent.cli.progress import count_plainly, show_transfer
@@ -23,7 +24,7 @@ from tradewind_agent.cli.terminal import Terminal
 from tradewind_agent.cli.transfer_options import TransferOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from tradewind.parameters import Parameters
     from tradewind_agent.cli.progress import Show
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     from tradewind_agent.engine.remote.omissions import ListingRules
 
 OWN_MOVER = "tradewind"
-SHOWN_FILES = 20
-"""Files named by a dry run."""
 
 
 def register(app: typer.Typer) -> None:
@@ -195,7 +194,7 @@ def _copy_listed(
     packed = None if packing is None else PreparedPacking(listing, packing, settings, context)
     prepared = prepare_listed(listing, options=settings, client=client) if packed is None else packed.prepared
     if dry_run:
-        _show_plan(terminal, prepared, () if packed is None else packed.notes)
+        show_plan(terminal, prepared, () if packed is None else packed.notes)
         return 1 if listing.left_out else 0
     logbook = Logbook(spool=environment.open_spool(terminal), client=client)
     for line in () if packed is None else packed.notes:
@@ -209,7 +208,7 @@ def _copy_listed(
             )
         else:
             report = packed.run(logbook, on_snapshot=on_snapshot, say=say, metered=True)
-    for line in report.notes:
+    for line in (*report.notes, *report.list_further_failures()):
         terminal.note(line)
     terminal.print_result(report.format_line(), report.build_document())
     if report.is_complete:
@@ -283,30 +282,3 @@ def _make_snapshot_callback(show: "Show") -> "Callable[[Snapshot, PreparedCopy],
         show(snapshot.moved_bytes, total_bytes, files, len(prepared.listing.jobs))
 
     return show_snapshot
-
-
-def _show_plan(terminal: Terminal, prepared: "PreparedCopy", notes: "Sequence[str]") -> None:
-    from tradewind.units import format_bytes, format_count
-    from tradewind_agent.copy.omissions_report import build_omissions_document, describe_omissions
-    from tradewind_agent.copy.report import build_plan_document, describe_plan
-
-    listing = prepared.listing
-    total_bytes = sum(listing.sizes_bytes)
-    about = "" if listing.sizes_are_exact else "about "
-    files = len(listing.jobs)
-    head = f"{listing.direction} of {format_count(files, 'file')}, {about}{format_bytes(total_bytes)}: "
-    document = {
-        "dry_run": True,
-        "direction": str(listing.direction),
-        "source": prepared.source,
-        "destination": prepared.destination,
-        "file_count": files,
-        "total_bytes": total_bytes,
-        "sizes_are_exact": listing.sizes_are_exact,
-        "files": [str(job) for job in listing.jobs[:SHOWN_FILES]],
-        **build_omissions_document(listing),
-        "plan": build_plan_document(prepared.plan),
-        "notes": list(notes),
-    }
-    ends = f"{prepared.source} to {prepared.destination}{describe_omissions(listing)}"
-    terminal.print_result("\n".join([f"{head}{ends}", *notes, describe_plan(prepared.plan)]), document)

@@ -1,5 +1,6 @@
 """``tradewind usage``: what each customer key used in a month, and what it pays."""
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -17,6 +18,9 @@ HEADS = ("Key", "What", "Transfers", "Moved", "Met", "Missed", "Quoted", "To pay
 REASONS = {"not_quoted": "not quoted", "not_successful": "did not succeed", "unknown_quote": "quote not known"}
 
 
+_MONTH = re.compile(r"\d{4}-(0[1-9]|1[0-2])")
+
+
 def register(app: typer.Typer) -> None:
     app.command()(usage)
 
@@ -30,6 +34,8 @@ def usage(
     """Statements of a month by customer key; the key needs the scope provider."""
     if as_csv and as_json:
         raise typer.BadParameter("not together with --json", param_hint="--csv")
+    if _MONTH.fullmatch(month) is None:
+        raise typer.BadParameter(f"{month!r} is no month; write it like 2026-11", param_hint="--month")
     terminal = Terminal(as_json)
     with environment.open_client() as client:
         if as_csv:

@@ -1,0 +1,74 @@
+"""``tradewind copy --dry-run``: what would be copied, and how."""
+
+from typing import TYPE_CHECKING
+
+from tradewind_agent.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tradewind_agent.copy.preview import Preview
+    from tradewind_agent.copy.run import PreparedCopy
+    from tradewind_agent.engine.jobs import Job
+
+NAMED_FILES = 5
+"""Files that the text names; the document lists all."""
+
+
+def show_plan(terminal: Terminal, prepared: "PreparedCopy", notes: "Sequence[str]") -> None:
+    """Show the files, what of them is there already, the ``notes`` on how they are encoded, and the plan."""
+    from tradewind.units import format_bytes, format_count
+    from tradewind_agent.copy.omissions_report import build_omissions_document, describe_omissions
+    from tradewind_agent.copy.preview import preview_copy
+    from tradewind_agent.copy.report import build_plan_document, describe_plan
+
+    listing = prepared.listing
+    preview = preview_copy(listing, prepared.options.engine)
+    total_bytes = sum(listing.sizes_bytes)
+    about = "" if listing.sizes_are_exact else "about "
+    files = len(listing.jobs)
+    head = f"{listing.direction} of {format_count(files, 'file')}, {about}{format_bytes(total_bytes)}: "
+    document = {
+        "dry_run": True,
+        "direction": str(listing.direction),
+        "source": prepared.source,
+        "destination": prepared.destination,
+        "file_count": files,
+        "total_bytes": total_bytes,
+        "bytes_to_move": preview.bytes_to_move,
+        "sizes_are_exact": listing.sizes_are_exact,
+        "files": [str(job) for job in listing.jobs],
+        "already_there": [str(job) for job in preview.already_there],
+        "to_compare": [str(job) for job in preview.to_compare],
+        **build_omissions_document(listing),
+        "plan": build_plan_document(prepared.plan),
+        "notes": list(notes),
+    }
+    ends = f"{prepared.source} to {prepared.destination}{_describe_preview(preview, files, about)}"
+    lines = (f"{head}{ends}{describe_omissions(listing)}", *_name_files(listing.jobs, preview))
+    terminal.print_result("\n".join((*lines, *notes, describe_plan(prepared.plan))), document)
+
+
+def _describe_preview(preview: "Preview", files: int, about: str) -> str:
+    """Describe what is there already, as a part of the first line; empty if nothing is known to be."""
+    from tradewind.units import format_bytes, format_count
+
+    there, compared = len(preview.already_there), len(preview.to_compare)
+    words = f"; {there} already there" if there else ""
+    if compared:
+        words += f"; {compared} only compared with the destination when the copy runs"
+    if there == files:
+        return f"{words}, nothing to move"
+    left = files - there - compared
+    if words and left:
+        words += f"; {format_count(left, 'file')} to move"
+    return f"{words}, at most {about}{format_bytes(preview.bytes_to_move)}" if words else ""
+
+
+def _name_files(jobs: "Sequence[Job]", preview: "Preview") -> list[str]:
+    """Name the first files that would be moved, a line each."""
+    there = {id(job) for job in preview.already_there}
+    moved = [job for job in jobs if id(job) not in there]
+    rest = len(moved) - NAMED_FILES
+    lines = [f"  {job.source} -> {job.destination}" for job in moved[:NAMED_FILES]]
+    return [*lines, f"  and {rest} more; --json lists all"] if rest > 0 else lines

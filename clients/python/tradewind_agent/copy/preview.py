@@ -1,0 +1,103 @@
+"""What of a copy is there already, found without moving or changing anything: for a dry run."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tradewind_agent.copy.listing import MOST_SIZE_QUERIES, SIZES_AT_ONCE, Listing
+from tradewind_agent.engine.http.fetch import fetch
+from tradewind_agent.engine.jobs import DownloadJob, Job
+from tradewind_agent.engine.local.file_version import FileVersion
+from tradewind_agent.engine.local.identity import FileIdentity
+from tradewind_agent.engine.local.journal import read_journal
+from tradewind_agent.engine.local.local_copy import LocalState, inspect_local_copy, matches_remote
+from tradewind_agent.engine.local.ranges import RangeSet
+from tradewind_agent.engine.local.storage import PartFile
+from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.errors import AgentError, FileFault
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """What a copy would find.
+
+    ``already_there`` : files that the copy would skip. ``to_compare`` : files that the destination may have. The copy
+    itself compares their bytes, or asks the receiver of an upload.
+    ``bytes_to_move`` : of all other files and those to compare, without parts that an earlier run has received.
+    """
+
+    already_there: tuple[Job, ...]
+    to_compare: tuple[Job, ...]
+    bytes_to_move: int
+
+
+def preview_copy(listing: Listing, options: EngineOptions) -> Preview:
+    """Return what the destination has already.
+
+    Requests are needed only for local files whose size and time no listing gives, up to `MOST_SIZE_QUERIES` of them.
+    """
+    there: list[Job] = []
+    unsure: list[Job] = []
+    queried: list[DownloadJob] = []
+    received_bytes = 0
+    for job in listing.jobs:
+        if not isinstance(job, DownloadJob):
+            unsure.append(job)
+            continue
+        state, received = _look(job, checks_sums=options.checksum)
+        received_bytes += received.total_bytes
+        compares_bytes = options.checksum or job.sha256 is not None
+        if state is None:
+            continue
+        if state is LocalState.CURRENT and not compares_bytes:
+            there.append(job)
+        elif state is LocalState.PRESENT and not compares_bytes and len(queried) < MOST_SIZE_QUERIES:
+            queried.append(job)
+        else:
+            unsure.append(job)
+    current = asyncio.run(_ask_versions(queried, options)) if queried else []
+    there += [job for job, is_current in zip(queried, current, strict=True) if is_current]
+    known = {id(job) for job in there}
+    sizes = zip(listing.jobs, listing.sizes_bytes, strict=True)
+    left_bytes = sum(size_bytes for job, size_bytes in sizes if id(job) not in known)
+    return Preview(
+        already_there=tuple(there), to_compare=tuple(unsure), bytes_to_move=max(left_bytes - received_bytes, 0)
+    )
+
+
+class _UntouchedPart(PartFile):
+    """A part that is only read: it is neither locked nor removed."""
+
+    def resume(self) -> tuple[FileIdentity, RangeSet] | None:
+        left = read_journal(self.destination, self.source)
+        return left if left is not None and left[0].validator is not None else None
+
+    def discard(self) -> None:
+        """Leave the part; the copy itself discards it."""
+
+
+def _look(job: DownloadJob, *, checks_sums: bool) -> tuple[LocalState | None, RangeSet]:
+    """Return the state of the local file, and what an earlier run has received of it."""
+    listed = FileVersion(job, checks_sums=checks_sums).identity
+    try:
+        state, received, _ = inspect_local_copy(job, listed, _UntouchedPart(job.destination, str(job.source)))
+    except AgentError:  # something stands in the way: the copy says what
+        return None, RangeSet()
+    return state, received
+
+
+async def _ask_versions(jobs: Sequence[DownloadJob], options: EngineOptions) -> list[bool]:
+    """Return for each job whether the server says that the local file is its version."""
+    gate = asyncio.Semaphore(SIZES_AT_ONCE)
+
+    async def is_current(job: DownloadJob) -> bool:
+        async with gate:
+            try:
+                answer = await fetch(
+                    job.source, options.limit_for_questions(), {"Accept-Encoding": "identity"}, method="HEAD"
+                )
+            except FileFault:
+                return False
+        return matches_remote(job, FileIdentity.from_answer(answer.head.headers, answer.stated_bytes))
+
+    return await asyncio.gather(*(is_current(job) for job in jobs))
