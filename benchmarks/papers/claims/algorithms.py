@@ -52,7 +52,7 @@ def _make_sample(
 
 
 def check_printed_tuning(claim: Claim, _claims: Claims) -> Finding:
-    """Run algorithm 1 literally: it answers and overrules congestion in one check, and compares energy with power."""
+    """Check algorithm 1 as printed: one check answers and overrules congestion, and compares an energy with a power."""
     plan = ChunkPlan(ChunkKind.WHOLE, None, START)
     literal = Algorithms12(plan, Constraint.THROUGHPUT, 5e8, lambda _: START, expected_delay_s=0.01)
     state, _ = literal.begin()
@@ -100,7 +100,7 @@ def check_printed_fairness(_claim: Claim, _claims: Claims) -> Finding:
 
 
 def check_controller(_claim: Claim, _claims: Claims) -> Finding:
-    """Run ours on ticks that are all congested by loss: streams never grow, and end at one at least."""
+    """Run our controller on ticks that are all congested by loss: streams never exceed the start, and one stays."""
     basis = Basis(
         Sla(kind=SlaKind.MAX_THROUGHPUT),
         (ChunkBasis(ChunkPlan(ChunkKind.WHOLE, None, START), 1000, TOTAL_BYTES),),
@@ -143,7 +143,10 @@ def _compare_bank_limits() -> Comparison:
 
 
 def check_fairness(claim: Claim, _claims: Claims) -> Finding:
-    """Check ours in all cells of queue and loss: loss first, then delay, else quiet; when one is added; one stays."""
+    """Check our signals in all cells of queue and loss: loss first, then delay, else quiet.
+
+    Check also when streams are added, and that one stays.
+    """
     expected_s, tolerated = 0.06, 1e-3
     band = claim.values["h_default"]
     cells = {
@@ -183,9 +186,7 @@ _FREE_QUEUES = (0.2, 0.5, 0.7)
 
 
 def check_loss_first(_claim: Claim, _claims: Claims) -> Finding:
-    """Check which signal is answered, and how many streams each signal leaves of `START`; ours counts those of all
-    files in one.
-    """
+    """Check which signal is answered, and how many streams each leaves of `START`; ours is one count over all files."""
     both = classify_signal(delay_s=1.0, expected_s=0.06, loss=Loss(0.05, inf), tolerated_loss=1e-3, limit=StreamLimit())
     files, each = START.concurrency or 1, START.parallelism or 1
     left = {

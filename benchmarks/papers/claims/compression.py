@@ -228,7 +228,7 @@ def check_examples(claim: Claim, claims: Claims) -> Finding:
 
 
 def _estimate(low: Range, high: Range, network_mbps: float) -> Range:
-    """Estimate by the equation from two bounds, MB/s: the codec and the path one after the other, and both at once."""
+    """Estimate by the equation, MB/s, from the bounds: the codec's time added to the path's, and left out."""
 
     def of(least: float, most: float) -> float:
         coder = 1 / (1 / least - 1 / most)

@@ -81,7 +81,7 @@ CORES_OF = {"APQ8064": "Krait", "MSM8974": "Krait"}
 
 
 def check_platform(claim: Claim, claims: Claims) -> Finding:
-    """Check the cores of its chips as Linux knows them, and their clock as the mobile paper has it for these cores."""
+    """Compare its chips' cores with those that Linux knows, and their clock with the mobile paper's for these cores."""
     comparisons = []
     for chip, cores in CORES_OF.items():
         words = claim.statement.partition(chip)[2].partition(";")[0]

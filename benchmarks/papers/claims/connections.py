@@ -181,9 +181,7 @@ def _list_milliseconds(intervals: list[Interval]) -> set[int]:
 
 
 def check_net_transfer_time(_claim: Claim, _claims: Claims) -> Finding:
-    """Count the milliseconds of a made page in which an object is received, and compare our net transfer time with
-    them.
-    """
+    """Compare our net transfer time with a count of the milliseconds of a made page in which an object is received."""
     load_s, connections = _make_page()
     received = [each for connection in connections for each in connection]
     counted_s = len([ms for ms in _list_milliseconds(received) if ms < load_s * 1e3]) / 1e3

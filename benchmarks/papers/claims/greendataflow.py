@@ -77,7 +77,7 @@ def _has(kind: type, name: str) -> bool:
 
 
 def check_headlines(claim: Claim, claims: Claims) -> Finding:
-    """Check that what the abstract promises "up to" is no less than what section V reports for files of middle size."""
+    """Check that the "up to" of the abstract is no less than what section V reports, for files of middle size alone."""
     most, section_v = claim.values, claims["001-res-guc"].values
     pairs = (
         ("energy saved against the closest rival", "vs_best_energy_pct", "minpow_vs_alan_pct"),
@@ -124,7 +124,7 @@ def check_log_schema(claim: Claim, _claims: Claims) -> Finding:
 
 
 def check_bandwidth_shares(_claim: Claim, _claims: Claims) -> Finding:
-    """Check equation 4: what our residual leaves adds up to the bandwidth wherever it is not below 0."""
+    """Check equation 4: the shares add up to the bandwidth wherever our residual is not below 0."""
     rng = np.random.default_rng(SEED)
     bandwidth = np.full(1000, 1e9)
     actual, known, lost = (rng.uniform(0, 4e8, 1000) for _ in range(3))
@@ -224,7 +224,7 @@ def check_htee_search(claim: Claim, _claims: Claims) -> Finding:
 
 
 def _make_tick(number: int, channels: int, *, power_w: float) -> TickSample:
-    """Return a tick of a path whose rate grows with the number of channels."""
+    """Return a tick of a path whose rate is proportional to the number of channels."""
     rate_bps = 1e7 * channels
     return TickSample(
         sequence=number, at_s=5.0 * number, interval_s=5.0, bytes_moved=10**6 * number, throughput_bps=rate_bps,
@@ -250,7 +250,7 @@ def check_rclone(claim: Claim, _claims: Claims) -> Finding:
 
 
 def check_labels(claim: Claim, _claims: Claims) -> Finding:
-    """Compare the text with the captions on the panels of medium files, by their letters, a as 1."""
+    """Compare the letters that the text and the captions give to the panels of medium files, a as 1."""
     panels = re.search(r"\(([a-z])-([a-z])\).*\(([a-z])\)-\(([a-z])\)", claim.statement)
     if panels is None:
         raise InvalidValue(claim.id, "does not tell the panels of the text and of the captions")

@@ -47,9 +47,7 @@ def check_figure_2(claim: Claim, _claims: Claims) -> Finding:
 
 
 def check_figure_3(claim: Claim, claims: Claims) -> Finding:
-    """Check the gain of pipelining on the longer path: the paper says less, the model says more, since it hides round
-    trips.
-    """
+    """Check whether pipelining gains less on the longer path; by the model it gains more, as it hides round trips."""
     near, far = claims["002-fig2"].values, claim.values
     comparisons = []
     for name, _, files, _, mean, *_ in claims["002-table1"].values["rows"]:

@@ -53,7 +53,7 @@ SD_TOLERANCE = 0.1
 
 
 def check_quoted(claim: Claim, _claims: Claims) -> Finding:
-    """Check the unit of what it quotes, which alone is ours to judge: that of an energy is no power."""
+    """Check the unit of what it quotes, which alone is ours to judge: an energy has no unit of power."""
     comparisons = []
     if "terawatts of electricity" in claim.note:
         comparisons.append(
@@ -75,7 +75,7 @@ def _is_energy(text: str) -> bool:
 
 
 def check_outline(claim: Claim, _claims: Claims) -> Finding:
-    """Check that its data sets are numbered as far as they count, and that its sixth section is not two."""
+    """Check that each of its data sets has a number of its own, and that its sixth section is not two at once."""
     items = re.findall(r"\((i+)\)", claim.statement)
     promised = ROMAN.index(claim.find_word_after("Section")) + 1
     return make_finding(
@@ -122,7 +122,7 @@ def check_data_sets(claim: Claim, _claims: Claims) -> Finding:
 
 
 def _check_readings(row: list[Any]) -> tuple[bool, bool]:
-    """Return whether the total fits files times mean size, by either reading of that, with MB decimal and binary."""
+    """Return whether the total, in decimal and in binary MB, fits files times mean size by either reading of that."""
     _, total_mb, files, _, mean, *_ = row
     decimal, binary = read_bytes_both_ways(f"{total_mb} MB")
     means = [files * each for each in read_bytes_both_ways(mean)]
@@ -238,7 +238,7 @@ def check_energy_efficiency(claim: Claim, _claims: Claims) -> Finding:
 
 
 def check_efficiency_metrics(_claim: Claim, _claims: Claims) -> Finding:
-    """Check that bits a joule and throughput over energy choose differently on a host whose rate saturates."""
+    """Check whether bits a joule and throughput over energy are one measure: they differ where the rate saturates."""
     data_bits, levels = 1e11, range(1, 33)
     rate_bps = {n: 1e9 * n / (n + 8) for n in levels}
     power_w = {n: 60.0 + 5.0 * n for n in levels}

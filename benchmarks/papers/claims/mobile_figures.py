@@ -51,7 +51,7 @@ def check_total_data(claim: Claim, claims: Claims) -> Finding:
 
 
 def check_servers(claim: Claim, _claims: Claims) -> Finding:
-    """Compare its paths with ours by their bandwidth-delay products; the hosts are its own."""
+    """Compare the bandwidth-delay products of its paths with those that we compute; the hosts are its own."""
     comparisons = [
         compare_recovered(
             f"{name}: bandwidth times round trip, MB",

@@ -16,7 +16,7 @@ def check_sizes(claim: Claim, _claims: Claims) -> Finding:
 
 
 def _list_shares(claim: Claim) -> Iterator[Comparison]:
-    """Compare the share of many sizes, drawn as those of our pages, that lies below each of its two limits."""
+    """Compare the shares that it prints below its two limits with those of many sizes, drawn as those of our pages."""
     drawn = draw_typical_sizes(SEED, DRAWN)
     for name, limit_bytes in claim.values.items():
         share_pct = float(name.removeprefix("p").removesuffix("_B"))

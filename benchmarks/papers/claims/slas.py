@@ -65,7 +65,7 @@ def check_throughput_sla(_claim: Claim, _claims: Claims) -> Finding:
 
 
 def check_energy_sla(claim: Claim, _claims: Claims) -> Finding:
-    """Check that an objective that is the integral of T until the end equals the data set: it prefers no setting."""
+    """Check whether its objective prefers a setting; the integral of T until the end is the data set, and does not."""
     tried, right = _count_solved(SlaKind.ENERGY_AT_MOST)
     rates_bps = [exp(one.log_throughput_mean) for one in _build_table().settings]
     durations_s = [BITS_PER_BYTE * DATA_BYTES / bps for bps in rates_bps]

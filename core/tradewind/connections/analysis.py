@@ -155,15 +155,7 @@ def compute_idle_s(load_s: float, received: Sequence[Interval]) -> float:
 
 
 def compute_effective_concurrency(received: Sequence[Sequence[Interval]]) -> float | None:
-    """Return how many connections receive at once while any does: Σ
-
-    A_i
-
-     /
-
-    A
-
-     (section 4, Fig. 8).
+    """Return how many connections receive at once while any does: Σ |A_i| / |A| (section 4, Fig. 8).
 
     The paper prints no formula; this is its "cumulative duration" of active connections over the time that is not
     idle: 1.5 if one and a half connections, always busy, had served the page. Objects that share a connection count

@@ -17,12 +17,7 @@ def merge_intervals(intervals: Iterable[Interval]) -> list[Interval]:
 
 
 def compute_covered_s(intervals: Iterable[Interval]) -> float:
-    """Return
-
-    ∪ intervals
-
-    , s.
-    """
+    """Return the time that the union of the intervals covers, s."""
     return sum(end - begin for begin, end in merge_intervals(intervals))
 
 

@@ -313,10 +313,10 @@ def _find_likeliest(candidates: Sequence[int], merits: Sequence[Gaussian], neede
 
 
 def _find_likeliest_somewhere(candidates: Iterable[int], merits: Sequence[Gaussian]) -> tuple[int, ...]:
-    """Find the candidates on the upper envelope of their standard scores, which are lines: no others surpass them
-    everywhere.
+    """Find the few candidates of a table that no others surpass at every merit.
 
-    Few of a table are. Ascending in spread: the narrowest is the likeliest to reach little, the widest to reach much.
+    They are the upper envelope of the candidates' standard scores, which are lines. Ascending in spread: the
+    narrowest is the likeliest to reach little, the widest to reach much.
     """
     envelope: list[int] = []
     for i in sorted(candidates, key=lambda i: (merits[i].sd, merits[i].mean)):

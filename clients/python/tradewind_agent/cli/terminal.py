@@ -74,7 +74,7 @@ class Terminal:
 
 
 def format_one_line(text: str) -> str:
-    """Return ``text`` without line breaks and what moves a terminal's cursor."""
+    """Return ``text`` on one line, with what moves a terminal's cursor spelt out."""
     return escape_unprintable(" ".join(text.split()))
 
 

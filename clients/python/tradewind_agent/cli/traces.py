@@ -13,7 +13,10 @@ TIMEOUT_S = 2
 
 
 def is_tracing_requested(environment: Mapping[str, str]) -> bool:
-    """Return whether the command is to be traced; missing libraries switch tracing off without an error."""
+    """Return whether the command is to be traced.
+
+    It is not where the libraries are missing: the variables may be meant for other programs of this host.
+    """
     return any(environment.get(name) for name in ENDPOINTS) and find_spec("opentelemetry.sdk") is not None
 
 

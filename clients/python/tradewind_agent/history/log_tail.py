@@ -133,7 +133,7 @@ class LogFile:
         return self._build_part(stop, stop, replace(position, offset=stop, skipping=True)) if too_long else None
 
     def _check_position(self, known: Position | None) -> Position:
-        """Return ``known`` if it still is about this file, else its beginning."""
+        """Return ``known`` if it still is about this file, else the file's beginning."""
         fresh = Position(name=self.path.name)
         if known is None or self._file.seek(0, os.SEEK_END) < known.offset:
             return fresh

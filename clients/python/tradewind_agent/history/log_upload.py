@@ -111,7 +111,7 @@ def read_logs(
 
 
 def upload_report(reports: list[FileReport], uploaded: UploadReport | None) -> tuple[str, dict[str, Any]]:
-    """Return text and document for the end of an upload; ``None`` for one that only looked."""
+    """Return text and document for the end of an upload; ``uploaded`` is ``None`` for one that only looked."""
     lines = [line for report in reports for line in report.format_lines()]
     refused = sum(report.refused for report in reports)
     document: dict[str, Any] = {

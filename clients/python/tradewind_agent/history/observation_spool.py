@@ -58,9 +58,7 @@ class ObservationSpool:
         return tuple(path for path, _ in self._list_files())
 
     def _list_files(self) -> list[tuple[Path, int]]:
-        """Return files with their sizes in bytes, the oldest first; without those that another program has sent
-        meanwhile.
-        """
+        """List the files with their sizes in bytes, the oldest first, without those that another program has sent."""
         found = []
         for path in self.folder.glob(f"*{ENDING}"):
             with contextlib.suppress(FileNotFoundError):

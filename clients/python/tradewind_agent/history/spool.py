@@ -130,7 +130,7 @@ class Spool:
         return tuple(sorted(self._list_segments(self.folder), key=lambda segment: segment.sequence))
 
     def read_state(self) -> SpoolState:
-        """Return sizes and losses."""
+        """Return the sizes and losses of the spool."""
         waiting = self.list_segments()
         lost = self._read_lost()
         return SpoolState(
@@ -199,7 +199,7 @@ class Spool:
         return {name: int(content.get(name, 0)) for name in ("segments", "bytes")}
 
     def _iterate_waiting(self, keep_going: Callable[[], bool]) -> Iterator[Segment]:
-        """Yield the oldest segment first, those that arrive meanwhile included."""
+        """Yield the segments that wait, the oldest first, those that arrive meanwhile included."""
         last = 0
         while later := [segment for segment in self.list_segments() if segment.sequence > last]:
             for segment in later:
@@ -238,7 +238,7 @@ class Spool:
 
     @contextlib.contextmanager
     def _hold_lock(self, name: str, *, wait: bool = True) -> Iterator[bool]:
-        """Hold an advisory lock that the kernel releases when the process ends, however it ends."""
+        """Hold an advisory lock, which the kernel releases however the process ends; yield whether it is held."""
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
         descriptor = os.open(self.folder / name, flags, 0o600)
         try:

@@ -179,9 +179,7 @@ class TransferSpool:
 
     @contextlib.contextmanager
     def _hold_lock(self) -> Iterator[bool]:
-        """Yield whether no other program is sending; the kernel releases the lock when the program ends, however it
-        ends.
-        """
+        """Yield whether no other program is sending; the kernel releases the lock however the program ends."""
         if not self.folder.is_dir():
             yield False
             return

@@ -323,7 +323,7 @@ class Watch:
         self._state.write(self.state_path)
 
     def _spool_again(self, path: Path, known: FollowedFile, pending: PendingPart) -> bool:
-        """Spool again a part that was about to be spooled; return ``False`` where its log cannot be read now."""
+        """Spool a pending part again; return ``False`` where its log cannot be read now, while those of others can."""
         try:
             with LogFile(path, known.position) as log:
                 part = log.read_next_part(until=pending.until)
@@ -352,7 +352,7 @@ class Watch:
 
 
 def _choose_most_bytes(format_name: str | None, offset: int) -> int | None:
-    """Choose how much to take at once: of a CSV log, first no more than the head that all later parts are read by."""
+    """Choose how many bytes to take: of a CSV log, first no more than the head that all later parts are read by."""
     if format_name in RUN_FORMATS:
         return None
     return HEAD_BYTES - offset if format_name == "csv" and offset < HEAD_BYTES // 2 else MAX_PART_BYTES

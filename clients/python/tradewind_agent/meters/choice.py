@@ -35,6 +35,8 @@ def choose_meter(
 ) -> MeterChoice:
     """Choose the best readable meter: RAPL, a discharging battery, a calibrated model, else the CPU model.
 
+    The CPU model always works.
+
     Parameters
     ----------
     profile : coefficients for the CPU model; assumed ones for ``logical_cpus`` by default.

@@ -110,7 +110,7 @@ def climb(
     clock_s: Callable[[], float] = time.time,
     say: Callable[[str], None] = lambda _: None,
 ) -> list[LadderStep]:
-    """Run every component at every level, in an order drawn by ``seed`` so that a drift is no component's.
+    """Load every component at every level and measure, in an order drawn by ``seed`` so that a drift is no component's.
 
     Parameters
     ----------

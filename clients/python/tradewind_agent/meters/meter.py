@@ -32,7 +32,7 @@ class Meter(Protocol):
         """What is read or assumed, for people."""
 
     def read_energy_j(self, counters: HostCounters) -> float:
-        """Return the energy since an origin of the meter's own, J; ``counters`` were read at the same moment.
+        """Return the energy from an origin of the meter's own until now, J; ``counters`` were read at the same moment.
 
         Raises
         ------

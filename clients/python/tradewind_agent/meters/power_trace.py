@@ -159,7 +159,7 @@ def _parse_time_s(text: str, number: int) -> float:
 
 
 def _drop_duplicates(samples: Sequence[tuple[int, float, float]], notes: list[str]) -> list[tuple[float, float]]:
-    """Merge samples of the same time into one, and note how many there were; each sample comes with its row."""
+    """Merge samples of the same time into their mean, and note how many there were; each sample comes with its row."""
     groups: list[list[tuple[float, float]]] = []
     for number, at_s, power_w in samples:
         if groups and at_s < groups[-1][0][0]:

@@ -68,7 +68,7 @@ class EnergyTrace:
         return [(t1, (e1 - e0) / (t1 - t0)) for (t0, e0), (t1, e1) in pairwise(samples)]
 
     def build_reading(self, meter: Meter, host: Host, base_w: float | None) -> EnergyReading:
-        """Return total, dynamic and base energy; dynamic is unknown without a base power, and never clipped.
+        """Return total and dynamic energy, J, and base power, W; dynamic is unknown without a base, and never clipped.
 
         Raises
         ------

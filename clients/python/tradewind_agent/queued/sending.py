@@ -258,7 +258,7 @@ def _build_measured_job(placed: ScheduledJob, moved_bytes: int, among: Sequence[
 
 
 def build_batch_plan_document(plan: BatchPlan) -> Mapping[str, Any]:
-    """Return a plan's metrics in the names of the wire."""
+    """Return a plan as a document, under the names of the wire."""
     return {
         "bursts": [
             {

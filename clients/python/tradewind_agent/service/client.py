@@ -214,7 +214,7 @@ class Client:
         return self._calls.parse(response, TypeAdapter(BatchReceipt))
 
     def batch(self, batch_id: UUID) -> BatchReceipt:
-        """Return the receipt of a batch, later."""
+        """Return the receipt of a batch that was uploaded earlier."""
         return self._calls.call("GET", f"/v1/logs/batches/{batch_id}", TypeAdapter(BatchReceipt))
 
     # Connections
@@ -318,7 +318,7 @@ class Client:
         self._calls.send("DELETE", f"/v1/keys/{key_id}")
 
     def scopes(self) -> tuple[str, ...]:
-        """Return what the key permits, found out without changing anything."""
+        """Find out what the key permits, without changing anything."""
         return find_permitted_scopes(self._calls)
 
     # Health

@@ -135,7 +135,7 @@ def _find_blamed(refusal: ServiceProblem, count: int) -> dict[int, str]:
 
 
 def _list_parts(ticks: Sequence[SpooledHeartbeat]) -> Iterator[tuple[SpooledHeartbeat, ...]]:
-    """Return ``ticks`` in parts of bounded size and number; one empty part where there are none."""
+    """Yield ``ticks`` in parts of bounded size and number; one empty part where there are none."""
     part: list[SpooledHeartbeat] = []
     part_bytes = 0
     for tick in ticks:

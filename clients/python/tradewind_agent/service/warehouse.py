@@ -214,7 +214,7 @@ class _Reader:
         self._held = memoryview(b"")
 
     def read(self, size: int = -1) -> bytes:
-        """Read so many bytes, fewer only at the end."""
+        """Read ``size`` bytes, fewer only at the end; all that are left if it is below 0."""
         if 0 <= size <= len(self._held):
             taken, self._held = self._held[:size], self._held[size:]
             return bytes(taken)

@@ -116,7 +116,7 @@ class MicroClusters:
         return np.column_stack([_compute_means(keys, sums)[shared, :2], _compute_means(self.keys, self.sums)[:, 2]])
 
     def build_dataset_cells(self) -> Cells:
-        """Summarise by mean file size and file count, whatever the load."""
+        """Summarise the cells by mean file size and file count, whatever the load."""
         keys, sums = _join_equal_keys(self.keys >> _AXIS_BITS << _AXIS_BITS, self.sums)
         return Cells(sums[:, 0], _compute_means(keys, sums)[:, :2], _compute_scatter(sums, slice(0, 2)))
 

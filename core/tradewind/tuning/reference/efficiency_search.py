@@ -26,7 +26,7 @@ class EfficiencySearch:
         return not self.levels and self.channels == self.best and self.best_bits_per_joule >= 0
 
     def update(self, sample: TickSample) -> Self:
-        """Return the next level after the present level's tick, or the best of all once there is none."""
+        """Return the search at the level after that of this tick, or at the best of all once there is none."""
         if self.is_over:
             return self
         found = compute_bits_per_joule(sample.throughput_bps, require_power_w(sample))

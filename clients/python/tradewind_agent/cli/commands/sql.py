@@ -86,7 +86,7 @@ def sql(
 
 
 def _build_form(format_: Format | None, output: Path | None, *, as_json: bool) -> Format:
-    """Return the format of the rows: the one given, or that of the file's name; --json decides on standard output.
+    """Return the format of the rows: the one given, or that of the file's name; JSON for --json on standard output.
 
     Raises
     ------

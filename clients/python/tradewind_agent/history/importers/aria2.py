@@ -112,7 +112,7 @@ class _Log:
         self.completed[match[9].removeprefix(_COMPLETE).strip()] = (year, at)
 
     def find_end(self, path: str) -> datetime:
-        """Return when a file was complete, or the latest summary; console notices have no year, summaries do."""
+        """Return when a file was complete, or the latest summary's time; console notices have no year, summaries do."""
         year, at = self.completed.pop(path, (None, None))
         if at is None:
             if self.latest is None:

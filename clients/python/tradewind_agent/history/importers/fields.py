@@ -53,7 +53,7 @@ def compute_positive_if_known(field: str, text: str, scale: float = 1.0) -> floa
 
 
 def round_within(field: str, value: float, lowest: int, highest: int = BIGINT_MAX) -> int:
-    """Round a finite number to an integer within [``lowest``, ``highest``]."""
+    """Round a finite number to an integer; refuse one outside [``lowest``, ``highest``]."""
     if not lowest <= value <= highest:
         raise InvalidValue(field, f"is outside {lowest} to {highest}: {value:g}")
     return round(value)
@@ -77,7 +77,7 @@ def parse_setting(field: str, text: str, lowest: int = 1) -> int | None:
 
 
 def check_name(field: str, text: str) -> str:
-    """Return the name of an endpoint, program or network if it can be stored.
+    """Return the name of an endpoint, program or network, without blanks around it, if it can be stored.
 
     Raises
     ------

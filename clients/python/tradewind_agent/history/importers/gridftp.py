@@ -99,7 +99,10 @@ def _read_record(line: Line, context: ImportContext) -> TransferRecord | None:
 
 
 def _build_values(text: str) -> Mapping[str, str]:
-    """Return the values by key. A file name may hold blanks and even ``KEY=``: of keys after it the last counts."""
+    """Return the values by key.
+
+    A file name may hold blanks and even ``KEY=``: of keys after it the last counts, of others the first.
+    """
     found = list(_KEY.finditer(text))
     values: dict[str, str] = {}
     ends = [*(match.start() for match in found[1:]), len(text)]

@@ -149,7 +149,7 @@ class ImportReport:
 
 
 def _strip_figures(reason: str) -> str:
-    """Return a reason without its numbers, so that a million refusals still make a short list."""
+    """Return a reason without the values in it, so that a million refusals still make a short list."""
     return reason.partition(",")[0].partition(":")[0].partition(" (")[0][:RAW_EXCERPT]
 
 

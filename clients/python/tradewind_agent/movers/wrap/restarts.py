@@ -88,7 +88,7 @@ def predict_rate_bps(
 
 
 def estimate_slow_start_s(rate_bps: float, streams: int, rtt_s: float) -> float:
-    """Estimate how long new connections that share a rate grow to it, doubling their windows each round trip, s."""
+    """Estimate how long new connections take to reach the rate they share, s; each round trip doubles their windows."""
     window_bytes = rate_bps * rtt_s / BITS_PER_BYTE / max(streams, 1)
     return rtt_s * (1 + max(math.log2(max(window_bytes, 1.0) / _FIRST_WINDOW_BYTES), 0.0))
 

@@ -59,8 +59,9 @@ class CsvImporter:
     def read_rows(
         self, text: LogText, context: ImportContext, report: ImportReport
     ) -> Iterator[ImportedRow | RefusedRow]:
-        """Yield records and refusals; otherwise as ``Importer.read_rows``. A pass before the first determines the
-        units.
+        """Yield records and refusals; otherwise as ``Importer.read_rows``.
+
+        A pass before the first determines the units.
         """
         header = next(
             (line for line in text.read_lines_with_head() if line.fault is not None or line.text.strip()), None
@@ -240,7 +241,7 @@ class _RowReader:
         )
 
     def _compute_dynamic_j(self, text: str, total_j: float) -> float | None:
-        """Compute the energy above the base power, J: noise may make it negative, and it is not clipped."""
+        """Compute the energy above the base power, J: noise around that may make it negative, and it is not clipped."""
         if text.strip().lower() in UNKNOWN_TEXTS:
             return None
         sign, magnitude = (-1.0, text.strip()[1:]) if text.strip().startswith("-") else (1.0, text)
@@ -250,8 +251,9 @@ class _RowReader:
         return dynamic_j
 
     def _assume_direction(self, report: ImportReport) -> Direction:
-        """Assume a download if the log has the state of one host, since a client wrote it; else a third party's
-        transfer.
+        """Assume a download if the log has the state of one host, else a third party's transfer.
+
+        A log with such a state was written by a client that fetched.
         """
         if self._has_energy:
             report.assume(

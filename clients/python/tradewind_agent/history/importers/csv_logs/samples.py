@@ -69,7 +69,7 @@ class _RowSampler:
 
 
 def compute_median(values: Sequence[float]) -> float | None:
-    """Return the median of values, ``None`` of none."""
+    """Return the median of values, ``None`` where there are none."""
     return median(values) if values else None
 
 
@@ -131,7 +131,7 @@ def _split_rows(columns: Columns, lines: Iterable[Line]) -> Iterator[list[str]]:
 
 
 def list_samples(pairs: Iterable[RowPair], times: TimeColumns, joules_per_energy: float) -> list[Sample]:
-    """Return the numbers of sampled rows."""
+    """Return the quantities of each of the sampled rows."""
     place = times.columns.place
     size_at = place.get("file_size", place.get("total_size"))
     return [
@@ -149,7 +149,7 @@ def list_samples(pairs: Iterable[RowPair], times: TimeColumns, joules_per_energy
 
 
 def _compute_duration(row: list[str], times: TimeColumns) -> float | None:
-    """Return the duration as written, or from the row's start to its end."""
+    """Return the duration as written, in the log's unit, or the time from the row's start to its end, s."""
     place = times.columns.place.get("duration")
     if place is not None:
         return read_plausible(row, place)

@@ -251,6 +251,6 @@ def _infer_buffer_unit(columns: Columns, pairs: Sequence[RowPair], bdp_bytes: fl
 
 
 def _compute_bdp_bytes(evidence: Evidence, units: Units, rtt_s: float | None) -> float:
-    """Return the bandwidth-delay product of the path; 1 MB, a common buffer, where it is not known."""
+    """Return the bandwidth-delay product of the path, bytes; 1 MB, a common buffer, where it is not known."""
     bandwidth_bps = evidence.find_link_bps(units)
     return bandwidth_bps * rtt_s / BITS_PER_BYTE if bandwidth_bps and rtt_s else 1e6

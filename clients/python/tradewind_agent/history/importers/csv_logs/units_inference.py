@@ -161,7 +161,7 @@ def build_evidence(samples: Sequence[Sample], bandwidth_bps: float | None) -> Ev
 
 
 def compute_decades_outside(value: float | None, low: float, high: float) -> float:
-    """Return the decades by which a value lies outside a range; 0 of an unknown value."""
+    """Return the decades by which a value lies outside a range; 0 for an unknown value."""
     if value is None or value <= 0:
         return 0.0
     return max(math.log10(low / value), math.log10(value / high), 0.0)
