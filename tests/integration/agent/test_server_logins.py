@@ -77,7 +77,7 @@ def test_token_is_read_from_the_environment_or_a_file(env, servers, tmp_path: Pa
         (("--header", "a: b\nc: d"), "is no header"),
         (("--header", "Range: bytes=0-1"), "is set by the copy itself"),
         (("--bearer-token", "env:NOTHING"), "holds no token"),
-        (("--bearer-token", "/nowhere"), "/nowhere"),
+        (("--bearer-token", "/nowhere"), "no such file"),
         (("--key", "/nowhere"), "goes with --cert"),
         (("--cert", "/nowhere"), "/nowhere"),
         (("--timeout", "0"), "must be above 0"),
