@@ -137,7 +137,7 @@ class RangeRead:
         return is_other_part and self.require_part() and before.require_part()
 
     def require_part(self) -> bool:
-        """Accept no whole file for a part from now on; return whether the answer is told apart by its range."""
+        """Accept no whole file for a part from now on; return whether the answer is known by its range."""
         self._requires_part = self.ranged and self.expected_answer is None
         return self.ranged or self.expected_answer is not None
 
