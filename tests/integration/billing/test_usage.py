@@ -271,7 +271,7 @@ def test_usage_prints_statements_as_table_and_json_and_transfers_as_csv(
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("--month", "2026-13"), 1, "2026-13"),
+        (("--month", "2026-13"), 2, "2026-13"),
         (("--month", "2026-01", "--csv", "--json"), 2, "--csv"),
         ((), 2, "--month"),
     ],
