@@ -7,12 +7,12 @@ from pathlib import Path
 
 from benchmarks.compression.bounds import compute_lower_bound_s
 from benchmarks.compression.packing import PackedStream
+from benchmarks.compression.unlogged_copy import PackedReport, copy_packed
 from tradewind.compression.codecs import CodecSetting, parse_setting
 from tradewind.compression.history import CodecObservation, CompressionCase, History
 from tradewind.compression.model import NetworkLine, Speeds
 from tradewind.errors import TradewindError
 from tradewind.transfer import Status
-from tradewind_agent.compression.packed.unlogged import PackedReport, copy_packed
 from tradewind_agent.compression.packing_choice import choose_packing
 from tradewind_agent.compression.planning import PackingMode
 from tradewind_agent.copy.listing import Listing, list_files

@@ -8,7 +8,7 @@ import json
 import sys
 from pathlib import Path
 
-from tradewind_agent.compression.packed.unlogged import copy_packed
+from benchmarks.compression.unlogged_copy import copy_packed
 from tradewind_agent.compression.planning import PackingMode
 from tradewind_agent.copy.listing import list_files
 from tradewind_agent.engine.options import EngineOptions

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.compression.unlogged_copy import PackedReport, copy_packed
 from tests.integration.serve_files.serving import serving
-from tradewind_agent.compression.packed.unlogged import PackedReport, copy_packed
 from tradewind_agent.compression.planning import PackingMode
 from tradewind_agent.copy.listing import list_files
 from tradewind_agent.engine.options import EngineOptions

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from benchmarks.compression.unlogged_copy import copy_packed
 from tests.integration.serve_files.serving import serving
 from tradewind.compression.codecs import parse_setting
-from tradewind_agent.compression.packed.unlogged import copy_packed
 from tradewind_agent.compression.planning import PackingMode
 from tradewind_agent.copy.listing import list_files
 from tradewind_agent.engine import pool

@@ -16,6 +16,7 @@ from zlib import crc32
 
 import pytest
 
+from benchmarks.compression.unlogged_copy import PackedReport, copy_packed
 from tests.integration.agent.support.command import environment
 from tests.integration.agent.support.command import run as run_command
 from tests.integration.serve_files.serving import Answer, ask, serving
@@ -24,7 +25,6 @@ from tradewind.compression.steering import Steering
 from tradewind_agent.compression import codecs, observations
 from tradewind_agent.compression.frames import Block, encode_block, encode_end, encode_failure
 from tradewind_agent.compression.options import PackedOutcome
-from tradewind_agent.compression.packed.unlogged import PackedReport, copy_packed
 from tradewind_agent.compression.packing import PackedFile
 from tradewind_agent.compression.planning import PackingMode
 from tradewind_agent.copy.listing import list_files

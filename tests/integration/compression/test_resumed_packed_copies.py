@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from benchmarks.compression.unlogged_copy import PackedReport, copy_packed
 from tests.integration.compression.contents import digits
 from tests.integration.compression.test_packed_copies import leftovers
 from tests.integration.serve_files.serving import serving
-from tradewind_agent.compression.packed.unlogged import PackedReport, copy_packed
 from tradewind_agent.compression.planning import PackingMode
 from tradewind_agent.copy.listing import Listing, list_files
 from tradewind_agent.engine.local import storage

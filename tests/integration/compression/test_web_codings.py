@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 import zstandard
 
+from benchmarks.compression.unlogged_copy import PackedReport, copy_packed
 from tests.integration.compression.test_packed_copies import leftovers
 from tradewind.units import MIB
 from tradewind_agent.compression.codecs import UnpackFailed
 from tradewind_agent.compression.file_classes import classify_files, probe_classes
-from tradewind_agent.compression.packed.unlogged import PackedReport, copy_packed
 from tradewind_agent.compression.planning import PackingMode
 from tradewind_agent.compression.web_codings import STEP_BYTES, format_web_codings, unpack_web_coding
 from tradewind_agent.copy.listing import Listing, list_files

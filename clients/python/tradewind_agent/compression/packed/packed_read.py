@@ -1,15 +1,15 @@
 """One GET of a file that may come encoded, and the handling of its answer."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from tradewind_agent.compression.packed.received_stream import ReceivedStream
+from tradewind_agent.compression.packed.sent_alone import SentAlone
 from tradewind_agent.engine.http.exchange import ReceiveGate
-from tradewind_agent.engine.origin.pipelining import ExpectedAnswer, PipelinedExchange
 from tradewind_agent.engine.range_read import RangeRead
 from tradewind_agent.errors import FileFault
 
 
-class PackedRead(RangeRead):
+class PackedRead(SentAlone, RangeRead):
     """A request for a file from byte ``first`` on; nothing is sent behind it, nor it behind others.
 
     Attributes
@@ -26,16 +26,6 @@ class PackedRead(RangeRead):
     @property
     def receive_gate(self) -> ReceiveGate | None:  # type: ignore[override]
         return self.stream
-
-    @property
-    def can_be_followed(self) -> bool:
-        return False
-
-    def set_apart(self, others: Sequence[ExpectedAnswer]) -> bool:  # noqa: ARG002 -- it takes part in no trial
-        return False
-
-    def may_follow(self, _before: PipelinedExchange, *, has_ranges: bool) -> bool:  # noqa: ARG002 -- holds for all
-        return False
 
     def on_data(self, data: memoryview) -> None:
         self.wire_bytes += len(data)

@@ -2,7 +2,7 @@
 
 import os
 from asyncio import Future
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import BinaryIO, ClassVar
 
@@ -11,6 +11,7 @@ from tradewind_agent.compression.codecs import list_available_codecs, list_commo
 from tradewind_agent.compression.options import PackedOutcome, PackingOptions
 from tradewind_agent.compression.packed.packed_payload import PackedPayload
 from tradewind_agent.compression.packed.packing_host import PackingHost
+from tradewind_agent.compression.packed.sent_alone import SentAlone
 from tradewind_agent.compression.packing import PackedFile
 from tradewind_agent.compression.wire_names import CODECS_HEADER, PACKED_CODING
 from tradewind_agent.engine.file_transfer import TransferHost
@@ -18,7 +19,6 @@ from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.http1 import REDIRECTS, RequestHead, ResponseHead
 from tradewind_agent.engine.jobs import UploadJob
 from tradewind_agent.engine.origin.limits import LOAD_STATUSES
-from tradewind_agent.engine.origin.pipelining import ExpectedAnswer, PipelinedExchange
 from tradewind_agent.engine.upload import FileUpload
 from tradewind_agent.engine.upload_exchange import UploadExchange
 from tradewind_agent.errors import AgentError, FileFault
@@ -28,7 +28,7 @@ _STORED = frozenset({200, 201, 204})
 _NO_CONTENT, _NOT_FOUND = 204, 404
 
 
-class PackedPut(UploadExchange):
+class PackedPut(SentAlone, UploadExchange):
     """The request that carries a packed file; nothing is sent behind it, nor it behind others."""
 
     def __init__(
@@ -41,16 +41,6 @@ class PackedPut(UploadExchange):
     @property
     def moved_bytes(self) -> int:
         return self.body.plain_bytes
-
-    @property
-    def can_be_followed(self) -> bool:
-        return False
-
-    def set_apart(self, others: Sequence[ExpectedAnswer]) -> bool:  # noqa: ARG002 -- it takes part in no trial
-        return False
-
-    def may_follow(self, _before: PipelinedExchange, *, has_ranges: bool) -> bool:  # noqa: ARG002 -- holds for all
-        return False
 
     def on_end(self) -> None:
         self._close()
