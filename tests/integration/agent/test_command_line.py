@@ -12,18 +12,7 @@ import pytest
 from tests.endings import Program
 from tests.integration.agent.support.command import COMMAND, run, start
 from tests.integration.agent.support.faulty_service import faulty_service
-from tests.integration.serve_files.serving import serving
 from tests.unit.agent.records import lines
-
-
-@pytest.fixture
-def origin(tmp_path):
-    source = tmp_path / "source"
-    source.mkdir()
-    for number in range(3):
-        (source / f"file{number}").write_bytes(bytes([number]) * 50_000)
-    with serving(source) as server:
-        yield server
 
 
 def test_the_program_explains_itself(env):

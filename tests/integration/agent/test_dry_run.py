@@ -1,19 +1,6 @@
 """``tradewind copy --dry-run``: which files would move, and which are there already."""
 
-import pytest
-
 from tests.integration.agent.support.command import run
-from tests.integration.serve_files.serving import serving
-
-
-@pytest.fixture
-def origin(tmp_path):
-    source = tmp_path / "source"
-    source.mkdir()
-    for number in range(3):
-        (source / f"file{number}").write_bytes(bytes([number]) * 50_000)
-    with serving(source) as server:
-        yield server
 
 
 def test_dry_run_names_the_files_that_would_move(origin, env, tmp_path):
