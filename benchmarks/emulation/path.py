@@ -102,8 +102,10 @@ class EmulatedPath:
 
     def _run_due(self) -> None:
         self._timer, self._timer_s = None, math.inf
-        self.model.events.run_until(self._loop.time())
-        self._arm()
+        try:
+            self.model.events.run_until(self._loop.time())
+        finally:
+            self._arm()  # an error costs its event, not the path
 
 
 async def emulate(

@@ -74,7 +74,10 @@ class Side(asyncio.Protocol):
             self._transport.write(data)
             return
         self._is_output_finished = True
-        self._transport.write_eof()
+        try:
+            self._transport.write_eof()
+        except OSError:  # reset meanwhile, which the loop has not told yet
+            return
         self._close_if_done()
 
     def hold(self) -> None:

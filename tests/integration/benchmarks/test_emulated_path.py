@@ -17,6 +17,7 @@ import pytest
 
 from benchmarks.emulation.path import EmulatedPath, emulate, parse_address
 from benchmarks.emulation.profile import PathProfile
+from benchmarks.emulation.relay import Side
 from tests.endings import Program
 from tests.integration.serve_files.serving import Wire, serving, sha256
 from tradewind.errors import InvalidValue
@@ -106,6 +107,40 @@ def test_a_reset_at_one_end_reaches_the_other():
                 await reader.readexactly(1)
             assert await broken
             writer.close()
+
+    asyncio.run(main())
+
+
+def test_an_end_that_meets_a_socket_reset_meanwhile_is_no_error_and_the_loss_is_told():
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        lost: asyncio.Future[Exception | None] = loop.create_future()
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            near = socket.create_connection(listening.getsockname())
+            far, _ = listening.accept()
+        side = Side(loop.time, lambda: None, lambda: None, lost.set_result)
+        near.setblocking(False)
+        await loop.create_connection(lambda: side, sock=near)
+        far.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        far.close()
+        side.write(bytearray())  # before the loop has looked at the socket
+        assert isinstance(await lost, ConnectionResetError)
+
+    asyncio.run(main())
+
+
+def test_an_event_that_fails_costs_itself_and_not_the_path():
+    async def main() -> None:
+        errors: list[str] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: errors.append(str(context["exception"])))
+
+        def fail(_: float) -> None:
+            raise OSError("of one event")
+
+        async with path_to(echo) as path:
+            path.model.events.schedule(asyncio.get_running_loop().time() + 0.005, fail)
+            assert await exchange(path.port, bytes(200_000)) == bytes(200_000)
+            assert errors == ["of one event"]
 
     asyncio.run(main())
 
