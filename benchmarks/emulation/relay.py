@@ -76,7 +76,7 @@ class Side(asyncio.Protocol):
         self._is_output_finished = True
         try:
             self._transport.write_eof()
-        except OSError:  # reset meanwhile, which the loop has not told yet
+        except OSError:  # reset meanwhile, which the loop has not reported yet
             return
         self._close_if_done()
 

@@ -111,7 +111,7 @@ def test_a_reset_at_one_end_reaches_the_other():
     asyncio.run(main())
 
 
-def test_an_end_that_meets_a_socket_reset_meanwhile_is_no_error_and_the_loss_is_told():
+def test_an_end_that_meets_a_socket_reset_meanwhile_is_no_error_and_the_loss_is_reported():
     async def main() -> None:
         loop = asyncio.get_running_loop()
         lost: asyncio.Future[Exception | None] = loop.create_future()

@@ -43,7 +43,7 @@ def content(world_readable: Path) -> Path:
     return root
 
 
-def _work(folder: Path) -> Path:
+def make_work_folder(folder: Path) -> Path:
     """A folder of one server's own; the same server may be set up several times, as tests take turns with it."""
     work = Path(tempfile.mkdtemp(dir=folder))
     work.chmod(0o755)
@@ -53,7 +53,7 @@ def _work(folder: Path) -> Path:
 @pytest.fixture(scope="session", params=[nginx, apache, lighttpd, caddy], ids=lambda serve: serve.__name__)
 def web_server(request: pytest.FixtureRequest, content: Path, world_readable: Path) -> Iterator[WebServer]:
     """Each server in turn, at its defaults."""
-    with request.param(content, _work(world_readable)) as server:
+    with request.param(content, make_work_folder(world_readable)) as server:
         yield server
 
 
@@ -69,5 +69,5 @@ def web_server(request: pytest.FixtureRequest, content: Path, world_readable: Pa
 def impatient_server(request: pytest.FixtureRequest, content: Path, world_readable: Path) -> Iterator[WebServer]:
     """Each server in turn, closing connections after a few requests."""
     serve, limit = request.param
-    with serve(content, _work(world_readable), server=limit) as server:
+    with serve(content, make_work_folder(world_readable), server=limit) as server:
         yield server

@@ -39,7 +39,7 @@ async def chosen_for(origin: Origin, congestion_control: str | None) -> str:
     unlimited = RateLimit(None, asyncio.get_running_loop())
 
     def make() -> Connection:
-        return Connection(Nobody(), ReceiveBuffer(1024), unlimited, Patience(30.0, 30.0))
+        return Connection(Nobody(), ReceiveBuffer(1024), unlimited, Patience(30.0, 30.0, 30.0))
 
     connection = await dial(origin, make, options)
     sock = connection._transport.get_extra_info("socket")

@@ -4,7 +4,7 @@ import asyncio
 import json
 import random
 import stat
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from itertools import pairwise
@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.integration.engine.servers.rough_server import Answer, RoughRequest, RoughServer, head, plain, status
-from tests.integration.engine.transfers import QUICK, jobs_for, options, plan
+from tests.integration.engine.transfers import jobs_for, options, plan
 from tradewind.units import MIB
 from tradewind_agent.engine import TransferEngine, TransferResult, UploadJob, Url
 from tradewind_agent.engine.http.address import Origin
@@ -213,7 +213,7 @@ def test_retry_after_pauses_entire_origin(tmp_path: Path, form: str):
 
     names = [f"f{number}" for number in range(500)]
     server = RoughServer(answers(answer, names))
-    result = copy_all(server, tmp_path, names, retry=replace(QUICK, longest_wait_s=5.0))
+    result = copy_all(server, tmp_path, names)
     assert result.failures == ()
     assert refused_at_s is not None
     after_s = [at_s for at_s in came_at_s if at_s >= refused_at_s]
@@ -221,6 +221,25 @@ def test_retry_after_pauses_entire_origin(tmp_path: Path, form: str):
     pause = pauses_s.index(max(pauses_s))
     assert pauses_s[pause] > 0.95
     assert pause < len(names) // 2  # requests that were on their way when the answer came
+
+
+def test_a_rate_limit_of_hours_ends_the_copy_with_the_time(tmp_path: Path):
+    names = [f"f{number}" for number in range(500)]
+    server = RoughServer(answers(status("429 Too Many Requests", 0, Retry_After="7200"), names))
+    result = copy_all(server, tmp_path, names)
+    assert str(result.stopped) == (
+        "the server answered 429 Too Many Requests; it asks to be left alone for 2 h: run the same command after that"
+    )
+    assert len(server.asked) < len(names) // 2  # those that were on their way when the answer came
+
+
+def test_a_file_that_is_away_for_hours_fails_alone_and_at_once(tmp_path: Path):
+    away = status("503 Service Unavailable", 0, Retry_After="7200")
+    server = RoughServer(answers(plain(CONTENT)) | answers(away, NAMES[3:4]))
+    result = copy_all(server, tmp_path)
+    assert [failure.url.rpartition("/")[2] for failure in result.failures] == NAMES[3:4]
+    assert "left alone for 2 h" in result.failures[0].reason
+    expect_all(tmp_path, [name for name in NAMES if name != NAMES[3]])
 
 
 def test_a_rate_limit_raises_nothing_and_loses_no_file(tmp_path: Path):

@@ -94,7 +94,7 @@ class Owner:
 
 async def connect(server: asyncio.Server) -> Connection:
     loop = asyncio.get_running_loop()
-    limits = RateLimit(None, loop), Patience(SILENCE_S, SILENCE_S)
+    limits = RateLimit(None, loop), Patience(SILENCE_S, SILENCE_S, SILENCE_S)
     _, connection = await loop.create_connection(
         lambda: Connection(Owner(), ReceiveBuffer(64 * 1024), *limits), *server.sockets[0].getsockname()
     )

@@ -1,5 +1,6 @@
 import random
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 
 import pytest
 
@@ -19,7 +20,14 @@ def test_waits_double_up_to_the_longest_and_are_spread():
 
 def test_retry_after_is_followed_within_bound():
     assert POLICY.wait_s(1, random.Random(1), 3.0) == 3.0
-    assert POLICY.wait_s(1, random.Random(1), 3600.0) == 10.0
+    assert POLICY.wait_s(1, random.Random(1), 120.0) == 120.0
+    assert POLICY.permits(120.0)
+    assert POLICY.permits(None)
+    assert not POLICY.permits(3600.0)
+
+
+def test_a_server_that_wants_no_wait_gets_no_request_at_once():
+    assert 0.25 <= POLICY.wait_s(1, random.Random(1), 0.0) <= 0.5
 
 
 @pytest.mark.parametrize(
@@ -31,11 +39,21 @@ def test_retry_after_is_followed_within_bound():
         ({}, None),
         ({"retry-after": "Sat, 21 Nov 2026 03:00:30 GMT", "date": "Sat, 21 Nov 2026 03:00:00 GMT"}, 30.0),
         ({"retry-after": "Sat, 21 Nov 2026 03:00:00 GMT", "date": "Sat, 21 Nov 2026 03:00:30 GMT"}, 0.0),
-        ({"retry-after": "Sat, 21 Nov 2026 03:00:00 GMT"}, None),
+        ({"retry-after": "Sat, 21 Nov 2026 03:00:10 GMT"}, 10.0),
+        ({"retry-after": "1.5"}, 1.5),
+        ({"retry-after": "²"}, None),
+        ({"retry-after": "1e3"}, None),
     ],
 )
 def test_retry_after_as_number_and_as_date(headers: dict[str, str], expected: float | None):
-    assert parse_retry_after(headers) == expected
+    assert parse_retry_after(headers, now=datetime(2026, 11, 21, 3, tzinfo=UTC)) == expected
+
+
+def test_a_date_of_a_server_that_does_not_say_its_own_time_is_read_by_the_clock():
+    later = format_datetime(datetime.now(UTC) + timedelta(seconds=100), usegmt=True)
+    asked_s = parse_retry_after({"retry-after": later})
+    assert asked_s is not None
+    assert 90 < asked_s <= 100
 
 
 def test_errors_that_pass_and_errors_that_stay():

@@ -7,8 +7,8 @@ from typing import Protocol
 
 from tradewind_agent.engine.http.address import Origin, Url
 from tradewind_agent.engine.http.http1 import RequestHead, ResponseHead
+from tradewind_agent.engine.http.refusal import make_refusal
 from tradewind_agent.engine.http.request_head import make_request_head
-from tradewind_agent.engine.http.retry import is_retryable_status, parse_retry_after
 from tradewind_agent.engine.jobs import Job
 from tradewind_agent.engine.local.folder_names import FolderNames
 from tradewind_agent.engine.local.publishing import OnPublished, Publication
@@ -32,13 +32,6 @@ from tradewind_agent.errors import (
     UnusableSource,
 )
 
-_ADVICE = {
-    # Every file server allows GET, so a method that is not allowed is the PUT of an upload.
-    405: "; it takes no uploads: start serve-files with --writable",
-    501: "; it takes no uploads",
-    507: "; there is no room at the server",
-    409: "; the folder that it is to be stored in may be missing there",
-}
 _EXPIRED = frozenset({400, 401, 403, 404, 410})
 """Statuses by which servers refuse signed addresses that have expired."""
 
@@ -222,8 +215,10 @@ class FileTransfer(ABC):
         if self._return_to_first_url(exchange, head):
             self.host.make_available(self)
             return
-        fault, sent, limits = make_refusal(head), exchange.send_context, self.limits
-        if head.status not in LOAD_STATUSES or sent is None or self.is_over:
+        fault, sent, limits = make_refusal(head, self.host.options.retry), exchange.send_context, self.limits
+        if not self.host.options.retry.permits(fault.retry_after_s):
+            self._obey_long_wait(fault)
+        elif head.status not in LOAD_STATUSES or sent is None or self.is_over:
             self.fault(fault)
         elif limits.was_alone(sent):
             if head.status != TOO_MANY_REQUESTS:
@@ -243,6 +238,13 @@ class FileTransfer(ABC):
             else:
                 fault.retryable = True
                 self.fault(fault)
+
+    def _obey_long_wait(self, fault: RefusedByServer) -> None:
+        """Do not come back within the wait: a rate limit is about all files, another refusal about this one."""
+        if fault.status == TOO_MANY_REQUESTS:
+            self.host.stop(fault)
+        else:
+            self.give_up(str(fault))
 
     def _is_refused_under_load(self, fault: FileFault) -> bool:
         """Return whether others were served since this file was refused last, by a refusal that may mean load."""
@@ -345,14 +347,3 @@ def compute_range_length(undealt_bytes: int, even_bytes: int, streams: int, most
 def is_load_refusal(fault: FileFault) -> bool:
     """Return whether this refusal may mean an overloaded server."""
     return isinstance(fault, RefusedByServer) and fault.status in LOAD_STATUSES
-
-
-def make_refusal(head: ResponseHead) -> RefusedByServer:
-    """Return the fault for an error status."""
-    advice = _ADVICE.get(head.status, "")
-    return RefusedByServer(
-        f"the server answered {head.status_line}{advice}",
-        retryable=is_retryable_status(head.status),
-        retry_after_s=parse_retry_after(head.headers),
-        status=head.status,
-    )

@@ -97,12 +97,12 @@ class EngineOptions:
 
     def limit_for_questions(self) -> Self:
         """Return options for a question that the transfer can do without: one try, and few seconds for an answer."""
-        answer_s = min(QUESTION_TIMEOUT_S, self.answer_timeout_s)
-        return replace(self, retry=replace(self.retry, most_tries=1), answer_timeout_s=answer_s)
+        return replace(self, retry=replace(self.retry, most_tries=1), answer_timeout_s=self.patience.question_s)
 
     @property
     def patience(self) -> Patience:
-        return Patience(self.answer_timeout_s, self.idle_timeout_s)
+        question_s = min(QUESTION_TIMEOUT_S, self.answer_timeout_s)
+        return Patience(self.answer_timeout_s, self.idle_timeout_s, question_s)
 
     @cached_property
     def tls_in_use(self) -> ssl.SSLContext:

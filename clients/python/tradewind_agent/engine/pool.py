@@ -136,7 +136,8 @@ class ChannelPool:
         limits.note_refused_connection(sent, self.count_connections_in_use(pipeline.origin), others_work=works)
 
     def hold(self, origin: Origin, wait_s: float) -> None:
-        wait_s = min(wait_s, self.options.retry.longest_wait_s)
+        if not self.options.retry.permits(wait_s):
+            return  # the refused file is not requested again
         self.get_limits(origin).hold(wait_s)
         self._loop.call_later(wait_s, self.deal_soon)
 

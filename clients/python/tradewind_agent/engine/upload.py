@@ -26,6 +26,9 @@ _STORED = frozenset({_OK, _CREATED, _NO_CONTENT})
 _FOLDER_MISSING = frozenset({_NOT_FOUND, 409})
 """Answers of WebDAV servers to a file whose folder is not there (RFC 4918 §9.7.1)."""
 
+_MOST_QUESTIONS = 2
+"""Unanswered questions after which a file is sent whole: some servers never answer HEAD."""
+
 _CLOCK_STEP_S = 2.0
 """HTTP dates are whole seconds, and some file systems keep even ones."""
 _RECEIVED_RANGE = re.compile(r"\s*(\d+)-(\d+)\s*")
@@ -49,6 +52,7 @@ class FileUpload(FileTransfer):
         self._preparing = False
         self._in_parts: bool | None = None  # None: not decided; False: in one request
         self._must_ask = False
+        self._unanswered = 0
         self._put_at_s = 0.0
         self._has_sent_all_at_s: float | None = None
         self._has_folder = False
@@ -262,6 +266,8 @@ class FileUpload(FileTransfer):
         if self.is_over:
             return
         self._undealt = self._find_missing()
+        if exchange.sent is None and fault is not None:
+            self._note_unanswered()
         if self._in_parts and exchange.moved_bytes:
             self._must_ask = True  # part of it may have arrived
         if not self._in_parts and exchange.sent is not None and not exchange.sent.remaining_bytes:
@@ -270,6 +276,12 @@ class FileUpload(FileTransfer):
             self.fault(counted)
         if self.has_undealt:
             self.host.make_available(self)
+
+    def _note_unanswered(self) -> None:
+        """Note that a question had no answer; after some, do without."""
+        self._unanswered += 1
+        if self._unanswered >= _MOST_QUESTIONS:
+            self._must_ask, self._in_parts, self._has_sent_all_at_s = False, False, None
 
     def _find_missing(self) -> RangeSet:
         """Return the ranges that are neither confirmed nor in flight."""

@@ -15,7 +15,7 @@ from tests.endings import Program
 from tests.ports import free_port
 
 _START_DEADLINE_S = 20.0
-_MODULES = Path("/usr/lib/apache2/modules")
+APACHE_MODULES = Path("/usr/lib/apache2/modules")
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def apache(root: Path, work: Path, *, server: str = "") -> Iterator[WebServer]:
     """Serve ``root``; ``server`` holds further directives."""
     port, log = free_port(), work / "access.log"
     modules = "\n".join(
-        f"LoadModule {name}_module {_MODULES}/mod_{name}.so"
+        f"LoadModule {name}_module {APACHE_MODULES}/mod_{name}.so"
         for name in ("mpm_event", "authz_core", "authz_host", "autoindex", "dir", "mime", "headers", "alias")
     )
     configuration = f"""

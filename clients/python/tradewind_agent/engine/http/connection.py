@@ -321,20 +321,20 @@ class Connection(asyncio.BufferedProtocol):
 
     def _watch(self) -> None:
         if self._deadline is None:
-            self._deadline = self._loop.call_later(
-                self._compute_next_look_s(self._longest_silence_s), self._check_deadline
-            )
+            next_look_s = self._compute_next_look_s(self._longest_silence_s)
+            self._deadline = self._loop.call_later(next_look_s, self._check_deadline)
 
     @property
     def _longest_silence_s(self) -> float:
-        """Return how long to wait: in the middle of a body either way, or for an answer.
-
-        In the middle of an answer, silence says nothing of the requests behind it.
+        """Return how long to wait: in the middle of a body, where silence says nothing of requests behind it, or for
+        an answer.
         """
         if self._head is not None or self._outbox.payload is not None:
             return self._patience.idle_s
         if self._silence_limit_s is not None:
             return self._silence_limit_s[0]
+        if self._in_flight[0].request.method == "HEAD":
+            return self._patience.question_s
         return self._patience.answer_s + self._sent_body_bytes / STORED_BYTES_PER_S
 
     def _compute_next_look_s(self, left_s: float) -> float:

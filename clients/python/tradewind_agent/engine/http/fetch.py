@@ -10,8 +10,9 @@ from tradewind_agent.engine.http.dial import dial
 from tradewind_agent.engine.http.exchange import Payload, ReceiveGate
 from tradewind_agent.engine.http.http1 import REDIRECTS, RequestHead, ResponseHead
 from tradewind_agent.engine.http.rate_limit import RateLimit
+from tradewind_agent.engine.http.refusal import make_refusal
 from tradewind_agent.engine.http.request_head import make_request_head
-from tradewind_agent.engine.http.retry import is_retryable_status, parse_retry_after
+from tradewind_agent.engine.http.retry import is_retryable_status
 from tradewind_agent.engine.http.tcp_info import TcpInfo
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.errors import FileFault, RefusedByServer
@@ -70,10 +71,7 @@ async def fetch(
                 most_bytes,
             )
             if is_retryable_status(answer.head.status):
-                raise RefusedByServer(
-                    f"the server answered {answer.head.status_line}",
-                    retry_after_s=parse_retry_after(answer.head.headers),
-                )
+                raise make_refusal(answer.head, options.retry)
         except FileFault as fault:
             tries += 1
             if not fault.retryable or tries >= options.retry.most_tries:

@@ -17,10 +17,14 @@ _PROBES = 3
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """The longest silences, s: until an answer begins, and in the middle of a body."""
+    """The longest silences, s: until an answer begins, in the middle of a body, and until HEAD is answered.
+
+    A copy can do without an answer to HEAD, which some servers never give.
+    """
 
     answer_s: float
     idle_s: float
+    question_s: float
 
 
 class SocketLike(Protocol):

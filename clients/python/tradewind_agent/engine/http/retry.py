@@ -1,11 +1,14 @@
 """Retries: exponential back-off with jitter, a bounded number of tries, and the server's Retry-After."""
 
 import random
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
+
+_SECONDS = re.compile(r"[0-9]+(?:\.[0-9]+)?")  # with a fraction as some servers write it
 
 _RETRYABLE_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504, 509})
 
@@ -14,22 +17,27 @@ _RETRYABLE_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504, 509})
 class RetryPolicy:
     """Bounds of retries; tries count only while nothing new arrives: progress resets the count.
 
-    ``longest_wait_s`` also bounds what a server may ask for by Retry-After.
+    ``longest_wait_s`` : that the agent chooses by itself.
+    ``longest_requested_wait_s`` : that a server may ask for by Retry-After; one that asks for more is not tried again.
     """
 
     most_tries: int = 6
     first_wait_s: float = 0.25
     longest_wait_s: float = 30.0
+    longest_requested_wait_s: float = 600.0
 
     def wait_s(self, tries: int, rng: random.Random, retry_after_s: float | None = None) -> float:
         """Return the seconds to wait after the ``tries``-th fruitless try (1 for the first).
 
-        Uniform between half of and the full exponential step, so that many clients do not come back at once.
+        Uniform between half of and the full exponential step, so that many clients do not come back at once; at least
+        what the server asks for.
         """
-        if retry_after_s is not None:
-            return min(retry_after_s, self.longest_wait_s)
         step: float = min(self.first_wait_s * 2 ** (tries - 1), self.longest_wait_s)
-        return step * rng.uniform(0.5, 1.0)
+        return max(step * rng.uniform(0.5, 1.0), min(retry_after_s or 0.0, self.longest_requested_wait_s))
+
+    def permits(self, requested_wait_s: float | None) -> bool:
+        """Return whether the wait that a server asks for, if any, is waited for."""
+        return requested_wait_s is None or requested_wait_s <= self.longest_requested_wait_s
 
 
 def is_retryable_status(status: int) -> bool:
@@ -40,13 +48,16 @@ def is_retryable_status(status: int) -> bool:
 def parse_retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
     """Return the seconds that ``Retry-After`` states (a number or a date, RFC 9110 §10.2.3).
 
-    A date is read against the server's own ``Date`` where it sent one, else against ``now``.
+    A date is read against the server's own ``Date`` where it sent one, else against ``now``, by default this host's.
     """
     text = headers.get("retry-after", "").strip()
-    if text.isascii() and text.isdigit():
+    if _SECONDS.fullmatch(text):
         return float(text)
-    until, sent = parse_http_date(text), parse_http_date(headers.get("date", "")) or now
-    return max(0.0, (until - sent).total_seconds()) if until is not None and sent is not None else None
+    until = parse_http_date(text)
+    if until is None:
+        return None
+    sent = parse_http_date(headers.get("date", "")) or now or datetime.now(UTC)
+    return max(0.0, (until - sent).total_seconds())
 
 
 @lru_cache(maxsize=4096)
