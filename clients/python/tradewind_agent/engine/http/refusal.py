@@ -16,13 +16,13 @@ _ADVICE = {
 
 def make_refusal(head: ResponseHead, policy: RetryPolicy) -> RefusedByServer:
     """Return the fault for an error status; it is final where the server asks for a longer wait than ``policy`` has."""
-    asked_s = parse_retry_after(head.headers)
+    requested_s = parse_retry_after(head.headers)
     advice = _ADVICE.get(head.status, "")
-    if asked_s is not None and not policy.permits(asked_s):
-        advice = f"; it asks to be left alone for {format_measured_seconds(asked_s)}: run the same command after that"
+    if requested_s is not None and not policy.permits(requested_s):
+        advice = f"; it asks to be left alone for {format_measured_seconds(requested_s)}: run the same command after that"
     return RefusedByServer(
         f"the server answered {head.status_line}{advice}",
-        retryable=is_retryable_status(head.status) and policy.permits(asked_s),
-        retry_after_s=asked_s,
+        retryable=is_retryable_status(head.status) and policy.permits(requested_s),
+        retry_after_s=requested_s,
         status=head.status,
     )
