@@ -16,13 +16,13 @@ _ADVICE = {
 
 def make_refusal(head: ResponseHead, policy: RetryPolicy) -> RefusedByServer:
     """Return the fault for an error status; it is final where the server asks for a longer wait than ``policy`` has."""
-    requested_s = parse_retry_after(head.headers)
+    wait_s = parse_retry_after(head.headers)
     advice = _ADVICE.get(head.status, "")
-    if requested_s is not None and not policy.permits(requested_s):
-        advice = f"; it asks to be left alone for {format_measured_seconds(requested_s)}: run the same command after that"
+    if wait_s is not None and not policy.permits(wait_s):
+        advice = f"; it asks to be left alone for {format_measured_seconds(wait_s)}: run the same command after that"
     return RefusedByServer(
         f"the server answered {head.status_line}{advice}",
-        retryable=is_retryable_status(head.status) and policy.permits(requested_s),
-        retry_after_s=requested_s,
+        retryable=is_retryable_status(head.status) and policy.permits(wait_s),
+        retry_after_s=wait_s,
         status=head.status,
     )
