@@ -7,8 +7,8 @@ from typing import Protocol
 
 from tradewind_agent.engine.http.address import Origin, Url
 from tradewind_agent.engine.http.http1 import RequestHead, ResponseHead
-from tradewind_agent.engine.http.refusal import make_refusal
 from tradewind_agent.engine.http.request_head import make_request_head
+from tradewind_agent.engine.http.retry import make_refusal
 from tradewind_agent.engine.jobs import Job
 from tradewind_agent.engine.local.folder_names import FolderNames
 from tradewind_agent.engine.local.publishing import OnPublished, Publication

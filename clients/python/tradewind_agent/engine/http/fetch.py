@@ -10,9 +10,8 @@ from tradewind_agent.engine.http.dial import dial
 from tradewind_agent.engine.http.exchange import Payload, ReceiveGate
 from tradewind_agent.engine.http.http1 import REDIRECTS, RequestHead, ResponseHead
 from tradewind_agent.engine.http.rate_limit import RateLimit
-from tradewind_agent.engine.http.refusal import make_refusal
 from tradewind_agent.engine.http.request_head import make_request_head
-from tradewind_agent.engine.http.retry import is_retryable_status
+from tradewind_agent.engine.http.retry import is_retryable_status, make_refusal
 from tradewind_agent.engine.http.tcp_info import TcpInfo
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.errors import FileFault, RefusedByServer

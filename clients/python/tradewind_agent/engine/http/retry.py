@@ -1,4 +1,4 @@
-"""Retries: exponential back-off with jitter, a bounded number of tries, and the server's Retry-After."""
+"""Retries: what an error status means, exponential back-off with jitter, bounded tries, the server's Retry-After."""
 
 import random
 import re
@@ -8,7 +8,19 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 
+from tradewind.units import format_measured_seconds
+from tradewind_agent.engine.http.http1 import ResponseHead
+from tradewind_agent.errors import RefusedByServer
+
 _SECONDS = re.compile(r"[0-9]+(?:\.[0-9]+)?")  # with a fraction as some servers write it
+
+_ADVICE = {
+    # Every file server allows GET, so a method that is not allowed is the PUT of an upload.
+    405: "; it takes no uploads: start serve-files with --writable",
+    501: "; it takes no uploads",
+    507: "; there is no room at the server",
+    409: "; the folder that it is to be stored in may be missing there",
+}
 
 _RETRYABLE_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504, 509})
 
@@ -43,6 +55,20 @@ class RetryPolicy:
 def is_retryable_status(status: int) -> bool:
     """Return whether the same request may be answered otherwise later."""
     return status in _RETRYABLE_STATUS
+
+
+def make_refusal(head: ResponseHead, policy: RetryPolicy) -> RefusedByServer:
+    """Return the fault for an error status; it is final where the server asks for a longer wait than ``policy`` has."""
+    wait_s = parse_retry_after(head.headers)
+    advice = _ADVICE.get(head.status, "")
+    if wait_s is not None and not policy.permits(wait_s):
+        advice = f"; it asks to be left alone for {format_measured_seconds(wait_s)}: run the same command after that"
+    return RefusedByServer(
+        f"the server answered {head.status_line}{advice}",
+        retryable=is_retryable_status(head.status) and policy.permits(wait_s),
+        retry_after_s=wait_s,
+        status=head.status,
+    )
 
 
 def parse_retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
