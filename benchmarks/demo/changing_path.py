@@ -140,7 +140,7 @@ class PathChangeOutcome:
         return {
             "s": tick.elapsed_s,
             "path": "as learned" if tick.elapsed_s <= self.changed_s else "changed",
-            "Mbit/s": tick.heartbeat.throughput_bps / 1e6,
+            "Mbit/s": tick.sample.throughput_bps / 1e6,
             "streams": _count_streams(tick),
             "by": str(tick.verdict.by),
             "decision": tick.verdict.kind,

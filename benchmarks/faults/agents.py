@@ -19,7 +19,7 @@ from benchmarks.faults.uploader import read_batch_number
 from benchmarks.support.report import ROOT
 from services.serve import PYTHON
 from tradewind.units import MIB
-from tradewind_agent.session.live_ticks import find_abandoned_transfers
+from tradewind_agent.session.abandoned_transfers import find_abandoned_transfers
 
 RATE = "8Mbps"
 """Most of each copy, so that one takes a while and four leave processors to the service."""

@@ -32,6 +32,7 @@ from tradewind_agent.copy.report import CopyReport
 from tradewind_agent.copy.run import copy_files
 from tradewind_agent.session.metering import HostMeter
 from tradewind_agent.sla_text import parse_sla
+from tradewind_agent.tuning.wire_ticks import to_spooled
 
 SEED = 17
 TICK_S = 2.0
@@ -99,7 +100,7 @@ def _complete_tuned(transfer: TunedTransfer, address: str, folder: Path) -> byte
     report = _copy(transfer.site, address, folder / "received", parse_sla(transfer.sla))
     completion = Completion(
         records=tuple(WireRecord.from_domain(record) for record in report.records),
-        heartbeats=tuple(tick.to_spooled() for tick in report.timeline),
+        heartbeats=tuple(map(to_spooled, report.timeline)),
         status=report.status,
     )
     sys.stdout.write(f"{report.format_line()}\n")

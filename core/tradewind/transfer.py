@@ -11,6 +11,9 @@ from tradewind.energy.measured import EnergyReading
 from tradewind.parameters import UNKNOWN_PARAMETERS, Parameters
 from tradewind.path import UNKNOWN_PATH, Path
 
+RATE_TOLERANCE = 1.05
+"""A measured rate may exceed the stated bandwidth by this much (rounding, buffers) before the row is refused."""
+
 
 class Direction(StrEnum):
     DOWNLOAD = "download"

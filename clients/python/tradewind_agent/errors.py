@@ -18,6 +18,7 @@ TradewindError                      tradewind.errors
     ├── TransportFailed             a congestion control cannot be put into the kernel or taken out
     │   └── OtherVersionLoaded      one that is in the kernel holds what this version does not understand
     ├── CopyFailed                  a copy could not start
+    ├── NoAnswer                    no answer to a heartbeat came in time
     ├── ToolUnusable                a tool to be driven is missing, too old or cannot be started
     ├── CalibrationUnusable         the file of stored power models cannot be read or written
     ├── LibraryMissing              an extra of this distribution is needed and not installed
@@ -152,6 +153,10 @@ class TransportFailed(AgentError):
 
 class OtherVersionLoaded(TransportFailed):
     """The parameters that the kernel holds are not of this version's form, or outside its limits."""
+
+
+class NoAnswer(AgentError):
+    """No answer to a heartbeat came in time; the message says why."""
 
 
 class CopyFailed(AgentError):

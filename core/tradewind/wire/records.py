@@ -11,7 +11,7 @@ from tradewind.energy.measured import EnergyMethod, EnergyQuality, EnergyReading
 from tradewind.errors import InvalidValue
 from tradewind.parameters import UNKNOWN_PARAMETERS, Parameters
 from tradewind.path import UNKNOWN_PATH, Path
-from tradewind.transfer import Direction, Mover, ResourceUsage, Status, TransferOutcome, TransferRecord
+from tradewind.transfer import RATE_TOLERANCE, Direction, Mover, ResourceUsage, Status, TransferOutcome, TransferRecord
 from tradewind.wire.base import (
     AtLeastOne,
     Bandwidth,
@@ -29,9 +29,6 @@ from tradewind.wire.base import (
     Text,
     describe_validation_error,
 )
-
-RATE_TOLERANCE = 1.05
-"""A measured rate may exceed the stated bandwidth by this much (rounding, buffers) before the row is refused."""
 
 
 class WireMover(Strict):

@@ -11,10 +11,10 @@ from services.application.logs.ports import LinkRepository
 from services.application.transfers.owners import TransferOwners
 from tradewind.errors import InvalidValue
 from tradewind.path import UNKNOWN_PATH, Path
-from tradewind.transfer import LinkKey
+from tradewind.transfer import RATE_TOLERANCE, LinkKey
 from tradewind.units import KIB
 from tradewind.wire.logs import ALREADY_STORED
-from tradewind.wire.records import RATE_TOLERANCE, WirePath, WireRecord, parse_row
+from tradewind.wire.records import WirePath, WireRecord, parse_row
 
 MAX_RAW_BYTES = 64 * KIB
 """Longest line that is stored in the quarantine: a shortened line could not be retried unchanged."""

@@ -226,6 +226,16 @@ def test_a_copy_requests_its_listing_before_it_loads_what_comes_later(origin, en
     assert out.splitlines()[0] == "[]"
 
 
+def test_a_copy_without_a_service_never_loads_the_wire_models(origin, env, tmp_path):
+    code = (
+        "import sys; from tradewind_agent.cli.app import run; "
+        f"code = run(['copy', {origin.url!r}, {str(tmp_path / 'copy')!r}, '--json']); "
+        "print(code, sorted({'pydantic', 'tradewind.wire', 'httpx'}.intersection(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "0 []"
+
+
 def test_a_copy_that_queries_a_service_loads_no_other_command_and_no_authorities(origin, logged_in, tmp_path):
     code = (
         "import ssl, sys; from tradewind_agent.cli import main; from tradewind_agent.engine import download; "

@@ -15,15 +15,18 @@ from benchmarks.support.background import run_in_background
 from tests.conditions import eventually
 from tests.integration.live_transfers import Transfer
 from tests.records import record
+from tradewind.parameters import Parameters
 from tradewind.wire.heartbeats import Heartbeat, HeartbeatAnswer
 from tradewind.wire.records import WireRecord
-from tradewind_agent.errors import ServiceUnreachable
+from tradewind_agent.errors import NoAnswer, ServiceUnreachable
 from tradewind_agent.history.spool import Spool
 from tradewind_agent.history.transfer_spool import TransferSpool
 from tradewind_agent.service.client import Client
 from tradewind_agent.session.live_ticks import LiveTicks
-from tradewind_agent.tuning.heartbeat_exchange import HeartbeatExchange, NoAnswer
+from tradewind_agent.session.plan_request import PlanRequest
+from tradewind_agent.tuning.heartbeat_exchange import HeartbeatExchange
 from tradewind_agent.tuning.ticks import DecidedBy, Tick, Verdict
+from tradewind_agent.tuning.transfer_sample import MeteredEnd, TransferSample
 
 PATIENCE_S = 3.0
 ANSWER_PATIENCE_S = 60.0
@@ -49,7 +52,7 @@ class Agent:
         self.id = UUID(self.transfer.id)
         self.record = WireRecord.model_validate(record(transfer_id=self.transfer.id, chunk="whole"))
         self.exchange = HeartbeatExchange(self.client, self.id, patience_s=PATIENCE_S)
-        self.live = LiveTicks(self.spool.folder, self.id, self.record)
+        self.live = LiveTicks(self.spool.folder, self.id, self.record.to_record())
 
     async def tick(self) -> HeartbeatAnswer | None:
         """One heartbeat more; the transfer goes on whether it is answered or not."""
@@ -58,13 +61,13 @@ class Agent:
         answer = await self.ask(beat)
         if answer is not None:
             self.answers[beat.sequence] = answer
-        self.live.add(Tick(elapsed_s=5.0 * beat.sequence, heartbeat=beat, verdict=FOLLOWED))
+        self.live.add(Tick(elapsed_s=5.0 * beat.sequence, sample=take_sample(beat), verdict=FOLLOWED))
         self.live.drop_journalled(self.exchange.journalled_sequence)
         return answer
 
     async def ask(self, beat: Heartbeat) -> HeartbeatAnswer | None:
         try:
-            return await self.exchange.send(beat)
+            return await self.exchange.send(take_sample(beat))
         except NoAnswer:
             return None
 
@@ -80,6 +83,39 @@ class Agent:
             return self.id in self.spool.drain(self.client).completed
         except ServiceUnreachable:
             return False
+
+
+def take_sample(beat: Heartbeat) -> TransferSample:
+    """The sample of which an agent makes this heartbeat."""
+    tick, enquiry = beat.to_sample(), beat.enquiry
+    return TransferSample(
+        sequence=beat.sequence,
+        at=beat.at,
+        interval_s=beat.interval_s,
+        bytes_moved=beat.bytes_moved,
+        throughput_bps=beat.throughput_bps,
+        remaining_bytes=beat.remaining_bytes,
+        remaining_files=beat.remaining_files,
+        parameters=Parameters(**dict(beat.parameters)),
+        rtt_s=beat.rtt_s,
+        min_rtt_s=beat.min_rtt_s,
+        sent_bytes=beat.sent_bytes,
+        retransmitted_bytes=beat.retransmitted_bytes,
+        power_w=beat.power_w,
+        power_ends=tuple(MeteredEnd(**dict(end)) for end in beat.power_ends),
+        chunks=tick.chunks,
+        request=None
+        if enquiry is None
+        else PlanRequest(
+            source=enquiry.source,
+            destination=enquiry.destination,
+            mover=enquiry.mover,
+            bins=enquiry.dataset.list_bins(),
+            sla=enquiry.sla.to_sla(),
+            path=enquiry.to_path(),
+            network=enquiry.network,
+        ),
+    )
 
 
 @contextmanager

@@ -1,22 +1,25 @@
 """The plan of a copy: set by the user, recommended by the service, or made by the closed-form rules."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from pydantic import ValidationError
-
-from tradewind.dataset import SizeBin, bin_sizes
+from tradewind.dataset import bin_sizes
 from tradewind.path import Path
 from tradewind.units import format_bps
-from tradewind.wire.base import describe_validation_error
-from tradewind.wire.recommendations import RecommendRequest, WireLimits, WireSizeBin, WireSla, WireWorkload
-from tradewind.wire.records import WirePath
 from tradewind_agent.copy.listing import Listing
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.errors import KeyRefused, ScopeMissing
-from tradewind_agent.session.planning import Plan, override_settings, plan_by_rules, plan_set_by_hand, request_plan
+from tradewind_agent.session.plan_request import PlanRequest
+from tradewind_agent.session.planning import (
+    NO_SERVICE,
+    Plan,
+    override_settings,
+    plan_by_rules,
+    plan_set_by_hand,
+    request_plan,
+)
 
 if TYPE_CHECKING:
     from tradewind_agent.service.client import Client
@@ -35,7 +38,7 @@ class PlannedCopy:
     """
 
     plan: Plan
-    request: RecommendRequest | None = None
+    request: PlanRequest | None = None
     is_key_accepted: bool = True
     notes: tuple[str, ...] = ()
 
@@ -72,15 +75,24 @@ def plan_sizes(
     """
     by_hand = options.by_hand
     bins = bin_sizes(sizes_bytes)
-    try:
-        request = _build_request(bins, path, names, options, mover)
-    except ValidationError as invalid:
-        raise describe_validation_error(invalid.errors(include_url=False, include_context=False)[0]) from None
+    request = PlanRequest(
+        source=names[0],
+        destination=names[1],
+        mover=mover,
+        network=options.network,
+        bins=bins,
+        sla=options.sla,
+        path=path,
+        load=options.load,
+        caps=options.limits,
+        rate_limit_bps=options.rate_limit_bps,
+    )
+    request.check()
     if all(getattr(by_hand, name) is not None for name in _SETTING):
         return PlannedCopy(plan=plan_set_by_hand(uuid4(), by_hand), request=request)
     notes: tuple[str, ...] = ()
     try:
-        plan = request_plan(client, request)
+        plan = NO_SERVICE if client is None else request_plan(client, request.to_wire())
     except (KeyRefused, ScopeMissing) as refused:
         plan, notes = str(refused), (str(refused),)
     if isinstance(plan, str):
@@ -92,32 +104,3 @@ def plan_sizes(
         )
     plan = override_settings(plan, by_hand)
     return PlannedCopy(plan=plan, request=request, is_key_accepted=not notes, notes=notes)
-
-
-def _build_request(
-    bins: Sequence[SizeBin], path: Path, names: tuple[str, str], options: CopyOptions, mover: str
-) -> RecommendRequest:
-    file_count = sum(size_bin.file_count for size_bin in bins)
-    total_bytes = sum(size_bin.total_bytes for size_bin in bins)
-    return RecommendRequest(
-        source=names[0],
-        destination=names[1],
-        mover=mover,
-        network=options.network,
-        dataset=WireWorkload(
-            file_count=file_count,
-            total_bytes=total_bytes,
-            mean_file_bytes=total_bytes / file_count,
-            size_histogram=tuple(WireSizeBin(**size_bin._asdict()) for size_bin in bins),
-        ),
-        sla=WireSla(**asdict(options.sla)),
-        path=WirePath(**asdict(path)),
-        load=options.load,
-        limits=_find_limits(options),
-    )
-
-
-def _find_limits(options: CopyOptions) -> WireLimits | None:
-    """Return the user's limits on settings and rate; ``None`` without any."""
-    limits = WireLimits(**asdict(options.limits), throughput_bps=options.rate_limit_bps)
-    return None if limits == WireLimits() else limits

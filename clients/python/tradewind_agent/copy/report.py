@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tradewind.energy.measured import EnergyReading
 from tradewind.heuristics import compute_bits_per_joule, compute_throughput_per_joule
@@ -11,13 +11,12 @@ from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.prediction import Interval, Prediction
 from tradewind.recommendation import AnswerSource
+from tradewind.record_document import list_known, to_document
 from tradewind.sla.kinds import Sla
 from tradewind.sla.outcome import NoVerdict, explain_no_verdict, format_target, is_met
 from tradewind.transfer import ResourceUsage, Status, TransferRecord
 from tradewind.units import KIB, MIB, format_bits_per_joule, format_bps, format_bytes, format_count, format_joules
 from tradewind.units import compute_throughput_bps as mean_rate_bps
-from tradewind.wire.recommendations import RecommendResponse, WireSlaAnswer
-from tradewind.wire.records import WireRecord
 from tradewind_agent.copy.energy_report import build_energy_split, format_energy
 from tradewind_agent.copy.omissions_report import build_omissions_document, describe_omissions
 from tradewind_agent.copy.options import MAX_THROUGHPUT
@@ -27,6 +26,9 @@ from tradewind_agent.meters import CpuWork
 from tradewind_agent.resources.applied import Enforced, Verdict
 from tradewind_agent.session.planning import Plan
 from tradewind_agent.tuning.ticks import Tick
+
+if TYPE_CHECKING:
+    from tradewind.wire.recommendations import RecommendResponse, WireSlaAnswer
 
 LEAST_MEASURED_S = 1.0
 """A shorter copy, or one that moved less than a block a file, says nothing about the I/O block."""
@@ -192,9 +194,7 @@ class CopyReport:
             "parameters": self.parameters.list_known(),
             "advised_io_block_bytes": self.advised_io_block_bytes,
             "plan": build_plan_document(self.plan),
-            "records": [
-                WireRecord.from_domain(record).model_dump(mode="json", exclude_none=True) for record in self.records
-            ],
+            "records": [to_document(record) for record in self.records],
             "timeline": [tick.build_document() for tick in self.timeline],
             "resources": build_limits_document(self.limits),
             "log": self.log,
@@ -275,7 +275,7 @@ def describe_plan(plan: Plan) -> str:
     return "\n".join(lines)
 
 
-def _format_promise(sla: WireSlaAnswer) -> str:
+def _format_promise(sla: "WireSlaAnswer") -> str:
     """Format the tier, the probability that its SLA is met, and the current price, as far as there are any."""
     parts = []
     if sla.tier is not None:
@@ -286,7 +286,7 @@ def _format_promise(sla: WireSlaAnswer) -> str:
     return ", ".join(parts)
 
 
-def _has_goal(answer: RecommendResponse) -> bool:
+def _has_goal(answer: "RecommendResponse") -> bool:
     """Return whether the SLA can be missed; one that only maximises or minimises cannot."""
     return answer.sla.target is not None or answer.sla.fraction is not None
 
@@ -342,7 +342,4 @@ def format_efficiency(rate_bps: float, energy_j: float | None, duration_s: float
 
 def _to_document(value: Any) -> dict[str, Any] | None:
     """Return the known fields of a flat value object."""
-    if value is None:
-        return None
-    fields = {name: getattr(value, name) for name in value.__slots__}
-    return {name: field for name, field in fields.items() if field is not None}
+    return None if value is None else list_known(value)

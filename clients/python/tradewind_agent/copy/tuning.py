@@ -1,22 +1,25 @@
 """Build the tuning loop of a copy: its request, its basis, and its exchange of heartbeats with the service."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import replace
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from tradewind.dataset import bin_sizes
 from tradewind.parameters import Caps, Parameters
-from tradewind.wire.recommendations import RecommendRequest, WireLimits
 from tradewind_agent.copy.listing import Listing
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.copy.plan import PlannedCopy
 from tradewind_agent.session.live_ticks import LiveTicks
+from tradewind_agent.session.plan_request import PlanRequest
 from tradewind_agent.session.planning import GIVEN
-from tradewind_agent.tuning.heartbeat_exchange import HeartbeatExchange, Heartbeats
 from tradewind_agent.tuning.local_controller import LocalController, build_basis
 from tradewind_agent.tuning.loop import Tuning
 from tradewind_agent.tuning.pace import Pace
 from tradewind_agent.tuning.sampling import Sampling
+
+if TYPE_CHECKING:
+    from tradewind_agent.tuning.heartbeat_exchange import Heartbeats
 
 ANSWER_PATIENCE_S = 2.0
 """How long the loop waits for an answer before it decides by itself; the transfer never waits."""
@@ -27,7 +30,7 @@ def build_tuning(
     listing: Listing,
     options: CopyOptions,
     *,
-    service: Heartbeats | None,
+    service: "Heartbeats | None",
     live: LiveTicks,
     say: Callable[[str], None],
 ) -> Tuning | None:
@@ -52,7 +55,7 @@ def build_tuning_for_sizes(
     options: CopyOptions,
     *,
     sees_path: bool,
-    service: Heartbeats | None,
+    service: "Heartbeats | None",
     live: LiveTicks,
     say: Callable[[str], None],
 ) -> Tuning | None:
@@ -64,6 +67,8 @@ def build_tuning_for_sizes(
     request = planned.request if fixed else _build_cap_request(planned.request, options.by_hand)
     exchange = None
     if service is not None and planned.is_key_accepted:
+        from tradewind_agent.tuning.heartbeat_exchange import HeartbeatExchange  # noqa: PLC0415 -- loads the wire models
+
         exchange = HeartbeatExchange(service, planned.plan.transfer_id, patience_s=ANSWER_PATIENCE_S)
     if fixed and exchange is None:
         return None
@@ -85,14 +90,9 @@ def build_tuning_for_sizes(
     )
 
 
-def _build_cap_request(request: RecommendRequest, by_hand: Parameters) -> RecommendRequest:
+def _build_cap_request(request: PlanRequest, by_hand: Parameters) -> PlanRequest:
     """Return the request with the user's settings as caps, which no decision exceeds."""
     user_caps = Caps(
         concurrency=by_hand.concurrency, parallelism=by_hand.parallelism, pipelining=by_hand.pipelining or None
     )
-    limits = request.limits
-    caps = user_caps if limits is None else limits.to_caps().tighten(user_caps)
-    known = {name: value for name, value in asdict(caps).items() if value is not None}
-    if request.rate_limit_bps is not None:
-        known["throughput_bps"] = request.rate_limit_bps
-    return request.model_copy(update={"limits": WireLimits(**known)}) if known else request
+    return replace(request, caps=request.caps.tighten(user_caps))

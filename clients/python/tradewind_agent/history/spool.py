@@ -17,16 +17,18 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from tradewind.transfer import TransferRecord
 from tradewind.units import MIB, format_bytes, format_count
-from tradewind.wire.logs import BatchReceipt
-from tradewind.wire.records import WireRecord
 from tradewind_agent.errors import BodyTooLarge, ConflictRefused, RequestRefused, SpoolFailed
 from tradewind_agent.folders import make_private, replace_durably, sync_folder
 from tradewind_agent.service.batches import MAX_BATCH_BYTES, LogBatch, to_ndjson_line
 from tradewind_agent.system_errors import explain_os_error
+
+if TYPE_CHECKING:
+    from tradewind.wire.logs import BatchReceipt
+    from tradewind.wire.records import WireRecord
 
 DEFAULT_MAX_BYTES = 256 * MIB
 """About 400,000 records: months of one busy host's transfers."""
@@ -37,7 +39,7 @@ _REFUSED_FOR_GOOD = (BodyTooLarge, ConflictRefused, RequestRefused)
 class Uploads(Protocol):
     """What the spool needs of a service; :class:`tradewind_agent.service.client.Client` has it."""
 
-    def upload_batch(self, batch: LogBatch, *, idempotency_key: str | None = None) -> BatchReceipt: ...
+    def upload_batch(self, batch: LogBatch, *, idempotency_key: str | None = None) -> "BatchReceipt": ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class Segment:
 class DrainResult:
     """What one round of uploads did; ``busy`` when another process is at it."""
 
-    receipts: tuple[BatchReceipt, ...] = ()
+    receipts: "tuple[BatchReceipt, ...]" = ()
     refused: tuple[str, ...] = ()
     """One line for each segment that the service will never take: what it said and where the segment is kept."""
     busy: bool = False
@@ -90,7 +92,7 @@ class Spool:
         self._max_bytes = max_bytes
         self._warn = warn
 
-    def append(self, records: Iterable[WireRecord | TransferRecord | bytes]) -> tuple[Segment, ...]:
+    def append(self, records: "Iterable[WireRecord | TransferRecord | bytes]") -> tuple[Segment, ...]:
         """Keep ``records``; on disk when this returns. Up to 16 MiB they are one segment: all of them or none.
 
         Raises
@@ -208,7 +210,7 @@ class Spool:
                 last = segment.sequence
                 yield segment
 
-    def _deliver(self, segment: Segment, service: Uploads, receipts: list[BatchReceipt], refused: list[str]) -> None:
+    def _deliver(self, segment: Segment, service: Uploads, receipts: "list[BatchReceipt]", refused: list[str]) -> None:
         try:
             content = segment.path.read_bytes()
         except FileNotFoundError:
@@ -266,12 +268,12 @@ class Spool:
                     yield Segment(path, int(sequence), sha256, path.stat().st_size)
 
 
-def _explain_none_accepted(receipt: BatchReceipt) -> str:
+def _explain_none_accepted(receipt: "BatchReceipt") -> str:
     first = "".join(f"; first {each.field}: {each.reason}" for each in receipt.rejections[:1])
     return f"the service accepted none of {format_count(receipt.rejected, 'row')}{first}"
 
 
-def _encode_contents(records: Iterable[WireRecord | TransferRecord | bytes]) -> Iterator[bytes]:
+def _encode_contents(records: "Iterable[WireRecord | TransferRecord | bytes]") -> Iterator[bytes]:
     content = bytearray()
     for record in records:
         line = to_ndjson_line(record)

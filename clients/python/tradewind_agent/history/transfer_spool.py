@@ -23,7 +23,7 @@ from tradewind_agent.errors import SpoolFailed
 from tradewind_agent.folders import make_private, replace_durably
 from tradewind_agent.history.spool import Spool
 from tradewind_agent.service.completion import CompletionResult, CompletionService, RefusedTick, complete
-from tradewind_agent.session.live_ticks import find_abandoned_transfers
+from tradewind_agent.session.abandoned_transfers import find_abandoned_transfers
 from tradewind_agent.system_errors import explain_os_error
 
 ENDING = ".ended"

@@ -3,12 +3,16 @@
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import zstandard
 
+from tradewind import record_document
 from tradewind.transfer import TransferRecord
 from tradewind.units import MIB
-from tradewind.wire.records import WireRecord
+
+if TYPE_CHECKING:
+    from tradewind.wire.records import WireRecord
 
 MAX_BATCH_ROWS = 20_000
 MAX_BATCH_BYTES = 16 * MIB
@@ -32,15 +36,15 @@ class LogBatch:
         return cls(compressed, hashlib.sha256(content).hexdigest(), content.count(b"\n"))
 
 
-def to_ndjson_line(record: WireRecord | TransferRecord | bytes) -> bytes:
+def to_ndjson_line(record: "WireRecord | TransferRecord | bytes") -> bytes:
     """Return one NDJSON line with its newline."""
     if isinstance(record, bytes):
         return record.rstrip(b"\r\n") + b"\n"
-    return (record if isinstance(record, WireRecord) else WireRecord.from_domain(record)).to_line()
+    return record_document.to_line(record) if isinstance(record, TransferRecord) else record.to_line()
 
 
 def split_into_batches(
-    records: Iterable[WireRecord | TransferRecord | bytes],
+    records: "Iterable[WireRecord | TransferRecord | bytes]",
     *,
     max_rows: int = MAX_BATCH_ROWS,
     max_bytes: int = MAX_BATCH_BYTES,

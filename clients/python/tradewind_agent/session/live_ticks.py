@@ -9,26 +9,20 @@ import contextlib
 import fcntl
 import os
 from collections.abc import Iterator
-from datetime import datetime, timedelta
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 from uuid import UUID
 
-from pydantic import ValidationError
-
-from tradewind.transfer import Status
-from tradewind.units import compute_throughput_bps
-from tradewind.wire.heartbeats import Heartbeat, SpooledHeartbeat
-from tradewind.wire.records import WireRecord
+from tradewind import record_document
+from tradewind.transfer import TransferRecord
 from tradewind_agent.folders import PRIVATE_FILE_MODE, make_private
-from tradewind_agent.session.records import LEAST_DURATION
 from tradewind_agent.tuning.ticks import Tick
+
+if TYPE_CHECKING:
+    from tradewind.wire.heartbeats import SpooledHeartbeat
 
 ENDING = ".live"
 DRAFT_ENDING = ".draft"
-
-CLOCK_SLACK = 2.0
-"""Highest ratio between the time by the clock and the time by ticks of the current length: early ticks may differ."""
 
 
 class LiveTicks:
@@ -40,32 +34,32 @@ class LiveTicks:
     beginning : the record of the transfer before its first byte.
     """
 
-    def __init__(self, folder: Path | None, transfer_id: UUID, beginning: WireRecord) -> None:
+    def __init__(self, folder: Path | None, transfer_id: UUID, beginning: TransferRecord) -> None:
         self._path = None if folder is None else folder / f"{transfer_id}{ENDING}"
         self._beginning = beginning
-        self._pending: list[SpooledHeartbeat] = []
+        self._pending: list[Tick] = []
         self._file: IO[bytes] | None = None
 
     @property
-    def pending(self) -> tuple[SpooledHeartbeat, ...]:
+    def pending(self) -> "tuple[SpooledHeartbeat, ...]":
         """Ticks that the service has not confirmed as journalled, oldest first."""
-        return tuple(self._pending)
+        return tuple(_to_spooled(tick) for tick in self._pending)
 
     def add(self, tick: Tick) -> None:
         """Add a tick, also to the file."""
-        spooled = tick.to_spooled()
-        self._pending.append(spooled)
-        self._write([*([] if self._file else [self._beginning.to_line()]), _encode_line(spooled)])
+        self._pending.append(tick)
+        if self._path is not None:
+            self._write([*([] if self._file else [record_document.to_line(self._beginning)]), _encode_line(tick)])
 
     def drop_journalled(self, sequence: int) -> None:
         """Drop every tick up to ``sequence``, which the service has journalled."""
-        pending = [tick for tick in self._pending if tick.heartbeat.sequence > sequence]
+        pending = [tick for tick in self._pending if tick.sequence > sequence]
         if len(pending) == len(self._pending):
             return
         stored = pending or self._pending[-1:]
         self._pending = pending
         if self._file is not None:
-            self._replace([self._beginning.to_line(), *map(_encode_line, stored)])
+            self._replace([record_document.to_line(self._beginning), *map(_encode_line, stored)])
 
     def remove(self) -> None:
         """Remove the file of a transfer that is sealed, or not worth storing."""
@@ -132,69 +126,11 @@ def _open_locked(path: Path) -> IO[bytes]:
     return os.fdopen(descriptor, "wb")
 
 
-def find_abandoned_transfers(folder: Path) -> Iterator[tuple[Path, WireRecord, tuple[SpooledHeartbeat, ...]]]:
-    """Yield the transfers whose program was killed: the file, the record of what had moved, and the ticks.
-
-    Files of running programs are locked and skipped. Files of transfers that moved nothing, or that cannot be read,
-    are removed.
-    """
-    for path in sorted(folder.glob(f"*{ENDING}")):
-        with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                continue
-            if not os.path.samestat(os.fstat(file.fileno()), path.stat()):
-                continue  # a running program has replaced the file meanwhile
-            transfer = _read(file)
-            if transfer is None:
-                path.unlink(missing_ok=True)
-            else:
-                yield path, *transfer
+def _encode_line(tick: Tick) -> bytes:
+    return _to_spooled(tick).model_dump_json(exclude_none=True).encode() + b"\n"
 
 
-def _read(file: IO[bytes]) -> tuple[WireRecord, tuple[SpooledHeartbeat, ...]] | None:
-    first, *lines = file.read().splitlines() or [b""]
-    ticks: list[SpooledHeartbeat] = []
-    try:
-        beginning = WireRecord.model_validate_json(first)
-        ticks.extend(SpooledHeartbeat.model_validate_json(line) for line in lines)
-    except ValidationError:  # the last line was being written
-        if not ticks:
-            return None
-    if not ticks or not ticks[-1].heartbeat.bytes_moved:
-        return None
-    return _to_cancelled_record(beginning, ticks[-1]), tuple(ticks)
+def _to_spooled(tick: Tick) -> "SpooledHeartbeat":
+    from tradewind_agent.tuning.wire_ticks import to_spooled  # noqa: PLC0415 -- loads the wire models
 
-
-def _to_cancelled_record(beginning: WireRecord, last: SpooledHeartbeat) -> WireRecord:
-    """Return the record of an unfinished transfer, as its last tick shows it."""
-    beat = last.heartbeat
-    started_at, ended_at = _estimate_times(beginning.started_at, beat)
-    outcome = beginning.outcome.model_copy(
-        update={
-            "status": Status.CANCELLED,
-            "bytes_moved": beat.bytes_moved,
-            "files_done": max(beginning.dataset.file_count - beat.remaining_files, 0),
-            "throughput_bps": compute_throughput_bps(beat.bytes_moved, (ended_at - started_at).total_seconds()),
-        }
-    )
-    return beginning.model_copy(
-        update={"started_at": started_at, "ended_at": ended_at, "outcome": outcome, "parameters": beat.parameters}
-    )
-
-
-def _estimate_times(noted_at: datetime, last: Heartbeat) -> tuple[datetime, datetime]:
-    """Return start and end of a transfer whose file began at ``noted_at`` and whose last tick is ``last``.
-
-    The clock counts if the ticks can have taken that long. Otherwise the transfer waited for its share, or the clock
-    jumped: then the start is counted back from the last tick.
-    """
-    by_clock, by_ticks = last.at - noted_at, timedelta(seconds=last.sequence * last.interval_s)
-    if by_ticks / CLOCK_SLACK <= by_clock <= by_ticks * CLOCK_SLACK and by_clock >= LEAST_DURATION:
-        return noted_at, last.at
-    return last.at - max(by_ticks, LEAST_DURATION), last.at
-
-
-def _encode_line(spooled: SpooledHeartbeat) -> bytes:
-    return spooled.model_dump_json(exclude_none=True).encode() + b"\n"
+    return to_spooled(tick)

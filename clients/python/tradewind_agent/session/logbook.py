@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from tradewind.transfer import TransferRecord
-from tradewind.wire.heartbeats import SpooledHeartbeat
-from tradewind.wire.records import WireRecord
 from tradewind_agent.errors import ServiceProblem, ServiceUnreachable, SpoolFailed
 from tradewind_agent.history.observation_spool import ObservationSpool
 from tradewind_agent.history.spool import Spool
-from tradewind_agent.history.transfer_spool import TransferSpool
 
 if TYPE_CHECKING:
+    from tradewind.wire.heartbeats import SpooledHeartbeat
+    from tradewind_agent.history.transfer_spool import TransferSpool
     from tradewind_agent.service.client import Client
 
 
@@ -36,14 +35,16 @@ class Logbook:
     clock_s: Callable[[], float] = time.monotonic
 
     @property
-    def transfers(self) -> TransferSpool:
+    def transfers(self) -> "TransferSpool":
+        from tradewind_agent.history.transfer_spool import TransferSpool  # noqa: PLC0415 -- loads the wire models
+
         return TransferSpool(self.spool)
 
     @property
     def observations(self) -> ObservationSpool:
         return ObservationSpool(self.spool.folder)
 
-    def store(self, records: Sequence[TransferRecord], ticks: Sequence[SpooledHeartbeat] | None = None) -> str:
+    def store(self, records: Sequence[TransferRecord], ticks: "Sequence[SpooledHeartbeat] | None" = None) -> str:
         """Log ``records`` and return what became of them, as the end of a sentence about the log.
 
         Parameters
@@ -64,6 +65,8 @@ class Logbook:
         if ticks is None or transfer_id is None:
             stored = {segment.sha256 for segment in self.spool.append(records)}
         else:
+            from tradewind.wire.records import WireRecord  # noqa: PLC0415 -- a copy without a service does without
+
             self.transfers.seal(transfer_id, [WireRecord.from_domain(record) for record in records], ticks)
             stored = set()
         return self._deliver(self.client, stored, None if ticks is None else transfer_id)

@@ -3,26 +3,23 @@
 import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self
 from uuid import UUID
 
-from pydantic import ValidationError
-
 from tradewind.energy.measured import EnergyMethod, EnergyReading, Host, compute_base_energy_j
-from tradewind.wire.base import Open
 from tradewind_agent.engine.http.address import Origin, Url
 from tradewind_agent.engine.http.tag import TransferTag
 from tradewind_agent.engine.jobs import DownloadJob, Job
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.meters import CpuWork, MeterResult
-from tradewind_agent.session.server_energy import ServerEnergyReport, ServerMeter
 from tradewind_agent.session.server_query import fetch_document
 from tradewind_agent.session.transfer_naming import TRANSFERS_PATH, format_energy_path, format_energy_so_far_path
 
+if TYPE_CHECKING:
+    from tradewind_agent.session.server_energy import ServerEnergyReport
+
 LEAST_SEEN_SHARE = 0.9
 """Share of the moved bytes that the server must have seen; otherwise redirects or caches served some of them."""
-
-_Document = TypeVar("_Document", bound=Open)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +79,17 @@ class OtherEnd:
 
     def is_metered_by(self, meter_document: bytes) -> bool:
         """Return whether a server with this answer meters its end."""
-        meter = _parse(meter_document, ServerMeter)
+        if not meter_document:
+            return False
+        from tradewind_agent.session.server_energy import parse_meter  # noqa: PLC0415 -- most servers do not meter
+
+        meter = parse_meter(meter_document)
         # On this very host every meter but that of the process counts what this end already counts.
         return meter is not None and not (_is_here(self.at.origin) and meter.method is not EnergyMethod.CPU_MODEL)
 
-    async def report_so_far(self) -> ServerEnergyReport | None:
+    async def report_so_far(self) -> "ServerEnergyReport | None":
         """Return what the running transfer has taken at this end; ``None`` where the server does not report it."""
-        return _parse(
-            await fetch_document(self.at.join(format_energy_so_far_path(self.transfer_id)), self.options),
-            ServerEnergyReport,
-        )
+        return await self._fetch_report(format_energy_so_far_path(self.transfer_id))
 
     async def fetch_reading(self, moved_bytes: int, duration_s: float) -> OtherEndReading | None:
         """Return the energy of the transfer at this end over ``duration_s``; ``None`` without a usable report.
@@ -99,9 +97,7 @@ class OtherEnd:
         The server meters from the first request that it sees. For the difference to the transfer's own time, a few
         round trips, its base power counts.
         """
-        report = _parse(
-            await fetch_document(self.at.join(format_energy_path(self.transfer_id)), self.options), ServerEnergyReport
-        )
+        report = await self._fetch_report(format_energy_path(self.transfer_id))
         if report is None or report.moved_bytes < LEAST_SEEN_SHARE * moved_bytes:
             return None
         total_j = report.total_j
@@ -121,18 +117,18 @@ class OtherEnd:
             CpuWork(duration_s=duration_s, cpu_s=report.cpu_s, logical_cpus=report.logical_cpus),
         )
 
+    async def _fetch_report(self, path: str) -> "ServerEnergyReport | None":
+        document = await fetch_document(self.at.join(path), self.options)
+        if not document:
+            return None
+        from tradewind_agent.session.server_energy import parse_report  # noqa: PLC0415 -- most servers do not meter
+
+        return parse_report(document)
+
 
 def collect_energy(metered: MeterResult | None, other_end: OtherEndReading | None = None) -> tuple[EnergyReading, ...]:
     """Return a reading for each metered end, this one first."""
     return tuple(end.energy for end in (metered, other_end) if end is not None and end.energy is not None)
-
-
-def _parse(body: bytes, kind: type[_Document]) -> _Document | None:
-    """Return the document in a server's answer; ``None`` where there is none."""
-    try:
-        return kind.model_validate_json(body)
-    except ValidationError:
-        return None
 
 
 def _is_here(origin: Origin) -> bool:

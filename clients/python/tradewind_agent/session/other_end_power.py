@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from tradewind.energy.measured import Host
 from tradewind_agent.meters import LiveSample, OtherEndSample
-from tradewind_agent.session.server_energy import ServerEnergyReport
+
+if TYPE_CHECKING:
+    from tradewind_agent.session.server_energy import ServerEnergyReport
 
 POLL_S = 2.5
 """Time between two polls: half a tick, so that a sample is never much older than the heartbeat that reports it."""
@@ -25,7 +27,7 @@ class ReportingEnd(Protocol):
     @property
     def host(self) -> Host: ...
 
-    async def report_so_far(self) -> ServerEnergyReport | None: ...
+    async def report_so_far(self) -> "ServerEnergyReport | None": ...
 
 
 @dataclass(slots=True)
@@ -34,7 +36,7 @@ class OtherEndPower:
 
     end: ReportingEnd
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
-    _last: ServerEnergyReport | None = field(default=None, init=False)
+    _last: "ServerEnergyReport | None" = field(default=None, init=False)
     _sample: OtherEndSample | None = field(default=None, init=False)
     _silent_polls: int = field(default=0, init=False)
 
@@ -51,13 +53,13 @@ class OtherEndPower:
             self._take(await self._poll())
             await self.pause(POLL_S)
 
-    async def _poll(self) -> ServerEnergyReport | None:
+    async def _poll(self) -> "ServerEnergyReport | None":
         try:
             return await self.end.report_so_far()
         except Exception:  # noqa: BLE001 -- whatever is wrong with the other end's meter, the files are moved
             return None
 
-    def _take(self, report: ServerEnergyReport | None) -> None:
+    def _take(self, report: "ServerEnergyReport | None") -> None:
         if report is None:
             self._silent_polls += 1
             return

@@ -18,10 +18,10 @@ from tradewind.recommendation import ChunkPlan, combine_settings
 from tradewind.sla.kinds import Sla
 from tradewind.unknown_path import prior
 from tradewind.unknown_path.rules import fill_in_assumptions, plan_cold_start, predict_total_bps
-from tradewind.wire.recommendations import RecommendRequest, RecommendResponse, WireInterval, WirePrediction
 from tradewind_agent.errors import KeyRefused, ScopeMissing, ServiceProblem, ServiceUnreachable
 
 if TYPE_CHECKING:
+    from tradewind.wire.recommendations import RecommendRequest, RecommendResponse, WireInterval, WirePrediction
     from tradewind_agent.service.client import Client
 
 LEAST_RTT_S = 1e-4
@@ -29,6 +29,9 @@ LEAST_RTT_S = 1e-4
 
 GIVEN, HEURISTIC = "given", "heuristic"
 """Sources of a plan that the service did not make."""
+
+NO_SERVICE = "no service is configured"
+"""Why the closed-form rules make a plan, where nothing is wrong."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +49,7 @@ class Plan:
     rationale: str
     predicted: Prediction | None = None
     feasible: bool | None = None
-    answer: RecommendResponse | None = None
+    answer: "RecommendResponse | None" = None
 
     @property
     def parameters(self) -> Parameters:
@@ -65,14 +68,14 @@ def combine_chunk_settings(chunks: Sequence[ChunkPlan]) -> Parameters:
     return combine_settings([chunk.parameters for chunk in chunks])
 
 
-def request_plan(client: "Client | None", request: RecommendRequest) -> Plan | str:
+def request_plan(client: "Client | None", request: "RecommendRequest") -> Plan | str:
     """Return the service's plan, or one phrase that says why there is none.
 
     A key that is wrong or lacks a scope raises, since the user has to correct it; a service that is unreachable or
     fails does not.
     """
     if client is None:
-        return "no service is configured"
+        return NO_SERVICE
     try:
         answer = client.recommend(request)
     except (KeyRefused, ScopeMissing):
@@ -182,7 +185,7 @@ def _cover_all_sizes(chunks: Sequence[ChunkPlan]) -> bool:
     return bool(limits) and limits[-1] == math.inf and all(low < high for low, high in pairwise(limits))
 
 
-def _build_prediction(wire: WirePrediction) -> Prediction:
+def _build_prediction(wire: "WirePrediction") -> Prediction:
     return Prediction(
         throughput_bps=_build_interval(wire.throughput_bps),
         energy_j=_build_interval(wire.energy_j) if wire.energy_j else None,
@@ -190,7 +193,7 @@ def _build_prediction(wire: WirePrediction) -> Prediction:
     )
 
 
-def _build_interval(wire: WireInterval) -> Interval:
+def _build_interval(wire: "WireInterval") -> Interval:
     return Interval(wire.mean, wire.low, wire.high)
 
 

@@ -9,8 +9,7 @@ from tradewind.dataset import ChunkKind, DataSet
 from tradewind.energy.measured import EnergyQuality, EnergyReading
 from tradewind.parameters import Parameters
 from tradewind.path import Path
-from tradewind.transfer import Direction, Mover, ResourceUsage, TransferOutcome, TransferRecord
-from tradewind.wire.records import RATE_TOLERANCE
+from tradewind.transfer import RATE_TOLERANCE, Direction, Mover, ResourceUsage, TransferOutcome, TransferRecord
 
 LEAST_DURATION = timedelta(microseconds=1)
 """Resolution of times on the wire; a record must end after it starts."""

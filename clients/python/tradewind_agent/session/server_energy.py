@@ -5,12 +5,15 @@ The agent names its transfer in a header of every request, but only to a server 
 While the transfer runs, it requests the same report of the time until then.
 """
 
+from typing import TypeVar
 from uuid import UUID
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, ValidationError
 
 from tradewind.energy.measured import EnergyMethod, EnergyQuality
 from tradewind.wire.base import AtLeastOne, Count, NonNegative, Open, Positive
+
+_Document = TypeVar("_Document", bound=Open)
 
 
 class ServerMeter(Open):
@@ -45,3 +48,20 @@ class ServerEnergyReport(Open):
     quality: EnergyQuality
     cpu_s: NonNegative
     logical_cpus: AtLeastOne
+
+
+def parse_meter(body: bytes) -> ServerMeter | None:
+    """Return the meter in a server's answer; ``None`` where there is none."""
+    return _parse(body, ServerMeter)
+
+
+def parse_report(body: bytes) -> ServerEnergyReport | None:
+    """Return the report in a server's answer; ``None`` where there is none."""
+    return _parse(body, ServerEnergyReport)
+
+
+def _parse(body: bytes, kind: type[_Document]) -> _Document | None:
+    try:
+        return kind.model_validate_json(body)
+    except ValidationError:
+        return None

@@ -14,12 +14,10 @@ from tradewind.energy.measured import EnergyReading
 from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.transfer import ResourceUsage, Status, TransferOutcome, TransferRecord
-from tradewind.wire.records import WireRecord
 from tradewind_agent.errors import AgentError
 from tradewind_agent.session.live_ticks import LiveTicks
 from tradewind_agent.session.logbook import Logbook
 from tradewind_agent.session.records import MovedChunk, TransferIdentity, build_records
-from tradewind_agent.session.release_share import release_share
 
 if TYPE_CHECKING:
     from tradewind_agent.service.client import Client
@@ -85,7 +83,7 @@ class TransferSession:
         )
         (first_record,) = build_records(self.identity, total, (), path=path)
         folder = self.logbook.transfers.folder if self.client is not None and self.logbook is not None else None
-        self.live = LiveTicks(folder, self.identity.transfer_id, WireRecord.from_domain(first_record))
+        self.live = LiveTicks(folder, self.identity.transfer_id, first_record)
         return self.live
 
     def hold_share(self, share_holder: ShareHolder | None) -> None:
@@ -116,8 +114,9 @@ class TransferSession:
         if self.logbook is None:
             return "kept in the report"
         live = self.live if is_tuned else None
+        ticks = None if live is None or self.client is None else live.pending
         try:
-            result = self.logbook.store(records, None if live is None else live.pending)
+            result = self.logbook.store(records, ticks)
         except AgentError as failure:
             return f"lost: {failure}"
         if live is not None:
@@ -133,4 +132,6 @@ class TransferSession:
         share_holder, self._share_holder = self._share_holder, None
         if self.client is None or self.live is None or share_holder is None or not share_holder.is_service_answering:
             return
+        from tradewind_agent.session.release_share import release_share  # noqa: PLC0415 -- loads the wire models
+
         release_share(self.client, self.identity.transfer_id, self.live, self.status)

@@ -9,14 +9,17 @@ from uuid import UUID
 
 from tradewind.wire.heartbeats import Heartbeat, HeartbeatAnswer
 from tradewind_agent.errors import (
-    AgentError,
     ConflictRefused,
     KeyRefused,
+    NoAnswer,
     ObjectNotFound,
     ScopeMissing,
     ServiceProblem,
     ServiceUnreachable,
 )
+from tradewind_agent.tuning.share import ShareOfUser
+from tradewind_agent.tuning.transfer_sample import TransferSample
+from tradewind_agent.tuning.wire_ticks import to_heartbeat
 
 NO_SUCH_CALL = 405
 
@@ -28,10 +31,6 @@ class Heartbeats(Protocol):
     """The call of `tradewind_agent.service.client.Client` that tuning needs; tests and benchmarks replace it."""
 
     def heartbeat(self, transfer_id: UUID, heartbeat: Heartbeat) -> HeartbeatAnswer: ...
-
-
-class NoAnswer(AgentError):
-    """No answer to a heartbeat came in time; the message says why."""
 
 
 class HeartbeatExchange:
@@ -53,8 +52,10 @@ class HeartbeatExchange:
         self.journalled_sequence = -1
         self.closed_reason: str | None = None
 
-    async def send(self, heartbeat: Heartbeat) -> HeartbeatAnswer:
-        """Send one heartbeat and return the answer.
+    async def send(self, sample: TransferSample, claimed: ShareOfUser | None = None) -> HeartbeatAnswer:
+        """Send a sample as one heartbeat and return the answer.
+
+        ``claimed`` : the share that the user's settings need, whatever is decided.
 
         Raises
         ------
@@ -67,6 +68,7 @@ class HeartbeatExchange:
             raise NoAnswer(self.closed_reason)
         if self._outstanding is not None:
             raise NoAnswer("the service has not answered the last heartbeat yet")
+        heartbeat = to_heartbeat(sample, claimed=claimed)
         self._outstanding = _run_in_thread(lambda: self._service.heartbeat(self._transfer_id, heartbeat))
         await asyncio.wait([self._outstanding], timeout=self._patience_s)
         if not self._outstanding.done():

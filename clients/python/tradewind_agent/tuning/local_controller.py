@@ -5,30 +5,25 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tradewind.dataset import SizeBin
-from tradewind.parameters import NO_CAPS
-from tradewind.path import UNKNOWN_PATH, Path
-from tradewind.sla.kinds import Sla
 from tradewind.tuning import Basis, prepare_basis
-from tradewind.wire.heartbeats import Heartbeat
-from tradewind.wire.recommendations import RecommendRequest
+from tradewind_agent.session.plan_request import PlanRequest
 from tradewind_agent.session.planning import Plan
+from tradewind_agent.tuning.transfer_sample import TransferSample
 
 if TYPE_CHECKING:
     from tradewind.tuning import Decision, TuningState
 
 
-def build_basis(plan: Plan, request: RecommendRequest, bins: Sequence[SizeBin]) -> Basis:
+def build_basis(plan: Plan, request: PlanRequest, bins: Sequence[SizeBin]) -> Basis:
     """Return the basis of tuning: the recommendation's compact tables, or none if the rules made the plan."""
     tables = {} if plan.answer is None else {kind: table.to_table() for kind, table in plan.answer.table.items()}
-    sla: Sla = request.sla.to_sla()
-    path: Path = request.to_path() if request.path is not None else UNKNOWN_PATH
     return prepare_basis(
-        sla=sla,
+        sla=request.sla,
         plan=plan.chunks,
         tables=tables,
         bins=bins,
-        path=path,
-        caps=NO_CAPS if request.limits is None else request.limits.to_caps(),
+        path=request.path,
+        caps=request.caps,
         rate_limit_bps=request.rate_limit_bps,
     )
 
@@ -40,7 +35,7 @@ class LocalController:
     basis: Basis
     _state: "TuningState | None" = field(default=None, init=False)
 
-    def decide(self, heartbeat: Heartbeat) -> "Decision":
+    def decide(self, taken: TransferSample) -> "Decision":
         """Return the decision on one tick.
 
         Raises
@@ -49,7 +44,7 @@ class LocalController:
         """
         from tradewind.tuning import begin, resume, step  # noqa: PLC0415 -- not needed while a service answers
 
-        sample = heartbeat.to_sample()
+        sample = taken.to_tick_sample()
         state = self._state
         if state is None or state.sequence != sample.sequence - 1:
             state = begin(self.basis) if sample.sequence == 0 else resume(self.basis, sample)

@@ -8,24 +8,27 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from tradewind.parameters import NO_CAPS, Caps, Parameters
 from tradewind.recommendation import ChunkPlan
 from tradewind.tuning import DecisionKind
 from tradewind.units import format_count
-from tradewind.wire.heartbeats import Heartbeat, HeartbeatAnswer
 from tradewind_agent.engine.progress import Snapshot
-from tradewind_agent.errors import CopyFailed
+from tradewind_agent.errors import CopyFailed, NoAnswer
 from tradewind_agent.session.other_end_power import LiveMeter
 from tradewind_agent.session.planning import apply_user_settings
-from tradewind_agent.tuning.heartbeat_exchange import HeartbeatExchange, NoAnswer
 from tradewind_agent.tuning.local_controller import LocalController
 from tradewind_agent.tuning.pace import TICK_S, Pace
 from tradewind_agent.tuning.sampling import Sampling
 from tradewind_agent.tuning.service_plan import UnusableAnswer, plan_from_answer
-from tradewind_agent.tuning.share import count_share, cut_to_share, share_to_caps
+from tradewind_agent.tuning.share import ShareOfUser, count_share, cut_to_share, share_to_caps
 from tradewind_agent.tuning.ticks import DecidedBy, Tick, Verdict, change_line
+from tradewind_agent.tuning.transfer_sample import TransferSample
+
+if TYPE_CHECKING:
+    from tradewind.wire.heartbeats import HeartbeatAnswer
+    from tradewind_agent.tuning.heartbeat_exchange import HeartbeatExchange
 
 TICK_BOUNDS_S = (1.0, 60.0)
 """Bounds of the tick that a service may request."""
@@ -85,7 +88,7 @@ class Tuning:
         fixed: bool = False,
         sampling: Sampling,
         local: LocalController,
-        exchange: HeartbeatExchange | None,
+        exchange: "HeartbeatExchange | None",
         is_unreachable: bool,
         pace: Pace,
         tick_store: TickSpool,
@@ -154,18 +157,18 @@ class Tuning:
 
     # Who decides.
 
-    async def _claim_share(self, beat: Heartbeat) -> Verdict | None:
+    async def _claim_share(self, beat: TransferSample) -> Verdict | None:
         """Return the service's verdict once it has granted a share; ``None`` if it does not answer."""
         claimed_s = answered_s = self._pace.clock_s()
         waiting, wait_s = False, 0.0
         while True:
             answer = await self._send(beat)
-            if isinstance(answer, HeartbeatAnswer) and answer.granted:
+            if not isinstance(answer, NoAnswer) and answer.granted:
                 if waiting:
                     self._say(f"a share was granted after {self._pace.clock_s() - claimed_s:.0f} s")
                 return self._to_verdict(answer, beat)
             now_s = self._pace.clock_s()
-            if isinstance(answer, HeartbeatAnswer):
+            if not isinstance(answer, NoAnswer):
                 answered_s, wait_s = now_s, answer.next_heartbeat_s
                 if now_s - claimed_s > self._pace.share_patience_s:
                     patience = f"within {self._pace.share_patience_s:g} s ({answer.reason})"
@@ -184,15 +187,15 @@ class Tuning:
         """Whether the service has said that further heartbeats are useless."""
         return self._exchange is not None and self._exchange.closed_reason is not None
 
-    async def _request_decision(self, beat: Heartbeat) -> Verdict | None:
+    async def _request_decision(self, beat: TransferSample) -> Verdict | None:
         answer = await self._send(beat)
-        return self._to_verdict(answer, beat) if isinstance(answer, HeartbeatAnswer) else None
+        return None if isinstance(answer, NoAnswer) else self._to_verdict(answer, beat)
 
-    async def _send(self, beat: Heartbeat) -> HeartbeatAnswer | NoAnswer:
+    async def _send(self, beat: TransferSample) -> "HeartbeatAnswer | NoAnswer":
         if self._exchange is None:
             return NoAnswer("no service is configured")
         try:
-            answer = await self._exchange.send(self._add_claim(beat))
+            answer = await self._exchange.send(beat, self._count_claim())
         except NoAnswer as silence:
             if self._answered:
                 self._say(f"{'no share is claimed' if self._fixed else DECIDED_HERE}: {silence}")
@@ -206,14 +209,13 @@ class Tuning:
             self._tick_s = _clamp(answer.next_heartbeat_s, TICK_BOUNDS_S)
         return answer
 
-    def _add_claim(self, beat: Heartbeat) -> Heartbeat:
-        """Return the heartbeat with the share that the user's settings need, whatever is decided."""
+    def _count_claim(self) -> ShareOfUser | None:
+        """Return the share that the user's settings need, whatever is decided; ``None`` without such settings."""
         if not self._fixed and self._by_hand.concurrency is None and self._by_hand.parallelism is None:
-            return beat
-        claimed: dict[str, object] = {"wanted": count_share(self._unshared)}
-        return beat.model_copy(update=claimed | ({"chunks": ()} if self._fixed else {}))
+            return None
+        return count_share(self._unshared, is_all=self._fixed)
 
-    def _to_verdict(self, answer: HeartbeatAnswer, beat: Heartbeat) -> Verdict | None:
+    def _to_verdict(self, answer: "HeartbeatAnswer", beat: TransferSample) -> Verdict | None:
         try:
             chunks = self._initial_plan if self._fixed else plan_from_answer(answer, beat.sequence, self._initial_plan)
         except UnusableAnswer as nonsense:
@@ -229,7 +231,7 @@ class Tuning:
             sla_bank=answer.sla_bank,
         )
 
-    def _decide_here(self, beat: Heartbeat) -> Verdict:
+    def _decide_here(self, beat: TransferSample) -> Verdict:
         if self._fixed:
             reason = "the plan is not to be changed"
             return Verdict(
@@ -247,7 +249,7 @@ class Tuning:
 
     # What is done.
 
-    def _follow(self, engine: Tunable, beat: Heartbeat, verdict: Verdict, *, elapsed_s: float) -> None:
+    def _follow(self, engine: Tunable, beat: TransferSample, verdict: Verdict, *, elapsed_s: float) -> None:
         self._unshared = verdict.chunks if self._fixed else apply_user_settings(verdict.chunks, self._by_hand)
         plan, previous = cut_to_share(self._unshared, self._share), self._plan
         if self._permitted is not None and (cut := cut_to_share(plan, Caps(streams=self._permitted))) != plan:
@@ -259,7 +261,7 @@ class Tuning:
         elif plan != previous and beat.sequence and not _is_winding_down(verdict, beat):
             self._say(change_line(elapsed_s, previous, plan, verdict.reason))
         self._plan, changed = plan, plan != previous
-        self._add(Tick(elapsed_s=elapsed_s, heartbeat=beat, verdict=replace(verdict, chunks=plan, changed=changed)))
+        self._add(Tick(elapsed_s=elapsed_s, sample=beat, verdict=replace(verdict, chunks=plan, changed=changed)))
 
     def _report_refused(self, plan: tuple[ChunkPlan, ...]) -> None:
         """Say once per cut of the share that the tool exceeds it; other refused changes only miss a gain."""
@@ -270,9 +272,9 @@ class Tuning:
             )
             self._refused = plan
 
-    def _add_undecided(self, beat: Heartbeat, elapsed_s: float, *, kind: str, reason: str) -> None:
+    def _add_undecided(self, beat: TransferSample, elapsed_s: float, *, kind: str, reason: str) -> None:
         verdict = Verdict(chunks=self._plan, changed=False, kind=kind, reason=reason, by=DecidedBy.AGENT)
-        self._add(Tick(elapsed_s=elapsed_s, heartbeat=beat, verdict=verdict))
+        self._add(Tick(elapsed_s=elapsed_s, sample=beat, verdict=verdict))
 
     def _add(self, tick: Tick) -> None:
         self.ticks.append(tick)
@@ -281,7 +283,7 @@ class Tuning:
             self._tick_store.drop_journalled(self._exchange.journalled_sequence)
 
 
-def _is_winding_down(verdict: Verdict, beat: Heartbeat) -> bool:
+def _is_winding_down(verdict: Verdict, beat: TransferSample) -> bool:
     """Return whether the plan only shrinks because few files are left, which is not worth a line."""
     files_at_once = sum(chunk.parameters.concurrency or 1 for chunk in verdict.chunks)
     is_last = verdict.kind == DecisionKind.REDISTRIBUTE and files_at_once >= beat.remaining_files

@@ -1,12 +1,15 @@
 """Turn an answer of the service into a plan that the engine can follow, or refuse it."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
 from tradewind.tuning.sample import MAX_STREAMS
-from tradewind.wire.heartbeats import HeartbeatAnswer
 from tradewind_agent.errors import AgentError
+
+if TYPE_CHECKING:
+    from tradewind.wire.heartbeats import HeartbeatAnswer
 
 
 class UnusableAnswer(AgentError):
@@ -14,7 +17,7 @@ class UnusableAnswer(AgentError):
 
 
 def plan_from_answer(
-    answer: HeartbeatAnswer, sequence: int, initial_plan: Sequence[ChunkPlan]
+    answer: "HeartbeatAnswer", sequence: int, initial_plan: Sequence[ChunkPlan]
 ) -> tuple[ChunkPlan, ...]:
     """Return the plan in ``answer``.
 

@@ -1,17 +1,28 @@
 """Cut a plan to the share that the service has granted; the user's own settings are cut, too."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from tradewind.parameters import Caps
 from tradewind.recommendation import ChunkPlan
 from tradewind.tuning.limits import SettingLimits, fit_to_limits
-from tradewind.wire.heartbeats import GrantedShare, RequestedShare
+
+if TYPE_CHECKING:
+    from tradewind.wire.heartbeats import GrantedShare
 
 UNBOUNDED_FILES = 2**31
 """The share limits files at once, not how many there are."""
 
 
-def share_to_caps(share: GrantedShare) -> Caps:
+class ShareOfUser(NamedTuple):
+    """Files and streams at once that the user's settings need; ``is_all`` if the service decides nothing else."""
+
+    concurrency: int
+    streams: int
+    is_all: bool
+
+
+def share_to_caps(share: "GrantedShare") -> Caps:
     """Convert the share to caps, which are at least one."""
     return Caps(
         concurrency=None if share.concurrency is None else max(share.concurrency, 1),
@@ -19,11 +30,12 @@ def share_to_caps(share: GrantedShare) -> Caps:
     )
 
 
-def count_share(plan: Sequence[ChunkPlan]) -> RequestedShare:
+def count_share(plan: Sequence[ChunkPlan], *, is_all: bool) -> ShareOfUser:
     """Return the share that ``plan`` uses."""
-    return RequestedShare(
+    return ShareOfUser(
         concurrency=sum(chunk.parameters.concurrency or 1 for chunk in plan),
         streams=sum(chunk.parameters.streams for chunk in plan),
+        is_all=is_all,
     )
 
 

@@ -8,8 +8,7 @@ from typing import Any
 from tradewind.dataset import ChunkKind
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan, combine_settings
-from tradewind.wire.heartbeats import ChunkDecision, Heartbeat, SpooledHeartbeat
-from tradewind.wire.recommendations import to_wire_parameters
+from tradewind_agent.tuning.transfer_sample import TransferSample
 
 
 class DecidedBy(StrEnum):
@@ -34,31 +33,15 @@ class Tick:
     """One sample and the decision on it, ``elapsed_s`` after the start."""
 
     elapsed_s: float
-    heartbeat: Heartbeat
+    sample: TransferSample
     verdict: Verdict
 
     @property
     def sequence(self) -> int:
-        return self.heartbeat.sequence
-
-    def to_spooled(self) -> SpooledHeartbeat:
-        """Return the tick as the spool stores it for the service; only the first one carries the request."""
-        chunks = (
-            ChunkDecision(chunk=chunk.chunk, parameters=to_wire_parameters(chunk.parameters))
-            for chunk in self.verdict.chunks
-        )
-        return SpooledHeartbeat(
-            heartbeat=self.heartbeat.model_copy(update={"enquiry": None}) if self.sequence else self.heartbeat,
-            chunks=tuple(chunks),
-            changed=self.verdict.changed,
-            kind=self.verdict.kind,
-            reason=self.verdict.reason,
-            sla_bank=self.verdict.sla_bank,
-        )
+        return self.sample.sequence
 
     def build_document(self) -> dict[str, Any]:
         """Return the tick under its wire names."""
-        sample = self.heartbeat.model_dump(mode="json", exclude={"enquiry"}, exclude_none=True)
         decision = {
             "by": str(self.verdict.by),
             "kind": self.verdict.kind,
@@ -71,7 +54,7 @@ class Tick:
                 for chunk in self.verdict.chunks
             ],
         }
-        return {"elapsed_s": self.elapsed_s, "sample": sample, "decision": decision}
+        return {"elapsed_s": self.elapsed_s, "sample": self.sample.build_document(), "decision": decision}
 
 
 def change_line(elapsed_s: float, before: Sequence[ChunkPlan], after: Sequence[ChunkPlan], reason: str) -> str:
@@ -117,10 +100,9 @@ def build_main_settings(ticks: Sequence[Tick]) -> dict[ChunkKind, Parameters]:
     """
     moved: dict[ChunkKind, dict[Parameters, float]] = {}
     for tick in ticks[1:]:
-        for chunk in tick.heartbeat.chunks:
+        for chunk in tick.sample.chunks:
             if chunk.throughput_bps > 0:
-                by_setting = moved.setdefault(chunk.chunk, {})
-                parameters = Parameters(**dict(chunk.parameters))
-                bits = chunk.throughput_bps * tick.heartbeat.interval_s
-                by_setting[parameters] = by_setting.get(parameters, 0.0) + bits
+                by_setting = moved.setdefault(chunk.kind, {})
+                bits = chunk.throughput_bps * tick.sample.interval_s
+                by_setting[chunk.parameters] = by_setting.get(chunk.parameters, 0.0) + bits
     return {kind: max(by_setting, key=lambda setting: by_setting[setting]) for kind, by_setting in moved.items()}

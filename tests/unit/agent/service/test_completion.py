@@ -15,6 +15,7 @@ from tradewind_agent.history.spool import Spool
 from tradewind_agent.history.transfer_spool import TransferSpool
 from tradewind_agent.service.completion import MOST_REFUSALS
 from tradewind_agent.session.logbook import Logbook
+from tradewind_agent.tuning.wire_ticks import to_spooled
 
 RECORD = WireRecord.from_domain(replaced(record(1), transfer_id=TRANSFER))
 
@@ -65,7 +66,7 @@ def spool(tmp_path):
 
 
 def sealed(spool, count):
-    spool.seal(TRANSFER, (RECORD,), [tick(sequence).to_spooled() for sequence in range(count)])
+    spool.seal(TRANSFER, (RECORD,), [to_spooled(tick(sequence)) for sequence in range(count)])
     return spool
 
 
@@ -128,6 +129,6 @@ def test_the_user_is_reported_of_samples_that_were_refused(tmp_path):
     logs = Spool(tmp_path, warn=pytest.fail)
     book = Logbook(spool=logs, client=Choosy({2}, names=True))
     told = book.store(
-        [replaced(record(1), transfer_id=TRANSFER)], [tick(sequence).to_spooled() for sequence in range(4)]
+        [replaced(record(1), transfer_id=TRANSFER)], [to_spooled(tick(sequence)) for sequence in range(4)]
     )
     assert told.startswith("uploaded, but the service refused 1 sample, first: heartbeat.rtt_s: must be below an hour")

@@ -1,6 +1,7 @@
 """Power of the other end while a copy runs: asked between ticks, told in heartbeats, counted by a lone controller."""
 
 import asyncio
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -10,7 +11,6 @@ from tradewind.energy.measured import EnergyMethod, EnergyQuality, Host
 from tradewind.path import Path
 from tradewind.sla.kinds import Sla, SlaKind
 from tradewind.transfer import ResourceUsage
-from tradewind.wire.recommendations import WireSla
 from tradewind_agent.engine.path_sample import PathSample
 from tradewind_agent.engine.progress import ChunkSnapshot, Snapshot
 from tradewind_agent.meters import LiveSample
@@ -168,7 +168,7 @@ def beats(meter: BothEndsMeter):
         yield local, sampling.build_next(snapshot(HALF_S * tick / TICKS, moved), meter.find_latest())
 
 
-ASKED = REQUEST.model_copy(update={"sla": WireSla(kind=SLA.kind, target=SLA.target)})
+ASKED = replace(REQUEST, sla=SLA)
 SAME_AT_THE_SOURCE = report(10.0, 10 * WATTS)
 
 

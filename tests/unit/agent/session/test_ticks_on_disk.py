@@ -11,23 +11,24 @@ import pytest
 from tests.unit.agent.records import START, record
 from tests.unit.agent.service.fake_service import answering, problem
 from tests.unit.agent.session.test_transfer_session import IDENTITY, Answering
+from tradewind.parameters import Parameters
 from tradewind.transfer import Status
-from tradewind.wire.heartbeats import Heartbeat
-from tradewind.wire.records import WireParameters, WireRecord
 from tradewind_agent.history.spool import Spool
 from tradewind_agent.history.transfer_spool import TransferSpool
 from tradewind_agent.service.retries import NO_RETRIES
-from tradewind_agent.session.live_ticks import LiveTicks, find_abandoned_transfers
+from tradewind_agent.session.abandoned_transfers import find_abandoned_transfers
+from tradewind_agent.session.live_ticks import LiveTicks
 from tradewind_agent.session.logbook import Logbook
 from tradewind_agent.session.transfer_session import TransferSession
 from tradewind_agent.tuning.ticks import DecidedBy, Tick, Verdict
+from tradewind_agent.tuning.transfer_sample import TransferSample
 
 TRANSFER = UUID(int=7)
 
 
 def tick(sequence, at=datetime(2026, 11, 21, tzinfo=UTC)):
     """A tick after which some bytes have moved."""
-    heartbeat = Heartbeat(
+    sample = TransferSample(
         sequence=sequence,
         at=at,
         interval_s=5.0,
@@ -35,15 +36,15 @@ def tick(sequence, at=datetime(2026, 11, 21, tzinfo=UTC)):
         throughput_bps=1600.0,
         remaining_bytes=10_000,
         remaining_files=2,
-        parameters=WireParameters(concurrency=2),
+        parameters=Parameters(concurrency=2),
     )
     verdict = Verdict(chunks=(), changed=False, kind="hold", reason="steady", by=DecidedBy.AGENT)
-    return Tick(elapsed_s=5.0 * sequence, heartbeat=heartbeat, verdict=verdict)
+    return Tick(elapsed_s=5.0 * sequence, sample=sample, verdict=verdict)
 
 
 @pytest.fixture
 def live(tmp_path):
-    ticks = LiveTicks(tmp_path, TRANSFER, WireRecord.from_domain(replace(record(1), transfer_id=TRANSFER)))
+    ticks = LiveTicks(tmp_path, TRANSFER, replace(record(1), transfer_id=TRANSFER))
     yield ticks
     ticks.close()
 

@@ -40,13 +40,14 @@ from tradewind_agent.engine.path_sample import PathSample
 from tradewind_agent.errors import ConflictRefused, CopyFailed, ObjectNotFound, ServiceUnreachable
 from tradewind_agent.history.spool import Spool
 from tradewind_agent.history.transfer_spool import TransferSpool
-from tradewind_agent.session.live_ticks import find_abandoned_transfers
+from tradewind_agent.session.abandoned_transfers import find_abandoned_transfers
 from tradewind_agent.session.planning import plan_by_rules
 from tradewind_agent.tuning.local_controller import build_basis
 from tradewind_agent.tuning.loop import LONGEST_SILENCE_S
 from tradewind_agent.tuning.sampling import Sampling
 from tradewind_agent.tuning.service_plan import UnusableAnswer, plan_from_answer
 from tradewind_agent.tuning.ticks import DecidedBy, Tick, change_line
+from tradewind_agent.tuning.wire_ticks import to_heartbeat
 
 
 def test_the_engine_follows_the_service_and_each_change_is_reported_once() -> None:
@@ -65,7 +66,7 @@ def test_samples_show_rates_and_what_is_left_and_carry_the_request() -> None:
     assert (second.interval_s, second.throughput_bps, second.bytes_moved) == (5.0, RATE_BPS, 50_000_000)
     assert third.remaining_bytes == FILES * FILE_BYTES - 100_000_000
     assert (third.rtt_s, third.min_rtt_s) == (0.06, 0.05)
-    assert all(beat.enquiry == REQUEST for beat in service.heard)
+    assert all(beat.enquiry == REQUEST.to_wire() for beat in service.heard)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +91,7 @@ def test_a_sample_whose_answer_the_end_of_the_transfer_overtakes_is_stored_and_c
     add = story.live.add
 
     def add_or_fail(tick: Tick) -> None:
-        if tick.heartbeat.sequence == 1 and not is_kept:
+        if tick.sample.sequence == 1 and not is_kept:
             raise ValueError("a defect")
         add(tick)
 
@@ -108,7 +109,7 @@ def test_a_sample_whose_answer_the_end_of_the_transfer_overtakes_is_stored_and_c
 
     asyncio.run(running())
     answered.set()
-    assert [tick.heartbeat.sequence for tick in story.tuning.ticks] == [0, 1, 2]
+    assert [tick.sequence for tick in story.tuning.ticks] == [0, 1, 2]
     assert [tick.verdict.by for tick in story.tuning.ticks] == [DecidedBy.SERVICE, DecidedBy.AGENT, DecidedBy.AGENT]
     assert "before the service had answered" in story.tuning.ticks[1].verdict.reason
 
@@ -148,7 +149,7 @@ def test_answers_that_make_no_sense_are_not_followed(nonsense: dict[str, object]
         )
     )
     with pytest.raises(UnusableAnswer):
-        plan_from_answer(says(2, **nonsense)(beat), 0, plan)
+        plan_from_answer(says(2, **nonsense)(to_heartbeat(beat)), 0, plan)
     story = Story(Service(says(8), says(8, **nonsense))).run(2)
     assert story.tuning.ticks[1].verdict.by is DecidedBy.AGENT
 

@@ -15,11 +15,11 @@ from tradewind.path import Path
 from tradewind.recommendation import ChunkPlan
 from tradewind.sla.kinds import Sla, SlaKind
 from tradewind.wire.heartbeats import ChunkDecision, Heartbeat, HeartbeatAnswer
-from tradewind.wire.recommendations import RecommendRequest, WireSla, WireWorkload, to_wire_parameters
-from tradewind.wire.records import WirePath, WireRecord
+from tradewind.wire.recommendations import to_wire_parameters
 from tradewind_agent.engine.path_sample import PathSample
 from tradewind_agent.engine.progress import ChunkSnapshot, Snapshot
 from tradewind_agent.session.live_ticks import LiveTicks
+from tradewind_agent.session.plan_request import PlanRequest
 from tradewind_agent.session.planning import Plan, plan_by_rules
 from tradewind_agent.tuning.heartbeat_exchange import HeartbeatExchange
 from tradewind_agent.tuning.local_controller import LocalController, build_basis
@@ -32,12 +32,13 @@ FILES, FILE_BYTES = 10_000, 1_000_000
 BINS = (SizeBin(FILE_BYTES, FILES, FILES * FILE_BYTES),)
 RATE_BPS = 80e6
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
-REQUEST = RecommendRequest(
+REQUEST = PlanRequest(
     source="alpha",
     destination="beta",
-    dataset=WireWorkload(file_count=FILES, total_bytes=FILES * FILE_BYTES),
-    sla=WireSla(kind=SlaKind.MAX_THROUGHPUT),
-    path=WirePath(bandwidth_bps=1e8, rtt_s=0.05),
+    mover="tradewind",
+    bins=BINS,
+    sla=Sla(kind=SlaKind.MAX_THROUGHPUT),
+    path=Path(bandwidth_bps=1e8, rtt_s=0.05),
 )
 
 
@@ -140,7 +141,7 @@ class Story:
         self.said: list[str] = []
         self.now_s = 0.0
         beginning = replace(record(1), transfer_id=TRANSFER)
-        self.live = LiveTicks(folder, TRANSFER, WireRecord.from_domain(beginning))
+        self.live = LiveTicks(folder, TRANSFER, beginning)
         self.ticks_left = 0
         self.tuning = Tuning(
             plan.chunks,

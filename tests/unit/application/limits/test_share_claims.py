@@ -6,6 +6,7 @@ from services.application.limits.claims import count_used
 from tests.unit.agent.session.tuning_story import Story
 from tradewind.wire.heartbeats import ChunkSample, Heartbeat
 from tradewind.wire.recommendations import WireParameters
+from tradewind_agent.tuning.wire_ticks import to_heartbeat
 
 
 def sample(kind: str, concurrency: int, parallelism: int, remaining_bytes: int) -> ChunkSample:
@@ -17,7 +18,7 @@ def sample(kind: str, concurrency: int, parallelism: int, remaining_bytes: int) 
 
 @pytest.fixture
 def beat() -> Heartbeat:
-    return Story(None).run(1).tuning.ticks[-1].heartbeat
+    return to_heartbeat(Story(None).run(1).tuning.ticks[-1].sample)
 
 
 def test_finished_chunk_uses_no_share_of_a_cap(beat: Heartbeat) -> None:

@@ -4,9 +4,9 @@ import math
 from datetime import UTC, datetime
 
 from tradewind.errors import InvalidValue
+from tradewind.transfer import RATE_TOLERANCE
 from tradewind.units import format_bps
 from tradewind.wire.base import BIGINT_MAX, MAX_NAME_LENGTH
-from tradewind.wire.records import RATE_TOLERANCE
 
 UNKNOWN_TEXTS = frozenset({"", "na", "n/a", "nan", "none", "null", "-", "unknown"})
 """Ways in which logs say that a value is not known (compared in lower case)."""

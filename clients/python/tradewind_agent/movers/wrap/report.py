@@ -6,9 +6,9 @@ from typing import Any
 
 from tradewind.energy.measured import EnergyReading
 from tradewind.parameters import Parameters
+from tradewind.record_document import to_document
 from tradewind.transfer import Mover, ResourceUsage, Status, TransferRecord
 from tradewind.units import compute_throughput_bps, format_bps, format_bytes, format_joules
-from tradewind.wire.records import WireRecord
 from tradewind_agent.copy.report import build_limits_document, build_plan_document, format_efficiency
 from tradewind_agent.meters import CpuWork
 from tradewind_agent.movers.port import Command, ToolResult
@@ -90,9 +90,7 @@ class WrapReport:
             "usage": asdict(self.usage) if self.usage else None,
             "work": asdict(self.work) if self.work else None,
             "plan": build_plan_document(self.plan),
-            "records": [
-                WireRecord.from_domain(record).model_dump(mode="json", exclude_none=True) for record in self.records
-            ],
+            "records": [to_document(record) for record in self.records],
             "resources": build_limits_document(self.limits),
             "restarts": [restart.build_document() for restart in self.restarts],
             "timeline": [tick.build_document() for tick in self.timeline],
