@@ -107,7 +107,7 @@ class ServedFile:
         known = size if self.is_size_known else size + size // 20 if self.trust is SizeTrust.ROUNDED else None
         return DownloadJob(
             source=Url.parse(f"http://{server}/{self.name}"),
-            destination=folder / self.name,
+            destination=str(folder / self.name),
             size_bytes=known,
             size_trust=self.trust if known is not None else SizeTrust.LISTED,
             least_bytes=size * 9 // 10 if self.trust is SizeTrust.ROUNDED else 0,

@@ -77,7 +77,7 @@ def make_jobs(task: Task) -> Iterator[DownloadJob]:
     for number in range(task.rounds):
         for name in task.names:
             source = Url.parse(task.url + name)
-            yield DownloadJob(source=source, destination=folder / f"{number}-{name}", size_bytes=task.file_bytes)
+            yield DownloadJob(source=source, destination=str(folder / f"{number}-{name}"), size_bytes=task.file_bytes)
 
 
 async def drive(task: Task, tuner: Tuner, on_tick: Callable[[TickRow], None]) -> None:
@@ -164,7 +164,7 @@ class _FinishedFiles:
     """Removes files once they are complete: what is moved need not fit on the disk."""
 
     def __init__(self, task: Task) -> None:
-        self._left = {job.destination for job in make_jobs(task)}
+        self._left = {Path(job.destination) for job in make_jobs(task)}
 
     def remove(self) -> None:
         for path in [path for path in self._left if path.exists()]:

@@ -181,7 +181,7 @@ def test_a_compressed_answer_of_unknown_size_is_the_file_only_by_its_name(
     async def story() -> TransferResult:
         answers = {f"/{name}": packed_against_the_request(content, states_length=states_length)}
         async with RoughServer(answers) as server:
-            job = DownloadJob(source=Url.parse(f"{server.url}/{name}"), destination=tmp_path / name)
+            job = DownloadJob(source=Url.parse(f"{server.url}/{name}"), destination=str(tmp_path / name))
             return await TransferEngine(plan(1, 3, 2), options()).run([job])
 
     result = asyncio.run(story())

@@ -164,7 +164,7 @@ def copied_over(folder: Path, here: bytes, digest: str | None, *, sha: str | Non
 
     async def story() -> TransferResult:
         async with RoughServer({"/file": with_sum(SMALL, digest)}) as server:
-            job = DownloadJob(source=Url.parse(f"{server.url}/file"), destination=folder / "file", sha256=sha)
+            job = DownloadJob(source=Url.parse(f"{server.url}/file"), destination=str(folder / "file"), sha256=sha)
             return await TransferEngine(plan(1, 2), options(**changes)).run([job])
 
     result = asyncio.run(story())

@@ -56,7 +56,7 @@ def look_up(answers: dict[str, Answer], destination: Path, source: str = "/") ->
 
 
 def copied(found: DownloadList, folder: Path) -> list[str]:
-    return sorted(job.destination.relative_to(folder).as_posix() for job in found.jobs)
+    return sorted(Path(job.destination).relative_to(folder).as_posix() for job in found.jobs)
 
 
 SIZED = '<a href="a.bin">a.bin</a> 2026-11-21 03:58 100 '

@@ -57,8 +57,8 @@ def test_serve_files_is_listed_and_copied(content: Path, tmp_path: Path):
 
 
 def test_a_single_file_takes_the_name_given_or_its_own_in_a_folder(tmp_path: Path):
-    assert [job.destination for job in listed("http://127.0.0.1:1/a%20b", tmp_path / "new")] == [tmp_path / "new"]
-    assert [job.destination for job in listed("http://127.0.0.1:1/a%20b", tmp_path)] == [tmp_path / "a b"]
+    assert [job.destination for job in listed("http://127.0.0.1:1/a%20b", tmp_path / "new")] == [str(tmp_path / "new")]
+    assert [job.destination for job in listed("http://127.0.0.1:1/a%20b", tmp_path)] == [str(tmp_path / "a b")]
 
 
 def test_several_sources_of_one_name_are_refused(tmp_path: Path):
@@ -92,7 +92,7 @@ def test_unlistable_folder_is_reported_in_one_line(tmp_path: Path, answer, reaso
 def test_a_passing_error_of_an_index_is_outwaited(tmp_path: Path):
     answer = status("503 Service Unavailable", 2, page('<a href="x">x</a>'))
     jobs = against({"/": answer}, lambda server: list_downloads([Url.parse(server.url)], tmp_path, options())).jobs
-    assert [job.destination for job in jobs] == [tmp_path / "x"]
+    assert [job.destination for job in jobs] == [str(tmp_path / "x")]
 
 
 def test_an_index_that_was_redirected_is_read_where_it_is(tmp_path: Path):
@@ -104,7 +104,7 @@ def test_an_index_that_was_redirected_is_read_where_it_is(tmp_path: Path):
 def test_name_that_leaves_its_folder_is_left_out_and_the_others_are_listed(tmp_path: Path):
     answers = {"/": page('<a href="good">good</a><a href="..%2F..%2Fevil">evil</a>')}
     found = against(answers, lambda server: list_downloads([Url.parse(server.url)], tmp_path, options()))
-    assert [job.destination for job in found.jobs] == [tmp_path / "good"]
+    assert [job.destination for job in found.jobs] == [str(tmp_path / "good")]
     (omission,) = found.omissions
     assert omission.place.endswith("/..%2F..%2Fevil")
     assert "is no plain file name" in omission.reason
@@ -129,7 +129,7 @@ def test_all_pages_of_a_bucket_are_listed(tmp_path: Path):
         await as_xml(body)(asked, writer)
 
     found = against({"/": answer}, lambda server: list_downloads([Url.parse(server.url)], tmp_path, options()))
-    assert [job.destination for job in found.jobs] == [tmp_path / key for key in keys]
+    assert [job.destination for job in found.jobs] == [str(tmp_path / key) for key in keys]
 
 
 def test_pages_of_a_bucket_that_lead_back_are_refused(tmp_path: Path):
@@ -153,7 +153,7 @@ def test_folder_without_an_index_is_listed_as_webdav_has_it(tmp_path: Path, to_g
     listed = against(
         {"/d/": answer}, lambda server: list_downloads([Url.parse(f"{server.url}/d/")], tmp_path, options())
     )
-    assert [(job.destination, job.size_bytes) for job in listed.jobs] == [(tmp_path / "a.bin", 7)]
+    assert [(job.destination, job.size_bytes) for job in listed.jobs] == [(str(tmp_path / "a.bin"), 7)]
 
 
 def packed(body: bytes, coding: str = "gzip"):

@@ -150,7 +150,7 @@ def test_logins_come_from_netrc_and_from_the_url(tmp_path: Path):
         async with RoughServer({"/file": plain(SMALL), "/other": plain(SMALL)}) as server:
             jobs = jobs_for(server.url, ["file"], tmp_path)
             named = Url.parse(server.url.replace("//", "//bob:pw@") + "/other")
-            jobs.append(DownloadJob(source=named, destination=tmp_path / "other"))
+            jobs.append(DownloadJob(source=named, destination=str(tmp_path / "other")))
             assert (await TransferEngine(plan(1), options(credentials=credentials)).run(jobs)).succeeded
             return [asked.headers.get("authorization") for asked in sorted(server.asked, key=lambda each: each.path)]
 

@@ -56,7 +56,7 @@ def test_sizes_need_not_be_known_before(web_server: WebServer, content: Path, tm
 
 def test_a_folder_is_listed_and_copied_with_all_below_it(web_server: WebServer, content: Path, tmp_path: Path):
     jobs = asyncio.run(list_downloads([Url.parse(web_server.url)], tmp_path, options())).jobs
-    assert {job.destination.relative_to(tmp_path).as_posix() for job in jobs} == digests(content).keys()
+    assert {Path(job.destination).relative_to(tmp_path).as_posix() for job in jobs} == digests(content).keys()
     assert transfer(jobs, plan(4, 2, 4)).failures == ()
     assert digests(tmp_path) == digests(content)
 

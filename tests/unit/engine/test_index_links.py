@@ -6,7 +6,7 @@ import pytest
 
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.jobs import SizeTrust
-from tradewind_agent.engine.remote.html_index import is_folder_index
+from tradewind_agent.engine.remote.html_index import is_folder_index, parse_html_index
 from tradewind_agent.engine.remote.index_page import IndexPage
 from tradewind_agent.engine.remote.listing import parse_index
 from tradewind_agent.errors import UnusableSource
@@ -148,7 +148,7 @@ def test_rounded_size_implies_the_least_size_that_its_last_digit_permits(shown: 
     ],
 )
 def test_a_page_without_a_slash_is_a_folders_if_it_links_below_itself_or_says_so(text: str, is_folder: bool):
-    assert is_folder_index(Url.parse("http://host/data/sub"), text) is is_folder
+    assert is_folder_index(Url.parse("http://host/data/sub"), text.encode()) is is_folder
 
 
 def test_json_of_caddy():
@@ -176,3 +176,14 @@ def test_pipes_and_devices_that_nginx_lists_are_left_out():
 def test_json_without_file_types_is_no_index(row: str):
     with pytest.raises(UnusableSource, match="unknown form"):
         parse_index(URL, "application/json", f"[{row}]".encode())
+
+
+def test_pages_with_the_same_rows_have_one_sum_and_others_another():
+    def page(size: int) -> IndexPage:
+        row = f'<a href="a.bin">a.bin</a>  21-Nov-2026 03:58  {size}\r\n'
+        body = f'<pre><a href="../">../</a>\r\n{row}</pre><hr></body>\r\n</html>\r\n'
+        return parse_html_index(Url.parse("http://host/data/"), body.encode())
+
+    assert page(7).rows == page(7).rows
+    assert page(7).rows != page(8).rows
+    assert [entry.size_bytes for entry in page(7).entries] == [7]

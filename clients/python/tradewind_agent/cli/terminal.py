@@ -47,7 +47,9 @@ class Terminal:
 
     def print_result(self, text: str, document: Mapping[str, Any]) -> None:
         """Print the outcome of the command: ``text`` for people, ``document`` for programs."""
-        print(json.dumps(document, default=str) if self.json else escape_unprintable(text), flush=True)
+        if self.json:
+            sys.stdout.writelines(json.JSONEncoder(default=str).iterencode(document))  # it may name a million files
+        print("" if self.json else escape_unprintable(text), flush=True)
 
     def report_failure(self, line: str, exit_code: int, done: "PartlyDone | None" = None) -> None:
         """Report why there is no result, or only what was ``done``; the document of a program holds the same line."""

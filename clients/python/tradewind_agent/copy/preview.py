@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from tradewind_agent.copy.listing import MOST_SIZE_QUERIES, SIZES_AT_ONCE, Listing
 from tradewind_agent.engine.http.fetch import fetch
@@ -69,7 +70,7 @@ class _UntouchedPart(PartFile):
     """A part that is only read: it is neither locked nor removed."""
 
     def resume(self) -> tuple[FileIdentity, RangeSet] | None:
-        left = read_journal(self.destination, self.source)
+        left = read_journal(Path(self.destination), self.source)
         return left if left is not None and left[0].validator is not None else None
 
     def discard(self) -> None:

@@ -340,7 +340,7 @@ def _require_distinct(jobs: Iterable[Job]) -> Iterator[Job]:
     """Yield the jobs as they are, as long as no two write to the same place."""
     seen: set[str] = set()
     for job in jobs:
-        if (place := str(job.destination)) in seen:  # pathlib caches the text of a path, but not its hash
+        if (place := str(job.destination)) in seen:
             raise InvalidValue("jobs", f"two files would both become {place}")
         seen.add(place)
         yield job

@@ -21,7 +21,7 @@ class SizeTrust(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DownloadJob:
-    """A file to fetch.
+    """A file to fetch; a copy may have a million of them, so that paths are text.
 
     ``size_bytes`` : as listed; ``size_trust`` says how reliable it is.
     ``least_bytes`` : the smallest size that a rounded size may stand for.
@@ -31,7 +31,7 @@ class DownloadJob:
     """
 
     source: Url
-    destination: Path
+    destination: str
     size_bytes: int | None = None
     size_trust: SizeTrust = SizeTrust.LISTED
     least_bytes: int = 0

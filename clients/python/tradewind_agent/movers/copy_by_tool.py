@@ -79,7 +79,7 @@ def prepare_copy_by(
         words = ("--silent", "--show-error", "--fail", "--location", "--create-dirs", "--netrc-optional")
         sized = zip(jobs, workload.sizes_bytes, strict=True)
         pairs = tuple(
-            CurlFile(str(job.source), job.destination, size, f"output = {quote_value(str(job.destination))}")
+            CurlFile(str(job.source), Path(job.destination), size, f"output = {quote_value(job.destination)}")
             for job, size in sized
         )
         task = mover.build_task_of_pairs(CommandLine(installed.program, words, environment), pairs)
@@ -100,7 +100,7 @@ def _require_downloads(name: str, listing: Listing) -> list[DownloadJob]:
     if any(job.source.login for job in jobs):
         raise InvalidValue("--mover", f"a password in an address is for {MOVER}; tell {name} of it in its own way")
     for job in jobs:
-        _require_listable(job.destination, name)
+        _require_listable(Path(job.destination), name)
         reject_special_file(job.destination)
     return jobs
 
@@ -121,19 +121,20 @@ def _require_listable(destination: Path, name: str) -> None:
 
 def _make_aria2_arguments(jobs: Sequence[DownloadJob], folder: Path, root: Path) -> tuple[str, ...]:
     listed = folder / "addresses"
-    entries = (f"{job.source}\n  dir={job.destination.parent}\n  out={job.destination.name}\n" for job in jobs)
+    places = ((job.source, Path(job.destination)) for job in jobs)
+    entries = (f"{source}\n  dir={place.parent}\n  out={place.name}\n" for source, place in places)
     listed.write_text("".join(entries), encoding="utf-8")
     return (f"--input-file={listed}", f"--dir={root}", "--allow-overwrite=true", "--auto-file-renaming=false")
 
 
 def _find_root(jobs: Sequence[DownloadJob], destination: Path) -> Path:
     """Return the folder that is filled: the parent of the destination where that is the one file's own name."""
-    return destination.parent if [job.destination for job in jobs] == [destination] else destination
+    return destination.parent if [Path(job.destination) for job in jobs] == [destination] else destination
 
 
 def _find_common_address(jobs: Sequence[DownloadJob], root: Path) -> tuple[str, list[str]]:
     """Return the address that all files are below, and the paths that they have there as well as below ``root``."""
-    paths = [job.destination.relative_to(root).as_posix() for job in jobs]
+    paths = [Path(job.destination).relative_to(root).as_posix() for job in jobs]
     bases = set()
     for job, path in zip(jobs, paths, strict=True):
         address = urlsplit(str(job.source))

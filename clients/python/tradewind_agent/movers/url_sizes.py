@@ -28,7 +28,7 @@ def measure_urls(urls: Sequence[str], environment: Mapping[str, str]) -> Workloa
     )
     options = replace(options, retry=replace(options.retry, most_tries=1))
     try:
-        jobs = [DownloadJob(source=Url.parse(url), destination=Path(str(at))) for at, url in enumerate(urls)]
+        jobs = [DownloadJob(source=Url.parse(url), destination=str(at)) for at, url in enumerate(urls)]
         answered = asyncio.run(asyncio.wait_for(query_sizes(jobs, options), _PATIENCE_S))
     except (UnusableSource, TimeoutError):
         return None

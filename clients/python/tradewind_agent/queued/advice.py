@@ -94,9 +94,9 @@ def _check_apart(listings: Sequence[tuple[CopyRequest, Listing]]) -> None:
                 raise InvalidValue(request.name, f"would write {file}, as {other} does; give each a place of its own")
 
 
-def _format_file_name(destination: Url | Path) -> str:
+def _format_file_name(destination: Url | str) -> str:
     """Return the one name of a file, however it is spelt."""
-    return str(destination.resolve() if isinstance(destination, Path) else destination)
+    return str(Path(destination).resolve() if isinstance(destination, str) else destination)
 
 
 def _size_job(request: CopyRequest, listing: Listing, options: CopyOptions, client: "Client | None") -> QueuedJob:

@@ -74,7 +74,7 @@ def test_redirects_are_followed_to_another_host_without_the_credentials(tmp_path
             away = redirect(f"{there.url}/there", "307 Temporary Redirect")
             async with RoughServer({"/file": redirect("/moved"), "/moved": away}) as here:
                 url = Url.parse(here.url.replace("//", "//ann:secret@") + "/file")
-                job = DownloadJob(source=url, destination=tmp_path / "file")
+                job = DownloadJob(source=url, destination=str(tmp_path / "file"))
                 assert (await TransferEngine(plan(1, 2), options()).run([job])).succeeded
                 return here, there
 

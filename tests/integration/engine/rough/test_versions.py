@@ -28,7 +28,7 @@ def test_a_manifest_size_that_the_server_does_not_have_is_a_failure(tmp_path: Pa
         async with RoughServer({"/file": plain(CONTENT)}) as server:
             job = DownloadJob(
                 source=Url.parse(f"{server.url}/file"),
-                destination=tmp_path / "file",
+                destination=str(tmp_path / "file"),
                 size_bytes=5,
                 size_trust=SizeTrust.BINDING,
             )
@@ -45,7 +45,7 @@ def test_the_sum_of_a_manifest_is_checked(tmp_path: Path, right: bool):
 
     async def story() -> TransferResult:
         async with RoughServer({"/file": plain(CONTENT)}) as server:
-            job = DownloadJob(source=Url.parse(f"{server.url}/file"), destination=tmp_path / "file", sha256=digest)
+            job = DownloadJob(source=Url.parse(f"{server.url}/file"), destination=str(tmp_path / "file"), sha256=digest)
             return await TransferEngine(plan(1, 2), options()).run([job])
 
     result = asyncio.run(story())

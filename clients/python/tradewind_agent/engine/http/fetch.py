@@ -106,7 +106,7 @@ async def _send_once(
         connection.abort()
         await connection.closed
     assert single.head is not None
-    return FetchedAnswer(url, single.head, bytes(single.body))
+    return FetchedAnswer(url, single.head, single.take_body())
 
 
 class _SingleExchange:
@@ -129,6 +129,11 @@ class _SingleExchange:
         self.body += data
         if len(self.body) > self._most_bytes:
             raise RefusedByServer(f"an answer of more than {self._most_bytes} bytes", retryable=False)
+
+    def take_body(self) -> bytes:
+        """Return the body, and hold it no longer: the connection may outlive the use of a long index."""
+        body, self.body = bytes(self.body), bytearray()
+        return body
 
     def on_end(self) -> None:
         if not self.complete.done():

@@ -1,5 +1,6 @@
 """The state of a file on the local disk before its transfer starts."""
 
+import os
 from enum import Enum
 
 from tradewind_agent.engine.http.retry import parse_http_date
@@ -40,7 +41,7 @@ def inspect_local_copy(
             return (LocalState.RECEIVED if full else None), received, identity
         part.discard()
     try:
-        found = job.destination.stat()
+        found = os.stat(job.destination)
     except OSError:
         return None, nothing, FileIdentity()
     if job.size_trust is not SizeTrust.ROUNDED and job.size_bytes not in (None, found.st_size):
@@ -57,7 +58,7 @@ def inspect_local_copy(
 def matches_remote(job: DownloadJob, on_server: FileIdentity, *, at_any_time: bool = False) -> bool:
     """Return whether the local file has the server's size and, unless ``at_any_time``, its modification time."""
     try:
-        found = job.destination.stat()
+        found = os.stat(job.destination)
     except OSError:
         return False
     modified = parse_http_date(on_server.last_modified or "")

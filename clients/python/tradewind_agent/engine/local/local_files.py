@@ -8,6 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
 
+from tradewind_agent.engine.local.locked_file import StrPath
 from tradewind_agent.errors import FileFault, StorageFailed
 from tradewind_agent.system_errors import explain_os_error
 
@@ -31,7 +32,7 @@ _KINDS: Mapping[int, str] = MappingProxyType(
 )
 
 
-def to_storage_error(error: OSError, path: Path) -> StorageFailed | FileFault:
+def to_storage_error(error: OSError, path: StrPath) -> StorageFailed | FileFault:
     """Return the error to raise: the transfer stops where no file could be written, else only this file fails."""
     words = explain_os_error(error)
     if error.errno in _STOPPING:
@@ -39,7 +40,7 @@ def to_storage_error(error: OSError, path: Path) -> StorageFailed | FileFault:
     return FileFault(f"cannot write {path}: {words}", retryable=False)
 
 
-def reject_special_file(destination: Path) -> None:
+def reject_special_file(destination: StrPath) -> None:
     """See that ``destination`` is free or a regular file, also where a link leads: nothing else may be replaced.
 
     Raises
@@ -55,7 +56,7 @@ def reject_special_file(destination: Path) -> None:
         raise FileFault(f"{destination} is {kind}; a copy replaces only files, name another one", retryable=False)
 
 
-def compute_sha256(path: Path) -> str:
+def compute_sha256(path: StrPath) -> str:
     """Return the hex digest of a file.
 
     Raises
@@ -85,7 +86,7 @@ def make_folders(folder: Path) -> tuple[Path, ...]:
     return tuple(each.parent for each in missing)
 
 
-def sync_folder(folder: Path) -> None:
+def sync_folder(folder: StrPath) -> None:
     """Make the names in ``folder`` survive a power cut."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:

@@ -9,7 +9,6 @@ from base64 import b64decode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from tradewind_agent.engine.http.retry import parse_http_date
 from tradewind_agent.engine.local.identity import FileIdentity
@@ -134,7 +133,7 @@ def publish_together(publications: Sequence[Publication], *, durable: bool) -> O
         run_for_each(lambda publication: publication.part.sync())
     run_for_each(lambda publication: publication.part.name())
     if durable:
-        synced: set[Path] = set()
+        synced: set[str] = set()
         run_for_each(lambda publication: _sync_folders(publication, synced))
     return [faults.get(publication) for publication in publications]
 
@@ -148,10 +147,10 @@ def _complete(publication: Publication) -> None:
     part.complete(publication.size_bytes, modified.timestamp() if modified is not None else None)
 
 
-def _sync_folders(publication: Publication, synced: set[Path]) -> None:
+def _sync_folders(publication: Publication, synced: set[str]) -> None:
     """Sync each folder once."""
     part = publication.part
-    for folder in (part.destination.parent, *part.changed_folders):
+    for folder in (part.folder, *map(str, part.changed_folders)):
         if folder not in synced:
             try:
                 sync_folder(folder)

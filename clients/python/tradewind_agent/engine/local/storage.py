@@ -22,6 +22,7 @@ from tradewind_agent.engine.local.local_files import (
 from tradewind_agent.engine.local.locked_file import (
     LockedElsewhere,
     LocksUnsupported,
+    StrPath,
     create_locked,
     create_unlocked,
     has_name,
@@ -42,14 +43,14 @@ _MOST_CREATIONS = 8
 class PartInUse(FileFault):
     """Another run writes the same file."""
 
-    def __init__(self, destination: Path) -> None:
+    def __init__(self, destination: str) -> None:
         super().__init__(f"another copy is writing {destination}; let it end, or copy to another name", retryable=False)
 
 
 class _TranslatedErrors:
     """Raises errors of the system as the agent's own. It is no generator: every step of every file enters it."""
 
-    def __init__(self, destination: Path) -> None:
+    def __init__(self, destination: str) -> None:
         self._destination = destination
 
     def __enter__(self) -> None:
@@ -76,8 +77,9 @@ class PartFile:
     changed_folders : those in which a folder was made for it: their own new names have to reach the disk as well.
     """
 
-    def __init__(self, destination: Path, source: str = "") -> None:
-        self.destination = destination
+    def __init__(self, destination: StrPath, source: str = "") -> None:
+        # Paths are text: thousands of files are created, named and closed, and `Path` takes longer than the system.
+        self.destination = os.fspath(destination)
         self.source = source
         self.has_journal = True
         self.changed_folders: tuple[Path, ...] = ()
@@ -85,9 +87,8 @@ class PartFile:
         self._closed: tuple[int, ...] | None = None  # as the part with this run's bytes was when it was closed
         self._has_locks = True
         self._lock = Lock()  # checkpoints and publishing run in threads
-        self._translated_errors = _TranslatedErrors(destination)
-        # Paths are text: thousands of files are created, named and closed, and `Path` takes longer than the system.
-        folder, self._name = os.path.split(destination)
+        self._translated_errors = _TranslatedErrors(self.destination)
+        folder, self._name = os.path.split(self.destination)
         self.folder = folder or os.curdir
         self._path = os.path.join(self.folder, name_part(self._name))
 
@@ -111,7 +112,7 @@ class PartFile:
         with self._translated_errors, suppress(LocksUnsupported):
             if not self._lock_existing():
                 return None
-            left = read_journal(self.destination, self.source)
+            left = read_journal(Path(self.destination), self.source)
             if left is not None and left[0].validator is not None:
                 return left
             self._remove()
@@ -136,7 +137,7 @@ class PartFile:
                 if self._lock_existing():
                     self._remove()
             except FileNotFoundError:  # the first file of its folder
-                self.changed_folders = make_folders(self.destination.parent)
+                self.changed_folders = make_folders(Path(self.folder))
             except LocksUnsupported:
                 self._has_locks = False
                 self._path = f"{self._path}-{uuid4().hex[:8]}"
@@ -185,7 +186,7 @@ class PartFile:
                 return
             os.fdatasync(self._fd)
             self.has_journal = True
-            write_journal(self.destination, self.source, identity, received)
+            write_journal(Path(self.destination), self.source, identity, received)
 
     def close_for_resume(self, identity: FileIdentity, received: RangeSet) -> None:
         """Close; note the received ranges for another run, or remove the part where none could use it."""

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, quote, unquote
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.jobs import SizeTrust
 from tradewind_agent.engine.remote.anchors import Anchor, AnchorReader
-from tradewind_agent.engine.remote.index_page import IndexPage, ListingEntry, check_segment
+from tradewind_agent.engine.remote.index_page import IndexPage, ListingEntry, check_segment, sum_rows
 from tradewind_agent.engine.remote.omissions import Omission, OmissionKind, make_name_omission
 from tradewind_agent.errors import UnsafeName, UnusableSource
 
@@ -24,10 +24,12 @@ _UNIT_BYTES = {unit: 1024**power for power, unit in enumerate(_UNITS)}
 _PLAIN_CHILD = re.compile(r"[A-Za-z0-9_~%-][A-Za-z0-9_~%.-]*/?")
 """A link to a direct child that needs no resolving, as nearly all links of an index are."""
 
-_NGINX_ROWS = re.compile(r'<pre><a href="\.\./">\.\./</a>\r\n(?P<rows>.*)</pre><hr></body>\r\n</html>\r\n', re.DOTALL)
+_NGINX_ROWS = re.compile(rb'<pre><a href="\.\./">\.\./</a>\r\n(?P<rows>.*)</pre><hr></body>\r\n</html>\r\n', re.DOTALL)
 _NGINX_ROW = re.compile(
-    rf'<a href="({_PLAIN_CHILD.pattern})">[^<]*</a> +\d{{2}}-\w{{3}}-\d{{4}} \d{{2}}:\d{{2}} +(\d+|-)'
+    rb'<a href="(' + _PLAIN_CHILD.pattern.encode() + rb')">[^<\r]*</a> +\d\d-\w{3}-\d{4} \d\d:\d\d +(\d+|-)\r\n'
 )
+
+_SUMMED_AT_ONCE = 1 << 16
 
 _SCRIPT = re.compile(r"\.(?:php\d?|phtml|cgi|pl|aspx?|jspx?|do|action)$", re.IGNORECASE)
 """Names of programs: the file that one answers with is named in the query, or nowhere."""
@@ -40,18 +42,23 @@ _HAS_TWO_QUERIES = "is linked from {page} with several queries; name the one tha
 _IS_A_SCRIPT = "is linked from {page} as a program's answer, which has no file name; name it in a manifest"
 
 
-def parse_html_index(url: Url, text: str) -> IndexPage:
-    """Return what the HTML page ``text`` of ``url`` lists."""
-    page = _parse_nginx(url, text)
-    return _parse_anchors(url, text) if page is None else page
+def parse_html_index(url: Url, body: bytes) -> IndexPage:
+    """Return what the HTML page ``body`` of ``url`` lists."""
+    page = _parse_nginx(url, body)
+    return _parse_anchors(url, _decode(body)) if page is None else page
 
 
-def is_folder_index(url: Url, text: str) -> bool:
+def _decode(body: bytes) -> str:
+    """Return the text of a page; bytes that are no UTF-8 survive, as names of files may hold them."""
+    return body.decode("utf-8", errors="surrogateescape")
+
+
+def is_folder_index(url: Url, body: bytes) -> bool:
     """Return whether the page of ``url``, an address without a slash at its end, is the index of a folder.
 
     It calls itself an index, or links to something below itself.
     """
-    page, below = AnchorReader(text), url.path + "/"
+    page, below = AnchorReader(_decode(body)), url.path + "/"
     return _INDEX_TITLE.match(page.title) is not None or any(
         linked.path.startswith(below) and linked.path != below for linked in _resolve_links(url, page)
     )
@@ -72,27 +79,29 @@ def _try_join(base: Url, href: str) -> Url | None:
         return None
 
 
-def _parse_nginx(url: Url, text: str) -> IndexPage | None:
+def _parse_nginx(url: Url, body: bytes) -> IndexPage | None:
     """Parse a page that nginx wrote: the same as by its anchors, in a fraction of the time.
 
     ``None`` where a single row is of another form.
     """
-    page = _NGINX_ROWS.search(text)
+    page = _NGINX_ROWS.search(body)
     if page is None:
         return None
     entries = []
-    rows = page["rows"].split("\r\n")[:-1]
     left_out = []
-    for row in rows:
-        match = _NGINX_ROW.fullmatch(row)
+    position, end = page.span("rows")
+    rows = sum_rows(body[start : start + _SUMMED_AT_ONCE] for start in range(position, end, _SUMMED_AT_ONCE))
+    while position < end:  # neither as text nor as a list of rows: a page may have half a million
+        match = _NGINX_ROW.match(body, position, end)
         if match is None:
             return None
-        href, size = match.groups()
+        position = match.end()
+        href, size = match[1].decode("ascii"), match[2]
         try:
-            entries.append(_make_entry(url, href, None if size == "-" else int(size)))
+            entries.append(_make_entry(url, href, None if size == b"-" else int(size)))
         except UnsafeName as error:
             left_out.append(make_name_omission(f"{url.origin}{url.folder}{href}", error))
-    return IndexPage(entries=tuple(entries), left_out=tuple(left_out), rows=tuple(sorted(rows)))
+    return IndexPage(entries=tuple(entries), left_out=tuple(left_out), rows=rows)
 
 
 def _make_entry(
@@ -151,7 +160,7 @@ def _parse_anchors(url: Url, text: str) -> IndexPage:
                 if not place.startswith(folders)  # those are found there
             ),
         ),
-        rows=tuple(
+        rows=sum_rows(
             sorted(
                 f"{child} {' '.join(behind.split())}" for links in children.values() for child, behind in links.items()
             )

@@ -1,7 +1,9 @@
 """An index page as values: the files and folders that it lists, and the links that it leaves out."""
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime
+from hashlib import sha256
 
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.jobs import SizeTrust
@@ -34,16 +36,25 @@ class IndexPage:
     """What one page lists.
 
     ``left_out`` : links that look like files and cannot be copied from here.
-    ``rows`` : each entry as the page shows it, dates included; two pages with the same rows show the same folder.
+    ``rows`` : sum of all entries as the page shows them, dates included; two pages of one sum show the same folder.
     ``has_links`` : whether a page of HTML links anything at all, as an index does, if only what is above it.
     ``next_page`` : where the listing goes on.
     """
 
     entries: tuple[ListingEntry, ...]
     left_out: tuple[Omission, ...] = ()
-    rows: tuple[str, ...] = field(default=(), repr=False)
+    rows: bytes = b""
     next_page: Url | None = None
     has_links: bool = True
+
+
+def sum_rows(rows: Iterable[str | bytes]) -> bytes:
+    """Return a sum of the rows of a page: the same for the same rows in the same order."""
+    digest = sha256()
+    for row in rows:
+        digest.update(row if isinstance(row, bytes) else row.encode("utf-8", errors="surrogateescape"))
+        digest.update(b"\n")
+    return digest.digest()
 
 
 def check_segment(name: str, where: object) -> str:

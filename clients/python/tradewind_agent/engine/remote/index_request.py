@@ -9,7 +9,7 @@ from tradewind_agent.engine.http.fetch import FetchedAnswer, OnConnection, fetch
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.remote.html_index import is_folder_index
 from tradewind_agent.engine.remote.index_page import IndexPage
-from tradewind_agent.engine.remote.listing import HTML_TYPES, decode_page, is_page_name, parse_index, parse_media_type
+from tradewind_agent.engine.remote.listing import HTML_TYPES, is_page_name, parse_index, parse_media_type
 from tradewind_agent.engine.remote.xml_index import MULTI_STATUS, parse_multistatus
 from tradewind_agent.errors import FileFault, UnusableSource
 
@@ -146,7 +146,7 @@ class IndexClient:
 
 def _is_index(answer: FetchedAnswer) -> bool:
     try:
-        return is_folder_index(answer.url, decode_page(_unpack(answer)))
+        return is_folder_index(answer.url, _unpack(answer))
     except UnusableSource:
         return False
 

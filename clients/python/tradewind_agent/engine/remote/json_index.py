@@ -7,7 +7,7 @@ from typing import Any
 
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.retry import parse_http_date
-from tradewind_agent.engine.remote.index_page import IndexPage, ListingEntry, check_segment
+from tradewind_agent.engine.remote.index_page import IndexPage, ListingEntry, check_segment, sum_rows
 from tradewind_agent.engine.remote.omissions import Omission, OmissionKind, make_name_omission
 from tradewind_agent.errors import UnsafeName, UnusableSource
 
@@ -48,7 +48,7 @@ def parse_json_index(url: Url, body: bytes) -> IndexPage:
     return IndexPage(
         entries=tuple(entries),
         left_out=tuple(left_out),
-        rows=tuple(sorted(json.dumps(row, sort_keys=True) for row in rows)),
+        rows=sum_rows(sorted(json.dumps(row, sort_keys=True) for row in rows)),
     )
 
 

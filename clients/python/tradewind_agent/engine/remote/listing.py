@@ -22,11 +22,6 @@ def parse_media_type(content_type: str) -> str:
     return content_type.partition(";")[0].strip().lower()
 
 
-def decode_page(body: bytes) -> str:
-    """Return the text of a page; bytes that are no UTF-8 survive, as names of files may hold them."""
-    return body.decode("utf-8", errors="surrogateescape")
-
-
 def parse_index(url: Url, content_type: str, body: bytes) -> IndexPage:
     """Return what the index page that ``url`` answered with lists.
 
@@ -38,7 +33,7 @@ def parse_index(url: Url, content_type: str, body: bytes) -> IndexPage:
     if kind == "application/json":
         return parse_json_index(url, body)
     if kind in HTML_TYPES:
-        return parse_html_index(url, decode_page(body))
+        return parse_html_index(url, body)
     if kind in XML_TYPES:
         return parse_bucket_list(url, body)
     raise UnusableSource(f"{url} is no index page but {kind or 'of unknown type'}; name its files in a manifest")

@@ -1,8 +1,9 @@
 """Everything below an index page: folder by folder, within bounds, and what had to be left out."""
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from urllib.parse import unquote
@@ -45,7 +46,7 @@ class _Folder:
     destination: Path
     parent: "_Folder | None" = None
     read_at: Url | None = None
-    rows: tuple[str, ...] = field(default=(), repr=False)
+    rows: bytes = b""
 
     def list_ancestors(self) -> Iterator["_Folder"]:
         folder = self.parent
@@ -71,7 +72,7 @@ class RemoteTree:
         self._client = client
         self._on_folders = on_folders
         self._folders_read = 0
-        self._found: set[str] = set()
+        self._folders_found: set[str] = set()
         self._outside_links: list[Omission] = []
         self.jobs: list[DownloadJob] = []
         self.omissions: list[Omission] = []
@@ -85,8 +86,10 @@ class RemoteTree:
         """
         await self._walk(_Folder(source, destination))
         # A page may link what lies elsewhere in the tree, as menus do: that is copied from there.
-        self.omissions.extend(each for each in self._outside_links if each.place not in self._found)
-        self._outside_links.clear()
+        if self._outside_links:
+            found = self._folders_found.union(str(job.source) for job in self.jobs)
+            self.omissions.extend(each for each in self._outside_links if each.place not in found)
+            self._outside_links.clear()
 
     async def _walk(self, source: _Folder) -> None:
         """Read the index pages of ``source`` and of all folders below it."""
@@ -121,26 +124,30 @@ class RemoteTree:
         if folder.parent is not None and _find_last_name(url) != _find_last_name(folder.url):
             self._leave_out(folder.url, f"is a folder that leads elsewhere, to {url}", OmissionKind.UNREADABLE)
             return ()
-        self._found.add(str(url))
+        self._folders_found.add(str(url))
         self._outside_links.extend(page.left_out)
-        return [
-            child
-            for entry in await self._resolve_unclear(url, page.entries)
-            if (child := self._take(folder, url, entry)) is not None
-        ]
+        below = str(folder.destination / "x").removesuffix("x")
+        entries = deque(await self._resolve_unclear(url, page.entries))
+        del page  # of half a million entries each is held only until it is a job
+        folders = []
+        while entries:
+            child = self._take(folder, url, entries.popleft(), below)
+            if child is not None:
+                folders.append(child)
+        return folders
 
-    def _take(self, folder: _Folder, url: Url, entry: ListingEntry) -> _Folder | None:
-        child, destination = _find_address(url, entry), folder.destination / entry.name
+    def _take(self, folder: _Folder, url: Url, entry: ListingEntry, below: str) -> _Folder | None:
+        """Take a file, or return a folder; ``below`` is the folder's destination as text that a name follows."""
+        child = _find_address(url, entry)
         if len(child.target) > LONGEST_PATH_BYTES:
             self._leave_out(folder.url, f"holds paths of more than {LONGEST_PATH_BYTES} bytes", OmissionKind.NOT_A_FILE)
             return None
         if entry.is_folder:
-            return _Folder(child, destination, folder)
-        self._found.add(str(child))
+            return _Folder(child, folder.destination / entry.name, folder)
         self.jobs.append(
             DownloadJob(
                 source=child,
-                destination=destination,
+                destination=below + entry.name,
                 size_bytes=entry.size_bytes,
                 size_trust=entry.size_trust,
                 least_bytes=entry.least_bytes,

@@ -62,11 +62,13 @@ async def list_downloads(
     sources = await asyncio.gather(*(client.follow_to_folder(source) for source in sources))
     is_folder = into_folder or destination.is_dir()  # noqa: ASYNC240  # one stat
     if len(sources) == 1 and sources[0].name and not is_folder:
-        return DownloadList([DownloadJob(source=sources[0], destination=destination)])
+        return DownloadList([DownloadJob(source=sources[0], destination=str(destination))])
     tree = RemoteTree(client, on_folders)
     for source in sources:
         if source.name:
-            tree.jobs.append(DownloadJob(source=source, destination=destination / check_segment(source.name, source)))
+            tree.jobs.append(
+                DownloadJob(source=source, destination=str(destination / check_segment(source.name, source)))
+            )
         else:
             await tree.list(source, destination)
     return DownloadList(_deduplicate(tree.jobs), tuple(tree.omissions))
@@ -82,7 +84,7 @@ def list_manifest(text: str, base: Url | None, destination: Path) -> list[Downlo
     return [
         DownloadJob(
             source=entry.source,
-            destination=destination / entry.path,
+            destination=str(destination / entry.path),
             size_bytes=entry.size_bytes,
             size_trust=SizeTrust.BINDING if entry.size_bytes is not None else SizeTrust.LISTED,
             sha256=entry.sha256,
@@ -141,7 +143,7 @@ def _make_upload(source: Path, destination: Url) -> UploadJob:
 
 def _deduplicate(jobs: Sequence[_Job]) -> list[_Job]:
     """Return the jobs without those that are named twice; two files for one destination are refused."""
-    found: dict[Path | Url, _Job] = {}
+    found: dict[str | Url, _Job] = {}
     for job in jobs:
         first = found.setdefault(job.destination, job)
         if first.source != job.source:

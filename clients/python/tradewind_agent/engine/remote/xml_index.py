@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl, unquote, unquote_plus, urlencode
 
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.retry import parse_http_date
-from tradewind_agent.engine.remote.index_page import IndexPage, ListingEntry, check_path, check_segment
+from tradewind_agent.engine.remote.index_page import IndexPage, ListingEntry, check_path, check_segment, sum_rows
 from tradewind_agent.engine.remote.omissions import Omission, make_name_omission
 from tradewind_agent.errors import UnsafeName, UnusableSource
 
@@ -117,7 +117,7 @@ def parse_multistatus(url: Url, body: bytes) -> IndexPage:
             entries.append(_read_resource(url, href, response, is_folder=is_folder))
         except UnusableSource as error:
             left_out.append(make_name_omission(f"{url}: {text}", error))
-    return IndexPage(entries=tuple(entries), left_out=tuple(left_out), rows=tuple(sorted(_list_rows(root))))
+    return IndexPage(entries=tuple(entries), left_out=tuple(left_out), rows=sum_rows(sorted(_list_rows(root))))
 
 
 def _read_resource(url: Url, href: Url, response: ET.Element, *, is_folder: bool) -> ListingEntry:
