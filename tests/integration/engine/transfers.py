@@ -48,7 +48,7 @@ def jobs_for(
     return [
         DownloadJob(
             source=Url.parse(f"{base.rstrip('/')}/{name}"),
-            destination=folder / name,
+            destination=str(folder / name),
             size_bytes=sizes[name] if sizes is not None else None,
         )
         for name in names

@@ -86,9 +86,9 @@ class TransferEngine:
         self._loop = asyncio.get_running_loop()
         self._started_at = self._loop.time()
         self._finished = self._loop.create_future()
-        self._pool = ChannelPool(self.options, self._crash)
-        self._folders = RemoteFolders(self.options)
         self._publisher = Publisher(self.run_blocking, durable=self.options.durable)
+        self._pool = ChannelPool(self.options, self._crash, self._publisher.is_behind)
+        self._folders = RemoteFolders(self.options)
         with ThreadPoolExecutor(_STORAGE_THREADS, "tradewind-storage") as self._threads:
             try:
                 self._start(jobs)

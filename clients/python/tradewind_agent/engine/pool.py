@@ -33,9 +33,12 @@ class ChannelPool:
     old and the new plan has.
     """
 
-    def __init__(self, options: EngineOptions, crash: Callable[[BaseException], None]) -> None:
+    def __init__(
+        self, options: EngineOptions, crash: Callable[[BaseException], None], is_storage_behind: Callable[[], bool]
+    ) -> None:
         self.options = options
         self.crash = crash
+        self._is_storage_behind = is_storage_behind
         self.chunks: Sequence[TransferChunk] = ()
         self.sampler = PathSampler()
         self._traits: dict[Origin, OriginTraits] = {}
@@ -244,7 +247,7 @@ class ChannelPool:
             hungry = [pipeline for pipeline in hungry if self._deal_one(pipeline)]
 
     def _deal_one(self, pipeline: RequestPipeline) -> bool:
-        if self._shut or pipeline.channel is None or not pipeline.has_room():
+        if self._shut or pipeline.channel is None or self._is_storage_behind() or not pipeline.has_room():
             return False
         exchange = pipeline.channel.take_exchange(pipeline)
         if exchange is None:

@@ -20,7 +20,10 @@ _TOGETHER_BYTES = 1 << 20
 """Files above this size, and those whose sum is to be checked, keep no others waiting: each is published by itself."""
 
 _MOST_TOGETHER = 64
-"""Files published at once, and files kept open while they wait: a process may have few hundred open."""
+"""Files published at once. While as many wait, no others are requested."""
+
+_MOST_OPEN = 2 * _MOST_TOGETHER
+"""Files kept open while they wait; answers that are on their way may make them more. A process may have few hundred."""
 
 _SHA256_BYTES = 32
 
@@ -77,11 +80,15 @@ class Publisher:
         if not publication.is_small:
             self._start([(publication, on_published)])
             return
-        if len(self._waiting) >= _MOST_TOGETHER:
-            publication.part.close()  # opened again later: the disk is slower than the path
+        if len(self._waiting) >= _MOST_OPEN:
+            publication.part.close()  # opened again later
         self._waiting.append((publication, on_published))
         if not self._busy:
             self._go_on()
+
+    def is_behind(self) -> bool:
+        """Return whether so many files wait that no others should be requested: the disk is slower than the path."""
+        return len(self._waiting) >= _MOST_TOGETHER
 
     def close(self) -> None:
         """Start no more."""
