@@ -1,5 +1,6 @@
 """Packed copies that are killed, damaged or left alone by the service: what is there in the end is whole or nothing."""
 
+import asyncio
 import signal
 import socket
 import struct
@@ -16,6 +17,11 @@ from tests.integration.agent.support.command import environment, run, start
 from tests.integration.compression.contents import digits
 from tests.integration.compression.test_packed_copies import copied, leftovers
 from tests.integration.serve_files.serving import serving
+from tradewind.dataset import ChunkKind
+from tradewind.parameters import Parameters
+from tradewind.recommendation import ChunkPlan
+from tradewind_agent.copy.listing import list_files
+from tradewind_agent.engine import EngineOptions, TransferEngine
 from tradewind_agent.serve import Server
 
 DIGITS = digits(3_000_000)
@@ -207,3 +213,42 @@ def test_auto_continues_while_service_is_unreachable(server: Server, root: Path,
     back = run("copy", "--compress", "auto", "--json", *slow, f"{server.url}away/", str(tmp_path / "back"), env=env)
     assert back.code == 0, back.err
     assert {each.name: each.read_bytes() for each in (tmp_path / "back").iterdir()} == {"large": DIGITS, "empty": b""}
+
+
+class LostAnswers:
+    """Loses the connection in place of so many answers that confirm a file, or a part of one."""
+
+    def __init__(self, times: int) -> None:
+        self.left = times
+
+    def __call__(self, data: bytes) -> bytes:
+        if self.left and data.startswith((b"HTTP/1.1 201", b"HTTP/1.1 202")):
+            self.left -= 1
+            raise ConnectionResetError
+        return data
+
+
+def test_packed_upload_whose_answer_is_lost_is_reported_as_moved(server: Server, root: Path, tmp_path: Path) -> None:
+    (tmp_path / "large").write_bytes(DIGITS)
+    with meddling(server, lost := LostAnswers(1)) as url:
+        report = copied(str(tmp_path / "large"), f"{url}unanswered", "gzip:1")
+    assert lost.left == 0
+    assert report.succeeded, report.failures
+    assert (root / "unanswered").read_bytes() == DIGITS
+    assert (report.files_done, report.files_skipped) == (1, 0)
+    assert report.plain_bytes == report.moved_bytes == len(DIGITS)
+    assert report.packed_bytes < len(DIGITS)
+
+
+def test_upload_in_parts_whose_answers_are_lost_is_reported_as_moved(
+    server: Server, root: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "large").write_bytes(DIGITS)
+    plan = [ChunkPlan(ChunkKind.WHOLE, None, Parameters(concurrency=1, parallelism=2, pipelining=1))]
+    with meddling(server, lost := LostAnswers(2)) as url:
+        jobs = list_files([str(tmp_path / "large")], f"{url}parts", options=EngineOptions(durable=False)).jobs
+        result = asyncio.run(TransferEngine(plan, EngineOptions(durable=False)).run(jobs))
+    assert lost.left == 0
+    assert result.succeeded, result.failures
+    assert (root / "parts").read_bytes() == DIGITS
+    assert (result.files_done, result.files_skipped) == (1, 0)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 from uuid import uuid4
 
 import psycopg
@@ -19,6 +20,7 @@ from tradewind.compression.codecs import PROBE, Codec, CodecSetting
 from tradewind.compression.model import Speeds
 from tradewind.wire.compression import NewObservations
 from tradewind.wire.records import parse_row
+from tradewind_agent.compression import packing_choice
 from tradewind_agent.compression.observations import observe_samples
 from tradewind_agent.compression.packing_choice import choose_packing
 from tradewind_agent.copy.listing import list_files
@@ -183,3 +185,34 @@ def test_mixed_copy_is_logged_once_with_the_service_and_a_download_adds_to_the_t
     assert {mover for (mover,) in movers} == {"tradewind-packed"}
     assert seen is not None
     assert seen[0] >= TABLES
+
+
+def test_short_copy_of_a_file_is_not_looked_at_before_and_still_packed(
+    server: Server, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.csv").write_bytes(table(0))
+    monkeypatch.setattr(packing_choice, "probe_classes", Mock(side_effect=AssertionError("it is looked at")))
+    listing = list_files([str(tmp_path / "a.csv")], f"{server.url}short.csv", options=EngineOptions(durable=False))
+    chosen = choose_packing(listing, CopyOptions(bandwidth_bps=8e6), None)
+    assert tuple(chosen.advised) == listing.jobs
+    assert chosen.line_bps is not None
+    done, records = copied(tmp_path, *SLOW, str(tmp_path / "a.csv"), f"{server.url}short.csv")
+    assert (root / "short.csv").read_bytes() == table(0)
+    assert set(records) == {"tradewind-packed"}
+    assert done.document["ratio"] > 1.3
+
+
+def test_long_copy_of_a_file_is_looked_at_before(server: Server, tmp_path: Path) -> None:
+    listing = list_files([f"{server.url}data/0.csv"], str(tmp_path / "a.csv"), options=EngineOptions(durable=False))
+    chosen = choose_packing(listing, CopyOptions(bandwidth_bps=1e5), None)
+    assert [looked.sample is not None for looked in chosen.looked] == [True]
+
+
+def test_short_copy_to_a_server_that_takes_no_packed_files_sends_them_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(table(0))
+    for folder in ("served", "work"):
+        (tmp_path / folder).mkdir()
+    with nginx(tmp_path / "served", tmp_path / "work", server="dav_methods PUT; client_max_body_size 0;") as web:
+        done, _ = copied(tmp_path, *SLOW, str(tmp_path / "a.csv"), f"{web.url}a.csv")
+    assert (tmp_path / "served" / "a.csv").read_bytes() == table(0)
+    assert set(done.document["used"]) == {"raw"}

@@ -18,7 +18,14 @@ from tradewind.compression.history import CodecObservation, History
 from tradewind.compression.model import Speeds
 from tradewind_agent.compression.codecs import list_available_codecs, pack
 from tradewind_agent.compression.planning import make_case
-from tradewind_agent.compression.sampling import MOST_PIECES, PIECE_BYTES, FileSample, choose_pieces, sample_file
+from tradewind_agent.compression.sampling import (
+    MOST_PIECES,
+    PIECE_BYTES,
+    REPEATS,
+    FileSample,
+    choose_pieces,
+    sample_file,
+)
 from tradewind_agent.compression.trials import try_setting, try_worthwhile_settings
 
 CODECS = frozenset(Codec) - {Codec.PIGZ, Codec.PBZIP2}
@@ -166,3 +173,31 @@ def test_the_first_time_that_a_codec_is_tried_its_library_is_not_timed(codec: Co
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(("line_bps", "packings"), [(1e12, 1), (1e3, REPEATS)])
+def test_a_probe_is_repeated_only_where_that_is_little_of_the_transfer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line_bps: float, packings: int
+) -> None:
+    counted: list[bytes] = []
+
+    def pack_counted(plain: bytes, setting: CodecSetting) -> bytes:
+        counted.append(plain)
+        return pack(plain, setting)
+
+    (tmp_path / "some").write_bytes(b"something " * 10_000)
+    monkeypatch.setattr("tradewind_agent.compression.sampling.pack", pack_counted)
+    sample_file(tmp_path / "some", line_bps, clock_s=count().__next__ if line_bps > 1e9 else lambda: 0.0)
+    assert len(counted) == packings
+
+
+def test_a_sample_of_a_file_that_packs_well_is_smaller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_bytes: list[float] = []
+    monkeypatch.setattr(
+        "tradewind_agent.compression.sampling.choose_pieces",
+        lambda _, look_bytes: looked_bytes.append(look_bytes) or (),
+    )
+    for name, content in (("noise", Random(1).randbytes(1_000_000)), ("zeros", bytes(1_000_000))):
+        (tmp_path / name).write_bytes(content)
+        sample_file(tmp_path / name, 1e6, clock_s=count().__next__)
+    assert looked_bytes[1] < looked_bytes[0] / 100

@@ -56,17 +56,32 @@ class PackingOptions:
         """Return those of both ends, where they were found out before."""
         return (self.advised.codecs if self.advised is not None else None) or None
 
-    def open_packed_file(self, descriptor: int, status: os.stat_result, codecs: frozenset[Codec]) -> PackedFile:
-        """Return an open file as a packed stream; ``codecs`` : of both ends.
+    @property
+    def needs_sample(self) -> bool:
+        """Return whether a file is sampled before it is packed here."""
+        return self.mode.is_adaptive and (self.advised is None or self.advised.sample is None)
+
+    def sample(self, descriptor: int) -> FileSample:
+        """Return the sample of an open file that `open_packed_file` needs.
 
         Raises
         ------
         OSError : it cannot be read.
+        """
+        return sample_descriptor(descriptor, self.line_bps)
+
+    def open_packed_file(
+        self, descriptor: int, status: os.stat_result, codecs: frozenset[Codec], sample: FileSample | None
+    ) -> PackedFile:
+        """Return an open file as a packed stream.
+
+        ``codecs`` : of both ends. ``sample`` : of the file, if `needs_sample`.
+
+        Raises
+        ------
         CodecMissing
         """
-        sample = self.find_known_sample(status.st_size)
-        if sample is None and self.mode.is_adaptive:
-            sample = sample_descriptor(descriptor, self.line_bps)
+        sample = sample or self.find_known_sample(status.st_size)
         advice = self.advised.answer if self.mode.is_adaptive and self.advised is not None else None
         return PackedFile(
             descriptor,

@@ -13,7 +13,7 @@ from tradewind.cluster import LOAD_MAX
 from tradewind.compression.advice import DEFAULT_LINE_BPS, discount_assumed_rate
 from tradewind.path import Path
 from tradewind.transfer import Direction
-from tradewind.units import format_bytes, format_count
+from tradewind.units import BITS_PER_BYTE, format_bytes, format_count
 from tradewind.unknown_path.prior import compute_stream_rate_bps
 from tradewind.unknown_path.rules import fill_in_assumptions
 from tradewind.wire.compression import (
@@ -47,6 +47,13 @@ ROUND_TRIPS: Mapping[Direction, int] = {Direction.UPLOAD: 2, Direction.DOWNLOAD:
 more; they are kept, and one is open already."""
 
 
+UNSEEN_S = 10.0
+"""A few files that take less time as they are are not looked at before: each end samples what it packs, on its way.
+
+A look costs a round trip, and time of a processor while nothing moves. An assumption.
+"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackingChoice:
     """How a copy is to be done.
@@ -76,6 +83,9 @@ def choose_packing(
 
     ``history`` : that advice rests on without a service, in place of the packaged measurements.
     """
+    if client is None and options.tune and _is_short(listing, options):  # a codec that is fixed is chosen before
+        unseen = choose_packing_all(listing, options, client)
+        return replace(unseen, line_bps=_compute_line_bps(unseen.prepared, unseen.at_once))
     classes = classify_files(listing)
     probes = probe_classes(classes, listing, options.engine, _compute_stated_bps(options))
     found = zip(classes, probes, strict=True)
@@ -95,14 +105,13 @@ def choose_packing(
         if looked.sample is None:
             advised |= {listing.jobs[at]: FileAdvice() for at in files.positions}
     at_once = _compute_files_at_once(prepared, len(advised), options)
-    rate_bps = _get_expected_bps(prepared)
     return PackingChoice(
         prepared=_widen(prepared, at_once),
         advised=advised,
         looked=[looked for _, looked in sampled],
         at_once=at_once,
         most_at_once=_compute_max_at_once(len(advised), listing.direction),
-        line_bps=None if rate_bps is None else min(_compute_capacity_bps(prepared.path, at_once), rate_bps),
+        line_bps=_compute_line_bps(prepared, at_once),
         notes=(_describe_choice(listing, advised, _count_rationales(sampled, answers)),),
     )
 
@@ -119,13 +128,22 @@ def _add_trials(
     return files, replace(looked, tried=tried)
 
 
+def _is_short(listing: Listing, options: CopyOptions) -> bool:
+    """Return whether looking at the files would take longer than knowing more of them can save."""
+    line_bps = _compute_stated_bps(options) or DEFAULT_LINE_BPS
+    return len(listing.jobs) <= LEAST_AT_ONCE and BITS_PER_BYTE * sum(listing.sizes_bytes) / line_bps < UNSEEN_S
+
+
 def _compute_stated_bps(options: CopyOptions) -> float | None:
     """Return what the user says that the path has free."""
     return None if options.bandwidth_bps is None else options.bandwidth_bps * (1 - min(options.load or 0.0, LOAD_MAX))
 
 
 def choose_packing_all(listing: Listing, options: CopyOptions, client: "Client | None") -> PackingChoice:
-    """Return all files by one codec, as the user wants it: as many at once as the recommendation has streams."""
+    """Return all files without a look: by the codec that the user wants, or as each end finds on the way.
+
+    As many are packed at once as the recommendation has streams.
+    """
     prepared = prepare_listed(listing, options=options, client=client)
     at_once = _compute_files_at_once(prepared, len(listing.jobs), options)
     return PackingChoice(
@@ -204,6 +222,12 @@ def _get_expected_bps(prepared: PreparedCopy) -> float | None:
         return bandwidth_bps
     known = prepared.plan.source != HEURISTIC or bandwidth_bps is not None
     return discount_assumed_rate(predicted.throughput_bps.mean, path_is_known=known)
+
+
+def _compute_line_bps(prepared: PreparedCopy, connections: int) -> float | None:
+    """Return what the connections of packed files are expected to carry together."""
+    rate_bps = _get_expected_bps(prepared)
+    return None if rate_bps is None else min(_compute_capacity_bps(prepared.path, connections), rate_bps)
 
 
 def _compute_max_at_once(files: int, direction: Direction) -> int:

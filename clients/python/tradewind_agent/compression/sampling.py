@@ -35,7 +35,10 @@ BEGINNING_BYTES = 128 * KIB
 """Of a file that was fetched, by which this end's speed of unpacking is judged."""
 
 LOOK_SHARE = 0.02
-"""Share of the time of the unpacked file that is spent on probing more of it than settings are tried on."""
+"""Share of the time of the file that is spent on probing more of it than settings are tried on.
+
+That of the file as the probe packs it: the better it packs, the sooner it is over.
+"""
 
 PIECE_BYTES, MOST_PIECES = 128 * KIB, 128
 """Size and largest number of additional probed pieces."""
@@ -122,8 +125,9 @@ def sample_descriptor(
     """Return the same of an open file."""
     file_bytes = os.fstat(descriptor).st_size
     blocks = [os.pread(descriptor, SAMPLE_BLOCK_BYTES, offset) for offset in list_sample_offsets(file_bytes, places())]
-    probe = measure_setting(blocks, PROBE, clock_s) if any(blocks) else Speeds(1.0, 1e9, 1e9)
     look_s = LOOK_SHARE * BITS_PER_BYTE * file_bytes / (line_bps or DEFAULT_LINE_BPS)
+    probe = measure_setting(blocks, PROBE, clock_s, worth_s=look_s) if any(blocks) else Speeds(1.0, 1e9, 1e9)
+    look_s /= max(probe.ratio, 1.0)
     pieces = choose_pieces(file_bytes, look_s * probe.compress_bps / BITS_PER_BYTE)
     ratio = _measure_ratio([os.pread(descriptor, size, offset) for offset, size in pieces]) if pieces else probe.ratio
     return FileSample(
@@ -164,12 +168,19 @@ def measure_setting(
     clock_s: Callable[[], float] = time.perf_counter,
     *,
     repeats: int = REPEATS,
+    worth_s: float = math.inf,
 ) -> Speeds:
-    """Return what ``setting`` makes of blocks one after the other, with the sums that each end takes of plain bytes."""
+    """Return what ``setting`` makes of blocks one after the other, with the sums that each end takes of plain bytes.
+
+    ``worth_s`` : once it has taken longer, it is not repeated.
+    """
     load_codec(setting.codec)
     plain = b"".join(blocks)
     compress_s = decompress_s = float("inf")
-    for _ in range(repeats):
+    first_started_s = clock_s()
+    for number in range(repeats):
+        if number and clock_s() - first_started_s > worth_s:
+            break
         started_s = clock_s()
         _compute_sums(plain)
         packed = pack(plain, setting)

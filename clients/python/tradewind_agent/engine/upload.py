@@ -10,7 +10,6 @@ from asyncio import Future
 from collections.abc import Callable
 from hashlib import file_digest
 from time import monotonic
-from typing import ClassVar
 
 from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost
 from tradewind_agent.engine.http.http1 import REDIRECTS, ResponseHead
@@ -38,7 +37,7 @@ class FileUpload(FileTransfer):
     """The upload of one file: the bytes that the receiver has confirmed, and those still to be dealt."""
 
     job: UploadJob
-    form: ClassVar[str] = ""
+    form: str = ""
     """Form in which the bytes are sent; see `make_upload_id`."""
 
     def __init__(self, job: UploadJob, host: TransferHost) -> None:
@@ -53,6 +52,7 @@ class FileUpload(FileTransfer):
         self._in_parts: bool | None = None  # None: not decided; False: in one request
         self._must_ask = False
         self._unanswered = 0
+        self._has_sent = False  # bytes of it, in this run
         self._put_at_s = 0.0
         self._has_sent_all_at_s: float | None = None
         self._has_folder = False
@@ -205,7 +205,7 @@ class FileUpload(FileTransfer):
         self._must_ask = False
         ours = "tradewind-received" in head.headers or head.headers.get("server", "").startswith("tradewind")
         if head.headers.get("tradewind-complete") == "true":
-            self._finish(skipped=not self._received)
+            self._finish(skipped=not self._has_sent)
             return
         if head.status == _NO_CONTENT and ours:
             ranges = (_RECEIVED_RANGE.fullmatch(each) for each in head.headers["tradewind-received"].split(","))
@@ -244,6 +244,7 @@ class FileUpload(FileTransfer):
 
     def _confirm(self, sent: FileSlice) -> None:
         self._received.add(sent.first, sent.last)
+        self._has_sent = True
         self.note_progress()
         if self.has_undealt:
             self.host.make_available(self)
@@ -269,7 +270,7 @@ class FileUpload(FileTransfer):
         if exchange.sent is None and fault is not None:
             self._note_unanswered()
         if self._in_parts and exchange.moved_bytes:
-            self._must_ask = True  # part of it may have arrived
+            self._must_ask = self._has_sent = True  # part of it may have arrived
         if not self._in_parts and exchange.sent is not None and not exchange.sent.remaining_bytes:
             self._has_sent_all_at_s = self._put_at_s  # all of it may have
         if (counted := self.count_loss(fault)) is not None:

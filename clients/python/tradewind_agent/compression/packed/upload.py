@@ -3,8 +3,9 @@
 import os
 from asyncio import Future
 from collections.abc import Callable
+from concurrent.futures import Future as ThreadFuture
 from functools import partial
-from typing import BinaryIO, ClassVar
+from typing import BinaryIO
 
 from tradewind.compression.codecs import Codec
 from tradewind_agent.compression.codecs import list_available_codecs, list_common_codecs
@@ -13,6 +14,7 @@ from tradewind_agent.compression.packed.packed_payload import PackedPayload
 from tradewind_agent.compression.packed.packing_host import PackingHost
 from tradewind_agent.compression.packed.sent_alone import SentAlone
 from tradewind_agent.compression.packing import PackedFile
+from tradewind_agent.compression.sampling import FileSample
 from tradewind_agent.compression.wire_names import CODECS_HEADER, PACKED_CODING
 from tradewind_agent.engine.file_transfer import TransferHost
 from tradewind_agent.engine.http.address import Url
@@ -26,6 +28,7 @@ from tradewind_agent.system_errors import explain_os_error
 
 _STORED = frozenset({200, 201, 204})
 _NO_CONTENT, _NOT_FOUND = 204, 404
+_LEAST_SERVER_ERROR, _NOT_IMPLEMENTED = 500, 501
 
 
 class PackedPut(SentAlone, UploadExchange):
@@ -62,24 +65,39 @@ class PackedPut(SentAlone, UploadExchange):
 class PackedUpload(FileUpload):
     """The upload of one file: a query whether it is there, then the packed file."""
 
-    form: ClassVar[str] = "packed"
+    form = "packed"
 
     def __init__(self, job: UploadJob, host: TransferHost, packing: PackingOptions, packing_host: PackingHost) -> None:
         super().__init__(job, host)
         self._packing, self._packing_host = packing, packing_host
         self._packed: tuple[PackedFile, BinaryIO] | None = None
+        self._sampling: ThreadFuture[FileSample] | None = None
+        self._unanswered: PackedFile | None = None  # sent in full, and perhaps stored
+        self._is_packed = True  # as long as the server has not shown otherwise
 
     @property
     def has_undealt(self) -> bool:
+        if not self._is_packed:
+            return super().has_undealt
         return not (self.is_over or self.is_waiting or self._preparing or self._in_flight)
 
-    def take(self, streams: int, most_bytes: int) -> UploadExchange | None:  # noqa: ARG002 -- it is one stream
+    def take(self, streams: int, most_bytes: int) -> UploadExchange | None:
+        if not self._is_packed:
+            return super().take(streams, most_bytes)
         if (self._fd is None and not self._open()) or not self.has_undealt:
             return None
         if self._packed is None:
+            self._start_sampling()
             headers = {CODECS_HEADER: ",".join(sorted(list_available_codecs()))}
             return self._send("HEAD", {"Tradewind-Upload": self._upload_id, **headers}, None)
         return self._put_packed(*self._packed) if self._packing_host.slots.acquire(self) else None
+
+    def _start_sampling(self) -> None:
+        """Sample the file while the receiver answers."""
+        if self._sampling is None and self._packing.needs_sample and self._fd is not None:
+            descriptor = os.dup(self._fd)
+            self._sampling = self._packing_host.streams.submit(self._packing.sample, descriptor)
+            self._sampling.add_done_callback(lambda _: os.close(descriptor))
 
     def _put_packed(self, packed: PackedFile, source: BinaryIO) -> PackedPut:
         self._packed = None
@@ -102,6 +120,9 @@ class PackedUpload(FileUpload):
     # Answers.
 
     def handle_answer(self, exchange: UploadExchange, head: ResponseHead) -> None:
+        if not self._is_packed:
+            super().handle_answer(exchange, head)
+            return
         self._in_flight.discard(exchange)
         self.learn_cookies(exchange, head)
         if isinstance(exchange, PackedPut):
@@ -112,15 +133,36 @@ class PackedUpload(FileUpload):
     def _judge_query(self, query: UploadExchange, head: ResponseHead) -> None:
         is_from_receiver = head.headers.get("server", "").startswith("tradewind")
         if head.headers.get("tradewind-complete") == "true":
-            self._finish(skipped=True)
+            self._finish_complete()
         elif head.status in REDIRECTS:
             self.redirect(head)
         elif is_from_receiver and head.status in (_NO_CONTENT, _NOT_FOUND):
             self._learn_codecs(head)
-        elif is_from_receiver or head.status in LOAD_STATUSES:  # a front may refuse in the receiver's place
+        elif is_from_receiver or self._is_from_front(query, head.status):
             self.refuse(query, head)
+        elif self._packing.mode.is_adaptive:
+            self._send_plain()
         else:
             self.give_up("the server takes no packed uploads")
+
+    def _is_from_front(self, query: UploadExchange, status: int) -> bool:
+        """Return whether something in front of the receiver may refuse in its place: later it may pass on."""
+        is_failing = status >= _LEAST_SERVER_ERROR and status != _NOT_IMPLEMENTED
+        return status in LOAD_STATUSES or is_failing or query.url != self._first_url
+
+    def _finish_complete(self) -> None:
+        """Finish a file that the receiver has: stored before this run, or from a request whose answer was lost."""
+        packed = self._unanswered
+        if packed is not None:
+            self._note_sent(self.job.size_bytes, packed.work.packed_bytes)
+            self._packing_host.note_file(self.job, PackedOutcome(work=packed.work, sample=packed.sample))
+        self._finish(skipped=packed is None)
+
+    def _send_plain(self) -> None:
+        """Send the file as it is: the server is none of ours, and nobody has requested a codec."""
+        super()._close()
+        self._is_packed, self.form = False, FileUpload.form
+        self.host.make_available(self)
 
     def _learn_codecs(self, head: ResponseHead) -> None:
         """Open the file as a packed stream, in a thread: it may be sampled first."""
@@ -138,7 +180,8 @@ class PackedUpload(FileUpload):
         status = os.fstat(source.fileno())
         if not self._is_as_listed(status):
             raise FileFault(f"{self.job.source} has changed since it was listed", retryable=False)
-        return self._packing.open_packed_file(source.fileno(), status, codecs)
+        sample = None if self._sampling is None else self._sampling.result()
+        return self._packing.open_packed_file(source.fileno(), status, codecs, sample)
 
     def _on_opened(self, source: BinaryIO, opening: "Future[PackedFile]") -> None:
         self._preparing = False
@@ -172,10 +215,15 @@ class PackedUpload(FileUpload):
             self.refuse(put, head)
 
     def handle_loss(self, exchange: UploadExchange, fault: FileFault | None) -> None:
+        if not self._is_packed:
+            super().handle_loss(exchange, fault)
+            return
         self._in_flight.discard(exchange)
         if isinstance(exchange, PackedPut):
             self._take_back(exchange)
             fault = exchange.body.packed.failure or fault
+            if exchange.body.is_finished:
+                self._unanswered = exchange.body.packed
         if self.is_over:
             return
         if (counted := self.count_loss(fault)) is not None:
