@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from benchmarks.fuzz.entire_api import Extent, request_api
-from benchmarks.fuzz.random_transfers import run_transfers
 from benchmarks.fuzz.readers import BATCH_SIZE, feed_reader, list_readers
+from benchmarks.fuzz.transfer_runs import run_transfers
 from benchmarks.support import report
 from benchmarks.support.command import run_command
 

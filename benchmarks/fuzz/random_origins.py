@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 
 from benchmarks.fuzz.behaviour import Behaviour, Framing, Ranges
-from benchmarks.fuzz.random_servers import RandomServer, Request, make_head, send
+from benchmarks.fuzz.random_servers import RandomServer, Request, frame_answer, make_head, send
 from benchmarks.fuzz.served_files import ServedFile
 
 
@@ -75,19 +75,6 @@ class RandomOrigin(RandomServer):
         if framing is Framing.UNTIL_CLOSE and (status == 206 or not file.is_size_known):
             framing = Framing.LENGTH if status == 206 else framing
             is_cut = is_cut and framing is Framing.LENGTH  # nobody could tell that something is missing
-        sent = body[: self.draw.randrange(len(body))] if is_cut else body
-        if framing is Framing.LENGTH:
-            return await send(
-                writer, make_head(status, {**headers, "Content-Length": str(len(body))}) + sent, ends=is_cut
-            )
-        if framing is Framing.UNTIL_CLOSE:
-            return await send(writer, make_head(status, {**headers, "Connection": "close"}) + sent, ends=True)
-        chunks = b"".join(_frame_chunk(sent[start : start + 1000]) for start in range(0, len(sent), 1000))
-        end = b"" if is_cut else b"0\r\n\r\n"
-        return await send(
-            writer, make_head(status, {**headers, "Transfer-Encoding": "chunked"}) + chunks + end, ends=is_cut
-        )
-
-
-def _frame_chunk(data: bytes) -> bytes:
-    return f"{len(data):x}\r\n".encode() + data + b"\r\n"
+        sent_bytes = self.draw.randrange(len(body)) if is_cut else None
+        answer = frame_answer(status, headers, body, framing, sent_bytes=sent_bytes)
+        return await send(writer, answer, ends=is_cut or framing is Framing.UNTIL_CLOSE)

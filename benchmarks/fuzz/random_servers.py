@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Self
 
-from benchmarks.fuzz.behaviour import Behaviour, Pipelining
+from benchmarks.fuzz.behaviour import Behaviour, Framing, Pipelining
 
 MOST_HEAD_BYTES = 65_536
 COLLECT_S = 0.003
@@ -149,5 +149,51 @@ async def _read_head(reader: asyncio.StreamReader) -> Request:
 
 
 async def _read_body(reader: asyncio.StreamReader, request: Request) -> Request:
+    if request.fields.get("transfer-encoding") == "chunked":
+        return replace(request, body=await _read_chunks(reader))
     length = int(request.fields.get("content-length", "0"))
     return replace(request, body=await reader.readexactly(length)) if length else request
+
+
+async def _read_chunks(reader: asyncio.StreamReader) -> bytes:
+    chunks = []
+    while size := int(await reader.readuntil(b"\r\n"), 16):
+        chunks.append((await reader.readexactly(size + 2))[:-2])
+    await reader.readuntil(b"\r\n")
+    return b"".join(chunks)
+
+
+def frame_answer(
+    status: int, fields: Mapping[str, str], body: bytes, framing: Framing, *, sent_bytes: int | None = None
+) -> bytes:
+    """Return an answer, or its beginning with ``sent_bytes`` of the body."""
+    sent = body if sent_bytes is None else body[:sent_bytes]
+    if framing is Framing.LENGTH:
+        return make_head(status, {**fields, "Content-Length": str(len(body))}) + sent
+    if framing is Framing.UNTIL_CLOSE:
+        return make_head(status, {**fields, "Connection": "close"}) + sent
+    end = b"0\r\n\r\n" if sent_bytes is None else b""
+    return make_head(status, {**fields, "Transfer-Encoding": "chunked"}) + frame_chunks(sent, 1000) + end
+
+
+def frame_chunks(data: bytes, chunk_bytes: int) -> bytes:
+    """Return ``data`` in chunks, without the end."""
+    pieces = (data[start : start + chunk_bytes] for start in range(0, len(data), chunk_bytes))
+    return b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces)
+
+
+def parse_chunks(data: bytes) -> bytes | None:
+    """Return the body that ``data`` holds in chunks; ``None`` where its end is missing."""
+    found: list[bytes] = []
+    rest = data
+    while True:
+        size_line, separator, rest = rest.partition(b"\r\n")
+        if not separator:
+            return None
+        size = int(size_line, 16)
+        if not size:
+            return b"".join(found)
+        if len(rest) < size + 2:
+            return None
+        found.append(rest[:size])
+        rest = rest[size + 2 :]

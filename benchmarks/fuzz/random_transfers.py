@@ -2,12 +2,12 @@
 
 import asyncio
 import os
-import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from random import Random
+from typing import ClassVar
 
 from benchmarks.fuzz.behaviour import Behaviour
 from benchmarks.fuzz.random_origins import RandomOrigin
@@ -20,9 +20,6 @@ from tradewind.recommendation import ChunkPlan
 from tradewind_agent.engine import EngineOptions, RetryPolicy, TransferEngine, TransferResult, UploadJob, Url
 from tradewind_agent.engine.jobs import Job
 
-AT_ONCE = 24
-"""Transfers side by side: most of their time they wait."""
-
 LONGEST_S = 120.0
 """After it a transfer counts as hanging. All timeouts and retries of one take a fraction of it."""
 
@@ -30,25 +27,27 @@ MOST_REQUESTS_A_FILE = 300
 """More show a loop: tries are bounded, and each range and redirect of a file takes a few."""
 
 INTERRUPTED_SHARE, RIVAL_SHARE, STALE_SHARE = 0.2, 0.1, 0.1
-UPLOADED = ("4", "9")
-"""Last digits of the seeds of uploads."""
-
-_OLD_S = 1_000_000_000
-_STALE = b"what stood there before"
+OLD_S = 1_000_000_000
+STALE = b"what stood there before"
+"""Content of a file that stands where another is moved to."""
 
 
 class DrawnTransfer(ABC):
     """One transfer: all that happens follows from its ``seed``, apart from the times at which it happens."""
+
+    longest_before_s: ClassVar = 0.02
+    """Time after which an interrupted run ends at most."""
 
     def __init__(self, seed: str, folder: Path) -> None:
         self.seed = seed
         self.folder = folder
         self.draw = Random(seed)
         self.behaviour = Behaviour.draw(self.draw)
-        self._plan = [ChunkPlan(ChunkKind.WHOLE, None, _draw_parameters(self.draw))]
+        self.plan = [ChunkPlan(ChunkKind.WHOLE, None, _draw_parameters(self.draw))]
         is_interrupted = self.draw.random() < INTERRUPTED_SHARE
-        self._interrupted_after_s = self.draw.uniform(0, 0.02) if is_interrupted else None
-        self._has_rival = self.draw.random() < RIVAL_SHARE
+        self.interrupted_after_s = self.draw.uniform(0, self.longest_before_s) if is_interrupted else None
+        self.has_rival = self.draw.random() < RIVAL_SHARE
+        self._noted: list[str] = []
 
     @abstractmethod
     def open_server(self) -> RandomServer:
@@ -75,13 +74,13 @@ class DrawnTransfer(ABC):
         self.prepare()
         try:
             async with asyncio.timeout(LONGEST_S), self.open_server() as server:
-                if self._interrupted_after_s is not None:
-                    await self._move_for(self._interrupted_after_s, server)
+                if self.interrupted_after_s is not None:
+                    await self._move_for(self.interrupted_after_s, server)
                 jobs = self.make_jobs(server)
-                results = await asyncio.gather(*(self._move(jobs) for _ in range(1 + self._has_rival)))
+                results = await asyncio.gather(*(self.move(jobs) for _ in range(1 + self.has_rival)))
         except TimeoutError:
             return ["it hangs"]
-        wrong = [each for result in results for each in _find_wrong_counts(result, len(jobs))]
+        wrong = [*self._noted, *(each for result in results for each in _find_wrong_counts(result, len(jobs)))]
         if server.requests > MOST_REQUESTS_A_FILE * len(jobs) * (1 + len(results)):
             wrong.append(f"{server.requests} requests for {len(jobs)} files")
         return [*wrong, *self.find_faults(_find_common_failures(results), self.read_stored())]
@@ -89,20 +88,27 @@ class DrawnTransfer(ABC):
     @property
     def must_succeed(self) -> bool:
         """Return whether no file that can be moved may fail: nothing is wrong, and nobody else writes it."""
-        return self.behaviour.is_calm and not self._has_rival
+        return self.behaviour.is_calm and not self.has_rival
 
-    async def _move(self, jobs: Sequence[Job]) -> TransferResult:
-        options = EngineOptions(
+    def note_faults(self, faults: Iterable[str]) -> None:
+        """Note what is wrong with a run, besides what `find_faults` finds."""
+        self._noted.extend(faults)
+
+    async def move(self, jobs: Sequence[Job]) -> TransferResult:
+        """Move the files by one run of the engine."""
+        return await TransferEngine(self.plan, self.make_options()).run(jobs)
+
+    def make_options(self) -> EngineOptions:
+        return EngineOptions(
             retry=RetryPolicy(most_tries=6, first_wait_s=0.002, longest_wait_s=0.02),
             rng=Random(self.seed),
             answer_timeout_s=5.0,
             idle_timeout_s=5.0,
             durable=False,
         )
-        return await TransferEngine(self._plan, options).run(jobs)
 
     async def _move_for(self, time_s: float, server: RandomServer) -> None:
-        task = asyncio.create_task(self._move(self.make_jobs(server)))
+        task = asyncio.create_task(self.move(self.make_jobs(server)))
         await asyncio.wait([task], timeout=time_s)
         task.cancel()
         with suppress(asyncio.CancelledError):
@@ -127,8 +133,8 @@ class DrawnDownload(DrawnTransfer):
 
     def prepare(self) -> None:
         for name in self._stale:
-            (self.folder / name).write_bytes(_STALE)
-            os.utime(self.folder / name, (_OLD_S, _OLD_S))
+            (self.folder / name).write_bytes(STALE)
+            os.utime(self.folder / name, (OLD_S, OLD_S))
 
     def read_stored(self) -> Mapping[str, bytes]:
         return {name: (self.folder / name).read_bytes() for name in self.files if (self.folder / name).exists()}
@@ -137,9 +143,10 @@ class DrawnDownload(DrawnTransfer):
         for name, file in self.files.items():
             found = stored.get(name)
             if name not in failures and found not in file.contents:
-                yield f"{name} is no version of the file: {_describe(found)}, expected {len(file.contents[0])} bytes"
-            if name in failures and found not in (None, _STALE, *file.contents):
-                yield f"{name} has failed and is no version of the file: {_describe(found)}"
+                expected = f"expected {len(file.contents[0])} bytes"
+                yield f"{name} is no version of the file: {describe_content(found)}, {expected}"
+            if name in failures and found not in (None, STALE, *file.contents):
+                yield f"{name} has failed and is no version of the file: {describe_content(found)}"
             if name not in failures and file.is_sum_known and found != file.contents[0]:
                 yield f"{name} has another sum than was required"
             if name in failures and file.is_constant and self.must_succeed:
@@ -152,26 +159,26 @@ class DrawnUpload(DrawnTransfer):
     def __init__(self, seed: str, folder: Path) -> None:
         super().__init__(seed, folder)
         sizes = [self.draw.choice([0, 1, self.draw.randrange(3_000), self.draw.randrange(300_000)]) for _ in range(6)]
-        self._contents = {f"f{number}": self.draw.randbytes(size) for number, size in enumerate(sizes)}
+        self.contents = {f"f{number}": self.draw.randbytes(size) for number, size in enumerate(sizes)}
 
     def open_server(self) -> RandomServer:
         self._receiver = RandomReceiver(self.behaviour, Random(self.seed))
         return self._receiver
 
     def make_jobs(self, server: RandomServer) -> Sequence[Job]:
-        return [_make_upload_job(self.folder / name, server) for name in self._contents]
+        return [_make_upload_job(self.folder / name, server) for name in self.contents]
 
     def prepare(self) -> None:
-        for name, content in self._contents.items():
+        for name, content in self.contents.items():
             (self.folder / name).write_bytes(content)
 
     def read_stored(self) -> Mapping[str, bytes]:
         return self._receiver.stored
 
     def find_faults(self, failures: Mapping[str, str], stored: Mapping[str, bytes]) -> Iterator[str]:
-        for name, content in self._contents.items():
+        for name, content in self.contents.items():
             if name not in failures and stored.get(name) != content:
-                yield f"{name} is stored otherwise: {_describe(stored.get(name))}, sent {len(content)} bytes"
+                yield f"{name} is stored otherwise: {describe_content(stored.get(name))}, sent {len(content)} bytes"
             if name in failures and self.must_succeed:
                 yield f"{name} failed although nothing was wrong: {failures[name]}"
 
@@ -202,31 +209,5 @@ def _make_upload_job(source: Path, server: RandomServer) -> UploadJob:
     return UploadJob(source=source, destination=place, size_bytes=found.st_size, modified_at_ns=found.st_mtime_ns)
 
 
-def _describe(content: bytes | None) -> str:
+def describe_content(content: bytes | None) -> str:
     return "missing" if content is None else f"{len(content)} bytes"
-
-
-def run_transfers(count: int, seed: int) -> list[str]:
-    """Run ``count`` drawn transfers; return a line for each that went wrong, with the seed that repeats it."""
-    return asyncio.run(_run_all([f"{seed}-{number}" for number in range(count)]))
-
-
-async def _run_all(seeds: Sequence[str]) -> list[str]:
-    found: list[str] = []
-    waiting = iter(seeds)
-    asyncio.get_running_loop().set_exception_handler(
-        lambda _, context: found.append(f"a callback failed: {context.get('exception') or context['message']!r}")
-    )
-
-    async def work() -> None:
-        for seed in waiting:
-            kind = DrawnUpload if seed.endswith(UPLOADED) else DrawnDownload
-            with tempfile.TemporaryDirectory(prefix="tradewind-fuzz-") as folder:
-                try:
-                    faults = await kind(seed, Path(folder)).run()
-                except Exception as defect:  # noqa: BLE001 -- what is looked for
-                    faults = [f"it crashed: {defect!r}"]
-            found.extend(f"transfer {seed}: {fault}" for fault in faults)
-
-    await asyncio.gather(*(work() for _ in range(AT_ONCE)))
-    return found

@@ -224,7 +224,8 @@ class PackedDownload(FileDownload):
             work.add(decoding.work)
             beginning = beginning or decoding.beginning
             sample = FileSample.parse(decoding.note, self._moved_bytes) if decoding.note else None
-        work.plain_bytes = self._moved_bytes
+        # Bytes that came twice are bytes of one file still.
+        work.plain_bytes = self._moved_bytes if self.size_bytes is None else min(self._moved_bytes, self.size_bytes)
         if sample is None:
             sample = self._packing.find_known_sample(self.size_bytes or 0)
         else:
