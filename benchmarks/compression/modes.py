@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.compression.bounds import compute_lower_bound_s
+from benchmarks.compression.held_back import replace_packaged_history
 from benchmarks.compression.packing import PackedStream
 from benchmarks.compression.unlogged_copy import PackedReport, copy_packed
 from tradewind.compression.codecs import CodecSetting, parse_setting
@@ -114,7 +115,12 @@ def _copy_by_engine(listing: Listing, cell: Cell) -> float:
 
 
 def _copy_by_auto(listing: Listing, cell: Cell, history: History) -> float:
-    """Transfer with a look at the file, which the other modes do without."""
+    """Transfer with a look at the file, before or on the way, which the other modes do without."""
+    with replace_packaged_history(lambda: history):
+        return _time_auto(listing, cell, history)
+
+
+def _time_auto(listing: Listing, cell: Cell, history: History) -> float:
     started_s = time.perf_counter()
     chosen = choose_packing(listing, cell.options, None, history=history)
     looked_s = time.perf_counter() - started_s

@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from benchmarks.compression.row_store import RowStore
 from benchmarks.compression.slow_path import run_slow_path
 from benchmarks.wan.runs import Row
 from tradewind.compression.codecs import CodecSetting, list_candidate_settings, parse_setting
+from tradewind.compression.content import Kind
 from tradewind.compression.model import NetworkLine, Speeds
 from tradewind.compression.probe import FittedLine
 from tradewind.units import BITS_PER_BYTE
@@ -106,14 +107,20 @@ def run_transfers_in(folder: Path, store: RowStore, extent: Extent, *, seed: int
             for named in _write_files(folder, served, extent.contents, size)
         ]
     cells: list[Cell] = []
-    with run_server(served, server_processors) as port:
+    with ExitStack() as servers:
+        ports = {
+            name: servers.enter_context(run_server(served, server_processors, held_back=KINDS[name]))
+            for name in extent.contents
+        }
         for rate in extent.rates_mb_per_s:
-            with run_slow_path(port, 1e6 * rate) as url, run_on(own_processors):
-                cells_on_path = _make_cells(files, rate, url, store)
+            with ExitStack() as paths:
+                urls = {name: paths.enter_context(run_slow_path(port, 1e6 * rate)) for name, port in ports.items()}
+                paths.enter_context(run_on(own_processors))
+                cells_on_path = _make_cells(files, rate, urls, store)
                 cells += cells_on_path
                 draw = Random(f"{seed} {rate}")
                 rounds_on_path = TransferRounds(
-                    cells=cells_on_path, store=store, url=url, served=served, draw=draw, rounds=extent.rounds
+                    cells=cells_on_path, store=store, urls=urls, served=served, draw=draw, rounds=extent.rounds
                 )
                 rounds_on_path.run(
                     {
@@ -132,11 +139,11 @@ def _pick_contenders(cell: Cell) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferRounds:
-    """Transfers of cells over one path, in a new random order each round."""
+    """Transfers of cells over one path, in a new random order each round; ``urls`` : of the servers by content."""
 
     cells: Sequence[Cell]
     store: RowStore
-    url: str
+    urls: Mapping[str, str]
     served: Path
     draw: Random
     rounds: int
@@ -154,7 +161,7 @@ class TransferRounds:
 
     def _transfer(self, cell: Cell, way: str) -> Row:
         history = partial(build_history_without, cell, self.cells)
-        return {"took_s": run_transfer(cell, way, url=self.url, served=self.served, history=history)}
+        return {"took_s": run_transfer(cell, way, url=self.urls[cell.content], served=self.served, history=history)}
 
 
 def _write_files(folder: Path, served: Path, contents: Sequence[str], size_bytes: int) -> Iterator[tuple[str, Path]]:
@@ -196,8 +203,8 @@ def _make_sample_row(file: Path, line_bps: float, settings: Sequence[CodecSettin
     return {"sample": sample.format(), "tried": {str(each): try_setting(each, sample) for each in settings}}
 
 
-def _make_cells(files: Sequence[FileStreams], mb_per_s: float, url: str, store: RowStore) -> list[Cell]:
-    large = max((each.file for each in files), key=lambda file: file.stat().st_size)
+def _make_cells(files: Sequence[FileStreams], mb_per_s: float, urls: Mapping[str, str], store: RowStore) -> list[Cell]:
+    large, url = max((each.file for each in files), key=lambda file: file.stat().st_size), next(iter(urls.values()))
     lines = {
         True: store.find_transfer(f"probe up at {mb_per_s:g} MB/s", lambda: _make_line_row(probe_upload_line(url)[0])),
         False: store.find_transfer(
@@ -225,9 +232,10 @@ def _make_line_row(probed: FittedLine) -> Row:
 
 
 @contextmanager
-def run_server(root: Path, processors: set[int]) -> Iterator[int]:
-    """Run a writable ``serve-files`` in a process of its own; yield its port."""
-    command = [sys.executable, "-m", "tradewind_agent", "serve-files", str(root), "--port", "0", "--writable"]
+def run_server(root: Path, processors: set[int], *, held_back: Kind) -> Iterator[int]:
+    """Run a writable ``serve-files`` in a process of its own, which knows nothing of one kind; yield its port."""
+    module = ["benchmarks.compression.held_back", held_back]
+    command = [sys.executable, "-m", *module, "serve-files", str(root), "--port", "0", "--writable"]
     with run_on(processors):
         process = subprocess.Popen([*command, "--no-meter", "--json"], stdout=subprocess.PIPE, text=True)
     with process:
