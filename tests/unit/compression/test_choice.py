@@ -28,8 +28,8 @@ from tradewind.errors import InvalidValue
 from tradewind_agent.compression.advising import make_advice_request
 from tradewind_agent.compression.file_classes import ClassProbe, parse_server_sample
 from tradewind_agent.compression.observations import observe_codecs, observe_samples
-from tradewind_agent.compression.packing import PackingTotals
 from tradewind_agent.compression.sampling import FileSample
+from tradewind_agent.compression.totals import PackingTotals
 
 
 def test_a_slow_path_is_worth_the_slow_codec_and_a_fast_one_the_quick_codec() -> None:

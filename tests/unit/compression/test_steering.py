@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from threading import Barrier, BrokenBarrierError, Lock
+from threading import Barrier, BrokenBarrierError, Event, Lock
 from typing import Any
 from unittest.mock import Mock
 from zlib import crc32
@@ -29,8 +29,10 @@ from tradewind_agent.compression.advising import make_advice_request
 from tradewind_agent.compression.frames import FrameReader, encode_failure
 from tradewind_agent.compression.packing import PackedFile
 from tradewind_agent.compression.planning import PackingMode, plan_steering
-from tradewind_agent.compression.sampling import FileSample, sample_file
+from tradewind_agent.compression.sampling import FileSample, sample_descriptor, sample_file
 from tradewind_agent.compression.unpacking import Unpacker
+
+PATIENCE_S = 30.0
 
 
 def steering(setting: CodecSetting | None, line_mbps: float | None) -> Steering:
@@ -155,7 +157,7 @@ def test_a_sample_that_has_to_wait_for_other_files_for_long_is_given_up(
     zstd = Steering(expected={}, line_bps=None, setting=CodecSetting(Codec.ZSTD, 1))
     with (tmp_path / "file").open("rb") as file:
         packed = PackedFile(file.fileno(), os.fstat(file.fileno()), zstd, adapt=False, samples_late=True)
-        monkeypatch.setattr(packed, "_look", lambda _: Future())  # nobody comes to it
+        monkeypatch.setattr(packed, "_run_with_descriptor", lambda *_: Future())  # nobody comes to it
         stream = b"".join(packed.encode_pieces())
     reader = FrameReader()
     reader.feed(stream)
@@ -269,3 +271,45 @@ def test_a_codec_for_one_core_packs_one_block_at_a_time(
     with ThreadPoolExecutor(2) as pool, (tmp_path / "file").open("rb") as file:
         list(PackedFile(file.fileno(), os.fstat(file.fileno()), steering, adapt=False, pool=pool).encode_pieces())
     assert most == at_once
+
+
+def test_first_block_is_sent_before_the_file_is_sampled_and_later_ones_as_the_plan_says(tmp_path: Path) -> None:
+    quick, planned = CodecSetting(Codec.ZSTD, 1), CodecSetting(Codec.GZIP, 6)
+    (tmp_path / "file").write_bytes(b"a line of some log\n" * 100_000)
+    has_left = Event()
+
+    def make_plan(descriptor: int) -> tuple[FileSample, Steering]:
+        assert has_left.wait(PATIENCE_S), "the first block waits for the plan"
+        return sample_descriptor(descriptor), Steering(expected={}, line_bps=None, setting=planned)
+
+    start = Steering(expected={}, line_bps=1e6, setting=quick)
+    with ThreadPoolExecutor(1) as pool, (tmp_path / "file").open("rb") as file:
+        packed = PackedFile(
+            file.fileno(),
+            os.fstat(file.fileno()),
+            start,
+            pool=pool,
+            at_once=100,
+            make_plan=make_plan,
+            sends_sample=True,
+        )
+        pieces = packed.encode_pieces()
+        first = next(pieces)
+        has_left.set()
+        reader = FrameReader()
+        reader.feed(first + b"".join(pieces))
+    assert set(packed.work.used) == {quick, planned}
+    assert packed.work.used[quick] < packed.work.used[planned]
+    assert packed.sample is not None
+    assert reader.note == packed.sample.format()
+
+
+def test_plan_that_is_made_when_the_only_block_has_left_still_gives_the_sample(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"a line of some log\n" * 5_000)
+    start = Steering(expected={}, line_bps=None, setting=CodecSetting(Codec.ZSTD, 1))
+    with (tmp_path / "file").open("rb") as file:
+        packed = PackedFile(
+            file.fileno(), os.fstat(file.fileno()), start, make_plan=lambda at: (sample_descriptor(at), start)
+        )
+        assert b"".join(packed.encode_pieces())
+    assert packed.sample is not None

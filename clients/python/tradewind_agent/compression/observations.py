@@ -11,9 +11,10 @@ from uuid import UUID, uuid5
 from tradewind.compression.codecs import PROBE, CodecSetting
 from tradewind.compression.model import Speeds
 from tradewind.units import BITS_PER_BYTE
-from tradewind_agent.compression.packing import OBSERVED_FROM_BYTES, SHORTEST_S, PackingTotals, SettingTotals
+from tradewind_agent.compression.packing import OBSERVED_FROM_BYTES
 from tradewind_agent.compression.planning import make_case
 from tradewind_agent.compression.sampling import BEGINNING_BYTES, FileSample, measure_setting
+from tradewind_agent.compression.totals import SHORTEST_S, PackingTotals, SettingTotals
 from tradewind_agent.compression.unpacking import Unpacker
 
 if TYPE_CHECKING:

@@ -5,9 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from tradewind.compression.codecs import Codec
-from tradewind_agent.compression.packing import OBSERVED_FROM_BYTES, PackedFile, PackingTotals
+from tradewind_agent.compression.packing import OBSERVED_FROM_BYTES, PackedFile
 from tradewind_agent.compression.planning import FileAdvice, PackingMode, plan_steering
 from tradewind_agent.compression.sampling import FileSample, sample_descriptor
+from tradewind_agent.compression.totals import PackingTotals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,9 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import sha256
+from typing import Any, TypeVar
 from zlib import crc32
 
 from tradewind.compression.codecs import CODEC_LEVELS, CodecSetting
@@ -22,8 +23,12 @@ from tradewind_agent.compression.codecs import pack
 from tradewind_agent.compression.cores import count_usable_cores
 from tradewind_agent.compression.frames import Block, encode_block, encode_end, encode_failure
 from tradewind_agent.compression.sampling import FileSample, sample_descriptor
+from tradewind_agent.compression.totals import PackingTotals
 from tradewind_agent.errors import FileFault
 from tradewind_agent.system_errors import explain_os_error
+
+SamplePlan = tuple[FileSample, Steering]
+Made = TypeVar("Made")
 
 OBSERVED_FROM_BYTES = 64 * KIB
 """Fewer bytes say little about a codec."""
@@ -32,7 +37,6 @@ LOOK_SHARE = 64
 LEAST_LOOK_BYTES = 16 * KIB
 """Part of an unpacked block that is packed as a probe: a hundredth of the time of the full block."""
 
-SHORTEST_S = 1e-6
 LEAST_SEEN_S = 0.02
 """A piece that left in less went into a buffer: that says nothing of the path's rate."""
 IDLE_SHARE = 0.1
@@ -40,71 +44,6 @@ IDLE_SHARE = 0.1
 MAX_LOOK_WAIT_S = 1.0
 LONGEST_PACK_S = 5.0
 """Of a block on one core: where several files share it, the other end still hears of each in time."""
-
-
-@dataclass(slots=True)
-class SettingTotals:
-    """What one setting made of the blocks that it was tried on; times are those of one core, summed.
-
-    They include the codec and the checksums of each block at both ends, and no wait for a disk.
-
-    ``last`` : of those that were packed here and became smaller.
-    """
-
-    plain_bytes: int = 0
-    packed_bytes: int = 0
-    pack_s: float = 0.0
-    unpack_s: float = 0.0
-    last: Block | None = field(default=None, repr=False)
-
-    @property
-    def ratio(self) -> float:
-        return self.plain_bytes / self.packed_bytes if self.packed_bytes else 1.0
-
-    @property
-    def compress_bps(self) -> float:
-        """Return the plain bits a second of one core."""
-        return BITS_PER_BYTE * self.plain_bytes / max(self.pack_s, SHORTEST_S)
-
-    @property
-    def decompress_bps(self) -> float:
-        return BITS_PER_BYTE * self.plain_bytes / max(self.unpack_s, SHORTEST_S)
-
-
-@dataclass(slots=True)
-class PackingTotals:
-    """What packing came to.
-
-    ``packed_bytes`` : with the heads of blocks. ``used`` : plain bytes by the setting that they were sent with.
-    ``efforts`` : by the setting that was tried, also where blocks became no smaller and were sent as they are.
-    """
-
-    plain_bytes: int = 0
-    packed_bytes: int = 0
-    used: dict[CodecSetting | None, int] = field(default_factory=dict)
-    efforts: dict[CodecSetting, SettingTotals] = field(default_factory=dict)
-
-    def count_sent(self, setting: CodecSetting | None, plain_bytes: int) -> None:
-        self.plain_bytes += plain_bytes
-        self.used[setting] = self.used.get(setting, 0) + plain_bytes
-
-    def add(self, other: "PackingTotals") -> None:
-        """Add the totals of another part of the same file."""
-        for setting, plain_bytes in other.used.items():
-            self.count_sent(setting, plain_bytes)
-        self.packed_bytes += other.packed_bytes
-        for setting, effort in other.efforts.items():
-            times = {"pack_s": effort.pack_s, "unpack_s": effort.unpack_s}
-            self.count_tried(setting, effort.plain_bytes, effort.packed_bytes, **times)
-
-    def count_tried(
-        self, setting: CodecSetting, plain_bytes: int, packed_bytes: float, *, pack_s: float, unpack_s: float = 0.0
-    ) -> None:
-        effort = self.efforts.setdefault(setting, SettingTotals())
-        effort.plain_bytes += plain_bytes
-        effort.packed_bytes += round(packed_bytes)
-        effort.pack_s += pack_s
-        effort.unpack_s += unpack_s
 
 
 @dataclass(slots=True)
@@ -128,6 +67,7 @@ class PackedFile:
     at_once : files that share path and cores; steering gets the rate of the path of all together. ``files_at_once`` may
         change meanwhile.
     sample : of the file. samples_late : whether one is taken for the history alone, while the last blocks are sent.
+    make_plan : takes a sample, and plans by it while the first block is sent, which is packed as ``steering`` says.
     sends_sample : whether the end of the stream carries the sample.
 
     Attributes
@@ -148,6 +88,7 @@ class PackedFile:
         at_once: int = 1,
         sample: FileSample | None = None,
         samples_late: bool = False,
+        make_plan: "Callable[[int], SamplePlan] | None" = None,
         sends_sample: bool = False,
         clock_s: Callable[[], float] = time.perf_counter,
     ) -> None:
@@ -160,6 +101,8 @@ class PackedFile:
         self.work = PackingTotals()
         self.sample, self._sends_sample = sample, sends_sample
         self._samples_late = samples_late and status.st_size - first >= OBSERVED_FROM_BYTES
+        self._make_plan = make_plan
+        self._planning: Future[SamplePlan] | None = None
         self.failure: FileFault | None = None
 
     def encode_pieces(self) -> Generator[bytes]:
@@ -185,17 +128,19 @@ class PackedFile:
                 for plain, hashing_s in self._read(digest.update):
                     if queue and self._is_for_one_core():
                         wait(queue)  # the next is packed while this one is sent
-                    queue.append(pool.submit(self._pack, plain, hashing_s, self.steering.setting))
+                    self._adopt_plan()
+                    queue.append(pool.submit(self._pack, plain, hashing_s, self._planning or self.steering.setting))
+                    if self._make_plan is not None and self._planning is None:
+                        self._planning = self._run_with_descriptor(pool, self._make_plan)
                     if len(queue) > self._count_blocks_at_once():
                         yield from self._send_block(queue.popleft().result())
                 if self._samples_late:
-                    looking = self._look(pool)
+                    looking = self._run_with_descriptor(pool, _try_sample)
                 while queue:
                     yield from self._send_block(queue.popleft().result())
-                if looking is not None and not self._is_given_up(looking):
-                    self.sample = looking.result()
+                self._await_sample(looking)
             finally:
-                for each in (*queue, looking):
+                for each in (*queue, looking, self._planning):
                     if each is not None:
                         each.cancel()
         started, finished = self._status, os.fstat(self._descriptor)
@@ -205,7 +150,15 @@ class PackedFile:
             digest.digest(), self.sample.format() if self.sample is not None and self._sends_sample else ""
         )
 
-    def _is_given_up(self, looking: "Future[FileSample | None]") -> bool:
+    def _await_sample(self, looking: "Future[FileSample | None] | None") -> None:
+        """Wait for the sample that is being taken, which is history for other files."""
+        if self._planning is not None and not self._is_given_up(self._planning):
+            wait([self._planning])
+            self._adopt_plan()
+        if looking is not None and not self._is_given_up(looking):
+            self.sample = looking.result()
+
+    def _is_given_up(self, looking: "Future[Any]") -> bool:
         """Return where other files' blocks are before it for long.
 
         This one's stream is not to wait for a history's sake.
@@ -213,12 +166,18 @@ class PackedFile:
         wait([looking], timeout=MAX_LOOK_WAIT_S)
         return looking.cancel()
 
-    def _look(self, pool: ThreadPoolExecutor) -> "Future[FileSample | None]":
-        """Take a sample by a descriptor of its own: a stream may be given up before that is done."""
+    def _run_with_descriptor(self, pool: ThreadPoolExecutor, work: Callable[[int], Made]) -> "Future[Made]":
+        """Run ``work`` with a descriptor of its own: a stream may be given up before that is done."""
         descriptor = os.dup(self._descriptor)
-        looking = pool.submit(_try_sample, descriptor)
-        looking.add_done_callback(lambda _: os.close(descriptor))
-        return looking
+        running = pool.submit(work, descriptor)
+        running.add_done_callback(lambda _: os.close(descriptor))
+        return running
+
+    def _adopt_plan(self) -> None:
+        """Go on by the plan once it is made."""
+        if self._planning is not None and self._planning.done():
+            self.sample, self.steering = self._planning.result()
+            self._planning = self._make_plan = None
 
     def _open_pool(self) -> AbstractContextManager[ThreadPoolExecutor]:
         if self._pool is not None:
@@ -264,7 +223,11 @@ class PackedFile:
         setting = self.steering.setting
         return setting is not None and not CODEC_LEVELS[setting.codec].is_parallel
 
-    def _pack(self, plain: bytes, hashing_s: float, setting: CodecSetting | None) -> _PackedBlock:
+    def _pack(
+        self, plain: bytes, hashing_s: float, decided: "CodecSetting | Future[SamplePlan] | None"
+    ) -> _PackedBlock:
+        """Pack a block; ``decided`` : the setting, or the plan that is being made and has it."""
+        setting = decided.result()[1].setting if isinstance(decided, Future) else decided
         started_s = self._clock_s() - hashing_s
         raw = Block(None, len(plain), crc32(plain), plain)
         if setting is None:
@@ -302,7 +265,7 @@ class PackedFile:
             self.work.count_tried(made.tried, block.plain_bytes, packed_bytes, pack_s=made.pack_s)
             if block.setting is not None:
                 self.work.efforts[block.setting].last = block
-        if self._adapt:
+        if self._adapt and self._make_plan is None:
             self.steering = self.steering.update(self._make_feedback(made, len(piece), resumed_s - started_s, waited_s))
 
     def _make_feedback(

@@ -1,5 +1,6 @@
 """What a file is to be packed with: as the user says, or as a sample of it and history advise."""
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
@@ -12,10 +13,13 @@ from tradewind.compression.model import NetworkLine, Speeds
 from tradewind.compression.steering import Steering
 from tradewind.errors import InvalidValue
 from tradewind_agent.compression.codecs import CodecMissing
-from tradewind_agent.compression.sampling import FileSample
+from tradewind_agent.compression.sampling import FileSample, sample_descriptor
 
 if TYPE_CHECKING:
     from tradewind.wire.compression import AdviceAnswer
+
+QUICK_SETTINGS = (CodecSetting(Codec.ZSTD, 3), CodecSetting(Codec.LZ4, 1), CodecSetting(Codec.GZIP, 1))
+"""Settings of a block that goes before its file was sampled, the first that both ends have."""
 
 AUTO = "auto"
 RAW = "raw"
@@ -105,6 +109,24 @@ def make_case(sample: FileSample) -> CompressionCase:
     return CompressionCase(
         file_bytes=sample.file_bytes, kind=sample.content.kind, cpu_class=sample.cpu_class, probe=sample.probe
     )
+
+
+def find_quick_setting(codecs: frozenset[Codec]) -> CodecSetting | None:
+    """Return what a block of unknown content is packed with; ``None`` where the ends share no quick codec."""
+    return next((setting for setting in QUICK_SETTINGS if setting.codec in codecs), None)
+
+
+def plan_by_sample(
+    descriptor: int, mode: PackingMode, line_bps: float | None, codecs: frozenset[Codec]
+) -> tuple[FileSample, Steering]:
+    """Sample an open file next to other work, and plan by that; see `plan_steering`.
+
+    Raises
+    ------
+    OSError : it cannot be read.
+    """
+    sample = sample_descriptor(descriptor, line_bps, time.thread_time)  # others' turns are not of the codec's time
+    return sample, plan_steering(mode, sample, line_bps, codecs)
 
 
 def plan_steering(

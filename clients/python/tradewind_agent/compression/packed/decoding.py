@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from tradewind_agent.compression.codecs import UnpackFailed
-from tradewind_agent.compression.packing import PackingTotals
 from tradewind_agent.compression.sampling import BEGINNING_BYTES
+from tradewind_agent.compression.totals import PackingTotals
 from tradewind_agent.compression.unpacking import Unpacker
 from tradewind_agent.compression.web_codings import unpack_web_coding
 from tradewind_agent.compression.wire_names import IDENTITY, PACKED_CODING

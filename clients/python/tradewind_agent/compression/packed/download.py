@@ -13,8 +13,8 @@ from tradewind_agent.compression.packed.download_fields import make_packed_field
 from tradewind_agent.compression.packed.packed_read import PackedRead
 from tradewind_agent.compression.packed.packing_host import PackingHost
 from tradewind_agent.compression.packed.received_stream import ReceivedStream, StreamLost
-from tradewind_agent.compression.packing import PackingTotals
 from tradewind_agent.compression.sampling import FileSample
+from tradewind_agent.compression.totals import PackingTotals
 from tradewind_agent.compression.web_codings import format_web_codings
 from tradewind_agent.compression.wire_names import IDENTITY, PACKED_CODING, SIZE_HEADER
 from tradewind_agent.engine.download import FileDownload, UnwantedAnswer

@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -116,20 +117,33 @@ def _parse_line_bps(request: ReceivedRequest) -> float | None:
 def _open_packed_file(
     request: _PackRequest, descriptor: int, status: os.stat_result, slots: PackingSlots
 ) -> "PackedFile":
-    from tradewind.errors import InvalidValue  # noqa: PLC0415 -- all of these are loaded with the first
+    from tradewind.compression.steering import Steering  # noqa: PLC0415 -- all of these are loaded with the first
+    from tradewind.errors import InvalidValue  # noqa: PLC0415
     from tradewind_agent.compression.codecs import CodecMissing, list_common_codecs  # noqa: PLC0415
     from tradewind_agent.compression.packing import PackedFile  # noqa: PLC0415
-    from tradewind_agent.compression.planning import PackingMode, parse_speeds, plan_steering  # noqa: PLC0415
+    from tradewind_agent.compression.planning import (  # noqa: PLC0415
+        PackingMode,
+        find_quick_setting,
+        parse_speeds,
+        plan_by_sample,
+        plan_steering,
+    )
     from tradewind_agent.compression.sampling import sample_descriptor  # noqa: PLC0415
 
     try:
         mode = PackingMode.parse(request.pack)
         codecs, expected = list_common_codecs(request.codecs), parse_speeds(request.expected)
         # A client that states expectations has seen a sample already.
-        sample = sample_descriptor(descriptor, request.line_bps) if mode.is_adaptive and not expected else None
+        is_unseen = mode.is_adaptive and not expected
+        quick = find_quick_setting(codecs) if is_unseen else None
+        sample = sample_descriptor(descriptor, request.line_bps) if is_unseen and quick is None else None
         if expected and not any(setting.codec in codecs for setting in expected):
             raise RequestRefused(HTTPStatus.BAD_REQUEST, f"{EXPECTED_HEADER} names no codec that both ends have")
-        plan = plan_steering(mode, sample, request.line_bps, codecs, expected=expected)
+        if quick is None:
+            plan, make_plan = plan_steering(mode, sample, request.line_bps, codecs, expected=expected), None
+        else:
+            plan = Steering(expected={}, line_bps=request.line_bps, setting=quick)
+            make_plan = partial(plan_by_sample, mode=mode, line_bps=request.line_bps, codecs=codecs)
     except InvalidValue as wrong:
         raise RequestRefused(HTTPStatus.BAD_REQUEST, f"{PACK_HEADER} or {EXPECTED_HEADER}: {wrong}") from wrong
     except CodecMissing as missing:
@@ -143,7 +157,8 @@ def _open_packed_file(
         pool=slots.pool,
         at_once=request.at_once,
         sample=sample,
-        samples_late=sample is None and not mode.is_raw and not expected,
+        samples_late=sample is None and make_plan is None and not mode.is_raw and not expected,
+        make_plan=make_plan,
         sends_sample=True,
     )
 
