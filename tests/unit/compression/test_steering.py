@@ -27,6 +27,7 @@ from tradewind.wire.compression import AdviceAnswer
 from tradewind_agent.compression import packing, unpacking
 from tradewind_agent.compression.advising import make_advice_request
 from tradewind_agent.compression.frames import FrameReader, encode_failure
+from tradewind_agent.compression.options import PackingOptions
 from tradewind_agent.compression.packing import PackedFile
 from tradewind_agent.compression.planning import PackingMode, plan_steering
 from tradewind_agent.compression.sampling import FileSample, sample_descriptor, sample_file
@@ -313,3 +314,13 @@ def test_plan_that_is_made_when_the_only_block_has_left_still_gives_the_sample(t
         )
         assert b"".join(packed.encode_pieces())
     assert packed.sample is not None
+
+
+def test_packed_upload_is_opened_before_its_sample_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"a line of some log\n" * 5_000)
+    with (tmp_path / "file").open("rb") as file:
+        packed = PackingOptions(mode=PackingMode(None)).open_packed_file(
+            file.fileno(), os.fstat(file.fileno()), frozenset({Codec.ZSTD}), Future()
+        )
+    assert packed.steering.setting is not None
+    assert packed.steering.setting.codec is Codec.ZSTD

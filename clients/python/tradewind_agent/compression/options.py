@@ -1,12 +1,13 @@
 """Options of packing, and the outcome of one file."""
 
 import os
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from tradewind.compression.codecs import Codec
+from tradewind.compression.steering import Steering
 from tradewind_agent.compression.packing import OBSERVED_FROM_BYTES, PackedFile
-from tradewind_agent.compression.planning import FileAdvice, PackingMode, plan_steering
+from tradewind_agent.compression.planning import FileAdvice, PackingMode, find_quick_setting, plan_steering
 from tradewind_agent.compression.sampling import FileSample, sample_descriptor
 from tradewind_agent.compression.totals import PackingTotals
 
@@ -72,17 +73,28 @@ class PackingOptions:
         return sample_descriptor(descriptor, self.line_bps)
 
     def open_packed_file(
-        self, descriptor: int, status: os.stat_result, codecs: frozenset[Codec], sample: FileSample | None
+        self, descriptor: int, status: os.stat_result, codecs: frozenset[Codec], sampling: "Future[FileSample] | None"
     ) -> PackedFile:
         """Return an open file as a packed stream.
 
-        ``codecs`` : of both ends. ``sample`` : of the file, if `needs_sample`.
+        ``codecs`` : of both ends. ``sampling`` : the sample of the file that is being taken, if `needs_sample`; the
+        first block does not wait for it.
 
         Raises
         ------
+        OSError : it cannot be read.
         CodecMissing
         """
-        sample = sample or self.find_known_sample(status.st_size)
+        quick = None if sampling is None else find_quick_setting(codecs)
+        if sampling is not None and quick is not None:
+
+            def make_plan(_descriptor: int) -> tuple[FileSample, Steering]:
+                taken = sampling.result()
+                return taken, plan_steering(self.mode, taken, self.line_bps, codecs)
+
+            start = Steering(expected={}, line_bps=self.line_bps, setting=quick)
+            return PackedFile(descriptor, status, start, pool=self.pool, at_once=self.at_once, make_plan=make_plan)
+        sample = self.find_known_sample(status.st_size) if sampling is None else sampling.result()
         advice = self.advised.answer if self.mode.is_adaptive and self.advised is not None else None
         return PackedFile(
             descriptor,

@@ -180,8 +180,7 @@ class PackedUpload(FileUpload):
         status = os.fstat(source.fileno())
         if not self._is_as_listed(status):
             raise FileFault(f"{self.job.source} has changed since it was listed", retryable=False)
-        sample = None if self._sampling is None else self._sampling.result()
-        return self._packing.open_packed_file(source.fileno(), status, codecs, sample)
+        return self._packing.open_packed_file(source.fileno(), status, codecs, self._sampling)
 
     def _on_opened(self, source: BinaryIO, opening: "Future[PackedFile]") -> None:
         self._preparing = False
