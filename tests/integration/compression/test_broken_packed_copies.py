@@ -20,8 +20,11 @@ from tests.integration.serve_files.serving import serving
 from tradewind.dataset import ChunkKind
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
+from tradewind_agent.compression.packed.packing_host import PackingHost
+from tradewind_agent.compression.packed.stage import PackingStage
+from tradewind_agent.compression.planning import FileAdvice, PackingMode
 from tradewind_agent.copy.listing import list_files
-from tradewind_agent.engine import EngineOptions, TransferEngine
+from tradewind_agent.engine import DownloadJob, EngineOptions, TransferEngine, TransferResult, Url
 from tradewind_agent.serve import Server
 
 DIGITS = digits(3_000_000)
@@ -252,3 +255,31 @@ def test_upload_in_parts_whose_answers_are_lost_is_reported_as_moved(
     assert result.succeeded, result.failures
     assert (root / "parts").read_bytes() == DIGITS
     assert (result.files_done, result.files_skipped) == (1, 0)
+
+
+def test_plain_answer_of_unknown_size_that_broke_off_is_completed(tmp_path: Path) -> None:
+    head = 'HTTP/1.1 200 OK\r\nETag: "one"\r\nTransfer-Encoding: chunked\r\n\r\n'
+    entire = f"{head}5\r\nsome \r\n5\r\nlines\r\n0\r\n\r\n".encode()
+    broken = f"{head}5\r\nsome \r\n".encode()
+
+    async def fetch_file() -> TransferResult:
+        answers = [broken]
+
+        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(answers.pop() if answers else entire)
+            await writer.drain()
+            writer.close()
+
+        async with await asyncio.start_server(answer, "127.0.0.1", 0) as web:
+            port = web.sockets[0].getsockname()[1]
+            place = Url.parse(f"http://127.0.0.1:{port}/file")
+            job = DownloadJob(source=place, destination=tmp_path / "file", size_bytes=None)
+            plan = [ChunkPlan(ChunkKind.WHOLE, None, Parameters(concurrency=1, parallelism=1, pipelining=1))]
+            with PackingStage(PackingMode(None), {job: FileAdvice()}, PackingHost(1)) as stage:
+                async with asyncio.timeout(20):
+                    return await TransferEngine(plan, EngineOptions(durable=False), stage.make_transfer).run([job])
+
+    result = asyncio.run(fetch_file())
+    assert result.succeeded, result.failures
+    assert (tmp_path / "file").read_bytes() == b"some lines"

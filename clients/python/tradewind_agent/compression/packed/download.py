@@ -113,7 +113,8 @@ class PackedDownload(FileDownload):
         self.learn_cookies(read, head)
         self._is_packed = False
         self._reads.discard(read)
-        self._undealt = self._find_missing()
+        if self._version.size_bytes is not None:
+            self._undealt = self._find_missing()
         self.host.make_available(self)
         raise UnwantedAnswer("a part of the file is here")
 
