@@ -93,7 +93,7 @@ def test_a_disk_that_is_slower_than_the_path_does_not_use_up_the_open_files(tmp_
     assert {path.name for path in tmp_path.iterdir()} == {str(number) for number in range(500)}
 
 
-def test_no_other_files_are_wanted_while_many_wait_for_the_disk(tmp_path: Path):
+def test_no_other_files_are_requested_while_many_wait_for_the_disk(tmp_path: Path):
     async def story() -> None:
         disk: list[tuple[Callable[[], Outcomes], asyncio.Future[Outcomes]]] = []
 

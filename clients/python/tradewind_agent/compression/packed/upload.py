@@ -72,7 +72,7 @@ class PackedUpload(FileUpload):
         self._packing, self._packing_host = packing, packing_host
         self._packed: tuple[PackedFile, BinaryIO] | None = None
         self._sampling: ThreadFuture[FileSample] | None = None
-        self._unanswered: PackedFile | None = None  # sent in full, and perhaps stored
+        self._perhaps_stored: PackedFile | None = None  # sent in full, but not answered
         self._is_packed = True  # as long as the server has not shown otherwise
 
     @property
@@ -152,7 +152,7 @@ class PackedUpload(FileUpload):
 
     def _finish_complete(self) -> None:
         """Finish a file that the receiver has: stored before this run, or from a request whose answer was lost."""
-        packed = self._unanswered
+        packed = self._perhaps_stored
         if packed is not None:
             self._note_sent(self.job.size_bytes, packed.work.packed_bytes)
             self._packing_host.note_file(self.job, PackedOutcome(work=packed.work, sample=packed.sample))
@@ -222,7 +222,7 @@ class PackedUpload(FileUpload):
             self._take_back(exchange)
             fault = exchange.body.packed.failure or fault
             if exchange.body.is_finished:
-                self._unanswered = exchange.body.packed
+                self._perhaps_stored = exchange.body.packed
         if self.is_over:
             return
         if (counted := self.count_loss(fault)) is not None:
