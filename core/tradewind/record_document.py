@@ -1,8 +1,8 @@
 """A transfer record as plain JSON under its wire names, written without the wire models.
 
-The models of `tradewind.wire` check what unauthenticated clients send. They take longer to load than a small copy takes,
-so that this host writes what it has measured itself by the functions below. `tests/unit/core/test_record_document.py`
-holds both forms equal.
+The models of `tradewind.wire` check what unauthenticated clients send. They take longer to load than a small copy.
+So this host writes what it has measured itself by the functions below; `tests/unit/core/test_record_document.py` holds
+both forms equal.
 """
 
 import json
