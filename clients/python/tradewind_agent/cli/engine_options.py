@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tradewind_agent.cli.option_groups import GroupOf
 from tradewind_agent.cli.options import parse_duration_s
 from tradewind_agent.cli.terminal import Terminal
 
@@ -16,11 +17,34 @@ if TYPE_CHECKING:
     from ssl import SSLContext
 
     from tradewind_agent.engine.options import EngineOptions
+    from tradewind_agent.engine.store_access import StoreAccess
 
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _OWN_HEADERS = frozenset(
     {"host", "range", "if-range", "content-length", "content-range", "transfer-encoding", "connection"}
 )
+
+
+def build_store_access(
+    *,
+    endpoint_url: Annotated[
+        str | None, typer.Option(metavar="URL", help="Object store of s3:// addresses, if it is not AWS.")
+    ] = None,
+    region: Annotated[str | None, typer.Option(metavar="NAME", help="Region of the bucket, such as eu-west-1.")] = None,
+    profile: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Profile of your AWS configuration that has the credentials.")
+    ] = None,
+    anonymous: Annotated[bool, typer.Option("--anonymous", help="Read a public bucket without credentials.")] = False,
+    requester_pays: Annotated[
+        bool, typer.Option("--requester-pays", help="Agree to pay for requests to a bucket that asks for it.")
+    ] = False,
+) -> "StoreAccess":
+    """Return how object stores are reached; what is left out is as the user's AWS configuration has it."""
+    from tradewind_agent.engine.store_access import StoreAccess
+
+    return StoreAccess(
+        endpoint_url=endpoint_url, region=region, profile=profile, is_anonymous=anonymous, pays=requester_pays
+    )
 
 
 def build_engine_options(
@@ -52,6 +76,7 @@ def build_engine_options(
             show_default=False,
         ),
     ] = None,
+    stores: Annotated["StoreAccess", GroupOf(build_store_access)],
     congestion_control: Annotated[
         str | None, typer.Option(metavar="NAME", help="That uploads are sent by, such as fld_tcp; else the system's.")
     ] = None,
@@ -72,6 +97,7 @@ def build_engine_options(
         tls=tls,
         proxies=Proxies.from_environment(os.environ),
         credentials=replace(Credentials.from_netrc(netrc), unbound=headers),
+        stores=stores,
         checksum=checksum,
         origins=OriginBook(build_state_folder(os.environ) / "origins.json"),
         congestion_control=None if congestion_control is None else _check_congestion_control(congestion_control),

@@ -8,23 +8,21 @@ from urllib.parse import unquote, urlsplit
 
 from tradewind.errors import InvalidValue
 from tradewind.transfer import Direction
+from tradewind_agent.copy.file_sizes import query_sizes
 from tradewind_agent.engine.http.address import Origin, Url
-from tradewind_agent.engine.http.fetch import OnConnection, fetch
 from tradewind_agent.engine.http.tcp_info import TcpInfo
-from tradewind_agent.engine.jobs import DownloadJob, Job, SizeTrust
+from tradewind_agent.engine.jobs import Job, SizeTrust
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.remote.omissions import REPORT_ALL, ListingRules, Omission
 from tradewind_agent.engine.remote.remote_tree import OnFolders
-from tradewind_agent.engine.remote.source import DownloadList, list_downloads, list_manifest, list_uploads
-from tradewind_agent.errors import CopyFailed, FileFault, UnusableSource
-from tradewind_agent.session.server_query import fetch_document
+from tradewind_agent.engine.remote.source import DownloadList, list_manifest, list_uploads
+from tradewind_agent.errors import CopyFailed, UnusableSource
+from tradewind_agent.session.server_query import NO_DOCUMENT, fetch_document
 from tradewind_agent.session.transfer_naming import TRANSFERS_PATH
+from tradewind_agent.stores.http import HTTP_STORE
+from tradewind_agent.stores.places import is_remote, open_places
+from tradewind_agent.stores.port import Place, Store
 from tradewind_agent.system_errors import explain_os_error
-
-MOST_SIZE_QUERIES = 64
-"""Files without a known size that are queried one by one; the sizes of the others are estimated from these."""
-
-SIZES_AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +34,8 @@ class Listing:
     ``rtt_s`` : least round trip to ``remote`` that the listing has seen; ``None`` without a direct connection.
     ``left_out`` : what the sources hold and the copy does not move; such a copy fails in the end.
     ``accepted`` : what is left out with the user's consent.
-    ``meter`` : the answer of the sources' only server about its meter, see `other_end`; ``None`` if it was not asked.
+    ``aliases`` : how addresses of stores begin, and how the user writes that.
+    ``meter`` : the answer of the only server about its meter, see `other_end`; ``None`` if it was not asked.
     """
 
     jobs: tuple[Job, ...] = field(repr=False)  # asyncio writes results out as it looks at its handler of signals
@@ -47,7 +46,15 @@ class Listing:
     left_out: tuple[Omission, ...] = ()
     accepted: tuple[Omission, ...] = ()
     rtt_s: float | None = None
+    aliases: tuple[tuple[str, str], ...] = ()
     meter: bytes | None = None
+
+    def format_address(self, url: str) -> str:
+        """Return the address of a file as the user writes it."""
+        for begin, alias in self.aliases:
+            if url.startswith(begin):
+                return alias + unquote(url.removeprefix(begin), errors="surrogateescape")
+        return url
 
 
 def list_files(
@@ -64,7 +71,7 @@ def list_files(
 
     Parameters
     ----------
-    sources : http(s) addresses (folders end with ``/``), or local paths when ``destination`` is an http(s) address.
+    sources : http(s) or s3 addresses (folders end with ``/``), or local paths when ``destination`` is http(s).
     manifest : path of a file that lists what to copy. Relative paths are below the only source, which may be left out
         if there are none.
     rules : what to do with links and with unreadable files.
@@ -77,21 +84,22 @@ def list_files(
     CopyFailed : there is nothing to copy.
     UnusableSource : a source cannot be listed.
     """
-    remote_sources = [source for source in sources if _is_remote(source)]
-    if _is_remote(destination):
+    remote_sources = [source for source in sources if is_remote(source)]
+    if is_remote(destination):
         if remote_sources:
-            raise InvalidValue("destination", "is http like a source; one end must be local")
+            raise InvalidValue("destination", "is remote like a source; one end must be local")
         if manifest is not None:
-            raise InvalidValue("manifest", "lists what to fetch; it does not go with an http destination")
-        return _list_uploads(sources, Url.parse(destination), rules)
+            raise InvalidValue("manifest", "lists what to fetch; it does not go with a remote destination")
+        (place,) = open_places([destination], options)
+        return _list_uploads(sources, place, options, rules)
     if len(remote_sources) < len(sources):
         raise InvalidValue("sources", f"are local like the destination; {_hint_at_address([*sources, destination])}")
     # Relative paths of a manifest are below its source, whether or not that was written with a slash.
     slash = "" if manifest is None else "/"
-    urls = [Url.parse(source.rstrip("/") + slash if slash else source) for source in sources]
+    places = open_places([source.rstrip("/") + slash if slash else source for source in sources], options)
     listing = asyncio.run(
         _list_downloads(
-            urls,
+            places,
             _Target(_parse_local(destination), is_folder=destination.endswith("/")),
             manifest,
             options,
@@ -120,10 +128,6 @@ def _accept_omissions(listing: Listing, rules: ListingRules) -> Listing:
     return replace(listing, left_out=left_out, accepted=accepted)
 
 
-def _is_remote(place: str) -> bool:
-    return place.lower().startswith(("http://", "https://"))
-
-
 def _hint_at_address(places: Sequence[str]) -> str:
     """Return how to write the remote end, in the user's words where one of the places looks like a host."""
     for place in places:
@@ -131,7 +135,7 @@ def _hint_at_address(places: Sequence[str]) -> str:
         is_host = ":" in host or ("." in host.strip(".") and "/" in place)
         if is_host and not host.startswith(".") and not Path(place).exists():
             return f"write http://{place} if {host} is a server"
-    return "one end must be http:// or https://"
+    return "one end must be http://, https:// or s3://"
 
 
 def _parse_local(place: str) -> Path:
@@ -144,7 +148,8 @@ def _parse_local(place: str) -> Path:
     return Path(unquote(parts.path))
 
 
-def _list_uploads(sources: Sequence[str], destination: Url, rules: ListingRules) -> Listing:
+def _list_uploads(sources: Sequence[str], place: Place, options: EngineOptions, rules: ListingRules) -> Listing:
+    destination = asyncio.run(place.store.prepare_uploads(place.url, options))
     found = list_uploads([_parse_local(source) for source in sources], destination, links=rules.links)
     jobs = found.jobs
     _check_any(jobs, found.omissions)
@@ -156,12 +161,14 @@ def _list_uploads(sources: Sequence[str], destination: Url, rules: ListingRules)
         sizes_bytes=tuple(job.size_bytes for job in jobs),
         sizes_are_exact=True,
         left_out=found.omissions,
+        aliases=() if place.store.alias is None else (place.store.alias,),
+        meter=None if place.store is HTTP_STORE else NO_DOCUMENT,
     )
     return _accept_omissions(listing, rules)
 
 
 async def _list_downloads(
-    urls: Sequence[Url],
+    places: Sequence[Place],
     target: _Target,
     manifest: str | None,
     options: EngineOptions,
@@ -169,17 +176,21 @@ async def _list_downloads(
     ask_for_meter: bool,
     on_folders: OnFolders,
 ) -> Listing:
+    urls = [place.url for place in places]
     round_trips = _RoundTrips()
     connecting = asyncio.create_task(_connect_early(urls, manifest, options))
     meter_query = None
-    if ask_for_meter and manifest is None and len({url.origin for url in urls}) == 1:
+    stores = {place.store for place in places}
+    if ask_for_meter and manifest is None and stores == {HTTP_STORE} and len({url.origin for url in urls}) == 1:
         meter_query = asyncio.create_task(fetch_document(urls[0].join(TRANSFERS_PATH), options))
     try:
-        found = await _build_jobs(urls, target, manifest, options, round_trips=round_trips, on_folders=on_folders)
+        found = await _build_jobs(places, target, manifest, options, round_trips=round_trips, on_folders=on_folders)
         jobs = await query_sizes(found.jobs, options, round_trips.see)
         remote = jobs[0].source.origin
         await _time_handshake(remote, connecting, options, round_trips)
-        meter = await meter_query if meter_query is not None and urls[0].origin == remote else None
+        meter = None if stores == {HTTP_STORE} else NO_DOCUMENT
+        if meter_query is not None and urls[0].origin == remote:
+            meter = await meter_query
     finally:
         connecting.cancel()
         if meter_query is not None:
@@ -193,6 +204,7 @@ async def _list_downloads(
         sizes_bytes=tuple(estimate if job.size_bytes is None else job.size_bytes for job in jobs),
         sizes_are_exact=len(known) == len(jobs) and all(job.size_trust is not SizeTrust.ROUNDED for job in jobs),
         left_out=found.omissions,
+        aliases=tuple(store.alias for store in stores if store.alias is not None),
         rtt_s=None if options.proxies.find_proxy(remote) is not None else round_trips.least_s.get(remote),
         meter=meter,
     )
@@ -224,7 +236,7 @@ async def _time_handshake(
 
 
 async def _build_jobs(
-    urls: Sequence[Url],
+    places: Sequence[Place],
     target: _Target,
     manifest: str | None,
     options: EngineOptions,
@@ -233,19 +245,12 @@ async def _build_jobs(
     on_folders: OnFolders,
 ) -> DownloadList:
     if manifest is None:
-        found = await list_downloads(
-            urls,
-            target.path,
-            options,
-            on_connection=round_trips.see,
-            on_folders=on_folders,
-            into_folder=target.is_folder,
-        )
-    elif len(urls) <= 1:
+        found = await _list_by_store(places, target, options, round_trips=round_trips, on_folders=on_folders)
+    elif len(places) <= 1:
         # In a thread, so that connections open while thousands of lines are read.
         found = DownloadList(
             await asyncio.to_thread(
-                lambda: list_manifest(_read_manifest(manifest), urls[0] if urls else None, target.path)
+                lambda: list_manifest(_read_manifest(manifest), places[0].url if places else None, target.path)
             )
         )
     else:
@@ -253,6 +258,33 @@ async def _build_jobs(
     _check_any(found.jobs, found.omissions)
     _check_distinct(found.jobs)
     return found
+
+
+async def _list_by_store(
+    places: Sequence[Place],
+    target: _Target,
+    options: EngineOptions,
+    *,
+    round_trips: "_RoundTrips",
+    on_folders: OnFolders,
+) -> DownloadList:
+    """List what the places of each store hold."""
+    by_store: dict[Store, list[Url]] = {}
+    for place in places:
+        by_store.setdefault(place.store, []).append(place.url)
+    lists = [
+        await store.list_downloads(
+            urls,
+            target.path,
+            options,
+            on_connection=round_trips.see,
+            on_folders=on_folders,
+            into_folder=target.is_folder or len(places) > 1,
+        )
+        for store, urls in by_store.items()
+    ]
+    jobs = [job for found in lists for job in found.jobs]
+    return DownloadList(jobs, tuple(omission for found in lists for omission in found.omissions))
 
 
 class _RoundTrips:
@@ -295,42 +327,3 @@ def _read_manifest(manifest: str) -> str:
         raise CopyFailed(f"the manifest {manifest} cannot be read: {explain_os_error(failure)}") from None
     except UnicodeDecodeError:
         raise CopyFailed(f"the manifest {manifest} is not UTF-8 text; save it in that encoding") from None
-
-
-async def query_sizes(
-    jobs: Sequence[DownloadJob], options: EngineOptions, seen: OnConnection | None = None
-) -> list[DownloadJob]:
-    """Return the jobs with the sizes that the server reports for (a sample of) the jobs without one."""
-    unknown = [position for position, job in enumerate(jobs) if job.size_bytes is None]
-    step = max(len(unknown) // MOST_SIZE_QUERIES, 1)
-    sample = unknown[::step][:MOST_SIZE_QUERIES]
-    queries = _SizeQueries(options.limit_for_questions(), seen)
-    sizes = await asyncio.gather(*(queries.ask(jobs[position].source) for position in sample))
-    sized_jobs = list(jobs)
-    for position, size in zip(sample, sizes, strict=True):
-        sized_jobs[position] = replace(sized_jobs[position], size_bytes=size)
-    return sized_jobs
-
-
-class _SizeQueries:
-    """Asks for sizes by HEAD, a few at once, until one is not answered: the transfer itself reports what is wrong."""
-
-    def __init__(self, options: EngineOptions, seen: OnConnection | None) -> None:
-        self._options = options
-        self._seen = seen
-        self._gate = asyncio.Semaphore(SIZES_AT_ONCE)
-        self._is_unanswered = False
-
-    async def ask(self, url: Url) -> int | None:
-        """Return the size of a file, bytes; ``None`` where the server does not say."""
-        async with self._gate:
-            if self._is_unanswered:
-                return None
-            try:
-                answer = await fetch(
-                    url, self._options, {"Accept-Encoding": "identity"}, method="HEAD", on_connection=self._seen
-                )
-            except FileFault:
-                self._is_unanswered = True
-                return None
-        return answer.stated_bytes

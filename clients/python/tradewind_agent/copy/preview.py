@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tradewind_agent.copy.listing import MOST_SIZE_QUERIES, SIZES_AT_ONCE, Listing
+from tradewind_agent.copy.file_sizes import MOST_SIZE_QUERIES, SIZES_AT_ONCE
+from tradewind_agent.copy.listing import Listing
 from tradewind_agent.engine.http.fetch import fetch
 from tradewind_agent.engine.jobs import DownloadJob, Job
 from tradewind_agent.engine.local.file_version import FileVersion

@@ -75,7 +75,7 @@ def copy_files(
 
     Parameters
     ----------
-    sources : http(s) addresses of files or folders, or local paths when ``destination`` is an http(s) address.
+    sources : http(s) or s3 addresses of files or folders, or local paths when ``destination`` is an http(s) address.
     client : of the service that plans and tunes the copy; without one the closed-form rules and the controller on this
         host decide.
     logbook : stores the records; with ``None`` they are in the report alone.
@@ -219,7 +219,7 @@ def _report(
     log: str,
 ) -> CopyReport:
     result = movement.result
-    failures = [Failure(failure.url, failure.reason) for failure in result.failures]
+    failures = [Failure(prepared.listing.format_address(each.url), each.reason) for each in result.failures]
     if result.stopped is not None:
         failures.insert(0, Failure("the transfer", str(result.stopped)))
     return CopyReport(

@@ -39,7 +39,9 @@ MakeTransfer = Callable[[Job, TransferHost], FileTransfer]
 
 def make_plain_transfer(job: Job, host: TransferHost) -> FileTransfer:
     """Return a transfer of the file's bytes as they are."""
-    return FileUpload(job, host) if isinstance(job, UploadJob) else FileDownload(job, host)
+    if not isinstance(job, UploadJob):
+        return FileDownload(job, host)
+    return (host.options.hooks.find_upload(job.destination.origin) or FileUpload)(job, host)
 
 
 class TransferEngine:

@@ -18,6 +18,8 @@ from tradewind_agent.engine.http.proxy import NO_PROXIES, Proxies
 from tradewind_agent.engine.http.retry import RetryPolicy
 from tradewind_agent.engine.http.tag import TransferTag
 from tradewind_agent.engine.origin.book import OriginBook
+from tradewind_agent.engine.store_access import USUAL_ACCESS, StoreAccess
+from tradewind_agent.engine.store_hooks import StoreHooks
 
 DEFAULT_IO_BLOCK_BYTES = 256 * 1024
 QUESTION_TIMEOUT_S = 5.0
@@ -67,6 +69,7 @@ class EngineOptions:
     ``congestion_control`` : algorithm of the connections, such as ``fld_tcp`` for uploads; else the system's.
     ``origins`` : limits of servers known from earlier runs; ``None`` stores none.
     ``cookies`` : those that servers set, shared by all requests.
+    ``stores`` : how object stores are reached; ``hooks`` sign requests to them and make uploads, for all of the run.
     ``rng`` : source of the jitter between retries.
     """
 
@@ -78,6 +81,8 @@ class EngineOptions:
     proxies: Proxies = NO_PROXIES
     credentials: Credentials = NO_CREDENTIALS
     cookies: Cookies = field(default_factory=Cookies)
+    stores: StoreAccess = USUAL_ACCESS
+    hooks: StoreHooks = field(default_factory=StoreHooks)
     user_agent: str = "tradewind"
     most_redirects: int = 10
     checksum: bool = False

@@ -23,6 +23,7 @@ from tradewind_agent.movers.registry import InstalledTool, find_installed, list_
 from tradewind_agent.movers.url_sizes import parse_local_path
 from tradewind_agent.movers.wrap.prepare import PreparedWrap, WrapOptions, prepare_task
 from tradewind_agent.service.client import Client
+from tradewind_agent.stores.s3.address import SCHEME
 
 MAX_SHOWN_OMISSIONS = 10
 """Omissions that are named one by one."""
@@ -65,6 +66,8 @@ def prepare_copy_by(
     if name == "globus-url-copy":
         task = mover.parse_task(_make_globus_line(installed, places, environment))
         return prepare_task(installed, task, options, client)
+    if any(place.lower().startswith(SCHEME) for place in places):
+        raise InvalidValue("--mover", f"{name} gets no credentials for {SCHEME} addresses here; leave it out")
     listing = list_files(
         places[:-1], places[-1], manifest=manifest, options=options.copy.engine, rules=options.copy.listing
     )

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote
 
-from tradewind_agent.copy.listing import query_sizes
+from tradewind_agent.copy.file_sizes import query_sizes
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.credentials import Credentials
 from tradewind_agent.engine.http.proxy import Proxies

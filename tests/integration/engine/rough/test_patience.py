@@ -11,7 +11,7 @@ from tests.integration.engine.fetching import SMALL, copies, reason_of_failure
 from tests.integration.engine.servers.rough_server import Answer, RoughRequest, RoughServer, head, plain
 from tests.integration.engine.servers.store import Store
 from tests.integration.engine.transfers import jobs_for, options, plan
-from tradewind_agent.copy.listing import query_sizes
+from tradewind_agent.copy.file_sizes import query_sizes
 from tradewind_agent.engine import TransferEngine, TransferResult, Url, list_uploads
 
 LONG_S = 1.0

@@ -114,7 +114,7 @@ def build_copy_options(
 def copy(
     places: Annotated[
         list[str] | None,
-        typer.Argument(metavar="SRC... DEST", help="What to copy, and where to; one end is http(s)://."),
+        typer.Argument(metavar="SRC... DEST", help="What to copy, and where to; one end is http(s):// or s3://."),
     ] = None,
     *,
     settings: Annotated["CopyOptions", GroupOf(build_copy_options)],
@@ -133,7 +133,7 @@ def copy(
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
-    """Copy files with recommended parameters, measure it, and log it. One end is http or https, the other a folder."""
+    """Copy files with recommended parameters, measure it, and log it. One end is a server, the other a folder."""
     from tradewind_agent.service.retries import BRIEF_RETRIES
 
     terminal, places, queue = Terminal(as_json, quiet), places or [], radio.queue
@@ -254,8 +254,8 @@ def _end_cleanly_when_stopped() -> None:
 
 def _check_places(places: list[str], manifest: str | None, mover: str) -> None:
     """Refuse places that cannot be right; a local path has no scheme."""
-    from tradewind_agent.engine.http.address import Url
     from tradewind_agent.errors import UnusableSource
+    from tradewind_agent.stores.places import check_address
 
     if len(places) < 2 and manifest is None:
         raise typer.BadParameter("needs at least one source and a destination", param_hint="SRC... DEST")
@@ -270,7 +270,7 @@ def _check_places(places: list[str], manifest: str | None, mover: str) -> None:
         if not separator or scheme.lower() == "file" or not scheme.isalnum():
             continue
         try:
-            Url.parse(place)
+            check_address(place)
         except UnusableSource as wrong:
             raise typer.BadParameter(str(wrong), param_hint="SRC... DEST") from None
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from tradewind_agent.compression.packed.received_stream import ReceivedStream
-from tradewind_agent.compression.packed.sent_alone import SentAlone
 from tradewind_agent.engine.http.exchange import ReceiveGate
 from tradewind_agent.engine.range_read import RangeRead
+from tradewind_agent.engine.sent_alone import SentAlone
 from tradewind_agent.errors import FileFault
 
 

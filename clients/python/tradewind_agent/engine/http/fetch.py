@@ -79,7 +79,7 @@ async def fetch(
             continue
         if answer.head.set_cookies:
             options.cookies.store(url, answer.head.set_cookies)
-        if answer.head.status not in REDIRECTS:
+        if answer.head.status not in REDIRECTS or "location" not in answer.head.headers:
             return answer
         redirects += 1
         if redirects > options.most_redirects:

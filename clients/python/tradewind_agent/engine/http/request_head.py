@@ -12,16 +12,14 @@ def make_request_head(method: str, url: Url, options: EngineOptions, headers: Ma
     proxy = options.proxies.find_proxy(url.origin) if not url.origin.is_secure else None
     if proxy is not None and proxy.is_socks:
         proxy = None
-    return RequestHead(
-        method,
-        url.target if proxy is None else str(url),
-        {
-            "Host": url.origin.authority,
-            "User-Agent": options.user_agent,
-            **options.credentials.build_headers(url),
-            **options.cookies.build_headers(url),
-            **(proxy.build_headers() if proxy is not None else {}),
-            **(options.tag.build_headers(url) if options.tag is not None else {}),
-            **headers,
-        },
-    )
+    all_headers = {
+        "Host": url.origin.authority,
+        "User-Agent": options.user_agent,
+        **options.credentials.build_headers(url),
+        **options.cookies.build_headers(url),
+        **(proxy.build_headers() if proxy is not None else {}),
+        **(options.tag.build_headers(url) if options.tag is not None else {}),
+        **headers,
+    }
+    all_headers |= options.hooks.sign(method, url, all_headers)
+    return RequestHead(method, url.target if proxy is None else str(url), all_headers)

@@ -1,0 +1,55 @@
+"""Sizes of files that no listing states, as the server reports them."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.http.fetch import OnConnection, fetch
+from tradewind_agent.engine.jobs import DownloadJob
+from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.errors import FileFault
+
+MOST_SIZE_QUERIES = 64
+"""Files without a known size that are queried one by one; the sizes of the others are estimated from these."""
+
+SIZES_AT_ONCE = 8
+
+
+async def query_sizes(
+    jobs: Sequence[DownloadJob], options: EngineOptions, seen: OnConnection | None = None
+) -> list[DownloadJob]:
+    """Return the jobs with the sizes that the server reports for (a sample of) the jobs without one."""
+    unknown = [position for position, job in enumerate(jobs) if job.size_bytes is None]
+    step = max(len(unknown) // MOST_SIZE_QUERIES, 1)
+    sample = unknown[::step][:MOST_SIZE_QUERIES]
+    queries = _SizeQueries(options.limit_for_questions(), seen)
+    sizes = await asyncio.gather(*(queries.ask(jobs[position].source) for position in sample))
+    sized_jobs = list(jobs)
+    for position, size in zip(sample, sizes, strict=True):
+        sized_jobs[position] = replace(sized_jobs[position], size_bytes=size)
+    return sized_jobs
+
+
+class _SizeQueries:
+    """Asks for sizes by HEAD, a few at once, until one is not answered: the transfer itself reports what is wrong."""
+
+    def __init__(self, options: EngineOptions, seen: OnConnection | None) -> None:
+        self._options = options
+        self._seen = seen
+        self._gate = asyncio.Semaphore(SIZES_AT_ONCE)
+        self._is_unanswered = False
+
+    async def ask(self, url: Url) -> int | None:
+        """Return the size of a file, bytes; ``None`` where the server does not say."""
+        async with self._gate:
+            if self._is_unanswered:
+                return None
+            try:
+                answer = await fetch(
+                    url, self._options, {"Accept-Encoding": "identity"}, method="HEAD", on_connection=self._seen
+                )
+            except FileFault:
+                self._is_unanswered = True
+                return None
+        return answer.stated_bytes

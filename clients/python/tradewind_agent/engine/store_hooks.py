@@ -1,0 +1,49 @@
+"""What stores add to requests and uploads, by origin: signatures of requests, and uploads of a form of their own."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from tradewind_agent.engine.http.address import Origin, Url
+
+if TYPE_CHECKING:
+    from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost
+    from tradewind_agent.engine.jobs import UploadJob
+
+
+class RequestSigner(Protocol):
+    """Signs requests to one origin. A protocol, because stores are the layer above."""
+
+    def sign(self, method: str, url: Url, headers: Mapping[str, str]) -> dict[str, str]:
+        """Return the headers to send in addition to ``headers``."""
+
+
+class MakeUpload(Protocol):
+    """Makes the upload of one job to one origin."""
+
+    def __call__(self, job: "UploadJob", host: "TransferHost") -> "FileTransfer":
+        """Return the upload."""
+
+
+class StoreHooks:
+    """The hooks of a run by origin, shared by all requests; a store adds its hooks when it is met."""
+
+    def __init__(self) -> None:
+        self._signers: dict[Origin, RequestSigner] = {}
+        self._uploads: dict[Origin, MakeUpload] = {}
+
+    def add_signer(self, origin: Origin, signer: RequestSigner) -> None:
+        """Have requests to ``origin`` signed from now on."""
+        self._signers[origin] = signer
+
+    def add_uploads(self, origin: Origin, make_upload: MakeUpload) -> None:
+        """Have uploads to ``origin`` made by the store from now on."""
+        self._uploads[origin] = make_upload
+
+    def sign(self, method: str, url: Url, headers: Mapping[str, str]) -> dict[str, str]:
+        """Return the headers that sign a request; none where the origin wants no signature."""
+        signer = self._signers.get(url.origin)
+        return {} if signer is None else signer.sign(method, url, headers)
+
+    def find_upload(self, origin: Origin) -> MakeUpload | None:
+        """Return what makes uploads to ``origin``; ``None`` where they are plain PUTs."""
+        return self._uploads.get(origin)

@@ -1,0 +1,60 @@
+"""The port of stores."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.http.fetch import OnConnection
+from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.engine.remote.remote_tree import OnFolders
+from tradewind_agent.engine.remote.source import DownloadList
+
+
+class Store(Protocol):
+    """A server that holds files.
+
+    Attributes
+    ----------
+    kind : in reports, such as ``http`` or ``s3``.
+    """
+
+    kind: str
+
+    @property
+    def alias(self) -> tuple[str, str] | None:
+        """Return how addresses of the store begin and how the user writes that, where it differs."""
+
+    async def list_downloads(
+        self,
+        sources: Sequence[Url],
+        destination: Path,
+        options: EngineOptions,
+        *,
+        on_connection: OnConnection | None,
+        on_folders: OnFolders,
+        into_folder: bool,
+    ) -> DownloadList:
+        """List the files to fetch from this store; see `list_downloads` of `engine.remote.source`.
+
+        Raises
+        ------
+        UnusableSource
+        """
+
+    async def prepare_uploads(self, destination: Url, options: EngineOptions, /) -> Url:
+        """Return where files are sent; called before they are listed.
+
+        Raises
+        ------
+        UnusableSource : nothing can be sent there.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An address in a store, as the engine requests it."""
+
+    store: Store
+    url: Url

@@ -1,0 +1,110 @@
+"""All objects below a prefix: page by page, and by prefixes side by side where there are many."""
+
+import asyncio
+
+from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.http.fetch import FetchedAnswer, OnConnection, fetch
+from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.engine.remote.remote_tree import OnFolders
+from tradewind_agent.errors import FileFault, UnusableSource
+from tradewind_agent.stores.s3.bucket_pages import BucketPage, StoredObject, make_page_url, parse_bucket_page
+from tradewind_agent.stores.s3.refusals import make_store_refusal
+
+_REQUESTS_AT_ONCE = 8
+_OK = 200
+
+
+class BucketListing:
+    """Reads listings of one bucket.
+
+    ``name`` : of the bucket, in messages. ``url`` : where it is requested.
+    ``on_folders`` : called with how many more prefixes are being read.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        url: Url,
+        options: EngineOptions,
+        *,
+        on_connection: OnConnection | None,
+        on_folders: OnFolders,
+    ) -> None:
+        self._name, self._url, self._options = name, url, options
+        self._on_connection, self._on_folders = on_connection, on_folders
+        self._gate = asyncio.Semaphore(_REQUESTS_AT_ONCE)
+
+    async def list(self, prefix: str) -> list[StoredObject]:
+        """Return all objects whose keys begin with ``prefix``.
+
+        A listing of more than a page is read by the prefixes below it, side by side; pages of one prefix can only be
+        read one after the other.
+
+        Raises
+        ------
+        UnusableSource : the bucket cannot be listed.
+        """
+        self._on_folders(1)
+        page = await self._read(prefix, None, by_folder=False)
+        if page.next_token is None:
+            return list(page.objects)
+        split = await self._read_all(prefix, await self._read(prefix, None, by_folder=True), by_folder=True)
+        if len(split.prefixes) < 2:
+            return list((await self._read_all(prefix, page, by_folder=False)).objects)
+        below = await asyncio.gather(*(self.list(each) for each in split.prefixes))
+        return [*split.objects, *(found for each in below for found in each)]
+
+    async def find(self, key: str) -> StoredObject | None:
+        """Return the object of a key, which is the first of those that begin with it; ``None`` without any.
+
+        Raises
+        ------
+        UnusableSource : the bucket cannot be listed.
+        """
+        page = await self._read_page(make_page_url(self._url, key, most_keys=1))
+        return page.objects[0] if page.objects and page.objects[0].key == key else None
+
+    async def find_readiness(self, key: str) -> str:
+        """Return what an archived object says of its restoration; empty where that was not requested."""
+        answer = await self.request(self._url.join_path(key), "HEAD")
+        return answer.head.headers.get("x-amz-restore", "")
+
+    async def _read_all(self, prefix: str, page: BucketPage, *, by_folder: bool) -> BucketPage:
+        """Return a page together with those that follow it."""
+        objects, prefixes, token = list(page.objects), list(page.prefixes), page.next_token
+        while token is not None:
+            page = await self._read(prefix, token, by_folder=by_folder)
+            if page.next_token == token:
+                raise UnusableSource(f"s3://{self._name}: its pages lead back to one another")
+            objects += page.objects
+            prefixes += page.prefixes
+            token = page.next_token
+        return BucketPage(tuple(objects), tuple(prefixes), None)
+
+    async def _read(self, prefix: str, token: str | None, *, by_folder: bool) -> BucketPage:
+        return await self._read_page(make_page_url(self._url, prefix, token, by_folder=by_folder))
+
+    async def _read_page(self, url: Url) -> BucketPage:
+        answer = await self.request(url)
+        if answer.head.status != _OK:
+            raise make_store_refusal(f"s3://{self._name} cannot be listed", answer)
+        return parse_bucket_page(answer.url, answer.body)
+
+    async def request(self, url: Url, method: str = "GET") -> FetchedAnswer:
+        """Return the answer to a request about the bucket, or an object in it.
+
+        Raises
+        ------
+        UnusableSource : no answer.
+        """
+        try:
+            async with self._gate:
+                return await fetch(
+                    url,
+                    self._options,
+                    {"Accept-Encoding": "identity"},
+                    method=method,
+                    on_connection=self._on_connection,
+                )
+        except FileFault as fault:
+            raise UnusableSource(f"s3://{self._name} cannot be listed: {fault}") from fault

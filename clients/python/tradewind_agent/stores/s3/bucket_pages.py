@@ -1,0 +1,99 @@
+"""One page of a bucket's listing (ListObjectsV2) as values."""
+
+import xml.etree.ElementTree as ET
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from urllib.parse import quote, unquote_plus, urlencode
+
+from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.remote.xml_index import parse_xml
+from tradewind_agent.errors import UnusableSource
+
+KEYS_A_PAGE = 1000
+"""The most that stores give."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """An object as a listing has it; ``storage_class`` is empty where the store names none."""
+
+    key: str
+    size_bytes: int | None
+    etag: str | None
+    modified_at: datetime | None
+    storage_class: str
+
+
+@dataclass(frozen=True, slots=True)
+class BucketPage:
+    """Objects, the prefixes that stand for more of them, and the token of the next page."""
+
+    objects: tuple[StoredObject, ...]
+    prefixes: tuple[str, ...]
+    next_token: str | None
+
+
+def make_page_url(
+    bucket: Url, prefix: str, token: str | None = None, *, by_folder: bool = False, most_keys: int = KEYS_A_PAGE
+) -> Url:
+    """Return the address of a page: of all keys with a prefix, or of those up to the next slash."""
+    query = {"list-type": "2", "encoding-type": "url", "max-keys": str(most_keys), "prefix": prefix}
+    if by_folder:
+        query["delimiter"] = "/"
+    if token is not None:
+        query["continuation-token"] = token
+    return Url(
+        bucket.origin,
+        f"{bucket.path}?{urlencode(query, quote_via=quote, safe='', errors='surrogateescape')}",
+        bucket.login,
+    )
+
+
+def parse_bucket_page(url: Url, body: bytes) -> BucketPage:
+    """Read a page.
+
+    Raises
+    ------
+    UnusableSource : no page of a listing, or one that leads nowhere.
+    """
+    root = parse_xml(url, body)
+    if root.tag != "ListBucketResult":
+        raise UnusableSource(f"{url.origin} answers with XML of an unknown form ({root.tag}); is it an object store?")
+    is_escaped = root.findtext("EncodingType") == "url"
+    is_cut = (root.findtext("IsTruncated") or "").lower() == "true"
+    token = root.findtext("NextContinuationToken") if is_cut else None
+    if is_cut and not token:
+        raise UnusableSource(f"{url.origin} lists a part of the bucket and does not say how to go on")
+    return BucketPage(
+        objects=tuple(_read_object(element, is_escaped=is_escaped) for element in root.iterfind("Contents")),
+        prefixes=tuple(
+            _unescape(element.findtext("Prefix") or "", is_escaped=is_escaped)
+            for element in root.iterfind("CommonPrefixes")
+        ),
+        next_token=token,
+    )
+
+
+def _read_object(element: ET.Element, *, is_escaped: bool) -> StoredObject:
+    fields = {child.tag: child.text or "" for child in element}
+    size = fields.get("Size", "")
+    return StoredObject(
+        key=_unescape(fields.get("Key", ""), is_escaped=is_escaped),
+        size_bytes=int(size) if size.isdecimal() else None,
+        etag=fields.get("ETag") or None,
+        modified_at=_parse_time(fields.get("LastModified", "")),
+        storage_class=fields.get("StorageClass", ""),
+    )
+
+
+def _unescape(text: str, *, is_escaped: bool) -> str:
+    return unquote_plus(text, errors="surrogateescape") if is_escaped else text
+
+
+def _parse_time(text: str) -> datetime | None:
+    """Return a time, to the second as the answers to requests have it."""
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return (at if at.tzinfo is not None else at.replace(tzinfo=UTC)).replace(microsecond=0)

@@ -1,0 +1,132 @@
+"""Uploads in parts, as values: how a file is divided, and the documents that stores exchange about it."""
+
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote, unquote_plus
+
+from tradewind.units import MIB
+from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.remote.xml_index import parse_xml
+from tradewind_agent.errors import UnusableSource
+
+LEAST_PART_BYTES = 5 * MIB
+"""Of each part but the last: stores refuse less."""
+
+USUAL_PART_BYTES = 8 * MIB
+MOST_PARTS = 10_000
+PARTS_A_PAGE = 500
+LARGEST_SINGLE_BYTES = 5 * 1024 * MIB
+"""Larger files must go in parts."""
+
+
+def choose_part_bytes(size_bytes: int) -> int:
+    """Return the size of the parts of a file, in whole MiB, such that it needs no more than the store permits."""
+    least = -(-size_bytes // MOST_PARTS)
+    return max(USUAL_PART_BYTES, -(-least // MIB) * MIB)
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """A file in parts of ``part_bytes``, numbered from 1; the last one may be shorter."""
+
+    size_bytes: int
+    part_bytes: int
+
+    @property
+    def count(self) -> int:
+        return -(-self.size_bytes // self.part_bytes)
+
+    def get_range(self, number: int) -> tuple[int, int]:
+        """Return the first byte of a part, and its length: at most 0 beyond the end of the file."""
+        first = (number - 1) * self.part_bytes
+        return first, min(self.part_bytes, self.size_bytes - first)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPart:
+    """A part that the store has; ``etag`` with its quotes."""
+
+    number: int
+    size_bytes: int
+    etag: str
+
+
+def make_subresource(url: Url, query: Mapping[str, str]) -> Url:
+    """Return the address of something about an object or a bucket, such as its uploads."""
+    pairs = "&".join(
+        f"{quote(name)}={quote(value, safe='', errors='surrogateescape')}" for name, value in query.items()
+    )
+    return Url(url.origin, f"{url.path}?{pairs}", url.login)
+
+
+def parse_upload_id(url: Url, body: bytes) -> str:
+    """Return the id that the store gives to a new upload.
+
+    Raises
+    ------
+    UnusableSource : another document.
+    """
+    found = parse_xml(url, body).findtext("UploadId")
+    if not found:
+        raise UnusableSource(f"{url.origin} gives the upload no id")
+    return found
+
+
+def find_upload_id(url: Url, body: bytes, key: str) -> str | None:
+    """Return the id of the newest upload of a key in a list of unfinished ones; ``None`` where there is none.
+
+    Raises
+    ------
+    UnusableSource : another document.
+    """
+    root = parse_xml(url, body)
+    is_escaped = root.findtext("EncodingType") == "url"
+    found: list[tuple[str, str]] = []
+    for element in root.iterfind("Upload"):
+        name = element.findtext("Key") or ""
+        if (unquote_plus(name, errors="surrogateescape") if is_escaped else name) == key:
+            found.append((element.findtext("Initiated") or "", element.findtext("UploadId") or ""))
+    return max(found)[1] or None if found else None
+
+
+def parse_parts(url: Url, body: bytes) -> tuple[Sequence[StoredPart], str | None]:
+    """Return the parts on a page of a list, and the marker of the next page.
+
+    Raises
+    ------
+    UnusableSource : another document.
+    """
+    root = parse_xml(url, body)
+    parts = [_read_part(element) for element in root.iterfind("Part")]
+    is_cut = (root.findtext("IsTruncated") or "").lower() == "true"
+    return parts, root.findtext("NextPartNumberMarker") if is_cut else None
+
+
+def _read_part(element: ET.Element) -> StoredPart:
+    number, size = element.findtext("PartNumber") or "", element.findtext("Size") or ""
+    if not (number.isdecimal() and size.isdecimal()):
+        raise UnusableSource("the store lists a part without number and size")
+    return StoredPart(int(number), int(size), element.findtext("ETag") or "")
+
+
+def write_completion(etags: Mapping[int, str], sums: Mapping[int, str]) -> bytes:
+    """Return the document that joins the parts: tags by number, and the sums of those that were sent now."""
+    root = ET.Element("CompleteMultipartUpload", xmlns="http://s3.amazonaws.com/doc/2006-03-01/")
+    for number in sorted(etags):
+        part = ET.SubElement(root, "Part")
+        ET.SubElement(part, "PartNumber").text = str(number)
+        ET.SubElement(part, "ETag").text = etags[number]
+        if number in sums:
+            ET.SubElement(part, "ChecksumCRC32").text = sums[number]
+    return ET.tostring(root)
+
+
+def is_completed(url: Url, body: bytes) -> bool:
+    """Return whether the answer to a completion says that it was done: stores may answer 200 with an error in it.
+
+    Raises
+    ------
+    UnusableSource : no document.
+    """
+    return parse_xml(url, body).tag == "CompleteMultipartUploadResult"

@@ -1,0 +1,80 @@
+"""From objects to jobs: which can be files here, and what is left out."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+
+from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.jobs import DownloadJob
+from tradewind_agent.engine.remote.index_page import check_path
+from tradewind_agent.engine.remote.omissions import Omission, OmissionKind, make_name_omission
+from tradewind_agent.errors import UnsafeName
+from tradewind_agent.stores.s3.address import S3Address
+from tradewind_agent.stores.s3.bucket_pages import StoredObject
+
+
+class ObjectJobs:
+    """The jobs of the objects of one bucket.
+
+    Parameters
+    ----------
+    find_url : returns where a key is requested.
+    unreadable : keys of objects that cannot be read now, with the reason.
+
+    Attributes
+    ----------
+    jobs : in the order in which they were added.
+    omissions : what was found and left out.
+    """
+
+    def __init__(self, bucket: str, find_url: Callable[[str], Url], unreadable: Mapping[str, str]) -> None:
+        self._bucket = bucket
+        self._find_url = find_url
+        self._unreadable = unreadable
+        self.jobs: list[DownloadJob] = []
+        self.omissions: list[Omission] = []
+
+    def add_folder(self, objects: Iterable[StoredObject], prefix: str, destination: Path) -> None:
+        """Add the objects below a prefix, which are to be stored below ``destination``.
+
+        Object stores have no folders: a key may be a file and hold others, which no file system can store.
+        """
+        named = {each.key.removeprefix(prefix): each for each in objects}
+        for path, found in named.items():
+            if path == "" or (path.endswith("/") and not found.size_bytes):
+                continue  # it stands for a folder
+            try:
+                check_path(path, S3Address(self._bucket, prefix))
+            except UnsafeName as error:
+                self.omissions.append(make_name_omission(S3Address(self._bucket, found.key), error))
+                continue
+            if (holder := next((above for above in _list_above(path) if above in named), None)) is not None:
+                self._leave_out(found.key, f"cannot be stored: {holder!r} is a file and a folder at once")
+                continue
+            self.add_object(found, destination / path)
+
+    def add_object(self, found: StoredObject, destination: Path) -> None:
+        """Add one object, unless it cannot be read now."""
+        if found.key in self._unreadable:
+            self._leave_out(found.key, self._unreadable[found.key])
+            return
+        self.jobs.append(
+            DownloadJob(
+                source=self._find_url(found.key),
+                destination=str(destination),
+                size_bytes=found.size_bytes,
+                etag=found.etag,
+                modified_at=found.modified_at,
+            )
+        )
+
+    def _leave_out(self, key: str, reason: str) -> None:
+        """Leave out an object."""
+        self.omissions.append(Omission(str(S3Address(self._bucket, key)), reason, OmissionKind.NOT_A_FILE))
+
+
+def _list_above(path: str) -> Iterator[str]:
+    """Yield the folders that a path is in, the highest first."""
+    at = path.find("/")
+    while at != -1:
+        yield path[:at]
+        at = path.find("/", at + 1)

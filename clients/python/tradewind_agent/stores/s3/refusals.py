@@ -1,0 +1,70 @@
+"""What an object store means when it refuses, in words that say what to do."""
+
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping
+
+from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.http.fetch import FetchedAnswer
+from tradewind_agent.engine.remote.xml_index import parse_xml
+from tradewind_agent.errors import UnusableSource
+
+_FORBIDDEN = 403
+
+_CHECK_KEY = "check the credentials, or name another --profile"
+_MEANINGS: Mapping[str, str] = {
+    "NoSuchBucket": "there is no such bucket; check its name, and --endpoint-url",
+    "NoSuchKey": "there is no such object",
+    "AccessDenied": "these credentials may not do that; ask the bucket's owner, or try --anonymous or --requester-pays",
+    "AllAccessDisabled": "the bucket is disabled",
+    "InvalidAccessKeyId": f"the store does not know this access key; {_CHECK_KEY}",
+    "SignatureDoesNotMatch": f"the secret key is not that of this access key; {_CHECK_KEY}",
+    "ExpiredToken": "the credentials have expired; sign in again",
+    "InvalidToken": f"the session token is not valid; {_CHECK_KEY}",
+    "RequestTimeTooSkewed": "this host's clock differs from the store's by more than it permits; set the clock",
+    "AuthorizationHeaderMalformed": "the store expects another region; name it by --region",
+    "PermanentRedirect": "the bucket is in another region; name it by --region",
+    "IllegalLocationConstraintException": "the bucket is in another region; name it by --region",
+    "InvalidObjectState": "it is archived; restore it first, such as by `aws s3api restore-object`",
+    "InvalidBucketName": "the store permits no bucket of that name",
+    "SlowDown": "the store wants fewer requests; try again later",
+}
+
+
+class StoreRefused(UnusableSource):
+    """The store refused a request.
+
+    Attributes
+    ----------
+    may_not : these credentials may not do what was asked, though the store knows them.
+    region : that the store names for the bucket, if any.
+    """
+
+    def __init__(self, reason: str, *, may_not: bool, region: str | None) -> None:
+        super().__init__(reason)
+        self.may_not = may_not
+        self.region = region
+
+
+def make_store_refusal(place: object, answer: FetchedAnswer) -> StoreRefused:
+    """Return the error for an answer that is none of those hoped for."""
+    code, status = find_error_code(answer.url, answer.body), answer.head.status
+    may_not = status == _FORBIDDEN and code in ("", "AccessDenied")
+    meaning = explain_refusal(answer.head.status_line, "AccessDenied" if may_not else code)
+    return StoreRefused(f"{place}: {meaning}", may_not=may_not, region=answer.head.headers.get("x-amz-bucket-region"))
+
+
+def explain_refusal(status_line: str, code: str) -> str:
+    """Return what an error code means and what to do; the status where the code is not known."""
+    named = f"the store answered {status_line}" + (f" ({code})" if code else "")
+    return _MEANINGS.get(code, named)
+
+
+def find_error_code(url: Url, body: bytes) -> str:
+    """Return the code of an error document; empty where the body is none."""
+    if not body:
+        return ""
+    try:
+        root: ET.Element = parse_xml(url, body)
+    except UnusableSource:
+        return ""
+    return (root.findtext("Code") or "") if root.tag == "Error" else ""

@@ -1,0 +1,95 @@
+"""Credentials, region and endpoint of an object store, found as the user's other tools find them."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from tradewind_agent.engine.store_access import StoreAccess
+from tradewind_agent.errors import LibraryMissing, UnusableSource
+
+_ENDPOINT_VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+_USUAL_REGION = "us-east-1"
+
+
+class AccessKey(NamedTuple):
+    """What requests are signed with; ``token`` of keys that expire."""
+
+    id: str
+    secret: str
+    token: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSession:
+    """The access of one user to one store.
+
+    ``endpoint_url`` : ``None`` for AWS itself.
+    ``get_key`` : returns the key that is good now; it may ask a server for one. ``None`` where nothing is signed.
+    """
+
+    region: str
+    endpoint_url: str | None
+    get_key: Callable[[], AccessKey] | None
+    pays: bool
+
+
+@lru_cache(maxsize=8)
+def open_session(access: StoreAccess) -> StoreSession:
+    """Find how a user reaches a store: options first, then the environment, then the AWS configuration.
+
+    Raises
+    ------
+    LibraryMissing : botocore is not installed, and it is needed.
+    UnusableSource : there are no credentials, or the configuration cannot be read.
+    """
+    errors, session = _open_botocore(access)
+    try:
+        region = access.region or session.get_config_variable("region") or _USUAL_REGION
+        endpoint_url = access.endpoint_url or _find_endpoint_url(session)
+        credentials = None if access.is_anonymous else session.get_credentials()
+    except errors as error:
+        raise UnusableSource(f"the configuration of AWS tools cannot be used: {error}") from error
+    if credentials is None and not access.is_anonymous:
+        raise UnusableSource(
+            "no credentials for the object store: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, name a --profile, "
+            "or give --anonymous for a public bucket"
+        )
+    return StoreSession(
+        region=region,
+        endpoint_url=endpoint_url,
+        get_key=None if credentials is None else lambda: _get_key(credentials, errors),
+        pays=access.pays,
+    )
+
+
+def _open_botocore(access: StoreAccess) -> tuple[type[Exception], Any]:
+    """Return botocore's base class of errors, and a session of it."""
+    try:
+        session_module, exceptions = import_module("botocore.session"), import_module("botocore.exceptions")
+    except ImportError as missing:
+        raise LibraryMissing(
+            f"{missing.name or 'botocore'} is not installed; run `pip install 'tradewind-agent[s3]'`"
+        ) from missing
+    return exceptions.BotoCoreError, session_module.Session(profile=access.profile)
+
+
+def _find_endpoint_url(session: Any) -> str | None:
+    """Return the endpoint that the environment or the profile names, for S3 before that for all services."""
+    for name in _ENDPOINT_VARIABLES:
+        if os.environ.get(name):
+            return os.environ[name]
+    profile = session.get_scoped_config()
+    services = session.full_config.get("services", {}).get(profile.get("services"), {})
+    endpoint_url: str | None = services.get("s3", {}).get("endpoint_url") or profile.get("endpoint_url")
+    return endpoint_url
+
+
+def _get_key(credentials: Any, errors: type[Exception]) -> AccessKey:
+    try:
+        frozen = credentials.get_frozen_credentials()
+    except errors as error:
+        raise UnusableSource(f"the credentials for the object store have expired: {error}") from error
+    return AccessKey(frozen.access_key, frozen.secret_key, frozen.token)

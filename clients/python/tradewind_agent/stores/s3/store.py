@@ -1,0 +1,173 @@
+"""A bucket of an object store, as copies see it."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
+
+from tradewind_agent.engine.file_transfer import TransferHost
+from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.http.fetch import OnConnection
+from tradewind_agent.engine.jobs import UploadJob
+from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.engine.remote.index_page import check_segment
+from tradewind_agent.engine.remote.remote_tree import OnFolders
+from tradewind_agent.engine.remote.source import DownloadList
+from tradewind_agent.errors import UnusableSource
+from tradewind_agent.stores.s3.address import S3Address, build_bucket_url
+from tradewind_agent.stores.s3.bucket_listing import BucketListing
+from tradewind_agent.stores.s3.bucket_pages import StoredObject
+from tradewind_agent.stores.s3.object_jobs import ObjectJobs
+from tradewind_agent.stores.s3.object_upload import ObjectUpload
+from tradewind_agent.stores.s3.refusals import StoreRefused
+from tradewind_agent.stores.s3.session import StoreSession
+from tradewind_agent.stores.s3.signer import SignerV4
+
+_ARCHIVED = frozenset({"GLACIER", "DEEP_ARCHIVE"})
+"""Classes whose objects must be restored before they can be read, which takes hours."""
+
+_RESTORE = "`aws s3api restore-object`"
+
+
+class S3Store:
+    """One bucket.
+
+    Attributes
+    ----------
+    url : where it is requested; it ends with a slash.
+    """
+
+    kind = "s3"
+
+    def __init__(self, bucket: str, session: StoreSession, options: EngineOptions) -> None:
+        self.bucket = bucket
+        self._session = session
+        self._options = options
+        self._stored: dict[str, StoredObject] = {}
+        self._enter_region(session.region)
+
+    def _enter_region(self, region: str) -> None:
+        """Request the bucket in a region from now on."""
+        self._region = region
+        self.url = build_bucket_url(self.bucket, self._session.endpoint_url, region)
+        self._options.hooks.add_uploads(self.url.origin, self.make_upload)
+        if self._session.get_key is not None:
+            self._options.hooks.add_signer(self.url.origin, SignerV4(self._session, region))
+
+    @property
+    def alias(self) -> tuple[str, str]:
+        return str(self.url), str(S3Address(self.bucket, ""))
+
+    def find_url(self, key: str) -> Url:
+        """Return where an object is requested."""
+        return self.url.join_path(key)
+
+    def find_key(self, url: Url) -> str:
+        """Return the key of an address of this bucket."""
+        return unquote(url.path.removeprefix(self.url.path), errors="surrogateescape")
+
+    async def list_downloads(
+        self,
+        sources: Sequence[Url],
+        destination: Path,
+        options: EngineOptions,
+        *,
+        on_connection: OnConnection | None,
+        on_folders: OnFolders,
+        into_folder: bool,
+    ) -> DownloadList:
+        """List objects to fetch: a key that ends with a slash is a folder, another an object, or a folder if none is.
+
+        Raises
+        ------
+        UnusableSource : the bucket cannot be listed, or holds nothing of that name.
+        """
+        keys = [self.find_key(source) for source in sources]  # before the region may change the addresses
+        is_folder = into_folder or len(keys) > 1 or destination.is_dir()  # noqa: ASYNC240  # one stat
+
+        def open_listing() -> BucketListing:
+            return BucketListing(self.bucket, self.url, options, on_connection=on_connection, on_folders=on_folders)
+
+        found = [await self._find(key, open_listing) for key in keys]
+        chosen = ObjectJobs(self.bucket, self.find_url, await _find_archived(found, open_listing()))
+        for each in found:
+            if each.is_object:
+                name = check_segment(each.prefix.rpartition("/")[2], S3Address(self.bucket, each.prefix))
+                chosen.add_object(each.objects[0], destination / name if is_folder else destination)
+            else:
+                chosen.add_folder(each.objects, each.prefix, destination)
+        return DownloadList(chosen.jobs, tuple(chosen.omissions))
+
+    async def prepare_uploads(self, destination: Url, options: EngineOptions) -> Url:
+        """Return where files are sent, in the region of the bucket; note what is there already.
+
+        Raises
+        ------
+        UnusableSource : there is no such bucket.
+        """
+        key = self.find_key(destination)
+
+        def open_listing() -> BucketListing:
+            return BucketListing(self.bucket, self.url, options, on_connection=None, on_folders=lambda _: None)
+
+        region = self._region
+        try:
+            self._stored = {each.key: each for each in await open_listing().list(key)}
+        except StoreRefused as refusal:
+            if refusal.region not in (None, region):
+                self._enter_region(refusal.region)
+                return await self.prepare_uploads(self.find_url(key), options)
+            if not refusal.may_not:  # who may not list may still be allowed to send
+                raise
+        return self.find_url(key)
+
+    def make_upload(self, job: UploadJob, host: TransferHost) -> ObjectUpload:
+        """Return the upload of one file."""
+        key = self.find_key(job.destination)
+        return ObjectUpload(job, host, self.url, key, self._stored.get(key))
+
+    async def _find(self, key: str, open_listing: Callable[[], BucketListing]) -> "_Found":
+        """Return what a key names, by a listing in the region of the bucket."""
+        region = self._region
+        try:
+            return await self._list(key, open_listing())
+        except StoreRefused as refusal:
+            if refusal.region not in (None, region):
+                self._enter_region(refusal.region)
+                return await self._find(key, open_listing)
+            if refusal.may_not and key and not key.endswith("/"):  # which may be read without being listed
+                return _Found(key, [StoredObject(key, None, None, None, "")], is_object=True)
+            raise
+
+    async def _list(self, key: str, listing: BucketListing) -> "_Found":
+        if not key or key.endswith("/"):
+            return _Found(key, await listing.list(key), is_object=False)
+        if (found := await listing.find(key)) is not None:
+            return _Found(key, [found], is_object=True)
+        below = await listing.list(f"{key}/")
+        if not below:
+            raise UnusableSource(f"{S3Address(self.bucket, key)}: there is no such object, and none below it")
+        return _Found(f"{key}/", below, is_object=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a source names: an object, or those below a prefix."""
+
+    prefix: str
+    objects: Sequence[StoredObject]
+    is_object: bool
+
+
+async def _find_archived(found: Sequence[_Found], listing: BucketListing) -> Mapping[str, str]:
+    """Return the keys of archived objects that cannot be read, with the reason."""
+    archived = [each for part in found for each in part.objects if each.storage_class in _ARCHIVED]
+    readiness = await asyncio.gather(*(listing.find_readiness(each.key) for each in archived))
+    reasons: dict[str, str] = {}
+    for each, stated in zip(archived, readiness, strict=True):
+        if 'ongoing-request="true"' in stated:
+            reasons[each.key] = f"is being restored from {each.storage_class}; copy it when it is there"
+        elif not stated:
+            reasons[each.key] = f"is archived in {each.storage_class}; restore it first, such as by {_RESTORE}"
+    return reasons

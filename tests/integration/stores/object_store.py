@@ -1,0 +1,121 @@
+"""An object store in memory, which may refuse, forget or lose what it is told to."""
+
+import asyncio
+import re
+from base64 import b64encode
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from hashlib import md5
+from urllib.parse import parse_qs, unquote
+from zlib import crc32
+
+from tests.integration.engine.servers.stream_server import RequestHead, StreamServer, read_head
+
+Fault = Callable[[RequestHead, int], "tuple[str, str] | None"]
+"""Status line and error code that a request gets instead; the second argument counts requests of its kind."""
+
+_NAMED = ("uploads", "uploadId", "partNumber")
+
+
+@dataclass(eq=False)
+class ObjectStore(StreamServer):
+    """One bucket at ``/data/``.
+
+    Attributes
+    ----------
+    objects : content by key. ``uploads`` : parts by number of unfinished uploads, by id.
+    requests : methods with the names of the subresources that they ask for.
+    """
+
+    fault: Fault = lambda _head, _count: None
+    objects: dict[str, bytes] = field(default_factory=dict)
+    uploads: dict[str, dict[int, bytes]] = field(default_factory=dict)
+    requests: list[str] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.address}"
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while (head := await read_head(reader)) is not None:
+                body = await reader.readexactly(int(head.headers.get("content-length", "0")))
+                answer = self._answer(head, body)
+                if answer is None:
+                    break
+                writer.write(answer)
+                await writer.drain()
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    def _answer(self, head: RequestHead, body: bytes) -> bytes | None:
+        path, _, query = head.target.partition("?")
+        names = {name: values[0] for name, values in parse_qs(query, keep_blank_values=True).items()}
+        kind = " ".join([head.method, *(name for name in _NAMED if name in names)])
+        self.requests.append(kind)
+        fault = self.fault(head, self.requests.count(kind))
+        if fault is not None:
+            return None if not fault[0] else _write(fault[0], f"<Error><Code>{fault[1]}</Code></Error>")
+        sum_ = head.headers.get("x-amz-checksum-crc32")
+        if sum_ is not None and sum_ != b64encode(crc32(body).to_bytes(4, "big")).decode():
+            return _write("400 Bad Request", "<Error><Code>BadDigest</Code></Error>")
+        return self._do(kind, unquote(path.removeprefix("/data/")), names, body)
+
+    def _do(self, kind: str, key: str, names: dict[str, str], body: bytes) -> bytes:
+        upload = self.uploads.get(names.get("uploadId", ""))
+        if "uploadId" in names and upload is None:
+            return _write("404 Not Found", "<Error><Code>NoSuchUpload</Code></Error>")
+        match kind:
+            case "PUT":
+                self.objects[key] = body
+                return _write("200 OK", "", ETag=_tag(body))
+            case "POST uploads":
+                self.uploads[f"id-{len(self.requests)}"] = {}
+                return _write("200 OK", f"<R><UploadId>{next(reversed(self.uploads))}</UploadId></R>")
+            case "GET uploads":
+                rows = "".join(
+                    f"<Upload><Key>{names['prefix']}</Key><UploadId>{each}</UploadId></Upload>" for each in self.uploads
+                )
+                return _write("200 OK", f"<R>{rows}</R>")
+        assert upload is not None
+        match kind:
+            case "PUT uploadId partNumber":
+                upload[int(names["partNumber"])] = body
+                return _write("200 OK", "", ETag=_tag(body))
+            case "GET uploadId":
+                parts = (
+                    (number, part)
+                    for number, part in upload.items()
+                    if number > int(names.get("part-number-marker", "0"))
+                )
+                page = sorted(parts)[:2]
+                rows = "".join(
+                    f"<Part><PartNumber>{number}</PartNumber><Size>{len(part)}</Size><ETag>{_tag(part)}</ETag></Part>"
+                    for number, part in page
+                )
+                is_cut = bool(page) and page[-1][0] < max(upload)
+                rows += (
+                    f"<IsTruncated>true</IsTruncated><NextPartNumberMarker>{page[-1][0]}</NextPartNumberMarker>"
+                    if is_cut
+                    else ""
+                )
+                return _write("200 OK", f"<R>{rows}</R>")
+            case "POST uploadId":
+                numbers = [int(each) for each in re.findall(rb"<PartNumber>(\d+)", body)]
+                self.objects[key] = b"".join(upload[number] for number in numbers)
+                del self.uploads[names["uploadId"]]
+                return _write("200 OK", "<CompleteMultipartUploadResult/>")
+        del self.uploads[names["uploadId"]]
+        return _write("204 No Content", "")
+
+
+def _tag(body: bytes) -> str:
+    return f'"{md5(body, usedforsecurity=False).hexdigest()}"'
+
+
+def _write(status: str, document: str, **fields: str) -> bytes:
+    lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+    length = "" if status.startswith("204") else f"Content-Length: {len(document)}\r\n"
+    return f"HTTP/1.1 {status}\r\n{length}{lines}\r\n{document}".encode()

@@ -1,0 +1,319 @@
+"""Copies from and to an object store: what arrives, what is left out, and what a user reads when the store refuses."""
+
+import os
+import random
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+
+from tests.conditions import eventually
+from tests.endings import Program
+from tests.integration.agent.support.command import environment, run
+from tests.integration.engine.transfers import options
+from tests.ports import free_port
+from tradewind.parameters import Parameters
+from tradewind_agent.copy.options import CopyOptions
+from tradewind_agent.copy.report import CopyReport
+from tradewind_agent.copy.run import copy_files
+from tradewind_agent.engine.store_access import StoreAccess
+from tradewind_agent.errors import CopyFailed, LibraryMissing, UnusableSource
+from tradewind_agent.stores.s3.session import open_session
+
+CONTENT = {
+    "a.bin": 3_000,
+    "empty": 0,
+    "dir/b ü+&=?#;'(),.bin": 3_000,
+    "dir/sub/%41~*!$@:[x]": 40_000,
+    "large.bin": 3_000_000,
+}
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """A bucket of a store that this process serves."""
+
+    url: str
+    name: str
+    client: Any
+
+    def put(self, key: str, content: bytes, **fields: Any) -> None:
+        self.client.put_object(Bucket=self.name, Key=key, Body=content, **fields)
+
+    def fetch(self, source: str, folder: Path, **access: Any) -> CopyReport:
+        return self._copy(source, str(folder), StoreAccess(endpoint_url=self.url, region="us-east-1", **access))
+
+    def send(self, folder: Path, destination: str, **changes: Any) -> CopyReport:
+        access = StoreAccess(endpoint_url=self.url, region="us-east-1")
+        return self._copy(f"{folder}/", destination, access, **changes)
+
+    def _copy(self, source: str, destination: str, access: StoreAccess, **changes: Any) -> CopyReport:
+        engine = options(stores=access, **changes)
+        by_hand = Parameters(concurrency=3, parallelism=2, pipelining=2)
+        return copy_files([source], destination, options=CopyOptions(by_hand=by_hand, tune=False, engine=engine))
+
+
+@pytest.fixture(scope="module")
+def store_url() -> Iterator[str]:
+    """A store in a process of its own, which leaves no sockets behind here."""
+    port = free_port()
+    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    with Program(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        eventually(lambda: _listens(port) or process.poll() is not None)
+        yield f"http://127.0.0.1:{port}"
+        process.terminate()
+        process.wait()
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.fixture(autouse=True)
+def credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """A user with a key in the environment, and no configuration of AWS tools."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    open_session.cache_clear()
+    yield
+    open_session.cache_clear()
+
+
+@pytest.fixture
+def bucket(store_url: str) -> Iterator[Bucket]:
+    client = boto3.client(
+        "s3", endpoint_url=store_url, region_name="us-east-1", aws_access_key_id="key", aws_secret_access_key="secret"
+    )
+    name = f"data-{random.randrange(10**9)}"
+    client.create_bucket(Bucket=name)
+    yield Bucket(store_url, name, client)
+    client.close()
+
+
+@pytest.fixture
+def filled(bucket: Bucket) -> dict[str, bytes]:
+    draw = random.Random(5)
+    content = {key: draw.randbytes(size) for key, size in CONTENT.items()}
+    for key, data in content.items():
+        bucket.put(key, data)
+    bucket.put("dir/", b"")
+    return content
+
+
+def read(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("end", ["", "/"])
+def test_a_bucket_is_copied_with_all_below_it(bucket: Bucket, filled: dict[str, bytes], tmp_path: Path, end: str):
+    report = bucket.fetch(f"s3://{bucket.name}{end}", tmp_path / "copy")
+    assert report.is_complete, report.format_line()
+    assert read(tmp_path / "copy") == filled
+
+
+@pytest.mark.parametrize("source", ["dir", "dir/"])
+def test_a_prefix_is_a_folder_with_or_without_a_slash(bucket, filled, tmp_path, source):
+    assert bucket.fetch(f"s3://{bucket.name}/{source}", tmp_path / "copy").is_complete
+    below = {key.removeprefix("dir/"): data for key, data in filled.items() if key.startswith("dir/")}
+    assert read(tmp_path / "copy") == below
+
+
+def test_an_object_takes_the_name_given_or_its_own_in_a_folder(bucket, filled, tmp_path):
+    assert bucket.fetch(f"s3://{bucket.name}/a.bin", tmp_path / "one").is_complete
+    assert (tmp_path / "one").read_bytes() == filled["a.bin"]
+    (tmp_path / "into").mkdir()
+    assert bucket.fetch(f"s3://{bucket.name}/a.bin", tmp_path / "into").is_complete
+    assert read(tmp_path / "into") == {"a.bin": filled["a.bin"]}
+
+
+def test_objects_that_are_there_already_are_not_fetched_again(bucket, filled, tmp_path):
+    bucket.fetch(f"s3://{bucket.name}/", tmp_path / "copy")
+    again = bucket.fetch(f"s3://{bucket.name}/", tmp_path / "copy")
+    assert (again.files_done, again.files_skipped) == (0, len(filled))
+
+
+def test_keys_that_no_file_can_have_are_named_and_end_the_copy_with_a_failure(bucket, tmp_path):
+    for key in ("good", "odd//x", "../up", "both", "both/in"):
+        bucket.put(key, key.encode())
+    report = bucket.fetch(f"s3://{bucket.name}/", tmp_path / "copy")
+    assert not report.is_complete
+    assert {each.place.removeprefix(f"s3://{bucket.name}/") for each in report.left_out} == {
+        "odd//x",
+        "../up",
+        "both/in",
+    }
+    assert read(tmp_path / "copy") == {"good": b"good", "both": b"both"}
+
+
+def test_archived_objects_are_left_out_until_they_are_restored(bucket, tmp_path):
+    for key in ("cold", "warm"):
+        bucket.put(key, key.encode(), StorageClass="GLACIER")
+    bucket.put("now", b"now")
+    bucket.client.restore_object(Bucket=bucket.name, Key="warm", RestoreRequest={"Days": 1})
+    report = bucket.fetch(f"s3://{bucket.name}/", tmp_path / "copy")
+    (left_out,) = report.left_out
+    assert left_out.place == f"s3://{bucket.name}/cold"
+    assert "is archived in GLACIER; restore it first" in left_out.reason
+    assert read(tmp_path / "copy") == {"now": b"now", "warm": b"warm"}
+
+
+def test_an_object_that_is_gone_meanwhile_is_named_as_the_user_writes_it(bucket, filled, tmp_path, monkeypatch):
+    listed = bucket.fetch  # the listing still has it
+
+    def forget(*_: object, **__: object) -> None:
+        bucket.client.delete_object(Bucket=bucket.name, Key="a.bin")
+
+    monkeypatch.setattr("tradewind_agent.copy.run.prepare_listed", _before(forget, "prepare_listed"))
+    report = listed(f"s3://{bucket.name}/", tmp_path / "copy")
+    assert [(each.file, each.reason) for each in report.failures] == [
+        (f"s3://{bucket.name}/a.bin", "the server answered 404 Not Found")
+    ]
+
+
+def _before(act: Any, name: str) -> Any:
+    from tradewind_agent.copy import run as module  # noqa: PLC0415
+
+    original = getattr(module, name)
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        act()
+        return original(*arguments, **named)
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("s3://no-such-bucket-here/", "there is no such bucket; check its name, and --endpoint-url"),
+        ("s3://{name}/nothing", "there is no such object, and none below it"),
+        ("s3://{name}/nothing/", "nothing to copy"),
+    ],
+)
+def test_missing_sources_are_reported_in_one_line(bucket, tmp_path, source, message):
+    with pytest.raises((UnusableSource, CopyFailed)) as refusal:
+        bucket.fetch(source.format(name=bucket.name), tmp_path / "copy")
+    assert message in str(refusal.value)
+    assert not (tmp_path / "copy").exists()
+
+
+def test_missing_credentials_are_reported_with_how_to_give_them(bucket, tmp_path, monkeypatch):
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(UnusableSource, match="no credentials for the object store: set AWS_ACCESS_KEY_ID"):
+        bucket.fetch(f"s3://{bucket.name}/", tmp_path / "copy")
+
+
+def test_a_public_bucket_is_read_without_credentials(bucket, tmp_path, monkeypatch):
+    bucket.put("open", b"to all", ACL="public-read")
+    bucket.put("closed", b"to some")
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    report = bucket.fetch(f"s3://{bucket.name}/", tmp_path / "copy", is_anonymous=True)
+    assert [each.file for each in report.failures] == [f"s3://{bucket.name}/closed"]
+    assert read(tmp_path / "copy") == {"open": b"to all"}
+
+
+def test_the_endpoint_and_the_key_may_come_from_a_profile(bucket, filled, tmp_path, monkeypatch):
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    config, keys = tmp_path / "config", tmp_path / "keys"
+    config.write_text(
+        f"[profile lab]\nservices = lab\nregion = us-east-1\n[services lab]\ns3 =\n  endpoint_url = {bucket.url}\n"
+    )
+    keys.write_text("[lab]\naws_access_key_id = key\naws_secret_access_key = secret\n")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(config))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(keys))
+    engine = options(stores=StoreAccess(profile="lab"))
+    copied = CopyOptions(by_hand=Parameters(concurrency=1, parallelism=1, pipelining=1), tune=False, engine=engine)
+    assert copy_files([f"s3://{bucket.name}/a.bin"], str(tmp_path / "one"), options=copied).is_complete
+
+
+def test_a_profile_that_is_not_there_is_named(bucket, tmp_path):
+    with pytest.raises(UnusableSource, match=r"the configuration of AWS tools cannot be used: .*nobody"):
+        bucket.fetch(f"s3://{bucket.name}/", tmp_path / "copy", profile="nobody")
+
+
+def test_missing_library_is_reported_with_how_to_get_it(bucket, tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "botocore.session", None)
+    with pytest.raises(LibraryMissing, match=r"pip install 'tradewind-agent\[s3\]'"):
+        bucket.fetch(f"s3://{bucket.name}/", tmp_path / "copy")
+
+
+def test_the_command_line_copies_both_ways(bucket, filled, tmp_path):
+    env = environment(tmp_path / "home", **{name: os.environ[name] for name in os.environ if name.startswith("AWS_")})
+    place = f"s3://{bucket.name}/"
+    copied = run("copy", place, str(tmp_path / "copy"), "--endpoint-url", bucket.url, "--json", env=env)
+    assert copied.code == 0, copied.err
+    assert copied.document["files_done"] == len(filled)
+    assert read(tmp_path / "copy") == filled
+    sent = run("copy", str(tmp_path / "copy"), f"{place}back/", "--endpoint-url", bucket.url, "--json", env=env)
+    assert sent.code == 0, sent.err
+    assert sent.document["files_done"] == len(filled)
+    moved = run("copy", place, str(tmp_path / "other"), "--mover", "curl", env=env)
+    assert moved.code == 2
+    assert "curl gets no credentials for s3:// addresses here" in moved.error
+
+
+WRITTEN_AT = 1_700_000_000
+"""Before the run: a file of the second in which it is stored may be newer than the object."""
+
+
+def make_folder(folder: Path, content: dict[str, bytes]) -> Path:
+    for name, data in content.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+        os.utime(folder / name, (WRITTEN_AT, WRITTEN_AT))
+    return folder
+
+
+def test_a_folder_is_sent_once_and_comes_back_the_same(bucket, tmp_path):
+    draw = random.Random(6)
+    content = {name: draw.randbytes(size) for name, size in (CONTENT | {"parts.bin": 20_000_000}).items()}
+    source = make_folder(tmp_path / "source", content)
+    place = f"s3://{bucket.name}/in/"
+    sent = bucket.send(source, place)
+    assert (sent.files_done, sent.failures) == (len(content), ())
+    assert bucket.fetch(place, tmp_path / "back").is_complete
+    assert read(tmp_path / "back") == content
+    assert bucket.client.list_multipart_uploads(Bucket=bucket.name).get("Uploads", []) == []
+    again = bucket.send(source, place)
+    assert (again.files_done, again.files_skipped) == (0, len(content))
+
+
+def test_a_file_that_has_changed_since_is_sent_again(bucket, tmp_path):
+    source = make_folder(tmp_path / "source", {"a": b"one", "b": b"two"})
+    place = f"s3://{bucket.name}/"
+    bucket.send(source, place)
+    (source / "a").write_bytes(b"new")
+    later = time.time() + 60
+    os.utime(source / "a", (later, later))
+    assert (again := bucket.send(source, place)).files_done == 1, again.format_line()
+    assert bucket.client.get_object(Bucket=bucket.name, Key="a")["Body"].read() == b"new"
+
+
+def test_with_sums_an_object_with_other_bytes_is_sent_again(bucket, tmp_path):
+    source = make_folder(tmp_path / "source", {"a": b"one", "b": b"two"})
+    bucket.put("a", b"ONE")
+    bucket.put("b", b"two")
+    report = bucket.send(source, f"s3://{bucket.name}/", checksum=True)
+    assert (report.files_done, report.files_skipped) == (1, 1)
+    assert bucket.client.get_object(Bucket=bucket.name, Key="a")["Body"].read() == b"one"
+
+
+def test_a_bucket_that_is_not_there_takes_nothing(bucket, tmp_path):
+    source = make_folder(tmp_path / "source", {"a": b"one"})
+    with pytest.raises(UnusableSource, match="there is no such bucket"):
+        bucket.send(source, "s3://no-such-bucket-here/")

@@ -1,0 +1,139 @@
+"""Uploads to an object store that refuses, forgets and loses: every object is right, and no parts are left open."""
+
+import asyncio
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.integration.engine.servers.stream_server import RequestHead
+from tests.integration.engine.transfers import options, plan
+from tests.integration.stores.object_store import Fault, ObjectStore
+from tradewind_agent.engine import TransferEngine, TransferResult
+from tradewind_agent.engine.remote.source import list_uploads
+from tradewind_agent.stores.s3.session import AccessKey, StoreSession
+from tradewind_agent.stores.s3.store import S3Store
+
+PART_BYTES = 100_000
+CONTENT = random.Random(9).randbytes(5 * PART_BYTES + 17)
+SMALL = CONTENT[:3_000]
+
+
+@pytest.fixture(autouse=True)
+def short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tradewind_agent.stores.s3.object_upload.choose_part_bytes", lambda _: PART_BYTES)
+
+
+def send(store: ObjectStore, source: Path, content: bytes = CONTENT, **changes: object) -> TransferResult:
+    """Send one file as ``up/file``."""
+
+    async def story() -> TransferResult:
+        async with store, asyncio.timeout(30.0):
+            used = options(**changes)
+            session = StoreSession("us-east-1", store.url, lambda: AccessKey("AK", "SK"), pays=False)
+            bucket = S3Store("data", session, used)
+            source.write_bytes(content)  # noqa: ASYNC240 -- before anything is sent
+            jobs = list_uploads([source], bucket.find_url("up/file")).jobs
+            return await TransferEngine(plan(2, 3, 2), used).run(jobs)
+
+    return asyncio.run(story())
+
+
+def refuse(kind: str, status: str, code: str = "", *, first: int = 1, last: int = 1) -> Fault:
+    """Answer requests of a kind so, from one of them to another; without a status the connection ends."""
+
+    def fault(head: RequestHead, count: int) -> tuple[str, str] | None:
+        method, *names = kind.split()
+        is_meant = head.method == method and all(f"{name}=" in head.target or name in head.target for name in names)
+        is_exact = len(names) == head.target.count("&") + ("?" in head.target) if method == "PUT" else True
+        return (status, code) if is_meant and is_exact and first <= count <= last else None
+
+    return fault
+
+
+def test_a_large_file_goes_in_parts_and_a_small_one_at_once(tmp_path: Path):
+    store = ObjectStore()
+    assert send(store, tmp_path / "large").failures == ()
+    assert store.objects == {"up/file": CONTENT}
+    assert store.requests.count("PUT uploadId partNumber") == 6
+    assert store.uploads == {}
+    store = ObjectStore()
+    assert send(store, tmp_path / "small", SMALL).failures == ()
+    assert (store.objects, store.requests) == ({"up/file": SMALL}, ["PUT"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "code"),
+    [
+        ("PUT partNumber uploadId", "", ""),
+        ("PUT partNumber uploadId", "503 Slow Down", "SlowDown"),
+        ("PUT partNumber uploadId", "500 Internal Server Error", "InternalError"),
+        ("PUT partNumber uploadId", "400 Bad Request", "RequestTimeout"),
+        ("PUT partNumber uploadId", "400 Bad Request", "BadDigest"),
+        ("PUT partNumber uploadId", "404 Not Found", "NoSuchUpload"),
+        ("GET uploads", "403 Forbidden", "AccessDenied"),
+        ("GET uploads", "501 Not Implemented", "NotImplemented"),
+        ("GET uploads", "503 Slow Down", "SlowDown"),
+        ("POST uploads", "", ""),
+        ("POST uploads", "503 Slow Down", "SlowDown"),
+        ("POST uploads", "200 OK", "InternalError"),
+        ("POST uploadId", "", ""),
+        ("POST uploadId", "500 Internal Server Error", "InternalError"),
+        ("POST uploadId", "200 OK", "InternalError"),
+    ],
+)
+def test_refusals_that_pass_cost_no_file(tmp_path: Path, kind: str, status: str, code: str):
+    store = ObjectStore(refuse(kind, status, code))
+    result = send(store, tmp_path / "file")
+    assert result.failures == ()
+    assert store.objects == {"up/file": CONTENT}
+
+
+@pytest.mark.parametrize(
+    ("status", "code"), [("", ""), ("503 Slow Down", "SlowDown"), ("400 Bad Request", "BadDigest")]
+)
+def test_a_small_object_is_sent_again(tmp_path: Path, status: str, code: str):
+    store = ObjectStore(refuse("PUT", status, code, last=2))
+    assert send(store, tmp_path / "file", SMALL).failures == ()
+    assert store.objects == {"up/file": SMALL}
+
+
+@pytest.mark.parametrize("content", [CONTENT, SMALL], ids=["parts", "whole"])
+def test_a_refusal_that_stays_fails_with_its_meaning_and_leaves_no_parts(tmp_path: Path, content: bytes):
+    def fault(head: RequestHead, _: int) -> tuple[str, str] | None:
+        return ("403 Forbidden", "AccessDenied") if head.method == "PUT" else None
+
+    store = ObjectStore(fault)
+    (failure,) = send(store, tmp_path / "file", content).failures
+    assert failure.reason.startswith("these credentials may not do that")
+    assert (store.objects, store.uploads) == ({}, {})
+
+
+def test_parts_of_an_earlier_run_are_reused_where_they_are_those_of_the_file(tmp_path: Path):
+    parts = {number: CONTENT[(number - 1) * PART_BYTES : number * PART_BYTES] for number in (1, 2, 3, 6)}
+    store = ObjectStore(uploads={"earlier": parts | {2: bytes(PART_BYTES), 3: parts[3][:-1], 9: b"of a longer file"}})
+    assert send(store, tmp_path / "file").failures == ()
+    assert store.objects == {"up/file": CONTENT}
+    assert store.requests.count("PUT uploadId partNumber") == 4
+    assert "POST uploads" not in store.requests
+
+
+def test_a_file_that_changes_while_it_is_sent_is_not_stored(tmp_path: Path):
+    source = tmp_path / "file"
+
+    def fault(head: RequestHead, count: int) -> tuple[str, str] | None:
+        if head.method == "PUT" and count == 2:
+            source.write_bytes(CONTENT[::-1])
+        return None
+
+    store = ObjectStore(fault)
+    (failure,) = send(store, source).failures
+    assert "changed while it was sent" in failure.reason or "BadDigest" in failure.reason
+    assert store.objects == {}
+    assert store.uploads == {}, store.requests
+
+
+def test_an_empty_file_becomes_an_empty_object(tmp_path: Path):
+    store = ObjectStore()
+    assert send(store, tmp_path / "file", b"").failures == ()
+    assert store.objects == {"up/file": b""}

@@ -1,0 +1,88 @@
+"""Pages of listings, and which of their objects can be files here."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tradewind_agent.engine.http.address import Url
+from tradewind_agent.errors import UnusableSource
+from tradewind_agent.stores.s3.bucket_pages import BucketPage, StoredObject, parse_bucket_page
+from tradewind_agent.stores.s3.object_jobs import ObjectJobs
+
+BUCKET = Url.parse("http://127.0.0.1:9000/data/")
+
+
+def write_page(inside: str) -> bytes:
+    return f'<?xml version="1.0"?><ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">{inside}</ListBucketResult>'.encode()
+
+
+def test_a_page_has_objects_prefixes_and_the_way_on():
+    page = write_page(
+        "<EncodingType>url</EncodingType><IsTruncated>true</IsTruncated><NextContinuationToken>t+/=</NextContinuationToken>"
+        "<Contents><Key>a%2Fb+c%C3%BC</Key><LastModified>2026-05-01T12:00:00.500Z</LastModified>"
+        '<ETag>"e"</ETag><Size>12</Size><StorageClass>GLACIER</StorageClass></Contents>'
+        "<CommonPrefixes><Prefix>a%2F</Prefix></CommonPrefixes>"
+    )
+    found = StoredObject("a/b cü", 12, '"e"', datetime(2026, 5, 1, 12, tzinfo=UTC), "GLACIER")
+    assert parse_bucket_page(BUCKET, page) == BucketPage((found,), ("a/",), "t+/=")
+
+
+def test_missing_fields_are_unknown():
+    page = write_page("<Contents><Key>a+b</Key><Size>-1</Size><LastModified>soon</LastModified></Contents>")
+    assert parse_bucket_page(BUCKET, page).objects == (StoredObject("a+b", None, None, None, ""),)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"<html></html>",
+        b"<Error><Code>x</Code></Error>",
+        b'<!DOCTYPE a [<!ENTITY b "c">]><ListBucketResult/>',
+        write_page("<IsTruncated>true</IsTruncated>"),
+    ],
+)
+def test_other_answers_are_no_page(body: bytes):
+    with pytest.raises(UnusableSource):
+        parse_bucket_page(BUCKET, body)
+
+
+def add_folder(keys: list[str], unreadable: dict[str, str] | None = None) -> ObjectJobs:
+    chosen = ObjectJobs("data", BUCKET.join_path, unreadable or {})
+    objects = [StoredObject(key, 0 if key.endswith("/") else 5, None, None, "") for key in keys]
+    chosen.add_folder(objects, "top/", Path("/out"))
+    return chosen
+
+
+def test_objects_below_a_prefix_are_files_below_the_folder():
+    chosen = add_folder(["top/", "top/a", "top/sub/", "top/sub/b ü"])
+    assert {str(job.destination) for job in chosen.jobs} == {"/out/a", "/out/sub/b ü"}
+    assert {str(job.source) for job in chosen.jobs} == {f"{BUCKET}top/a", f"{BUCKET}top/sub/b%20%C3%BC"}
+    assert chosen.omissions == []
+
+
+@pytest.mark.parametrize("key", ["top//a", "top/../a", "top/./a", "top/a//b", "top/a\0b", "top/sub\\b"])
+def test_keys_that_no_file_can_have_are_left_out_and_named(key: str):
+    chosen = add_folder([key, "top/good"])
+    assert [str(job.destination) for job in chosen.jobs] == ["/out/good"]
+    assert [each.place for each in chosen.omissions] == [f"s3://data/{key}"]
+
+
+def test_a_file_is_stored_and_the_folder_of_its_name_is_left_out():
+    chosen = add_folder(["top/a", "top/a/b", "top/a/b/c", "top/ab"])
+    assert [str(job.destination) for job in chosen.jobs] == ["/out/a", "/out/ab"]
+    assert [each.place for each in chosen.omissions] == ["s3://data/top/a/b", "s3://data/top/a/b/c"]
+    assert "'a' is a file and a folder at once" in chosen.omissions[0].reason
+
+
+def test_a_folder_with_content_of_its_own_is_left_out():
+    chosen = ObjectJobs("data", BUCKET.join_path, {})
+    chosen.add_folder([StoredObject("top/sub/", 5, None, None, "")], "top/", Path("/out"))
+    assert [each.place for each in chosen.omissions] == ["s3://data/top/sub/"]
+
+
+def test_unreadable_objects_are_left_out_with_their_reason():
+    chosen = add_folder(["top/a", "top/b"], {"top/a": "is archived"})
+    assert [(each.place, each.reason) for each in chosen.omissions] == [("s3://data/top/a", "is archived")]
+    assert [str(job.destination) for job in chosen.jobs] == ["/out/b"]
