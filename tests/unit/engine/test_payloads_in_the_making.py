@@ -22,6 +22,9 @@ END = b"0\r\n\r\n"
 class Made:
     """A body of pieces that are given one by one."""
 
+    file_body = None
+    follows_kernel = False
+
     def __init__(self) -> None:
         self.pieces: list[bytes] = []
         self.is_finished = False

@@ -125,23 +125,43 @@ class FileUpload(FileTransfer):
         else:
             self.host.make_available(self)
 
-    def _read_at(self, position: int, length: int) -> bytes:
-        """Return bytes for a request in flight, whose length has been announced."""
-        if self.is_over or self._fd is None:
-            raise FileFault("not to be sent any more")
+    def read_at(self, position: int, length: int) -> bytes:
+        fd = self._require_source()
         try:
-            block = os.pread(self._fd, length, position)
+            block = os.pread(fd, length, position)
         except OSError as error:
             self.give_up(f"cannot read {self.job.source}: {explain_os_error(error)}")
             raise FileFault("the source cannot be read") from error
-        if not block:
+        self._check_source(fd, len(block))
+        return block
+
+    def send_at(self, position: int, length: int, socket_fd: int) -> int:
+        fd = self._require_source()
+        sent_bytes = os.sendfile(socket_fd, fd, position, length)
+        self._check_source(fd, sent_bytes)
+        return sent_bytes
+
+    def _require_source(self) -> int:
+        if self.is_over or self._fd is None:
+            raise FileFault("not to be sent any more")
+        return self._fd
+
+    def _check_source(self, fd: int, nbytes: int) -> None:
+        """Count bytes that were taken from the source, if it still is as it was listed."""
+        if not nbytes:
             self.give_up(f"{self.job.source} became shorter while it was sent")
             raise FileFault("the source became shorter")
-        if not self._is_as_listed(os.fstat(self._fd)):
-            self.give_up(f"{self.job.source} changed while it was sent; copy it again when it is at rest")
+        if not self._is_as_listed(os.fstat(fd)):
+            self._give_up_changed()
             raise FileFault("the source changed")
-        self.host.note_moved(self, len(block))
-        return block
+        self.host.note_moved(self, nbytes)
+
+    def _give_up_changed(self) -> None:
+        self.give_up(f"{self.job.source} changed while it was sent; copy it again when it is at rest")
+
+    def _has_changed_on_the_way(self, sent: FileSlice) -> bool:
+        """Return whether bytes that the kernel sent may be others than those that were checked when they left."""
+        return sent.follows_kernel and self._fd is not None and not self._is_as_listed(os.fstat(self._fd))
 
     def _is_as_listed(self, found: os.stat_result) -> bool:
         return (found.st_size, found.st_mtime_ns) == (self.job.size_bytes, self.job.modified_at_ns)
@@ -157,7 +177,7 @@ class FileUpload(FileTransfer):
     def _put_full_file(self) -> UploadExchange:
         self._undealt = RangeSet()
         self._put_at_s = monotonic()
-        body = FileSlice(self._read_at, 0, self.job.size_bytes - 1)
+        body = FileSlice(self, 0, self.job.size_bytes - 1)
         return self._send("PUT", {"Content-Length": str(self.job.size_bytes)}, body)
 
     def _put_part(self, first: int, last: int) -> UploadExchange:
@@ -166,7 +186,7 @@ class FileUpload(FileTransfer):
             "Content-Range": f"bytes {first}-{last}/{self.job.size_bytes}",
             "Tradewind-Upload": self._upload_id,
         }
-        return self._send("PUT", headers, FileSlice(self._read_at, first, last))
+        return self._send("PUT", headers, FileSlice(self, first, last))
 
     def _send(self, method: str, headers: dict[str, str], body: FileSlice | None) -> UploadExchange:
         if self._digest is not None and body is not None:
@@ -190,6 +210,8 @@ class FileUpload(FileTransfer):
             self._judge_stored(head, self._has_sent_all_at_s)
         elif exchange.sent is None:
             self._learn_received(head)
+        elif self._has_changed_on_the_way(exchange.sent):
+            self._give_up_changed()
         elif head.status == _ACCEPTED and self._in_parts:
             self._confirm(exchange.sent)
         elif head.status in _STORED:

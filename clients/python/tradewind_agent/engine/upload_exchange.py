@@ -16,6 +16,10 @@ from tradewind_agent.errors import FileFault, MalformedResponse
 
 _LONGEST_ANSWER_BYTES = 256 * 1024
 
+_READ_LAST_BYTES = 64 * 1024
+"""The end of a file that is read here, and its state checked, before it leaves: a receiver must not get a complete body
+of a file that changed on its way. Smaller files cost no less by the kernel."""
+
 
 def make_upload_id(job: UploadJob, found: os.stat_result, form: str = "") -> str:
     """Return the id of the upload of an open source file, the same in every run while its bytes are unchanged.
@@ -28,14 +32,28 @@ def make_upload_id(job: UploadJob, found: os.stat_result, form: str = "") -> str
     return sha256(repr((*at, *version, form)).encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
-class FileSlice:
-    """Bytes ``first`` to ``last`` of a source file, read while the connection sends them."""
+class SliceSource(Protocol):
+    """The open file that slices are of; both methods raise `FileFault` where it is not as it was listed."""
 
-    def __init__(self, read_at: Callable[[int, int], bytes], first: int, last: int) -> None:
-        self._read_at = read_at
+    def read_at(self, position: int, length: int) -> bytes:
+        """Return bytes for a request in flight, whose length has been announced."""
+
+    def send_at(self, position: int, length: int, socket_fd: int) -> int:
+        """Have the kernel send bytes to a socket, and return how many."""
+
+
+class FileSlice:
+    """Bytes ``first`` to ``last`` of a source file, read or sent by the kernel as the connection takes them.
+
+    ``follows_kernel`` : whether the kernel has sent some: those may still change while they are on their way.
+    """
+
+    def __init__(self, source: SliceSource, first: int, last: int) -> None:
+        self._source = source
         self.first = first
         self.last = last
         self.position = first
+        self.follows_kernel = False
 
     @property
     def remaining_bytes(self) -> int:
@@ -50,9 +68,23 @@ class FileSlice:
         wake()
 
     def read(self, most_bytes: int) -> bytes:
-        block = self._read_at(self.position, min(most_bytes, self.remaining_bytes))
+        block = self._source.read_at(self.position, min(most_bytes, self.remaining_bytes))
         self.position += len(block)
         return block
+
+    @property
+    def file_body(self) -> "FileSlice | None":
+        return self if self.remaining_bytes > _READ_LAST_BYTES else None
+
+    @property
+    def kernel_bytes(self) -> int:
+        return self.remaining_bytes - _READ_LAST_BYTES
+
+    def send_by_kernel(self, socket_fd: int, most_bytes: int) -> int:
+        sent_bytes = self._source.send_at(self.position, most_bytes, socket_fd)
+        self.position += sent_bytes
+        self.follows_kernel = True
+        return sent_bytes
 
 
 class SendingFile(Protocol):

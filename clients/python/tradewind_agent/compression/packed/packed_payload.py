@@ -31,6 +31,9 @@ class PackedPayload:
     plain_bytes : those of the pieces that the connection has taken.
     """
 
+    file_body = None  # the kernel packs nothing
+    follows_kernel = False
+
     def __init__(
         self, packed: PackedFile, source: BinaryIO, pool: Executor, on_sent: Callable[[int, int], None]
     ) -> None:

@@ -9,13 +9,14 @@ from collections import deque
 from dataclasses import replace
 from typing import Protocol
 
-from tradewind_agent.engine.http.exchange import Exchange, Payload, SendQueue
+from tradewind_agent.engine.http.exchange import Exchange
 from tradewind_agent.engine.http.http1 import ResponseHead
 from tradewind_agent.engine.http.patience import STORED_BYTES_PER_S, Patience, detect_dead_peer
 from tradewind_agent.engine.http.patient_loop import find_patient_loop
 from tradewind_agent.engine.http.rate_limit import RateLimit
 from tradewind_agent.engine.http.receiver_loss import ReceiverLoss
 from tradewind_agent.engine.http.response_reader import ResponseReader
+from tradewind_agent.engine.http.sending.request_writer import RequestWriter
 from tradewind_agent.engine.http.tcp_info import TcpInfo, read_tcp_info
 from tradewind_agent.errors import ConnectionFault, FileFault, PipeliningRefused
 from tradewind_agent.transport.choosing import choose_congestion_control
@@ -69,10 +70,9 @@ class Connection(asyncio.BufferedProtocol):
         self._reader = ResponseReader(self)
         self._transport: asyncio.Transport | None = None
         self._in_flight: deque[Exchange] = deque()
-        self._outbox = SendQueue()
+        self._writer = RequestWriter(self, rate_limit)
+        self._outbox = self._writer.queue
         self._waits_for_gate = False
-        self._writable = True
-        self._write_scheduled = False
         self._head: ResponseHead | None = None
         self._fault: FileFault | None = None
         self._dismissed = self._was_announced = self.was_refused = self.was_spent = False
@@ -117,9 +117,8 @@ class Connection(asyncio.BufferedProtocol):
         else:
             self._requested_at = None
         self._in_flight.append(exchange)
-        self._outbox.add(exchange)
+        self._writer.add(exchange)
         self._watch()
-        self._write_soon()
 
     def limit_silence(self, first_s: float, between_s: float) -> None:
         """Limit the wait for the start of the next answer, and for each answer after it."""
@@ -149,6 +148,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        self._writer.start(transport)
         if (sock := transport.get_extra_info("socket")) is not None:
             detect_dead_peer(sock, self._patience.idle_s)
 
@@ -190,12 +190,11 @@ class Connection(asyncio.BufferedProtocol):
         return False
 
     def pause_writing(self) -> None:
-        self._writable = False
+        self._writer.pause()
 
     def resume_writing(self) -> None:
-        self._writable = True
         self._active_at = self._loop.time()
-        self._write_soon()
+        self._writer.resume()
 
     def resume(self) -> None:
         """Resume: the rate limit has bytes again. How long an answer waited says nothing of the path."""
@@ -203,7 +202,7 @@ class Connection(asyncio.BufferedProtocol):
         self._requested_at = None
         if self._transport is not None and not self._waits_for_gate:
             self._transport.resume_reading()
-        self._write_soon()
+        self._writer.write_soon()
 
     def connection_lost(self, error: Exception | None) -> None:
         self._rate_limit.forget(self)
@@ -211,7 +210,7 @@ class Connection(asyncio.BufferedProtocol):
         self._reader.close()
         if self._deadline is not None:
             self._deadline.cancel()
-        self._outbox.clear()
+        self._writer.close()
         lost, self._in_flight = self._in_flight, deque()
         self.closed.set_result(None)
         gone = self._fault is None and not self._dismissed and not self._was_announced
@@ -271,44 +270,15 @@ class Connection(asyncio.BufferedProtocol):
         self._reader.close()
         self._transport.abort()
 
-    def _write_soon(self) -> None:
-        if not self._write_scheduled and self._transport is not None:
-            self._write_scheduled = True
-            self._loop.call_soon(self._write)  # requests given in one go leave in one segment
+    # Called by the writer.
 
-    def _write(self) -> None:
-        """Write heads and bodies in order until the socket's buffer is full, or our part of the rate is used up."""
-        self._write_scheduled = False
-        may_go_on = True
-        while self._outbox and self._writable and self._transport is not None and not self._transport.is_closing():
-            payload = self._outbox.payload
-            if payload is None:
-                self._transport.write(self._outbox.take_heads())
-            elif not may_go_on or self._rate_limit.is_exhausted:
-                self._rate_limit.wait(self)
-                return
-            elif block := self._read_payload(payload):
-                may_go_on = not self._rate_limit.count_moved(self, len(block))
-                self._transport.write(block)
-            elif self._outbox.waits_for_payload:
-                payload.call_when_ready(self._on_payload_ready)
-                return
+    @property
+    def block_bytes(self) -> int:
+        return self.buffer.size_bytes
 
-    def _read_payload(self, payload: Payload) -> bytes:
-        """Return the next bytes of the body that is being sent; none where it is still being made, or has failed."""
-        try:
-            block = self._outbox.read_payload(payload, self._rate_limit.compute_allowance(self, self.buffer.size_bytes))
-        except FileFault as fault:
-            self.abort(fault)
-            return b""
+    def note_sent(self, body_bytes: int) -> None:
         self._active_at = self._loop.time()
-        self._sent_body_bytes += len(block)
-        return block
-
-    def _on_payload_ready(self) -> None:
-        self._outbox.waits_for_payload = False
-        self._active_at = self._loop.time()
-        self._write_soon()
+        self._sent_body_bytes += body_bytes
 
     # Deadlines.
 

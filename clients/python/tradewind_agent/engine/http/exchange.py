@@ -1,6 +1,5 @@
-"""A request, its body, and the handling of its answer, as connections see them; and those that wait to be sent."""
+"""A request, its body, and the handling of its answer, as connections see them."""
 
-from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
@@ -28,6 +27,31 @@ class Payload(Protocol):
 
     def call_when_ready(self, wake: Callable[[], None]) -> None:
         """Call ``wake`` in the event loop, once, when `read` has bytes again. Called after a `read` without any."""
+
+    @property
+    def file_body(self) -> "FileBody | None":
+        """Return the body as the kernel can send it now; ``None`` where `read` has to be used."""
+
+    @property
+    def follows_kernel(self) -> bool:
+        """Return whether the kernel has sent what is before the next bytes."""
+
+
+class FileBody(Protocol):
+    """A body whose next bytes are in a file as they are to be sent."""
+
+    @property
+    def kernel_bytes(self) -> int:
+        """Return how many of the next bytes the kernel can send, one at least."""
+
+    def send_by_kernel(self, socket_fd: int, most_bytes: int) -> int:
+        """Send some of the next `kernel_bytes` to a socket that does not block, and return how many.
+
+        Raises
+        ------
+        FileFault : as `Payload.read` does.
+        OSError : the socket takes nothing now (`BlockingIOError`), or the two do not go together. Nothing was sent.
+        """
 
 
 class ReceiveGate(Protocol):
@@ -58,65 +82,3 @@ class Exchange(Protocol):
 
     def on_lost(self, fault: FileFault | None) -> None:
         """Handle a lost connection; ``None`` means through no fault of this request: send it again at once."""
-
-
-class SendQueue:
-    """The heads and bodies that wait to be written.
-
-    Attributes
-    ----------
-    unsent_heads : requests that have not been written at all.
-    waits_for_payload : the body in turn is still being made; the socket has taken all that there was.
-    """
-
-    def __init__(self) -> None:
-        self.unsent_heads = 0
-        self.waits_for_payload = False
-        self._queue: deque[bytes | Payload] = deque()
-
-    def __bool__(self) -> bool:
-        return bool(self._queue)
-
-    def __contains__(self, payload: object) -> bool:
-        return payload in self._queue
-
-    def add(self, exchange: Exchange) -> None:
-        """Add a request behind the others."""
-        self._queue.append(exchange.request.encode())
-        self.unsent_heads += 1
-        if exchange.payload is not None and not exchange.payload.is_finished:
-            self._queue.append(exchange.payload)
-
-    def clear(self) -> None:
-        """Forget everything: the connection is lost."""
-        self._queue.clear()
-        self.unsent_heads = 0
-        self.waits_for_payload = False
-
-    @property
-    def payload(self) -> Payload | None:
-        """Return the body that is next; ``None`` where a head is, or nothing."""
-        first = self._queue[0] if self._queue else None
-        return None if isinstance(first, bytes) else first
-
-    def take_heads(self) -> bytes:
-        """Return the request heads next in line, joined."""
-        heads = bytearray()
-        while self._queue and isinstance(head := self._queue[0], bytes):
-            heads += head
-            self._queue.popleft()
-            self.unsent_heads -= 1
-        return bytes(heads)
-
-    def read_payload(self, payload: Payload, most_bytes: int) -> bytes:
-        """Return the next bytes of the body that is next, and drop it after its last; none while it is being made.
-
-        Raises
-        ------
-        FileFault : see `Payload.read`.
-        """
-        block = payload.read(most_bytes)
-        self.waits_for_payload = not block and not payload.is_finished
-        if payload.is_finished:
-            self._queue.popleft()
-        return block

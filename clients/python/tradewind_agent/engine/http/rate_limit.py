@@ -80,6 +80,11 @@ class RateLimit:
             self._tokens -= nbytes
 
     @property
+    def is_limited(self) -> bool:
+        """Return whether there is a limit now."""
+        return self._rate is not None
+
+    @property
     def is_exhausted(self) -> bool:
         """Return whether a connection has to `wait`: the rest of the bucket is not worth a read."""
         if self._rate is None:

@@ -1,5 +1,6 @@
 """Requests about one object: its bytes, and the steps of an upload in parts."""
 
+from collections.abc import Callable
 from enum import Enum
 
 from tradewind_agent.engine.http.address import Url
@@ -20,6 +21,32 @@ class UploadStep(Enum):
     ABORT = "have the store forget the parts, which would cost their owner until somebody does"
 
 
+class Document:
+    """A body that was made here."""
+
+    file_body = None
+    follows_kernel = False
+
+    def __init__(self, document: bytes) -> None:
+        self._left = document
+
+    @property
+    def remaining_bytes(self) -> int:
+        return len(self._left)
+
+    @property
+    def is_finished(self) -> bool:
+        return not self._left
+
+    def call_when_ready(self, wake: Callable[[], None]) -> None:
+        """Call ``wake``: a document is ready at all times."""
+        wake()
+
+    def read(self, most_bytes: int) -> bytes:
+        block, self._left = self._left[:most_bytes], self._left[most_bytes:]
+        return block
+
+
 class ObjectExchange(SentAlone, UploadExchange):
     """One request; the document that answers it is kept.
 
@@ -33,27 +60,21 @@ class ObjectExchange(SentAlone, UploadExchange):
         file: SendingFile,
         url: Url,
         request: RequestHead,
-        sent: FileSlice | None,
+        body: FileSlice | Document | None,
         *,
         step: UploadStep,
         number: int = 0,
     ) -> None:
-        super().__init__(file, url, request, sent, is_full=False)
+        super().__init__(file, url, request, body if isinstance(body, FileSlice) else None, is_full=False)
+        self.payload = body
         self.step = step
         self.number = number
-        self._document = bytearray()
+        self._answer = bytearray()
 
     @property
-    def document(self) -> bytes:
-        return bytes(self._document)
+    def answer(self) -> bytes:
+        return bytes(self._answer)
 
     def on_data(self, data: memoryview) -> None:
         super().on_data(data)
-        self._document += data
-
-
-class DocumentSlice(FileSlice):
-    """A document that is sent as a body."""
-
-    def __init__(self, document: bytes) -> None:
-        super().__init__(lambda first, length: document[first : first + length], 0, len(document) - 1)
+        self._answer += data

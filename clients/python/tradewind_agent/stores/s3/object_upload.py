@@ -34,7 +34,7 @@ from tradewind_agent.stores.s3.multipart import (
     parse_upload_id,
     write_completion,
 )
-from tradewind_agent.stores.s3.object_requests import DocumentSlice, ObjectExchange, UploadStep
+from tradewind_agent.stores.s3.object_requests import Document, ObjectExchange, UploadStep
 from tradewind_agent.stores.s3.refusals import explain_refusal, find_error_code
 from tradewind_agent.system_errors import explain_os_error
 
@@ -195,7 +195,7 @@ class ObjectUpload(FileUpload):
         query: dict[str, str]
         match self._step:
             case UploadStep.PUT:
-                body = FileSlice(self._read_at, 0, self.job.size_bytes - 1)
+                body = FileSlice(self, 0, self.job.size_bytes - 1)
                 return self._send_step("PUT", place, body, self._describe() | {_SUM_HEADER: self._sums[1]})
             case UploadStep.FIND:
                 query = {"uploads": "", "prefix": self._key, "encoding-type": "url", "max-uploads": "100"}
@@ -210,8 +210,8 @@ class ObjectUpload(FileUpload):
                 return self._send_step("POST", place, None, self._describe() | {"x-amz-checksum-algorithm": "CRC32"})
             case _:
                 place = make_subresource(place, {"uploadId": self._store_id})
-                body = DocumentSlice(write_completion(self._etags, self._sums))
-                return self._send_step("POST", place, body, {"Content-Type": "application/xml"}, step=UploadStep.JOIN)
+                joined = Document(write_completion(self._etags, self._sums))
+                return self._send_step("POST", place, joined, {"Content-Type": "application/xml"}, step=UploadStep.JOIN)
         return self._send_step("GET", make_subresource(place, query), None, {})
 
     def _describe(self) -> dict[str, str]:
@@ -222,7 +222,7 @@ class ObjectUpload(FileUpload):
     def _send_part(self, number: int) -> ObjectExchange:
         first, length = self._division.get_range(number)
         place = make_subresource(self.url, {"partNumber": str(number), "uploadId": self._store_id})
-        body = FileSlice(self._read_at, first, first + length - 1)
+        body = FileSlice(self, first, first + length - 1)
         self._sum_next_parts()
         return self._send_step("PUT", place, body, {_SUM_HEADER: self._sums[number]}, number=number)
 
@@ -230,7 +230,7 @@ class ObjectUpload(FileUpload):
         self,
         method: str,
         place: Url,
-        body: FileSlice | None,
+        body: FileSlice | Document | None,
         headers: dict[str, str],
         *,
         step: UploadStep | None = None,
@@ -266,7 +266,7 @@ class ObjectUpload(FileUpload):
 
     def _go_on_from(self, exchange: ObjectExchange, head: ResponseHead) -> None:
         """Go on from a step that is done."""
-        url, document = self.url, exchange.document
+        url, document = self.url, exchange.answer
         match exchange.step:
             case UploadStep.PUT:
                 self._finish()
@@ -292,7 +292,7 @@ class ObjectUpload(FileUpload):
 
     def _refuse_step(self, exchange: ObjectExchange, head: ResponseHead) -> None:
         """Handle a refusal; without the list of earlier uploads the file is sent from its beginning."""
-        code = find_error_code(self.url, exchange.document)
+        code = find_error_code(self.url, exchange.answer)
         self._take_back(exchange)
         if exchange.step in (UploadStep.FIND, UploadStep.LIST) and head.status not in _BUSY:
             self._step, self._store_id = UploadStep.BEGIN, ""
