@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 from tradewind_agent.engine.store_access import StoreAccess
 from tradewind_agent.errors import LibraryMissing, UnusableSource
@@ -14,12 +14,13 @@ _ENDPOINT_VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _USUAL_REGION = "us-east-1"
 
 
-class AccessKey(NamedTuple):
-    """What requests are signed with; ``token`` of keys that expire."""
+@dataclass(frozen=True, slots=True)
+class AccessKey:
+    """What requests are signed with, which is never shown; ``token`` of keys that expire."""
 
     id: str
-    secret: str
-    token: str | None = None
+    secret: str = field(repr=False)
+    token: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
