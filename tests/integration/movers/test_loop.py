@@ -115,7 +115,7 @@ def test_without_a_service_this_host_tunes_the_tool_by_itself(drive, quick, tmp_
     assert {tick.verdict.by for tick in report.timeline} == {DecidedBy.AGENT}
     # each connection is held back: what is missed against the prediction makes it look for more of them
     assert report.current_parameters.concurrency > 1
-    moved = [tick.heartbeat.bytes_moved for tick in report.timeline]
+    moved = [tick.sample.bytes_moved for tick in report.timeline]
     assert all(before <= after for before, after in pairwise(moved))
     assert moved[-1] > 0
 

@@ -14,6 +14,9 @@ from tests.integration.engine.servers.stream_server import RequestHead, StreamSe
 Fault = Callable[[RequestHead, int], "tuple[str, str] | None"]
 """Status line and error code that a request gets instead; the second argument counts requests of its kind."""
 
+LOST_BEHIND = ("lost", "")
+"""The fault of an answer that is lost after the store has done what was asked."""
+
 _NAMED = ("uploads", "uploadId", "partNumber")
 
 
@@ -23,13 +26,15 @@ class ObjectStore(StreamServer):
 
     Attributes
     ----------
-    objects : content by key. ``uploads`` : parts by number of unfinished uploads, by id.
+    objects : content by key. ``tags`` : of those that were joined.
+    uploads : parts by number of unfinished uploads, by id.
     requests : methods with the names of the subresources that they ask for.
     """
 
     fault: Fault = lambda _head, _count: None
     objects: dict[str, bytes] = field(default_factory=dict)
     uploads: dict[str, dict[int, bytes]] = field(default_factory=dict)
+    tags: dict[str, str] = field(default_factory=dict)
     requests: list[str] = field(default_factory=list)
 
     @property
@@ -56,7 +61,12 @@ class ObjectStore(StreamServer):
         kind = " ".join([head.method, *(name for name in _NAMED if name in names)])
         self.requests.append(kind)
         fault = self.fault(head, self.requests.count(kind))
+        if fault == LOST_BEHIND:
+            self._do(kind, unquote(path.removeprefix("/data/")), names, body)
+            return None
         if fault is not None:
+            if fault[1] == "NoSuchUpload":
+                self.uploads.clear()
             return None if not fault[0] else _write(fault[0], f"<Error><Code>{fault[1]}</Code></Error>")
         sum_ = head.headers.get("x-amz-checksum-crc32")
         if sum_ is not None and sum_ != b64encode(crc32(body).to_bytes(4, "big")).decode():
@@ -71,6 +81,8 @@ class ObjectStore(StreamServer):
             case "PUT":
                 self.objects[key] = body
                 return _write("200 OK", "", ETag=_tag(body))
+            case "HEAD":
+                return _write("200 OK", "", ETag=self.tags[key]) if key in self.tags else _write("404 Not Found", "")
             case "POST uploads":
                 self.uploads[f"id-{len(self.requests)}"] = {}
                 return _write("200 OK", f"<R><UploadId>{next(reversed(self.uploads))}</UploadId></R>")
@@ -105,6 +117,8 @@ class ObjectStore(StreamServer):
             case "POST uploadId":
                 numbers = [int(each) for each in re.findall(rb"<PartNumber>(\d+)", body)]
                 self.objects[key] = b"".join(upload[number] for number in numbers)
+                joined = b"".join(bytes.fromhex(_tag(upload[number])[1:-1]) for number in numbers)
+                self.tags[key] = f'{_tag(joined)[:-1]}-{len(numbers)}"'
                 del self.uploads[names["uploadId"]]
                 return _write("200 OK", "<CompleteMultipartUploadResult/>")
         del self.uploads[names["uploadId"]]

@@ -317,3 +317,19 @@ def test_a_bucket_that_is_not_there_takes_nothing(bucket, tmp_path):
     source = make_folder(tmp_path / "source", {"a": b"one"})
     with pytest.raises(UnusableSource, match="there is no such bucket"):
         bucket.send(source, "s3://no-such-bucket-here/")
+
+
+def test_headers_of_the_users_own_are_refused_rather_than_dropped(bucket, tmp_path):
+    env = environment(tmp_path / "home", **{name: os.environ[name] for name in os.environ if name.startswith("AWS_")})
+    place = f"s3://{bucket.name}/"
+    refused = run("copy", str(tmp_path / "a"), place, "--header", "x-amz-acl: private", env=env)
+    assert refused.code == 2
+    assert "is not sent to object stores" in refused.error
+
+
+def test_with_sums_a_file_that_is_gone_fails_in_one_line(bucket, tmp_path, monkeypatch):
+    source = make_folder(tmp_path / "source", {"a": b"one"})
+    bucket.put("a", b"ONE")
+    monkeypatch.setattr("tradewind_agent.copy.run.prepare_listed", _before((source / "a").unlink, "prepare_listed"))
+    (failure,) = bucket.send(source, f"s3://{bucket.name}/", checksum=True).failures
+    assert "cannot read" in failure.reason

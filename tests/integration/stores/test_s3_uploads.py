@@ -8,9 +8,10 @@ import pytest
 
 from tests.integration.engine.servers.stream_server import RequestHead
 from tests.integration.engine.transfers import options, plan
-from tests.integration.stores.object_store import Fault, ObjectStore
+from tests.integration.stores.object_store import LOST_BEHIND, Fault, ObjectStore
 from tradewind_agent.engine import TransferEngine, TransferResult
 from tradewind_agent.engine.remote.source import list_uploads
+from tradewind_agent.errors import UnusableSource
 from tradewind_agent.stores.s3.session import AccessKey, StoreSession
 from tradewind_agent.stores.s3.store import S3Store
 
@@ -21,7 +22,7 @@ SMALL = CONTENT[:3_000]
 
 @pytest.fixture(autouse=True)
 def short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tradewind_agent.stores.s3.object_upload.choose_part_bytes", lambda _: PART_BYTES)
+    monkeypatch.setattr("tradewind_agent.stores.s3.compared_upload.choose_part_bytes", lambda _: PART_BYTES)
 
 
 def send(store: ObjectStore, source: Path, content: bytes = CONTENT, **changes: object) -> TransferResult:
@@ -78,6 +79,10 @@ def test_a_large_file_goes_in_parts_and_a_small_one_at_once(tmp_path: Path):
         ("POST uploads", "503 Slow Down", "SlowDown"),
         ("POST uploads", "200 OK", "InternalError"),
         ("POST uploadId", "", ""),
+        ("PUT partNumber uploadId", *LOST_BEHIND),
+        ("POST uploads", *LOST_BEHIND),
+        ("POST uploadId", *LOST_BEHIND),
+        ("GET uploads", "500 Internal Server Error", "InternalError"),
         ("POST uploadId", "500 Internal Server Error", "InternalError"),
         ("POST uploadId", "200 OK", "InternalError"),
     ],
@@ -87,6 +92,9 @@ def test_refusals_that_pass_cost_no_file(tmp_path: Path, kind: str, status: str,
     result = send(store, tmp_path / "file")
     assert result.failures == ()
     assert store.objects == {"up/file": CONTENT}
+    assert store.uploads == {}
+    if (kind, status) == ("POST uploadId", "lost"):
+        assert store.requests.count("PUT uploadId partNumber") == 6
 
 
 @pytest.mark.parametrize(
@@ -137,3 +145,44 @@ def test_an_empty_file_becomes_an_empty_object(tmp_path: Path):
     store = ObjectStore()
     assert send(store, tmp_path / "file", b"").failures == ()
     assert store.objects == {"up/file": b""}
+
+
+def test_an_upload_of_somebody_else_is_neither_used_nor_ended(tmp_path: Path):
+    store = ObjectStore(uploads={"others": {1: b"of another file"}})
+    assert send(store, tmp_path / "file").failures == ()
+    assert store.objects == {"up/file": CONTENT}
+    assert store.uploads == {"others": {1: b"of another file"}}
+
+
+def test_one_error_of_the_list_gives_no_earlier_upload_up(tmp_path: Path):
+    parts = {number: CONTENT[(number - 1) * PART_BYTES : number * PART_BYTES] for number in (1, 2)}
+    store = ObjectStore(refuse("GET uploads", "500 Internal Server Error", "InternalError"), uploads={"earlier": parts})
+    assert send(store, tmp_path / "file").failures == ()
+    assert store.uploads == {}
+    assert store.requests.count("PUT uploadId partNumber") == 4
+
+
+def test_parts_that_the_store_does_not_forget_are_reported(tmp_path: Path):
+    def fault(head: RequestHead, _: int) -> tuple[str, str] | None:
+        if head.method == "DELETE":
+            return "503 Slow Down", "SlowDown"
+        return ("403 Forbidden", "AccessDenied") if head.method == "PUT" else None
+
+    (failure,) = send(ObjectStore(fault), tmp_path / "file").failures
+    assert failure.reason.endswith("its parts are still in the store")
+
+
+def test_credentials_that_cannot_be_renewed_end_the_copy(tmp_path: Path):
+    def refuse_key() -> AccessKey:
+        raise UnusableSource("the credentials for the object store have expired")
+
+    async def story() -> None:
+        used = options()
+        async with ObjectStore() as store, asyncio.timeout(10.0):
+            bucket = S3Store("data", StoreSession("us-east-1", store.url, refuse_key, pays=False), used)
+            (tmp_path / "file").write_bytes(SMALL)
+            jobs = list_uploads([tmp_path / "file"], bucket.find_url("up/file")).jobs
+            await TransferEngine(plan(2, 3, 2), used).run(jobs)
+
+    with pytest.raises(UnusableSource, match="have expired"):
+        asyncio.run(story())

@@ -22,15 +22,15 @@ def test_a_page_has_objects_prefixes_and_the_way_on():
         "<EncodingType>url</EncodingType><IsTruncated>true</IsTruncated><NextContinuationToken>t+/=</NextContinuationToken>"
         "<Contents><Key>a%2Fb+c%C3%BC</Key><LastModified>2026-05-01T12:00:00.500Z</LastModified>"
         '<ETag>"e"</ETag><Size>12</Size><StorageClass>GLACIER</StorageClass></Contents>'
-        "<CommonPrefixes><Prefix>a%2F</Prefix></CommonPrefixes>"
+        "<CommonPrefixes><Prefix>a%2Fd%2F</Prefix></CommonPrefixes>"
     )
     found = StoredObject("a/b cü", 12, '"e"', datetime(2026, 5, 1, 12, tzinfo=UTC), "GLACIER")
-    assert parse_bucket_page(BUCKET, page) == BucketPage((found,), ("a/",), "t+/=")
+    assert parse_bucket_page(BUCKET, page, "a/") == BucketPage((found,), ("a/d/",), "t+/=")
 
 
 def test_missing_fields_are_unknown():
     page = write_page("<Contents><Key>a+b</Key><Size>-1</Size><LastModified>soon</LastModified></Contents>")
-    assert parse_bucket_page(BUCKET, page).objects == (StoredObject("a+b", None, None, None, ""),)
+    assert parse_bucket_page(BUCKET, page, "").objects == (StoredObject("a+b", None, None, None, ""),)
 
 
 @pytest.mark.parametrize(
@@ -41,11 +41,15 @@ def test_missing_fields_are_unknown():
         b"<Error><Code>x</Code></Error>",
         b'<!DOCTYPE a [<!ENTITY b "c">]><ListBucketResult/>',
         write_page("<IsTruncated>true</IsTruncated>"),
+        write_page("<Contents><Size>1</Size></Contents>"),
+        write_page("<Contents><Key>b</Key></Contents>"),
+        write_page("<CommonPrefixes><Prefix>a</Prefix></CommonPrefixes>"),
+        write_page("<CommonPrefixes><Prefix>b/</Prefix></CommonPrefixes>"),
     ],
 )
 def test_other_answers_are_no_page(body: bytes):
     with pytest.raises(UnusableSource):
-        parse_bucket_page(BUCKET, body)
+        parse_bucket_page(BUCKET, body, "a")
 
 
 def add_folder(keys: list[str], unreadable: dict[str, str] | None = None) -> ObjectJobs:
@@ -79,7 +83,8 @@ def test_a_file_is_stored_and_the_folder_of_its_name_is_left_out():
 def test_a_folder_with_content_of_its_own_is_left_out():
     chosen = ObjectJobs("data", BUCKET.join_path, {})
     chosen.add_folder([StoredObject("top/sub/", 5, None, None, "")], "top/", Path("/out"))
-    assert [each.place for each in chosen.omissions] == ["s3://data/top/sub/"]
+    chosen.add_folder([StoredObject("top/", 5, None, None, "")], "top/", Path("/out"))
+    assert [each.place for each in chosen.omissions] == ["s3://data/top/sub/", "s3://data/top/"]
 
 
 def test_unreadable_objects_are_left_out_with_their_reason():

@@ -249,7 +249,11 @@ class ChannelPool:
     def _deal_one(self, pipeline: RequestPipeline) -> bool:
         if self._shut or pipeline.channel is None or self._is_storage_behind() or not pipeline.has_room():
             return False
-        exchange = pipeline.channel.take_exchange(pipeline)
+        try:
+            exchange = pipeline.channel.take_exchange(pipeline)
+        except Exception as defect:  # noqa: BLE001 -- credentials that cannot be renewed, or a defect: it must not hang
+            self.crash(defect)
+            return False
         if exchange is None:
             return False
         pipeline.assign(exchange)

@@ -14,6 +14,8 @@ from tradewind_agent.errors import RefusedByServer
 
 _SECONDS = re.compile(r"[0-9]+(?:\.[0-9]+)?")  # with a fraction as some servers write it
 
+_LONGEST_S = 1e9
+
 _ADVICE = {
     # Every file server allows GET, so a method that is not allowed is the PUT of an upload.
     405: "; it takes no uploads: start serve-files with --writable",
@@ -78,7 +80,7 @@ def parse_retry_after(headers: Mapping[str, str], now: datetime | None = None) -
     """
     text = headers.get("retry-after", "").strip()
     if _SECONDS.fullmatch(text):
-        return float(text)
+        return min(float(text), _LONGEST_S)
     until = parse_http_date(text)
     if until is None:
         return None
@@ -94,6 +96,6 @@ def parse_http_date(text: str) -> datetime | None:
     """
     try:
         date = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return date if date.tzinfo is not None else date.replace(tzinfo=UTC)

@@ -61,7 +61,7 @@ class BucketListing:
         ------
         UnusableSource : the bucket cannot be listed.
         """
-        page = await self._read_page(make_page_url(self._url, key, most_keys=1))
+        page = await self._read_page(make_page_url(self._url, key, most_keys=1), key)
         return page.objects[0] if page.objects and page.objects[0].key == key else None
 
     async def find_readiness(self, key: str) -> str:
@@ -82,13 +82,13 @@ class BucketListing:
         return BucketPage(tuple(objects), tuple(prefixes), None)
 
     async def _read(self, prefix: str, token: str | None, *, by_folder: bool) -> BucketPage:
-        return await self._read_page(make_page_url(self._url, prefix, token, by_folder=by_folder))
+        return await self._read_page(make_page_url(self._url, prefix, token, by_folder=by_folder), prefix)
 
-    async def _read_page(self, url: Url) -> BucketPage:
+    async def _read_page(self, url: Url, prefix: str) -> BucketPage:
         answer = await self.request(url)
         if answer.head.status != _OK:
             raise make_store_refusal(f"s3://{self._name} cannot be listed", answer)
-        return parse_bucket_page(answer.url, answer.body)
+        return parse_bucket_page(answer.url, answer.body, prefix)
 
     async def request(self, url: Url, method: str = "GET") -> FetchedAnswer:
         """Return the answer to a request about the bucket, or an object in it.

@@ -49,12 +49,12 @@ def make_page_url(
     )
 
 
-def parse_bucket_page(url: Url, body: bytes) -> BucketPage:
-    """Read a page.
+def parse_bucket_page(url: Url, body: bytes, prefix: str) -> BucketPage:
+    """Read a page of the keys that begin with ``prefix``.
 
     Raises
     ------
-    UnusableSource : no page of a listing, or one that leads nowhere.
+    UnusableSource : no page of a listing, one that leads nowhere, or one with other keys.
     """
     root = parse_xml(url, body)
     if root.tag != "ListBucketResult":
@@ -64,14 +64,16 @@ def parse_bucket_page(url: Url, body: bytes) -> BucketPage:
     token = root.findtext("NextContinuationToken") if is_cut else None
     if is_cut and not token:
         raise UnusableSource(f"{url.origin} lists a part of the bucket and does not say how to go on")
-    return BucketPage(
-        objects=tuple(_read_object(element, is_escaped=is_escaped) for element in root.iterfind("Contents")),
-        prefixes=tuple(
-            _unescape(element.findtext("Prefix") or "", is_escaped=is_escaped)
-            for element in root.iterfind("CommonPrefixes")
-        ),
-        next_token=token,
+    objects = tuple(_read_object(element, is_escaped=is_escaped) for element in root.iterfind("Contents"))
+    prefixes = tuple(
+        _unescape(element.findtext("Prefix") or "", is_escaped=is_escaped)
+        for element in root.iterfind("CommonPrefixes")
     )
+    if not all(each.key and each.key.startswith(prefix) for each in objects):
+        raise UnusableSource(f"{url.origin} lists keys that do not begin with {prefix!r}")
+    if not all(each.startswith(prefix) and len(each) > len(prefix) for each in prefixes):
+        raise UnusableSource(f"{url.origin} lists prefixes that are not below {prefix!r}")
+    return BucketPage(objects, prefixes, token)
 
 
 def _read_object(element: ET.Element, *, is_escaped: bool) -> StoredObject:

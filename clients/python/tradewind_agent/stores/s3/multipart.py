@@ -1,8 +1,10 @@
 """Uploads in parts, as values: how a file is divided, and the documents that stores exchange about it."""
 
+import re
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import md5
 from urllib.parse import quote, unquote_plus
 
 from tradewind.units import MIB
@@ -18,6 +20,9 @@ MOST_PARTS = 10_000
 PARTS_A_PAGE = 500
 LARGEST_SINGLE_BYTES = 5 * 1024 * MIB
 """Larger files must go in parts."""
+
+
+_MD5 = re.compile(r"[0-9a-f]{32}")
 
 
 def choose_part_bytes(size_bytes: int) -> int:
@@ -110,8 +115,16 @@ def _read_part(element: ET.Element) -> StoredPart:
     return StoredPart(int(number), int(size), element.findtext("ETag") or "")
 
 
+def compute_joined_tag(etags: Mapping[int, str]) -> str | None:
+    """Return the tag of the object that the parts become, where their tags are MD5 sums; else ``None``."""
+    tags = [etags[number].strip('"') for number in sorted(etags)]
+    if not all(_MD5.fullmatch(tag) for tag in tags):
+        return None
+    return f'"{md5(bytes.fromhex("".join(tags)), usedforsecurity=False).hexdigest()}-{len(tags)}"'
+
+
 def write_completion(etags: Mapping[int, str], sums: Mapping[int, str]) -> bytes:
-    """Return the document that joins the parts: tags by number, and the sums of those that were sent now."""
+    """Return the document that joins the parts: tags and sums by number."""
     root = ET.Element("CompleteMultipartUpload", xmlns="http://s3.amazonaws.com/doc/2006-03-01/")
     for number in sorted(etags):
         part = ET.SubElement(root, "Part")

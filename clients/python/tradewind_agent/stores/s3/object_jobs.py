@@ -40,7 +40,7 @@ class ObjectJobs:
         """
         named = {each.key.removeprefix(prefix): each for each in objects}
         for path, found in named.items():
-            if path == "" or (path.endswith("/") and not found.size_bytes):
+            if found.size_bytes == 0 and (path == "" or path.endswith("/")):
                 continue  # it stands for a folder
             try:
                 check_path(path, S3Address(self._bucket, prefix))

@@ -18,6 +18,7 @@ class UploadStep(Enum):
     BEGIN = "begin an upload in parts"
     PART = "send a part"
     JOIN = "join the parts"
+    CHECK = "look whether the parts were joined already"
     ABORT = "have the store forget the parts, which would cost their owner until somebody does"
 
 
@@ -52,7 +53,7 @@ class ObjectExchange(SentAlone, UploadExchange):
 
     Attributes
     ----------
-    step : what it does; ``number`` : of the part.
+    step : what it does; ``number`` : of the part; ``upload_id`` : of the upload in parts that it belongs to.
     """
 
     def __init__(
@@ -64,11 +65,13 @@ class ObjectExchange(SentAlone, UploadExchange):
         *,
         step: UploadStep,
         number: int = 0,
+        upload_id: str = "",
     ) -> None:
         super().__init__(file, url, request, body if isinstance(body, FileSlice) else None, is_full=False)
         self.payload = body
         self.step = step
         self.number = number
+        self.upload_id = upload_id
         self._answer = bytearray()
 
     @property

@@ -4,10 +4,9 @@ Each body goes with its CRC-32, which the store compares. Parts of an earlier ru
 whose MD5 sums are those of the file here are reused.
 """
 
-import asyncio
 import mimetypes
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar, cast
+import os
+from collections.abc import Mapping, Sequence
 
 from tradewind_agent.engine.file_transfer import TransferHost
 from tradewind_agent.engine.http.address import Url
@@ -16,17 +15,16 @@ from tradewind_agent.engine.http.request_head import make_request_head
 from tradewind_agent.engine.jobs import UploadJob
 from tradewind_agent.engine.local.ranges import RangeSet
 from tradewind_agent.engine.origin.limits import LOAD_STATUSES
-from tradewind_agent.engine.upload import FileUpload
 from tradewind_agent.engine.upload_exchange import FileSlice, UploadExchange
 from tradewind_agent.errors import FileFault, RefusedByServer, UnusableSource
 from tradewind_agent.stores.s3.body_sums import sum_range
 from tradewind_agent.stores.s3.bucket_pages import StoredObject
+from tradewind_agent.stores.s3.compared_upload import ComparedUpload
 from tradewind_agent.stores.s3.multipart import (
     LARGEST_SINGLE_BYTES,
     PARTS_A_PAGE,
-    Division,
     StoredPart,
-    choose_part_bytes,
+    compute_joined_tag,
     find_upload_id,
     is_completed,
     make_subresource,
@@ -36,47 +34,40 @@ from tradewind_agent.stores.s3.multipart import (
 )
 from tradewind_agent.stores.s3.object_requests import Document, ObjectExchange, UploadStep
 from tradewind_agent.stores.s3.refusals import explain_refusal, find_error_code
-from tradewind_agent.system_errors import explain_os_error
-
-Result = TypeVar("Result")
 
 _OK, _FORBIDDEN, _BROKEN = 200, 403, 500
-_BUSY = frozenset({429, 503})
-_SUMMED_AT_ONCE_BYTES = 64 * 1024
-"""Bodies up to this size are summed in the event loop."""
-
+_CANNOT_LIST = frozenset({403, 404, 405, 501})
 _SUMMED_BEFORE = 4
 """Parts that are summed before their turn."""
 
-_MOST_RESTARTS = 1
+_MOST_RESTARTS, _MOST_ABORTS = 3, 3
+
 _SUM_HEADER = "x-amz-checksum-crc32"
 
 _PASSING = frozenset({"RequestTimeout", "BadDigest", "InternalError", "OperationAborted"})
 """Codes of refusals that may pass, whatever their status."""
 
 
-class ObjectUpload(FileUpload):
+class ObjectUpload(ComparedUpload):
     """The upload of one file to a bucket.
 
     ``bucket`` : where the bucket is requested; ``key`` : of the object; ``stored`` : the object that has this key now.
     """
 
-    form = "object"
-
     def __init__(self, job: UploadJob, host: TransferHost, bucket: Url, key: str, stored: StoredObject | None) -> None:
-        super().__init__(job, host)
-        self._bucket, self._key, self._stored = bucket, key, stored
-        self._division = Division(job.size_bytes, choose_part_bytes(job.size_bytes))
+        super().__init__(job, host, stored)
+        self._bucket, self._key = bucket, key
         self._step = UploadStep.PUT
         self._store_id = ""  # of the upload in parts
         self._to_send: list[int] = []  # numbers of parts, the next one last
         self._etags: dict[int, str] = {}
-        self._sums: dict[int, str] = {}
         self._is_summing = False
         self._listed: list[StoredPart] = []
         self._marker: str | None = None
         self._restarts = 0
         self._reason = ""  # why it fails, once it does
+        self._aborts = 0
+        self._is_divided = self._is_adopted = self._may_have_started = False
 
     # Dealing.
 
@@ -88,14 +79,12 @@ class ObjectUpload(FileUpload):
 
     def take(self, streams: int, most_bytes: int) -> UploadExchange | None:  # noqa: ARG002 -- parts have a size of their own
         if self._fd is None:
-            if self._is_there():
-                self._finish(skipped=True)
-                return None
             if not self._open():
                 return None
-            if self.job.size_bytes > (self._division.part_bytes if streams > 1 else LARGEST_SINGLE_BYTES):
-                self._step = UploadStep.FIND
-            elif not self._sum_object():
+            self._is_divided = self.job.size_bytes > (
+                self._division.part_bytes if streams > 1 else LARGEST_SINGLE_BYTES
+            )
+            if not self._look_whether_there():
                 return None
         if not self.has_undealt:
             return None
@@ -103,42 +92,13 @@ class ObjectUpload(FileUpload):
             return self._send_part(self._to_send.pop())
         return self._make_request()
 
-    def _is_there(self) -> bool:
-        """Return whether the store has the file: an object of its size, stored since its last change."""
-        stored, changed_s = self._stored, self.job.modified_at_ns / 1e9
-        if stored is None or stored.size_bytes != self.job.size_bytes or stored.modified_at is None:
-            return False
-        if self.host.options.checksum:
-            return sum_range(self.job.source, 0, self.job.size_bytes)[1] == stored.etag
-        return stored.modified_at.timestamp() >= changed_s
-
-    def _sum_object(self) -> bool:
-        """Sum a file that goes in one request, a large one in a thread; return whether it is done."""
-        if self.job.size_bytes <= _SUMMED_AT_ONCE_BYTES:
-            self._sums[1] = sum_range(self.job.source, 0, self.job.size_bytes)[0]
+    def _begin(self) -> bool:
+        """Begin to send the file; return whether that can be done at once."""
+        if self._is_divided:
+            self._step = UploadStep.FIND
+            self._sums.clear()
             return True
-        self._preparing = True
-        self._run_then(lambda: sum_range(self.job.source, 0, self.job.size_bytes), self._note_sum)
-        return False
-
-    def _note_sum(self, sums: tuple[str, str]) -> None:
-        self._preparing = False
-        self._sums[1] = sums[0]
-        self.host.make_available(self)
-
-    def _run_then(self, work: Callable[[], Result], then: Callable[[Result], None]) -> None:
-        """Run work that reads the file in a thread, then go on with what it returns; the file fails if it cannot."""
-
-        def go_on(outcome: asyncio.Future[object]) -> None:
-            if outcome.cancelled() or self.is_over:
-                return
-            if (error := outcome.exception()) is not None:
-                reason = explain_os_error(error) if isinstance(error, OSError) else error
-                self.give_up(f"cannot read {self.job.source}: {reason}")
-            else:
-                then(cast("Result", outcome.result()))
-
-        self.host.run_blocking(work).add_done_callback(go_on)
+        return self._sum_object()
 
     # Parts.
 
@@ -183,7 +143,13 @@ class ObjectUpload(FileUpload):
 
         def begin(reused: dict[int, str]) -> None:
             self._preparing = False
-            self._begin_parts(store_id, reused)
+            is_ours = self._may_have_started and not listed
+            if reused or is_ours:
+                self._is_adopted = not is_ours
+                self._begin_parts(store_id, reused)
+            else:  # it is of another file, or of somebody else
+                self._step, self._store_id = UploadStep.BEGIN, ""
+                self.host.make_available(self)
 
         self._run_then(compare, begin)
 
@@ -203,6 +169,8 @@ class ObjectUpload(FileUpload):
             case UploadStep.LIST:
                 query = {"uploadId": self._store_id, "max-parts": str(PARTS_A_PAGE)}
                 query |= {"part-number-marker": self._marker} if self._marker else {}
+            case UploadStep.CHECK:
+                return self._send_step("HEAD", place, None, {})
             case UploadStep.ABORT:
                 return self._send_step("DELETE", make_subresource(place, {"uploadId": self._store_id}), None, {})
             case UploadStep.BEGIN:
@@ -239,7 +207,9 @@ class ObjectUpload(FileUpload):
         if method in ("PUT", "POST"):
             headers["Content-Length"] = str(0 if body is None else body.remaining_bytes)
         request = make_request_head(method, place, self.host.options, headers)
-        exchange = ObjectExchange(self, self.url, request, body, step=step or self._step, number=number)
+        exchange = ObjectExchange(
+            self, self.url, request, body, step=step or self._step, number=number, upload_id=self._store_id
+        )
         self._in_flight.add(exchange)
         return exchange
 
@@ -251,7 +221,13 @@ class ObjectUpload(FileUpload):
         if self.is_over:
             return
         if self._reason:
-            self._go_on_aborting(exchange)
+            self._go_on_aborting(exchange, is_done=head.status < _BROKEN and head.status not in LOAD_STATUSES)
+            return
+        if exchange.upload_id != self._store_id:  # another upload has taken its place
+            self._go_on_if_undealt()
+            return
+        if exchange.sent is not None and not self._is_as_listed(os.fstat(self._require_source())):
+            self._give_up_changed()
             return
         if head.status != _OK:
             self._refuse_step(exchange, head)
@@ -261,6 +237,9 @@ class ObjectUpload(FileUpload):
         except UnusableSource as error:
             self._take_back(exchange)
             self.fault(FileFault(str(error)))
+        self._go_on_if_undealt()
+
+    def _go_on_if_undealt(self) -> None:
         if self.has_undealt:
             self.host.make_available(self)
 
@@ -280,6 +259,8 @@ class ObjectUpload(FileUpload):
                     self._reuse_parts(self._store_id, self._listed)
             case UploadStep.BEGIN:
                 self._begin_parts(parse_upload_id(url, document), {})
+            case UploadStep.CHECK:
+                self._judge_joined(head.headers.get("etag"))
             case UploadStep.PART:
                 first, length = self._division.get_range(exchange.number)
                 self._etags[exchange.number] = head.headers.get("etag", "")
@@ -290,14 +271,24 @@ class ObjectUpload(FileUpload):
                     raise UnusableSource(explain_refusal(head.status_line, find_error_code(url, document)))
                 self._finish()
 
+    def _judge_joined(self, tag: str | None) -> None:
+        """Finish if the object is what the parts become, whose upload the store does not know any more."""
+        if tag is not None and tag == compute_joined_tag(self._etags):
+            self._finish()
+        else:
+            self._restart()
+
     def _refuse_step(self, exchange: ObjectExchange, head: ResponseHead) -> None:
-        """Handle a refusal; without the list of earlier uploads the file is sent from its beginning."""
+        """Handle a refusal; a store that lists no unfinished uploads gets the file from its beginning."""
         code = find_error_code(self.url, exchange.answer)
         self._take_back(exchange)
-        if exchange.step in (UploadStep.FIND, UploadStep.LIST) and head.status not in _BUSY:
+        if exchange.step in (UploadStep.FIND, UploadStep.LIST) and head.status in _CANNOT_LIST:
             self._step, self._store_id = UploadStep.BEGIN, ""
             self.host.make_available(self)
-        elif code == "NoSuchUpload" and self._restarts < _MOST_RESTARTS:
+        elif code == "NoSuchUpload" and exchange.step is UploadStep.JOIN:
+            self._step = UploadStep.CHECK
+            self.host.make_available(self)
+        elif exchange.step is UploadStep.CHECK or self._is_upload_unusable(exchange, code):
             self._restart()
         elif head.status in LOAD_STATUSES and not (head.status == _FORBIDDEN and code):
             self.refuse(exchange, head)
@@ -305,9 +296,18 @@ class ObjectUpload(FileUpload):
             reason, passes = explain_refusal(head.status_line, code), code in _PASSING or head.status >= _BROKEN
             self.fault(RefusedByServer(reason, retryable=passes, status=head.status))
 
+    def _is_upload_unusable(self, exchange: ObjectExchange, code: str) -> bool:
+        """Return whether another upload has to be made: this one has ended, or takes no parts with such sums."""
+        has_ended = code == "NoSuchUpload" and exchange.step is not UploadStep.BEGIN
+        return has_ended or (self._is_adopted and exchange.step is UploadStep.PART and code == "InvalidRequest")
+
     def _restart(self) -> None:
         """Begin another upload: somebody has ended this one."""
         self._restarts += 1
+        if self._restarts > _MOST_RESTARTS:
+            self.give_up("its upload in parts is ended again and again by somebody else")
+            return
+        self._is_adopted = False
         self._step, self._store_id, self._to_send, self._received = UploadStep.BEGIN, "", [], RangeSet()
         self.host.make_available(self)
 
@@ -315,6 +315,8 @@ class ObjectUpload(FileUpload):
         """Note that a request was not done."""
         if exchange.step is UploadStep.PART and self._step is UploadStep.PART:
             self._to_send.append(exchange.number)
+        elif exchange.step is UploadStep.BEGIN and self._step is UploadStep.BEGIN:
+            self._step, self._may_have_started = UploadStep.FIND, True  # then its id is found there
 
     def handle_loss(self, exchange: UploadExchange, fault: FileFault | None) -> None:
         assert isinstance(exchange, ObjectExchange)
@@ -322,28 +324,31 @@ class ObjectUpload(FileUpload):
         if self.is_over:
             return
         if self._reason:
-            self._go_on_aborting(exchange)
+            self._go_on_aborting(exchange, is_done=False)
             return
-        self._take_back(exchange)
-        if (counted := self.count_loss(fault)) is not None:
-            self.fault(counted)
-        if self.has_undealt:
-            self.host.make_available(self)
+        if exchange.upload_id == self._store_id:
+            self._take_back(exchange)
+            if (counted := self.count_loss(fault)) is not None:
+                self.fault(counted)
+        self._go_on_if_undealt()
 
     def give_up(self, reason: str) -> None:
-        """Fail the file, once the store was asked to forget its parts; where it cannot be, the next run finds them."""
+        """Fail the file, once the store was asked to forget what this run has sent of it."""
         if self.is_over or self._reason:
             return
-        if not self._store_id:
+        if not self._store_id or self._is_adopted:
             super().give_up(reason)
             return
         self._reason, self._step, self._to_send = reason, UploadStep.ABORT, []
         self.is_waiting = self._preparing = False
         self.host.make_available(self)
 
-    def _go_on_aborting(self, exchange: ObjectExchange) -> None:
+    def _go_on_aborting(self, exchange: ObjectExchange, *, is_done: bool) -> None:
         """Fail the file after the request that aborts its upload, which waits for those in flight."""
-        if exchange.step is UploadStep.ABORT:
+        self._aborts += exchange.step is UploadStep.ABORT
+        if exchange.step is UploadStep.ABORT and is_done:
             super().give_up(self._reason)
-        elif self.has_undealt:
-            self.host.make_available(self)
+        elif self._aborts >= _MOST_ABORTS:
+            super().give_up(f"{self._reason}; its parts are still in the store")
+        else:
+            self._go_on_if_undealt()

@@ -66,15 +66,15 @@ def open_session(access: StoreAccess) -> StoreSession:
     )
 
 
-def _open_botocore(access: StoreAccess) -> tuple[type[Exception], Any]:
-    """Return botocore's base class of errors, and a session of it."""
+def _open_botocore(access: StoreAccess) -> tuple[tuple[type[Exception], ...], Any]:
+    """Return botocore's base classes of errors, and a session of it."""
     try:
         session_module, exceptions = import_module("botocore.session"), import_module("botocore.exceptions")
     except ImportError as missing:
         raise LibraryMissing(
             f"{missing.name or 'botocore'} is not installed; run `pip install 'tradewind-agent[s3]'`"
         ) from missing
-    return exceptions.BotoCoreError, session_module.Session(profile=access.profile)
+    return (exceptions.BotoCoreError, exceptions.ClientError), session_module.Session(profile=access.profile)
 
 
 def _find_endpoint_url(session: Any) -> str | None:
@@ -88,7 +88,7 @@ def _find_endpoint_url(session: Any) -> str | None:
     return endpoint_url
 
 
-def _get_key(credentials: Any, errors: type[Exception]) -> AccessKey:
+def _get_key(credentials: Any, errors: tuple[type[Exception], ...]) -> AccessKey:
     try:
         frozen = credentials.get_frozen_credentials()
     except errors as error:

@@ -65,6 +65,7 @@ class RequestWriter:
         self._is_writable = True
         self._is_scheduled = False
         self._socket: _WatchedSocket | None = None
+        self._drain_timer: asyncio.TimerHandle | None = None
 
     def start(self, transport: asyncio.Transport) -> None:
         """Begin to write: the connection is open."""
@@ -113,7 +114,7 @@ class RequestWriter:
                 if not self._send_by_kernel(self._transport, self._socket, body):
                     return
             elif self._socket is not None and payload.follows_kernel and self._socket.has_unsent:
-                self._loop.call_later(_DRAIN_S, self._write)
+                self._look_again()
                 return
             elif block := self._read(payload):
                 may_go_on = not self._rate_limit.count_moved(self._connection, len(block))
@@ -121,6 +122,15 @@ class RequestWriter:
             elif self.queue.waits_for_payload:
                 payload.call_when_ready(self._on_payload_ready)
                 return
+
+    def _look_again(self) -> None:
+        """Write on when the other end may have confirmed what the kernel sent."""
+        if self._drain_timer is None:
+            self._drain_timer = self._loop.call_later(_DRAIN_S, self._on_drain_timer)
+
+    def _on_drain_timer(self) -> None:
+        self._drain_timer = None
+        self._write()
 
     def _read(self, payload: Payload) -> bytes:
         """Return the next bytes of the body that is being sent; none where it is still being made, or has failed."""
@@ -175,9 +185,17 @@ class _WatchedSocket:
     """
 
     def __init__(self, socket_fd: int, loop: asyncio.AbstractEventLoop, on_writable: Callable[[], None]) -> None:
-        self.fd = os.dup(socket_fd)
+        self._socket_fd = socket_fd
+        self._own_fd: int | None = None
         self._loop, self._on_writable = loop, on_writable
         self._is_watched = self._is_awaited = False
+
+    @property
+    def fd(self) -> int:
+        """Return the descriptor, made when it is first needed: most connections only read."""
+        if self._own_fd is None:
+            self._own_fd = os.dup(self._socket_fd)
+        return self._own_fd
 
     @property
     def has_unsent(self) -> bool:
@@ -193,7 +211,9 @@ class _WatchedSocket:
 
     def close(self) -> None:
         self._stop_watching()
-        os.close(self.fd)
+        if self._own_fd is not None:
+            os.close(self._own_fd)
+            self._own_fd = None
 
     def _handle_writable(self) -> None:
         self._is_awaited = False

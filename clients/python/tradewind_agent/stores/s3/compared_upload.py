@@ -1,0 +1,106 @@
+"""Uploads of objects that the store may have already, and whose bodies go with their sums."""
+
+import asyncio
+import os
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import TypeVar, cast
+
+from tradewind_agent.engine.file_transfer import TransferHost
+from tradewind_agent.engine.jobs import UploadJob
+from tradewind_agent.engine.upload import FileUpload
+from tradewind_agent.stores.s3.body_sums import sum_range
+from tradewind_agent.stores.s3.bucket_pages import StoredObject
+from tradewind_agent.stores.s3.multipart import Division, choose_part_bytes, compute_joined_tag
+from tradewind_agent.system_errors import explain_os_error
+
+Result = TypeVar("Result")
+
+_SUMMED_AT_ONCE_BYTES = 64 * 1024
+"""Bodies up to this size are summed in the event loop."""
+
+_CLOCKS_DIFFER_S = 900.0
+"""Stores take requests of hosts whose clocks differ by as much."""
+
+
+class ComparedUpload(FileUpload):
+    """The upload of a file that is compared with the object that has its key.
+
+    ``stored`` : that object, if there is one.
+    """
+
+    form = "object"
+
+    def __init__(self, job: UploadJob, host: TransferHost, stored: StoredObject | None) -> None:
+        super().__init__(job, host)
+        self._stored = stored
+        self._division = Division(job.size_bytes, choose_part_bytes(job.size_bytes))
+        self._sums: dict[int, str] = {}
+
+    @abstractmethod
+    def _begin(self) -> bool:
+        """Begin to send the file; return whether that can be done at once."""
+
+    def _look_whether_there(self) -> bool:
+        """Finish a file that the store has; return whether one that is to be sent can be sent at once.
+
+        The store has it as an object of its size, stored since the last change of the file. As clocks differ, that must
+        be long since; else, and with checksums, the tag of the object has to be the MD5 sum of the file.
+        """
+        stored = self._stored
+        if stored is None or stored.size_bytes != self.job.size_bytes or stored.modified_at is None:
+            return self._begin()
+        found = os.fstat(self._require_source())
+        age_s = stored.modified_at.timestamp() - max(found.st_mtime, found.st_ctime)
+        if age_s >= _CLOCKS_DIFFER_S and not self.host.options.checksum:
+            self._finish(skipped=True)
+            return False
+        self._preparing = True
+
+        def go_on(tag: str | None) -> None:
+            self._preparing = False
+            if tag == stored.etag:
+                self._finish(skipped=True)
+            else:
+                self._begin()
+                self.host.make_available(self)
+
+        is_divided = "-" in (stored.etag or "")
+        self._run_then(self._compute_divided_tag if is_divided else self._compute_tag, go_on)
+        return False
+
+    def _compute_tag(self) -> str | None:
+        return sum_range(self.job.source, 0, self.job.size_bytes)[1]
+
+    def _compute_divided_tag(self) -> str | None:
+        """Return the tag that the object has if it was sent in parts of the size that this upload has."""
+        ranges = {number: self._division.get_range(number) for number in range(1, self._division.count + 1)}
+        return compute_joined_tag({number: sum_range(self.job.source, *each)[1] for number, each in ranges.items()})
+
+    def _sum_object(self) -> bool:
+        """Sum a file that goes in one request, a large one in a thread; return whether it is done."""
+        if self.job.size_bytes <= _SUMMED_AT_ONCE_BYTES:
+            self._sums[1] = sum_range(self.job.source, 0, self.job.size_bytes)[0]
+            return True
+        self._preparing = True
+        self._run_then(lambda: sum_range(self.job.source, 0, self.job.size_bytes), self._note_sum)
+        return False
+
+    def _note_sum(self, sums: tuple[str, str]) -> None:
+        self._preparing = False
+        self._sums[1] = sums[0]
+        self.host.make_available(self)
+
+    def _run_then(self, work: Callable[[], Result], then: Callable[[Result], None]) -> None:
+        """Run work that reads the file in a thread, then go on with what it returns; the file fails if it cannot."""
+
+        def go_on(outcome: asyncio.Future[object]) -> None:
+            if outcome.cancelled() or self.is_over:
+                return
+            if (error := outcome.exception()) is not None:
+                reason = explain_os_error(error) if isinstance(error, OSError) else error
+                self.give_up(f"cannot read {self.job.source}: {reason}")
+            else:
+                then(cast("Result", outcome.result()))
+
+        self.host.run_blocking(work).add_done_callback(go_on)
