@@ -1,4 +1,4 @@
-"""An object store in memory, which may refuse, forget or lose what it is told to."""
+"""An object store in memory, which may refuse, forget or lose, as a test has it."""
 
 import asyncio
 import re

@@ -11,6 +11,7 @@ from tests.integration.engine.servers.rough_server import Answer, RoughRequest, 
 from tests.integration.engine.transfers import options
 from tradewind_agent.engine.remote.source import DownloadList
 from tradewind_agent.errors import UnusableSource
+from tradewind_agent.stores.port import ListRequest
 from tradewind_agent.stores.s3.session import AccessKey, StoreSession
 from tradewind_agent.stores.s3.store import S3Store
 
@@ -62,14 +63,8 @@ def list_bucket(answer: Answer, key: str = "") -> DownloadList:
             used = options()
             session = StoreSession("us-east-1", server.url, lambda: AccessKey("AK", "SK"), pays=False)
             store = S3Store("data", session, used)
-            return await store.list_downloads(
-                [store.find_url(key)],
-                Path("/out"),
-                used,
-                on_connection=None,
-                on_folders=lambda _: None,
-                into_folder=True,
-            )
+            request = ListRequest(destination=Path("/out"), options=used, into_folder=True)
+            return await store.list_downloads([store.find_url(key)], request)
 
     return asyncio.run(story())
 

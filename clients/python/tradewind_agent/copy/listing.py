@@ -21,7 +21,7 @@ from tradewind_agent.session.server_query import NO_DOCUMENT, fetch_document
 from tradewind_agent.session.transfer_naming import TRANSFERS_PATH
 from tradewind_agent.stores.http import HTTP_STORE
 from tradewind_agent.stores.places import is_remote, open_places
-from tradewind_agent.stores.port import Place, Store
+from tradewind_agent.stores.port import ListRequest, Place, Store
 from tradewind_agent.system_errors import explain_os_error
 
 
@@ -272,17 +272,14 @@ async def _list_by_store(
     by_store: dict[Store, list[Url]] = {}
     for place in places:
         by_store.setdefault(place.store, []).append(place.url)
-    lists = [
-        await store.list_downloads(
-            urls,
-            target.path,
-            options,
-            on_connection=round_trips.see,
-            on_folders=on_folders,
-            into_folder=target.is_folder or len(places) > 1,
-        )
-        for store, urls in by_store.items()
-    ]
+    request = ListRequest(
+        destination=target.path,
+        options=options,
+        into_folder=target.is_folder or len(places) > 1,
+        on_connection=round_trips.see,
+        on_folders=on_folders,
+    )
+    lists = [await store.list_downloads(urls, request) for store, urls in by_store.items()]
     jobs = [job for found in lists for job in found.jobs]
     return DownloadList(jobs, tuple(omission for found in lists for omission in found.omissions))
 

@@ -1,13 +1,11 @@
 """Web and WebDAV servers, by their indexes."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from tradewind_agent.engine.http.address import Url
-from tradewind_agent.engine.http.fetch import OnConnection
 from tradewind_agent.engine.options import EngineOptions
-from tradewind_agent.engine.remote.remote_tree import OnFolders
 from tradewind_agent.engine.remote.source import DownloadList, list_downloads
+from tradewind_agent.stores.port import ListRequest
 
 
 class HttpStore:
@@ -16,23 +14,14 @@ class HttpStore:
     kind = "http"
     alias = None
 
-    async def list_downloads(
-        self,
-        sources: Sequence[Url],
-        destination: Path,
-        options: EngineOptions,
-        *,
-        on_connection: OnConnection | None,
-        on_folders: OnFolders,
-        into_folder: bool,
-    ) -> DownloadList:
+    async def list_downloads(self, sources: Sequence[Url], request: ListRequest) -> DownloadList:
         return await list_downloads(
             sources,
-            destination,
-            options,
-            on_connection=on_connection,
-            on_folders=on_folders,
-            into_folder=into_folder,
+            request.destination,
+            request.options,
+            on_connection=request.on_connection,
+            on_folders=request.on_folders,
+            into_folder=request.into_folder,
         )
 
     async def prepare_uploads(self, destination: Url, _options: EngineOptions) -> Url:

@@ -12,6 +12,20 @@ from tradewind_agent.engine.remote.remote_tree import OnFolders
 from tradewind_agent.engine.remote.source import DownloadList
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListRequest:
+    """What is to be listed for whom; see `list_downloads` of `engine.remote.source`.
+
+    ``into_folder`` : ``destination`` is to be a folder, even for one file.
+    """
+
+    destination: Path
+    options: EngineOptions
+    into_folder: bool = False
+    on_connection: OnConnection | None = None
+    on_folders: OnFolders = lambda _: None
+
+
 class Store(Protocol):
     """A server that holds files.
 
@@ -26,17 +40,8 @@ class Store(Protocol):
     def alias(self) -> tuple[str, str] | None:
         """Return how addresses of the store begin and how the user writes that, where it differs."""
 
-    async def list_downloads(
-        self,
-        sources: Sequence[Url],
-        destination: Path,
-        options: EngineOptions,
-        *,
-        on_connection: OnConnection | None,
-        on_folders: OnFolders,
-        into_folder: bool,
-    ) -> DownloadList:
-        """List the files to fetch from this store; see `list_downloads` of `engine.remote.source`.
+    async def list_downloads(self, sources: Sequence[Url], request: ListRequest) -> DownloadList:
+        """List the files to fetch from this store.
 
         Raises
         ------

@@ -3,10 +3,9 @@
 import asyncio
 
 from tradewind_agent.engine.http.address import Url
-from tradewind_agent.engine.http.fetch import FetchedAnswer, OnConnection, fetch
-from tradewind_agent.engine.options import EngineOptions
-from tradewind_agent.engine.remote.remote_tree import OnFolders
+from tradewind_agent.engine.http.fetch import FetchedAnswer, fetch
 from tradewind_agent.errors import FileFault, UnusableSource
+from tradewind_agent.stores.port import ListRequest
 from tradewind_agent.stores.s3.bucket_pages import BucketPage, StoredObject, make_page_url, parse_bucket_page
 from tradewind_agent.stores.s3.refusals import make_store_refusal
 
@@ -18,20 +17,11 @@ class BucketListing:
     """Reads listings of one bucket.
 
     ``name`` : of the bucket, in messages. ``url`` : where it is requested.
-    ``on_folders`` : called with how many more prefixes are being read.
+    ``request`` : whose ``on_folders`` is called with how many more prefixes are being read.
     """
 
-    def __init__(
-        self,
-        name: str,
-        url: Url,
-        options: EngineOptions,
-        *,
-        on_connection: OnConnection | None,
-        on_folders: OnFolders,
-    ) -> None:
-        self._name, self._url, self._options = name, url, options
-        self._on_connection, self._on_folders = on_connection, on_folders
+    def __init__(self, name: str, url: Url, request: ListRequest) -> None:
+        self._name, self._url, self._request = name, url, request
         self._gate = asyncio.Semaphore(_REQUESTS_AT_ONCE)
 
     async def list(self, prefix: str) -> list[StoredObject]:
@@ -44,7 +34,7 @@ class BucketListing:
         ------
         UnusableSource : the bucket cannot be listed.
         """
-        self._on_folders(1)
+        self._request.on_folders(1)
         page = await self._read(prefix, None, by_folder=False)
         if page.next_token is None:
             return list(page.objects)
@@ -101,10 +91,10 @@ class BucketListing:
             async with self._gate:
                 return await fetch(
                     url,
-                    self._options,
+                    self._request.options,
                     {"Accept-Encoding": "identity"},
                     method=method,
-                    on_connection=self._on_connection,
+                    on_connection=self._request.on_connection,
                 )
         except FileFault as fault:
             raise UnusableSource(f"s3://{self._name} cannot be listed: {fault}") from fault

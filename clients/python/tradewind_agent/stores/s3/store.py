@@ -1,20 +1,20 @@
 """A bucket of an object store, as copies see it."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import unquote
 
 from tradewind_agent.engine.file_transfer import TransferHost
 from tradewind_agent.engine.http.address import Url
-from tradewind_agent.engine.http.fetch import OnConnection
 from tradewind_agent.engine.jobs import UploadJob
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.remote.index_page import check_segment
-from tradewind_agent.engine.remote.remote_tree import OnFolders
 from tradewind_agent.engine.remote.source import DownloadList
 from tradewind_agent.errors import UnusableSource
+from tradewind_agent.stores.port import ListRequest
 from tradewind_agent.stores.s3.address import S3Address, build_bucket_url
 from tradewind_agent.stores.s3.bucket_listing import BucketListing
 from tradewind_agent.stores.s3.bucket_pages import StoredObject
@@ -26,6 +26,8 @@ from tradewind_agent.stores.s3.signer import SignerV4
 
 _ARCHIVED = frozenset({"GLACIER", "DEEP_ARCHIVE"})
 """Classes whose objects must be restored before they can be read, which takes hours."""
+
+Answer = TypeVar("Answer")
 
 _RESTORE = "`aws s3api restore-object`"
 
@@ -67,16 +69,7 @@ class S3Store:
         """Return the key of an address of this bucket."""
         return unquote(url.path.removeprefix(self.url.path), errors="surrogateescape")
 
-    async def list_downloads(
-        self,
-        sources: Sequence[Url],
-        destination: Path,
-        options: EngineOptions,
-        *,
-        on_connection: OnConnection | None,
-        on_folders: OnFolders,
-        into_folder: bool,
-    ) -> DownloadList:
+    async def list_downloads(self, sources: Sequence[Url], request: ListRequest) -> DownloadList:
         """List objects to fetch: a key that ends with a slash is a folder, another an object, or a folder if none is.
 
         Raises
@@ -84,13 +77,11 @@ class S3Store:
         UnusableSource : the bucket cannot be listed, or holds nothing of that name.
         """
         keys = [self.find_key(source) for source in sources]  # before the region may change the addresses
-        is_folder = into_folder or len(keys) > 1 or destination.is_dir()  # noqa: ASYNC240  # one stat
+        destination = request.destination
+        is_folder = request.into_folder or len(keys) > 1 or destination.is_dir()  # one stat
 
-        def open_listing() -> BucketListing:
-            return BucketListing(self.bucket, self.url, options, on_connection=on_connection, on_folders=on_folders)
-
-        found = [await self._find(key, open_listing) for key in keys]
-        chosen = ObjectJobs(self.bucket, self.find_url, await _find_archived(found, open_listing()))
+        found = [await self._find(key, request) for key in keys]
+        chosen = ObjectJobs(self.bucket, self.find_url, await _find_archived(found, self._open_listing(request)))
         for each in found:
             if each.is_object:
                 name = check_segment(each.prefix.rpartition("/")[2], S3Address(self.bucket, each.prefix))
@@ -107,17 +98,11 @@ class S3Store:
         UnusableSource : there is no such bucket.
         """
         key = self.find_key(destination)
-
-        def open_listing() -> BucketListing:
-            return BucketListing(self.bucket, self.url, options, on_connection=None, on_folders=lambda _: None)
-
-        region = self._region
+        request = ListRequest(destination=Path(), options=options)
         try:
-            self._stored = {each.key: each for each in await open_listing().list(key)}
+            found = await self._ask(request, lambda listing: listing.list(key))
+            self._stored = {each.key: each for each in found}
         except StoreRefused as refusal:
-            if refusal.region not in (None, region):
-                self._enter_region(refusal.region)
-                return await self.prepare_uploads(self.find_url(key), options)
             if not refusal.may_not:  # who may not list may still be allowed to send
                 raise
         return self.find_url(key)
@@ -127,18 +112,27 @@ class S3Store:
         key = self.find_key(job.destination)
         return ObjectUpload(job, host, self.url, key, self._stored.get(key))
 
-    async def _find(self, key: str, open_listing: Callable[[], BucketListing]) -> "_Found":
-        """Return what a key names, by a listing in the region of the bucket."""
-        region = self._region
+    async def _find(self, key: str, request: ListRequest) -> "_Found":
+        """Return what a key names."""
         try:
-            return await self._list(key, open_listing())
+            return await self._ask(request, lambda listing: self._list(key, listing))
         except StoreRefused as refusal:
-            if refusal.region not in (None, region):
-                self._enter_region(refusal.region)
-                return await self._find(key, open_listing)
             if refusal.may_not and key and not key.endswith("/"):  # which may be read without being listed
                 return _Found(key, [StoredObject(key, None, None, None, "")], is_object=True)
             raise
+
+    async def _ask(self, request: ListRequest, question: Callable[[BucketListing], Awaitable[Answer]]) -> Answer:
+        """Ask the bucket, a second time where the store says that it is in another region."""
+        try:
+            return await question(self._open_listing(request))
+        except StoreRefused as refusal:
+            if refusal.region in (None, self._region):
+                raise
+            self._enter_region(refusal.region)
+        return await question(self._open_listing(request))
+
+    def _open_listing(self, request: ListRequest) -> BucketListing:
+        return BucketListing(self.bucket, self.url, request)
 
     async def _list(self, key: str, listing: BucketListing) -> "_Found":
         if not key or key.endswith("/"):
