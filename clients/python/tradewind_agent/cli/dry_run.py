@@ -7,6 +7,7 @@ from tradewind_agent.cli.terminal import Terminal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tradewind_agent.copy.listing import Listing
     from tradewind_agent.copy.preview import Preview
     from tradewind_agent.copy.run import PreparedCopy
     from tradewind_agent.engine.jobs import Job
@@ -27,7 +28,7 @@ def show_plan(terminal: Terminal, prepared: "PreparedCopy", notes: "Sequence[str
     total_bytes = sum(listing.sizes_bytes)
     about = "" if listing.sizes_are_exact else "about "
     files = len(listing.jobs)
-    head = f"{listing.direction} of {format_count(files, 'file')}, {about}{format_bytes(total_bytes)}: "
+    head = f"{_describe_direction(listing)} of {format_count(files, 'file')}, {about}{format_bytes(total_bytes)}: "
     document = {
         "dry_run": True,
         "direction": str(listing.direction),
@@ -47,6 +48,10 @@ def show_plan(terminal: Terminal, prepared: "PreparedCopy", notes: "Sequence[str
     ends = f"{prepared.source} to {prepared.destination}{_describe_preview(preview, files, about)}"
     lines = (f"{head}{ends}{describe_omissions(listing)}", *_name_files(listing.jobs, preview))
     terminal.print_result("\n".join((*lines, *notes, describe_plan(prepared.plan))), document)
+
+
+def _describe_direction(listing: "Listing") -> str:
+    return str(listing.direction) if listing.receiver is None else "copy between servers"
 
 
 def _describe_preview(preview: "Preview", files: int, about: str) -> str:

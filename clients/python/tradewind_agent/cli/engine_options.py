@@ -129,9 +129,9 @@ def bind_headers(engine: "EngineOptions", places: Sequence[str]) -> "EngineOptio
     """Return options whose --header and --bearer-token go to the servers that the user names, and to no other."""
     from tradewind_agent.engine.http.address import Url
 
-    if engine.credentials.unbound and any(place.lower().startswith("s3://") for place in places):
-        raise typer.BadParameter("is not sent to object stores", param_hint="--header, --bearer-token")
     origins = [Url.parse(place).origin for place in places if place.lower().startswith(("http://", "https://"))]
+    if engine.credentials.unbound and not origins and any(place.lower().startswith("s3://") for place in places):
+        raise typer.BadParameter("is not sent to object stores", param_hint="--header, --bearer-token")
     return replace(engine, credentials=engine.credentials.bind(origins))
 
 

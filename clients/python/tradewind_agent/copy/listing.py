@@ -9,20 +9,28 @@ from urllib.parse import unquote, urlsplit
 from tradewind.errors import InvalidValue
 from tradewind.transfer import Direction
 from tradewind_agent.copy.file_sizes import query_sizes
-from tradewind_agent.engine.http.address import Origin, Url
-from tradewind_agent.engine.http.tcp_info import TcpInfo
+from tradewind_agent.copy.relays import make_relays
+from tradewind_agent.copy.source_listing import (
+    RoundTrips,
+    Target,
+    build_downloads,
+    connect_early,
+    require_any,
+    require_distinct_files,
+    time_handshake,
+)
+from tradewind_agent.engine.http.address import Origin
 from tradewind_agent.engine.jobs import Job, SizeTrust
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.remote.omissions import REPORT_ALL, ListingRules, Omission
 from tradewind_agent.engine.remote.remote_tree import OnFolders
-from tradewind_agent.engine.remote.source import DownloadList, list_manifest, list_uploads
-from tradewind_agent.errors import CopyFailed, UnusableSource
+from tradewind_agent.engine.remote.source import list_uploads
+from tradewind_agent.errors import CopyFailed
 from tradewind_agent.session.server_query import NO_DOCUMENT, fetch_document
 from tradewind_agent.session.transfer_naming import TRANSFERS_PATH
 from tradewind_agent.stores.http import HTTP_STORE
 from tradewind_agent.stores.places import is_remote, open_places
-from tradewind_agent.stores.port import ListRequest, Place, Store
-from tradewind_agent.system_errors import explain_os_error
+from tradewind_agent.stores.port import Place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +38,7 @@ class Listing:
     """The files of one copy.
 
     ``remote`` : the server of the first file, which usually serves most of them.
+    ``receiver`` : the server that files go to from there; ``None`` where one end is this host.
     ``sizes_bytes`` : one size a job, in the order of the jobs; ``sizes_are_exact`` is false where some are estimates.
     ``rtt_s`` : least round trip to ``remote`` that the listing has seen; ``None`` without a direct connection.
     ``left_out`` : what the sources hold and the copy does not move; such a copy fails in the end.
@@ -48,6 +57,7 @@ class Listing:
     rtt_s: float | None = None
     aliases: tuple[tuple[str, str], ...] = ()
     meter: bytes | None = None
+    receiver: Origin | None = None
 
     def format_address(self, url: str) -> str:
         """Return the address of a file as the user writes it."""
@@ -71,7 +81,7 @@ def list_files(
 
     Parameters
     ----------
-    sources : http(s) or s3 addresses (folders end with ``/``), or local paths when ``destination`` is http(s).
+    sources : http(s) or s3 addresses (folders end with ``/``), or local paths when ``destination`` is one.
     manifest : path of a file that lists what to copy. Relative paths are below the only source, which may be left out
         if there are none.
     rules : what to do with links and with unreadable files.
@@ -86,21 +96,20 @@ def list_files(
     """
     remote_sources = [source for source in sources if is_remote(source)]
     if is_remote(destination):
-        if remote_sources:
-            raise InvalidValue("destination", "is remote like a source; one end must be local")
-        if manifest is not None:
-            raise InvalidValue("manifest", "lists what to fetch; it does not go with a remote destination")
+        if remote_sources and len(remote_sources) < len(sources):
+            raise InvalidValue("sources", "are local and remote; copy the ones, then the others")
         (place,) = open_places([destination], options)
+        if remote_sources or (manifest is not None and not sources):
+            return _list_relays(sources, place, manifest, options, rules=rules, on_folders=on_folders)
+        if manifest is not None:
+            raise InvalidValue("manifest", "lists what to fetch; it does not go with files of this host")
         return _list_uploads(sources, place, options, rules)
     if len(remote_sources) < len(sources):
         raise InvalidValue("sources", f"are local like the destination; {_hint_at_address([*sources, destination])}")
-    # Relative paths of a manifest are below its source, whether or not that was written with a slash.
-    slash = "" if manifest is None else "/"
-    places = open_places([source.rstrip("/") + slash if slash else source for source in sources], options)
     listing = asyncio.run(
         _list_downloads(
-            places,
-            _Target(_parse_local(destination), is_folder=destination.endswith("/")),
+            _open_sources(sources, manifest, options),
+            Target(_parse_local(destination), is_folder=destination.endswith("/")),
             manifest,
             options,
             ask_for_meter=ask_for_meter,
@@ -110,15 +119,46 @@ def list_files(
     return _accept_omissions(listing, rules)
 
 
-@dataclass(frozen=True, slots=True)
-class _Target:
-    """The place where downloads go.
+def _open_sources(sources: Sequence[str], manifest: str | None, options: EngineOptions) -> list[Place]:
+    """Return the places of sources.
 
-    ``is_folder`` : the user has written a slash at its end, which also names a folder that does not exist yet.
+    Relative paths of a manifest are below its source, whether or not that was written with a slash.
     """
+    slash = "" if manifest is None else "/"
+    return open_places([source.rstrip("/") + slash if slash else source for source in sources], options)
 
-    path: Path
-    is_folder: bool
+
+def _list_relays(
+    sources: Sequence[str],
+    destination: Place,
+    manifest: str | None,
+    options: EngineOptions,
+    *,
+    rules: ListingRules,
+    on_folders: OnFolders,
+) -> Listing:
+    places = _open_sources(sources, manifest, options)
+    keeps_keys = all(place.store.kind == destination.store.kind == "s3" for place in places)
+    target = Target(Path(), is_folder=True, keeps_keys=keeps_keys)
+    listing = asyncio.run(
+        _list_downloads(places, target, manifest, options, ask_for_meter=False, on_folders=on_folders)
+    )
+    jobs = make_relays(listing.jobs, [place.url for place in places], destination.url)
+    sent_to = asyncio.run(destination.store.prepare_uploads(destination.url, options))
+    if sent_to != destination.url:  # the bucket is in another region
+        jobs = make_relays(listing.jobs, [place.url for place in places], sent_to)
+    alias = destination.store.alias
+    return _accept_omissions(
+        replace(
+            listing,
+            jobs=tuple(jobs),
+            direction=Direction.THIRD_PARTY,
+            receiver=sent_to.origin,
+            aliases=(*listing.aliases, *(() if alias is None else (alias,))),
+            meter=NO_DOCUMENT,
+        ),
+        rules,
+    )
 
 
 def _accept_omissions(listing: Listing, rules: ListingRules) -> Listing:
@@ -152,8 +192,8 @@ def _list_uploads(sources: Sequence[str], place: Place, options: EngineOptions, 
     destination = asyncio.run(place.store.prepare_uploads(place.url, options))
     found = list_uploads([_parse_local(source) for source in sources], destination, links=rules.links)
     jobs = found.jobs
-    _check_any(jobs, found.omissions)
-    _check_distinct(jobs)
+    require_any(jobs, found.omissions)
+    require_distinct_files(jobs)
     listing = Listing(
         jobs=tuple(jobs),
         direction=Direction.UPLOAD,
@@ -169,7 +209,7 @@ def _list_uploads(sources: Sequence[str], place: Place, options: EngineOptions, 
 
 async def _list_downloads(
     places: Sequence[Place],
-    target: _Target,
+    target: Target,
     manifest: str | None,
     options: EngineOptions,
     *,
@@ -177,17 +217,17 @@ async def _list_downloads(
     on_folders: OnFolders,
 ) -> Listing:
     urls = [place.url for place in places]
-    round_trips = _RoundTrips()
-    connecting = asyncio.create_task(_connect_early(urls, manifest, options))
+    round_trips = RoundTrips()
+    connecting = asyncio.create_task(connect_early(urls, manifest, options))
     meter_query = None
     stores = {place.store for place in places}
     if ask_for_meter and manifest is None and stores == {HTTP_STORE} and len({url.origin for url in urls}) == 1:
         meter_query = asyncio.create_task(fetch_document(urls[0].join(TRANSFERS_PATH), options))
     try:
-        found = await _build_jobs(places, target, manifest, options, round_trips=round_trips, on_folders=on_folders)
+        found = await build_downloads(places, target, manifest, options, round_trips=round_trips, on_folders=on_folders)
         jobs = await query_sizes(found.jobs, options, round_trips.see)
         remote = jobs[0].source.origin
-        await _time_handshake(remote, connecting, options, round_trips)
+        await time_handshake(remote, connecting, options, round_trips)
         meter = None if stores == {HTTP_STORE} else NO_DOCUMENT
         if meter_query is not None and urls[0].origin == remote:
             meter = await meter_query
@@ -208,119 +248,3 @@ async def _list_downloads(
         rtt_s=None if options.proxies.find_proxy(remote) is not None else round_trips.least_s.get(remote),
         meter=meter,
     )
-
-
-async def _connect_early(urls: Sequence[Url], manifest: str | None, options: EngineOptions) -> None:
-    """Open the transfer's connections early if there will be several, and all lead directly to one server."""
-    several = manifest is not None or len(urls) > 1 or not urls[0].name
-    if options.early is None or not several or len({url.origin for url in urls}) != 1:
-        return
-    if options.proxies.find_proxy(urls[0].origin) is None:
-        book = options.origins
-        permitted = None if book is None else book.read(urls[0].origin, options.credentials).permitted
-        if permitted is not None:
-            options.early.most = min(options.early.most, permitted.count)
-        await options.early.connect(urls[0].origin)
-
-
-async def _time_handshake(
-    remote: Origin, connecting: "asyncio.Task[None]", options: EngineOptions, round_trips: "_RoundTrips"
-) -> None:
-    """Time the path by the handshakes that the transfer waits for anyway, if no request has timed it."""
-    if options.early is None or remote in round_trips.least_s:
-        return
-    await connecting
-    info = await options.early.wait_for_handshake(remote)
-    if info is not None:
-        round_trips.see(remote, info)
-
-
-async def _build_jobs(
-    places: Sequence[Place],
-    target: _Target,
-    manifest: str | None,
-    options: EngineOptions,
-    *,
-    round_trips: "_RoundTrips",
-    on_folders: OnFolders,
-) -> DownloadList:
-    if manifest is None:
-        found = await _list_by_store(places, target, options, round_trips=round_trips, on_folders=on_folders)
-    elif len(places) <= 1:
-        # In a thread, so that connections open while thousands of lines are read.
-        found = DownloadList(
-            await asyncio.to_thread(
-                lambda: list_manifest(_read_manifest(manifest), places[0].url if places else None, target.path)
-            )
-        )
-    else:
-        raise InvalidValue("manifest", "needs exactly one source: the folder of its relative paths")
-    _check_any(found.jobs, found.omissions)
-    _check_distinct(found.jobs)
-    return found
-
-
-async def _list_by_store(
-    places: Sequence[Place],
-    target: _Target,
-    options: EngineOptions,
-    *,
-    round_trips: "_RoundTrips",
-    on_folders: OnFolders,
-) -> DownloadList:
-    """List what the places of each store hold."""
-    by_store: dict[Store, list[Url]] = {}
-    for place in places:
-        by_store.setdefault(place.store, []).append(place.url)
-    request = ListRequest(
-        destination=target.path,
-        options=options,
-        into_folder=target.is_folder or len(places) > 1,
-        on_connection=round_trips.see,
-        on_folders=on_folders,
-    )
-    lists = [await store.list_downloads(urls, request) for store, urls in by_store.items()]
-    jobs = [job for found in lists for job in found.jobs]
-    return DownloadList(jobs, tuple(omission for found in lists for omission in found.omissions))
-
-
-class _RoundTrips:
-    """Collects the least round trip that connections to each server have seen, s."""
-
-    def __init__(self) -> None:
-        self.least_s: dict[Origin, float] = {}
-
-    def see(self, origin: Origin, info: TcpInfo) -> None:
-        if info.min_rtt_s is not None:
-            self.least_s[origin] = min(info.min_rtt_s, self.least_s.get(origin, info.min_rtt_s))
-
-
-def _check_any(jobs: Sequence[Job], omissions: Sequence[Omission]) -> None:
-    if jobs:
-        return
-    if not omissions:
-        raise CopyFailed("nothing to copy: the sources hold no files")
-    more = f", and {len(omissions) - 1} more things were left out" if len(omissions) > 1 else ""
-    raise CopyFailed(f"nothing to copy: {omissions[0].place} {omissions[0].reason}{more}")
-
-
-def _check_distinct(jobs: Sequence[Job]) -> None:
-    """Check that no two files of the copy have the same destination.
-
-    Raises
-    ------
-    UnusableSource
-    """
-    first: dict[str, Job] = {}
-    for job in jobs:
-        if (other := first.setdefault(str(job.destination), job)) is not job:
-            raise UnusableSource(f"{other.source} and {job.source} would both become {job.destination}")
-
-
-def _read_manifest(manifest: str) -> str:
-    try:
-        return Path(manifest).read_text(encoding="utf-8-sig")
-    except OSError as failure:
-        raise CopyFailed(f"the manifest {manifest} cannot be read: {explain_os_error(failure)}") from None
-    except UnicodeDecodeError:
-        raise CopyFailed(f"the manifest {manifest} is not UTF-8 text; save it in that encoding") from None

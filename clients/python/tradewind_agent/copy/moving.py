@@ -16,9 +16,10 @@ from tradewind.transfer import ResourceUsage
 from tradewind_agent.copy.stage import TransferStage
 from tradewind_agent.engine.engine import TransferEngine, make_plain_transfer
 from tradewind_agent.engine.http.patient_loop import PatientLoop
-from tradewind_agent.engine.jobs import Job, TransferResult
+from tradewind_agent.engine.jobs import Job, RelayJob, TransferResult
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.progress import Snapshot
+from tradewind_agent.engine.relay.relay_engine import RelayEngine
 from tradewind_agent.meters import MeterResult, MeterSession
 from tradewind_agent.session.loaded_path import LoadedPath
 from tradewind_agent.session.metering import HostMeter
@@ -31,6 +32,9 @@ SNAPSHOT_INTERVAL_S = 0.05
 
 SNAPSHOT_COST_SHARE = 0.02
 """Snapshots may cost this share of the time at most; with very many files they become rarer."""
+
+
+Engine = TransferEngine | RelayEngine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,16 +99,20 @@ def move(
     """
     make_transfer = make_plain_transfer if stage is None else stage.make_transfer
 
+    def make_engine(options: EngineOptions) -> Engine:
+        if any(isinstance(job, RelayJob) for job in jobs):
+            return RelayEngine(plan, options)
+        return TransferEngine(plan, options, make_transfer)
+
     async def run() -> Movement:
         run_engine = partial(_run_engine, tuning=tuning, on_snapshot=on_snapshot, now=now)
         if meter is None:
-            return await run_engine(jobs, TransferEngine(plan, options, make_transfer), None)
+            return await run_engine(jobs, make_engine(options), None)
         other = None if transfer_id is None else _find_other_end(jobs, transfer_id, options, host, other_meter)
         if other is None:
-            engine = TransferEngine(plan, options, make_transfer)
-            return await run_engine(jobs, engine, await meter.build_session(host))
+            return await run_engine(jobs, make_engine(options), await meter.build_session(host))
         meter_query = asyncio.create_task(_is_metered(other, other_meter))
-        engine, session = TransferEngine(plan, other.options, make_transfer), await meter.build_session(host)
+        engine, session = make_engine(other.options), await meter.build_session(host)
         movement = await run_engine(jobs, engine, session, OtherEndPower(other), meter_query)
         return await _add_other_end(movement, other, stage) if await meter_query else movement
 
@@ -139,7 +147,7 @@ async def _add_other_end(movement: Movement, other: OtherEnd, stage: TransferSta
 
 async def _run_engine(
     jobs: Sequence[Job],
-    engine: TransferEngine,
+    engine: Engine,
     session: MeterSession | None,
     other_power: OtherEndPower | None = None,
     other_meters: "asyncio.Task[bool] | None" = None,
@@ -202,7 +210,7 @@ async def _stop_metering(session: MeterSession, metering: "asyncio.Task[None]") 
     return await session.stop()
 
 
-async def _report_snapshots(engine: TransferEngine, on_snapshot: Callable[[Snapshot], None]) -> None:
+async def _report_snapshots(engine: Engine, on_snapshot: Callable[[Snapshot], None]) -> None:
     while True:
         started_s = time.thread_time()  # time that other programs take of a busy machine is no cost of a snapshot
         on_snapshot(engine.take_snapshot())

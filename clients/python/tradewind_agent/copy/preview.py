@@ -8,7 +8,7 @@ from pathlib import Path
 from tradewind_agent.copy.file_sizes import MOST_SIZE_QUERIES, SIZES_AT_ONCE
 from tradewind_agent.copy.listing import Listing
 from tradewind_agent.engine.http.fetch import fetch
-from tradewind_agent.engine.jobs import DownloadJob, Job
+from tradewind_agent.engine.jobs import DownloadJob, Job, RelayJob
 from tradewind_agent.engine.local.file_version import FileVersion
 from tradewind_agent.engine.local.identity import FileIdentity
 from tradewind_agent.engine.local.journal import read_journal
@@ -43,6 +43,13 @@ def preview_copy(listing: Listing, options: EngineOptions) -> Preview:
     queried: list[DownloadJob] = []
     received_bytes = 0
     for job in listing.jobs:
+        if isinstance(job, RelayJob):
+            receiver = options.hooks.find_receiver(job.destination.origin)
+            if receiver is None:
+                unsure.append(job)
+            elif receiver.is_there(job, options):
+                there.append(job)
+            continue
         if not isinstance(job, DownloadJob):
             unsure.append(job)
             continue

@@ -20,6 +20,11 @@ from tradewind_agent.session.planning import Plan
 from tradewind_agent.transport.choosing import read_congestion_control
 
 _ENGINE_LIMITS = ("nic_bps", "disk_bps")
+_AT_DISK = {
+    Direction.UPLOAD: "reads what it sends",
+    Direction.DOWNLOAD: "writes what it receives",
+    Direction.THIRD_PARTY: "may put what it relays into temporary files",
+}
 _ONLY_RECOMMENDED = "it is only recommended; --apply-resources applies recommended limits"
 
 
@@ -82,7 +87,7 @@ def hold_resources(
             not_applied=not_applied,
             engine=_limit_engine(options.engine, limits),
             congestion_control=read_congestion_control(options.engine.congestion_control)
-            if direction is Direction.UPLOAD
+            if direction is not Direction.DOWNLOAD
             else None,
         )
 
@@ -91,7 +96,7 @@ def _list_engine_verdicts(limits: Limits, direction: Direction, engine: EngineOp
     if limits.nic_bps is not None:
         yield Enforced("nic_bps", limits.nic_bps, "the engine's own rate")
     if limits.disk_bps is not None:
-        at_disk = "reads what it sends" if direction is Direction.UPLOAD else "writes what it receives"
+        at_disk = _AT_DISK[direction]
         excluded = ", not counting reads for checksums" if engine.checksum else ""
         yield Enforced("disk_bps", limits.disk_bps, f"the rate of the engine, which {at_disk}{excluded}")
 

@@ -125,7 +125,9 @@ def prepare(
 def prepare_listed(listing: Listing, *, options: CopyOptions, client: "Client | None" = None) -> PreparedCopy:
     """Do the same as `prepare` for files that are already listed."""
     host = listing.remote.host
-    if listing.direction is Direction.UPLOAD:
+    if listing.receiver is not None:
+        names = (options.source or host, options.destination or listing.receiver.host)
+    elif listing.direction is Direction.UPLOAD:
         names = (options.source or socket.gethostname(), options.destination or host)
     else:
         names = (options.source or host, options.destination or socket.gethostname())
@@ -193,10 +195,18 @@ def run(
         records = _build_records(session, prepared, held, movement, path, timeline=timeline, stage=stage)
         session.status = _find_status(movement)
         log = session.finish(records)
-    server = prepared.source if prepared.listing.direction is Direction.DOWNLOAD else prepared.destination
-    report_learned_limit(server, movement.result.permitted, client)
+    report_learned_limit(_find_limited_end(prepared, movement), movement.result.permitted, client)
     report = _report(prepared, held, movement, path, records=records, timeline=timeline, log=log)
     return report if stage is None else _add_stage(report, prepared.listing, stage)
+
+
+def _find_limited_end(prepared: PreparedCopy, movement: Movement) -> str:
+    """Return the name of the server that has refused connections, if one has."""
+    direction, remote = prepared.listing.direction, str(prepared.listing.remote)
+    is_source = direction is Direction.DOWNLOAD or (
+        direction is Direction.THIRD_PARTY and remote in movement.result.permitted
+    )
+    return prepared.source if is_source else prepared.destination
 
 
 def _add_stage(report: CopyReport, listing: Listing, stage: TransferStage) -> CopyReport:

@@ -1,8 +1,9 @@
 """Chunks in transfer: queue of files, channels, plan and counters."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
 from tradewind_agent.engine.channels import ChunkDemand
@@ -124,6 +125,7 @@ class TransferChunk:
     ----------
     files : the files neither done nor failed.
     buffer : the I/O block that the connections receive into.
+    awaits_more : more files may be admitted, for which its channels stay open.
     most_streams : connections that the origins permit for all chunks together; ``None`` without a limit.
     """
 
@@ -139,6 +141,7 @@ class TransferChunk:
         self.files_failed = 0
         self.finished_s: float | None = None
         self.most_streams: int | None = None
+        self.awaits_more = False
         self.apply_plan(plan)
 
     def apply_plan(self, plan: ChunkPlan) -> None:
@@ -191,7 +194,8 @@ class TransferChunk:
 
     def compute_demand(self) -> ChunkDemand:
         """Return the demand for channels; its bytes are a running count, because this is called after every file."""
-        return ChunkDemand(self.concurrency, self.parallelism, len(self.files), self._estimate_remaining_bytes)
+        files = max(len(self.files), self.concurrency) if self.awaits_more else len(self.files)
+        return ChunkDemand(self.concurrency, self.parallelism, files, self._estimate_remaining_bytes)
 
     @property
     def bytes_per_pipeline(self) -> float:
@@ -223,3 +227,11 @@ class TransferChunk:
             pipelining=self.pipelining,
             io_block_bytes=self.buffer.size_bytes,
         )
+
+
+def require_valid_plan(plan: Sequence[ChunkPlan]) -> Sequence[ChunkPlan]:
+    if not plan:
+        raise InvalidValue("chunks", "a plan needs at least one chunk")
+    if len({each.chunk for each in plan}) < len(plan):
+        raise InvalidValue("chunks", "the same chunk twice")
+    return plan

@@ -207,7 +207,7 @@ class FileDownload(LocalFirst):
         self._generation += 1
         self._version.forget(answered)
         try:
-            self._part.discard()
+            self._discard()
         except StorageFailed as error:
             self.host.stop(error)
         except FileFault as fault:  # another run writes it
@@ -240,7 +240,7 @@ class FileDownload(LocalFirst):
         if self.is_over or read.generation != self._generation:
             raise UnwantedAnswer("not wanted any more")
         try:
-            self._part.write(read.position, data)
+            self._write(read.position, data)
         except StorageFailed as error:
             self.host.stop(error)
             raise UnwantedAnswer("nothing can be stored") from error
@@ -250,6 +250,14 @@ class FileDownload(LocalFirst):
         read.position += len(data)
         self._unsynced_bytes += len(data)
         self.host.note_moved(self, len(data))
+
+    def _write(self, position: int, data: memoryview | bytes) -> None:
+        """Store bytes of the file; see `PartFile.write`."""
+        self._part.write(position, data)
+
+    def _discard(self) -> None:
+        """Discard all stored bytes; see `PartFile.discard`."""
+        self._part.discard()
 
     def read_complete(self, read: RangeRead) -> None:
         if read not in self._reads:

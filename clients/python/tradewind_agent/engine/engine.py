@@ -1,20 +1,20 @@
 """The transfer engine: files of all chunks together over live-tunable channels."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TypeVar
+from weakref import WeakKeyDictionary
 
-from tradewind.errors import InvalidValue
 from tradewind.recommendation import ChunkPlan
-from tradewind_agent.engine.chunks import TransferChunk
+from tradewind_agent.engine.chunks import TransferChunk, require_valid_plan
 from tradewind_agent.engine.download import FileDownload
 from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost
 from tradewind_agent.engine.http.address import Origin, Url
 from tradewind_agent.engine.http.connection import Connection
 from tradewind_agent.engine.http.early_sockets import MAX_UNUSED_S
-from tradewind_agent.engine.jobs import FileFailure, Job, TransferResult, UploadJob
+from tradewind_agent.engine.jobs import DownloadJob, FileFailure, Job, TransferResult, UploadJob, require_distinct
 from tradewind_agent.engine.local.folder_names import FolderNames
 from tradewind_agent.engine.local.publishing import OnPublished, Publication, Publisher
 from tradewind_agent.engine.options import EngineOptions
@@ -39,8 +39,9 @@ MakeTransfer = Callable[[Job, TransferHost], FileTransfer]
 
 def make_plain_transfer(job: Job, host: TransferHost) -> FileTransfer:
     """Return a transfer of the file's bytes as they are."""
-    if not isinstance(job, UploadJob):
+    if isinstance(job, DownloadJob):
         return FileDownload(job, host)
+    assert isinstance(job, UploadJob)
     return (host.options.hooks.find_upload(job.destination.origin) or FileUpload)(job, host)
 
 
@@ -59,8 +60,9 @@ class TransferEngine:
         self.options = options if options is not None else EngineOptions()
         self._make_transfer = make_transfer
         self.folder_names = FolderNames()
-        self._chunks = [TransferChunk(each) for each in _require_valid_plan(plan)]
-        self._files: dict[FileTransfer, TransferChunk] = {}
+        self._chunks = [TransferChunk(each) for each in require_valid_plan(plan)]
+        self._files = WeakKeyDictionary[FileTransfer, TransferChunk]()
+        self._is_open_ended = False
         self._failures: list[FileFailure] = []
         self._stopped: AgentError | None = None
         self._receiving = True
@@ -76,10 +78,11 @@ class TransferEngine:
         self._publisher: Publisher
         self._folders: RemoteFolders
 
-    async def run(self, jobs: Iterable[Job]) -> TransferResult:
+    async def run(self, jobs: Iterable[Job], *, is_open_ended: bool = False) -> TransferResult:
         """Move every file; return when each is done, skipped or failed, or when the transfer cannot continue.
 
-        Cancelling is safe: connections are closed, and received bytes can be resumed.
+        With ``is_open_ended`` more files may be admitted, until `close_intake`. Cancelling is safe: connections are
+        closed, and received bytes can be resumed.
 
         Raises
         ------
@@ -87,6 +90,7 @@ class TransferEngine:
         """
         self._loop = asyncio.get_running_loop()
         self._started_at = self._loop.time()
+        self._is_open_ended = is_open_ended
         self._finished = self._loop.create_future()
         self._publisher = Publisher(self.run_blocking, durable=self.options.durable)
         self._pool = ChannelPool(self.options, self._crash, self._publisher.is_behind)
@@ -100,6 +104,19 @@ class TransferEngine:
                 await self._shut()
         return self._build_result()
 
+    def admit(self, file: FileTransfer) -> None:
+        """Move one more file, in an open-ended run."""
+        self._receiving = not isinstance(file.job, UploadJob)
+        self._assign(file)
+        if self._running:
+            self._pool.deal_soon()
+
+    def close_intake(self) -> None:
+        """End an open-ended run with its last file: no more are admitted."""
+        self._is_open_ended = False
+        if not any(chunk.files for chunk in self._chunks):
+            self._finish()
+
     def retune(self, plan: Sequence[ChunkPlan]) -> None:
         """Apply another plan, from the next request of each connection on.
 
@@ -109,9 +126,10 @@ class TransferEngine:
         """
         known = {chunk.kind: chunk for chunk in self._chunks}
         followed = []
-        for each in _require_valid_plan(plan):
+        for each in require_valid_plan(plan):
             chunk = known.pop(each.chunk, None) or TransferChunk(each)
             chunk.apply_plan(each)
+            chunk.awaits_more = self._is_open_ended
             followed.append(chunk)
         for dismissed in known.values():
             dismissed.abandon()
@@ -214,7 +232,7 @@ class TransferEngine:
             chunk.finished_s = self._compute_elapsed_s()
         if not self._running:
             return
-        if not any(chunk.files for chunk in self._chunks):
+        if not self._is_open_ended and not any(chunk.files for chunk in self._chunks):
             self._finish()
             return
         self._pool.deal_soon()
@@ -273,20 +291,24 @@ class TransferEngine:
 
     def _start(self, jobs: Iterable[Job]) -> None:
         """Assign files to chunks, the largest first so that none remains at the end, and open the channels."""
-        files = [self._make_transfer(job, self) for job in _require_distinct(jobs)]
+        files = [self._make_transfer(job, self) for job in require_distinct(jobs)]
         self._receiving = not any(isinstance(file.job, UploadJob) for file in files)
+        for chunk in self._chunks:
+            chunk.awaits_more = self._is_open_ended
         for file in sorted(files, key=lambda file: -(file.size_bytes or 0)):
-            chunk = self._find_chunk(file)
-            self._files[file] = chunk
-            chunk.add(file)
+            self._assign(file)
         self._pool.chunks = self._chunks
-        if not files:
+        if not files and not self._is_open_ended:
             self._finish()
             return
         self._pool.deal_soon()
         self._checkpoint_later()
         if self.options.early is not None:
             self._loop.call_later(MAX_UNUSED_S, self.options.early.close)
+
+    def _assign(self, file: FileTransfer) -> None:
+        chunk = self._files[file] = self._find_chunk(file)
+        chunk.add(file)
 
     def _find_chunk(self, file: FileTransfer) -> TransferChunk:
         serving = [chunk for chunk in self._chunks if chunk.concurrency]
@@ -336,21 +358,3 @@ class TransferEngine:
             stopped=self._stopped,
             permitted={str(origin): known for origin, known in self._pool.list_known_limits().items()},
         )
-
-
-def _require_distinct(jobs: Iterable[Job]) -> Iterator[Job]:
-    """Yield the jobs as they are, as long as no two write to the same place."""
-    seen: set[str] = set()
-    for job in jobs:
-        if (place := str(job.destination)) in seen:
-            raise InvalidValue("jobs", f"two files would both become {place}")
-        seen.add(place)
-        yield job
-
-
-def _require_valid_plan(plan: Sequence[ChunkPlan]) -> Sequence[ChunkPlan]:
-    if not plan:
-        raise InvalidValue("chunks", "a plan needs at least one chunk")
-    if len({each.chunk for each in plan}) < len(plan):
-        raise InvalidValue("chunks", "the same chunk twice")
-    return plan

@@ -1,11 +1,12 @@
 """Jobs, one a file, and the result of a transfer."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
 
+from tradewind.errors import InvalidValue
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.origin.book import PermittedConnections
 from tradewind_agent.errors import AgentError
@@ -57,7 +58,33 @@ class UploadJob:
         return str(self.destination)
 
 
-Job = DownloadJob | UploadJob
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelayJob:
+    """A file to fetch from one server and to send to another.
+
+    ``fetched`` : the file at its source; its ``destination`` is the path below the destination of the copy.
+    """
+
+    fetched: DownloadJob
+    destination: Url
+
+    @property
+    def source(self) -> Url:
+        return self.fetched.source
+
+    @property
+    def size_bytes(self) -> int | None:
+        return self.fetched.size_bytes
+
+    @property
+    def size_trust(self) -> SizeTrust:
+        return self.fetched.size_trust
+
+    def __str__(self) -> str:
+        return str(self.fetched)
+
+
+Job = DownloadJob | UploadJob | RelayJob
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,3 +115,13 @@ class TransferResult:
     @property
     def succeeded(self) -> bool:
         return not self.failures and self.stopped is None
+
+
+def require_distinct(jobs: Iterable[Job]) -> Iterator[Job]:
+    """Yield the jobs as they are, as long as no two write to the same place."""
+    seen: set[str] = set()
+    for job in jobs:
+        if (place := str(job.destination)) in seen:
+            raise InvalidValue("jobs", f"two files would both become {place}")
+        seen.add(place)
+        yield job

@@ -48,6 +48,7 @@ class RangeRead:
     generation : version of the file this read belongs to.
     size_bytes : of the entire file, where it is known.
     expected_answer : set for a full file of known size.
+    is_alone : its bytes are used before its end, so that it takes part in no trial and shares its connection with none.
     """
 
     payload: Payload | None = None
@@ -73,6 +74,7 @@ class RangeRead:
         self.first = first
         self.last = last
         self.least_bytes = 0
+        self.is_alone = False
         self.position = first
         self.ranged = "Range" in request.headers
         self.peek = peek
@@ -96,7 +98,7 @@ class RangeRead:
 
     @property
     def can_be_followed(self) -> bool:
-        return True
+        return not self.is_alone
 
     def match_answer(self, got: ContentRange) -> tuple[int, int] | None:
         """Return the last byte and total size of a partial answer; ``None`` if it is not the requested part.
@@ -110,7 +112,7 @@ class RangeRead:
     def set_apart(self, others: Sequence[ExpectedAnswer]) -> bool:
         """Make the answer distinct: where two files have this size, request all but the last bytes of one."""
         expected = self.expected_answer
-        if not isinstance(expected, ExpectedFile):
+        if self.is_alone or not isinstance(expected, ExpectedFile):
             return False
         size = expected.size_bytes
         shorter = (ExpectedFile(size, last) for last in range(size - 1, max(size - len(others) - 2, -1), -1))
@@ -121,7 +123,7 @@ class RangeRead:
         return False
 
     def may_follow(self, before: PipelinedExchange, *, has_ranges: bool) -> bool:
-        if not isinstance(before, RangeRead):
+        if self.is_alone or not isinstance(before, RangeRead):
             return False
         if before.file is self.file:
             return True

@@ -1,4 +1,4 @@
-"""What stores add to requests and uploads, by origin: signatures of requests, and uploads of a form of their own."""
+"""What stores add to requests, uploads and relays, by origin: signatures, and forms of their own."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
@@ -8,6 +8,7 @@ from tradewind_agent.engine.http.address import Origin, Url
 if TYPE_CHECKING:
     from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost
     from tradewind_agent.engine.jobs import UploadJob
+    from tradewind_agent.engine.relay.receivers import RelayReceiver, RelaySource
 
 
 class RequestSigner(Protocol):
@@ -30,6 +31,8 @@ class StoreHooks:
     def __init__(self) -> None:
         self._signers: dict[Origin, RequestSigner] = {}
         self._uploads: dict[Origin, MakeUpload] = {}
+        self._receivers: dict[Origin, RelayReceiver] = {}
+        self._sources: dict[Origin, RelaySource] = {}
 
     def add_signer(self, origin: Origin, signer: RequestSigner) -> None:
         """Have requests to ``origin`` signed from now on."""
@@ -39,6 +42,14 @@ class StoreHooks:
         """Have uploads to ``origin`` made by the store from now on."""
         self._uploads[origin] = make_upload
 
+    def add_receiver(self, origin: Origin, receiver: "RelayReceiver") -> None:
+        """Have files from elsewhere sent to ``origin`` in the form of the store."""
+        self._receivers[origin] = receiver
+
+    def add_source(self, origin: Origin, source: "RelaySource") -> None:
+        """Have answers of ``origin`` read as the store means them."""
+        self._sources[origin] = source
+
     def sign(self, method: str, url: Url, headers: Mapping[str, str]) -> dict[str, str]:
         """Return the headers that sign a request; none where the origin wants no signature."""
         signer = self._signers.get(url.origin)
@@ -47,3 +58,11 @@ class StoreHooks:
     def find_upload(self, origin: Origin) -> MakeUpload | None:
         """Return what makes uploads to ``origin``; ``None`` where they are plain PUTs."""
         return self._uploads.get(origin)
+
+    def find_receiver(self, origin: Origin) -> "RelayReceiver | None":
+        """Return how ``origin`` takes files from elsewhere; ``None`` where by plain PUTs."""
+        return self._receivers.get(origin)
+
+    def find_source(self, origin: Origin) -> "RelaySource | None":
+        """Return how answers of ``origin`` are read; ``None`` for web servers."""
+        return self._sources.get(origin)

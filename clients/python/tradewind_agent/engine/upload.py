@@ -177,7 +177,7 @@ class FileUpload(FileTransfer):
     def _put_full_file(self) -> UploadExchange:
         self._undealt = RangeSet()
         self._put_at_s = monotonic()
-        body = FileSlice(self, 0, self.job.size_bytes - 1)
+        body = self._make_slice(0, self.job.size_bytes - 1)
         return self._send("PUT", {"Content-Length": str(self.job.size_bytes)}, body)
 
     def _put_part(self, first: int, last: int) -> UploadExchange:
@@ -186,7 +186,11 @@ class FileUpload(FileTransfer):
             "Content-Range": f"bytes {first}-{last}/{self.job.size_bytes}",
             "Tradewind-Upload": self._upload_id,
         }
-        return self._send("PUT", headers, FileSlice(self, first, last))
+        return self._send("PUT", headers, self._make_slice(first, last))
+
+    def _make_slice(self, first: int, last: int) -> FileSlice:
+        """Return bytes of the file as a body."""
+        return FileSlice(self, first, last)
 
     def _send(self, method: str, headers: dict[str, str], body: FileSlice | None) -> UploadExchange:
         if self._digest is not None and body is not None:

@@ -1,14 +1,21 @@
 """The round-trip time of a path while a transfer loads it."""
 
 import asyncio
+from typing import Protocol
 
-from tradewind_agent.engine.engine import TransferEngine
 from tradewind_agent.engine.http.patient_loop import find_patient_loop
+from tradewind_agent.engine.path_sample import PathSample
 
 SAMPLE_INTERVAL_S = 0.5
 
 HIGH = 0.9
 """Quantile of the samples: the queue that the transfer fills again and again, without its longest moment."""
+
+
+class SampledEngine(Protocol):
+    """An engine whose connections can be sampled."""
+
+    def sample_path(self) -> PathSample: ...
 
 
 class LoadedPath:
@@ -21,7 +28,7 @@ class LoadedPath:
     def __init__(self) -> None:
         self._rtts_s: list[float] = []
 
-    async def watch(self, engine: TransferEngine) -> None:
+    async def watch(self, engine: SampledEngine) -> None:
         """Sample until cancelled, and adapt the patience of the running loop to the path."""
         patient_loop = find_patient_loop()
         while True:

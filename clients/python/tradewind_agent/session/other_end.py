@@ -9,7 +9,7 @@ from uuid import UUID
 from tradewind.energy.measured import EnergyMethod, EnergyReading, Host, compute_base_energy_j
 from tradewind_agent.engine.http.address import Origin, Url
 from tradewind_agent.engine.http.tag import TransferTag
-from tradewind_agent.engine.jobs import DownloadJob, Job
+from tradewind_agent.engine.jobs import DownloadJob, Job, RelayJob
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.meters import CpuWork, MeterResult
 from tradewind_agent.session.server_query import fetch_document
@@ -48,6 +48,8 @@ class OtherEnd:
     @classmethod
     def of(cls, jobs: Sequence[Job], transfer_id: UUID, host: Host, options: EngineOptions) -> Self | None:
         """Return the server of all ``jobs``, or ``None`` if there are several: their energy cannot be attributed."""
+        if any(isinstance(job, RelayJob) for job in jobs):
+            return None  # both ends are servers, and this host is neither
         places = [job.source if isinstance(job, DownloadJob) else job.destination for job in jobs]
         if len({place.origin for place in places}) != 1:
             return None

@@ -17,11 +17,13 @@ class ListRequest:
     """What is to be listed for whom; see `list_downloads` of `engine.remote.source`.
 
     ``into_folder`` : ``destination`` is to be a folder, even for one file.
+    ``keeps_keys`` : the destination is an object store, which may have any key.
     """
 
     destination: Path
     options: EngineOptions
     into_folder: bool = False
+    keeps_keys: bool = False
     on_connection: OnConnection | None = None
     on_folders: OnFolders = lambda _: None
 

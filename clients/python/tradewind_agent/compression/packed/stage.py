@@ -14,7 +14,7 @@ from tradewind_agent.compression.packed.upload import PackedUpload
 from tradewind_agent.compression.planning import FileAdvice, PackingMode
 from tradewind_agent.engine.engine import make_plain_transfer
 from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost
-from tradewind_agent.engine.jobs import Job, UploadJob
+from tradewind_agent.engine.jobs import DownloadJob, Job, UploadJob
 
 PLAIN_MOVER, PACKED_MOVER = "tradewind", "tradewind-packed"
 """Names of the mover in records. What packed files reach says nothing of what the engine would without packing."""
@@ -75,6 +75,7 @@ class PackingStage(closing[PackingHost]):
         )
         if isinstance(job, UploadJob):
             return PackedUpload(job, host, packing, self.host)
+        assert isinstance(job, DownloadJob)  # files between two servers are not packed
         return PackedDownload(job, host, packing, self.host)
 
     def _choose_mode(self, advice: FileAdvice) -> PackingMode:

@@ -72,6 +72,10 @@ class RangeSet:
         missing.add(position, size_bytes - 1)
         return missing
 
+    def holds(self, first: int, last: int) -> bool:
+        """Return whether every byte from ``first`` to ``last`` is in; true of none."""
+        return last < first or any(each.first <= first and last <= each.last for each in self._ranges)
+
     def covers(self, size_bytes: int) -> bool:
         """Return whether every byte of a file of ``size_bytes`` is in."""
         return size_bytes == 0 or (

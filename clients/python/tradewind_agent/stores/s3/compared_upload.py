@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 _SUMMED_AT_ONCE_BYTES = 64 * 1024
 """Bodies up to this size are summed in the event loop."""
 
-_CLOCKS_DIFFER_S = 900.0
+CLOCKS_DIFFER_S = 900.0
 """Stores take requests of hosts whose clocks differ by as much."""
 
 
@@ -52,7 +52,7 @@ class ComparedUpload(FileUpload):
             return self._begin()
         found = os.fstat(self._require_source())
         age_s = stored.modified_at.timestamp() - max(found.st_mtime, found.st_ctime)
-        if age_s >= _CLOCKS_DIFFER_S and not self.host.options.checksum:
+        if age_s >= CLOCKS_DIFFER_S and not self.host.options.checksum:
             self._finish(skipped=True)
             return False
         self._preparing = True

@@ -19,6 +19,7 @@ class ObjectJobs:
     ----------
     find_url : returns where a key is requested.
     unreadable : keys of objects that cannot be read now, with the reason.
+    keeps_keys : they go to an object store, which may have any key.
 
     Attributes
     ----------
@@ -26,10 +27,13 @@ class ObjectJobs:
     omissions : what was found and left out.
     """
 
-    def __init__(self, bucket: str, find_url: Callable[[str], Url], unreadable: Mapping[str, str]) -> None:
+    def __init__(
+        self, bucket: str, find_url: Callable[[str], Url], unreadable: Mapping[str, str], *, keeps_keys: bool = False
+    ) -> None:
         self._bucket = bucket
         self._find_url = find_url
         self._unreadable = unreadable
+        self._keeps_keys = keeps_keys
         self.jobs: list[DownloadJob] = []
         self.omissions: list[Omission] = []
 
@@ -39,6 +43,11 @@ class ObjectJobs:
         Object stores have no folders: a key may be a file and hold others, which no file system can store.
         """
         named = {each.key.removeprefix(prefix): each for each in objects}
+        if self._keeps_keys:
+            for path, found in named.items():
+                if path:
+                    self.add_object(found, path)
+            return
         for path, found in named.items():
             if found.size_bytes == 0 and (path == "" or path.endswith("/")):
                 continue  # it stands for a folder
@@ -50,9 +59,9 @@ class ObjectJobs:
             if (holder := next((above for above in _list_above(path) if above in named), None)) is not None:
                 self._leave_out(found.key, f"cannot be stored: {holder!r} is a file and a folder at once")
                 continue
-            self.add_object(found, destination / path)
+            self.add_object(found, str(destination / path))
 
-    def add_object(self, found: StoredObject, destination: Path) -> None:
+    def add_object(self, found: StoredObject, destination: str) -> None:
         """Add one object, unless it cannot be read now."""
         if found.key in self._unreadable:
             self._leave_out(found.key, self._unreadable[found.key])
@@ -60,7 +69,7 @@ class ObjectJobs:
         self.jobs.append(
             DownloadJob(
                 source=self._find_url(found.key),
-                destination=str(destination),
+                destination=destination,
                 size_bytes=found.size_bytes,
                 etag=found.etag,
                 modified_at=found.modified_at,

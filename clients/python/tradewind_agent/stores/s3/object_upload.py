@@ -161,7 +161,7 @@ class ObjectUpload(ComparedUpload):
         query: dict[str, str]
         match self._step:
             case UploadStep.PUT:
-                body = FileSlice(self, 0, self.job.size_bytes - 1)
+                body = self._make_slice(0, self.job.size_bytes - 1)
                 return self._send_step("PUT", place, body, self._describe() | {_SUM_HEADER: self._sums[1]})
             case UploadStep.FIND:
                 query = {"uploads": "", "prefix": self._key, "encoding-type": "url", "max-uploads": "100"}
@@ -190,7 +190,7 @@ class ObjectUpload(ComparedUpload):
     def _send_part(self, number: int) -> ObjectExchange:
         first, length = self._division.get_range(number)
         place = make_subresource(self.url, {"partNumber": str(number), "uploadId": self._store_id})
-        body = FileSlice(self, first, first + length - 1)
+        body = self._make_slice(first, first + length - 1)
         self._sum_next_parts()
         return self._send_step("PUT", place, body, {_SUM_HEADER: self._sums[number]}, number=number)
 
@@ -226,7 +226,7 @@ class ObjectUpload(ComparedUpload):
         if exchange.upload_id != self._store_id:  # another upload has taken its place
             self._go_on_if_undealt()
             return
-        if exchange.sent is not None and not self._is_as_listed(os.fstat(self._require_source())):
+        if exchange.sent is not None and self._has_source_changed():
             self._give_up_changed()
             return
         if head.status != _OK:
@@ -238,6 +238,9 @@ class ObjectUpload(ComparedUpload):
             self._take_back(exchange)
             self.fault(FileFault(str(error)))
         self._go_on_if_undealt()
+
+    def _has_source_changed(self) -> bool:
+        return not self._is_as_listed(os.fstat(self._require_source()))
 
     def _go_on_if_undealt(self) -> None:
         if self.has_undealt:

@@ -19,6 +19,7 @@ from tradewind_agent.stores.s3.address import S3Address, build_bucket_url
 from tradewind_agent.stores.s3.bucket_listing import BucketListing
 from tradewind_agent.stores.s3.bucket_pages import StoredObject
 from tradewind_agent.stores.s3.object_jobs import ObjectJobs
+from tradewind_agent.stores.s3.object_receiver import OBJECT_SOURCE, ObjectReceiver
 from tradewind_agent.stores.s3.object_upload import ObjectUpload
 from tradewind_agent.stores.s3.refusals import StoreRefused
 from tradewind_agent.stores.s3.session import StoreSession
@@ -54,6 +55,7 @@ class S3Store:
         self._region = region
         self.url = build_bucket_url(self.bucket, self._session.endpoint_url, region)
         self._options.hooks.add_uploads(self.url.origin, self.make_upload)
+        self._options.hooks.add_source(self.url.origin, OBJECT_SOURCE)
         if self._session.get_key is not None:
             self._options.hooks.add_signer(self.url.origin, SignerV4(self._session, region))
 
@@ -81,11 +83,12 @@ class S3Store:
         is_folder = request.into_folder or len(keys) > 1 or destination.is_dir()  # one stat
 
         found = [await self._find(key, request) for key in keys]
-        chosen = ObjectJobs(self.bucket, self.find_url, await _find_archived(found, self._open_listing(request)))
+        unreadable = await _find_archived(found, self._open_listing(request))
+        chosen = ObjectJobs(self.bucket, self.find_url, unreadable, keeps_keys=request.keeps_keys)
         for each in found:
             if each.is_object:
                 name = check_segment(each.prefix.rpartition("/")[2], S3Address(self.bucket, each.prefix))
-                chosen.add_object(each.objects[0], destination / name if is_folder else destination)
+                chosen.add_object(each.objects[0], str(destination / name if is_folder else destination))
             else:
                 chosen.add_folder(each.objects, each.prefix, destination)
         return DownloadList(chosen.jobs, tuple(chosen.omissions))
@@ -105,6 +108,7 @@ class S3Store:
         except StoreRefused as refusal:
             if not refusal.may_not:  # who may not list may still be allowed to send
                 raise
+        options.hooks.add_receiver(self.url.origin, ObjectReceiver(self.url, self.find_key, self._stored))
         return self.find_url(key)
 
     def make_upload(self, job: UploadJob, host: TransferHost) -> ObjectUpload:

@@ -1,0 +1,36 @@
+"""The port of receivers: how files from elsewhere become files of a store."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.jobs import RelayJob
+from tradewind_agent.engine.options import EngineOptions
+
+if TYPE_CHECKING:
+    from tradewind_agent.engine.file_transfer import TransferHost
+    from tradewind_agent.engine.relay.legs import SendingLeg
+    from tradewind_agent.engine.relay.relayed_file import RelayedFile
+
+
+class RelayReceiver(Protocol):
+    """The receiving store of relayed files."""
+
+    def is_there(self, job: RelayJob, options: EngineOptions, /) -> bool:
+        """Return whether the store has the file already."""
+
+    def choose_unit_bytes(self, size_bytes: int, /) -> int:
+        """Return the length of the parts of a file; one that is not longer goes in one request."""
+
+    def make_sending(self, file: "RelayedFile", host: "TransferHost", /) -> "SendingLeg":
+        """Return the sending part of a file whose source has answered."""
+
+
+class RelaySource(Protocol):
+    """The store that relayed files come from."""
+
+    def find_md5(self, url: Url, headers: Mapping[str, str], /) -> str | None:
+        """Return the MD5 sum of the file, hex, that an answer states; ``None`` where it states none."""
+
+    def describe(self, url: Url, headers: Mapping[str, str], /) -> dict[str, str]:
+        """Return what an answer says about the file that another store of the kind is to know."""
