@@ -63,7 +63,7 @@ class RelayReading(FileDownload, ReadingLeg):
         if self._must_peek:
             return None if self._reads else self._make_read(0, 0, peek=True)
         size = self._version.size_bytes
-        is_sole = size is None or self._version.in_one_answer or not self.traits.ranges
+        is_sole = not size or self._version.in_one_answer or not self.traits.ranges
         if (self._reads if is_sole else not self._undealt) or not self._reserve(0 if is_sole else self._next_position):
             return None
         if is_sole:
@@ -161,6 +161,7 @@ class RelayReading(FileDownload, ReadingLeg):
 
     def _settle_read(self, read: RangeRead) -> None:
         super()._settle_read(read)
+        self._waits_for_room = False  # what was lost belongs to a unit that has a buffer
         if read.peek:
             return
         if self._version.validator is None and not self._is_all_received:
@@ -168,7 +169,7 @@ class RelayReading(FileDownload, ReadingLeg):
                 self._file.begin_again("its source names no version of it, and its answer broke off")
             else:
                 self._file.discard()
-        elif self._version.size_bytes is not None:
+        elif self._file.units.size_bytes is not None:
             self._file.note_received(self._received)
 
     def read_unproved(self, read: RangeRead) -> None:
@@ -176,7 +177,7 @@ class RelayReading(FileDownload, ReadingLeg):
             super().read_unproved(read)
         elif read in self._reads:
             self._reads.discard(read)
-            self._undealt = self._find_missing()
+            self._undealt, self._waits_for_room = self._find_missing(), False
             if (fault := self.count_loss(None)) is not None:
                 self.fault(fault)
             self.host.make_available(self)
@@ -186,9 +187,8 @@ class RelayReading(FileDownload, ReadingLeg):
     def _publish(self) -> None:
         """Hand on the last unit: the file is over when the receiver has all of them."""
         self._publishing = True
-        if self._file.units.size_bytes is None and not self._file.units.unit_bytes:
-            self._file.set_size(self._version.size_bytes)
-        self._file.note_all_read()
+        assert self._version.size_bytes is not None
+        self._file.note_all_read(self._version.size_bytes)
 
     def give_up(self, reason: str) -> None:
         if not self.is_over:

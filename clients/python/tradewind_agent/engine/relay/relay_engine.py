@@ -25,7 +25,7 @@ from tradewind_agent.engine.relay.relayed_file import RelayedFile
 from tradewind_agent.engine.relay.sending import PUT_RECEIVER
 
 _ADMITTED_A_CHUNK = 256
-"""Files of each chunk that have been begun at most: enough for all connections, and few enough to forget."""
+"""Files of each chunk that are under way at most: enough for all connections, and few enough to forget."""
 
 _ROUND_TRIPS = ("rtt_s", "min_rtt_s", "first_byte_s", "min_first_byte_s")
 
@@ -34,7 +34,7 @@ class _ReadingEngine(TransferEngine):
     """The engine that fetches."""
 
     def forget(self, file: FileTransfer) -> None:
-        """Forget a file that is neither done nor failed, as it will be begun again."""
+        """Forget a file that is neither done nor failed, as it will start again."""
         self._remove_file(file)
 
     def count_files(self, kind: ChunkKind) -> int:
@@ -43,7 +43,7 @@ class _ReadingEngine(TransferEngine):
 
 
 class _SendingEngine(TransferEngine):
-    """The engine that sends; it tells each file what became of its sending half."""
+    """The engine that sends; it reports to each file how its sending half has ended."""
 
     def __init__(self, plan: Sequence[ChunkPlan], options: EngineOptions) -> None:
         super().__init__(plan, options)

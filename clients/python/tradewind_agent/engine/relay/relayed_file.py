@@ -31,7 +31,7 @@ class RelayedFile:
     most_units : how many of its first units may be requested; ``None`` without a limit.
     is_ended : done, skipped or failed; its bytes are gone.
     is_streaming : a request that takes units one after the other is under way.
-    tries : how often the file was begun before.
+    tries : how often the file was started before.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class RelayedFile:
     def may_stream_on(self) -> bool:
         """Return whether a source that sends all units in one answer may go on.
 
-        Where the receiver has not begun, it may: the units wait in temporary files, for else files that wait for the
+        Where the receiver has not started, it may: the units wait in temporary files, for else files that wait for the
         source and files that wait for the receiver could keep each other waiting.
         """
         if len(self._buffered) < _STREAMED_UNITS or self._buffers.has_room(self.units.unit_bytes):
@@ -140,7 +140,7 @@ class RelayedFile:
             self._buffered[number] = self._buffers.make_buffer(self.units.measure(number))
 
     def discard(self) -> None:
-        """Discard all bytes: they are of a version of which nothing is sent."""
+        """Discard all bytes, before anything of them is sent."""
         units, self._buffered = self._buffered, {}
         self._complete.clear()
         for buffer in units.values():
@@ -167,8 +167,10 @@ class RelayedFile:
                 self._complete.add(number)
         self._sum_next()
 
-    def note_all_read(self) -> None:
+    def note_all_read(self, size_bytes: int) -> None:
         """Hand on the last units, such as the only one of a file whose length only its end shows."""
+        if self.units.size_bytes is None:
+            self.units = Units(size_bytes, size_bytes)
         if not self.units.is_divided:
             self.reserve(0)
         self._complete |= self._buffered.keys()
@@ -298,7 +300,7 @@ class RelayedFile:
         self._end(reason)
 
     def begin_again(self, reason: str) -> None:
-        """End this try, of which nothing gets its name, and begin another one."""
+        """End this try without giving the file its name, and start another one."""
         self._begins_again = not self.is_ended
         self._end(reason)
 

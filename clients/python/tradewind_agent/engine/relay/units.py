@@ -1,4 +1,4 @@
-"""How a relayed file is divided into units, each of which is fetched, summed and sent as one."""
+"""How a relayed file is divided into units. Each is fetched, summed and sent as one."""
 
 from dataclasses import dataclass
 

@@ -1,0 +1,1 @@
+"""Copies from one server to another through this host."""
