@@ -61,8 +61,9 @@ def read(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_a_prefix_arrives_with_every_key_and_its_metadata(bucket: Bucket, filled: dict[str, bytes]):
-    report = bucket.relay(f"s3://{bucket.name}/x/", f"s3://{bucket.name}/y/")
+@pytest.mark.parametrize("third_party", [True, False])
+def test_a_prefix_arrives_with_every_key_and_its_metadata(bucket: Bucket, filled: dict[str, bytes], third_party: bool):
+    report = bucket.relay(f"s3://{bucket.name}/x/", f"s3://{bucket.name}/y/", third_party=third_party)
     assert report.is_complete
     assert bucket.read("y/") == filled
     assert bucket.list_uploads() == []
@@ -73,8 +74,9 @@ def test_a_prefix_arrives_with_every_key_and_its_metadata(bucket: Bucket, filled
 
 
 def test_a_copy_between_servers_is_logged_as_one(bucket: Bucket, filled: dict[str, bytes]):
-    report = bucket.relay(f"s3://{bucket.name}/x/", f"s3://{bucket.name}/y/")
+    report = bucket.relay(f"s3://{bucket.name}/x/", f"s3://{bucket.name}/y/", third_party=False)
     assert {record.direction for record in report.records} == {Direction.THIRD_PARTY}
+    assert {record.mover.name for record in report.records} == {"tradewind-relay"}
     assert report.bytes_moved == sum(map(len, filled.values()))
     assert report.files_done == len(filled)
 
@@ -170,7 +172,18 @@ def test_a_killed_copy_is_completed_by_the_same_command(bucket: Bucket, tmp_path
     data = random.Random(4).randbytes(60_000_000)
     bucket.put("x/large", data)
     words = [f"s3://{bucket.name}/x/large", f"s3://{bucket.name}/y/large", "--endpoint-url", bucket.url, "--json"]
-    fixed = ["--region", "us-east-1", "--concurrency", "1", "--parallelism", "2", "--pipelining", "1"]
+    fixed = [
+        "--third-party",
+        "never",
+        "--region",
+        "us-east-1",
+        "--concurrency",
+        "1",
+        "--parallelism",
+        "2",
+        "--pipelining",
+        "1",
+    ]
     env = environment(tmp_path / "home", **{name: os.environ[name] for name in os.environ if name.startswith("AWS_")})
     with start("copy", *words, *fixed, "--limit-rate", "80Mbps", env=env) as process:
         eventually(lambda: bucket.list_uploads() == ["y/large"])

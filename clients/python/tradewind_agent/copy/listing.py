@@ -40,6 +40,7 @@ class Listing:
     ``remote`` : the server of the first file, which usually serves most of them.
     ``receiver`` : the server that files go to from there; ``None`` where one end is this host.
     ``sizes_bytes`` : one size a job, in the order of the jobs; ``sizes_are_exact`` is false where some are estimates.
+    ``by_servers`` : the servers can move the files between them, without this host.
     ``rtt_s`` : least round trip to ``remote`` that the listing has seen; ``None`` without a direct connection.
     ``left_out`` : what the sources hold and the copy does not move; such a copy fails in the end.
     ``accepted`` : what is left out with the user's consent.
@@ -58,6 +59,7 @@ class Listing:
     aliases: tuple[tuple[str, str], ...] = ()
     meter: bytes | None = None
     receiver: Origin | None = None
+    by_servers: bool = False
 
     def format_address(self, url: str) -> str:
         """Return the address of a file as the user writes it."""
@@ -154,6 +156,7 @@ def _list_relays(
             jobs=tuple(jobs),
             direction=Direction.THIRD_PARTY,
             receiver=sent_to.origin,
+            by_servers=options.third_party and keeps_keys,
             aliases=(*listing.aliases, *(() if alias is None else (alias,))),
             meter=NO_DOCUMENT,
         ),

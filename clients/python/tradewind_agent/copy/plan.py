@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from tradewind_agent.service.client import Client
 
 MOVER = "tradewind"
+RELAY_MOVER, THIRD_PARTY_MOVER = "tradewind-relay", "tradewind-third-party"
+"""Names in records: what this host relays, and what servers move between them, say little of each other."""
 _SETTING = ("concurrency", "parallelism", "pipelining")
 
 
@@ -47,7 +49,14 @@ def plan_copy(
     listing: Listing, path: Path, names: tuple[str, str], options: CopyOptions, client: "Client | None"
 ) -> PlannedCopy:
     """Return the plan of a copy with the agent's own engine; see `plan_sizes`."""
-    return plan_sizes(listing.sizes_bytes, path, names, options, client, mover=MOVER)
+    return plan_sizes(listing.sizes_bytes, path, names, options, client, mover=name_mover(listing))
+
+
+def name_mover(listing: Listing, *, by_servers: bool | None = None) -> str:
+    """Return who moves the files of a listing; ``by_servers`` where that has turned out otherwise than expected."""
+    if listing.receiver is None:
+        return MOVER
+    return THIRD_PARTY_MOVER if (listing.by_servers if by_servers is None else by_servers) else RELAY_MOVER
 
 
 def plan_sizes(

@@ -57,6 +57,7 @@ class CopyReport:
     """The outcome of a copy.
 
     ``bytes_moved`` : over the network in this run, without what was already there.
+    ``bytes_by_servers`` : part of them that the servers have moved between them, not through this host.
     ``energy`` : one reading for each metered end; an absent one was not measured, it is never zero.
     ``sla`` : that the user requested; ``is_sla_met`` says whether it was met.
     ``work`` : duration and CPU time at this end, from which the CPU model's energy follows for any coefficients;
@@ -92,6 +93,7 @@ class CopyReport:
     left_out: tuple[Omission, ...] = ()
     accepted: tuple[Omission, ...] = ()
     encoded: EncodedBytes | None = None
+    bytes_by_servers: int = 0
 
     @property
     def is_complete(self) -> bool:
@@ -149,7 +151,7 @@ class CopyReport:
             done = f"moved {format_bytes(self.bytes_moved)} in {files}{skipped} in {self.duration_s:.1f} s: {rate}"
             done += _format_comparison(self.plan, self.throughput_bps)
             done += "".join(f"; {format_energy(reading, self.bytes_moved)}" for reading in self.energy)
-            done += "" if self.energy else "; energy not measured"
+            done += "" if self.energy else f"; energy not measured{self._explain_no_energy()}"
             done += format_efficiency(self.throughput_bps, self.energy_j, self.duration_s)
             done += _format_storage_advice(self)
             done += self._format_verdict()
@@ -157,6 +159,12 @@ class CopyReport:
         prefix = f"interrupted; run the same command again {again}; " if self.status is Status.CANCELLED else ""
         encoded = f"; {self.encoded.format_line()}" if self.encoded is not None and self.files_done else ""
         return f"{prefix}{done}{_format_failures(self.failures)}{describe_omissions(self)}; log {self.log}{encoded}"
+
+    def _explain_no_energy(self) -> str:
+        if not self.bytes_by_servers:
+            return ""
+        part = "" if self.bytes_by_servers == self.bytes_moved else f" {format_bytes(self.bytes_by_servers)} of"
+        return f", as the servers have moved{part} it between them"
 
     def _format_verdict(self) -> str:
         """Format whether the SLA was met, or why nobody can say; empty without a target."""
@@ -174,6 +182,7 @@ class CopyReport:
             "source": self.source,
             "destination": self.destination,
             "bytes_moved": self.bytes_moved,
+            "bytes_by_servers": self.bytes_by_servers,
             "files_done": self.files_done,
             "files_skipped": self.files_skipped,
             "files_failed": len(self.failures),

@@ -17,7 +17,7 @@ from tradewind_agent.copy.listing import Listing, list_files
 from tradewind_agent.copy.moving import Movement, move
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.copy.outcome import add_codecs, summarize_chunks
-from tradewind_agent.copy.plan import MOVER, PlannedCopy, plan_copy
+from tradewind_agent.copy.plan import PlannedCopy, name_mover, plan_copy
 from tradewind_agent.copy.report import CopyReport, Failure
 from tradewind_agent.copy.resources import CopyResources, hold_resources
 from tradewind_agent.copy.stage import TransferStage
@@ -131,7 +131,8 @@ def prepare_listed(listing: Listing, *, options: CopyOptions, client: "Client | 
         names = (options.source or socket.gethostname(), options.destination or host)
     else:
         names = (options.source or host, options.destination or socket.gethostname())
-    path = Path(bandwidth_bps=options.bandwidth_bps, rtt_s=options.rtt_s or _measure_rtt_s(listing, options.engine))
+    rtt_s = options.rtt_s or (None if listing.by_servers else _measure_rtt_s(listing, options.engine))
+    path = Path(bandwidth_bps=options.bandwidth_bps, rtt_s=rtt_s)
     return PreparedCopy(
         listing=listing,
         planned=plan_copy(listing, path, names, options, client),
@@ -180,7 +181,7 @@ def run(
                 prepared.listing.jobs,
                 prepared.plan.chunks,
                 held.engine,
-                meter=meter,
+                meter=None if prepared.listing.by_servers else meter,
                 host=Host.SOURCE if prepared.listing.direction is Direction.UPLOAD else Host.DESTINATION,
                 transfer_id=prepared.plan.transfer_id,
                 other_meter=prepared.listing.meter,
@@ -190,7 +191,10 @@ def run(
             )
         if stage is not None:
             stage.note_end()
-        path = _add_measured_rtts(prepared.path, movement, prepared.options)
+        by_servers = movement.result.bytes_by_servers > 0
+        if by_servers != prepared.listing.by_servers:
+            session.identity = _rename_mover(session.identity, prepared.listing, by_servers=by_servers)
+        path = prepared.path if by_servers else _add_measured_rtts(prepared.path, movement, prepared.options)
         timeline = tuple(tuning.ticks) if tuning is not None else ()
         records = _build_records(session, prepared, held, movement, path, timeline=timeline, stage=stage)
         session.status = _find_status(movement)
@@ -198,6 +202,12 @@ def run(
     report_learned_limit(_find_limited_end(prepared, movement), movement.result.permitted, client)
     report = _report(prepared, held, movement, path, records=records, timeline=timeline, log=log)
     return report if stage is None else _add_stage(report, prepared.listing, stage)
+
+
+def _rename_mover(identity: TransferIdentity, listing: Listing, *, by_servers: bool) -> TransferIdentity:
+    """Return the identity of a copy that was moved by others than expected."""
+    mover = replace(identity.mover, name=name_mover(listing, by_servers=by_servers))
+    return replace(identity, mover=mover)
 
 
 def _find_limited_end(prepared: PreparedCopy, movement: Movement) -> str:
@@ -239,6 +249,7 @@ def _report(
         destination=prepared.destination,
         path=path,
         bytes_moved=result.bytes_moved,
+        bytes_by_servers=result.bytes_by_servers,
         files_done=result.files_done,
         files_skipped=result.files_skipped,
         failures=tuple(failures),
@@ -317,7 +328,7 @@ def _build_identity(prepared: PreparedCopy, stage: TransferStage | None) -> Tran
         transfer_id=prepared.plan.transfer_id,
         source=prepared.source,
         destination=prepared.destination,
-        mover=Mover(MOVER if stage is None else stage.mover, get_agent_version()),
+        mover=Mover(name_mover(prepared.listing) if stage is None else stage.mover, get_agent_version()),
         protocol=prepared.listing.remote.scheme,
         direction=prepared.listing.direction,
         network=prepared.options.network,
@@ -337,4 +348,4 @@ def _list_notes(movement: Movement) -> tuple[str, ...]:
         f"{origin} permits {format_count(known.count, 'connection')} at once; it refused more"
         for origin, known in movement.result.permitted.items()
     )
-    return (*permitted, *describe_meter_failure(movement.metered))
+    return (*permitted, *movement.result.notes, *describe_meter_failure(movement.metered))

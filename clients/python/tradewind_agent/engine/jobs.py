@@ -101,6 +101,8 @@ class TransferResult:
 
     ``files_done`` counts files moved now, ``files_skipped`` files that were there already.
     ``permitted`` : simultaneous connections by origin, for servers that have refused more.
+    ``bytes_by_servers`` : part of ``bytes_moved`` that servers have moved between them, not through this host.
+    ``notes`` : what the user should know.
     ``stopped`` : the error that stopped the transfer early, such as a full disk; ``None`` where every file was tried.
     """
 
@@ -111,6 +113,8 @@ class TransferResult:
     duration_s: float
     stopped: AgentError | None = None
     permitted: Mapping[str, PermittedConnections] = field(default_factory=dict)
+    bytes_by_servers: int = 0
+    notes: tuple[str, ...] = ()
 
     @property
     def succeeded(self) -> bool:

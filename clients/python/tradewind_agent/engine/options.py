@@ -69,6 +69,7 @@ class EngineOptions:
     ``congestion_control`` : algorithm of the connections, such as ``fld_tcp`` for uploads; else the system's.
     ``origins`` : limits of servers known from earlier runs; ``None`` stores none.
     ``cookies`` : those that servers set, shared by all requests.
+    ``third_party`` : have servers move files between them where they can, without this host.
     ``stores`` : how object stores are reached; ``hooks`` sign requests to them and make uploads, for all of the run.
     ``rng`` : source of the jitter between retries.
     """
@@ -86,6 +87,7 @@ class EngineOptions:
     user_agent: str = "tradewind"
     most_redirects: int = 10
     checksum: bool = False
+    third_party: bool = True
     durable: bool = True
     checkpoint_interval_s: float = 2.0
     checkpoint_bytes: int = 8 * 1024 * 1024

@@ -95,10 +95,19 @@ def build_copy_options(
     patience: Annotated[
         str, typer.Option("--wait", metavar="TIME", help="How long to wait for a share of a path with caps.")
     ] = "10min",
+    third_party: Annotated[
+        str,
+        typer.Option(
+            metavar="auto|never",
+            help="Have two servers move files between them where they can, or never; then this host relays them.",
+        ),
+    ] = "auto",
     rules: Annotated["ListingRules", GroupOf(build_listing_rules)],
     engine: Annotated["EngineOptions", GroupOf(build_engine_options)],
 ) -> "CopyOptions":
     """Return the options of the copy."""
+    if third_party not in ("auto", "never"):
+        raise typer.BadParameter("is auto or never", param_hint="--third-party")
     return replace(
         settings,
         by_hand=parameters,
@@ -106,7 +115,7 @@ def build_copy_options(
         listing=rules,
         tune=tune,
         share_patience_s=options.parse_duration_s("--wait", patience),
-        engine=engine,
+        engine=replace(engine, third_party=third_party == "auto"),
     )
 
 
@@ -114,7 +123,9 @@ def build_copy_options(
 def copy(
     places: Annotated[
         list[str] | None,
-        typer.Argument(metavar="SRC... DEST", help="What to copy, and where to; one end is http(s):// or s3://."),
+        typer.Argument(
+            metavar="SRC... DEST", help="What to copy, and where to; one end at least is http(s):// or s3://."
+        ),
     ] = None,
     *,
     settings: Annotated["CopyOptions", GroupOf(build_copy_options)],
@@ -133,7 +144,7 @@ def copy(
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
-    """Copy files with recommended parameters, measure it, and log it. One end is a server, the other a folder."""
+    """Copy files with recommended parameters, measure it, and log it. One end at least is a server."""
     from tradewind_agent.service.retries import BRIEF_RETRIES
 
     terminal, places, queue = Terminal(as_json, quiet), places or [], radio.queue
@@ -154,6 +165,8 @@ def copy(
             settings = settings if dry_run else closing.enter_context(settings.connect_early())
             listing = _list_files(places, manifest, settings, terminal)
             _warn_about_download(listing, settings, terminal)
+            if packing is not None and listing.receiver is not None:
+                raise typer.BadParameter("one end must be this host, where files are packed", param_hint="--compress")
         client = environment.open_client_if_configured(BRIEF_RETRIES)
         if client is not None:
             closing.enter_context(client)

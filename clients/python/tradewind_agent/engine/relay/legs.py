@@ -1,7 +1,7 @@
 """The two halves of a relayed file, and who owns them."""
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from tradewind_agent.engine.file_transfer import FileTransfer
 from tradewind_agent.engine.local.ranges import RangeSet
@@ -24,6 +24,24 @@ class ReadingLeg(FileTransfer):
     @abstractmethod
     def note_skipped(self, ranges: RangeSet) -> None:
         """Note that the receiver has some ranges, which need not be requested."""
+
+
+class Instead(NamedTuple):
+    """Why the servers do not move a file themselves; ``holds_for_all`` : for the other files neither."""
+
+    reason: str
+    holds_for_all: bool
+
+
+class ServerCopy(FileTransfer):
+    """A file that the servers move themselves.
+
+    Attributes
+    ----------
+    instead : why it is to be relayed instead, once that is known.
+    """
+
+    instead: Instead | None = None
 
 
 class RelayOwner(Protocol):

@@ -9,7 +9,7 @@ from tradewind_agent.engine.options import EngineOptions
 
 if TYPE_CHECKING:
     from tradewind_agent.engine.file_transfer import TransferHost
-    from tradewind_agent.engine.relay.legs import SendingLeg
+    from tradewind_agent.engine.relay.legs import SendingLeg, ServerCopy
     from tradewind_agent.engine.relay.relayed_file import RelayedFile
 
 
@@ -24,6 +24,9 @@ class RelayReceiver(Protocol):
 
     def make_sending(self, file: "RelayedFile", host: "TransferHost", /) -> "SendingLeg":
         """Return the sending part of a file whose source has answered."""
+
+    def make_server_copy(self, job: RelayJob, host: "TransferHost", /) -> "ServerCopy | None":
+        """Return a transfer of a file that the servers move themselves; ``None`` where they cannot."""
 
 
 class RelaySource(Protocol):

@@ -7,11 +7,12 @@ forgotten when it is over, so that a million files take no more memory than a th
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from tradewind.dataset import ChunkKind
 from tradewind.recommendation import ChunkPlan
+from tradewind.units import format_count
 from tradewind_agent.engine.engine import TransferEngine
 from tradewind_agent.engine.file_transfer import FileTransfer
 from tradewind_agent.engine.jobs import Job, RelayJob, TransferResult, require_distinct
@@ -19,8 +20,9 @@ from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.path_sample import PathSample
 from tradewind_agent.engine.progress import ChunkSnapshot, Snapshot
 from tradewind_agent.engine.relay.buffers import BufferPool
-from tradewind_agent.engine.relay.legs import SendingLeg
+from tradewind_agent.engine.relay.legs import Instead, SendingLeg, ServerCopy
 from tradewind_agent.engine.relay.reading import RelayReading
+from tradewind_agent.engine.relay.receivers import RelayReceiver
 from tradewind_agent.engine.relay.relayed_file import RelayedFile
 from tradewind_agent.engine.relay.sending import PUT_RECEIVER
 
@@ -31,7 +33,39 @@ _ROUND_TRIPS = ("rtt_s", "min_rtt_s", "first_byte_s", "min_first_byte_s")
 
 
 class _ReadingEngine(TransferEngine):
-    """The engine that fetches."""
+    """The engine that fetches, and asks servers to move files themselves.
+
+    ``on_over`` : called when a file is done or failed; ``relay_instead`` : with a file that servers do not move.
+    """
+
+    def __init__(
+        self,
+        plan: Sequence[ChunkPlan],
+        options: EngineOptions,
+        on_over: Callable[[], None],
+        relay_instead: Callable[[ServerCopy, Instead], None],
+    ) -> None:
+        super().__init__(plan, options)
+        self._on_over, self._relay_instead = on_over, relay_instead
+        self.bytes_by_servers: dict[ChunkKind, int] = {}
+
+    def note_moved(self, file: FileTransfer, nbytes: int) -> None:
+        super().note_moved(file, nbytes)
+        if isinstance(file, ServerCopy):
+            kind = self._files[file].kind
+            self.bytes_by_servers[kind] = self.bytes_by_servers.get(kind, 0) + nbytes
+
+    def note_done(self, file: FileTransfer, *, skipped: bool = False) -> None:
+        super().note_done(file, skipped=skipped)
+        self._on_over()
+
+    def note_failure(self, file: FileTransfer, reason: str) -> None:
+        if isinstance(file, ServerCopy) and file.instead is not None:
+            self.forget(file)
+            self._relay_instead(file, file.instead)
+            return
+        super().note_failure(file, reason)
+        self._on_over()
 
     def forget(self, file: FileTransfer) -> None:
         """Forget a file that is neither done nor failed, as it will start again."""
@@ -65,12 +99,15 @@ class RelayEngine:
     def __init__(self, plan: Sequence[ChunkPlan], options: EngineOptions | None = None) -> None:
         self.options = options if options is not None else EngineOptions()
         self._plan = tuple(plan)
-        self._reading = _ReadingEngine(plan, self.options)
+        self._reading = _ReadingEngine(plan, self.options, self._note_over, self._relay_instead)
         self._sending = _SendingEngine(plan, replace(self.options, early=None))
         self._buffers = BufferPool()
         self._pending: dict[ChunkKind, deque[RelayJob]] = {}
         self._pending_bytes: dict[ChunkKind, int] = {}
         self._left = 0
+        self._server_copies: dict[ServerCopy, RelayJob] = {}
+        self._by_servers = self.options.third_party
+        self._notes: dict[str, int] = {}
         self._timers: set[asyncio.TimerHandle] = set()
 
     async def run(self, jobs: Iterable[Job]) -> TransferResult:
@@ -113,7 +150,12 @@ class RelayEngine:
     def _join_results(self, read: TransferResult, sent: TransferResult) -> TransferResult:
         return replace(
             read,
-            bytes_moved=sent.bytes_moved,
+            bytes_moved=sent.bytes_moved + sum(self._reading.bytes_by_servers.values()),
+            bytes_by_servers=sum(self._reading.bytes_by_servers.values()),
+            notes=tuple(
+                f"{format_count(files, 'file')} went through this host, as the servers do not move them: {reason}"
+                for reason, files in self._notes.items()
+            ),
             stopped=read.stopped or sent.stopped,
             permitted={**read.permitted, **sent.permitted},
         )
@@ -149,8 +191,20 @@ class RelayEngine:
             self._reading.close_intake()
             self._sending.close_intake()
 
-    def _begin(self, job: RelayJob, tries: int = 0) -> None:
-        receiver = self.options.hooks.find_receiver(job.destination.origin) or PUT_RECEIVER
+    def _find_receiver(self, job: RelayJob) -> RelayReceiver:
+        return self.options.hooks.find_receiver(job.destination.origin) or PUT_RECEIVER
+
+    def _begin(self, job: RelayJob) -> None:
+        """Begin a file: the servers move it if they can, else this host relays it."""
+        copy = self._find_receiver(job).make_server_copy(job, self._reading) if self._by_servers else None
+        if copy is None:
+            self._relay(job)
+            return
+        self._server_copies[copy] = job
+        self._reading.admit(copy)
+
+    def _relay(self, job: RelayJob, tries: int = 0) -> None:
+        receiver = self._find_receiver(job)
         file = RelayedFile(job, self, receiver, self._buffers, tries=tries)
         reading = RelayReading(file, self._reading)
         file.reading = reading
@@ -162,15 +216,21 @@ class RelayEngine:
         self._sending.admit(leg)
         return leg
 
-    def note_sent(self, file: RelayedFile, *, skipped: bool = False) -> None:
+    def _relay_instead(self, copy: ServerCopy, instead: Instead) -> None:
+        """Relay a file that the servers do not move themselves."""
+        self._notes[instead.reason] = self._notes.get(instead.reason, 0) + 1
+        self._by_servers = self._by_servers and not instead.holds_for_all
+        self._relay(self._server_copies.pop(copy))
+
+    def _note_over(self) -> None:
         self._left -= 1
-        self._reading.note_done(file.reading, skipped=skipped)
         self._admit()
 
+    def note_sent(self, file: RelayedFile, *, skipped: bool = False) -> None:
+        self._reading.note_done(file.reading, skipped=skipped)
+
     def note_failed(self, file: RelayedFile, reason: str) -> None:
-        self._left -= 1
         self._reading.note_failure(file.reading, reason)
-        self._admit()
 
     def send_again(self, file: RelayedFile, reason: str) -> None:
         policy = self.options.retry
@@ -180,7 +240,7 @@ class RelayEngine:
             return
         self._reading.forget(file.reading)
         loop = asyncio.get_running_loop()
-        self._timers.add(loop.call_later(policy.wait_s(tries, self.options.rng), lambda: self._begin(file.job, tries)))
+        self._timers.add(loop.call_later(policy.wait_s(tries, self.options.rng), lambda: self._relay(file.job, tries)))
 
     # As `TransferEngine` has it.
 
@@ -228,7 +288,8 @@ class RelayEngine:
         waiting = len(self._pending.get(read.chunk, ()))
         return replace(
             read,
-            moved_bytes=sent[read.chunk].moved_bytes if read.chunk in sent else 0,
+            moved_bytes=self._reading.bytes_by_servers.get(read.chunk, 0)
+            + (sent[read.chunk].moved_bytes if read.chunk in sent else 0),
             remaining_bytes=read.remaining_bytes + self._pending_bytes.get(read.chunk, 0),
             remaining_files=read.remaining_files + waiting,
             finished_s=None if waiting else read.finished_s,

@@ -224,5 +224,8 @@ class PutReceiver:
     def make_sending(self, file: RelayedFile, host: TransferHost) -> RelayedUpload:
         return RelayedUpload(file, host)
 
+    def make_server_copy(self, _job: RelayJob, _host: TransferHost) -> None:
+        """Return nothing: no such server was found to fetch files from another."""
+
 
 PUT_RECEIVER = PutReceiver()

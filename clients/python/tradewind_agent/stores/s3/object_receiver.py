@@ -1,4 +1,4 @@
-"""Buckets as ends of relays: which objects are there already, how others are sent, what a source says of them."""
+"""Buckets as receivers: which objects are there already, how others are sent, which the store copies itself."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -11,23 +11,30 @@ from tradewind_agent.engine.relay.relayed_file import RelayedFile
 from tradewind_agent.stores.s3.bucket_pages import StoredObject
 from tradewind_agent.stores.s3.compared_upload import CLOCKS_DIFFER_S
 from tradewind_agent.stores.s3.multipart import choose_part_bytes
+from tradewind_agent.stores.s3.object_copy import ObjectCopy
+from tradewind_agent.stores.s3.object_source import ObjectSource
 from tradewind_agent.stores.s3.relayed_object import RelayedObject
+from tradewind_agent.stores.s3.session import StoreSession
 
-_MD5_TAG = re.compile(r'"([0-9a-f]{32})"')
 _OBJECT_TAG = re.compile(r'"[0-9a-f]{32}(-\d+)?"')
-_DESCRIBING = ("cache-control", "content-disposition", "content-encoding", "content-language", "expires")
-_DIRECTORY_BUCKET = "--x-s3"
 _CLOCK_STEP_S = 1.0
-_OWN_META = "x-amz-meta-"
-_KEYED = frozenset({"aws:kms", "aws:kms:dsse"})
-"""Encryptions under which the tag of an object is not the MD5 sum of its bytes."""
 
 
 class ObjectReceiver:
-    """A bucket that takes files from elsewhere. ``stored`` : the objects that it had before, by key."""
+    """A bucket that takes files from elsewhere.
 
-    def __init__(self, bucket: Url, find_key: Callable[[Url], str], stored: Mapping[str, StoredObject]) -> None:
-        self._bucket, self._find_key, self._stored = bucket, find_key, stored
+    ``stored`` : the objects that it had before, by key. ``session`` : by which the store is reached, if it may copy
+    objects itself.
+    """
+
+    def __init__(
+        self,
+        bucket: Url,
+        find_key: Callable[[Url], str],
+        stored: Mapping[str, StoredObject],
+        session: StoreSession | None = None,
+    ) -> None:
+        self._bucket, self._find_key, self._stored, self._session = bucket, find_key, stored, session
 
     def is_there(self, job: RelayJob, options: EngineOptions) -> bool:
         """Return whether the bucket has the file: an object of its size that is younger, or has its tag.
@@ -52,27 +59,16 @@ class ObjectReceiver:
     def make_sending(self, file: RelayedFile, host: TransferHost) -> RelayedObject:
         return RelayedObject(file, host, self._bucket, self._find_key(file.job.destination))
 
+    def make_server_copy(self, job: RelayJob, host: TransferHost) -> ObjectCopy | None:
+        """Return the copy of an object that the store makes itself.
 
-class ObjectSource:
-    """Objects as a source of relays."""
-
-    def find_md5(self, url: Url, headers: Mapping[str, str]) -> str | None:
-        """Return the MD5 sum of an object that was stored in one piece, unless a key of its own encrypts it.
-
-        Tags in directory buckets look like sums and are none.
+        It does so with objects that it has under the same credentials, of the size and version that were listed.
         """
-        if _DIRECTORY_BUCKET in str(url):
+        source = host.options.hooks.find_source(job.source.origin)
+        if not isinstance(source, ObjectSource) or None in (job.size_bytes, job.fetched.etag, self._session):
             return None
-        is_keyed = headers.get("x-amz-server-side-encryption") in _KEYED
-        if is_keyed or "x-amz-server-side-encryption-customer-algorithm" in headers:
+        address = source.find_address(job.source, self._session)
+        if address is None:
             return None
-        found = _MD5_TAG.fullmatch(headers.get("etag", ""))
-        return found[1] if found is not None else None
-
-    def describe(self, _url: Url, headers: Mapping[str, str]) -> dict[str, str]:
-        """Return the metadata of an object, the user's own included."""
-        own = {name: value for name, value in headers.items() if name.startswith(_OWN_META)}
-        return own | {name.title(): headers[name] for name in _DESCRIBING if name in headers}
-
-
-OBJECT_SOURCE = ObjectSource()
+        is_there = self.is_there(job, host.options)
+        return ObjectCopy(job, host, self._bucket, self._find_key(job.destination), address, is_there=is_there)

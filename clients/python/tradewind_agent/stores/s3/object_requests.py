@@ -13,6 +13,7 @@ class UploadStep(Enum):
     """What a request does."""
 
     PUT = "send the entire object"
+    DESCRIBE = "read the metadata of an object that is copied within the store"
     FIND = "find an upload in parts that an earlier run has started"
     LIST = "list the parts that it has"
     BEGIN = "begin an upload in parts"
@@ -76,7 +77,8 @@ class ObjectExchange(SentAlone, UploadExchange):
 
     @property
     def answer(self) -> bytes:
-        return bytes(self._answer)
+        """Return the document, without the blanks by which a store has kept the connection alive."""
+        return bytes(self._answer).strip()
 
     def on_data(self, data: memoryview) -> None:
         super().on_data(data)

@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
-from urllib.parse import unquote
 
 from tradewind_agent.engine.file_transfer import TransferHost
 from tradewind_agent.engine.http.address import Url
@@ -19,7 +18,8 @@ from tradewind_agent.stores.s3.address import S3Address, build_bucket_url
 from tradewind_agent.stores.s3.bucket_listing import BucketListing
 from tradewind_agent.stores.s3.bucket_pages import StoredObject
 from tradewind_agent.stores.s3.object_jobs import ObjectJobs
-from tradewind_agent.stores.s3.object_receiver import OBJECT_SOURCE, ObjectReceiver
+from tradewind_agent.stores.s3.object_receiver import ObjectReceiver
+from tradewind_agent.stores.s3.object_source import ObjectSource, unescape_key
 from tradewind_agent.stores.s3.object_upload import ObjectUpload
 from tradewind_agent.stores.s3.refusals import StoreRefused
 from tradewind_agent.stores.s3.session import StoreSession
@@ -55,7 +55,7 @@ class S3Store:
         self._region = region
         self.url = build_bucket_url(self.bucket, self._session.endpoint_url, region)
         self._options.hooks.add_uploads(self.url.origin, self.make_upload)
-        self._options.hooks.add_source(self.url.origin, OBJECT_SOURCE)
+        ObjectSource.add_bucket(self._options.hooks, self.url, self.bucket, self._session)
         if self._session.get_key is not None:
             self._options.hooks.add_signer(self.url.origin, SignerV4(self._session, region))
 
@@ -69,7 +69,7 @@ class S3Store:
 
     def find_key(self, url: Url) -> str:
         """Return the key of an address of this bucket."""
-        return unquote(url.path.removeprefix(self.url.path), errors="surrogateescape")
+        return unescape_key(url, self.url)
 
     async def list_downloads(self, sources: Sequence[Url], request: ListRequest) -> DownloadList:
         """List objects to fetch: a key that ends with a slash is a folder, another an object, or a folder if none is.
@@ -108,7 +108,8 @@ class S3Store:
         except StoreRefused as refusal:
             if not refusal.may_not:  # who may not list may still be allowed to send
                 raise
-        options.hooks.add_receiver(self.url.origin, ObjectReceiver(self.url, self.find_key, self._stored))
+        receiver = ObjectReceiver(self.url, self.find_key, self._stored, self._session)
+        options.hooks.add_receiver(self.url.origin, receiver)
         return self.find_url(key)
 
     def make_upload(self, job: UploadJob, host: TransferHost) -> ObjectUpload:

@@ -1,0 +1,75 @@
+"""Objects as sources: what a store says of them, and by which names another request refers to them."""
+
+import re
+from collections.abc import Mapping
+from urllib.parse import unquote
+
+from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.store_hooks import StoreHooks
+from tradewind_agent.stores.s3.address import S3Address
+from tradewind_agent.stores.s3.session import StoreSession
+
+_MD5_TAG = re.compile(r'"([0-9a-f]{32})"')
+_DESCRIBING = (
+    "content-type",
+    "cache-control",
+    "content-disposition",
+    "content-encoding",
+    "content-language",
+    "expires",
+)
+_DIRECTORY_BUCKET = "--x-s3"
+_OWN_META = "x-amz-meta-"
+_KEYED = frozenset({"aws:kms", "aws:kms:dsse"})
+"""Encryptions under which the tag of an object is not the MD5 sum of its bytes."""
+
+
+class ObjectSource:
+    """The buckets of a run that are requested at one origin."""
+
+    def __init__(self) -> None:
+        self._buckets: list[tuple[Url, str, StoreSession]] = []
+
+    @classmethod
+    def add_bucket(cls, hooks: StoreHooks, url: Url, bucket: str, session: StoreSession) -> None:
+        """Have answers about a bucket read as those of an object store."""
+        source = hooks.find_source(url.origin)
+        if not isinstance(source, cls):
+            source = cls()
+            hooks.add_source(url.origin, source)
+        source._buckets.append((url, bucket, session))
+
+    def find_address(self, url: Url, session: StoreSession | None) -> S3Address | None:
+        """Return bucket and key of an object that is reached by ``session``."""
+        for place, bucket, reached_by in self._buckets:
+            if reached_by is session and place.origin == url.origin and url.path.startswith(place.path):
+                return S3Address(bucket, unescape_key(url, place))
+        return None
+
+    def find_md5(self, url: Url, headers: Mapping[str, str]) -> str | None:
+        """Return the MD5 sum of an object that was stored in one piece, unless a key of its own encrypts it.
+
+        Tags in directory buckets look like sums and are none.
+        """
+        if _DIRECTORY_BUCKET in str(url):
+            return None
+        is_keyed = headers.get("x-amz-server-side-encryption") in _KEYED
+        if is_keyed or "x-amz-server-side-encryption-customer-algorithm" in headers:
+            return None
+        found = _MD5_TAG.fullmatch(headers.get("etag", ""))
+        return found[1] if found is not None else None
+
+    def describe(self, _url: Url, headers: Mapping[str, str]) -> dict[str, str]:
+        """Return the metadata of an object, the user's own included."""
+        return describe_object(headers)
+
+
+def unescape_key(url: Url, bucket: Url) -> str:
+    """Return the key of an address in a bucket."""
+    return unquote(url.path.removeprefix(bucket.path), errors="surrogateescape")
+
+
+def describe_object(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers that describe an object in a request that stores it."""
+    own = {name: value for name, value in headers.items() if name.startswith(_OWN_META)}
+    return own | {name.title(): headers[name] for name in _DESCRIBING if name in headers}
