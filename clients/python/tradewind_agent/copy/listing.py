@@ -19,9 +19,10 @@ from tradewind_agent.copy.source_listing import (
     require_distinct_files,
     time_handshake,
 )
-from tradewind_agent.engine.http.address import Origin
-from tradewind_agent.engine.jobs import Job, SizeTrust
+from tradewind_agent.engine.http.address import Origin, Url
+from tradewind_agent.engine.jobs import Job, RelayJob, SizeTrust
 from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.engine.relay.third_party import ThirdPartyReceiver, may_be_fetched, takes_third_party_copies
 from tradewind_agent.engine.remote.omissions import REPORT_ALL, ListingRules, Omission
 from tradewind_agent.engine.remote.remote_tree import OnFolders
 from tradewind_agent.engine.remote.source import list_uploads
@@ -140,7 +141,7 @@ def _list_relays(
     on_folders: OnFolders,
 ) -> Listing:
     places = _open_sources(sources, manifest, options)
-    keeps_keys = all(place.store.kind == destination.store.kind == "s3" for place in places)
+    keeps_keys = bool(places) and all(place.store.kind == destination.store.kind == "s3" for place in places)
     target = Target(Path(), is_folder=True, keeps_keys=keeps_keys)
     listing = asyncio.run(
         _list_downloads(places, target, manifest, options, ask_for_meter=False, on_folders=on_folders)
@@ -150,13 +151,14 @@ def _list_relays(
     if sent_to != destination.url:  # the bucket is in another region
         jobs = make_relays(listing.jobs, [place.url for place in places], sent_to)
     alias = destination.store.alias
+    by_servers = options.third_party and (keeps_keys or asyncio.run(_find_third_party(jobs, sent_to, options)))
     return _accept_omissions(
         replace(
             listing,
             jobs=tuple(jobs),
             direction=Direction.THIRD_PARTY,
             receiver=sent_to.origin,
-            by_servers=options.third_party and keeps_keys,
+            by_servers=by_servers,
             aliases=(*listing.aliases, *(() if alias is None else (alias,))),
             meter=NO_DOCUMENT,
         ),
@@ -189,6 +191,21 @@ def _parse_local(place: str) -> Path:
     if parts.netloc not in ("", "localhost"):
         raise CopyFailed(f"{place!r} is on another machine; file: addresses are of this one")
     return Path(unquote(parts.path))
+
+
+async def _find_third_party(jobs: Sequence[RelayJob], destination: Url, options: EngineOptions) -> bool:
+    """Return whether the destination fetches the files itself; from then on it is asked to."""
+    hooks = options.hooks
+    are_signed = any(hooks.find_source(origin) is not None for origin in {job.source.origin for job in jobs})
+    if are_signed or hooks.find_receiver(destination.origin) is not None:
+        return False
+    if not any(may_be_fetched(job, options) for job in jobs):
+        return False
+    folder = Url(destination.origin, destination.folder, destination.login)
+    if not await takes_third_party_copies(folder, options):
+        return False
+    hooks.add_receiver(destination.origin, ThirdPartyReceiver())
+    return True
 
 
 def _list_uploads(sources: Sequence[str], place: Place, options: EngineOptions, rules: ListingRules) -> Listing:

@@ -15,7 +15,7 @@ from tradewind_agent.engine.http.http1 import ResponseHead
 from tradewind_agent.engine.jobs import RelayJob, UploadJob
 from tradewind_agent.engine.local.ranges import RangeSet
 from tradewind_agent.engine.options import EngineOptions
-from tradewind_agent.engine.relay.legs import SendingLeg
+from tradewind_agent.engine.relay.legs import SendingLeg, ServerCopy
 from tradewind_agent.engine.relay.relayed_file import RelayedFile
 from tradewind_agent.engine.sent_alone import SentAlone
 from tradewind_agent.engine.upload import FileUpload
@@ -224,8 +224,9 @@ class PutReceiver:
     def make_sending(self, file: RelayedFile, host: TransferHost) -> RelayedUpload:
         return RelayedUpload(file, host)
 
-    def make_server_copy(self, _job: RelayJob, _host: TransferHost) -> None:
-        """Return nothing: no such server was found to fetch files from another."""
+    def make_server_copy(self, _job: RelayJob, _host: TransferHost) -> ServerCopy | None:
+        """Return nothing: this server is not known to fetch files from others."""
+        return None
 
 
 PUT_RECEIVER = PutReceiver()

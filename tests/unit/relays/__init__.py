@@ -1,0 +1,1 @@
+"""Files between two servers, without I/O."""
