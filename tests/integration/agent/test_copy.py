@@ -307,7 +307,7 @@ def test_an_interrupted_copy_is_logged_and_gone_on_with_unless_that_is_unwanted(
     ("sources", "destination", "error"),
     [
         (["/a"], "/b", InvalidValue),
-        (["http://a/"], "http://b/", InvalidValue),
+        (["http://a/", "/a"], "http://b/", InvalidValue),
         (["http:///nowhere"], "/b", UnusableSource),
         (["http://127.0.0.1:9/"], "/b", UnusableSource),
     ],

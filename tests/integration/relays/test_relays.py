@@ -1,5 +1,6 @@
 """Files between two servers of which either may fail: each arrives as one version, or nothing has its name."""
 
+import asyncio
 import random
 from hashlib import sha256
 from typing import Any
@@ -8,11 +9,17 @@ import pytest
 
 from tests.integration.engine.servers.store import Store
 from tests.integration.engine.servers.stream_server import RequestHead
+from tests.integration.engine.transfers import options, plan, until
 from tests.integration.relays.file_source import FileSource, Turn
-from tests.integration.relays.relaying import LONG, SHORT, UNIT_BYTES, relay_to_bucket, relay_to_web
+from tests.integration.relays.relaying import LONG, SHORT, UNIT_BYTES, make_job, relay_to_bucket, relay_to_web
 from tests.integration.stores.object_store import LOST_BEHIND, ObjectStore
 from tests.integration.stores.test_s3_uploads import refuse
-from tradewind_agent.engine import SizeTrust
+from tradewind.dataset import ChunkKind
+from tradewind.parameters import Parameters
+from tradewind.recommendation import ChunkPlan
+from tradewind_agent.engine import SizeTrust, TransferResult, Url
+from tradewind_agent.engine.progress import Snapshot
+from tradewind_agent.engine.relay.relay_engine import RelayEngine
 
 OTHER = bytes(reversed(LONG))
 
@@ -226,3 +233,50 @@ def test_a_streamed_file_whose_folder_is_missing_is_sent_once_it_is_made():
     web = Store(missing="409 Conflict")
     assert relay_to_web(make_source(), web).failures == ()
     assert web.files == {"/up/file": LONG}
+
+
+def test_chunks_and_changes_of_the_plan_lose_no_file():
+    draw = random.Random(5)
+    files = {f"/{number:03}": draw.randbytes(draw.choice([10, 5_000, 150_000])) for number in range(600)}
+    source, web = FileSource(files), Store(folders={"/", "/up/"})
+
+    def divide(most_bytes: int, concurrency: int) -> list[ChunkPlan]:
+        setting = Parameters(concurrency=concurrency, parallelism=2, pipelining=2)
+        return [ChunkPlan(ChunkKind.SMALL, most_bytes, setting), ChunkPlan(ChunkKind.LARGE, None, setting)]
+
+    async def story() -> tuple[TransferResult, Snapshot]:
+        async with source, web, asyncio.timeout(60.0):
+            used = options()
+            folder = Url.parse(f"{web.url}/up/")
+            jobs = [make_job(source, folder.join_path(path[1:]), path) for path in files]
+            engine = RelayEngine(divide(1_000, 1), used)
+            running = asyncio.create_task(engine.run(jobs))
+            for least, settings in ((20, divide(10_000, 3)), (200, plan(2)), (400, divide(100, 2))):
+                await until(lambda least=least: engine.take_snapshot().files_done >= least)
+                engine.retune(settings)
+                now = engine.take_snapshot()
+                assert now.files_done + now.remaining_files == len(files)
+            return await running, engine.take_snapshot()
+
+    result, last = asyncio.run(story())
+    assert (result.failures, result.files_done) == ((), len(files))
+    assert web.files == {f"/up{path}": content for path, content in files.items()}
+    assert (last.remaining_files, last.remaining_bytes) == (0, 0)
+
+
+def test_a_source_that_wants_to_be_left_alone_ends_the_copy():
+    def turn(_head: RequestHead, _count: int) -> Turn:
+        return Turn(status="429 Too Many Requests\r\nRetry-After: 4000")
+
+    result = relay_to_web(FileSource({"/file": SHORT, "/other": SHORT}, turn=turn), Store())
+    assert result.stopped is not None
+    assert "Too Many Requests" in str(result.stopped)
+
+
+def test_a_defect_ends_the_copy_instead_of_leaving_it_waiting(monkeypatch: pytest.MonkeyPatch):
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("tradewind_agent.engine.relay.sending.RelayedUpload.take", fail)
+    with pytest.raises(ZeroDivisionError):
+        relay_to_web(make_source(), Store())

@@ -144,7 +144,7 @@ class RelayReading(FileDownload, ReadingLeg):
         self.host.make_available(self)
 
     def _restart(self, answered: FileIdentity) -> None:  # noqa: ARG002 -- whichever version it is
-        self.give_up(f"{self.job.source} changed since it was listed; copy it again when it is at rest")
+        self.give_up("it changed since it was listed; copy it again when it is at rest")
 
     # Bytes.
 

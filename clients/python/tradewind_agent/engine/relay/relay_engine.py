@@ -139,13 +139,12 @@ class RelayEngine:
 
     def _stop_other(self, tasks: "Sequence[asyncio.Task[TransferResult]]") -> None:
         """Stop the other side, after one could not continue; an error of a task is met where both are gathered."""
-        done, other = (0, self._sending) if tasks[0].done() else (1, self._reading)
-        task = tasks[done]
-        stopped = None if task.cancelled() or task.exception() is not None else task.result().stopped
-        if stopped is not None:
+        done, left = tasks if tasks[0].done() else tasks[::-1]
+        other = self._sending if done is tasks[0] else self._reading
+        if done.cancelled() or done.exception() is not None:
+            left.cancel()
+        elif (stopped := done.result().stopped) is not None:
             other.stop(stopped)
-        else:
-            other.close_intake()
 
     def _join_results(self, read: TransferResult, sent: TransferResult) -> TransferResult:
         return replace(

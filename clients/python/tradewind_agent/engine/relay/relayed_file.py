@@ -118,6 +118,8 @@ class RelayedFile:
         ------
         StorageFailed, FileFault : no room for temporary files.
         """
+        if self.is_ended:
+            raise FileFault("not to be stored any more")
         while len(data):
             number = self.units.find_unit(position)
             first = self.units.get_first(number)
@@ -136,7 +138,7 @@ class RelayedFile:
         StorageFailed, FileFault
         """
         number = self.units.find_unit(position)
-        if number not in self._buffered and number not in self._complete:
+        if number not in self._buffered and number not in self._complete and not self.is_ended:
             self._buffered[number] = self._buffers.make_buffer(self.units.measure(number))
 
     def discard(self) -> None:

@@ -110,7 +110,7 @@ class ObjectCopy(ObjectUpload, ServerCopy):
             self._begin_parts(store_id, {})
 
     def _give_up_changed(self) -> None:
-        self.give_up(f"{self._relay} changed since it was listed; copy it again when it is at rest")
+        self.give_up("it changed since it was listed; copy it again when it is at rest")
 
     def _has_source_changed(self) -> bool:
         """Return false: the store compares the version."""
