@@ -333,3 +333,10 @@ def test_with_sums_a_file_that_is_gone_fails_in_one_line(bucket, tmp_path, monke
     monkeypatch.setattr("tradewind_agent.copy.run.prepare_listed", _before((source / "a").unlink, "prepare_listed"))
     (failure,) = bucket.send(source, f"s3://{bucket.name}/", checksum=True).failures
     assert "cannot read" in failure.reason
+
+
+@pytest.mark.parametrize("algorithm", ["CRC32", "SHA256", "CRC32C", "CRC64NVME"])
+def test_objects_with_checksums_of_other_tools_arrive(bucket, tmp_path, algorithm):
+    bucket.put("a", b"some bytes", ChecksumAlgorithm=algorithm)
+    assert bucket.fetch(f"s3://{bucket.name}/", tmp_path / "copy").is_complete
+    assert read(tmp_path / "copy") == {"a": b"some bytes"}

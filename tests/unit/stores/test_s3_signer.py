@@ -25,7 +25,8 @@ class UnsignedBody(S3SigV4Auth):
 
 
 def sign_by_botocore(method: str, url: Url, key: AccessKey) -> dict[str, str]:
-    request = AWSRequest(method, str(url))
+    is_object = "?" not in url.target
+    request = AWSRequest(method, str(url), headers={"x-amz-checksum-mode": "ENABLED"} if is_object else {})
     UnsignedBody(Credentials(key.id, key.secret, key.token), "s3", "eu-west-1").add_auth(request)
     return {name.lower(): value for name, value in request.headers.items()}
 

@@ -46,9 +46,9 @@ def preview_copy(listing: Listing, options: EngineOptions) -> Preview:
         if not isinstance(job, DownloadJob):
             unsure.append(job)
             continue
-        state, received = _look(job, checks_sums=options.checksum)
+        state, received = _look(job)
         received_bytes += received.total_bytes
-        compares_bytes = options.checksum or job.sha256 is not None
+        compares_bytes = options.checksum or job.checksum is not None
         if state is None:
             continue
         if state is LocalState.CURRENT and not compares_bytes:
@@ -78,9 +78,9 @@ class _UntouchedPart(PartFile):
         """Leave the part; the copy itself discards it."""
 
 
-def _look(job: DownloadJob, *, checks_sums: bool) -> tuple[LocalState | None, RangeSet]:
+def _look(job: DownloadJob) -> tuple[LocalState | None, RangeSet]:
     """Return the state of the local file, and what an earlier run has received of it."""
-    listed = FileVersion(job, checks_sums=checks_sums).identity
+    listed = FileVersion(job).identity
     try:
         state, received, _ = inspect_local_copy(job, listed, _UntouchedPart(job.destination, str(job.source)))
     except AgentError:  # something stands in the way: the copy says what

@@ -7,6 +7,7 @@ from enum import Enum
 from pathlib import Path
 
 from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.local.checksums import Checksum
 from tradewind_agent.engine.origin.book import PermittedConnections
 from tradewind_agent.errors import AgentError
 
@@ -25,7 +26,8 @@ class DownloadJob:
 
     ``size_bytes`` : as listed; ``size_trust`` says how reliable it is.
     ``least_bytes`` : the smallest size that a rounded size may stand for.
-    ``sha256`` : lower-case hex, from a manifest.
+    ``checksum`` : that the file must have, from a manifest.
+    ``has_md5_tag`` : the tag of the file is its MD5 sum, unless the answer says otherwise.
     ``modified_at`` : from a listing that is exact to the second.
     ``may_be_folder`` : the listing does not say, and the server was not queried.
     """
@@ -35,8 +37,9 @@ class DownloadJob:
     size_bytes: int | None = None
     size_trust: SizeTrust = SizeTrust.LISTED
     least_bytes: int = 0
-    sha256: str | None = None
+    checksum: Checksum | None = None
     etag: str | None = None
+    has_md5_tag: bool = False
     modified_at: datetime | None = None
     may_be_folder: bool = False
 

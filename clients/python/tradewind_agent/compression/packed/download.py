@@ -24,6 +24,7 @@ from tradewind_agent.engine.jobs import DownloadJob
 from tradewind_agent.engine.local.file_version import FileVersion
 from tradewind_agent.engine.local.identity import FileIdentity
 from tradewind_agent.engine.local.ranges import RangeSet
+from tradewind_agent.engine.local.stated_checksums import CHECKSUM_REQUEST
 from tradewind_agent.engine.range_read import OnAnswerEnd, RangeRead
 from tradewind_agent.errors import AgentError, FileFault, MalformedResponse, StorageFailed
 
@@ -73,8 +74,8 @@ class PackedDownload(FileDownload):
         headers = {"Accept": "*/*", **make_packed_fields(self._packing, format_web_codings())}
         if first and self._version.validator is not None:
             headers |= make_packed_rest_fields(first, self._version.validator)
-        if self.host.options.checksum and self._version.sha256 is None:
-            headers["Want-Repr-Digest"] = "sha-256=10"
+        if self.host.options.checksum and self._version.checksum is None:
+            headers |= CHECKSUM_REQUEST
         read = PackedRead(
             self,
             self.url,
@@ -193,7 +194,7 @@ class PackedDownload(FileDownload):
 
     def _discard_damaged(self, coding: str, reason: str) -> None:
         """Fetch everything again: there is no telling which bytes are wrong. A stored file may be what was encoded."""
-        self._version = FileVersion(self.job, checks_sums=self.host.options.checksum)
+        self._version = FileVersion(self.job)
         self._forget(self._version.identity)
         if coding == PACKED_CODING:
             self._progressed = False

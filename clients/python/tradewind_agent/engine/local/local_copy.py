@@ -5,9 +5,10 @@ from enum import Enum
 
 from tradewind_agent.engine.http.retry import parse_http_date
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
+from tradewind_agent.engine.local.checksums import Checksum, compute_checksum
 from tradewind_agent.engine.local.folder_names import FolderNames
 from tradewind_agent.engine.local.identity import FileIdentity
-from tradewind_agent.engine.local.local_files import compute_sha256, reject_special_file
+from tradewind_agent.engine.local.local_files import reject_special_file
 from tradewind_agent.engine.local.ranges import RangeSet
 from tradewind_agent.engine.local.storage import PartFile
 
@@ -66,9 +67,9 @@ def matches_remote(job: DownloadJob, on_server: FileIdentity, *, at_any_time: bo
     return (same_time or at_any_time) and found.st_size == on_server.size_bytes
 
 
-def has_sha256(job: DownloadJob, sha256: str) -> bool:
+def has_checksum(job: DownloadJob, expected: Checksum) -> bool:
     """Return whether the bytes of the local file have this sum; reads all of it."""
     try:
-        return compute_sha256(job.destination) == sha256
+        return compute_checksum(job.destination, expected.algorithm) == expected
     except OSError:
         return False

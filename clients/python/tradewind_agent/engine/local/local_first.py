@@ -7,7 +7,7 @@ from functools import partial
 from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost
 from tradewind_agent.engine.jobs import DownloadJob
 from tradewind_agent.engine.local.file_version import FileVersion
-from tradewind_agent.engine.local.local_copy import LocalState, has_sha256, inspect_local_copy, matches_remote
+from tradewind_agent.engine.local.local_copy import LocalState, has_checksum, inspect_local_copy, matches_remote
 from tradewind_agent.engine.local.local_files import to_storage_error
 from tradewind_agent.engine.local.ranges import RangeSet
 from tradewind_agent.engine.local.storage import PartFile
@@ -21,7 +21,7 @@ class LocalFirst(FileTransfer):
 
     def __init__(self, job: DownloadJob, host: TransferHost) -> None:
         super().__init__(job, job.source, host)
-        self._version = FileVersion(job, checks_sums=host.options.checksum)
+        self._version = FileVersion(job)
         self._part = PartFile(job.destination, str(job.source))
         self._received = RangeSet()
         self._undealt = RangeSet()
@@ -57,7 +57,7 @@ class LocalFirst(FileTransfer):
         if self._version.size_bytes is not None:
             self._undealt = self._received.find_missing(self._version.size_bytes)
         is_here_already = self._local in (LocalState.CURRENT, LocalState.PRESENT)
-        if is_here_already and self._version.sha256 is not None:
+        if is_here_already and self._version.checksum is not None:
             self._compare_sum()
         elif self._local is LocalState.CURRENT and self.host.options.checksum and self.job.size_bytes != 0:
             self._local = LocalState.PRESENT  # size and time prove nothing of the bytes
@@ -80,7 +80,7 @@ class LocalFirst(FileTransfer):
         is_present = is_present and matches_remote(self.job, version.identity, at_any_time=checks_sum)
         if is_present and not checks_sum:
             self._skip()
-        elif is_present and version.sha256 is not None:
+        elif is_present and version.checksum is not None:
             self._compare_sum()
         elif state is LocalState.RECEIVED and self._is_all_received:
             self._publish()
@@ -89,9 +89,10 @@ class LocalFirst(FileTransfer):
 
     def _compare_sum(self) -> None:
         """Keep the local file if it has the known sum, else fetch it."""
-        assert self._version.sha256 is not None
+        assert self._version.checksum is not None
         self._local, self._comparing = None, True
-        self.host.run_blocking(partial(has_sha256, self.job, self._version.sha256)).add_done_callback(self._on_compared)
+        comparing = self.host.run_blocking(partial(has_checksum, self.job, self._version.checksum))
+        comparing.add_done_callback(self._on_compared)
 
     def _on_compared(self, outcome: Future[object]) -> None:
         self._comparing = False

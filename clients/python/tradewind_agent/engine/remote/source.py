@@ -87,7 +87,7 @@ def list_manifest(text: str, base: Url | None, destination: Path) -> list[Downlo
             destination=str(destination / entry.path),
             size_bytes=entry.size_bytes,
             size_trust=SizeTrust.BINDING if entry.size_bytes is not None else SizeTrust.LISTED,
-            sha256=entry.sha256,
+            checksum=entry.checksum,
         )
         for entry in parse_manifest(text, base)
     ]

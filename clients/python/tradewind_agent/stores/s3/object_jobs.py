@@ -63,6 +63,7 @@ class ObjectJobs:
                 destination=str(destination),
                 size_bytes=found.size_bytes,
                 etag=found.etag,
+                has_md5_tag=True,
                 modified_at=found.modified_at,
             )
         )

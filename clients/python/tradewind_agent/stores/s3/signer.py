@@ -33,6 +33,8 @@ class SignerV4:
         key = self._get_key()
         now = self._utc_now().strftime("%Y%m%dT%H%M%SZ")
         added = {"x-amz-date": now, "x-amz-content-sha256": _UNSIGNED, **self._fixed}
+        if method in ("GET", "HEAD") and "?" not in url.target:
+            added["x-amz-checksum-mode"] = "ENABLED"  # have the answer state the object's checksum
         if key.token:
             added["x-amz-security-token"] = key.token
         signed = {"host": headers["Host"], **added}
