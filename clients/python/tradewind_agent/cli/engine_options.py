@@ -50,7 +50,7 @@ def build_store_access(
 def build_engine_options(
     *,
     checksum: Annotated[
-        bool, typer.Option("--checksum", help="Compare checksums with files that are there already, where the other end has them.")
+        bool, typer.Option("--checksum", help="Compare files that are there already by checksum.")
     ] = False,
     ca_file: Annotated[Path | None, typer.Option(metavar="PEM", help="Authorities to trust.")] = None,
     insecure: Annotated[bool, typer.Option("--insecure", help="Accept any certificate.")] = False,

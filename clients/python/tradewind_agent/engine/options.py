@@ -59,7 +59,7 @@ class EngineOptions:
     ``tls`` : see `build_tls_context`; ``None`` trusts the system's authorities.
     ``answer_timeout_s`` : longest wait until an answer begins: a server may fetch a file from tape first.
     ``idle_timeout_s`` : longest silence in the middle of a body.
-    ``checksum`` : request sums of the server and compare them with local files; on upload the receiver compares SHA-256.
+    ``checksum`` : request sums and compare local files with them; the receiver of an upload compares SHA-256.
     ``durable`` : sync each file to disk before it gets its final name.
     ``checkpoint_interval_s``, ``checkpoint_bytes`` : how often, and after how much of a file at least, it is synced and
     noted what has arrived; a crash costs at most what came since.
