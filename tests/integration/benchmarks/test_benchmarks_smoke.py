@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from benchmarks.s3.gateway import NoGateway, find_gateway
 from benchmarks.support.report import ROOT
 from benchmarks.testbed.errors import CannotEmulate
 from benchmarks.testbed.permissions import require_permission
@@ -24,7 +25,7 @@ from tests.integration.transport.conftest import TESTS, require_installable
 pytestmark = pytest.mark.long
 
 NAMES = tuple(runpy.run_path(str(ROOT / "run"))["find_benchmarks"]())
-EMULATED = {"papers", "mobile", "scale", "testbed", "transport", "tuning", "wan"}
+EMULATED = {"papers", "mobile", "s3", "scale", "testbed", "transport", "tuning", "wan"}
 LOADED_BY_WRK = {"api", "scale"}
 FOLDER = ROOT / "var" / "bench"
 
@@ -33,6 +34,11 @@ def require(name: str) -> None:
     """Skip the test, and say why, where this machine lacks what a benchmark needs."""
     if name in LOADED_BY_WRK and shutil.which("wrk") is None:
         pytest.skip("there is no wrk; as root: infra/install-test-tools")
+    if name == "s3":
+        try:
+            find_gateway()
+        except NoGateway as reason:
+            pytest.skip(str(reason))
     if name in EMULATED:
         try:
             require_permission()
