@@ -36,6 +36,9 @@ CONTENT = {
 }
 
 
+_MOST_STARTS = 3
+
+
 @dataclass(frozen=True)
 class Bucket:
     """A bucket of a store that this process serves."""
@@ -61,15 +64,21 @@ class Bucket:
 
 
 @pytest.fixture(scope="module")
-def store_url() -> Iterator[str]:
+def store_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A store in a process of its own, which leaves no sockets behind here."""
-    port = free_port()
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    with Program(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        eventually(lambda: _listens(port) or process.poll() is not None)
-        yield f"http://127.0.0.1:{port}"
-        process.terminate()
-        process.wait()
+    log = tmp_path_factory.mktemp("store") / "log"
+    for _ in range(_MOST_STARTS):  # another process may take the port first
+        port = free_port()
+        command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+        with log.open("wb") as output, Program(command, stdout=output, stderr=output) as process:
+            eventually(lambda: process.poll() is not None or _listens(port))  # noqa: B023 -- called here
+            if process.poll() is not None:
+                continue
+            yield f"http://127.0.0.1:{port}"
+            process.terminate()
+            process.wait()
+            return
+    pytest.fail(f"the store did not start: {log.read_text(errors='replace')}")
 
 
 def _listens(port: int) -> bool:

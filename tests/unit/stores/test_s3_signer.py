@@ -9,7 +9,8 @@ from botocore.credentials import Credentials
 
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.stores.s3.bucket_pages import make_page_url
-from tradewind_agent.stores.s3.session import AccessKey, StoreSession
+from tradewind_agent.stores.s3.key_source import AccessKey
+from tradewind_agent.stores.s3.session import StoreSession
 from tradewind_agent.stores.s3.signer import SignerV4
 
 NOW = datetime(2026, 5, 17, 23, 59, 58, tzinfo=UTC)

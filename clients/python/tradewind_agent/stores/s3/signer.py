@@ -11,7 +11,8 @@ from hashlib import sha256
 from urllib.parse import parse_qsl, quote
 
 from tradewind_agent.engine.http.address import Url
-from tradewind_agent.stores.s3.session import AccessKey, StoreSession
+from tradewind_agent.stores.s3.key_source import AccessKey
+from tradewind_agent.stores.s3.session import StoreSession
 
 _ALGORITHM = "AWS4-HMAC-SHA256"
 _UNSIGNED = "UNSIGNED-PAYLOAD"
