@@ -3,7 +3,6 @@
 import os
 import random
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Iterator

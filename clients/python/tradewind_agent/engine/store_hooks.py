@@ -39,6 +39,10 @@ class StoreHooks:
         """Have uploads to ``origin`` made by the store from now on."""
         self._uploads[origin] = make_upload
 
+    def has_signer(self, origin: Origin) -> bool:
+        """Return whether requests to ``origin`` are signed."""
+        return origin in self._signers
+
     def sign(self, method: str, url: Url, headers: Mapping[str, str]) -> dict[str, str]:
         """Return the headers that sign a request; none where the origin wants no signature."""
         signer = self._signers.get(url.origin)

@@ -81,6 +81,8 @@ async def fetch(
             options.cookies.store(url, answer.head.set_cookies)
         if answer.head.status not in REDIRECTS or "location" not in answer.head.headers:
             return answer
+        if options.hooks.has_signer(url.origin):
+            return answer  # a store redirects to another region, where this signature is not good
         redirects += 1
         if redirects > options.most_redirects:
             raise RefusedByServer(f"more than {options.most_redirects} redirects", retryable=False)
