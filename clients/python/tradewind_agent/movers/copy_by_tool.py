@@ -18,8 +18,10 @@ from tradewind_agent.movers.command_line import CommandLine
 from tradewind_agent.movers.curl.file_list import CurlFile, quote_value
 from tradewind_agent.movers.curl.mover import CurlMover
 from tradewind_agent.movers.port import ToolTask, Workload
+from tradewind_agent.movers.rclone.addresses import make_rclone_line
 from tradewind_agent.movers.rclone.mover import ListedFile, RcloneMover
 from tradewind_agent.movers.registry import InstalledTool, find_installed, list_movers
+from tradewind_agent.movers.schemes import find_other_scheme
 from tradewind_agent.movers.url_sizes import parse_local_path
 from tradewind_agent.movers.wrap.prepare import PreparedWrap, WrapOptions, prepare_task
 from tradewind_agent.service.client import Client
@@ -61,6 +63,12 @@ def prepare_copy_by(
     mover = next((each for each in list_movers() if each.is_tuned and each.name == name), None)
     if mover is None:
         raise InvalidValue("--mover", f"is one of {', '.join(list_copy_movers())}; got {name!r}")
+    if name != "globus-url-copy" and (scheme := find_other_scheme(places)) is not None:
+        if name != "rclone":
+            raise InvalidValue("--mover", f"{name} is not driven for {scheme}://; leave it out")
+        installed, line = make_rclone_line(places, options.copy, environment, manifest=manifest)
+        prepared = prepare_task(installed, mover.parse_task(line), options, client)
+        return replace(prepared, notes=(f"{scheme}:// is copied by rclone", *prepared.notes))
     installed = find_installed(mover, mover.programs[0], environment)
     task: ToolTask
     if name == "globus-url-copy":

@@ -24,7 +24,7 @@ from tradewind_agent.cli.terminal import Terminal
 from tradewind_agent.cli.transfer_options import TransferOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from tradewind.parameters import Parameters
     from tradewind_agent.cli.progress import Show
@@ -114,7 +114,10 @@ def build_copy_options(
 def copy(
     places: Annotated[
         list[str] | None,
-        typer.Argument(metavar="SRC... DEST", help="What to copy, and where to; one end is http(s):// or s3://."),
+        typer.Argument(
+            metavar="SRC... DEST",
+            help="What to copy, and where to; one end is http(s):// or s3://, or for rclone.",
+        ),
     ] = None,
     *,
     settings: Annotated["CopyOptions", GroupOf(build_copy_options)],
@@ -137,10 +140,11 @@ def copy(
     from tradewind_agent.service.retries import BRIEF_RETRIES
 
     terminal, places, queue = Terminal(as_json, quiet), places or [], radio.queue
+    mover = _choose_mover(mover, places)
     packing = parse_compress_option(compress)
     if packing is not None and mover != OWN_MOVER:
         raise typer.BadParameter(
-            f"{mover} does not pack files on their way; leave out --mover", param_hint="--compress"
+            f"{mover} does not pack files on their way; {OWN_MOVER} alone does", param_hint="--compress"
         )
     if queue is not None:
         _check_alone(places, manifest, mover)
@@ -165,6 +169,13 @@ def copy(
         else:
             code = _copy_listed(listing, settings, context, packing, dry_run=dry_run)
     raise typer.Exit(code)
+
+
+def _choose_mover(mover: str, places: "Sequence[str]") -> str:
+    """Return the mover of the copy: rclone for addresses that tradewind does not speak, unless the user names one."""
+    from tradewind_agent.movers.schemes import find_other_scheme
+
+    return mover if mover != OWN_MOVER or find_other_scheme(places) is None else "rclone"
 
 
 def _warn_about_download(listing: "Listing", settings: "CopyOptions", terminal: Terminal) -> None:
@@ -255,6 +266,7 @@ def _end_cleanly_when_stopped() -> None:
 def _check_places(places: list[str], manifest: str | None, mover: str) -> None:
     """Refuse places that cannot be right; a local path has no scheme."""
     from tradewind_agent.errors import UnusableSource
+    from tradewind_agent.movers.schemes import find_other_scheme
     from tradewind_agent.stores.places import check_address
 
     if len(places) < 2 and manifest is None:
@@ -263,8 +275,8 @@ def _check_places(places: list[str], manifest: str | None, mover: str) -> None:
         raise typer.BadParameter("has an empty place; is a variable of your script not set?", param_hint="SRC... DEST")
     if manifest is not None and (not Path(manifest).exists() or Path(manifest).is_dir()):
         raise typer.BadParameter(f"{manifest} is not a file", param_hint="--manifest")
-    if mover == "globus-url-copy":
-        return  # it has schemes of its own
+    if mover == "globus-url-copy" or find_other_scheme(places) is not None:
+        return  # the mover has schemes of its own
     for place in places:
         scheme, separator, _ = place.partition("://")
         if not separator or scheme.lower() == "file" or not scheme.isalnum():
