@@ -19,17 +19,21 @@ AXES = ("concurrency", "parallelism", "pipelining", "cores", "frequency_hz", "io
 
 _on_axes = attrgetter(*AXES)
 _SETTING_AXES = ("concurrency", "parallelism", "pipelining")
-_LOWEST = tuple((name, 0 if name == "pipelining" else 1) for name in (*AXES, "memory_bytes", "disk_bps", "nic_bps"))
+_LOWEST = tuple((name, 0 if name == "pipelining" else 1) for name in (*AXES, "part_bytes", "memory_bytes", "disk_bps", "nic_bps"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
-    """Settings of a transfer or of one chunk of it; ``None`` means unknown or left to the tool, never 1 or 0."""
+    """Settings of a transfer or of one chunk of it; ``None`` means unknown or left to the tool, never 1 or 0.
+
+    ``part_bytes`` : size of the parts in which a large object goes to or comes from an object store.
+    """
 
     concurrency: int | None = None
     parallelism: int | None = None
     pipelining: int | None = None
     io_block_bytes: int | None = None
+    part_bytes: int | None = None
     cores: int | None = None
     frequency_hz: float | None = None
     memory_bytes: int | None = None

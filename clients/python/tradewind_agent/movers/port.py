@@ -1,7 +1,7 @@
 """The port of movers: a tool that can be recognised, queried, started, watched and sometimes retuned."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -88,11 +88,19 @@ class Command:
     """One start of a tool: its words, and the file that takes its standard error where the run reads that.
 
     ``own_port`` : where the tool takes orders from this program, which are none of its transfers.
+    ``variables`` : of its environment, besides those of this process.
+    ``settings`` : what it is given by a file, not by its words, by name.
+    ``output``, ``errors`` : get what it writes as it comes, and return what the user is to see; they get an empty
+        chunk at the end.
     """
 
     words: tuple[str, ...]
     errors_to: Path | None = None
     own_port: int | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
+    output: Callable[[bytes], bytes] | None = None
+    errors: Callable[[bytes], bytes] | None = None
 
 
 class ToolRun(Protocol):

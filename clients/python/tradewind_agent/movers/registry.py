@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from tradewind.errors import InvalidValue
 from tradewind_agent.errors import ToolUnusable
 from tradewind_agent.movers.aria2.mover import Aria2Mover
+from tradewind_agent.movers.aws.mover import AwsMover
 from tradewind_agent.movers.baselines import list_baselines
 from tradewind_agent.movers.curl.mover import CurlMover
 from tradewind_agent.movers.globus.mover import GlobusMover
@@ -30,7 +31,7 @@ class InstalledTool:
 
 def list_movers() -> tuple[Mover, ...]:
     """Return every tool that can be wrapped: those that are tuned, then those that are only measured."""
-    return (RcloneMover(), Aria2Mover(), CurlMover(), GlobusMover(), *list_baselines())
+    return (RcloneMover(), Aria2Mover(), CurlMover(), GlobusMover(), AwsMover(), *list_baselines())
 
 
 def find_mover(program: str) -> Mover:

@@ -124,6 +124,7 @@ def show_command(terminal: Terminal, prepared: "PreparedWrap") -> None:
         "mover": prepared.installed.mover.name,
         "version": prepared.installed.version,
         "command": list(command.words),
+        "settings": dict(command.settings),
         "source": prepared.source,
         "destination": prepared.destination,
         "by_hand": prepared.task.by_hand.list_known(),
