@@ -50,7 +50,7 @@ def _build_rclone_flags(parameters: Parameters) -> ToolFlags:
         flags.append(Flag("parallelism", ("--multi-thread-streams", "0")))
     if parameters.part_bytes is not None:
         # a known part means an object store: its uploads go in parts of their own, p at once (rclone docs, s3)
-        flags.append(Flag("part_bytes", ("--s3-chunk-size", f"{parameters.part_bytes}B")))
+        flags.append(Flag("part_bytes", ("--s3-chunk-size", f"{max(parameters.part_bytes, LEAST_PART_BYTES)}B")))
         flags.append(Flag("parallelism", ("--s3-upload-concurrency", str(parameters.parallelism or 1))))
     # --buffer-size is memory to read ahead into, not the size of a request (rclone docs, global flags)
     return ToolFlags(
@@ -115,10 +115,11 @@ def list_aws_settings(parameters: Parameters) -> Mapping[str, str]:
 
 def _build_aws_flags(parameters: Parameters) -> ToolFlags:
     names = {"max_concurrent_requests": "concurrency"}
-    flags = [
-        Flag(names.get(name, "part_bytes"), ("aws", "configure", "set", f"default.s3.{name}", value, ";"))
-        for name, value in list_aws_settings(parameters).items()
-    ]
+    flags: list[Flag] = []
+    for name, value in list_aws_settings(parameters).items():
+        joint = ("&&",) if flags else ()
+        words = (*joint, "aws", "configure", "set", f"default.s3.{name}", value)
+        flags.append(Flag(names.get(name, "part_bytes"), words))
     return _make_without_pipelining("aws", flags, parameters)
 
 

@@ -19,7 +19,9 @@ AXES = ("concurrency", "parallelism", "pipelining", "cores", "frequency_hz", "io
 
 _on_axes = attrgetter(*AXES)
 _SETTING_AXES = ("concurrency", "parallelism", "pipelining")
-_LOWEST = tuple((name, 0 if name == "pipelining" else 1) for name in (*AXES, "part_bytes", "memory_bytes", "disk_bps", "nic_bps"))
+_LOWEST = tuple(
+    (name, 0 if name == "pipelining" else 1) for name in (*AXES, "part_bytes", "memory_bytes", "disk_bps", "nic_bps")
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

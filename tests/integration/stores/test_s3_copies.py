@@ -2,8 +2,6 @@
 
 import os
 import random
-import socket
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,11 +11,9 @@ from typing import Any
 import boto3
 import pytest
 
-from tests.conditions import eventually
-from tests.endings import Program
 from tests.integration.agent.support.command import environment, run
 from tests.integration.engine.transfers import options
-from tests.ports import free_port
+from tests.integration.stores.moto_store import serve_store
 from tradewind.parameters import Parameters
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.copy.report import CopyReport
@@ -35,7 +31,6 @@ CONTENT = {
 }
 
 
-_MOST_STARTS = 3
 
 
 @dataclass(frozen=True)
@@ -64,25 +59,8 @@ class Bucket:
 
 @pytest.fixture(scope="module")
 def store_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A store in a process of its own, which leaves no sockets behind here."""
-    log = tmp_path_factory.mktemp("store") / "log"
-    for _ in range(_MOST_STARTS):  # another process may take the port first
-        port = free_port()
-        command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-        with log.open("wb") as output, Program(command, stdout=output, stderr=output) as process:
-            eventually(lambda: process.poll() is not None or _listens(port))  # noqa: B023 -- called here
-            if process.poll() is not None:
-                continue
-            yield f"http://127.0.0.1:{port}"
-            process.terminate()
-            process.wait()
-            return
-    pytest.fail(f"the store did not start: {log.read_text(errors='replace')}")
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+    with serve_store(tmp_path_factory.mktemp("store") / "log") as url:
+        yield url
 
 
 @pytest.fixture(autouse=True)

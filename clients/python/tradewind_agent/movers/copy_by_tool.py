@@ -30,12 +30,15 @@ from tradewind_agent.stores.s3.address import SCHEME
 MAX_SHOWN_OMISSIONS = 10
 """Omissions that are named one by one."""
 
+_TOOLS = ("rclone", "aria2", "curl", "globus-url-copy")
+"""Tools that a copy may be done by; others are wrapped only."""
+
 _BY_GLOBUS = ("gsiftp", "sshftp", "ftp", "file")
 
 
 def list_copy_movers() -> tuple[str, ...]:
     """Return the names that a copy may be done by, our own engine's last."""
-    return (*(mover.name for mover in list_movers() if mover.is_tuned), MOVER)
+    return (*_TOOLS, MOVER)
 
 
 def prepare_copy_by(
@@ -60,7 +63,7 @@ def prepare_copy_by(
     ToolUnusable : the tool is missing or too old.
     FileFault : a device, pipe or folder stands where a file should go.
     """
-    mover = next((each for each in list_movers() if each.is_tuned and each.name == name), None)
+    mover = next((each for each in list_movers() if each.name == name in _TOOLS), None)
     if mover is None:
         raise InvalidValue("--mover", f"is one of {', '.join(list_copy_movers())}; got {name!r}")
     if name != "globus-url-copy" and (scheme := find_other_scheme(places)) is not None:

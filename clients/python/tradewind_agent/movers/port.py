@@ -186,7 +186,7 @@ class Mover(Protocol):
     """A transfer tool that the agent can wrap.
 
     ``name`` : as logs and the service know it; ``programs`` : names of its program, the packaged one first.
-    ``package`` : Debian's package; ``oldest`` : version from which its options are there.
+    ``package`` : Debian's package, empty where it has none; ``oldest`` : version from which its options are there.
     ``is_tuned`` : whether it is set by recommendations, or only measured.
     """
 

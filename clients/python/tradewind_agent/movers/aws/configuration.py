@@ -35,7 +35,8 @@ class AwsConfiguration:
         """Return the values of the profile's ``s3`` part, by name; none of a file that aws will not read either."""
         sections = _parse(self.text) or {}
         parts = (values.get(_PART, "") for header, values in sections.items() if _parse_profile(header) == self.profile)
-        pairs = (line.partition("=") for part in parts for line in part.splitlines())
+        # botocore takes a value for a part only if its first line is empty
+        pairs = (line.partition("=") for part in parts if part.startswith("\n") for line in part.splitlines())
         return {name.strip(): value.strip() for name, equals, value in pairs if equals}
 
     def add_values(self, values: Mapping[str, str]) -> str | None:
@@ -124,7 +125,8 @@ def _read(path: str) -> str:
 
 
 def _find_file(environment: Mapping[str, str], variable: str, name: str) -> str:
-    return os.path.expanduser(os.path.expandvars(environment.get(variable) or f"~/.aws/{name}"))  # noqa: PTH111
+    path = os.path.expandvars(environment.get(variable) or f"~/.aws/{name}")
+    return environment.get("HOME", "") + path[1:] if path.startswith("~/") else path
 
 
 def _parse(text: str) -> Mapping[str, Mapping[str, str]] | None:

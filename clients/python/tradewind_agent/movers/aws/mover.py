@@ -15,6 +15,7 @@ from tradewind_agent.movers.aws.configuration import read_configuration, write_p
 from tradewind_agent.movers.aws.output import AwsOutput
 from tradewind_agent.movers.command_line import CommandLine
 from tradewind_agent.movers.flag_words import find_inexpressible
+from tradewind_agent.movers.object_stores.output import OutputReader
 from tradewind_agent.movers.object_stores.places import is_object_place
 from tradewind_agent.movers.object_stores.run import StoreToolRun
 from tradewind_agent.movers.port import Command, RunSettings, TransferEnds, Workload
@@ -121,7 +122,7 @@ class AwsTask:
         return bool(self._choose_values(parameters, None))
 
     def make_command(
-        self, parameters: Parameters | None, rate_bps: float | None, scratch: Path, reader: AwsOutput
+        self, parameters: Parameters | None, rate_bps: float | None, scratch: Path, reader: OutputReader
     ) -> Command:
         values = self._choose_values(parameters, rate_bps)
         text = self._configuration.add_values(values) if values else None
