@@ -7,13 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tradewind.parameters import Parameters
-from tradewind.units import MIB
+from tradewind.units import GIB, MIB
 
 ARIA2_MAX_CONNECTIONS_PER_SERVER = 16
 """aria2 refuses more with ``-x`` (aria2c manual)."""
 
 LEAST_PART_BYTES = 5 * MIB
 """Of each part of an upload but the last: object stores refuse less (S3 API, UploadPart)."""
+
+LARGEST_PART_BYTES = 5 * GIB
+"""Of each part (S3 API, UploadPart)."""
 
 _GCLOUD_THREADS = 4
 """Threads in each process of `gcloud storage` by itself."""

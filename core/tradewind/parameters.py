@@ -14,14 +14,12 @@ from typing import Self
 
 from tradewind.errors import InvalidValue
 
-AXES = ("concurrency", "parallelism", "pipelining", "cores", "frequency_hz", "io_block_bytes")
+AXES = ("concurrency", "parallelism", "pipelining", "cores", "frequency_hz", "io_block_bytes", "part_bytes")
 """Numeric parameters that surfaces may be fitted over, in their fixed order."""
 
 _on_axes = attrgetter(*AXES)
 _SETTING_AXES = ("concurrency", "parallelism", "pipelining")
-_LOWEST = tuple(
-    (name, 0 if name == "pipelining" else 1) for name in (*AXES, "part_bytes", "memory_bytes", "disk_bps", "nic_bps")
-)
+_LOWEST = tuple((name, 0 if name == "pipelining" else 1) for name in (*AXES, "memory_bytes", "disk_bps", "nic_bps"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +161,7 @@ class Lattice:
         """Lattice between the lowest and highest observed value of each axis.
 
         Integer axes cc, p and pp take the standard steps within the range plus the observed values; other axes
-        (cores, frequency, I/O block) only the observed ones, because they are properties of a machine.
+        (cores, frequency, I/O block, part) only the observed ones, because they are properties of a machine or a store.
         """
         grid: dict[str, tuple[float, ...]] = {}
         for axis in AXES:

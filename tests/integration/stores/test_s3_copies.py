@@ -15,6 +15,7 @@ from tests.integration.agent.support.command import environment, run
 from tests.integration.engine.transfers import options
 from tests.integration.stores.moto_store import serve_store
 from tradewind.parameters import Parameters
+from tradewind.units import MIB
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.copy.report import CopyReport
 from tradewind_agent.copy.run import copy_files
@@ -47,13 +48,15 @@ class Bucket:
     def fetch(self, source: str, folder: Path, **access: Any) -> CopyReport:
         return self._copy(source, str(folder), StoreAccess(endpoint_url=self.url, region="us-east-1", **access))
 
-    def send(self, folder: Path, destination: str, **changes: Any) -> CopyReport:
+    def send(self, folder: Path, destination: str, part_bytes: int | None = None, **changes: Any) -> CopyReport:
         access = StoreAccess(endpoint_url=self.url, region="us-east-1")
-        return self._copy(f"{folder}/", destination, access, **changes)
+        return self._copy(f"{folder}/", destination, access, part_bytes, **changes)
 
-    def _copy(self, source: str, destination: str, access: StoreAccess, **changes: Any) -> CopyReport:
+    def _copy(
+        self, source: str, destination: str, access: StoreAccess, part_bytes: int | None = None, **changes: Any
+    ) -> CopyReport:
         engine = options(stores=access, **changes)
-        by_hand = Parameters(concurrency=3, parallelism=2, pipelining=2)
+        by_hand = Parameters(concurrency=3, parallelism=2, pipelining=2, part_bytes=part_bytes)
         return copy_files([source], destination, options=CopyOptions(by_hand=by_hand, tune=False, engine=engine))
 
 
@@ -326,3 +329,25 @@ def test_objects_with_checksums_of_other_tools_arrive(bucket, tmp_path, algorith
     bucket.put("a", b"some bytes", ChecksumAlgorithm=algorithm)
     assert bucket.fetch(f"s3://{bucket.name}/", tmp_path / "copy").is_complete
     assert read(tmp_path / "copy") == {"a": b"some bytes"}
+
+
+@pytest.mark.parametrize("part_bytes", [None, 5 * MIB])
+def test_size_of_parts_and_kind_of_store_are_logged(bucket: Bucket, tmp_path: Path, part_bytes: int | None):
+    source = tmp_path / "up"
+    source.mkdir()
+    (source / "large").write_bytes(random.Random(4).randbytes(11 * MIB))
+    (source / "small").write_bytes(b"x")
+    sent = bucket.send(source, f"s3://{bucket.name}/", part_bytes=part_bytes)
+    fetched = bucket.fetch(f"s3://{bucket.name}/", tmp_path / "down")
+    assert {record.store for record in (*sent.records, *fetched.records)} == {"s3"}
+    assert sent.records[0].parameters.part_bytes == (part_bytes or 8 * MIB)
+    assert fetched.records[0].parameters.part_bytes is None
+    again = bucket.send(source, f"s3://{bucket.name}/", part_bytes=6 * MIB, checksum=True)
+    assert again.files_skipped == 2
+
+
+def test_upload_without_parts_logs_no_size_of_parts(bucket: Bucket, tmp_path: Path):
+    (tmp_path / "up").mkdir()
+    (tmp_path / "up" / "small").write_bytes(b"x")
+    sent = bucket.send(tmp_path / "up", f"s3://{bucket.name}/", part_bytes=5 * MIB)
+    assert sent.records[0].parameters.part_bytes is None

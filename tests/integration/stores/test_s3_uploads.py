@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,11 +23,17 @@ SMALL = CONTENT[:3_000]
 
 @pytest.fixture(autouse=True)
 def short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tradewind_agent.stores.s3.compared_upload.choose_part_bytes", lambda _: PART_BYTES)
+    monkeypatch.setattr(
+        "tradewind_agent.stores.s3.compared_upload.choose_part_bytes", lambda _, planned=None: planned or PART_BYTES
+    )
+    monkeypatch.setattr("tradewind_agent.stores.s3.compared_upload.LEAST_PART_BYTES", PART_BYTES // 2)
 
 
-def send(store: ObjectStore, source: Path, content: bytes = CONTENT, **changes: object) -> TransferResult:
+def send(
+    store: ObjectStore, source: Path, content: bytes = CONTENT, part_bytes: int | None = None, **changes: object
+) -> TransferResult:
     """Send one file as ``up/file``."""
+    planned = [each._replace(parameters=replace(each.parameters, part_bytes=part_bytes)) for each in plan(2, 3, 2)]
 
     async def story() -> TransferResult:
         async with store, asyncio.timeout(30.0):
@@ -35,7 +42,7 @@ def send(store: ObjectStore, source: Path, content: bytes = CONTENT, **changes: 
             bucket = S3Store("data", session, used)
             source.write_bytes(content)  # noqa: ASYNC240 -- before anything is sent
             jobs = list_uploads([source], bucket.find_url("up/file")).jobs
-            return await TransferEngine(plan(2, 3, 2), used).run(jobs)
+            return await TransferEngine(planned, used).run(jobs)
 
     return asyncio.run(story())
 
@@ -124,6 +131,29 @@ def test_parts_of_an_earlier_run_are_reused_where_they_are_those_of_the_file(tmp
     assert store.objects == {"up/file": CONTENT}
     assert store.requests.count("PUT uploadId partNumber") == 4
     assert "POST uploads" not in store.requests
+
+
+@pytest.mark.parametrize(("part_bytes", "count"), [(None, 6), (2 * PART_BYTES, 3), (PART_BYTES // 2, 11)])
+def test_parts_have_the_planned_size(tmp_path: Path, part_bytes: int | None, count: int):
+    store = ObjectStore()
+    assert send(store, tmp_path / "file", part_bytes=part_bytes).failures == ()
+    assert store.objects == {"up/file": CONTENT}
+    assert store.requests.count("PUT uploadId partNumber") == count
+
+
+@pytest.mark.parametrize("planned", [PART_BYTES // 2, 2 * PART_BYTES])
+def test_parts_of_an_earlier_run_are_reused_though_another_size_is_planned(tmp_path: Path, planned: int):
+    parts = {number: CONTENT[(number - 1) * PART_BYTES : number * PART_BYTES] for number in (1, 2, 4)}
+    store = ObjectStore(uploads={"earlier": parts})
+    assert send(store, tmp_path / "file", part_bytes=planned).failures == ()
+    assert store.objects == {"up/file": CONTENT}
+    assert store.requests.count("PUT uploadId partNumber") == 3
+
+
+def test_parts_of_somebody_else_leave_the_planned_size(tmp_path: Path):
+    store = ObjectStore(uploads={"others": {1: bytes(PART_BYTES)}})
+    assert send(store, tmp_path / "file", part_bytes=2 * PART_BYTES).failures == ()
+    assert store.requests.count("PUT uploadId partNumber") == 3
 
 
 def test_a_file_that_changes_while_it_is_sent_is_not_stored(tmp_path: Path):

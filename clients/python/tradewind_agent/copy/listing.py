@@ -35,6 +35,7 @@ class Listing:
     ``left_out`` : what the sources hold and the copy does not move; such a copy fails in the end.
     ``accepted`` : what is left out with the user's consent.
     ``aliases`` : how addresses of stores begin, and how the user writes that.
+    ``store`` : kind of the store that serves or takes them; ``None`` where there are several.
     ``meter`` : the answer of the only server about its meter, see `other_end`; ``None`` if it was not asked.
     """
 
@@ -47,6 +48,7 @@ class Listing:
     accepted: tuple[Omission, ...] = ()
     rtt_s: float | None = None
     aliases: tuple[tuple[str, str], ...] = ()
+    store: str | None = None
     meter: bytes | None = None
 
     def format_address(self, url: str) -> str:
@@ -162,6 +164,7 @@ def _list_uploads(sources: Sequence[str], place: Place, options: EngineOptions, 
         sizes_are_exact=True,
         left_out=found.omissions,
         aliases=() if place.store.alias is None else (place.store.alias,),
+        store=place.store.kind,
         meter=None if place.store is HTTP_STORE else NO_DOCUMENT,
     )
     return _accept_omissions(listing, rules)
@@ -205,6 +208,7 @@ async def _list_downloads(
         sizes_are_exact=len(known) == len(jobs) and all(job.size_trust is not SizeTrust.ROUNDED for job in jobs),
         left_out=found.omissions,
         aliases=tuple(store.alias for store in stores if store.alias is not None),
+        store=kinds.pop() if len(kinds := {store.kind for store in stores}) == 1 else None,
         rtt_s=None if options.proxies.find_proxy(remote) is not None else round_trips.least_s.get(remote),
         meter=meter,
     )

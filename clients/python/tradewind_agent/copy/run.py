@@ -310,6 +310,7 @@ def _build_identity(prepared: PreparedCopy, stage: TransferStage | None) -> Tran
         mover=Mover(MOVER if stage is None else stage.mover, get_agent_version()),
         protocol=prepared.listing.remote.scheme,
         direction=prepared.listing.direction,
+        store=prepared.listing.store,
         network=prepared.options.network,
         sla=format_sla(prepared.options.sla),
         quote=prepared.plan.quote,

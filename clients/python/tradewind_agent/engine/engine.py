@@ -197,6 +197,7 @@ class TransferEngine:
         chunk = self._files[file]
         chunk.files_done += not skipped
         chunk.files_skipped += skipped
+        chunk.used_part_bytes = file.used_part_bytes or chunk.used_part_bytes
         if not skipped:
             file.note_served()
         self._remove_file(file)

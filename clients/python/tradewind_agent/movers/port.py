@@ -11,6 +11,9 @@ from tradewind.transfer import Direction
 from tradewind_agent.movers.command_line import CommandLine
 from tradewind_agent.movers.wrap.restarts import Restarting
 
+_STORES: Mapping[str, str] = {"http": "http", "https": "http", "s3": "s3", "webdav": "webdav"}
+"""Kinds of stores by protocol, or by rclone's name of its backend."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferEnds:
@@ -24,6 +27,11 @@ class TransferEnds:
     destination: str | None
     protocol: str
     port: int | None = None
+
+    @property
+    def store(self) -> str | None:
+        """Return the kind of store that the remote end is; ``None`` where the protocol does not say."""
+        return _STORES.get(self.protocol)
 
     @property
     def remote(self) -> str | None:

@@ -49,6 +49,9 @@ def build_parameters_by_hand(
     parallelism: Annotated[int | None, typer.Option(min=1, max=32767, help="Streams a file, set by hand.")] = None,
     pipelining: Annotated[int | None, typer.Option(min=1, max=32767, help="Requests in flight, set by hand.")] = None,
     io_block: Annotated[str | None, typer.Option(metavar="SIZE", help="I/O block, set by hand, such as 1MiB.")] = None,
+    part_size: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Parts of large uploads to an object store, set by hand.")
+    ] = None,
 ) -> "Parameters":
     """Return the parameters that the user sets by hand."""
     from tradewind.parameters import Parameters
@@ -58,6 +61,7 @@ def build_parameters_by_hand(
         parallelism=parallelism,
         pipelining=pipelining,
         io_block_bytes=options.parse_io_block_bytes_if(io_block),
+        part_bytes=options.parse_part_bytes_if(part_size),
     )
 
 

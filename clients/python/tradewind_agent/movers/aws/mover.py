@@ -4,12 +4,14 @@ The user's file stays as it is: the tool gets a copy of it with further values, 
 """
 
 import os
+import re
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 
 from tradewind.flags import list_aws_settings
-from tradewind.parameters import UNKNOWN_PARAMETERS, Parameters
+from tradewind.parameters import Parameters
+from tradewind.units import KIB
 from tradewind_agent.movers.aws.command import AwsWords, parse_words
 from tradewind_agent.movers.aws.configuration import read_configuration, write_private
 from tradewind_agent.movers.aws.output import AwsOutput
@@ -18,10 +20,12 @@ from tradewind_agent.movers.flag_words import find_inexpressible
 from tradewind_agent.movers.object_stores.output import OutputReader
 from tradewind_agent.movers.object_stores.places import is_object_place
 from tradewind_agent.movers.object_stores.run import StoreToolRun
-from tradewind_agent.movers.port import Command, RunSettings, TransferEnds, Workload
+from tradewind_agent.movers.port import Command, RunSettings, TransferEnds, Workload, set_by_user
 from tradewind_agent.movers.rate_option import make_rate_option
 
-_REQUESTS, _BANDWIDTH, _CLIENT = "max_concurrent_requests", "max_bandwidth", "preferred_transfer_client"
+_REQUESTS, _PART = "max_concurrent_requests", "multipart_chunksize"
+_BANDWIDTH, _CLIENT = "max_bandwidth", "preferred_transfer_client"
+_AMOUNT = re.compile(r"(\d+)\s*(?:([kmgt])i?b)?", re.IGNORECASE)
 _DEFAULT_REQUESTS = 10
 """Of aws by itself (``aws help s3-config``)."""
 
@@ -53,13 +57,13 @@ class AwsTask:
 
     @cached_property
     def by_hand(self) -> Parameters:
-        """Return the user's own number of requests at once, as files at once and the streams that are left for each."""
-        text = self._own_values.get(_REQUESTS, "")
-        requests = int(text) if text.isdecimal() else 0
-        if not requests:
-            return UNKNOWN_PARAMETERS
+        """Return the user's own requests at once, as files and the streams left for each, and size of parts."""
+        requests = _parse_amount(self._own_values.get(_REQUESTS, ""))
+        part_bytes = _parse_amount(self._own_values.get(_PART, ""))
+        if requests is None:
+            return set_by_user((("part_bytes", part_bytes),))
         files = min(requests, self.count_files() or requests)
-        return Parameters(concurrency=files, parallelism=requests // files)
+        return Parameters(concurrency=files, parallelism=requests // files, part_bytes=part_bytes)
 
     @property
     def own_options(self) -> Mapping[str, tuple[str, ...]]:
@@ -147,6 +151,14 @@ class AwsTask:
         if rate := make_rate_option("aws", rate_bps, self._own_values):
             ours[_BANDWIDTH] = rate[0]
         return {name: value for name, value in ours.items() if name not in self._own_values}
+
+
+def _parse_amount(text: str) -> int | None:
+    """Return a number of aws's configuration, whose units are powers of 1024; ``None`` for 0 and nonsense."""
+    found = _AMOUNT.fullmatch(text)
+    if found is None:
+        return None
+    return int(found[1]) * KIB ** (" kmgt".index(found[2].lower()) if found[2] else 0) or None
 
 
 def _normalize(path: str) -> str:

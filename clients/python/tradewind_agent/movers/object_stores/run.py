@@ -52,7 +52,9 @@ class StoreToolRun:
         if self.step_down.is_plain:
             return self._task.by_hand
         running = self._running
-        return Parameters(concurrency=running.concurrency, parallelism=running.parallelism)
+        return Parameters(
+            concurrency=running.concurrency, parallelism=running.parallelism, part_bytes=running.part_bytes
+        )
 
     def prepare_next_command(self) -> Command | None:
         if not self._is_due:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tradewind.flags import build_flags_for_tool
 from tradewind.parameters import Parameters
+from tradewind.units import MIB
 from tradewind_agent.movers.command_line import CommandLine
 from tradewind_agent.movers.flag_words import find_inexpressible
 from tradewind_agent.movers.object_stores.output import OutputReader
@@ -16,7 +17,7 @@ from tradewind_agent.movers.s5cmd.command import COMMANDS, S5cmdWords, parse_wor
 from tradewind_agent.movers.s5cmd.output import S5cmdOutput
 from tradewind_agent.movers.tool_query import query_tool
 
-_FILES, _STREAMS = "numworkers", "concurrency"
+_FILES, _STREAMS, _PART = "numworkers", "concurrency", "part-size"
 _FEWEST_FILES = 1
 """By itself it moves 256 files at once, more than is recommended: where that is refused, fewer go first."""
 
@@ -41,8 +42,13 @@ class S5cmdTask:
     def __init__(self, line: CommandLine, words: S5cmdWords) -> None:
         self.line, self.words = line, words
         self._reach = words.open_reach(line.environment)
+        part_mib = words.own.parse_count(_PART)
         self.by_hand = set_by_user(
-            (("concurrency", words.general.parse_count(_FILES)), ("parallelism", words.own.parse_count(_STREAMS)))
+            (
+                ("concurrency", words.general.parse_count(_FILES)),
+                ("parallelism", words.own.parse_count(_STREAMS)),
+                ("part_bytes", None if part_mib is None else part_mib * MIB),
+            )
         )
 
     @cached_property

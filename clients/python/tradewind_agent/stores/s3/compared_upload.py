@@ -3,15 +3,22 @@
 import asyncio
 import os
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar, cast
 
+from tradewind.flags import LEAST_PART_BYTES
 from tradewind_agent.engine.file_transfer import TransferHost
 from tradewind_agent.engine.jobs import UploadJob
 from tradewind_agent.engine.upload import FileUpload
 from tradewind_agent.stores.s3.body_sums import sum_range
 from tradewind_agent.stores.s3.bucket_pages import StoredObject
-from tradewind_agent.stores.s3.multipart import Division, choose_part_bytes, compute_joined_tag
+from tradewind_agent.stores.s3.multipart import (
+    Division,
+    StoredPart,
+    choose_part_bytes,
+    compute_joined_tag,
+    list_possible_part_bytes,
+)
 from tradewind_agent.system_errors import explain_os_error
 
 Result = TypeVar("Result")
@@ -36,6 +43,16 @@ class ComparedUpload(FileUpload):
         self._stored = stored
         self._division = Division(job.size_bytes, choose_part_bytes(job.size_bytes))
         self._sums: dict[int, str] = {}
+
+    def plan_parts(self, part_bytes: int | None) -> None:
+        if self._fd is None:
+            self._division = Division(self.job.size_bytes, choose_part_bytes(self.job.size_bytes, part_bytes))
+
+    def _find_division(self, listed: Sequence[StoredPart]) -> Division:
+        """Return the division of an unfinished upload: all its parts but the last one are of one size."""
+        size = max((part.size_bytes for part in listed), default=0)
+        is_possible = size >= LEAST_PART_BYTES and size >= choose_part_bytes(self.job.size_bytes, LEAST_PART_BYTES)
+        return Division(self.job.size_bytes, size) if is_possible else self._division
 
     @abstractmethod
     def _begin(self) -> bool:
@@ -73,9 +90,17 @@ class ComparedUpload(FileUpload):
         return sum_range(self.job.source, 0, self.job.size_bytes)[1]
 
     def _compute_divided_tag(self) -> str | None:
-        """Return the tag that the object has if it was sent in parts of the size that this upload has."""
-        ranges = {number: self._division.get_range(number) for number in range(1, self._division.count + 1)}
-        return compute_joined_tag({number: sum_range(self.job.source, *each)[1] for number, each in ranges.items()})
+        """Return the tag of the stored object, if it has one that this file has in as many parts of some size."""
+        stored = self._stored.etag if self._stored is not None else None
+        count = (stored or "").strip('"').rpartition("-")[2]
+        size, tag = self.job.size_bytes, None
+        sizes = list_possible_part_bytes(size, int(count), self._division.part_bytes) if count.isdecimal() else ()
+        for division in (Division(size, each) for each in sizes):
+            ranges = {number: division.get_range(number) for number in range(1, division.count + 1)}
+            tag = compute_joined_tag({number: sum_range(self.job.source, *each)[1] for number, each in ranges.items()})
+            if tag == stored:
+                break
+        return tag
 
     def _sum_object(self) -> bool:
         """Sum a file that goes in one request, a large one in a thread; return whether it is done."""

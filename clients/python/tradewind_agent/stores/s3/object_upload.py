@@ -105,6 +105,7 @@ class ObjectUpload(ComparedUpload):
     def _begin_parts(self, store_id: str, reused: Mapping[int, str]) -> None:
         """Send the parts that the store does not have."""
         self._step, self._store_id, self._etags = UploadStep.PART, store_id, dict(reused)
+        self.used_part_bytes = self._division.part_bytes
         self._to_send = [number for number in range(self._division.count, 0, -1) if number not in reused]
         for number in reused:
             first, length = self._division.get_range(number)
@@ -140,6 +141,7 @@ class ObjectUpload(ComparedUpload):
             return reused
 
         self._preparing = True
+        planned, self._division = self._division, self._find_division(listed)
 
         def begin(reused: dict[int, str]) -> None:
             self._preparing = False
@@ -148,7 +150,7 @@ class ObjectUpload(ComparedUpload):
                 self._is_adopted = not is_ours
                 self._begin_parts(store_id, reused)
             else:  # it is of another file, or of somebody else
-                self._step, self._store_id = UploadStep.BEGIN, ""
+                self._division, self._step, self._store_id = planned, UploadStep.BEGIN, ""
                 self.host.make_available(self)
 
         self._run_then(compare, begin)
