@@ -2,6 +2,7 @@
 
 from alembic import op
 
+from migrations.assumed_statistics import assume_for
 from migrations.transfer_views import TRANSFERS_WITH_STORES
 from migrations.warehouse_views import TRANSFERS, replaced, statements
 
@@ -14,9 +15,9 @@ step = "expand"
 
 def upgrade() -> None:
     op.execute("ALTER TABLE transfer_logs ADD COLUMN part_bytes bigint, ADD COLUMN store text")
-    op.execute(
-        "ALTER TABLE transfer_logs ALTER COLUMN part_bytes SET STATISTICS 0, ALTER COLUMN store SET STATISTICS 0"
-    )
+    for column in ("part_bytes", "store"):
+        op.execute(f"ALTER TABLE transfer_logs ALTER COLUMN {column} SET STATISTICS 0")
+    op.execute(assume_for("transfer_logs"))
     for statement in replaced(TRANSFERS_WITH_STORES):
         op.execute(statement)
 
