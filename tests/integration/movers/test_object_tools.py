@@ -149,6 +149,22 @@ def test_number_of_requests_that_the_user_has_set_stays_and_is_logged(user, stor
     assert (parameters.concurrency, parameters.parallelism) == (4, 2)  # 4 files; 9 requests are 2 for each
 
 
+@pytest.mark.parametrize("tool", LINES)
+def test_recommended_size_of_parts_is_set_and_logged(user, store, folder, tool):
+    line = {"aws": ("s3", "cp"), "s5cmd": ("cp",)}[tool]
+    service = recommending(2, 2, part_bytes=6 * 2**20)
+    report = user.run(user.prepare(tool, *line, folder / "large", f"s3://{store.name}/x", service=service))
+    (command,) = report.commands
+    assert report.exit_code == 0
+    assert report.records[0].parameters.part_bytes == 6 * 2**20
+    assert report.records[0].store == "s3"
+    assert store.head_object(Bucket=store.name, Key="x", PartNumber=1)["PartsCount"] == 4
+    if tool == "aws":
+        assert command.settings["s3.multipart_chunksize"] == "6291456"
+    else:
+        assert command.words[command.words.index("--part-size") + 1] == "6"
+
+
 def test_flags_that_the_user_has_set_stay(user, store, folder):
     line = ("s5cmd", "--numworkers", "3", "cp", "-c", "2", f"{folder}/", f"s3://{store.name}/x/")
     command = user.prepare(*line, service=recommending(6, 4)).build_first_command()
