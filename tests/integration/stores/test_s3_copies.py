@@ -32,8 +32,6 @@ CONTENT = {
 }
 
 
-
-
 @dataclass(frozen=True)
 class Bucket:
     """A bucket of a store that this process serves."""
