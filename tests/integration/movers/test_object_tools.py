@@ -165,6 +165,14 @@ def test_recommended_size_of_parts_is_set_and_logged(user, store, folder, tool):
         assert command.words[command.words.index("--part-size") + 1] == "6"
 
 
+@pytest.mark.parametrize("tool", LINES)
+def test_size_of_parts_is_not_logged_where_no_file_was_large_enough(user, store, folder, tool):
+    line = {"aws": ("s3", "cp"), "s5cmd": ("cp",)}[tool]
+    service = recommending(2, 2, part_bytes=6 * 2**20)
+    report = user.run(user.prepare(tool, *line, folder / "deep" / "x", f"s3://{store.name}/x", service=service))
+    assert report.records[0].parameters.part_bytes is None
+
+
 def test_flags_that_the_user_has_set_stay(user, store, folder):
     line = ("s5cmd", "--numworkers", "3", "cp", "-c", "2", f"{folder}/", f"s3://{store.name}/x/")
     command = user.prepare(*line, service=recommending(6, 4)).build_first_command()

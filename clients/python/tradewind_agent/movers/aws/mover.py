@@ -97,6 +97,9 @@ class AwsTask:
     def count_files(self) -> int | None:
         return None if self._sizes is None or self.words.verb == "sync" else len(self._sizes)
 
+    def find_largest_bytes(self) -> int | None:
+        return None if self.count_files() is None else max((self._sizes or {}).values(), default=None)
+
     def measure_workload(self) -> Workload | None:
         """Return the sizes of the source; of a sync not exact, as it leaves out what is there already."""
         if not self._sizes:

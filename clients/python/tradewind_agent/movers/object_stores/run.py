@@ -29,6 +29,9 @@ class StoreCommands(Protocol):
 
     def count_files(self) -> int | None: ...
 
+    def find_largest_bytes(self) -> int | None:
+        """Return the size of the largest file that moves; ``None`` where it is not known."""
+
 
 class StoreToolRun:
     """A run of a tool that cannot change while it runs.
@@ -49,11 +52,13 @@ class StoreToolRun:
 
     @property
     def current_parameters(self) -> Parameters:
-        if self.step_down.is_plain:
-            return self._task.by_hand
-        running = self._running
+        used = self._task.by_hand if self.step_down.is_plain else self._running
+        largest = self._task.find_largest_bytes()
+        has_parts = used.part_bytes is not None and largest is not None and largest > used.part_bytes
         return Parameters(
-            concurrency=running.concurrency, parallelism=running.parallelism, part_bytes=running.part_bytes
+            concurrency=used.concurrency,
+            parallelism=used.parallelism,
+            part_bytes=used.part_bytes if has_parts else None,
         )
 
     def prepare_next_command(self) -> Command | None:

@@ -75,6 +75,9 @@ class S5cmdTask:
     def count_files(self) -> int | None:
         return len(self._sizes) if self._sizes is not None and self.words.is_exact else None
 
+    def find_largest_bytes(self) -> int | None:
+        return None if self.count_files() is None else max((self._sizes or {}).values(), default=None)
+
     def measure_workload(self) -> Workload | None:
         if not self._sizes:
             return None
