@@ -114,9 +114,15 @@ class PackedDownload(FileDownload):
         self.learn_cookies(read, head)
         self._is_packed = False
         self._reads.discard(read)
-        if self._version.size_bytes is not None:
-            self._undealt = self._find_missing()
-        self.host.make_available(self)
+        answered = FileIdentity.from_answer(head.headers, head.content_length)
+        if answered.validator != self._version.validator:
+            self._restart(answered)
+        elif self._is_all_received:  # and the answer was to confirm that
+            self._publish()
+        else:
+            if self._version.size_bytes is not None:
+                self._undealt = self._find_missing()
+            self.host.make_available(self)
         raise UnwantedAnswer("a part of the file is here")
 
     def _learn_encoded_version(self, read: PackedRead, head: ResponseHead, coding: str) -> None:
