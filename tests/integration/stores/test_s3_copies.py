@@ -2,125 +2,20 @@
 
 import os
 import random
-import socket
-import sys
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 
-from tests.conditions import eventually
-from tests.endings import Program
 from tests.integration.agent.support.command import environment, run
 from tests.integration.engine.transfers import options
-from tests.ports import free_port
+from tests.integration.stores.bucket import CONTENT, Bucket, read
 from tradewind.parameters import Parameters
 from tradewind_agent.copy.options import CopyOptions
-from tradewind_agent.copy.report import CopyReport
 from tradewind_agent.copy.run import copy_files
 from tradewind_agent.engine.store_access import StoreAccess
 from tradewind_agent.errors import CopyFailed, LibraryMissing, UnusableSource
-from tradewind_agent.stores.s3.session import open_session
-
-CONTENT = {
-    "a.bin": 3_000,
-    "empty": 0,
-    "dir/b ü+&=?#;'(),.bin": 3_000,
-    "dir/sub/%41~*!$@:[x]": 40_000,
-    "large.bin": 3_000_000,
-}
-
-
-_MOST_STARTS = 3
-
-
-@dataclass(frozen=True)
-class Bucket:
-    """A bucket of a store that this process serves."""
-
-    url: str
-    name: str
-    client: Any
-
-    def put(self, key: str, content: bytes, **fields: Any) -> None:
-        self.client.put_object(Bucket=self.name, Key=key, Body=content, **fields)
-
-    def fetch(self, source: str, folder: Path, **access: Any) -> CopyReport:
-        return self._copy(source, str(folder), StoreAccess(endpoint_url=self.url, region="us-east-1", **access))
-
-    def send(self, folder: Path, destination: str, **changes: Any) -> CopyReport:
-        access = StoreAccess(endpoint_url=self.url, region="us-east-1")
-        return self._copy(f"{folder}/", destination, access, **changes)
-
-    def _copy(self, source: str, destination: str, access: StoreAccess, **changes: Any) -> CopyReport:
-        engine = options(stores=access, **changes)
-        by_hand = Parameters(concurrency=3, parallelism=2, pipelining=2)
-        return copy_files([source], destination, options=CopyOptions(by_hand=by_hand, tune=False, engine=engine))
-
-
-@pytest.fixture(scope="module")
-def store_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A store in a process of its own, which leaves no sockets behind here."""
-    log = tmp_path_factory.mktemp("store") / "log"
-    for _ in range(_MOST_STARTS):  # another process may take the port first
-        port = free_port()
-        command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-        with log.open("wb") as output, Program(command, stdout=output, stderr=output) as process:
-            eventually(lambda: process.poll() is not None or _listens(port))  # noqa: B023 -- called here
-            if process.poll() is not None:
-                continue
-            yield f"http://127.0.0.1:{port}"
-            process.terminate()
-            process.wait()
-            return
-    pytest.fail(f"the store did not start: {log.read_text(errors='replace')}")
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-@pytest.fixture(autouse=True)
-def credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """A user with a key in the environment, and no configuration of AWS tools."""
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
-    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
-        monkeypatch.setenv(name, str(tmp_path / "none"))
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    open_session.cache_clear()
-    yield
-    open_session.cache_clear()
-
-
-@pytest.fixture
-def bucket(store_url: str) -> Iterator[Bucket]:
-    client = boto3.client(
-        "s3", endpoint_url=store_url, region_name="us-east-1", aws_access_key_id="key", aws_secret_access_key="secret"
-    )
-    name = f"data-{random.randrange(10**9)}"
-    client.create_bucket(Bucket=name)
-    yield Bucket(store_url, name, client)
-    client.close()
-
-
-@pytest.fixture
-def filled(bucket: Bucket) -> dict[str, bytes]:
-    draw = random.Random(5)
-    content = {key: draw.randbytes(size) for key, size in CONTENT.items()}
-    for key, data in content.items():
-        bucket.put(key, data)
-    bucket.put("dir/", b"")
-    return content
-
-
-def read(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize("end", ["", "/"])

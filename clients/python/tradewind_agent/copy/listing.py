@@ -9,13 +9,15 @@ from urllib.parse import unquote, urlsplit
 from tradewind.errors import InvalidValue
 from tradewind.transfer import Direction
 from tradewind_agent.copy.file_sizes import query_sizes
+from tradewind_agent.copy.omissions_report import describe_excluded
 from tradewind_agent.engine.http.address import Origin, Url
 from tradewind_agent.engine.http.tcp_info import TcpInfo
 from tradewind_agent.engine.jobs import Job, SizeTrust
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.remote.omissions import REPORT_ALL, ListingRules, Omission
+from tradewind_agent.engine.remote.path_selection import NOTHING_EXCLUDED, Excluded, PathSelection
 from tradewind_agent.engine.remote.remote_tree import OnFolders
-from tradewind_agent.engine.remote.source import DownloadList, list_manifest, list_uploads
+from tradewind_agent.engine.remote.source import DownloadList, UploadList, list_manifest, list_uploads
 from tradewind_agent.errors import CopyFailed, UnusableSource
 from tradewind_agent.session.server_query import NO_DOCUMENT, fetch_document
 from tradewind_agent.session.transfer_naming import TRANSFERS_PATH
@@ -34,6 +36,7 @@ class Listing:
     ``rtt_s`` : least round trip to ``remote`` that the listing has seen; ``None`` without a direct connection.
     ``left_out`` : what the sources hold and the copy does not move; such a copy fails in the end.
     ``accepted`` : what is left out with the user's consent.
+    ``excluded`` : what the user's selection has left alone; ``None`` where all is selected.
     ``aliases`` : how addresses of stores begin, and how the user writes that.
     ``meter`` : the answer of the only server about its meter, see `other_end`; ``None`` if it was not asked.
     """
@@ -45,6 +48,7 @@ class Listing:
     sizes_are_exact: bool
     left_out: tuple[Omission, ...] = ()
     accepted: tuple[Omission, ...] = ()
+    excluded: Excluded | None = None
     rtt_s: float | None = None
     aliases: tuple[tuple[str, str], ...] = ()
     meter: bytes | None = None
@@ -103,6 +107,7 @@ def list_files(
             _Target(_parse_local(destination), is_folder=destination.endswith("/")),
             manifest,
             options,
+            selection=rules.selection,
             ask_for_meter=ask_for_meter,
             on_folders=on_folders,
         )
@@ -125,7 +130,8 @@ def _accept_omissions(listing: Listing, rules: ListingRules) -> Listing:
     """Return the listing with the omissions that the user has accepted set apart."""
     accepted = tuple(omission for omission in listing.left_out if rules.is_accepted(omission))
     left_out = tuple(omission for omission in listing.left_out if omission not in accepted)
-    return replace(listing, left_out=left_out, accepted=accepted)
+    excluded = None if rules.selection.is_all else listing.excluded
+    return replace(listing, left_out=left_out, accepted=accepted, excluded=excluded)
 
 
 def _hint_at_address(places: Sequence[str]) -> str:
@@ -150,9 +156,9 @@ def _parse_local(place: str) -> Path:
 
 def _list_uploads(sources: Sequence[str], place: Place, options: EngineOptions, rules: ListingRules) -> Listing:
     destination = asyncio.run(place.store.prepare_uploads(place.url, options))
-    found = list_uploads([_parse_local(source) for source in sources], destination, links=rules.links)
+    found = list_uploads([_parse_local(source) for source in sources], destination, rules=rules)
     jobs = found.jobs
-    _check_any(jobs, found.omissions)
+    _check_any(found)
     _check_distinct(jobs)
     listing = Listing(
         jobs=tuple(jobs),
@@ -161,6 +167,7 @@ def _list_uploads(sources: Sequence[str], place: Place, options: EngineOptions, 
         sizes_bytes=tuple(job.size_bytes for job in jobs),
         sizes_are_exact=True,
         left_out=found.omissions,
+        excluded=found.excluded,
         aliases=() if place.store.alias is None else (place.store.alias,),
         meter=None if place.store is HTTP_STORE else NO_DOCUMENT,
     )
@@ -173,6 +180,7 @@ async def _list_downloads(
     manifest: str | None,
     options: EngineOptions,
     *,
+    selection: PathSelection,
     ask_for_meter: bool,
     on_folders: OnFolders,
 ) -> Listing:
@@ -184,7 +192,15 @@ async def _list_downloads(
     if ask_for_meter and manifest is None and stores == {HTTP_STORE} and len({url.origin for url in urls}) == 1:
         meter_query = asyncio.create_task(fetch_document(urls[0].join(TRANSFERS_PATH), options))
     try:
-        found = await _build_jobs(places, target, manifest, options, round_trips=round_trips, on_folders=on_folders)
+        request = ListRequest(
+            destination=target.path,
+            options=options,
+            into_folder=target.is_folder or len(places) > 1,
+            selection=selection,
+            on_connection=round_trips.see,
+            on_folders=on_folders,
+        )
+        found = await _build_jobs(places, manifest, request)
         jobs = await query_sizes(found.jobs, options, round_trips.see)
         remote = jobs[0].source.origin
         await _time_handshake(remote, connecting, options, round_trips)
@@ -204,6 +220,7 @@ async def _list_downloads(
         sizes_bytes=tuple(estimate if job.size_bytes is None else job.size_bytes for job in jobs),
         sizes_are_exact=len(known) == len(jobs) and all(job.size_trust is not SizeTrust.ROUNDED for job in jobs),
         left_out=found.omissions,
+        excluded=found.excluded,
         aliases=tuple(store.alias for store in stores if store.alias is not None),
         rtt_s=None if options.proxies.find_proxy(remote) is not None else round_trips.least_s.get(remote),
         meter=meter,
@@ -235,53 +252,34 @@ async def _time_handshake(
         round_trips.see(remote, info)
 
 
-async def _build_jobs(
-    places: Sequence[Place],
-    target: _Target,
-    manifest: str | None,
-    options: EngineOptions,
-    *,
-    round_trips: "_RoundTrips",
-    on_folders: OnFolders,
-) -> DownloadList:
+async def _build_jobs(places: Sequence[Place], manifest: str | None, request: ListRequest) -> DownloadList:
     if manifest is None:
-        found = await _list_by_store(places, target, options, round_trips=round_trips, on_folders=on_folders)
+        found = await _list_by_store(places, request)
     elif len(places) <= 1:
         # In a thread, so that connections open while thousands of lines are read.
-        found = DownloadList(
-            await asyncio.to_thread(
-                lambda: list_manifest(_read_manifest(manifest), places[0].url if places else None, target.path)
-            )
+        base = places[0].url if places else None
+        found = await asyncio.to_thread(
+            lambda: list_manifest(_read_manifest(manifest), base, request.destination, selection=request.selection)
         )
     else:
         raise InvalidValue("manifest", "needs exactly one source: the folder of its relative paths")
-    _check_any(found.jobs, found.omissions)
+    _check_any(found)
     _check_distinct(found.jobs)
     return found
 
 
-async def _list_by_store(
-    places: Sequence[Place],
-    target: _Target,
-    options: EngineOptions,
-    *,
-    round_trips: "_RoundTrips",
-    on_folders: OnFolders,
-) -> DownloadList:
+async def _list_by_store(places: Sequence[Place], request: ListRequest) -> DownloadList:
     """List what the places of each store hold."""
     by_store: dict[Store, list[Url]] = {}
     for place in places:
         by_store.setdefault(place.store, []).append(place.url)
-    request = ListRequest(
-        destination=target.path,
-        options=options,
-        into_folder=target.is_folder or len(places) > 1,
-        on_connection=round_trips.see,
-        on_folders=on_folders,
-    )
     lists = [await store.list_downloads(urls, request) for store, urls in by_store.items()]
-    jobs = [job for found in lists for job in found.jobs]
-    return DownloadList(jobs, tuple(omission for found in lists for omission in found.omissions))
+    return DownloadList(
+        [job for found in lists for job in found.jobs],
+        tuple(omission for found in lists for omission in found.omissions),
+        sum((found.excluded for found in lists), NOTHING_EXCLUDED),
+        is_folder=len(places) == 1 and lists[0].is_folder,
+    )
 
 
 class _RoundTrips:
@@ -295,11 +293,20 @@ class _RoundTrips:
             self.least_s[origin] = min(info.min_rtt_s, self.least_s.get(origin, info.min_rtt_s))
 
 
-def _check_any(jobs: Sequence[Job], omissions: Sequence[Omission]) -> None:
-    if jobs:
+def _check_any(found: DownloadList | UploadList) -> None:
+    """Check that there is something to copy.
+
+    Raises
+    ------
+    CopyFailed
+    """
+    if found.jobs:
         return
-    if not omissions:
+    omissions, excluded = found.omissions, found.excluded
+    if not omissions and excluded == NOTHING_EXCLUDED:
         raise CopyFailed("nothing to copy: the sources hold no files")
+    if not omissions:
+        raise CopyFailed(f"nothing to copy: {describe_excluded(excluded)}, and nothing else is there")
     more = f", and {len(omissions) - 1} more things were left out" if len(omissions) > 1 else ""
     raise CopyFailed(f"nothing to copy: {omissions[0].place} {omissions[0].reason}{more}")
 

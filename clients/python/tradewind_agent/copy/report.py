@@ -22,6 +22,7 @@ from tradewind_agent.copy.omissions_report import build_omissions_document, desc
 from tradewind_agent.copy.options import MAX_THROUGHPUT
 from tradewind_agent.copy.stage import EncodedBytes
 from tradewind_agent.engine.remote.omissions import Omission
+from tradewind_agent.engine.remote.path_selection import Excluded
 from tradewind_agent.meters import CpuWork
 from tradewind_agent.resources.applied import Enforced, Verdict
 from tradewind_agent.session.planning import Plan
@@ -66,6 +67,7 @@ class CopyReport:
     ``can_resume`` : whether the same command, repeated after an interrupt, uses the parts that have moved.
     ``log`` : what became of the transfer's records, as the end of a sentence.
     ``left_out`` : what the sources hold and the copy did not move; ``accepted`` : the same with the user's consent.
+    ``excluded`` : what the user's selection has left alone; ``None`` where all is selected.
     """
 
     plan: Plan
@@ -91,6 +93,7 @@ class CopyReport:
     can_resume: bool = True
     left_out: tuple[Omission, ...] = ()
     accepted: tuple[Omission, ...] = ()
+    excluded: Excluded | None = None
     encoded: EncodedBytes | None = None
 
     @property

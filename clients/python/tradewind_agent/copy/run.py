@@ -245,6 +245,7 @@ def _report(
         notes=(*prepared.planned.notes, *held.notes, *_list_notes(movement)),
         left_out=prepared.listing.left_out,
         accepted=prepared.listing.accepted,
+        excluded=prepared.listing.excluded,
     )
 
 

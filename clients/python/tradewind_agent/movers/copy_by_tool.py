@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from tradewind.errors import InvalidValue
 from tradewind_agent.copy.listing import Listing, list_files
+from tradewind_agent.copy.omissions_report import describe_excluded
 from tradewind_agent.copy.plan import MOVER
 from tradewind_agent.engine.jobs import DownloadJob
 from tradewind_agent.engine.local.local_files import reject_special_file
@@ -64,6 +65,8 @@ def prepare_copy_by(
     installed = find_installed(mover, mover.programs[0], environment)
     task: ToolTask
     if name == "globus-url-copy":
+        if not options.copy.listing.selection.is_all:
+            raise InvalidValue("--mover", f"{name} selects no files; leave out --include and --exclude, or --mover")
         task = mover.parse_task(_make_globus_line(installed, places, environment))
         return prepare_task(installed, task, options, client)
     if any(place.lower().startswith(SCHEME) for place in places):
@@ -93,7 +96,8 @@ def prepare_copy_by(
     omissions = tuple(f"left out: {each.place} {each.reason}" for each in listing.left_out[:MAX_SHOWN_OMISSIONS])
     if len(listing.left_out) > MAX_SHOWN_OMISSIONS:
         omissions = (*omissions, f"left out: {len(listing.left_out) - MAX_SHOWN_OMISSIONS} more")
-    return replace(prepared, notes=(*prepared.notes, *omissions), left_out=listing.left_out)
+    excluded = () if listing.excluded is None else (describe_excluded(listing.excluded),)
+    return replace(prepared, notes=(*prepared.notes, *excluded, *omissions), left_out=listing.left_out)
 
 
 def _require_downloads(name: str, listing: Listing) -> list[DownloadJob]:

@@ -22,6 +22,7 @@ class HttpStore:
             on_connection=request.on_connection,
             on_folders=request.on_folders,
             into_folder=request.into_folder,
+            selection=request.selection,
         )
 
     async def prepare_uploads(self, destination: Url, _options: EngineOptions) -> Url:

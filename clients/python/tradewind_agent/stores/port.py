@@ -8,6 +8,7 @@ from typing import Protocol
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.fetch import OnConnection
 from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.engine.remote.path_selection import SELECT_ALL, PathSelection
 from tradewind_agent.engine.remote.remote_tree import OnFolders
 from tradewind_agent.engine.remote.source import DownloadList
 
@@ -22,6 +23,7 @@ class ListRequest:
     destination: Path
     options: EngineOptions
     into_folder: bool = False
+    selection: PathSelection = SELECT_ALL
     on_connection: OnConnection | None = None
     on_folders: OnFolders = lambda _: None
 

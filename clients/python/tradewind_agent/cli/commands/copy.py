@@ -20,6 +20,7 @@ from tradewind_agent.cli.dry_run import show_plan
 from tradewind_agent.cli.engine_options import bind_headers, build_engine_options
 from tradewind_agent.cli.option_groups import GroupOf, expand_groups
 from tradewind_agent.cli.progress import count_plainly, show_transfer
+from tradewind_agent.cli.selection_options import build_selection
 from tradewind_agent.cli.terminal import Terminal
 from tradewind_agent.cli.transfer_options import TransferOptions
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from tradewind_agent.engine.options import EngineOptions
     from tradewind_agent.engine.progress import Snapshot
     from tradewind_agent.engine.remote.omissions import ListingRules
+    from tradewind_agent.engine.remote.path_selection import PathSelection
 
 OWN_MOVER = "tradewind"
 
@@ -63,6 +65,7 @@ def build_parameters_by_hand(
 
 def build_listing_rules(
     *,
+    selection: Annotated["PathSelection", GroupOf(build_selection)],
     follow_links: Annotated[
         bool | None,
         typer.Option(
@@ -79,11 +82,11 @@ def build_listing_rules(
         ),
     ] = False,
 ) -> "ListingRules":
-    """Return what to do with links and unreadable files."""
+    """Return which files are copied, and what to do with links and unreadable files."""
     from tradewind_agent.engine.remote.omissions import LinkRule, ListingRules
 
     rules = {None: LinkRule.REPORT, True: LinkRule.FOLLOW, False: LinkRule.SKIP}
-    return ListingRules(links=rules[follow_links], skip_unreadable=skip_unreadable)
+    return ListingRules(selection=selection, links=rules[follow_links], skip_unreadable=skip_unreadable)
 
 
 def build_copy_options(

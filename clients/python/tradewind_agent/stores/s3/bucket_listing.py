@@ -1,6 +1,7 @@
 """All objects below a prefix: page by page, and by prefixes side by side where there are many."""
 
 import asyncio
+from collections.abc import Callable
 
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.fetch import FetchedAnswer, fetch
@@ -24,11 +25,11 @@ class BucketListing:
         self._name, self._url, self._request = name, url, request
         self._gate = asyncio.Semaphore(_REQUESTS_AT_ONCE)
 
-    async def list(self, prefix: str) -> list[StoredObject]:
+    async def list(self, prefix: str, take_folder: Callable[[str], bool] = lambda _: True) -> list[StoredObject]:
         """Return all objects whose keys begin with ``prefix``.
 
         A listing of more than a page is read by the prefixes below it, side by side; pages of one prefix can only be
-        read one after the other.
+        read one after the other. Prefixes below that ``take_folder`` refuses are not read then.
 
         Raises
         ------
@@ -39,9 +40,10 @@ class BucketListing:
         if page.next_token is None:
             return list(page.objects)
         split = await self._read_all(prefix, await self._read(prefix, None, by_folder=True), by_folder=True)
-        if len(split.prefixes) < 2:
+        taken = [each for each in split.prefixes if take_folder(each)]
+        if len(split.prefixes) < 2 and len(taken) == len(split.prefixes):
             return list((await self._read_all(prefix, page, by_folder=False)).objects)
-        below = await asyncio.gather(*(self.list(each) for each in split.prefixes))
+        below = await asyncio.gather(*(self.list(each, take_folder) for each in taken))
         return [*split.objects, *(found for each in below for found in each)]
 
     async def find(self, key: str) -> StoredObject | None:

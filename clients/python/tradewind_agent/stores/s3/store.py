@@ -12,6 +12,7 @@ from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.jobs import UploadJob
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.remote.index_page import check_segment
+from tradewind_agent.engine.remote.path_selection import Selecting
 from tradewind_agent.engine.remote.source import DownloadList
 from tradewind_agent.errors import UnusableSource
 from tradewind_agent.stores.port import ListRequest
@@ -80,15 +81,19 @@ class S3Store:
         destination = request.destination
         is_folder = request.into_folder or len(keys) > 1 or destination.is_dir()  # one stat
 
-        found = [await self._find(key, request) for key in keys]
-        chosen = ObjectJobs(self.bucket, self.find_url, await _find_archived(found, self._open_listing(request)))
+        selecting = Selecting(request.selection)
+        found = [await self._find(key, request, selecting) for key in keys]
+        archived = await _find_archived(found, self._open_listing(request))
+        chosen = ObjectJobs(self.bucket, self.find_url, archived, selecting)
         for each in found:
             if each.is_object:
                 name = check_segment(each.prefix.rpartition("/")[2], S3Address(self.bucket, each.prefix))
-                chosen.add_object(each.objects[0], destination / name if is_folder else destination)
+                if selecting.take_file(name):
+                    chosen.add_object(each.objects[0], destination / name if is_folder else destination)
             else:
                 chosen.add_folder(each.objects, each.prefix, destination)
-        return DownloadList(chosen.jobs, tuple(chosen.omissions))
+        is_one_folder = len(found) == 1 and not found[0].is_object
+        return DownloadList(chosen.jobs, tuple(chosen.omissions), selecting.excluded, is_one_folder)
 
     async def prepare_uploads(self, destination: Url, options: EngineOptions) -> Url:
         """Return where files are sent, in the region of the bucket; note what is there already.
@@ -112,10 +117,10 @@ class S3Store:
         key = self.find_key(job.destination)
         return ObjectUpload(job, host, self.url, key, self._stored.get(key))
 
-    async def _find(self, key: str, request: ListRequest) -> "_Found":
+    async def _find(self, key: str, request: ListRequest, selecting: Selecting) -> "_Found":
         """Return what a key names."""
         try:
-            return await self._ask(request, lambda listing: self._list(key, listing))
+            return await self._ask(request, lambda listing: self._list(key, listing, selecting))
         except StoreRefused as refusal:
             if refusal.may_not and key and not key.endswith("/"):  # which may be read without being listed
                 return _Found(key, [StoredObject(key, None, None, None, "")], is_object=True)
@@ -134,15 +139,19 @@ class S3Store:
     def _open_listing(self, request: ListRequest) -> BucketListing:
         return BucketListing(self.bucket, self.url, request)
 
-    async def _list(self, key: str, listing: BucketListing) -> "_Found":
-        if not key or key.endswith("/"):
-            return _Found(key, await listing.list(key), is_object=False)
-        if (found := await listing.find(key)) is not None:
+    async def _list(self, key: str, listing: BucketListing, selecting: Selecting) -> "_Found":
+        is_folder = not key or key.endswith("/")
+        if not is_folder and (found := await listing.find(key)) is not None:
             return _Found(key, [found], is_object=True)
-        below = await listing.list(f"{key}/")
-        if not below:
+        prefix = key if is_folder else f"{key}/"
+
+        def take_folder(folder: str) -> bool:
+            return selecting.take_folder(folder.removeprefix(prefix).rstrip("/"))
+
+        below = await listing.list(prefix, take_folder)
+        if not below and not is_folder and not selecting.excluded.folders:
             raise UnusableSource(f"{S3Address(self.bucket, key)}: there is no such object, and none below it")
-        return _Found(f"{key}/", below, is_object=False)
+        return _Found(prefix, below, is_object=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,48 @@
+"""A bucket of a real protocol, and what a copy from or to it leaves."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.integration.engine.transfers import options
+from tradewind.parameters import Parameters
+from tradewind_agent.copy.options import CopyOptions
+from tradewind_agent.copy.report import CopyReport
+from tradewind_agent.copy.run import copy_files
+from tradewind_agent.engine.store_access import StoreAccess
+
+CONTENT = {
+    "a.bin": 3_000,
+    "empty": 0,
+    "dir/b ü+&=?#;'(),.bin": 3_000,
+    "dir/sub/%41~*!$@:[x]": 40_000,
+    "large.bin": 3_000_000,
+}
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """A bucket of a store that this process serves."""
+
+    url: str
+    name: str
+    client: Any
+
+    def put(self, key: str, content: bytes, **fields: Any) -> None:
+        self.client.put_object(Bucket=self.name, Key=key, Body=content, **fields)
+
+    def fetch(self, source: str, folder: Path, **access: Any) -> CopyReport:
+        return self._copy(source, str(folder), StoreAccess(endpoint_url=self.url, region="us-east-1", **access))
+
+    def send(self, folder: Path, destination: str, **changes: Any) -> CopyReport:
+        access = StoreAccess(endpoint_url=self.url, region="us-east-1")
+        return self._copy(f"{folder}/", destination, access, **changes)
+
+    def _copy(self, source: str, destination: str, access: StoreAccess, **changes: Any) -> CopyReport:
+        engine = options(stores=access, **changes)
+        by_hand = Parameters(concurrency=3, parallelism=2, pipelining=2)
+        return copy_files([source], destination, options=CopyOptions(by_hand=by_hand, tune=False, engine=engine))
+
+
+def read(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
