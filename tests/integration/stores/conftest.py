@@ -15,7 +15,6 @@ from tests.integration.stores.bucket import CONTENT, Bucket
 from tests.ports import free_port
 from tradewind_agent.stores.s3.session import open_session
 
-
 _MOST_STARTS = 3
 
 

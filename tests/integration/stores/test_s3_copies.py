@@ -14,6 +14,7 @@ from tests.integration.stores.bucket import CONTENT, Bucket, read
 from tradewind.parameters import Parameters
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.copy.run import copy_files
+from tradewind_agent.engine.skipping import SkipRule
 from tradewind_agent.engine.store_access import StoreAccess
 from tradewind_agent.errors import CopyFailed, LibraryMissing, UnusableSource
 
@@ -243,3 +244,19 @@ def test_objects_with_checksums_of_other_tools_arrive(bucket, tmp_path, algorith
     bucket.put("a", b"some bytes", ChecksumAlgorithm=algorithm)
     assert bucket.fetch(f"s3://{bucket.name}/", tmp_path / "copy").is_complete
     assert read(tmp_path / "copy") == {"a": b"some bytes"}
+
+
+def test_existing_objects_stay_and_newer_ones_too(bucket, tmp_path):
+    for name in ("stays", "is new"):
+        (tmp_path / name).write_bytes(b"from here")
+        os.utime(tmp_path / name, (time.time() - 60, time.time() - 60))
+    bucket.put("up/stays", b"of the store")
+    for skip in (SkipRule.EXISTING, SkipRule.NEWER):
+        report = bucket.send(tmp_path, f"s3://{bucket.name}/up/", skip=skip)
+        assert report.is_complete, report.format_line()
+        assert bucket.client.get_object(Bucket=bucket.name, Key="up/stays")["Body"].read() == b"of the store"
+    assert (report.files_done, report.files_skipped) == (0, 2)
+    later_s = time.time() + 3_600
+    os.utime(tmp_path / "stays", (later_s, later_s))
+    assert bucket.send(tmp_path, f"s3://{bucket.name}/up/", skip=SkipRule.NEWER).files_done == 1
+    assert bucket.client.get_object(Bucket=bucket.name, Key="up/stays")["Body"].read() == b"from here"

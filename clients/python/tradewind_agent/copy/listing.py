@@ -23,7 +23,7 @@ from tradewind_agent.session.server_query import NO_DOCUMENT, fetch_document
 from tradewind_agent.session.transfer_naming import TRANSFERS_PATH
 from tradewind_agent.stores.http import HTTP_STORE
 from tradewind_agent.stores.places import is_remote, open_places
-from tradewind_agent.stores.port import ListRequest, Place, Store
+from tradewind_agent.stores.port import ListRequest, Place, Store, StoredRequest
 from tradewind_agent.system_errors import explain_os_error
 
 
@@ -155,11 +155,8 @@ def _parse_local(place: str) -> Path:
 
 
 def _list_uploads(sources: Sequence[str], place: Place, options: EngineOptions, rules: ListingRules) -> Listing:
-    destination = asyncio.run(place.store.prepare_uploads(place.url, options))
-    found = list_uploads([_parse_local(source) for source in sources], destination, rules=rules)
+    destination, found = asyncio.run(_find_uploads([_parse_local(source) for source in sources], place, options, rules))
     jobs = found.jobs
-    _check_any(found)
-    _check_distinct(jobs)
     listing = Listing(
         jobs=tuple(jobs),
         direction=Direction.UPLOAD,
@@ -172,6 +169,19 @@ def _list_uploads(sources: Sequence[str], place: Place, options: EngineOptions, 
         meter=None if place.store is HTTP_STORE else NO_DOCUMENT,
     )
     return _accept_omissions(listing, rules)
+
+
+async def _find_uploads(
+    sources: Sequence[Path], place: Place, options: EngineOptions, rules: ListingRules
+) -> tuple[Url, UploadList]:
+    """Return where files are sent, and the files with what is there already."""
+    destination = await place.store.prepare_uploads(place.url, options)
+    found = list_uploads(sources, destination, rules=rules)
+    _check_any(found)
+    _check_distinct(found.jobs)
+    stored = await place.store.find_stored(found.jobs, StoredRequest(options=options))
+    jobs = [job if there is None else replace(job, stored=there) for job, there in zip(found.jobs, stored, strict=True)]
+    return destination, replace(found, jobs=jobs)
 
 
 async def _list_downloads(

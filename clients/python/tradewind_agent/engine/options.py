@@ -18,6 +18,7 @@ from tradewind_agent.engine.http.proxy import NO_PROXIES, Proxies
 from tradewind_agent.engine.http.retry import RetryPolicy
 from tradewind_agent.engine.http.tag import TransferTag
 from tradewind_agent.engine.origin.book import OriginBook
+from tradewind_agent.engine.skipping import SkipRule
 from tradewind_agent.engine.store_access import USUAL_ACCESS, StoreAccess
 from tradewind_agent.engine.store_hooks import StoreHooks
 
@@ -59,6 +60,7 @@ class EngineOptions:
     ``tls`` : see `build_tls_context`; ``None`` trusts the system's authorities.
     ``answer_timeout_s`` : longest wait until an answer begins: a server may fetch a file from tape first.
     ``idle_timeout_s`` : longest silence in the middle of a body.
+    ``skip`` : which files at the destination stay as they are.
     ``checksum`` : request sums and compare local files with them; the receiver of an upload compares SHA-256.
     ``durable`` : sync each file to disk before it gets its final name.
     ``checkpoint_interval_s``, ``checkpoint_bytes`` : how often, and after how much of a file at least, it is synced and
@@ -85,6 +87,7 @@ class EngineOptions:
     hooks: StoreHooks = field(default_factory=StoreHooks)
     user_agent: str = "tradewind"
     most_redirects: int = 10
+    skip: SkipRule = SkipRule.SAME
     checksum: bool = False
     durable: bool = True
     checkpoint_interval_s: float = 2.0

@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 
 from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.jobs import UploadJob
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.remote.source import DownloadList, list_downloads
-from tradewind_agent.stores.port import ListRequest
+from tradewind_agent.engine.skipping import StoredFile
+from tradewind_agent.stores.http_stored import ReceiverQuery
+from tradewind_agent.stores.port import ListRequest, StoredRequest
 
 
 class HttpStore:
@@ -27,6 +30,9 @@ class HttpStore:
 
     async def prepare_uploads(self, destination: Url, _options: EngineOptions) -> Url:
         return destination
+
+    async def find_stored(self, jobs: Sequence[UploadJob], request: StoredRequest) -> Sequence[StoredFile | None]:
+        return await ReceiverQuery(request.options).find(jobs)
 
 
 HTTP_STORE = HttpStore()

@@ -7,10 +7,12 @@ from typing import Protocol
 
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.fetch import OnConnection
+from tradewind_agent.engine.jobs import UploadJob
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.remote.path_selection import SELECT_ALL, PathSelection
 from tradewind_agent.engine.remote.remote_tree import OnFolders
 from tradewind_agent.engine.remote.source import DownloadList
+from tradewind_agent.engine.skipping import StoredFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +27,14 @@ class ListRequest:
     into_folder: bool = False
     selection: PathSelection = SELECT_ALL
     on_connection: OnConnection | None = None
+    on_folders: OnFolders = lambda _: None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRequest:
+    """What is to be found at the destinations of uploads, for whom."""
+
+    options: EngineOptions
     on_folders: OnFolders = lambda _: None
 
 
@@ -56,6 +66,14 @@ class Store(Protocol):
         Raises
         ------
         UnusableSource : nothing can be sent there.
+        """
+
+    async def find_stored(self, jobs: Sequence[UploadJob], request: StoredRequest) -> Sequence[StoredFile | None]:
+        """Return what is at the destination of each job; ``None`` where nothing is, an empty value where it is unknown.
+
+        Raises
+        ------
+        UnusableSource : it is unknown, and the rule by which files are skipped needs it.
         """
 
 

@@ -20,6 +20,7 @@ _AS_HTML = {"Accept": "text/html", "Accept-Encoding": "gzip"}
 _DEPTH = {"Depth": "1", "Accept-Encoding": "identity"}
 _OK = 200
 _NOT_ACCEPTABLE = 406
+_MISSING = frozenset({404, 410})
 _REQUESTS_AT_ONCE = 8
 """Simultaneous requests for index pages and single entries."""
 
@@ -35,6 +36,10 @@ class ProbedAddress:
 
     folder: Url | None = None
     size_bytes: int | None = None
+
+
+class FolderMissing(UnusableSource):
+    """There is no such folder on the server."""
 
 
 class IndexClient:
@@ -156,6 +161,8 @@ def _find_media_type(answer: FetchedAnswer) -> str:
 
 
 def _parse(answer: FetchedAnswer) -> IndexPage:
+    if answer.head.status in _MISSING:
+        raise FolderMissing(f"cannot list {answer.url}: the server answered {answer.head.status_line}")
     if answer.head.status != _OK:
         raise UnusableSource(f"cannot list {answer.url}: the server answered {answer.head.status_line}")
     return parse_index(answer.url, answer.head.headers.get("content-type", ""), _unpack(answer))

@@ -24,6 +24,7 @@ from tradewind_agent.serve.validators import check_conditions, make_etag
 WRITE_BLOCK_BYTES = MIB  # what is gathered before a thread writes it
 MAX_RANGES_IN_HEADER = 256  # a longer field would exceed what clients read; the rest is sent again
 MAX_ID_CHARACTERS = 256
+_SECONDS = re.compile(r"-?[0-9]{1,11}(\.[0-9]*)?")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -128,7 +129,8 @@ class Receiver:
         -------
         Its size.
         """
-        sha256, reserved_bytes = _parse_sha256(request), total_bytes or 0
+        sha256, modified_at_s = _parse_sha256(request), _parse_modified_at_s(request)
+        reserved_bytes = total_bytes or 0
         check_free_space(folder, reserved_bytes)
         self._space.reserve(reserved_bytes)
         try:
@@ -148,7 +150,7 @@ class Receiver:
                 await file.append(blocks, hashing=sha256 is not None)
             if total_bytes not in (None, file.size_bytes):
                 raise RequestRefused(HTTPStatus.BAD_REQUEST, f"the body has {file.size_bytes} of {total_bytes} bytes")
-            await file.finish(sha256)
+            await file.finish(sha256, modified_at_s)
         finally:
             file.discard()
             if not file.is_published:
@@ -158,7 +160,11 @@ class Receiver:
         return file.size_bytes
 
     async def _take_part(self, request: ReceivedRequest, segments: Sequence[str]) -> Response:
-        upload_id, sha256 = _parse_upload_id(request), _parse_sha256(request)
+        upload_id, sha256, modified_at_s = (
+            _parse_upload_id(request),
+            _parse_sha256(request),
+            _parse_modified_at_s(request),
+        )
         first, last, total_bytes = parse_content_range(request.headers["content-range"])
         _check_size(total_bytes, self._limits.max_file_bytes)
         if request.body.declared_bytes not in (None, last - first + 1):
@@ -176,7 +182,7 @@ class Receiver:
                 if not upload.is_complete:
                     state = {"received": upload.received.convert_to_lists(), "complete": False}
                     return build_json_response(HTTPStatus.ACCEPTED, state)
-                await self._uploads.finish(folder, upload, upload_id)
+                await self._uploads.finish(folder, upload, upload_id, modified_at_s)
                 return _make_created_response(folder, name, segments, upload.received.convert_to_lists())
 
     async def _write_part(self, upload: UnfinishedFile, body: RequestBody, first: int, last: int) -> None:
@@ -265,3 +271,11 @@ def _parse_sha256(request: ReceivedRequest) -> str | None:
     if digest is not None and _SHA256.fullmatch(digest.lower()) is None:
         raise RequestRefused(HTTPStatus.BAD_REQUEST, "Tradewind-Sha256 must be 64 hexadecimal digits")
     return None if digest is None else digest.lower()
+
+
+def _parse_modified_at_s(request: ReceivedRequest) -> int | None:
+    """Return the time that the file is to have, whole POSIX seconds, as ownCloud takes it."""
+    text = request.headers.get("x-oc-mtime")
+    if text is not None and _SECONDS.fullmatch(text) is None:
+        raise RequestRefused(HTTPStatus.BAD_REQUEST, "X-OC-Mtime must be a number of seconds since 1970")
+    return None if text is None else int(text.partition(".")[0])

@@ -18,7 +18,6 @@ from tradewind_agent.engine.origin.limits import LOAD_STATUSES
 from tradewind_agent.engine.upload_exchange import FileSlice, UploadExchange
 from tradewind_agent.errors import FileFault, RefusedByServer, UnusableSource
 from tradewind_agent.stores.s3.body_sums import sum_range
-from tradewind_agent.stores.s3.bucket_pages import StoredObject
 from tradewind_agent.stores.s3.compared_upload import ComparedUpload
 from tradewind_agent.stores.s3.multipart import (
     LARGEST_SINGLE_BYTES,
@@ -51,11 +50,11 @@ _PASSING = frozenset({"RequestTimeout", "BadDigest", "InternalError", "Operation
 class ObjectUpload(ComparedUpload):
     """The upload of one file to a bucket.
 
-    ``bucket`` : where the bucket is requested; ``key`` : of the object; ``stored`` : the object that has this key now.
+    ``bucket`` : where the bucket is requested; ``key`` : of the object.
     """
 
-    def __init__(self, job: UploadJob, host: TransferHost, bucket: Url, key: str, stored: StoredObject | None) -> None:
-        super().__init__(job, host, stored)
+    def __init__(self, job: UploadJob, host: TransferHost, bucket: Url, key: str) -> None:
+        super().__init__(job, host)
         self._bucket, self._key = bucket, key
         self._step = UploadStep.PUT
         self._store_id = ""  # of the upload in parts
@@ -84,7 +83,7 @@ class ObjectUpload(ComparedUpload):
             self._is_divided = self.job.size_bytes > (
                 self._division.part_bytes if streams > 1 else LARGEST_SINGLE_BYTES
             )
-            if not self._look_whether_there():
+            if not self._begin_or_compare():
                 return None
         if not self.has_undealt:
             return None

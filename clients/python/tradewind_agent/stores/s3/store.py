@@ -13,12 +13,15 @@ from tradewind_agent.engine.jobs import UploadJob
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.remote.index_page import check_segment
 from tradewind_agent.engine.remote.path_selection import Selecting
+from tradewind_agent.engine.remote.remote_tree import OnFolders
 from tradewind_agent.engine.remote.source import DownloadList
+from tradewind_agent.engine.skipping import SkipRule, StoredFile
 from tradewind_agent.errors import UnusableSource
-from tradewind_agent.stores.port import ListRequest
+from tradewind_agent.stores.port import ListRequest, StoredRequest
 from tradewind_agent.stores.s3.address import S3Address, build_bucket_url
 from tradewind_agent.stores.s3.bucket_listing import BucketListing
 from tradewind_agent.stores.s3.bucket_pages import StoredObject
+from tradewind_agent.stores.s3.key_search import find_objects
 from tradewind_agent.stores.s3.object_jobs import ObjectJobs
 from tradewind_agent.stores.s3.object_upload import ObjectUpload
 from tradewind_agent.stores.s3.refusals import StoreRefused
@@ -47,7 +50,6 @@ class S3Store:
         self.bucket = bucket
         self._session = session
         self._options = options
-        self._stored: dict[str, StoredObject] = {}
         self._enter_region(session.region)
 
     def _enter_region(self, region: str) -> None:
@@ -96,26 +98,40 @@ class S3Store:
         return DownloadList(chosen.jobs, tuple(chosen.omissions), selecting.excluded, is_one_folder)
 
     async def prepare_uploads(self, destination: Url, options: EngineOptions) -> Url:
-        """Return where files are sent, in the region of the bucket; note what is there already.
+        """Return where files are sent, in the region of the bucket.
 
         Raises
         ------
         UnusableSource : there is no such bucket.
         """
         key = self.find_key(destination)
-        request = ListRequest(destination=Path(), options=options)
         try:
-            found = await self._ask(request, lambda listing: listing.list(key))
-            self._stored = {each.key: each for each in found}
+            await self._ask(_list_for(options), lambda listing: listing.find(key))
         except StoreRefused as refusal:
             if not refusal.may_not:  # who may not list may still be allowed to send
                 raise
         return self.find_url(key)
 
+    async def find_stored(self, jobs: Sequence[UploadJob], request: StoredRequest) -> Sequence[StoredFile | None]:
+        """Return the objects that have the keys of the jobs; empty values where the bucket may not be listed.
+
+        Raises
+        ------
+        UnusableSource : the bucket may not be listed, and the rule by which files are skipped needs that.
+        """
+        keys = [self.find_key(job.destination) for job in jobs]
+        listing = self._open_listing(_list_for(request.options, request.on_folders))
+        try:
+            found = {each.key: each for each in await find_objects(listing, keys)}
+        except StoreRefused as refusal:
+            if not refusal.may_not or request.options.skip is not SkipRule.SAME:
+                raise
+            return [StoredFile()] * len(jobs)
+        return [_describe_stored(found.get(key), listing.clock_offset_s) for key in keys]
+
     def make_upload(self, job: UploadJob, host: TransferHost) -> ObjectUpload:
         """Return the upload of one file."""
-        key = self.find_key(job.destination)
-        return ObjectUpload(job, host, self.url, key, self._stored.get(key))
+        return ObjectUpload(job, host, self.url, self.find_key(job.destination))
 
     async def _find(self, key: str, request: ListRequest, selecting: Selecting) -> "_Found":
         """Return what a key names."""
@@ -152,6 +168,22 @@ class S3Store:
         if not below and not is_folder and not selecting.excluded.folders:
             raise UnusableSource(f"{S3Address(self.bucket, key)}: there is no such object, and none below it")
         return _Found(prefix, below, is_object=False)
+
+
+def _list_for(options: EngineOptions, on_folders: OnFolders = lambda _: None) -> ListRequest:
+    """Return the request of a listing that becomes no files here."""
+    return ListRequest(destination=Path(), options=options, on_folders=on_folders)
+
+
+def _describe_stored(found: StoredObject | None, clock_offset_s: float) -> StoredFile | None:
+    if found is None:
+        return None
+    return StoredFile(
+        size_bytes=found.size_bytes,
+        modified_at=found.modified_at,
+        content_tag=found.etag,
+        clock_offset_s=clock_offset_s,
+    )
 
 
 @dataclass(frozen=True, slots=True)
