@@ -9,6 +9,7 @@ from tradewind.parameters import Parameters
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.copy.report import CopyReport
 from tradewind_agent.copy.run import copy_files
+from tradewind_agent.engine.remote.omissions import REPORT_ALL, ListingRules
 from tradewind_agent.engine.store_access import StoreAccess
 
 CONTENT = {
@@ -31,17 +32,25 @@ class Bucket:
     def put(self, key: str, content: bytes, **fields: Any) -> None:
         self.client.put_object(Bucket=self.name, Key=key, Body=content, **fields)
 
-    def fetch(self, source: str, folder: Path, **access: Any) -> CopyReport:
-        return self._copy(source, str(folder), StoreAccess(endpoint_url=self.url, region="us-east-1", **access))
+    def fetch(self, source: str, folder: Path, *, rules: ListingRules = REPORT_ALL, **access: Any) -> CopyReport:
+        known = StoreAccess(endpoint_url=self.url, region="us-east-1", **access)
+        return self._copy(source, str(folder), known, rules=rules)
 
     def send(self, folder: Path, destination: str, **changes: Any) -> CopyReport:
         access = StoreAccess(endpoint_url=self.url, region="us-east-1")
         return self._copy(f"{folder}/", destination, access, **changes)
 
-    def _copy(self, source: str, destination: str, access: StoreAccess, **changes: Any) -> CopyReport:
-        engine = options(stores=access, **changes)
+    def _copy(
+        self, source: str, destination: str, access: StoreAccess, *, rules: ListingRules = REPORT_ALL, **changes: Any
+    ) -> CopyReport:
         by_hand = Parameters(concurrency=3, parallelism=2, pipelining=2)
-        return copy_files([source], destination, options=CopyOptions(by_hand=by_hand, tune=False, engine=engine))
+        engine = options(stores=access, **changes)
+        settings = CopyOptions(by_hand=by_hand, tune=False, listing=rules, engine=engine)
+        return copy_files([source], destination, options=settings)
+
+    def list_keys(self) -> set[str]:
+        pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.name)
+        return {each["Key"] for page in pages for each in page.get("Contents", ())}
 
 
 def read(folder: Path) -> dict[str, bytes]:

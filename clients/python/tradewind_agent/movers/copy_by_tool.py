@@ -11,9 +11,11 @@ from urllib.parse import unquote, urlsplit
 from tradewind.errors import InvalidValue
 from tradewind_agent.copy.listing import Listing, list_files
 from tradewind_agent.copy.omissions_report import describe_excluded
+from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.copy.plan import MOVER
 from tradewind_agent.engine.jobs import DownloadJob
 from tradewind_agent.engine.local.local_files import reject_special_file
+from tradewind_agent.engine.skipping import SkipRule
 from tradewind_agent.movers.addresses import parse_address
 from tradewind_agent.movers.command_line import CommandLine
 from tradewind_agent.movers.curl.file_list import CurlFile, quote_value
@@ -59,6 +61,7 @@ def prepare_copy_by(
     ToolUnusable : the tool is missing or too old.
     FileFault : a device, pipe or folder stands where a file should go.
     """
+    _reject_own_options(name, options.copy)
     mover = next((each for each in list_movers() if each.is_tuned and each.name == name), None)
     if mover is None:
         raise InvalidValue("--mover", f"is one of {', '.join(list_copy_movers())}; got {name!r}")
@@ -98,6 +101,18 @@ def prepare_copy_by(
         omissions = (*omissions, f"left out: {len(listing.left_out) - MAX_SHOWN_OMISSIONS} more")
     excluded = () if listing.excluded is None else (describe_excluded(listing.excluded),)
     return replace(prepared, notes=(*prepared.notes, *excluded, *omissions), left_out=listing.left_out)
+
+
+def _reject_own_options(name: str, options: CopyOptions) -> None:
+    """Refuse options of which other tools know nothing.
+
+    Raises
+    ------
+    InvalidValue
+    """
+    given = {"--delete": options.listing.delete, "--skip": options.engine.skip is not SkipRule.SAME}
+    if option := next((option for option, is_given in given.items() if is_given), None):
+        raise InvalidValue(option, f"is not for {name}; leave out --mover")
 
 
 def _require_downloads(name: str, listing: Listing) -> list[DownloadJob]:

@@ -9,7 +9,7 @@ from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.fetch import OnConnection
 from tradewind_agent.engine.jobs import UploadJob
 from tradewind_agent.engine.options import EngineOptions
-from tradewind_agent.engine.remote.path_selection import SELECT_ALL, PathSelection
+from tradewind_agent.engine.remote.path_selection import SELECT_ALL, PathSelection, Selecting
 from tradewind_agent.engine.remote.remote_tree import OnFolders
 from tradewind_agent.engine.remote.source import DownloadList
 from tradewind_agent.engine.skipping import StoredFile
@@ -38,15 +38,25 @@ class StoredRequest:
     on_folders: OnFolders = lambda _: None
 
 
+class RemovalProgress(Protocol):
+    """Notes what becomes of each file that is to be removed, so that an interrupt loses nothing of it."""
+
+    def note_removed(self, path: str) -> None: ...
+
+    def note_failure(self, path: str, reason: str) -> None: ...
+
+
 class Store(Protocol):
     """A server that holds files.
 
     Attributes
     ----------
     kind : in reports, such as ``http`` or ``s3``.
+    ignores_case : two names that differ in case alone, or in the form of characters, may be one file.
     """
 
     kind: str
+    ignores_case: bool
 
     @property
     def alias(self) -> tuple[str, str] | None:
@@ -75,6 +85,21 @@ class Store(Protocol):
         ------
         UnusableSource : it is unknown, and the rule by which files are skipped needs it.
         """
+
+    async def list_paths(
+        self, folder: Url, options: EngineOptions, selecting: Selecting, on_folders: OnFolders
+    ) -> Sequence[str]:
+        """Return the paths of all selected files below a folder; none where it is not there.
+
+        Raises
+        ------
+        UnusableSource : they cannot all be listed.
+        """
+
+    async def remove_paths(
+        self, folder: Url, paths: Sequence[str], options: EngineOptions, progress: RemovalProgress
+    ) -> None:
+        """Remove files below a folder; what becomes of each is noted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,12 +68,12 @@ class IndexClient:
         try:
             place, page = await self._read_page(url)
         except UnusableSource:
-            found = await self._read_properties(url)
+            found = await self.read_properties(url)
             if found is None:
                 raise
             return found
         if not (page.entries or page.left_out or page.has_links):
-            return await self._read_properties(place) or (place, page)
+            return await self.read_properties(place) or (place, page)
         return place, await self._read_on(page)
 
     async def _read_page(self, url: Url) -> tuple[Url, IndexPage]:
@@ -99,7 +99,7 @@ class IndexClient:
             left_out += page.left_out
         return replace(page, entries=tuple(entries), left_out=tuple(left_out))
 
-    async def _read_properties(self, url: Url) -> tuple[Url, IndexPage] | None:
+    async def read_properties(self, url: Url) -> tuple[Url, IndexPage] | None:
         """Return a folder as a WebDAV server lists it; ``None`` where the server is none."""
         try:
             async with self._gate:

@@ -49,6 +49,7 @@ def parse_json_index(url: Url, body: bytes) -> IndexPage:
         entries=tuple(entries),
         left_out=tuple(left_out),
         rows=sum_rows(sorted(json.dumps(row, sort_keys=True) for row in rows)),
+        is_exact=True,
         keeps_times=any("size_bytes" in row for row in rows),  # serve-files
     )
 

@@ -48,11 +48,13 @@ class ListingRules:
     ``selection`` : the files to copy; others are excluded, which is no omission.
     ``links`` : see `LinkRule`.
     ``skip_unreadable`` : leave out what cannot be read without letting the copy fail.
+    ``delete`` : remove at the destination what the source does not have.
     """
 
     selection: PathSelection = SELECT_ALL
     links: LinkRule = LinkRule.REPORT
     skip_unreadable: bool = False
+    delete: bool = False
 
     def is_accepted(self, omission: Omission) -> bool:
         """Return whether the user has agreed to leave this out."""

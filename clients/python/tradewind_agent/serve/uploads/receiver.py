@@ -1,7 +1,9 @@
 """PUT, and HEAD of an upload: files arrive in one request or in parts, and never appear incomplete."""
 
+import asyncio
 import os
 import re
+import stat
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -49,6 +51,26 @@ class Receiver:
         if isinstance(request.body, PackedBody):
             return await self._take_packed(request, segments)
         return await self._take_part(request, segments)
+
+    async def answer_delete(self, request: ReceivedRequest, segments: Sequence[str]) -> Response:
+        """Remove a file; a link is removed, not what it leads to, and a folder is not.
+
+        Raises
+        ------
+        RequestRefused : 403, 404, 409, 412.
+        """
+        async with self._open_target(segments, create=False) as (folder, name):
+            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            if is_folder(status) or request.target.partition("?")[0].endswith("/"):
+                raise RequestRefused(HTTPStatus.CONFLICT, "it is a folder; name the files in it")
+            if not (is_file(status) or stat.S_ISLNK(status.st_mode)):
+                raise RequestRefused(HTTPStatus.CONFLICT, "it is a device, pipe or socket, which stays")
+            if check_conditions(request.headers, make_etag(status), status.st_mtime) is not None:
+                raise RequestRefused(HTTPStatus.PRECONDITION_FAILED, "the file is not the one that the condition names")
+            os.unlink(name, dir_fd=folder)
+            self._space.release(status.st_size)
+            await asyncio.to_thread(os.fsync, folder)
+        return Response(HTTPStatus.NO_CONTENT)
 
     async def answer_status(self, request: ReceivedRequest, segments: Sequence[str]) -> Response:
         """Return the received ranges, for a client that resumes; a client that lists its codecs gets ours.

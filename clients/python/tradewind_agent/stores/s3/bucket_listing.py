@@ -1,12 +1,13 @@
 """All objects below a prefix: page by page, and by prefixes side by side where there are many."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.fetch import FetchedAnswer, fetch
 from tradewind_agent.engine.http.retry import parse_http_date
+from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.skipping import measure_clock_offset_s
 from tradewind_agent.errors import FileFault, UnusableSource
 from tradewind_agent.stores.port import ListRequest
@@ -104,7 +105,13 @@ class BucketListing:
         self.clock_offset_s = measure_clock_offset_s(date, datetime.now(UTC))
         return parse_bucket_page(answer.url, answer.body, prefix)
 
-    async def request(self, url: Url, method: str = "GET") -> FetchedAnswer:
+    @property
+    def options(self) -> EngineOptions:
+        return self._request.options
+
+    async def request(
+        self, url: Url, method: str = "GET", *, headers: Mapping[str, str] | None = None, body: bytes = b""
+    ) -> FetchedAnswer:
         """Return the answer to a request about the bucket, or an object in it.
 
         Raises
@@ -116,9 +123,11 @@ class BucketListing:
                 return await fetch(
                     url,
                     self._request.options,
-                    {"Accept-Encoding": "identity"},
+                    {"Accept-Encoding": "identity", **(headers or {})},
                     method=method,
+                    body=body,
                     on_connection=self._request.on_connection,
                 )
         except FileFault as fault:
-            raise UnusableSource(f"s3://{self.name} cannot be listed: {fault}") from fault
+            does = "listed" if method == "GET" else "asked"
+            raise UnusableSource(f"s3://{self.name} cannot be {does}: {fault}") from fault

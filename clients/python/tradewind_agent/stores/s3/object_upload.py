@@ -12,6 +12,7 @@ from tradewind_agent.engine.file_transfer import TransferHost
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.http1 import ResponseHead
 from tradewind_agent.engine.http.request_head import make_request_head
+from tradewind_agent.engine.http.sending.document import Document
 from tradewind_agent.engine.jobs import UploadJob
 from tradewind_agent.engine.local.ranges import RangeSet
 from tradewind_agent.engine.origin.limits import LOAD_STATUSES
@@ -31,7 +32,7 @@ from tradewind_agent.stores.s3.multipart import (
     parse_upload_id,
     write_completion,
 )
-from tradewind_agent.stores.s3.object_requests import Document, ObjectExchange, UploadStep
+from tradewind_agent.stores.s3.object_requests import ObjectExchange, UploadStep
 from tradewind_agent.stores.s3.refusals import explain_refusal, find_error_code
 
 _OK, _FORBIDDEN, _BROKEN = 200, 403, 500

@@ -17,12 +17,13 @@ from tradewind_agent.engine.remote.remote_tree import OnFolders
 from tradewind_agent.engine.remote.source import DownloadList
 from tradewind_agent.engine.skipping import SkipRule, StoredFile
 from tradewind_agent.errors import UnusableSource
-from tradewind_agent.stores.port import ListRequest, StoredRequest
+from tradewind_agent.stores.port import ListRequest, RemovalProgress, StoredRequest
 from tradewind_agent.stores.s3.address import S3Address, build_bucket_url
 from tradewind_agent.stores.s3.bucket_listing import BucketListing
 from tradewind_agent.stores.s3.bucket_pages import StoredObject
 from tradewind_agent.stores.s3.key_search import find_objects
 from tradewind_agent.stores.s3.object_jobs import ObjectJobs
+from tradewind_agent.stores.s3.object_removal import remove_objects
 from tradewind_agent.stores.s3.object_upload import ObjectUpload
 from tradewind_agent.stores.s3.refusals import StoreRefused
 from tradewind_agent.stores.s3.session import StoreSession
@@ -45,6 +46,7 @@ class S3Store:
     """
 
     kind = "s3"
+    ignores_case = False
 
     def __init__(self, bucket: str, session: StoreSession, options: EngineOptions) -> None:
         self.bucket = bucket
@@ -128,6 +130,32 @@ class S3Store:
                 raise
             return [StoredFile()] * len(jobs)
         return [_describe_stored(found.get(key), listing.clock_offset_s) for key in keys]
+
+    async def list_paths(
+        self, folder: Url, options: EngineOptions, selecting: Selecting, on_folders: OnFolders
+    ) -> Sequence[str]:
+        """Return the paths of all selected objects below a prefix, without those that stand for folders.
+
+        Raises
+        ------
+        UnusableSource : the bucket cannot be listed.
+        """
+        prefix = self.find_key(folder)
+
+        def take_folder(key: str) -> bool:
+            return selecting.take_folder(key.removeprefix(prefix).rstrip("/"))
+
+        found = await self._open_listing(_list_for(options, on_folders)).list(prefix, take_folder)
+        paths = (each.key.removeprefix(prefix) for each in found if each.size_bytes or not each.key.endswith("/"))
+        return [path for path in paths if path and selecting.take_file(path)]
+
+    async def remove_paths(
+        self, folder: Url, paths: Sequence[str], options: EngineOptions, progress: RemovalProgress
+    ) -> None:
+        """Remove objects below a prefix."""
+        prefix = self.find_key(folder)
+        listing = self._open_listing(_list_for(options))
+        await remove_objects(listing, {prefix + path: path for path in paths}, progress)
 
     def make_upload(self, job: UploadJob, host: TransferHost) -> ObjectUpload:
         """Return the upload of one file."""
