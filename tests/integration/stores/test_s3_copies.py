@@ -11,11 +11,13 @@ import pytest
 from tests.integration.agent.support.command import environment, run
 from tests.integration.engine.transfers import options
 from tests.integration.stores.bucket import CONTENT, Bucket, read
+from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
+from tradewind_agent.copy.listing import list_files
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.copy.run import copy_files
 from tradewind_agent.engine.skipping import SkipRule
-from tradewind_agent.engine.store_access import StoreAccess
+from tradewind_agent.engine.store_access import ObjectProperties, StoreAccess
 from tradewind_agent.errors import CopyFailed, LibraryMissing, UnusableSource
 
 
@@ -260,3 +262,23 @@ def test_existing_objects_stay_and_newer_ones_too(bucket, tmp_path):
     os.utime(tmp_path / "stays", (later_s, later_s))
     assert bucket.send(tmp_path, f"s3://{bucket.name}/up/", skip=SkipRule.NEWER).files_done == 1
     assert bucket.client.get_object(Bucket=bucket.name, Key="up/stays")["Body"].read() == b"from here"
+
+
+def test_properties_of_objects_reach_the_store(bucket, tmp_path):
+    (tmp_path / "small.csv").write_bytes(b"a,b")
+    (tmp_path / "large.bin").write_bytes(bytes(9_000_000))
+    named = ObjectProperties(storage_class="STANDARD_IA", metadata=(("project", "storm  7"),))
+    assert bucket.send(tmp_path, f"s3://{bucket.name}/", properties=named).is_complete
+    for key, kind in {"small.csv": "text/csv", "large.bin": "application/octet-stream"}.items():
+        found = bucket.client.head_object(Bucket=bucket.name, Key=key)
+        assert (found["StorageClass"], found["ContentType"]) == ("STANDARD_IA", kind)
+        assert found["Metadata"] == {"project": "storm  7"}
+
+
+def test_properties_for_a_place_that_takes_none_are_refused(bucket, tmp_path):
+    named = ObjectProperties(content_type="text/csv")
+    refusal = "go with a destination that is s3://"
+    with pytest.raises(InvalidValue, match=refusal):
+        list_files([f"s3://{bucket.name}/"], str(tmp_path), options=options(properties=named))
+    with pytest.raises(InvalidValue, match=refusal):
+        list_files([str(tmp_path)], "http://127.0.0.1:9/", options=options(properties=named))

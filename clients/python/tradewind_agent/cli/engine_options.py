@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tradewind_agent.cli.object_options import build_object_properties
 from tradewind_agent.cli.option_groups import GroupOf
 from tradewind_agent.cli.options import parse_duration_s
 from tradewind_agent.cli.terminal import Terminal
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from tradewind_agent.engine.options import EngineOptions
     from tradewind_agent.engine.skipping import SkipRule
-    from tradewind_agent.engine.store_access import StoreAccess
+    from tradewind_agent.engine.store_access import ObjectProperties, StoreAccess
 
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _OWN_HEADERS = frozenset(
@@ -85,6 +86,7 @@ def build_engine_options(
         ),
     ] = None,
     stores: Annotated["StoreAccess", GroupOf(build_store_access)],
+    properties: Annotated["ObjectProperties", GroupOf(build_object_properties)],
     congestion_control: Annotated[
         str | None, typer.Option(metavar="NAME", help="That uploads are sent by, such as fld_tcp; else the system's.")
     ] = None,
@@ -106,6 +108,7 @@ def build_engine_options(
         proxies=Proxies.from_environment(os.environ),
         credentials=replace(Credentials.from_netrc(netrc), unbound=headers),
         stores=stores,
+        properties=properties,
         skip=_parse_skip_rule(skip),
         checksum=checksum,
         origins=OriginBook(build_state_folder(os.environ) / "origins.json"),

@@ -15,23 +15,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RemovalOptions:
-    """``delete`` : remove at the destination what the source does not have. ``is_agreed`` : without asking."""
+    """``delete`` : remove at the destination what the source does not have. ``has_consent`` : without asking."""
 
     delete: bool
-    is_agreed: bool
+    has_consent: bool
 
     def check(self, *, dry_run: bool, is_queue: bool) -> None:
         """Refuse removal that nobody has agreed to, or can be asked about.
 
         ``is_queue`` : several copies are to run, which may share a destination.
         """
-        if self.is_agreed and not self.delete:
+        if self.has_consent and not self.delete:
             raise typer.BadParameter("goes with --delete", param_hint="--yes")
         if self.delete and is_queue:
             raise typer.BadParameter(
                 "does not go with --batch, whose jobs may share a destination", param_hint="--delete"
             )
-        if not self.delete or self.is_agreed or dry_run:
+        if not self.delete or self.has_consent or dry_run:
             return
         if not sys.stdin.isatty():
             raise typer.BadParameter(
@@ -49,7 +49,7 @@ class RemovalOptions:
         from tradewind.units import format_count
         from tradewind_agent.errors import CopyFailed
 
-        if self.is_agreed or removal is None or not removal.paths:
+        if self.has_consent or removal is None or not removal.paths:
             return
         lines = [f"{format_count(len(removal.paths), 'file')} to remove when all is copied:", *name_removals(removal)]
         print(escape_unprintable("\n".join(lines)), file=sys.stderr)

@@ -12,6 +12,7 @@ from tradewind_agent.copy.file_sizes import query_sizes
 from tradewind_agent.copy.listing_checks import (
     check_any,
     check_distinct,
+    check_properties,
     hint_at_address,
     parse_local,
     read_manifest,
@@ -108,7 +109,9 @@ def list_files(
         if manifest is not None:
             raise InvalidValue("manifest", "lists what to fetch; it does not go with a remote destination")
         (place,) = open_places([destination], options)
+        check_properties(options.properties, is_taken=place.store.takes_properties)
         return _list_uploads(sources, place, options, rules, on_folders)
+    check_properties(options.properties, is_taken=False)
     if len(remote_sources) < len(sources):
         raise InvalidValue("sources", f"are local like the destination; {hint_at_address([*sources, destination])}")
     # Relative paths of a manifest are below its source, whether or not that was written with a slash.

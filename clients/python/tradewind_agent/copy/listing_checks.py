@@ -9,6 +9,7 @@ from tradewind_agent.copy.omissions_report import describe_excluded
 from tradewind_agent.engine.jobs import Job
 from tradewind_agent.engine.remote.path_selection import NOTHING_EXCLUDED
 from tradewind_agent.engine.remote.source import DownloadList, UploadList
+from tradewind_agent.engine.store_access import ObjectProperties
 from tradewind_agent.errors import CopyFailed, UnusableSource
 from tradewind_agent.system_errors import explain_os_error
 
@@ -84,3 +85,14 @@ def require_one_folder(sources: Sequence[object], manifest: str | None, *, is_fo
         raise InvalidValue("--delete", "does not go with a manifest, which may list a part of what belongs there")
     if len(sources) != 1 or not is_folder:
         raise InvalidValue("--delete", "goes with one source, which is a folder")
+
+
+def check_properties(properties: ObjectProperties, *, is_taken: bool) -> None:
+    """Check that the destination takes the properties that the user names, if any.
+
+    Raises
+    ------
+    InvalidValue
+    """
+    if not (is_taken or properties.is_usual):
+        raise InvalidValue("--storage-class, --content-type, --metadata", "go with a destination that is s3://")

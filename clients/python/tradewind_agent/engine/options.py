@@ -19,7 +19,7 @@ from tradewind_agent.engine.http.retry import RetryPolicy
 from tradewind_agent.engine.http.tag import TransferTag
 from tradewind_agent.engine.origin.book import OriginBook
 from tradewind_agent.engine.skipping import SkipRule
-from tradewind_agent.engine.store_access import USUAL_ACCESS, StoreAccess
+from tradewind_agent.engine.store_access import USUAL_ACCESS, USUAL_PROPERTIES, ObjectProperties, StoreAccess
 from tradewind_agent.engine.store_hooks import StoreHooks
 
 DEFAULT_IO_BLOCK_BYTES = 256 * 1024
@@ -71,6 +71,7 @@ class EngineOptions:
     ``congestion_control`` : algorithm of the connections, such as ``fld_tcp`` for uploads; else the system's.
     ``origins`` : limits of servers known from earlier runs; ``None`` stores none.
     ``cookies`` : those that servers set, shared by all requests.
+    ``properties`` : of objects that are sent to a store.
     ``stores`` : how object stores are reached; ``hooks`` sign requests to them and make uploads, for all of the run.
     ``rng`` : source of the jitter between retries.
     """
@@ -84,6 +85,7 @@ class EngineOptions:
     credentials: Credentials = NO_CREDENTIALS
     cookies: Cookies = field(default_factory=Cookies)
     stores: StoreAccess = USUAL_ACCESS
+    properties: ObjectProperties = USUAL_PROPERTIES
     hooks: StoreHooks = field(default_factory=StoreHooks)
     user_agent: str = "tradewind"
     most_redirects: int = 10

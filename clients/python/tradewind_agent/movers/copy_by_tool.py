@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from tradewind.errors import InvalidValue
 from tradewind_agent.copy.listing import Listing, list_files
+from tradewind_agent.copy.listing_checks import check_properties
 from tradewind_agent.copy.omissions_report import describe_excluded
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.copy.plan import MOVER
@@ -104,13 +105,14 @@ def prepare_copy_by(
 
 
 def _reject_own_options(name: str, options: CopyOptions) -> None:
-    """Refuse options of which other tools know nothing.
+    """Refuse options that other tools do not have.
 
     Raises
     ------
     InvalidValue
     """
     given = {"--delete": options.listing.delete, "--skip": options.engine.skip is not SkipRule.SAME}
+    check_properties(options.engine.properties, is_taken=False)
     if option := next((option for option, is_given in given.items() if is_given), None):
         raise InvalidValue(option, f"is not for {name}; leave out --mover")
 

@@ -18,6 +18,7 @@ class HttpStore:
     """A web server, with an index or WebDAV's properties for each folder."""
 
     kind = "http"
+    takes_properties = False
     ignores_case = True  # it may serve such a file system
     alias = None
 

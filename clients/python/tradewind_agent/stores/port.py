@@ -52,10 +52,12 @@ class Store(Protocol):
     Attributes
     ----------
     kind : in reports, such as ``http`` or ``s3``.
+    takes_properties : it stores what `ObjectProperties` say of a file.
     ignores_case : two names that differ in case alone, or in the form of characters, may be one file.
     """
 
     kind: str
+    takes_properties: bool
     ignores_case: bool
 
     @property

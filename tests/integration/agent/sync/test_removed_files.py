@@ -120,7 +120,7 @@ def answer(text: str, *arguments: str, env: dict[str, str]) -> Outcome:
     return Outcome(process.returncode, out.decode(), err.decode())
 
 
-def test_a_user_is_asked_with_the_count_and_names(pages, source, there, env):
+def test_the_question_to_a_user_has_the_count_and_names(pages, source, there, env):
     before = read(there)
     declined = answer("n\n", "copy", pages, str(there), "--delete", *EXCLUDED, env=env)
     assert declined.code == 1

@@ -4,7 +4,6 @@ Each body goes with its CRC-32, which the store compares. Parts of an earlier ru
 whose MD5 sums are those of the file here are reused.
 """
 
-import mimetypes
 import os
 from collections.abc import Mapping, Sequence
 
@@ -33,6 +32,7 @@ from tradewind_agent.stores.s3.multipart import (
     write_completion,
 )
 from tradewind_agent.stores.s3.object_requests import ObjectExchange, UploadStep
+from tradewind_agent.stores.s3.properties import has_properties, write_properties
 from tradewind_agent.stores.s3.refusals import explain_refusal, find_error_code
 
 _OK, _FORBIDDEN, _BROKEN = 200, 403, 500
@@ -69,8 +69,6 @@ class ObjectUpload(ComparedUpload):
         self._aborts = 0
         self._is_divided = self._is_adopted = self._may_have_started = False
 
-    # Dealing.
-
     @property
     def has_undealt(self) -> bool:
         if self.is_over or self.is_waiting or self._preparing:
@@ -99,8 +97,6 @@ class ObjectUpload(ComparedUpload):
             self._sums.clear()
             return True
         return self._sum_object()
-
-    # Parts.
 
     def _begin_parts(self, store_id: str, reused: Mapping[int, str]) -> None:
         """Send the parts that the store does not have."""
@@ -169,7 +165,7 @@ class ObjectUpload(ComparedUpload):
             case UploadStep.LIST:
                 query = {"uploadId": self._store_id, "max-parts": str(PARTS_A_PAGE)}
                 query |= {"part-number-marker": self._marker} if self._marker else {}
-            case UploadStep.CHECK:
+            case UploadStep.CHECK | UploadStep.VERIFY:
                 return self._send_step("HEAD", place, None, {})
             case UploadStep.ABORT:
                 return self._send_step("DELETE", make_subresource(place, {"uploadId": self._store_id}), None, {})
@@ -184,8 +180,7 @@ class ObjectUpload(ComparedUpload):
 
     def _describe(self) -> dict[str, str]:
         """Return what the store is to know of the object."""
-        kind = mimetypes.guess_type(self.job.source.name, strict=False)[0]
-        return {"Content-Type": kind or "application/octet-stream"}
+        return write_properties(self.host.options.properties, self.job.source.name)
 
     def _send_part(self, number: int) -> ObjectExchange:
         first, length = self._division.get_range(number)
@@ -259,8 +254,8 @@ class ObjectUpload(ComparedUpload):
                     self._reuse_parts(self._store_id, self._listed)
             case UploadStep.BEGIN:
                 self._begin_parts(parse_upload_id(url, document), {})
-            case UploadStep.CHECK:
-                self._judge_joined(head.headers.get("etag"))
+            case UploadStep.CHECK | UploadStep.VERIFY:
+                self._judge_joined(exchange.step, head)
             case UploadStep.PART:
                 first, length = self._division.get_range(exchange.number)
                 self._etags[exchange.number] = head.headers.get("etag", "")
@@ -269,14 +264,22 @@ class ObjectUpload(ComparedUpload):
             case UploadStep.JOIN:
                 if not is_completed(url, document):
                     raise UnusableSource(explain_refusal(head.status_line, find_error_code(url, document)))
-                self._finish()
+                self._finish_joined()
 
-    def _judge_joined(self, tag: str | None) -> None:
-        """Finish if the object is what the parts become, whose upload the store does not know any more."""
-        if tag is not None and tag == compute_joined_tag(self._etags):
+    def _judge_joined(self, step: UploadStep, head: ResponseHead) -> None:
+        """Finish if the object is what the parts become, with its properties: others may have begun its upload."""
+        is_joined = step is UploadStep.VERIFY or head.headers.get("etag") == compute_joined_tag(self._etags) is not None
+        if is_joined and (not self._is_adopted or has_properties(head.headers, self._describe())):
             self._finish()
         else:
             self._restart()
+
+    def _finish_joined(self) -> None:
+        if not self._is_adopted:
+            self._finish()
+        else:
+            self._step = UploadStep.VERIFY
+            self.host.make_available(self)
 
     def _refuse_step(self, exchange: ObjectExchange, head: ResponseHead) -> None:
         """Handle a refusal; a store that lists no unfinished uploads gets the file from its beginning."""
@@ -288,7 +291,7 @@ class ObjectUpload(ComparedUpload):
         elif code == "NoSuchUpload" and exchange.step is UploadStep.JOIN:
             self._step = UploadStep.CHECK
             self.host.make_available(self)
-        elif exchange.step is UploadStep.CHECK or self._is_upload_unusable(exchange, code):
+        elif exchange.step in (UploadStep.CHECK, UploadStep.VERIFY) or self._is_upload_unusable(exchange, code):
             self._restart()
         elif head.status in LOAD_STATUSES and not (head.status == _FORBIDDEN and code):
             self.refuse(exchange, head)

@@ -46,6 +46,7 @@ class S3Store:
     """
 
     kind = "s3"
+    takes_properties = True
     ignores_case = False
 
     def __init__(self, bucket: str, session: StoreSession, options: EngineOptions) -> None:
