@@ -212,7 +212,7 @@ def test_objects_get_the_properties_that_the_user_names(tmp_path: Path, content:
         ({**COLD_HEADERS, "x-amz-meta-project": "other"}, COLD, COLD_HEADERS),
     ],
 )
-def test_an_upload_that_an_earlier_run_began_with_other_properties_is_sent_again(
+def test_an_upload_that_was_started_with_other_properties_is_sent_again(
     tmp_path: Path, earlier: dict[str, str], properties: ObjectProperties, expected: dict[str, str]
 ):
     parts = {number: CONTENT[(number - 1) * PART_BYTES : number * PART_BYTES] for number in (1, 2)}

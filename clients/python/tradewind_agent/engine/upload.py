@@ -136,11 +136,7 @@ class FileUpload(FileTransfer):
         if (error := outcome.exception()) is not None:
             reason = explain_os_error(error) if isinstance(error, OSError) else error
             self.give_up(f"cannot read {self.job.source}: {reason}")
-        elif (
-            self.job.stored is not None
-            and self._decision is SkipDecision.COMPARE
-            and self.job.stored.sha256 == self._digest
-        ):
+        elif self._is_there:
             self._finish(skipped=True)
         else:
             self.host.make_available(self)

@@ -35,7 +35,7 @@ def test_properties_are_read():
         ("metadata", ["a=" + "x" * 2048]),
     ],
 )
-def test_what_no_header_can_hold_is_refused(option: str, value: object):
+def test_a_value_that_no_header_can_hold_is_refused(option: str, value: object):
     given: dict[str, object] = {"storage_class": None, "content_type": None, "metadata": None}
     with pytest.raises(typer.BadParameter) as refusal:
         build_object_properties(**{**given, option: value})

@@ -19,7 +19,7 @@ class UploadStep(Enum):
     PART = "send a part"
     JOIN = "join the parts"
     CHECK = "look whether the parts were joined already"
-    VERIFY = "look whether the object has its properties: an earlier run may have begun the upload with others"
+    VERIFY = "look whether the object has its properties: an earlier run may have started the upload with others"
     ABORT = "have the store forget the parts, which would cost their owner until somebody does"
 
 

@@ -267,7 +267,7 @@ class ObjectUpload(ComparedUpload):
                 self._finish_joined()
 
     def _judge_joined(self, step: UploadStep, head: ResponseHead) -> None:
-        """Finish if the object is what the parts become, with its properties: others may have begun its upload."""
+        """Finish if the object is what the parts become, with its properties: others may have started its upload."""
         is_joined = step is UploadStep.VERIFY or head.headers.get("etag") == compute_joined_tag(self._etags) is not None
         if is_joined and (not self._is_adopted or has_properties(head.headers, self._describe())):
             self._finish()
