@@ -11,7 +11,7 @@ from tradewind_agent.engine.jobs import SizeTrust, UploadJob
 from tradewind_agent.engine.local.identity import HeaderFields
 from tradewind_agent.engine.local.stated_checksums import CHECKSUM_REQUEST, find_stated_checksum
 from tradewind_agent.engine.options import EngineOptions
-from tradewind_agent.engine.remote.index_page import ListingEntry
+from tradewind_agent.engine.remote.index_page import IndexPage, ListingEntry
 from tradewind_agent.engine.remote.index_request import FolderMissing, IndexClient
 from tradewind_agent.engine.skipping import SkipRule, StoredFile, measure_clock_offset_s
 from tradewind_agent.errors import FileFault, UnusableSource
@@ -76,24 +76,30 @@ class ReceiverQuery:
         except UnusableSource:  # a server without indexes
             return await asyncio.gather(*map(self._query, jobs))
         listed = {entry.name: entry for entry in page.entries if not entry.is_folder}
-        return await asyncio.gather(
-            *(self._complete(job, listed.get(job.destination.name), keeps_times=page.keeps_times) for job in jobs)
-        )
+        complete = self._complete_exactly if self._must_know else self._complete
+        return await asyncio.gather(*(complete(job, listed.get(job.destination.name), page) for job in jobs))
 
-    async def _complete(self, job: UploadJob, entry: ListingEntry | None, *, keeps_times: bool) -> StoredFile | None:
-        """Return the file of a listing, with what the listing does not say; a page may hide files."""
-        if self._must_know:
-            return await self._query(job)
+    async def _complete_exactly(self, job: UploadJob, entry: ListingEntry | None, page: IndexPage) -> StoredFile | None:
+        """Return what is known for certain: a page may hide files, such as those whose names begin with a dot."""
+        hides_nothing = page.is_exact and not page.left_out and not job.destination.name.startswith(".")
+        if entry is None and hides_nothing:
+            return None
+        if entry is not None and page.is_exact and self._options.skip is SkipRule.EXISTING:
+            return StoredFile(size_bytes=entry.size_bytes)
+        return await self._query(job)
+
+    async def _complete(self, job: UploadJob, entry: ListingEntry | None, page: IndexPage) -> StoredFile | None:
+        """Return the file of a listing, with what the listing does not say."""
         if entry is None or entry.size_bytes not in (None, job.size_bytes):
             return None if entry is None else StoredFile(size_bytes=entry.size_bytes)
         is_exact = entry.size_bytes is not None and entry.size_trust is not SizeTrust.ROUNDED
         if not is_exact or entry.modified_at is None or self._checks_sums:
             return await self._query(job)
         is_of_same_second = int(entry.modified_at.timestamp()) == job.modified_at_ns // 1_000_000_000
-        if is_of_same_second and not keeps_times:  # it may store times and not say so in its index
+        if is_of_same_second and not page.keeps_times:  # it may store times and not say so in its index
             return await self._query(job)
         at = entry.modified_at.replace(microsecond=0)
-        return StoredFile(size_bytes=entry.size_bytes, modified_at=at, keeps_times=keeps_times)
+        return StoredFile(size_bytes=entry.size_bytes, modified_at=at, keeps_times=page.keeps_times)
 
     async def _query(self, job: UploadJob) -> StoredFile | None:
         """Return what the server says of one address."""

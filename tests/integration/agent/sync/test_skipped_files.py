@@ -116,6 +116,8 @@ def test_existing_files_stay_on_a_server_without_an_index(source: Path, there: P
 def test_a_server_that_does_not_say_what_it_has_gets_nothing(source: Path, tmp_path: Path, there: Path):
     refuse = "if ($request_method = HEAD) { return 403; } dav_methods PUT;"
     (tmp_path / "work").mkdir()
+    for name in "cdef":  # of few files the server is not listed
+        (source / name).unlink()
     unsaid = r"does not say whether .* is there .*403.*--skip existing needs that"
     with nginx(there, tmp_path / "work", server=refuse) as server, pytest.raises(UnusableSource, match=unsaid):
         copy(f"{source}/", f"{server.url}/", skip=SkipRule.EXISTING)
@@ -148,13 +150,25 @@ def test_newer_files_here_stay_and_older_ones_do_not(source: Path, tmp_path: Pat
     assert (here / "c").read_text() == "of the same second"
 
 
+def test_a_hidden_file_and_a_link_of_the_receiver_stay_too(source: Path, there: Path, receiver: str):
+    write(source / ".hidden", "new")
+    write(there / ".hidden", "old")
+    (there / "a").symlink_to(write(there / "b", "behind a link"))
+    report = copy(f"{source}/", receiver, skip=SkipRule.EXISTING)
+    assert (report.files_done, report.files_skipped) == (4, 3)
+    assert (there / ".hidden").read_text() == "old"
+    assert (there / "a").is_symlink()
+
+
 def test_existing_files_here_stay_whatever_they_hold(source: Path, tmp_path: Path):
     here = tmp_path / "here"
     write(here / "a", "older", at_s=1)
     (here / "b").symlink_to(write(tmp_path / "elsewhere", "behind a link", at_s=1))
+    (here / "c").symlink_to(tmp_path / "missing")
     with serving(source) as server:
         report = copy(server.url, here, skip=SkipRule.EXISTING, checksum=True)
-    assert (report.files_done, report.files_skipped) == (4, 2)
+    assert (report.files_done, report.files_skipped) == (3, 3)
+    assert (here / "c").is_symlink()
     assert (here / "a").read_text() == "older"
     assert (here / "b").is_symlink()
     assert (tmp_path / "elsewhere").read_text() == "behind a link"

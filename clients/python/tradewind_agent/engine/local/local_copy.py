@@ -44,7 +44,8 @@ def inspect_local_copy(
         return None, nothing, FileIdentity()
     reject_special_file(job.destination)
     found = _find_file(job.destination)
-    if found is not None and _stays(job, found, rule):
+    is_link_to_nothing = found is None and os.path.islink(job.destination)
+    if _stays(job, found, rule) or (is_link_to_nothing and rule is SkipRule.EXISTING):
         return LocalState.STAYS, nothing, FileIdentity()
     only_server_knows = found is not None and rule is SkipRule.NEWER and job.modified_at is None
     if (left := part.resume()) is not None:
@@ -74,8 +75,10 @@ def _find_file(destination: str) -> os.stat_result | None:
         return None
 
 
-def _stays(job: DownloadJob, found: os.stat_result, rule: SkipRule) -> bool:
+def _stays(job: DownloadJob, found: os.stat_result | None, rule: SkipRule) -> bool:
     """Return whether a local file stays, whatever the server has."""
+    if found is None:
+        return False
     is_not_older = job.modified_at is not None and int(found.st_mtime) >= int(job.modified_at.timestamp())
     return rule is SkipRule.EXISTING or (rule is SkipRule.NEWER and is_not_older)
 
