@@ -3,103 +3,23 @@
 import os
 import random
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 
 from tests.integration.agent.support.command import environment, run
 from tests.integration.engine.transfers import options
-from tests.integration.stores.moto_store import serve_store
+from tests.integration.stores.bucket import CONTENT, Bucket, read
+from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 from tradewind.units import MIB
+from tradewind_agent.copy.listing import list_files
 from tradewind_agent.copy.options import CopyOptions
-from tradewind_agent.copy.report import CopyReport
 from tradewind_agent.copy.run import copy_files
-from tradewind_agent.engine.store_access import StoreAccess
+from tradewind_agent.engine.skipping import SkipRule
+from tradewind_agent.engine.store_access import ObjectProperties, StoreAccess
 from tradewind_agent.errors import CopyFailed, LibraryMissing, UnusableSource
-from tradewind_agent.stores.s3.session import open_session
-
-CONTENT = {
-    "a.bin": 3_000,
-    "empty": 0,
-    "dir/b ü+&=?#;'(),.bin": 3_000,
-    "dir/sub/%41~*!$@:[x]": 40_000,
-    "large.bin": 3_000_000,
-}
-
-
-@dataclass(frozen=True)
-class Bucket:
-    """A bucket of a store that this process serves."""
-
-    url: str
-    name: str
-    client: Any
-
-    def put(self, key: str, content: bytes, **fields: Any) -> None:
-        self.client.put_object(Bucket=self.name, Key=key, Body=content, **fields)
-
-    def fetch(self, source: str, folder: Path, **access: Any) -> CopyReport:
-        return self._copy(source, str(folder), StoreAccess(endpoint_url=self.url, region="us-east-1", **access))
-
-    def send(self, folder: Path, destination: str, part_bytes: int | None = None, **changes: Any) -> CopyReport:
-        access = StoreAccess(endpoint_url=self.url, region="us-east-1")
-        return self._copy(f"{folder}/", destination, access, part_bytes, **changes)
-
-    def _copy(
-        self, source: str, destination: str, access: StoreAccess, part_bytes: int | None = None, **changes: Any
-    ) -> CopyReport:
-        engine = options(stores=access, **changes)
-        by_hand = Parameters(concurrency=3, parallelism=2, pipelining=2, part_bytes=part_bytes)
-        return copy_files([source], destination, options=CopyOptions(by_hand=by_hand, tune=False, engine=engine))
-
-
-@pytest.fixture(scope="module")
-def store_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with serve_store(tmp_path_factory.mktemp("store") / "log") as url:
-        yield url
-
-
-@pytest.fixture(autouse=True)
-def credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """A user with a key in the environment, and no configuration of AWS tools."""
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
-    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
-        monkeypatch.setenv(name, str(tmp_path / "none"))
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    open_session.cache_clear()
-    yield
-    open_session.cache_clear()
-
-
-@pytest.fixture
-def bucket(store_url: str) -> Iterator[Bucket]:
-    client = boto3.client(
-        "s3", endpoint_url=store_url, region_name="us-east-1", aws_access_key_id="key", aws_secret_access_key="secret"
-    )
-    name = f"data-{random.randrange(10**9)}"
-    client.create_bucket(Bucket=name)
-    yield Bucket(store_url, name, client)
-    client.close()
-
-
-@pytest.fixture
-def filled(bucket: Bucket) -> dict[str, bytes]:
-    draw = random.Random(5)
-    content = {key: draw.randbytes(size) for key, size in CONTENT.items()}
-    for key, data in content.items():
-        bucket.put(key, data)
-    bucket.put("dir/", b"")
-    return content
-
-
-def read(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize("end", ["", "/"])
@@ -349,3 +269,39 @@ def test_upload_without_parts_logs_no_size_of_parts(bucket: Bucket, tmp_path: Pa
     (tmp_path / "up" / "small").write_bytes(b"x")
     sent = bucket.send(tmp_path / "up", f"s3://{bucket.name}/", part_bytes=5 * MIB)
     assert sent.records[0].parameters.part_bytes is None
+
+
+def test_existing_objects_stay_and_newer_ones_too(bucket, tmp_path):
+    for name in ("stays", "is new"):
+        (tmp_path / name).write_bytes(b"from here")
+        os.utime(tmp_path / name, (time.time() - 60, time.time() - 60))
+    bucket.put("up/stays", b"of the store")
+    for skip in (SkipRule.EXISTING, SkipRule.NEWER):
+        report = bucket.send(tmp_path, f"s3://{bucket.name}/up/", skip=skip)
+        assert report.is_complete, report.format_line()
+        assert bucket.client.get_object(Bucket=bucket.name, Key="up/stays")["Body"].read() == b"of the store"
+    assert (report.files_done, report.files_skipped) == (0, 2)
+    later_s = time.time() + 3_600
+    os.utime(tmp_path / "stays", (later_s, later_s))
+    assert bucket.send(tmp_path, f"s3://{bucket.name}/up/", skip=SkipRule.NEWER).files_done == 1
+    assert bucket.client.get_object(Bucket=bucket.name, Key="up/stays")["Body"].read() == b"from here"
+
+
+def test_properties_of_objects_reach_the_store(bucket, tmp_path):
+    (tmp_path / "small.csv").write_bytes(b"a,b")
+    (tmp_path / "large.bin").write_bytes(bytes(9_000_000))
+    named = ObjectProperties(storage_class="STANDARD_IA", metadata=(("project", "storm  7"),))
+    assert bucket.send(tmp_path, f"s3://{bucket.name}/", properties=named).is_complete
+    for key, kind in {"small.csv": "text/csv", "large.bin": "application/octet-stream"}.items():
+        found = bucket.client.head_object(Bucket=bucket.name, Key=key)
+        assert (found["StorageClass"], found["ContentType"]) == ("STANDARD_IA", kind)
+        assert found["Metadata"] == {"project": "storm  7"}
+
+
+def test_properties_for_a_place_that_takes_none_are_refused(bucket, tmp_path):
+    named = ObjectProperties(content_type="text/csv")
+    refusal = "go with a destination that is s3://"
+    with pytest.raises(InvalidValue, match=refusal):
+        list_files([f"s3://{bucket.name}/"], str(tmp_path), options=options(properties=named))
+    with pytest.raises(InvalidValue, match=refusal):
+        list_files([str(tmp_path)], "http://127.0.0.1:9/", options=options(properties=named))

@@ -12,6 +12,7 @@ from tests.integration.engine.transfers import options, plan
 from tests.integration.stores.object_store import LOST_BEHIND, Fault, ObjectStore
 from tradewind_agent.engine import TransferEngine, TransferResult
 from tradewind_agent.engine.remote.source import list_uploads
+from tradewind_agent.engine.store_access import ObjectProperties
 from tradewind_agent.errors import UnusableSource
 from tradewind_agent.stores.s3.session import AccessKey, StoreSession
 from tradewind_agent.stores.s3.store import S3Store
@@ -216,3 +217,38 @@ def test_credentials_that_cannot_be_renewed_end_the_copy(tmp_path: Path):
 
     with pytest.raises(UnusableSource, match="have expired"):
         asyncio.run(story())
+
+
+COLD = ObjectProperties(storage_class="STANDARD_IA", content_type="text/csv", metadata=(("project", "storm 7"),))
+COLD_HEADERS = {"content-type": "text/csv", "x-amz-storage-class": "STANDARD_IA", "x-amz-meta-project": "storm 7"}
+
+
+@pytest.mark.parametrize("content", [CONTENT, SMALL], ids=["parts", "whole"])
+def test_objects_get_the_properties_that_the_user_names(tmp_path: Path, content: bytes):
+    store = ObjectStore()
+    assert send(store, tmp_path / "file", content, properties=COLD).failures == ()
+    assert store.properties["up/file"] == COLD_HEADERS
+    store = ObjectStore()
+    assert send(store, tmp_path / "file.csv", content).failures == ()
+    assert store.properties["up/file"] == {"content-type": "text/csv"}
+
+
+@pytest.mark.parametrize(
+    ("earlier", "properties", "expected"),
+    [
+        (COLD_HEADERS, COLD, COLD_HEADERS),
+        (COLD_HEADERS, ObjectProperties(), {"content-type": "application/octet-stream"}),
+        ({"content-type": "application/octet-stream"}, COLD, COLD_HEADERS),
+        ({**COLD_HEADERS, "x-amz-meta-project": "other"}, COLD, COLD_HEADERS),
+    ],
+)
+def test_an_upload_that_was_started_with_other_properties_is_sent_again(
+    tmp_path: Path, earlier: dict[str, str], properties: ObjectProperties, expected: dict[str, str]
+):
+    parts = {number: CONTENT[(number - 1) * PART_BYTES : number * PART_BYTES] for number in (1, 2)}
+    store = ObjectStore(uploads={"earlier": parts}, properties={"earlier": earlier})
+    assert send(store, tmp_path / "file", properties=properties).failures == ()
+    assert store.objects == {"up/file": CONTENT}
+    assert store.properties["up/file"] == expected
+    assert store.requests.count("PUT uploadId partNumber") == (4 if earlier == expected else 10)
+    assert store.uploads == {}

@@ -4,25 +4,39 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from tradewind.errors import InvalidValue
 from tradewind.transfer import Direction
 from tradewind_agent.copy.file_sizes import query_sizes
+from tradewind_agent.copy.listing_checks import (
+    check_any,
+    check_distinct,
+    check_properties,
+    hint_at_address,
+    parse_local,
+    read_manifest,
+    require_one_folder,
+)
+from tradewind_agent.copy.removal import (
+    PlannedRemoval,
+    RemoteDestination,
+    plan_local_removal,
+    plan_remote_removal,
+)
 from tradewind_agent.engine.http.address import Origin, Url
 from tradewind_agent.engine.http.tcp_info import TcpInfo
 from tradewind_agent.engine.jobs import Job, SizeTrust
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.remote.omissions import REPORT_ALL, ListingRules, Omission
+from tradewind_agent.engine.remote.path_selection import NOTHING_EXCLUDED, Excluded
 from tradewind_agent.engine.remote.remote_tree import OnFolders
-from tradewind_agent.engine.remote.source import DownloadList, list_manifest, list_uploads
-from tradewind_agent.errors import CopyFailed, UnusableSource
+from tradewind_agent.engine.remote.source import DownloadList, UploadList, list_manifest, list_uploads
 from tradewind_agent.session.server_query import NO_DOCUMENT, fetch_document
 from tradewind_agent.session.transfer_naming import TRANSFERS_PATH
 from tradewind_agent.stores.http import HTTP_STORE
 from tradewind_agent.stores.places import is_remote, open_places
-from tradewind_agent.stores.port import ListRequest, Place, Store
-from tradewind_agent.system_errors import explain_os_error
+from tradewind_agent.stores.port import ListRequest, Place, Store, StoredRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +48,8 @@ class Listing:
     ``rtt_s`` : least round trip to ``remote`` that the listing has seen; ``None`` without a direct connection.
     ``left_out`` : what the sources hold and the copy does not move; such a copy fails in the end.
     ``accepted`` : what is left out with the user's consent.
+    ``excluded`` : what the user's selection has left alone; ``None`` where all is selected.
+    ``removal`` : what is to be removed at the destination; ``None`` where nothing is to be.
     ``aliases`` : how addresses of stores begin, and how the user writes that.
     ``store`` : kind of the store that serves or takes them; ``None`` where there are several.
     ``meter`` : the answer of the only server about its meter, see `other_end`; ``None`` if it was not asked.
@@ -46,6 +62,8 @@ class Listing:
     sizes_are_exact: bool
     left_out: tuple[Omission, ...] = ()
     accepted: tuple[Omission, ...] = ()
+    excluded: Excluded | None = None
+    removal: PlannedRemoval | None = None
     rtt_s: float | None = None
     aliases: tuple[tuple[str, str], ...] = ()
     store: str | None = None
@@ -93,18 +111,24 @@ def list_files(
         if manifest is not None:
             raise InvalidValue("manifest", "lists what to fetch; it does not go with a remote destination")
         (place,) = open_places([destination], options)
-        return _list_uploads(sources, place, options, rules)
+        check_properties(options.properties, is_taken=place.store.takes_properties)
+        return _list_uploads(sources, place, options, rules, on_folders)
+    check_properties(options.properties, is_taken=False)
     if len(remote_sources) < len(sources):
-        raise InvalidValue("sources", f"are local like the destination; {_hint_at_address([*sources, destination])}")
+        raise InvalidValue("sources", f"are local like the destination; {hint_at_address([*sources, destination])}")
     # Relative paths of a manifest are below its source, whether or not that was written with a slash.
     slash = "" if manifest is None else "/"
     places = open_places([source.rstrip("/") + slash if slash else source for source in sources], options)
+    target = _Target(parse_local(destination), is_folder=destination.endswith("/"))
+    if rules.delete:
+        require_one_folder(sources, manifest, is_folder=True)
     listing = asyncio.run(
         _list_downloads(
             places,
-            _Target(_parse_local(destination), is_folder=destination.endswith("/")),
+            target,
             manifest,
             options,
+            rules=rules,
             ask_for_meter=ask_for_meter,
             on_folders=on_folders,
         )
@@ -127,35 +151,19 @@ def _accept_omissions(listing: Listing, rules: ListingRules) -> Listing:
     """Return the listing with the omissions that the user has accepted set apart."""
     accepted = tuple(omission for omission in listing.left_out if rules.is_accepted(omission))
     left_out = tuple(omission for omission in listing.left_out if omission not in accepted)
-    return replace(listing, left_out=left_out, accepted=accepted)
+    excluded = None if rules.selection.is_all else listing.excluded
+    return replace(listing, left_out=left_out, accepted=accepted, excluded=excluded)
 
 
-def _hint_at_address(places: Sequence[str]) -> str:
-    """Return how to write the remote end, in the user's words where one of the places looks like a host."""
-    for place in places:
-        host, _, _ = place.partition("/")
-        is_host = ":" in host or ("." in host.strip(".") and "/" in place)
-        if is_host and not host.startswith(".") and not Path(place).exists():
-            return f"write http://{place} if {host} is a server"
-    return "one end must be http://, https:// or s3://"
-
-
-def _parse_local(place: str) -> Path:
-    """Return the path that ``place`` is, or that its ``file:`` address names."""
-    if not place.lower().startswith("file:"):
-        return Path(place)
-    parts = urlsplit(place)
-    if parts.netloc not in ("", "localhost"):
-        raise CopyFailed(f"{place!r} is on another machine; file: addresses are of this one")
-    return Path(unquote(parts.path))
-
-
-def _list_uploads(sources: Sequence[str], place: Place, options: EngineOptions, rules: ListingRules) -> Listing:
-    destination = asyncio.run(place.store.prepare_uploads(place.url, options))
-    found = list_uploads([_parse_local(source) for source in sources], destination, links=rules.links)
+def _list_uploads(
+    sources: Sequence[str], place: Place, options: EngineOptions, rules: ListingRules, on_folders: OnFolders
+) -> Listing:
+    paths = [parse_local(source) for source in sources]
+    if rules.delete:
+        is_folder = not place.url.name and all(path.is_dir() or not path.exists() for path in paths)
+        require_one_folder(sources, None, is_folder=is_folder)
+    destination, found, removal = asyncio.run(_find_uploads(paths, place, options, rules, on_folders))
     jobs = found.jobs
-    _check_any(jobs, found.omissions)
-    _check_distinct(jobs)
     listing = Listing(
         jobs=tuple(jobs),
         direction=Direction.UPLOAD,
@@ -163,11 +171,38 @@ def _list_uploads(sources: Sequence[str], place: Place, options: EngineOptions, 
         sizes_bytes=tuple(job.size_bytes for job in jobs),
         sizes_are_exact=True,
         left_out=found.omissions,
+        excluded=found.excluded,
+        removal=removal,
         aliases=() if place.store.alias is None else (place.store.alias,),
         store=place.store.kind,
         meter=None if place.store is HTTP_STORE else NO_DOCUMENT,
     )
     return _accept_omissions(listing, rules)
+
+
+async def _find_uploads(
+    sources: Sequence[Path], place: Place, options: EngineOptions, rules: ListingRules, on_folders: OnFolders
+) -> tuple[Url, UploadList, PlannedRemoval | None]:
+    """Return where files are sent, the files with what is there already, and what is to be removed there."""
+    destination = await place.store.prepare_uploads(place.url, options)
+    found = list_uploads(sources, destination, rules=rules)
+    check_any(found)
+    check_distinct(found.jobs)
+    stored = await place.store.find_stored(found.jobs, StoredRequest(options=options))
+    jobs = [job if there is None else replace(job, stored=there) for job, there in zip(found.jobs, stored, strict=True)]
+    removal = None
+    if rules.delete:
+        begin = len(str(destination))
+        paths = [unquote(str(job.destination)[begin:], errors="surrogateescape") for job in jobs]
+        there = RemoteDestination(place.store, destination, options)
+        obstacle = _find_obstacle(found.omissions)
+        removal = await plan_remote_removal(there, paths, rules.selection, obstacle, on_folders)
+    return destination, replace(found, jobs=jobs), removal
+
+
+def _find_obstacle(omissions: Sequence[Omission]) -> str | None:
+    """Return why nothing may be removed: what the source holds is not known, or not copied."""
+    return f"{omissions[0].place} {omissions[0].reason}" if omissions else None
 
 
 async def _list_downloads(
@@ -176,6 +211,7 @@ async def _list_downloads(
     manifest: str | None,
     options: EngineOptions,
     *,
+    rules: ListingRules,
     ask_for_meter: bool,
     on_folders: OnFolders,
 ) -> Listing:
@@ -187,7 +223,15 @@ async def _list_downloads(
     if ask_for_meter and manifest is None and stores == {HTTP_STORE} and len({url.origin for url in urls}) == 1:
         meter_query = asyncio.create_task(fetch_document(urls[0].join(TRANSFERS_PATH), options))
     try:
-        found = await _build_jobs(places, target, manifest, options, round_trips=round_trips, on_folders=on_folders)
+        request = ListRequest(
+            destination=target.path,
+            options=options,
+            into_folder=target.is_folder or len(places) > 1,
+            selection=rules.selection,
+            on_connection=round_trips.see,
+            on_folders=on_folders,
+        )
+        found = await _build_jobs(places, manifest, request)
         jobs = await query_sizes(found.jobs, options, round_trips.see)
         remote = jobs[0].source.origin
         await _time_handshake(remote, connecting, options, round_trips)
@@ -198,6 +242,13 @@ async def _list_downloads(
         connecting.cancel()
         if meter_query is not None:
             meter_query.cancel()
+    removal = None
+    if rules.delete:
+        require_one_folder(places, manifest, is_folder=found.is_folder)
+        begin = len(str(target.path / "x")) - 1
+        below = [job.destination[begin:] for job in jobs]
+        obstacle = _find_obstacle(found.omissions)
+        removal = await asyncio.to_thread(plan_local_removal, str(target.path), below, rules.selection, obstacle)
     known = [job.size_bytes for job in jobs if job.size_bytes is not None]
     estimate = round(sum(known) / len(known)) if known else 0
     return Listing(
@@ -207,6 +258,8 @@ async def _list_downloads(
         sizes_bytes=tuple(estimate if job.size_bytes is None else job.size_bytes for job in jobs),
         sizes_are_exact=len(known) == len(jobs) and all(job.size_trust is not SizeTrust.ROUNDED for job in jobs),
         left_out=found.omissions,
+        excluded=found.excluded,
+        removal=removal,
         aliases=tuple(store.alias for store in stores if store.alias is not None),
         store=kinds.pop() if len(kinds := {store.kind for store in stores}) == 1 else None,
         rtt_s=None if options.proxies.find_proxy(remote) is not None else round_trips.least_s.get(remote),
@@ -239,53 +292,34 @@ async def _time_handshake(
         round_trips.see(remote, info)
 
 
-async def _build_jobs(
-    places: Sequence[Place],
-    target: _Target,
-    manifest: str | None,
-    options: EngineOptions,
-    *,
-    round_trips: "_RoundTrips",
-    on_folders: OnFolders,
-) -> DownloadList:
+async def _build_jobs(places: Sequence[Place], manifest: str | None, request: ListRequest) -> DownloadList:
     if manifest is None:
-        found = await _list_by_store(places, target, options, round_trips=round_trips, on_folders=on_folders)
+        found = await _list_by_store(places, request)
     elif len(places) <= 1:
         # In a thread, so that connections open while thousands of lines are read.
-        found = DownloadList(
-            await asyncio.to_thread(
-                lambda: list_manifest(_read_manifest(manifest), places[0].url if places else None, target.path)
-            )
+        base = places[0].url if places else None
+        found = await asyncio.to_thread(
+            lambda: list_manifest(read_manifest(manifest), base, request.destination, selection=request.selection)
         )
     else:
         raise InvalidValue("manifest", "needs exactly one source: the folder of its relative paths")
-    _check_any(found.jobs, found.omissions)
-    _check_distinct(found.jobs)
+    check_any(found)
+    check_distinct(found.jobs)
     return found
 
 
-async def _list_by_store(
-    places: Sequence[Place],
-    target: _Target,
-    options: EngineOptions,
-    *,
-    round_trips: "_RoundTrips",
-    on_folders: OnFolders,
-) -> DownloadList:
+async def _list_by_store(places: Sequence[Place], request: ListRequest) -> DownloadList:
     """List what the places of each store hold."""
     by_store: dict[Store, list[Url]] = {}
     for place in places:
         by_store.setdefault(place.store, []).append(place.url)
-    request = ListRequest(
-        destination=target.path,
-        options=options,
-        into_folder=target.is_folder or len(places) > 1,
-        on_connection=round_trips.see,
-        on_folders=on_folders,
-    )
     lists = [await store.list_downloads(urls, request) for store, urls in by_store.items()]
-    jobs = [job for found in lists for job in found.jobs]
-    return DownloadList(jobs, tuple(omission for found in lists for omission in found.omissions))
+    return DownloadList(
+        [job for found in lists for job in found.jobs],
+        tuple(omission for found in lists for omission in found.omissions),
+        sum((found.excluded for found in lists), NOTHING_EXCLUDED),
+        is_folder=len(places) == 1 and lists[0].is_folder,
+    )
 
 
 class _RoundTrips:
@@ -297,34 +331,3 @@ class _RoundTrips:
     def see(self, origin: Origin, info: TcpInfo) -> None:
         if info.min_rtt_s is not None:
             self.least_s[origin] = min(info.min_rtt_s, self.least_s.get(origin, info.min_rtt_s))
-
-
-def _check_any(jobs: Sequence[Job], omissions: Sequence[Omission]) -> None:
-    if jobs:
-        return
-    if not omissions:
-        raise CopyFailed("nothing to copy: the sources hold no files")
-    more = f", and {len(omissions) - 1} more things were left out" if len(omissions) > 1 else ""
-    raise CopyFailed(f"nothing to copy: {omissions[0].place} {omissions[0].reason}{more}")
-
-
-def _check_distinct(jobs: Sequence[Job]) -> None:
-    """Check that no two files of the copy have the same destination.
-
-    Raises
-    ------
-    UnusableSource
-    """
-    first: dict[str, Job] = {}
-    for job in jobs:
-        if (other := first.setdefault(str(job.destination), job)) is not job:
-            raise UnusableSource(f"{other.source} and {job.source} would both become {job.destination}")
-
-
-def _read_manifest(manifest: str) -> str:
-    try:
-        return Path(manifest).read_text(encoding="utf-8-sig")
-    except OSError as failure:
-        raise CopyFailed(f"the manifest {manifest} cannot be read: {explain_os_error(failure)}") from None
-    except UnicodeDecodeError:
-        raise CopyFailed(f"the manifest {manifest} is not UTF-8 text; save it in that encoding") from None

@@ -20,8 +20,10 @@ from tradewind.units import compute_throughput_bps as mean_rate_bps
 from tradewind_agent.copy.energy_report import build_energy_split, format_energy
 from tradewind_agent.copy.omissions_report import build_omissions_document, describe_omissions
 from tradewind_agent.copy.options import MAX_THROUGHPUT
+from tradewind_agent.copy.removal import Removal
 from tradewind_agent.copy.stage import EncodedBytes
 from tradewind_agent.engine.remote.omissions import Omission
+from tradewind_agent.engine.remote.path_selection import Excluded
 from tradewind_agent.meters import CpuWork
 from tradewind_agent.resources.applied import Enforced, Verdict
 from tradewind_agent.session.planning import Plan
@@ -66,6 +68,8 @@ class CopyReport:
     ``can_resume`` : whether the same command, repeated after an interrupt, uses the parts that have moved.
     ``log`` : what became of the transfer's records, as the end of a sentence.
     ``left_out`` : what the sources hold and the copy did not move; ``accepted`` : the same with the user's consent.
+    ``excluded`` : what the user's selection has left alone; ``None`` where all is selected.
+    ``removal`` : what was removed at the destination; ``None`` where nothing was to be.
     """
 
     plan: Plan
@@ -91,12 +95,14 @@ class CopyReport:
     can_resume: bool = True
     left_out: tuple[Omission, ...] = ()
     accepted: tuple[Omission, ...] = ()
+    excluded: Excluded | None = None
+    removal: Removal | None = None
     encoded: EncodedBytes | None = None
 
     @property
     def is_complete(self) -> bool:
         """Whether the destination has everything that the sources hold, except what the user left out."""
-        return self.succeeded and not self.left_out
+        return self.succeeded and not self.left_out and (self.removal is None or self.removal.succeeded)
 
     @property
     def succeeded(self) -> bool:
@@ -155,8 +161,10 @@ class CopyReport:
             done += self._format_verdict()
         again = "to resume" if self.can_resume else "to send unfinished files again"
         prefix = f"interrupted; run the same command again {again}; " if self.status is Status.CANCELLED else ""
+        removed = "" if self.removal is None else self.removal.format_part()
         encoded = f"; {self.encoded.format_line()}" if self.encoded is not None and self.files_done else ""
-        return f"{prefix}{done}{_format_failures(self.failures)}{describe_omissions(self)}; log {self.log}{encoded}"
+        rest = f"{_format_failures(self.failures)}{describe_omissions(self)}{removed}"
+        return f"{prefix}{done}{rest}; log {self.log}{encoded}"
 
     def _format_verdict(self) -> str:
         """Format whether the SLA was met, or why nobody can say; empty without a target."""
@@ -179,6 +187,7 @@ class CopyReport:
             "files_failed": len(self.failures),
             "failures": [{"file": failure.file, "reason": failure.reason} for failure in self.failures],
             **build_omissions_document(self),
+            **({} if self.removal is None else self.removal.build_document()),
             "duration_s": self.duration_s,
             "throughput_bps": self.throughput_bps,
             "energy_j": self.energy_j,

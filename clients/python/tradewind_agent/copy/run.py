@@ -18,6 +18,7 @@ from tradewind_agent.copy.moving import Movement, move
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.copy.outcome import add_codecs, summarize_chunks
 from tradewind_agent.copy.plan import MOVER, PlannedCopy, plan_copy
+from tradewind_agent.copy.removal import remove_planned
 from tradewind_agent.copy.report import CopyReport, Failure
 from tradewind_agent.copy.resources import CopyResources, hold_resources
 from tradewind_agent.copy.stage import TransferStage
@@ -196,6 +197,8 @@ def run(
     server = prepared.source if prepared.listing.direction is Direction.DOWNLOAD else prepared.destination
     report_learned_limit(server, movement.result.permitted, client)
     report = _report(prepared, held, movement, path, records=records, timeline=timeline, log=log)
+    if prepared.listing.removal is not None:
+        report = replace(report, removal=remove_planned(prepared.listing.removal, is_complete=report.is_complete))
     return report if stage is None else _add_stage(report, prepared.listing, stage)
 
 
@@ -245,6 +248,7 @@ def _report(
         notes=(*prepared.planned.notes, *held.notes, *_list_notes(movement)),
         left_out=prepared.listing.left_out,
         accepted=prepared.listing.accepted,
+        excluded=prepared.listing.excluded,
     )
 
 

@@ -9,6 +9,7 @@ from tradewind_agent.engine.http.http1 import REDIRECTS, ResponseHead
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
 from tradewind_agent.engine.local.file_version import FileVersion
 from tradewind_agent.engine.local.identity import FileIdentity
+from tradewind_agent.engine.local.local_copy import LocalState
 from tradewind_agent.engine.local.local_first import LocalFirst
 from tradewind_agent.engine.local.publishing import Publication
 from tradewind_agent.engine.local.ranges import RangeSet
@@ -216,7 +217,8 @@ class FileDownload(LocalFirst):
         self._received, self._undealt = RangeSet(), RangeSet()
         self._unsynced_bytes = 0
         self._reads.clear()
-        self._sole_read = self._local = None
+        self._sole_read = None
+        self._local = LocalState.PRESENT if self._must_compare_times else None
         if answered.size_bytes is not None:
             self._undealt.add(0, answered.size_bytes - 1)
 

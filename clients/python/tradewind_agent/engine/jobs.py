@@ -9,6 +9,7 @@ from pathlib import Path
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.local.checksums import Checksum
 from tradewind_agent.engine.origin.book import PermittedConnections
+from tradewind_agent.engine.skipping import StoredFile
 from tradewind_agent.errors import AgentError
 
 
@@ -49,12 +50,16 @@ class DownloadJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UploadJob:
-    """A local file to send; size and modification time are those of the listing."""
+    """A local file to send; size and modification time are those of the listing.
+
+    ``stored`` : what the destination has under its name, as far as known.
+    """
 
     source: Path
     destination: Url
     size_bytes: int
     modified_at_ns: int
+    stored: StoredFile | None = None
 
     def __str__(self) -> str:
         return str(self.destination)

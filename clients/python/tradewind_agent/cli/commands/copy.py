@@ -20,6 +20,8 @@ from tradewind_agent.cli.dry_run import show_plan
 from tradewind_agent.cli.engine_options import bind_headers, build_engine_options
 from tradewind_agent.cli.option_groups import GroupOf, expand_groups
 from tradewind_agent.cli.progress import count_plainly, show_transfer
+from tradewind_agent.cli.removal_options import RemovalOptions, build_removal_options
+from tradewind_agent.cli.selection_options import build_selection
 from tradewind_agent.cli.terminal import Terminal
 from tradewind_agent.cli.transfer_options import TransferOptions
 
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from tradewind_agent.engine.options import EngineOptions
     from tradewind_agent.engine.progress import Snapshot
     from tradewind_agent.engine.remote.omissions import ListingRules
+    from tradewind_agent.engine.remote.path_selection import PathSelection
 
 OWN_MOVER = "tradewind"
 
@@ -67,6 +70,7 @@ def build_parameters_by_hand(
 
 def build_listing_rules(
     *,
+    selection: Annotated["PathSelection", GroupOf(build_selection)],
     follow_links: Annotated[
         bool | None,
         typer.Option(
@@ -83,11 +87,11 @@ def build_listing_rules(
         ),
     ] = False,
 ) -> "ListingRules":
-    """Return what to do with links and unreadable files."""
+    """Return which files are copied, and what to do with links and unreadable files."""
     from tradewind_agent.engine.remote.omissions import LinkRule, ListingRules
 
     rules = {None: LinkRule.REPORT, True: LinkRule.FOLLOW, False: LinkRule.SKIP}
-    return ListingRules(links=rules[follow_links], skip_unreadable=skip_unreadable)
+    return ListingRules(selection=selection, links=rules[follow_links], skip_unreadable=skip_unreadable)
 
 
 def build_copy_options(
@@ -128,6 +132,7 @@ def copy(
     manifest: Annotated[
         str | None, typer.Option(metavar="FILE", help="List of files to copy, relative to SRC, instead of its index.")
     ] = None,
+    removal: Annotated[RemovalOptions, GroupOf(build_removal_options)],
     radio: Annotated["RadioOptions", GroupOf(build_radio_options)],
     mover: Annotated[
         str, typer.Option(help="Who moves the bytes: tradewind, rclone, aria2, curl or globus-url-copy.")
@@ -150,6 +155,8 @@ def copy(
         raise typer.BadParameter(
             f"{mover} does not pack files on their way; {OWN_MOVER} alone does", param_hint="--compress"
         )
+    removal.check(dry_run=dry_run, is_queue=queue is not None)
+    settings = replace(settings, listing=replace(settings.listing, delete=removal.delete))
     if queue is not None:
         _check_alone(places, manifest, mover)
     else:
@@ -171,6 +178,8 @@ def copy(
         elif listing is None:
             code = copy_by_tool(mover, places, settings, context, manifest=manifest, dry_run=dry_run)
         else:
+            if not dry_run:
+                removal.confirm(listing.removal)
             code = _copy_listed(listing, settings, context, packing, dry_run=dry_run)
     raise typer.Exit(code)
 
@@ -210,7 +219,8 @@ def _copy_listed(
     prepared = prepare_listed(listing, options=settings, client=client) if packed is None else packed.prepared
     if dry_run:
         show_plan(terminal, prepared, () if packed is None else packed.notes)
-        return 1 if listing.left_out else 0
+        is_hindered = listing.removal is not None and listing.removal.obstacle is not None
+        return 1 if listing.left_out or is_hindered else 0
     logbook = Logbook(spool=environment.open_spool(terminal), client=client)
     for line in () if packed is None else packed.notes:
         terminal.note(line)

@@ -7,6 +7,7 @@ from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.jobs import DownloadJob
 from tradewind_agent.engine.remote.index_page import check_path
 from tradewind_agent.engine.remote.omissions import Omission, OmissionKind, make_name_omission
+from tradewind_agent.engine.remote.path_selection import Selecting
 from tradewind_agent.errors import UnsafeName
 from tradewind_agent.stores.s3.address import S3Address
 from tradewind_agent.stores.s3.bucket_pages import StoredObject
@@ -19,6 +20,7 @@ class ObjectJobs:
     ----------
     find_url : returns where a key is requested.
     unreadable : keys of objects that cannot be read now, with the reason.
+    selecting : decides which objects are taken.
 
     Attributes
     ----------
@@ -26,10 +28,13 @@ class ObjectJobs:
     omissions : what was found and left out.
     """
 
-    def __init__(self, bucket: str, find_url: Callable[[str], Url], unreadable: Mapping[str, str]) -> None:
+    def __init__(
+        self, bucket: str, find_url: Callable[[str], Url], unreadable: Mapping[str, str], selecting: Selecting
+    ) -> None:
         self._bucket = bucket
         self._find_url = find_url
         self._unreadable = unreadable
+        self._selecting = selecting
         self.jobs: list[DownloadJob] = []
         self.omissions: list[Omission] = []
 
@@ -42,6 +47,8 @@ class ObjectJobs:
         for path, found in named.items():
             if found.size_bytes == 0 and (path == "" or path.endswith("/")):
                 continue  # it stands for a folder
+            if not self._selecting.take_file(path):
+                continue
             try:
                 check_path(path, S3Address(self._bucket, prefix))
             except UnsafeName as error:

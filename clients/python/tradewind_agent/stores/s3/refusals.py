@@ -60,6 +60,11 @@ def explain_refusal(status_line: str, code: str) -> str:
     return _MEANINGS.get(code, named)
 
 
+def explain_code(code: str) -> str:
+    """Return what an error code means; the code, or other text, as it is where that is not known."""
+    return _MEANINGS.get(code, code)
+
+
 def find_error_code(url: Url, body: bytes) -> str:
     """Return the code of an error document; empty where the body is none."""
     return _find_in_error(url, body, "Code")

@@ -1,7 +1,7 @@
 """Which unfinished uploads of a store are this user's: their ids, each in a file that one run at a time holds.
 
-A store lists unfinished uploads of a key without saying whose they are. One without parts could be that of another program
-that has just started it. A note proves that it is ours, so that the next run goes on with it or ends it.
+A store lists unfinished uploads of a key without saying whose they are. One without parts could be that of another
+program that has just started it. A note proves that it is ours, so that the next run goes on with it or ends it.
 """
 
 import os
