@@ -147,7 +147,7 @@ def _make_rows(case: str, costs: Costs) -> Iterator[dict[str, Value]]:
             "case": f"{case}: {name}",
             "cpu_s": statistics.median(each.cpu_s for each in found),
             "wall_s": statistics.median(each.wall_s for each in found),
-            "peak_rss_mb": max(each.peak_rss_mb for each in found),
+            "peak_rss_mb": max((each.peak_rss_mb for each in found if each.peak_rss_mb is not None), default=None),
         }
 
 

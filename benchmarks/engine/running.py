@@ -1,6 +1,7 @@
 """One run of a program, with what the kernel says that it cost."""
 
 import os
+import resource
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -19,12 +20,13 @@ class ToolFailed(TradewindError):
 class Cost:
     """What a program took, with the children that it waited for: processor time and wall time, s; memory, MiB.
 
-    The memory is not below what this process had when it started the program.
+    The kernel counts the memory of this process at the start of the program as the program's own. So the memory is
+    unknown (``None``) where the program itself did not need more.
     """
 
     cpu_s: float
     wall_s: float
-    peak_rss_mb: float
+    peak_rss_mb: float | None
 
 
 def run_program(command: Sequence[str], environment: Mapping[str, str], log: Path) -> Cost:
@@ -45,4 +47,5 @@ def run_program(command: Sequence[str], environment: Mapping[str, str], log: Pat
     if program.returncode:
         printed = log.read_text(errors="replace").strip().splitlines() or ["it printed nothing"]
         raise ToolFailed(f"{command[0]} ended with {program.returncode}: {printed[-1]}")
-    return Cost(used.ru_utime + used.ru_stime, wall_s, used.ru_maxrss * KIB / MIB)
+    is_own_peak = used.ru_maxrss > resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return Cost(used.ru_utime + used.ru_stime, wall_s, used.ru_maxrss * KIB / MIB if is_own_peak else None)

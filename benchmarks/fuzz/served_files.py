@@ -10,6 +10,7 @@ from typing import Self
 
 from tradewind_agent.engine import DownloadJob, Url
 from tradewind_agent.engine.jobs import SizeTrust
+from tradewind_agent.engine.local.checksums import Checksum
 
 OLD, NEW, DATE = "Sat, 01 Jan 2022 00:00:00 GMT", "Tue, 01 Mar 2022 12:00:00 GMT", "Fri, 01 Apr 2022 00:00:00 GMT"
 LONGEST_BYTES = 900_000
@@ -111,5 +112,5 @@ class ServedFile:
             size_bytes=known,
             size_trust=self.trust if known is not None else SizeTrust.LISTED,
             least_bytes=size * 9 // 10 if self.trust is SizeTrust.ROUNDED else 0,
-            sha256=sha256(self.contents[0]).hexdigest() if self.is_sum_known else None,
+            checksum=Checksum("sha256", sha256(self.contents[0]).digest()) if self.is_sum_known else None,
         )

@@ -125,7 +125,7 @@ def _run_until_end(bed: Testbed, program: subprocess.Popen[bytes], port: int, lo
 
 def _wait_until_listening(bed: Testbed, program: subprocess.Popen[bytes], port: int, log: Path) -> None:
     deadline = time.monotonic() + PATIENCE_S
-    while not _is_listening(bed, port):
+    while not is_listening(bed, port):
         if program.poll() is not None or time.monotonic() > deadline:
             output = log.read_text(errors="replace").strip().splitlines() or ["it printed nothing"]
             raise EmulationBroke(f"the server on port {port} did not start: {output[-1]}")
@@ -134,11 +134,11 @@ def _wait_until_listening(bed: Testbed, program: subprocess.Popen[bytes], port: 
 
 def _require_free(bed: Testbed, port: int) -> None:
     """Refuse a second server of a port, which would fail while the first one answers for it."""
-    if _is_listening(bed, port):
+    if is_listening(bed, port):
         raise EmulationBroke(f"port {port} of {bed.server.namespace} has a server already")
 
 
-def _is_listening(bed: Testbed, port: int) -> bool:
+def is_listening(bed: Testbed, port: int) -> bool:
     """Look at the sockets of the server's namespace, where the link lives: no connection disturbs the path."""
     listening_socket = (
         f":{port:04X} 00000000:0000 0A"  # in /proc/net/tcp: any address, this port, no peer, state LISTEN

@@ -14,7 +14,7 @@ from typing import Self
 
 from tradewind.errors import InvalidValue
 
-AXES = ("concurrency", "parallelism", "pipelining", "cores", "frequency_hz", "io_block_bytes")
+AXES = ("concurrency", "parallelism", "pipelining", "cores", "frequency_hz", "io_block_bytes", "part_bytes")
 """Numeric parameters that surfaces may be fitted over, in their fixed order."""
 
 _on_axes = attrgetter(*AXES)
@@ -24,12 +24,16 @@ _LOWEST = tuple((name, 0 if name == "pipelining" else 1) for name in (*AXES, "me
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
-    """Settings of a transfer or of one chunk of it; ``None`` means unknown or left to the tool, never 1 or 0."""
+    """Settings of a transfer or of one chunk of it; ``None`` means unknown or left to the tool, never 1 or 0.
+
+    ``part_bytes`` : size of the parts in which a large object goes to or comes from an object store.
+    """
 
     concurrency: int | None = None
     parallelism: int | None = None
     pipelining: int | None = None
     io_block_bytes: int | None = None
+    part_bytes: int | None = None
     cores: int | None = None
     frequency_hz: float | None = None
     memory_bytes: int | None = None
@@ -157,7 +161,7 @@ class Lattice:
         """Lattice between the lowest and highest observed value of each axis.
 
         Integer axes cc, p and pp take the standard steps within the range plus the observed values; other axes
-        (cores, frequency, I/O block) only the observed ones, because they are properties of a machine.
+        (cores, frequency, I/O block, part) only the observed ones, because they are properties of a machine or a store.
         """
         grid: dict[str, tuple[float, ...]] = {}
         for axis in AXES:

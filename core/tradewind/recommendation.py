@@ -93,6 +93,7 @@ def combine_settings(settings: Sequence[Parameters]) -> Parameters:
         parallelism=widest.parallelism and min(widest.parallelism, allowed),
         pipelining=widest.pipelining,
         io_block_bytes=widest.io_block_bytes,
+        part_bytes=widest.part_bytes,
         cores=widest.cores,
         frequency_hz=widest.frequency_hz,
     )

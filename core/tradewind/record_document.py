@@ -27,6 +27,7 @@ def to_document(record: TransferRecord) -> dict[str, Any]:
         "direction": record.direction.value,
         "dataset": _describe_dataset(record.dataset),
         "outcome": list_known(record.outcome),
+        "store": record.store,
         "network": record.network,
         "path": list_known(record.path),
         "parameters": record.parameters.list_known(),

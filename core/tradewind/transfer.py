@@ -66,7 +66,10 @@ class LinkKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferRecord:
-    """One row of the log. Rows of chunks and the row of their entire transfer are joined by ``transfer_id``."""
+    """One row of the log. Rows of chunks and the row of their entire transfer are joined by ``transfer_id``.
+
+    ``store`` : kind of the remote end, such as ``http``, ``s3`` or ``webdav``; ``None`` where it is not known.
+    """
 
     id: UUID
     started_at: datetime
@@ -80,6 +83,7 @@ class TransferRecord:
     outcome: TransferOutcome
     path: Path = UNKNOWN_PATH
     parameters: Parameters = UNKNOWN_PARAMETERS
+    store: str | None = None
     network: str | None = None
     usage: ResourceUsage | None = None
     energy: tuple[EnergyReading, ...] = ()

@@ -32,6 +32,16 @@ DESCRIPTIONS = {
         "a file",
         "aria2 itself rounds sizes to two or three digits.",
     ),
+    "aws": (
+        "Output of `aws s3 cp`, `sync` and `mv` with `--debug`, both streams in one file",
+        "a run of aws",
+        "Without `--debug` there are no times. aws rounds its progress. Requests at once are not in the log.",
+    ),
+    "s5cmd": (
+        "Messages of `s5cmd --json`, also with `--stat`",
+        "none: every line is refused",
+        "s5cmd prints no times, by which a rate could be known. Run it under [`wrap`](../how-to/tune-other-tools.md).",
+    ),
     "csv": (
         "A table with a header line, separated by commas, semicolons, tabs or bars",
         "a row",

@@ -169,6 +169,8 @@ def list_record_values(record: WireRecord) -> tuple[Any, ...]:
         *(_USAGE(record.usage) if record.usage else _NO_USAGE),
         *source,
         *destination,
+        record.parameters.part_bytes if record.parameters else None,
+        record.store,
     )
 
 

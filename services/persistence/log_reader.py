@@ -39,6 +39,7 @@ _FIT = (
     "cores",
     "frequency_hz",
     "io_block_bytes",
+    "part_bytes",
     "source_energy_j",
     "source_base_w",
     "destination_energy_j",
@@ -55,6 +56,7 @@ _TRANSFERS = (
     "usage_disk", "usage_nic", "energy_j",
     *(f"{end}_{what}" for end in ("source", "destination")
       for what in ("energy_j", "dynamic_j", "base_w", "tail_j", "energy_method", "energy_quality")),
+    "part_bytes", "store",
 )  # fmt: skip
 _HEARTBEATS = (
     "transfer_id", "transfer_started_at", "sequence", "at", "interval_s", "bytes_moved", "throughput_bps",

@@ -48,7 +48,7 @@ class ComparisonRows:
 
     Attributes
     ----------
-    settings : (n, 6) values of ``tradewind.parameters.AXES``.
+    settings : (n, a) values of ``tradewind.parameters.AXES``.
     received_s : when the store got each row, POSIX s.
     """
 
@@ -122,7 +122,7 @@ def _compute_shift(leaf: LeafModel, load: Floats) -> Floats:
 
 
 def _interpolate_on_lattice(leaf: LeafModel, settings: Floats) -> Floats:
-    """Return the leaf's log mean at settings (r, 6), linear between the points of its lattice."""
+    """Return the leaf's log mean at settings (r, a), linear between the points of its lattice."""
     values = np.array([setting.log_throughput_mean for setting in leaf.table.settings]).reshape(leaf.lattice.shape)
     varying = [axis for axis in leaf.lattice.axes if len(leaf.lattice.values[axis]) > 1]
     if not varying:

@@ -134,11 +134,12 @@ def _fit_leaf_model(
 def _find_informative_axes(settings: FloatArray) -> npt.NDArray[np.bool_]:
     """Return which axes (a,) the rows carry information on.
 
-    One block size for all of them shows nothing about block sizes: it is a tool's default, and nobody is advised to it.
+    One size of blocks or parts for all of them shows nothing: it is a tool's default, and nobody is advised to it.
     """
     informative: npt.NDArray[np.bool_] = np.asarray(np.isfinite(settings).any(axis=0))
-    block = settings[:, AXES.index("io_block_bytes")]
-    informative[AXES.index("io_block_bytes")] &= len(np.unique(block[np.isfinite(block)])) > 1
+    for axis in (AXES.index("io_block_bytes"), AXES.index("part_bytes")):
+        sizes = settings[:, axis]
+        informative[axis] &= len(np.unique(sizes[np.isfinite(sizes)])) > 1
     return informative
 
 

@@ -44,7 +44,7 @@ class LinkLog:
     Attributes
     ----------
     id_high, id_low : halves of the row's id, for samples that do not depend on order.
-    settings : (n, 6) values of ``tradewind.parameters.AXES``.
+    settings : (n, a) values of ``tradewind.parameters.AXES``.
     received_s : when the store got the row, POSIX s.
     rtt_s, min_rtt_s : under the transfer's own load where both are known, and the least; else what was stated.
     source_power_w, destination_power_w : mean total power of each metered end, W; likewise their base power.

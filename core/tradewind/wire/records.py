@@ -59,6 +59,7 @@ class WireParameters(Strict):
     parallelism: Small | None = None
     pipelining: SmallOrZero | None = None
     io_block_bytes: AtLeastOne | None = None
+    part_bytes: AtLeastOne | None = None
     cores: Small | None = None
     frequency_hz: Positive | None = None
     memory_bytes: AtLeastOne | None = None
@@ -105,6 +106,7 @@ class WireRecord(Strict):
     direction: Direction
     dataset: WireDataSet
     outcome: WireOutcome
+    store: Name | None = None
     network: Name | None = None
     path: WirePath | None = None
     parameters: WireParameters | None = None
@@ -139,6 +141,7 @@ class WireRecord(Strict):
             outcome=TransferOutcome(**dict(self.outcome)),
             path=Path(**dict(self.path)) if self.path else UNKNOWN_PATH,
             parameters=Parameters(**dict(self.parameters)) if self.parameters else UNKNOWN_PARAMETERS,
+            store=self.store,
             network=self.network,
             usage=ResourceUsage(**dict(self.usage)) if self.usage else None,
             energy=tuple(EnergyReading(**dict(reading)) for reading in self.energy),

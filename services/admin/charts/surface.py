@@ -18,6 +18,7 @@ AXIS_NAMES = {
     "cores": "cores",
     "frequency_hz": "CPU frequency, Hz",
     "io_block_bytes": "I/O block, B",
+    "part_bytes": "parts of an object, B",
 }
 MOST_SLICES = 4
 

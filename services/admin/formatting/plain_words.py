@@ -40,6 +40,8 @@ def format_setting(parameters: Parameters) -> str:
             words.append(f"{format_count(int(value), 'request')} in flight")
         elif name == "io_block_bytes":
             words.append(f"I/O block {format_bytes(float(value))}")
+        elif name == "part_bytes":
+            words.append(f"parts of {format_bytes(float(value))}")
         elif name not in ("concurrency", "parallelism"):
             words.append(f"{name.replace('_', ' ')} {value}")
     return ", ".join(words)

@@ -123,6 +123,8 @@ transfer_logs = Table(
     *(build_quantity(f"usage_{part}") for part in ("cpu", "memory", "disk", "nic")),
     *_build_energy_columns("source"),
     *_build_energy_columns("destination"),
+    _count("part_bytes"),
+    build_label("store", nullable=True),
     Index(None, "tenant_id", "link_id", "started_at"),  # the tenant first: see migrations.reader_isolation
     Index(
         "transfer_logs_chunks_of_link_idx",

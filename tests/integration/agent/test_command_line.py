@@ -121,7 +121,7 @@ def test_a_recommendation_without_service_comes_from_the_rules_and_says_so(env):
     outcome = run("recommend", "alpha", "beta", "--bytes", "10GB", "--files", "1000", "--json", env=env)
     assert outcome.document["source"] == "heuristic"
     assert "no service is configured" in outcome.document["rationale"]
-    assert set(outcome.document["flags"]) == {"rclone", "aria2", "curl", "globus-url-copy"}
+    assert set(outcome.document["flags"]) == {"rclone", "aria2", "curl", "globus-url-copy", "aws", "s5cmd", "gcloud"}
     flags = run("recommend", "alpha", "beta", "--bytes", "10GB", "--flags", "rclone", env=env)
     assert flags.out.startswith("--transfers ")
 

@@ -154,8 +154,9 @@ def receiving(answers: list[bytes]) -> Iterator[str]:
         while (line := asked.readline()) and line != b"0\r\n":  # the end of what is sent in chunks
             if line.startswith(b"HEAD "):
                 client.sendall(b"HTTP/1.1 404 Not Found\r\nServer: tradewind\r\nTradewind-Codecs: gzip\r\n\r\n")
-        asked.readline()
-        client.sendall(answers.pop(0))
+        if line:  # a file, and no question alone
+            asked.readline()
+            client.sendall(answers.pop(0))
         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         asked.close()
 

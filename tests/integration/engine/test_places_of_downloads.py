@@ -13,6 +13,7 @@ from tests.integration.engine.fetching import CONTENT, SMALL
 from tests.integration.engine.servers.rough_server import Answer, RoughRequest, RoughServer, head, paced, plain
 from tests.integration.engine.transfers import jobs_for, options, plan, until
 from tradewind_agent.engine import DownloadJob, TransferEngine, TransferResult, Url
+from tradewind_agent.engine.local.checksums import Checksum
 
 OTHER = CONTENT[::-1]
 WRITTEN = "Tue, 14 Nov 2023 22:13:20 GMT"
@@ -157,14 +158,14 @@ SUM = b64encode(sha256(SMALL).digest()).decode()
 WRONG = bytes(len(SMALL))
 
 
-def copied_over(folder: Path, here: bytes, digest: str | None, *, sha: str | None = None, **changes: object):
+def copied_over(folder: Path, here: bytes, digest: str | None, *, sha: Checksum | None = None, **changes: object):
     """Copy a file to where one of the same size and time is."""
     (folder / "file").write_bytes(here)
     os.utime(folder / "file", (WRITTEN_AT, WRITTEN_AT))
 
     async def story() -> TransferResult:
         async with RoughServer({"/file": with_sum(SMALL, digest)}) as server:
-            job = DownloadJob(source=Url.parse(f"{server.url}/file"), destination=str(folder / "file"), sha256=sha)
+            job = DownloadJob(source=Url.parse(f"{server.url}/file"), destination=str(folder / "file"), checksum=sha)
             return await TransferEngine(plan(1, 2), options(**changes)).run([job])
 
     result = asyncio.run(story())
@@ -185,7 +186,7 @@ def test_with_sums_a_file_that_has_its_sum_stays(tmp_path: Path):
 
 @pytest.mark.parametrize("checksum", [False, True])
 def test_the_sum_of_a_manifest_is_that_of_a_file_that_is_here_too(tmp_path: Path, checksum: bool):
-    digest = sha256(SMALL).hexdigest()
+    digest = Checksum("sha256", sha256(SMALL).digest())
     assert copied_over(tmp_path, WRONG, None, sha=digest, checksum=checksum).files_done == 1
     assert (tmp_path / "file").read_bytes() == SMALL
     assert copied_over(tmp_path, SMALL, None, sha=digest, checksum=checksum).files_skipped == 1

@@ -29,9 +29,11 @@ from tradewind_agent.session.metering import HostMeter
 WAN = CopyOptions(source="alpha", destination="beta", network="wan", bandwidth_bps=1e9, rtt_s=0.05, tune=False)
 
 
-def recommending(concurrency: int, parallelism: int = 1, pipelining: int = 1, mean_bps: float = 9e8) -> Service:
-    """A service that always recommends this."""
-    setting = {"concurrency": concurrency, "parallelism": parallelism, "pipelining": pipelining}
+def recommending(
+    concurrency: int, parallelism: int = 1, pipelining: int = 1, mean_bps: float = 9e8, **more: int
+) -> Service:
+    """A service that always recommends this, and ``more`` parameters by name."""
+    setting = {"concurrency": concurrency, "parallelism": parallelism, "pipelining": pipelining} | more
     predicted = {"throughput_bps": {"mean": mean_bps, "low": 0.9 * mean_bps, "high": 1.1 * mean_bps}}
     chunks = [{"chunk": "whole", "parameters": setting}]
     return answering(httpx.Response(200, json=ANSWER | {"chunks": chunks, "predicted": predicted}))

@@ -38,7 +38,8 @@ def impostor(folder, name, script):
 def test_unknown_tool_is_usage_error_with_list_of_tools(user):
     ended = run("wrap", *WAN, "--", "ftp", "host", env=user)
     assert ended.code == 2
-    assert all(name in ended.error for name in ("rclone", "aria2c", "curl", "globus-url-copy", "scp", "sftp", "rsync"))
+    tools = ("rclone", "aria2c", "curl", "globus-url-copy", "aws", "s5cmd", "scp", "sftp", "rsync")
+    assert all(name in ended.error for name in tools)
 
 
 @pytest.mark.parametrize("words", [("rclone", "lsd", "x:"), ("aria2c",), ("curl", "-s"), ("globus-url-copy", "-cd")])
@@ -156,7 +157,7 @@ def test_killed_tool_is_reported_in_one_line(drive, slow, grid, tmp_path, tool):
 
 
 IMPOSTORS = {
-    "missing": (None, "is not installed; on Debian and Ubuntu: apt install"),
+    "missing": (None, "is not installed"),
     "too old": ('print("version 0.1.2")', "is version 0.1.2; "),
     "nonsense": ('print("I am no such thing")', "does not tell its version"),
     "killed": ("import os; os.kill(os.getpid(), 9)", "does not tell its version"),

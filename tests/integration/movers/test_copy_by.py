@@ -96,9 +96,11 @@ def test_a_list_is_split_into_runs_of_curl_with_settings_of_their_own(drive, tmp
 def test_copy_that_a_tool_cannot_make_is_wrong_usage(user, slow, tmp_path):
     (tmp_path / "file").write_bytes(b"x")
     unknown = run("copy", *WAN, "--mover", "wget", f"{slow.url}f00", str(tmp_path), env=user)
+    wrapped_only = run("copy", *WAN, "--mover", "aws", f"{slow.url}f00", str(tmp_path), env=user)
     upload = run("copy", *WAN, "--mover", "aria2", str(tmp_path / "file"), f"{slow.url}up/", env=user)
     renamed = run("copy", *WAN, "--mover", "rclone", f"{slow.url}f00", str(tmp_path / "other"), env=user)
-    assert [unknown.code, upload.code, renamed.code] == [2, 2, 2]
+    assert [unknown.code, wrapped_only.code, upload.code, renamed.code] == [2, 2, 2, 2]
+    assert "rclone, aria2, curl, globus-url-copy, tradewind" in wrapped_only.error
     assert "rclone, aria2, curl, globus-url-copy, tradewind" in unknown.error
 
 

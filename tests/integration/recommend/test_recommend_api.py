@@ -78,7 +78,7 @@ def test_the_answer_has_every_field_and_reads_back(client: httpx.Client) -> None
     assert made.keys() == RecommendResponse.model_fields.keys()
     assert made["sla"].keys() >= {"tier_id", "tier", "price", "probability", "feasible"}
     assert made["predicted"].keys() == {"throughput_bps", "energy_j", "power_w"}
-    assert set(made["flags"]) == {"rclone", "aria2", "curl", "globus-url-copy"}
+    assert set(made["flags"]) == {"rclone", "aria2", "curl", "globus-url-copy", "aws", "s5cmd", "gcloud"}
     for table in made["table"].values():
         assert table.keys() >= {"settings", "queueing_delay_p90_s", "loss_baseline", "bank_limit_bits"}
         assert table["settings"][0].keys() >= {"parameters", "log_throughput_mean", "power_w_mean", "certified"}

@@ -10,7 +10,7 @@ from tradewind_agent.engine import DownloadJob, EngineOptions, TransferResult, U
 from tradewind_agent.engine.jobs import RelayJob
 from tradewind_agent.engine.relay.relay_engine import RelayEngine
 from tradewind_agent.engine.relay.sending import PutReceiver
-from tradewind_agent.stores.s3.object_receiver import ObjectReceiver
+from tradewind_agent.stores.s3.sending.object_receiver import ObjectReceiver
 from tradewind_agent.stores.s3.session import AccessKey, StoreSession
 from tradewind_agent.stores.s3.store import S3Store
 

@@ -1,4 +1,4 @@
-"""A bucket of a store that another process serves, and copies from and to it."""
+"""A bucket of a real protocol, and what a copy from or to it leaves."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,12 +9,21 @@ from tradewind.parameters import Parameters
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.copy.report import CopyReport
 from tradewind_agent.copy.run import copy_files
+from tradewind_agent.engine.remote.omissions import REPORT_ALL, ListingRules
 from tradewind_agent.engine.store_access import StoreAccess
+
+CONTENT = {
+    "a.bin": 3_000,
+    "empty": 0,
+    "dir/b ü+&=?#;'(),.bin": 3_000,
+    "dir/sub/%41~*!$@:[x]": 40_000,
+    "large.bin": 3_000_000,
+}
 
 
 @dataclass(frozen=True)
 class Bucket:
-    """A bucket of a store."""
+    """A bucket of a store that this process serves."""
 
     url: str
     name: str
@@ -23,12 +32,13 @@ class Bucket:
     def put(self, key: str, content: bytes, **fields: Any) -> None:
         self.client.put_object(Bucket=self.name, Key=key, Body=content, **fields)
 
-    def fetch(self, source: str, folder: Path, **access: Any) -> CopyReport:
-        return self._copy(source, str(folder), StoreAccess(endpoint_url=self.url, region="us-east-1", **access))
+    def fetch(self, source: str, folder: Path, *, rules: ListingRules = REPORT_ALL, **access: Any) -> CopyReport:
+        known = StoreAccess(endpoint_url=self.url, region="us-east-1", **access)
+        return self._copy(source, str(folder), known, rules=rules)
 
-    def send(self, folder: Path, destination: str, **changes: Any) -> CopyReport:
+    def send(self, folder: Path, destination: str, part_bytes: int | None = None, **changes: Any) -> CopyReport:
         access = StoreAccess(endpoint_url=self.url, region="us-east-1")
-        return self._copy(f"{folder}/", destination, access, **changes)
+        return self._copy(f"{folder}/", destination, access, part_bytes, **changes)
 
     def relay(self, source: str, destination: str, **changes: Any) -> CopyReport:
         access = StoreAccess(endpoint_url=self.url, region="us-east-1")
@@ -47,7 +57,25 @@ class Bucket:
         found = self.client.list_multipart_uploads(Bucket=self.name)
         return [each["Key"] for each in found.get("Uploads", [])]
 
-    def _copy(self, source: str, destination: str, access: StoreAccess, **changes: Any) -> CopyReport:
+    def _copy(
+        self,
+        source: str,
+        destination: str,
+        access: StoreAccess,
+        part_bytes: int | None = None,
+        *,
+        rules: ListingRules = REPORT_ALL,
+        **changes: Any,
+    ) -> CopyReport:
+        by_hand = Parameters(concurrency=3, parallelism=2, pipelining=2, part_bytes=part_bytes)
         engine = options(stores=access, **changes)
-        by_hand = Parameters(concurrency=3, parallelism=2, pipelining=2)
-        return copy_files([source], destination, options=CopyOptions(by_hand=by_hand, tune=False, engine=engine))
+        settings = CopyOptions(by_hand=by_hand, tune=False, listing=rules, engine=engine)
+        return copy_files([source], destination, options=settings)
+
+    def list_keys(self) -> set[str]:
+        pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.name)
+        return {each["Key"] for page in pages for each in page.get("Contents", ())}
+
+
+def read(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}

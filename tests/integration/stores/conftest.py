@@ -1,37 +1,21 @@
-"""A store with a bucket, for copies from and to object stores."""
+"""A store that speaks the S3 protocol, in a process of its own."""
 
 import random
-import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import boto3
 import pytest
 
-from tests.conditions import eventually
-from tests.endings import Program
-from tests.integration.stores.bucket import Bucket
-from tests.ports import free_port
+from tests.integration.stores.bucket import CONTENT, Bucket
+from tests.integration.stores.moto_store import serve_store
 from tradewind_agent.stores.s3.session import open_session
 
 
 @pytest.fixture(scope="module")
-def store_url() -> Iterator[str]:
-    """A store in a process of its own, which leaves no sockets behind here."""
-    port = free_port()
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    with Program(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        eventually(lambda: _listens(port) or process.poll() is not None)
-        yield f"http://127.0.0.1:{port}"
-        process.terminate()
-        process.wait()
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+def store_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with serve_store(tmp_path_factory.mktemp("store") / "log") as url:
+        yield url
 
 
 @pytest.fixture(autouse=True)
@@ -56,3 +40,13 @@ def bucket(store_url: str) -> Iterator[Bucket]:
     client.create_bucket(Bucket=name)
     yield Bucket(store_url, name, client)
     client.close()
+
+
+@pytest.fixture
+def filled(bucket: Bucket) -> dict[str, bytes]:
+    draw = random.Random(5)
+    content = {key: draw.randbytes(size) for key, size in CONTENT.items()}
+    for key, data in content.items():
+        bucket.put(key, data)
+    bucket.put("dir/", b"")
+    return content

@@ -17,6 +17,8 @@ Fault = Callable[[RequestHead, int], "tuple[str, str] | None"]
 LOST_BEHIND = ("lost", "")
 """The fault of an answer that is lost after the store has done what was asked."""
 
+_DESCRIBES = re.compile("content-type$|x-amz-meta-|x-amz-storage-class$")
+_USUAL = {"content-type": "application/octet-stream"}
 _NAMED = ("uploads", "uploadId", "partNumber")
 
 
@@ -28,6 +30,7 @@ class ObjectStore(StreamServer):
     ----------
     objects : content by key. ``tags`` : of those that were joined.
     uploads : parts by number of unfinished uploads, by id.
+    properties : headers that describe an object, by key; those of unfinished uploads by id, usual ones where not set.
     requests : methods with the names of the subresources that they ask for.
     """
 
@@ -35,6 +38,7 @@ class ObjectStore(StreamServer):
     objects: dict[str, bytes] = field(default_factory=dict)
     uploads: dict[str, dict[int, bytes]] = field(default_factory=dict)
     tags: dict[str, str] = field(default_factory=dict)
+    properties: dict[str, dict[str, str]] = field(default_factory=dict)
     requests: list[str] = field(default_factory=list)
 
     @property
@@ -62,7 +66,7 @@ class ObjectStore(StreamServer):
         self.requests.append(kind)
         fault = self.fault(head, self.requests.count(kind))
         if fault == LOST_BEHIND:
-            self._do(kind, unquote(path.removeprefix("/data/")), names, body)
+            self._do(kind, unquote(path.removeprefix("/data/")), names, body, head)
             return None
         if fault is not None:
             if fault[1] == "NoSuchUpload":
@@ -71,20 +75,24 @@ class ObjectStore(StreamServer):
         sum_ = head.headers.get("x-amz-checksum-crc32")
         if sum_ is not None and sum_ != b64encode(crc32(body).to_bytes(4, "big")).decode():
             return _write("400 Bad Request", "<Error><Code>BadDigest</Code></Error>")
-        return self._do(kind, unquote(path.removeprefix("/data/")), names, body)
+        return self._do(kind, unquote(path.removeprefix("/data/")), names, body, head)
 
-    def _do(self, kind: str, key: str, names: dict[str, str], body: bytes) -> bytes:
+    def _do(self, kind: str, key: str, names: dict[str, str], body: bytes, head: RequestHead) -> bytes:
+        described = {name: value for name, value in head.headers.items() if _DESCRIBES.match(name)}
         upload = self.uploads.get(names.get("uploadId", ""))
         if "uploadId" in names and upload is None:
             return _write("404 Not Found", "<Error><Code>NoSuchUpload</Code></Error>")
         match kind:
             case "PUT":
-                self.objects[key] = body
+                self.objects[key], self.properties[key] = body, described
                 return _write("200 OK", "", ETag=_tag(body))
             case "HEAD":
-                return _write("200 OK", "", ETag=self.tags[key]) if key in self.tags else _write("404 Not Found", "")
+                if key not in self.tags:
+                    return _write("404 Not Found", "")
+                return _write("200 OK", "", ETag=self.tags[key], **self.properties[key])
             case "POST uploads":
                 self.uploads[f"id-{len(self.requests)}"] = {}
+                self.properties[f"id-{len(self.requests)}"] = described
                 return _write("200 OK", f"<R><UploadId>{next(reversed(self.uploads))}</UploadId></R>")
             case "GET uploads":
                 rows = "".join(
@@ -119,6 +127,7 @@ class ObjectStore(StreamServer):
                 self.objects[key] = b"".join(upload[number] for number in numbers)
                 joined = b"".join(bytes.fromhex(_tag(upload[number])[1:-1]) for number in numbers)
                 self.tags[key] = f'{_tag(joined)[:-1]}-{len(numbers)}"'
+                self.properties[key] = self.properties.get(names["uploadId"], _USUAL)
                 del self.uploads[names["uploadId"]]
                 return _write("200 OK", "<CompleteMultipartUploadResult/>")
         del self.uploads[names["uploadId"]]

@@ -10,34 +10,16 @@ import pytest
 
 from tests.integration.agent.support.command import environment, run
 from tests.integration.engine.transfers import options
-from tests.integration.stores.bucket import Bucket
+from tests.integration.stores.bucket import CONTENT, Bucket, read
+from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
+from tradewind.units import MIB
+from tradewind_agent.copy.listing import list_files
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.copy.run import copy_files
-from tradewind_agent.engine.store_access import StoreAccess
+from tradewind_agent.engine.skipping import SkipRule
+from tradewind_agent.engine.store_access import ObjectProperties, StoreAccess
 from tradewind_agent.errors import CopyFailed, LibraryMissing, UnusableSource
-
-CONTENT = {
-    "a.bin": 3_000,
-    "empty": 0,
-    "dir/b ü+&=?#;'(),.bin": 3_000,
-    "dir/sub/%41~*!$@:[x]": 40_000,
-    "large.bin": 3_000_000,
-}
-
-
-@pytest.fixture
-def filled(bucket: Bucket) -> dict[str, bytes]:
-    draw = random.Random(5)
-    content = {key: draw.randbytes(size) for key, size in CONTENT.items()}
-    for key, data in content.items():
-        bucket.put(key, data)
-    bucket.put("dir/", b"")
-    return content
-
-
-def read(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize("end", ["", "/"])
@@ -258,3 +240,68 @@ def test_with_sums_a_file_that_is_gone_fails_in_one_line(bucket, tmp_path, monke
     monkeypatch.setattr("tradewind_agent.copy.run.prepare_listed", _before((source / "a").unlink, "prepare_listed"))
     (failure,) = bucket.send(source, f"s3://{bucket.name}/", checksum=True).failures
     assert "cannot read" in failure.reason
+
+
+@pytest.mark.parametrize("algorithm", ["CRC32", "SHA256", "CRC32C", "CRC64NVME"])
+def test_objects_with_checksums_of_other_tools_arrive(bucket, tmp_path, algorithm):
+    bucket.put("a", b"some bytes", ChecksumAlgorithm=algorithm)
+    assert bucket.fetch(f"s3://{bucket.name}/", tmp_path / "copy").is_complete
+    assert read(tmp_path / "copy") == {"a": b"some bytes"}
+
+
+@pytest.mark.parametrize("part_bytes", [None, 5 * MIB])
+def test_size_of_parts_and_kind_of_store_are_logged(bucket: Bucket, tmp_path: Path, part_bytes: int | None):
+    source = tmp_path / "up"
+    source.mkdir()
+    (source / "large").write_bytes(random.Random(4).randbytes(11 * MIB))
+    (source / "small").write_bytes(b"x")
+    sent = bucket.send(source, f"s3://{bucket.name}/", part_bytes=part_bytes)
+    fetched = bucket.fetch(f"s3://{bucket.name}/", tmp_path / "down")
+    assert {record.store for record in (*sent.records, *fetched.records)} == {"s3"}
+    assert sent.records[0].parameters.part_bytes == (part_bytes or 8 * MIB)
+    assert fetched.records[0].parameters.part_bytes is None
+    again = bucket.send(source, f"s3://{bucket.name}/", part_bytes=6 * MIB, checksum=True)
+    assert again.files_skipped == 2
+
+
+def test_upload_without_parts_logs_no_size_of_parts(bucket: Bucket, tmp_path: Path):
+    (tmp_path / "up").mkdir()
+    (tmp_path / "up" / "small").write_bytes(b"x")
+    sent = bucket.send(tmp_path / "up", f"s3://{bucket.name}/", part_bytes=5 * MIB)
+    assert sent.records[0].parameters.part_bytes is None
+
+
+def test_existing_objects_stay_and_newer_ones_too(bucket, tmp_path):
+    for name in ("stays", "is new"):
+        (tmp_path / name).write_bytes(b"from here")
+        os.utime(tmp_path / name, (time.time() - 60, time.time() - 60))
+    bucket.put("up/stays", b"of the store")
+    for skip in (SkipRule.EXISTING, SkipRule.NEWER):
+        report = bucket.send(tmp_path, f"s3://{bucket.name}/up/", skip=skip)
+        assert report.is_complete, report.format_line()
+        assert bucket.client.get_object(Bucket=bucket.name, Key="up/stays")["Body"].read() == b"of the store"
+    assert (report.files_done, report.files_skipped) == (0, 2)
+    later_s = time.time() + 3_600
+    os.utime(tmp_path / "stays", (later_s, later_s))
+    assert bucket.send(tmp_path, f"s3://{bucket.name}/up/", skip=SkipRule.NEWER).files_done == 1
+    assert bucket.client.get_object(Bucket=bucket.name, Key="up/stays")["Body"].read() == b"from here"
+
+
+def test_properties_of_objects_reach_the_store(bucket, tmp_path):
+    (tmp_path / "small.csv").write_bytes(b"a,b")
+    (tmp_path / "large.bin").write_bytes(bytes(9_000_000))
+    named = ObjectProperties(storage_class="STANDARD_IA", metadata=(("project", "storm  7"),))
+    assert bucket.send(tmp_path, f"s3://{bucket.name}/", properties=named).is_complete
+    for key, kind in {"small.csv": "text/csv", "large.bin": "application/octet-stream"}.items():
+        found = bucket.client.head_object(Bucket=bucket.name, Key=key)
+        assert (found["StorageClass"], found["ContentType"]) == ("STANDARD_IA", kind)
+        assert found["Metadata"] == {"project": "storm  7"}
+
+
+def test_properties_for_a_place_that_takes_none_are_refused(bucket, tmp_path):
+    named = ObjectProperties(content_type="text/csv")
+    refusal = "go with a destination that is s3://"
+    with pytest.raises(InvalidValue, match=refusal):
+        list_files([f"s3://{bucket.name}/"], str(tmp_path), options=options(properties=named))
+    with pytest.raises(InvalidValue, match=refusal):
+        list_files([str(tmp_path)], "http://127.0.0.1:9/", options=options(properties=named))

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tests.integration.engine.transfers import options, plan
 from tests.integration.stores.object_store import LOST_BEHIND, Fault, ObjectStore
 from tradewind_agent.engine import TransferEngine, TransferResult
 from tradewind_agent.engine.remote.source import list_uploads
+from tradewind_agent.engine.store_access import ObjectProperties
 from tradewind_agent.errors import UnusableSource
 from tradewind_agent.stores.s3.session import AccessKey, StoreSession
 from tradewind_agent.stores.s3.store import S3Store
@@ -22,11 +24,18 @@ SMALL = CONTENT[:3_000]
 
 @pytest.fixture(autouse=True)
 def short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tradewind_agent.stores.s3.compared_upload.choose_part_bytes", lambda _: PART_BYTES)
+    monkeypatch.setattr(
+        "tradewind_agent.stores.s3.sending.compared_upload.choose_part_bytes",
+        lambda _, planned=None: planned or PART_BYTES,
+    )
+    monkeypatch.setattr("tradewind_agent.stores.s3.sending.compared_upload.LEAST_PART_BYTES", PART_BYTES // 2)
 
 
-def send(store: ObjectStore, source: Path, content: bytes = CONTENT, **changes: object) -> TransferResult:
+def send(
+    store: ObjectStore, source: Path, content: bytes = CONTENT, part_bytes: int | None = None, **changes: object
+) -> TransferResult:
     """Send one file as ``up/file``."""
+    planned = [each._replace(parameters=replace(each.parameters, part_bytes=part_bytes)) for each in plan(2, 3, 2)]
 
     async def story() -> TransferResult:
         async with store, asyncio.timeout(30.0):
@@ -35,7 +44,7 @@ def send(store: ObjectStore, source: Path, content: bytes = CONTENT, **changes: 
             bucket = S3Store("data", session, used)
             source.write_bytes(content)  # noqa: ASYNC240 -- before anything is sent
             jobs = list_uploads([source], bucket.find_url("up/file")).jobs
-            return await TransferEngine(plan(2, 3, 2), used).run(jobs)
+            return await TransferEngine(planned, used).run(jobs)
 
     return asyncio.run(story())
 
@@ -126,6 +135,29 @@ def test_parts_of_an_earlier_run_are_reused_where_they_are_those_of_the_file(tmp
     assert "POST uploads" not in store.requests
 
 
+@pytest.mark.parametrize(("part_bytes", "count"), [(None, 6), (2 * PART_BYTES, 3), (PART_BYTES // 2, 11)])
+def test_parts_have_the_planned_size(tmp_path: Path, part_bytes: int | None, count: int):
+    store = ObjectStore()
+    assert send(store, tmp_path / "file", part_bytes=part_bytes).failures == ()
+    assert store.objects == {"up/file": CONTENT}
+    assert store.requests.count("PUT uploadId partNumber") == count
+
+
+@pytest.mark.parametrize("planned", [PART_BYTES // 2, 2 * PART_BYTES])
+def test_parts_of_an_earlier_run_are_reused_though_another_size_is_planned(tmp_path: Path, planned: int):
+    parts = {number: CONTENT[(number - 1) * PART_BYTES : number * PART_BYTES] for number in (1, 2, 4)}
+    store = ObjectStore(uploads={"earlier": parts})
+    assert send(store, tmp_path / "file", part_bytes=planned).failures == ()
+    assert store.objects == {"up/file": CONTENT}
+    assert store.requests.count("PUT uploadId partNumber") == 3
+
+
+def test_parts_of_somebody_else_leave_the_planned_size(tmp_path: Path):
+    store = ObjectStore(uploads={"others": {1: bytes(PART_BYTES)}})
+    assert send(store, tmp_path / "file", part_bytes=2 * PART_BYTES).failures == ()
+    assert store.requests.count("PUT uploadId partNumber") == 3
+
+
 def test_a_file_that_changes_while_it_is_sent_is_not_stored(tmp_path: Path):
     source = tmp_path / "file"
 
@@ -186,3 +218,38 @@ def test_credentials_that_cannot_be_renewed_end_the_copy(tmp_path: Path):
 
     with pytest.raises(UnusableSource, match="have expired"):
         asyncio.run(story())
+
+
+COLD = ObjectProperties(storage_class="STANDARD_IA", content_type="text/csv", metadata=(("project", "storm 7"),))
+COLD_HEADERS = {"content-type": "text/csv", "x-amz-storage-class": "STANDARD_IA", "x-amz-meta-project": "storm 7"}
+
+
+@pytest.mark.parametrize("content", [CONTENT, SMALL], ids=["parts", "whole"])
+def test_objects_get_the_properties_that_the_user_names(tmp_path: Path, content: bytes):
+    store = ObjectStore()
+    assert send(store, tmp_path / "file", content, properties=COLD).failures == ()
+    assert store.properties["up/file"] == COLD_HEADERS
+    store = ObjectStore()
+    assert send(store, tmp_path / "file.csv", content).failures == ()
+    assert store.properties["up/file"] == {"content-type": "text/csv"}
+
+
+@pytest.mark.parametrize(
+    ("earlier", "properties", "expected"),
+    [
+        (COLD_HEADERS, COLD, COLD_HEADERS),
+        (COLD_HEADERS, ObjectProperties(), {"content-type": "application/octet-stream"}),
+        ({"content-type": "application/octet-stream"}, COLD, COLD_HEADERS),
+        ({**COLD_HEADERS, "x-amz-meta-project": "other"}, COLD, COLD_HEADERS),
+    ],
+)
+def test_an_upload_that_was_started_with_other_properties_is_sent_again(
+    tmp_path: Path, earlier: dict[str, str], properties: ObjectProperties, expected: dict[str, str]
+):
+    parts = {number: CONTENT[(number - 1) * PART_BYTES : number * PART_BYTES] for number in (1, 2)}
+    store = ObjectStore(uploads={"earlier": parts}, properties={"earlier": earlier})
+    assert send(store, tmp_path / "file", properties=properties).failures == ()
+    assert store.objects == {"up/file": CONTENT}
+    assert store.properties["up/file"] == expected
+    assert store.requests.count("PUT uploadId partNumber") == (4 if earlier == expected else 10)
+    assert store.uploads == {}

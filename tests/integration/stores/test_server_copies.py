@@ -14,7 +14,7 @@ from tests.integration.stores.object_store import LOST_BEHIND, ObjectStore, _tag
 from tradewind_agent.engine import DownloadJob, TransferResult
 from tradewind_agent.engine.jobs import RelayJob
 from tradewind_agent.engine.relay.relay_engine import RelayEngine
-from tradewind_agent.stores.s3.object_receiver import ObjectReceiver
+from tradewind_agent.stores.s3.sending.object_receiver import ObjectReceiver
 from tradewind_agent.stores.s3.session import AccessKey, StoreSession
 from tradewind_agent.stores.s3.store import S3Store
 
@@ -94,8 +94,8 @@ def copy(store: CopyingStore, *, tag: str = "", third_party: bool = True) -> Tra
 
 @pytest.fixture
 def in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tradewind_agent.stores.s3.object_copy.LARGEST_SINGLE_BYTES", 0)
-    monkeypatch.setattr("tradewind_agent.stores.s3.object_copy._LEAST_PART_BYTES", PART_BYTES)
+    monkeypatch.setattr("tradewind_agent.stores.s3.sending.object_copy.LARGEST_SINGLE_BYTES", 0)
+    monkeypatch.setattr("tradewind_agent.stores.s3.sending.object_copy._LEAST_PART_BYTES", PART_BYTES)
 
 
 def test_the_store_copies_an_object_by_one_request():

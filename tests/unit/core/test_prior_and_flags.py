@@ -9,6 +9,7 @@ from tradewind.errors import InvalidValue
 from tradewind.flags import list_flags_by_tool
 from tradewind.parameters import Caps, Parameters
 from tradewind.path import Path
+from tradewind.units import MIB
 from tradewind.unknown_path import prior
 
 PATH = Path(bandwidth_bps=1e8, rtt_s=0.06, loss_rate=2e-4)
@@ -67,9 +68,39 @@ def test_flags_say_what_each_tool_can_and_what_it_cannot():
     assert "-j8 -s16 -x16" in flags["aria2"]
     assert flags["curl"] == "-Z --parallel-max 8"
     assert flags["globus-url-copy"] == "-cc 8 -p 20 -pp -bs 262144"
-    assert {phrase.split(":")[0] for phrase in left_out} == {"rclone", "aria2", "curl", "globus-url-copy"}
+    of_stores = {"aws", "s5cmd", "gcloud"}
+    assert {phrase.split(":")[0] for phrase in left_out} == {"rclone", "aria2", "curl", "globus-url-copy", *of_stores}
     no_block = {phrase.split(":")[0] for phrase in left_out if "I/O" in phrase}
-    assert no_block == {"rclone", "aria2", "curl"}
+    assert no_block == {"rclone", "aria2", "curl", *of_stores}
+
+
+def test_tools_of_object_stores_get_requests_at_once_and_parts():
+    flags, left_out = list_flags_by_tool(Parameters(concurrency=3, parallelism=2, part_bytes=16 * MIB))
+    assert left_out == ("curl: one stream a file",)
+    assert flags["aws"] == (
+        "aws configure set default.s3.max_concurrent_requests 6 && "
+        "aws configure set default.s3.multipart_threshold 16777216 && "
+        "aws configure set default.s3.multipart_chunksize 16777216"
+    )
+    assert flags["s5cmd"] == "--numworkers 3 cp --concurrency 2 --part-size 16"
+    assert flags["gcloud"].split() == [
+        "CLOUDSDK_STORAGE_PROCESS_COUNT=2",
+        "CLOUDSDK_STORAGE_THREAD_COUNT=3",
+        "CLOUDSDK_STORAGE_SLICED_OBJECT_DOWNLOAD_MAX_COMPONENTS=2",
+        "CLOUDSDK_STORAGE_SLICED_OBJECT_DOWNLOAD_COMPONENT_SIZE=16777216",
+        "CLOUDSDK_STORAGE_PARALLEL_COMPOSITE_UPLOAD_COMPONENT_SIZE=16777216",
+    ]
+    assert flags["rclone"].endswith("--s3-chunk-size 16777216B --s3-upload-concurrency 2")
+    plain, _ = list_flags_by_tool(Parameters(concurrency=3, parallelism=2))
+    assert "s3-" not in plain["rclone"]
+    assert plain["s5cmd"] == "--numworkers 3 cp --concurrency 2"
+
+
+def test_part_that_stores_refuse_is_made_as_large_as_they_require():
+    flags, _ = list_flags_by_tool(Parameters(concurrency=1, parallelism=1, part_bytes=MIB))
+    assert flags["s5cmd"].endswith("--part-size 5")
+    assert "multipart_chunksize 5242880" in flags["aws"]
+    assert "--s3-chunk-size 5242880B" in flags["rclone"]
 
 
 def test_a_single_stream_leaves_nothing_out():

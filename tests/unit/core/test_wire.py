@@ -45,6 +45,7 @@ FULL = TransferRecord(
         parallelism=2,
         pipelining=4,
         io_block_bytes=65_536,
+        part_bytes=8_388_608,
         cores=2,
         frequency_hz=2.3e9,
         memory_bytes=2**30,

@@ -7,7 +7,7 @@ import pytest
 
 from tests.open_folders import open_folder
 from tradewind_agent.engine.http.address import Url
-from tradewind_agent.engine.remote.omissions import LinkRule, OmissionKind
+from tradewind_agent.engine.remote.omissions import LinkRule, ListingRules, OmissionKind
 from tradewind_agent.engine.remote.source import UploadList, list_uploads
 from tradewind_agent.errors import UnusableSource
 
@@ -58,7 +58,7 @@ def test_symbolic_links_are_reported_one_by_one(linked: Path) -> None:
 
 
 def test_followed_links_are_sent_without_going_round_in_circles(linked: Path) -> None:
-    found = list_uploads([linked], FOLDER, links=LinkRule.FOLLOW)
+    found = list_uploads([linked], FOLDER, rules=ListingRules(links=LinkRule.FOLLOW))
     assert targets(found) == ["/in/plain", "/in/to_file", "/in/to_folder/deep"]
     assert left_out(found, linked) == [("to_itself", OmissionKind.LINK), ("to_nothing", OmissionKind.UNREADABLE)]
 
@@ -68,7 +68,7 @@ def test_two_folders_that_link_to_one_another_are_followed_once(tmp_path: Path) 
         (tmp_path / "set" / name).mkdir(parents=True)
         (tmp_path / "set" / name / "file").write_bytes(b"1")
         (tmp_path / "set" / name / "other").symlink_to(f"../{other}")
-    found = list_uploads([tmp_path / "set"], FOLDER, links=LinkRule.FOLLOW)
+    found = list_uploads([tmp_path / "set"], FOLDER, rules=ListingRules(links=LinkRule.FOLLOW))
     assert targets(found) == ["/in/a/file", "/in/a/other/file", "/in/b/file", "/in/b/other/file"]
     assert {kind for _, kind in left_out(found, tmp_path)} == {OmissionKind.LINK}
 

@@ -11,6 +11,7 @@ from tradewind.errors import CannotFit
 from tradewind.learning.link import fit_link
 from tradewind.learning.link_log import EndpointCurves, LinkLog, reduce_log
 from tradewind.learning.load.known_load import LoadTimeline
+from tradewind.parameters import AXES
 from tradewind.sla.kinds import SlaKind
 
 
@@ -26,7 +27,7 @@ def link_log(n: int, seed: int = 1, *, metered: bool = True) -> LinkLog:
     count = rng.integers(80, 120, n).astype(float)
     start = np.sort(rng.uniform(0, 30 * 86400, n))
     unknown = np.full(n, np.nan)
-    settings = np.full((n, 6), np.nan)
+    settings = np.full((n, len(AXES)), np.nan)
     settings[:, 0], settings[:, 1], settings[:, 2] = cc, p, pp
     return LinkLog(
         id_high=rng.integers(0, 2**63, n).astype(np.uint64),
@@ -214,13 +215,14 @@ def test_a_link_without_rows_says_so():
         reduce_log([], curves(empty))
 
 
-def test_one_block_size_of_all_rows_is_advised_to_nobody(log):
+@pytest.mark.parametrize("axis", ["io_block_bytes", "part_bytes"])
+def test_one_size_of_all_rows_is_advised_to_nobody(log, axis):
     blocks = np.where(np.arange(3000) % 2, 65_536.0, 262_144.0)
     one, two = log.settings.copy(), log.settings.copy()
-    one[::3, 5], two[:, 5] = 262_144.0, blocks
+    one[::3, AXES.index(axis)], two[:, AXES.index(axis)] = 262_144.0, blocks
     known = [
         {
-            entry.parameters.io_block_bytes
+            getattr(entry.parameters, axis)
             for leaf in fit(replace(log, settings=settings)).leaves
             for entry in leaf.table.settings
         }

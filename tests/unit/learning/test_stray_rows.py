@@ -12,6 +12,7 @@ from tests.unit.learning.test_link_model import curves, law_bps, link_log
 from tradewind.learning.link import fit_link
 from tradewind.learning.link_log import LinkLog, reduce_log
 from tradewind.model import LinkModel
+from tradewind.parameters import AXES
 
 SETTINGS = np.array(list(product((1, 2, 4, 8), (1, 2, 4), (1, 4, 16))), dtype=np.float64)
 FILE_BYTES = 1e6
@@ -22,7 +23,7 @@ def small_link(seed: int) -> tuple[LinkLog, LinkLog]:
     rng = np.random.default_rng(seed)
     rows = int(rng.integers(25, 61))
     tried = SETTINGS[rng.choice(len(SETTINGS), rng.integers(8, 13), replace=False)]
-    settings = np.full((rows, 6), np.nan)
+    settings = np.full((rows, len(AXES)), np.nan)
     settings[:, :3] = tried[rng.integers(0, len(tried), rows)]
     sound_bps = law_bps(*settings[:, :3].T, FILE_BYTES) * np.exp(rng.normal(0, 0.15, rows))
     stray_bps = sound_bps.copy()

@@ -193,7 +193,7 @@ def test_a_configuration_of_aria2_is_found_where_aria2_looks(tmp_path):
 
 def test_tools_are_known_by_the_name_of_their_program():
     assert [mover.name for mover in list_movers()] == [
-        "rclone", "aria2", "curl", "globus-url-copy", "scp", "sftp", "rsync",
+        "rclone", "aria2", "curl", "globus-url-copy", "aws", "s5cmd", "scp", "sftp", "rsync",
     ]  # fmt: skip
     assert find_mover("/opt/bin/aria2c").name == "aria2"
     for wrong in ("wget", "", "/"):

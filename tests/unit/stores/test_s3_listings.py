@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.remote.path_selection import Selecting
 from tradewind_agent.errors import UnusableSource
 from tradewind_agent.stores.s3.bucket_pages import BucketPage, StoredObject, parse_bucket_page
 from tradewind_agent.stores.s3.object_jobs import ObjectJobs
@@ -53,7 +54,7 @@ def test_other_answers_are_no_page(body: bytes):
 
 
 def add_folder(keys: list[str], unreadable: dict[str, str] | None = None) -> ObjectJobs:
-    chosen = ObjectJobs("data", BUCKET.join_path, unreadable or {})
+    chosen = ObjectJobs("data", BUCKET.join_path, unreadable or {}, Selecting())
     objects = [StoredObject(key, 0 if key.endswith("/") else 5, None, None, "") for key in keys]
     chosen.add_folder(objects, "top/", Path("/out"))
     return chosen
@@ -81,7 +82,7 @@ def test_a_file_is_stored_and_the_folder_of_its_name_is_left_out():
 
 
 def test_a_folder_with_content_of_its_own_is_left_out():
-    chosen = ObjectJobs("data", BUCKET.join_path, {})
+    chosen = ObjectJobs("data", BUCKET.join_path, {}, Selecting())
     chosen.add_folder([StoredObject("top/sub/", 5, None, None, "")], "top/", Path("/out"))
     chosen.add_folder([StoredObject("top/", 5, None, None, "")], "top/", Path("/out"))
     assert [each.place for each in chosen.omissions] == ["s3://data/top/sub/", "s3://data/top/"]

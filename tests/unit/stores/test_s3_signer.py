@@ -9,7 +9,8 @@ from botocore.credentials import Credentials
 
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.stores.s3.bucket_pages import make_page_url
-from tradewind_agent.stores.s3.session import AccessKey, StoreSession
+from tradewind_agent.stores.s3.key_source import AccessKey
+from tradewind_agent.stores.s3.session import StoreSession
 from tradewind_agent.stores.s3.signer import SignerV4
 
 NOW = datetime(2026, 5, 17, 23, 59, 58, tzinfo=UTC)
@@ -25,7 +26,8 @@ class UnsignedBody(S3SigV4Auth):
 
 
 def sign_by_botocore(method: str, url: Url, key: AccessKey) -> dict[str, str]:
-    request = AWSRequest(method, str(url))
+    is_object = "?" not in url.target
+    request = AWSRequest(method, str(url), headers={"x-amz-checksum-mode": "ENABLED"} if is_object else {})
     UnsignedBody(Credentials(key.id, key.secret, key.token), "s3", "eu-west-1").add_auth(request)
     return {name.lower(): value for name, value in request.headers.items()}
 

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
     from tradewind_agent.copy.listing import Listing
     from tradewind_agent.copy.preview import Preview
+    from tradewind_agent.copy.removal import PlannedRemoval
     from tradewind_agent.copy.run import PreparedCopy
     from tradewind_agent.engine.jobs import Job
 
@@ -23,7 +24,7 @@ def show_plan(terminal: Terminal, prepared: "PreparedCopy", notes: "Sequence[str
     from tradewind_agent.copy.preview import preview_copy
     from tradewind_agent.copy.report import build_plan_document, describe_plan
 
-    listing = prepared.listing
+    listing, removal = prepared.listing, prepared.listing.removal
     preview = preview_copy(listing, prepared.options.engine)
     total_bytes = sum(listing.sizes_bytes)
     about = "" if listing.sizes_are_exact else "about "
@@ -42,16 +43,27 @@ def show_plan(terminal: Terminal, prepared: "PreparedCopy", notes: "Sequence[str
         "already_there": [str(job) for job in preview.already_there],
         "to_compare": [str(job) for job in preview.to_compare],
         **build_omissions_document(listing),
+        **({} if removal is None else {"to_remove": removal.list_places(), "removal_obstacle": removal.obstacle}),
         "plan": build_plan_document(prepared.plan),
         "notes": list(notes),
     }
     ends = f"{prepared.source} to {prepared.destination}{_describe_preview(preview, files, about)}"
-    lines = (f"{head}{ends}{describe_omissions(listing)}", *_name_files(listing.jobs, preview))
+    removed = "" if removal is None else removal.describe()
+    lines = [f"{head}{ends}{describe_omissions(listing)}{removed}", *_name_files(listing.jobs, preview)]
+    lines += name_removals(removal)
     terminal.print_result("\n".join((*lines, *notes, describe_plan(prepared.plan))), document)
 
 
 def _describe_direction(listing: "Listing") -> str:
     return str(listing.direction) if listing.receiver is None else "copy between servers"
+
+
+def name_removals(removal: "PlannedRemoval | None") -> list[str]:
+    """Name the first files that would be removed, a line each."""
+    places = [] if removal is None else removal.list_places()
+    rest = len(places) - NAMED_FILES
+    lines = [f"  remove {place}" for place in places[:NAMED_FILES]]
+    return [*lines, f"  and {rest} more to remove; --json lists all"] if rest > 0 else lines
 
 
 def _describe_preview(preview: "Preview", files: int, about: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tradewind_agent.cli.object_options import build_object_properties
 from tradewind_agent.cli.option_groups import GroupOf
 from tradewind_agent.cli.options import parse_duration_s
 from tradewind_agent.cli.terminal import Terminal
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     from ssl import SSLContext
 
     from tradewind_agent.engine.options import EngineOptions
-    from tradewind_agent.engine.store_access import StoreAccess
+    from tradewind_agent.engine.skipping import SkipRule
+    from tradewind_agent.engine.store_access import ObjectProperties, StoreAccess
 
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _OWN_HEADERS = frozenset(
@@ -49,8 +51,15 @@ def build_store_access(
 
 def build_engine_options(
     *,
+    skip: Annotated[
+        str,
+        typer.Option(
+            metavar="existing|newer|same",
+            help="Files that stay as they are: all, those not older than the source, or those of its size and time.",
+        ),
+    ] = "same",
     checksum: Annotated[
-        bool, typer.Option("--checksum", help="Compare SHA-256 sums where the other end has them.")
+        bool, typer.Option("--checksum", help="Compare files that are there already by checksum.")
     ] = False,
     ca_file: Annotated[Path | None, typer.Option(metavar="PEM", help="Authorities to trust.")] = None,
     insecure: Annotated[bool, typer.Option("--insecure", help="Accept any certificate.")] = False,
@@ -77,6 +86,7 @@ def build_engine_options(
         ),
     ] = None,
     stores: Annotated["StoreAccess", GroupOf(build_store_access)],
+    properties: Annotated["ObjectProperties", GroupOf(build_object_properties)],
     congestion_control: Annotated[
         str | None, typer.Option(metavar="NAME", help="That uploads are sent by, such as fld_tcp; else the system's.")
     ] = None,
@@ -98,6 +108,8 @@ def build_engine_options(
         proxies=Proxies.from_environment(os.environ),
         credentials=replace(Credentials.from_netrc(netrc), unbound=headers),
         stores=stores,
+        properties=properties,
+        skip=_parse_skip_rule(skip),
         checksum=checksum,
         origins=OriginBook(build_state_folder(os.environ) / "origins.json"),
         congestion_control=None if congestion_control is None else _check_congestion_control(congestion_control),
@@ -106,6 +118,16 @@ def build_engine_options(
         return engine
     longest_s = parse_duration_s("--timeout", f"{timeout}s" if timeout.strip().isdecimal() else timeout)
     return replace(engine, answer_timeout_s=longest_s, idle_timeout_s=longest_s)
+
+
+def _parse_skip_rule(text: str) -> "SkipRule":
+    from tradewind_agent.engine.skipping import SkipRule
+
+    try:
+        return SkipRule(text)
+    except ValueError:
+        rules = ", ".join(rule.value for rule in SkipRule)
+        raise typer.BadParameter(f"is one of {rules}; got {text!r}", param_hint="--skip") from None
 
 
 def _build_tls(ca_file: Path | None, cert: Path | None, key: Path | None, *, insecure: bool) -> "SSLContext | None":

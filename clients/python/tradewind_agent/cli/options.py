@@ -127,6 +127,16 @@ def parse_io_block_bytes_if(text: str | None) -> int | None:
     return value
 
 
+def parse_part_bytes_if(text: str | None) -> int | None:
+    """Parse the size of parts that is set by hand, bytes, where one is; stores refuse smaller ones."""
+    from tradewind.flags import LARGEST_PART_BYTES, LEAST_PART_BYTES
+
+    value = parse_positive_size_if("--part-size", text)
+    if value is not None and not LEAST_PART_BYTES <= value <= LARGEST_PART_BYTES:
+        raise typer.BadParameter("must be 5 MiB or more, and 5 GiB at most", param_hint="--part-size")
+    return value
+
+
 def parse_duration_s(option: str, text: str) -> float:
     """Parse a duration above 0, s."""
     value = _require_positive(option, read(option, parse_seconds, text))

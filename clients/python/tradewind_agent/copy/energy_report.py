@@ -5,7 +5,7 @@ from typing import Any
 
 from tradewind.energy.measured import EnergyReading
 from tradewind.mobile.energy_split import PAPER_UNIT_BYTES, UNITS_BYTES
-from tradewind.units import format_joules
+from tradewind.units import format_bytes, format_joules
 
 
 def format_energy(reading: EnergyReading, moved_bytes: int) -> str:
@@ -42,3 +42,11 @@ def _compute_parts(reading: EnergyReading) -> dict[str, float | None]:
 
 def _scale(parts: Mapping[str, float | None], factor: float) -> dict[str, float | None]:
     return {name: None if joules is None else factor * joules for name, joules in parts.items()}
+
+
+def explain_no_energy(bytes_by_servers: int, bytes_moved: int) -> str:
+    """Return why the energy of a copy was not measured, as the end of a sentence; empty where nobody knows."""
+    if not bytes_by_servers:
+        return ""
+    part = "" if bytes_by_servers == bytes_moved else f" {format_bytes(bytes_by_servers)} of"
+    return f", as the servers have moved{part} it between them"

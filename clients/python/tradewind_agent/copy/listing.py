@@ -4,34 +4,40 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from tradewind.errors import InvalidValue
 from tradewind.transfer import Direction
 from tradewind_agent.copy.file_sizes import query_sizes
-from tradewind_agent.copy.relays import make_relays
-from tradewind_agent.copy.source_listing import (
-    RoundTrips,
-    Target,
-    build_downloads,
-    connect_early,
-    require_any,
-    require_distinct_files,
-    time_handshake,
+from tradewind_agent.copy.listing_checks import (
+    check_any,
+    check_distinct,
+    check_properties,
+    hint_at_address,
+    parse_local,
+    reject_between_servers,
+    require_one_folder,
 )
+from tradewind_agent.copy.relays import find_third_party, make_relays
+from tradewind_agent.copy.removal import (
+    PlannedRemoval,
+    RemoteDestination,
+    plan_local_removal,
+    plan_remote_removal,
+)
+from tradewind_agent.copy.source_listing import RoundTrips, Target, build_downloads, connect_early, time_handshake
 from tradewind_agent.engine.http.address import Origin, Url
 from tradewind_agent.engine.jobs import Job, RelayJob, SizeTrust
 from tradewind_agent.engine.options import EngineOptions
-from tradewind_agent.engine.relay.third_party import ThirdPartyReceiver, may_be_fetched, takes_third_party_copies
 from tradewind_agent.engine.remote.omissions import REPORT_ALL, ListingRules, Omission
+from tradewind_agent.engine.remote.path_selection import Excluded
 from tradewind_agent.engine.remote.remote_tree import OnFolders
-from tradewind_agent.engine.remote.source import list_uploads
-from tradewind_agent.errors import CopyFailed
+from tradewind_agent.engine.remote.source import UploadList, list_uploads
 from tradewind_agent.session.server_query import NO_DOCUMENT, fetch_document
 from tradewind_agent.session.transfer_naming import TRANSFERS_PATH
 from tradewind_agent.stores.http import HTTP_STORE
 from tradewind_agent.stores.places import is_remote, open_places
-from tradewind_agent.stores.port import Place
+from tradewind_agent.stores.port import ListRequest, Place, StoredRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,14 +45,17 @@ class Listing:
     """The files of one copy.
 
     ``remote`` : the server of the first file, which usually serves most of them.
-    ``receiver`` : the server that files go to from there; ``None`` where one end is this host.
     ``sizes_bytes`` : one size a job, in the order of the jobs; ``sizes_are_exact`` is false where some are estimates.
-    ``by_servers`` : the servers can move the files between them, without this host.
     ``rtt_s`` : least round trip to ``remote`` that the listing has seen; ``None`` without a direct connection.
     ``left_out`` : what the sources hold and the copy does not move; such a copy fails in the end.
     ``accepted`` : what is left out with the user's consent.
+    ``excluded`` : what the user's selection has left alone; ``None`` where all is selected.
+    ``removal`` : what is to be removed at the destination; ``None`` where nothing is to be.
     ``aliases`` : how addresses of stores begin, and how the user writes that.
+    ``store`` : kind of the store that serves or takes them; ``None`` where there are several.
     ``meter`` : the answer of the only server about its meter, see `other_end`; ``None`` if it was not asked.
+    ``receiver`` : the server that files go to from there; ``None`` where one end is this host.
+    ``by_servers`` : the servers can move the files between them, without this host.
     """
 
     jobs: tuple[Job, ...] = field(repr=False)  # asyncio writes results out as it looks at its handler of signals
@@ -56,8 +65,11 @@ class Listing:
     sizes_are_exact: bool
     left_out: tuple[Omission, ...] = ()
     accepted: tuple[Omission, ...] = ()
+    excluded: Excluded | None = None
+    removal: PlannedRemoval | None = None
     rtt_s: float | None = None
     aliases: tuple[tuple[str, str], ...] = ()
+    store: str | None = None
     meter: bytes | None = None
     receiver: Origin | None = None
     by_servers: bool = False
@@ -84,7 +96,7 @@ def list_files(
 
     Parameters
     ----------
-    sources : http(s) or s3 addresses (folders end with ``/``), or local paths when ``destination`` is one.
+    sources : http(s) or s3 addresses (folders end with ``/``), or local paths when ``destination`` is http(s).
     manifest : path of a file that lists what to copy. Relative paths are below the only source, which may be left out
         if there are none.
     rules : what to do with links and with unreadable files.
@@ -103,18 +115,26 @@ def list_files(
             raise InvalidValue("sources", "are local and remote; copy the ones, then the others")
         (place,) = open_places([destination], options)
         if remote_sources or (manifest is not None and not sources):
+            reject_between_servers(options, rules)
             return _list_relays(sources, place, manifest, options, rules=rules, on_folders=on_folders)
         if manifest is not None:
             raise InvalidValue("manifest", "lists what to fetch; it does not go with files of this host")
-        return _list_uploads(sources, place, options, rules)
+        check_properties(options.properties, is_taken=place.store.takes_properties)
+        return _list_uploads(sources, place, options, rules, on_folders)
+    check_properties(options.properties, is_taken=False)
     if len(remote_sources) < len(sources):
-        raise InvalidValue("sources", f"are local like the destination; {_hint_at_address([*sources, destination])}")
+        raise InvalidValue("sources", f"are local like the destination; {hint_at_address([*sources, destination])}")
+    places = _open_sources(sources, manifest, options)
+    target = Target(parse_local(destination), is_folder=destination.endswith("/"))
+    if rules.delete:
+        require_one_folder(sources, manifest, is_folder=True)
     listing = asyncio.run(
         _list_downloads(
-            _open_sources(sources, manifest, options),
-            Target(_parse_local(destination), is_folder=destination.endswith("/")),
+            places,
+            target,
             manifest,
             options,
+            rules=rules,
             ask_for_meter=ask_for_meter,
             on_folders=on_folders,
         )
@@ -144,14 +164,15 @@ def _list_relays(
     keeps_keys = bool(places) and all(place.store.kind == destination.store.kind == "s3" for place in places)
     target = Target(Path(), is_folder=True, keeps_keys=keeps_keys)
     listing = asyncio.run(
-        _list_downloads(places, target, manifest, options, ask_for_meter=False, on_folders=on_folders)
+        _list_downloads(places, target, manifest, options, rules=rules, ask_for_meter=False, on_folders=on_folders)
     )
     jobs = make_relays(listing.jobs, [place.url for place in places], destination.url)
     sent_to = asyncio.run(destination.store.prepare_uploads(destination.url, options))
     if sent_to != destination.url:  # the bucket is in another region
         jobs = make_relays(listing.jobs, [place.url for place in places], sent_to)
+    jobs = _look_what_is_there(jobs, destination, options)
     alias = destination.store.alias
-    by_servers = options.third_party and (keeps_keys or asyncio.run(_find_third_party(jobs, sent_to, options)))
+    by_servers = options.third_party and (keeps_keys or asyncio.run(find_third_party(jobs, sent_to, options)))
     return _accept_omissions(
         replace(
             listing,
@@ -166,54 +187,31 @@ def _list_relays(
     )
 
 
+def _look_what_is_there(jobs: Sequence[RelayJob], destination: Place, options: EngineOptions) -> list[RelayJob]:
+    """Return the jobs with what an object store has under their names; web servers are asked file by file."""
+    if destination.store is HTTP_STORE:
+        return list(jobs)
+    stored = asyncio.run(destination.store.find_stored(jobs, StoredRequest(options=options)))
+    return [replace(job, stored=there) for job, there in zip(jobs, stored, strict=True)]
+
+
 def _accept_omissions(listing: Listing, rules: ListingRules) -> Listing:
     """Return the listing with the omissions that the user has accepted set apart."""
     accepted = tuple(omission for omission in listing.left_out if rules.is_accepted(omission))
     left_out = tuple(omission for omission in listing.left_out if omission not in accepted)
-    return replace(listing, left_out=left_out, accepted=accepted)
+    excluded = None if rules.selection.is_all else listing.excluded
+    return replace(listing, left_out=left_out, accepted=accepted, excluded=excluded)
 
 
-def _hint_at_address(places: Sequence[str]) -> str:
-    """Return how to write the remote end, in the user's words where one of the places looks like a host."""
-    for place in places:
-        host, _, _ = place.partition("/")
-        is_host = ":" in host or ("." in host.strip(".") and "/" in place)
-        if is_host and not host.startswith(".") and not Path(place).exists():
-            return f"write http://{place} if {host} is a server"
-    return "one end must be http://, https:// or s3://"
-
-
-def _parse_local(place: str) -> Path:
-    """Return the path that ``place`` is, or that its ``file:`` address names."""
-    if not place.lower().startswith("file:"):
-        return Path(place)
-    parts = urlsplit(place)
-    if parts.netloc not in ("", "localhost"):
-        raise CopyFailed(f"{place!r} is on another machine; file: addresses are of this one")
-    return Path(unquote(parts.path))
-
-
-async def _find_third_party(jobs: Sequence[RelayJob], destination: Url, options: EngineOptions) -> bool:
-    """Return whether the destination fetches the files itself; from then on it is asked to."""
-    hooks = options.hooks
-    are_signed = any(hooks.find_source(origin) is not None for origin in {job.source.origin for job in jobs})
-    if are_signed or hooks.find_receiver(destination.origin) is not None:
-        return False
-    if not any(may_be_fetched(job, options) for job in jobs):
-        return False
-    folder = Url(destination.origin, destination.folder, destination.login)
-    if not await takes_third_party_copies(folder, options):
-        return False
-    hooks.add_receiver(destination.origin, ThirdPartyReceiver())
-    return True
-
-
-def _list_uploads(sources: Sequence[str], place: Place, options: EngineOptions, rules: ListingRules) -> Listing:
-    destination = asyncio.run(place.store.prepare_uploads(place.url, options))
-    found = list_uploads([_parse_local(source) for source in sources], destination, links=rules.links)
+def _list_uploads(
+    sources: Sequence[str], place: Place, options: EngineOptions, rules: ListingRules, on_folders: OnFolders
+) -> Listing:
+    paths = [parse_local(source) for source in sources]
+    if rules.delete:
+        is_folder = not place.url.name and all(path.is_dir() or not path.exists() for path in paths)
+        require_one_folder(sources, None, is_folder=is_folder)
+    destination, found, removal = asyncio.run(_find_uploads(paths, place, options, rules, on_folders))
     jobs = found.jobs
-    require_any(jobs, found.omissions)
-    require_distinct_files(jobs)
     listing = Listing(
         jobs=tuple(jobs),
         direction=Direction.UPLOAD,
@@ -221,10 +219,38 @@ def _list_uploads(sources: Sequence[str], place: Place, options: EngineOptions, 
         sizes_bytes=tuple(job.size_bytes for job in jobs),
         sizes_are_exact=True,
         left_out=found.omissions,
+        excluded=found.excluded,
+        removal=removal,
         aliases=() if place.store.alias is None else (place.store.alias,),
+        store=place.store.kind,
         meter=None if place.store is HTTP_STORE else NO_DOCUMENT,
     )
     return _accept_omissions(listing, rules)
+
+
+async def _find_uploads(
+    sources: Sequence[Path], place: Place, options: EngineOptions, rules: ListingRules, on_folders: OnFolders
+) -> tuple[Url, UploadList, PlannedRemoval | None]:
+    """Return where files are sent, the files with what is there already, and what is to be removed there."""
+    destination = await place.store.prepare_uploads(place.url, options)
+    found = list_uploads(sources, destination, rules=rules)
+    check_any(found)
+    check_distinct(found.jobs)
+    stored = await place.store.find_stored(found.jobs, StoredRequest(options=options))
+    jobs = [job if there is None else replace(job, stored=there) for job, there in zip(found.jobs, stored, strict=True)]
+    removal = None
+    if rules.delete:
+        begin = len(str(destination))
+        paths = [unquote(str(job.destination)[begin:], errors="surrogateescape") for job in jobs]
+        there = RemoteDestination(place.store, destination, options)
+        obstacle = _find_obstacle(found.omissions)
+        removal = await plan_remote_removal(there, paths, rules.selection, obstacle, on_folders)
+    return destination, replace(found, jobs=jobs), removal
+
+
+def _find_obstacle(omissions: Sequence[Omission]) -> str | None:
+    """Return why nothing may be removed: what the source holds is not known, or not copied."""
+    return f"{omissions[0].place} {omissions[0].reason}" if omissions else None
 
 
 async def _list_downloads(
@@ -233,6 +259,7 @@ async def _list_downloads(
     manifest: str | None,
     options: EngineOptions,
     *,
+    rules: ListingRules,
     ask_for_meter: bool,
     on_folders: OnFolders,
 ) -> Listing:
@@ -244,7 +271,16 @@ async def _list_downloads(
     if ask_for_meter and manifest is None and stores == {HTTP_STORE} and len({url.origin for url in urls}) == 1:
         meter_query = asyncio.create_task(fetch_document(urls[0].join(TRANSFERS_PATH), options))
     try:
-        found = await build_downloads(places, target, manifest, options, round_trips=round_trips, on_folders=on_folders)
+        request = ListRequest(
+            destination=target.path,
+            options=options,
+            into_folder=target.is_folder or len(places) > 1,
+            keeps_keys=target.keeps_keys,
+            selection=rules.selection,
+            on_connection=round_trips.see,
+            on_folders=on_folders,
+        )
+        found = await build_downloads(places, manifest, request)
         jobs = await query_sizes(found.jobs, options, round_trips.see)
         remote = jobs[0].source.origin
         await time_handshake(remote, connecting, options, round_trips)
@@ -255,6 +291,13 @@ async def _list_downloads(
         connecting.cancel()
         if meter_query is not None:
             meter_query.cancel()
+    removal = None
+    if rules.delete:
+        require_one_folder(places, manifest, is_folder=found.is_folder)
+        begin = len(str(target.path / "x")) - 1
+        below = [job.destination[begin:] for job in jobs]
+        obstacle = _find_obstacle(found.omissions)
+        removal = await asyncio.to_thread(plan_local_removal, str(target.path), below, rules.selection, obstacle)
     known = [job.size_bytes for job in jobs if job.size_bytes is not None]
     estimate = round(sum(known) / len(known)) if known else 0
     return Listing(
@@ -264,7 +307,10 @@ async def _list_downloads(
         sizes_bytes=tuple(estimate if job.size_bytes is None else job.size_bytes for job in jobs),
         sizes_are_exact=len(known) == len(jobs) and all(job.size_trust is not SizeTrust.ROUNDED for job in jobs),
         left_out=found.omissions,
+        excluded=found.excluded,
+        removal=removal,
         aliases=tuple(store.alias for store in stores if store.alias is not None),
+        store=kinds.pop() if len(kinds := {store.kind for store in stores}) == 1 else None,
         rtt_s=None if options.proxies.find_proxy(remote) is not None else round_trips.least_s.get(remote),
         meter=meter,
     )

@@ -42,7 +42,7 @@ def summarize_chunks(
             result.files_done + files_failed,
             result.bytes_moved,
         ),
-        parameters=_complete_parameters(plan.parameters, movement.last.chunks[0].parameters),
+        parameters=_complete_parameters(plan.parameters, _combine_seen(movement.last.chunks)),
         started_at=movement.started_at,
         ended_at=movement.ended_at,
         outcome=TransferOutcome(
@@ -95,8 +95,17 @@ def _summarize_chunk(
 
 
 def _complete_parameters(planned: Parameters, seen: Parameters) -> Parameters:
-    """Return the plan's setting, with the I/O block that the engine chose if the plan left it open."""
-    return replace(planned, io_block_bytes=planned.io_block_bytes or seen.io_block_bytes)
+    """Return the plan's setting, with the I/O block that the engine chose if the plan left it open.
+
+    The size of parts is that of the files that went in parts: a plan for smaller files has moved none.
+    """
+    return replace(planned, io_block_bytes=planned.io_block_bytes or seen.io_block_bytes, part_bytes=seen.part_bytes)
+
+
+def _combine_seen(chunks: Sequence[ChunkSnapshot]) -> Parameters:
+    """Return what the first chunk ran with, and the size of parts of the last one that had any: it has larger files."""
+    parts = [chunk.parameters.part_bytes for chunk in chunks if chunk.parameters.part_bytes is not None]
+    return replace(chunks[0].parameters, part_bytes=parts[-1] if parts else None)
 
 
 def _build_dataset(sizes_bytes: Sequence[int], files: int, bytes_moved: int) -> DataSet:

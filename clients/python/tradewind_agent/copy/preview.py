@@ -8,14 +8,15 @@ from pathlib import Path
 from tradewind_agent.copy.file_sizes import MOST_SIZE_QUERIES, SIZES_AT_ONCE
 from tradewind_agent.copy.listing import Listing
 from tradewind_agent.engine.http.fetch import fetch
-from tradewind_agent.engine.jobs import DownloadJob, Job, RelayJob
+from tradewind_agent.engine.jobs import DownloadJob, Job, RelayJob, UploadJob
 from tradewind_agent.engine.local.file_version import FileVersion
 from tradewind_agent.engine.local.identity import FileIdentity
 from tradewind_agent.engine.local.journal import read_journal
-from tradewind_agent.engine.local.local_copy import LocalState, inspect_local_copy, matches_remote
+from tradewind_agent.engine.local.local_copy import LocalState, inspect_local_copy, is_not_older, matches_remote
 from tradewind_agent.engine.local.ranges import RangeSet
 from tradewind_agent.engine.local.storage import PartFile
 from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.engine.skipping import SkipDecision, SkipRule, judge_stored
 from tradewind_agent.errors import AgentError, FileFault
 
 
@@ -51,14 +52,16 @@ def preview_copy(listing: Listing, options: EngineOptions) -> Preview:
                 there.append(job)
             continue
         if not isinstance(job, DownloadJob):
-            unsure.append(job)
+            decision = _judge_upload(job, options)
+            if decision is not SkipDecision.SEND:
+                (there if decision is SkipDecision.SKIP else unsure).append(job)
             continue
-        state, received = _look(job, checks_sums=options.checksum)
+        state, received = _look(job, options)
         received_bytes += received.total_bytes
-        compares_bytes = options.checksum or job.sha256 is not None
+        compares_bytes = options.checksum or job.checksum is not None
         if state is None:
             continue
-        if state is LocalState.CURRENT and not compares_bytes:
+        if state is LocalState.STAYS or (state is LocalState.CURRENT and not compares_bytes):
             there.append(job)
         elif state is LocalState.PRESENT and not compares_bytes and len(queried) < MOST_SIZE_QUERIES:
             queried.append(job)
@@ -85,11 +88,22 @@ class _UntouchedPart(PartFile):
         """Leave the part; the copy itself discards it."""
 
 
-def _look(job: DownloadJob, *, checks_sums: bool) -> tuple[LocalState | None, RangeSet]:
-    """Return the state of the local file, and what an earlier run has received of it."""
-    listed = FileVersion(job, checks_sums=checks_sums).identity
+def _judge_upload(job: UploadJob, options: EngineOptions) -> SkipDecision:
+    """Return what the copy would do about a file to send; it compares where nobody knows what is there."""
     try:
-        state, received, _ = inspect_local_copy(job, listed, _UntouchedPart(job.destination, str(job.source)))
+        decision = judge_stored(job.stored, job.source.stat(), options.skip, checksum=options.checksum)
+    except OSError:  # gone since it was listed: the copy says so
+        return SkipDecision.SEND
+    is_unknown = job.stored is not None and not job.stored.is_known
+    return SkipDecision.COMPARE if is_unknown and decision is SkipDecision.SEND else decision
+
+
+def _look(job: DownloadJob, options: EngineOptions) -> tuple[LocalState | None, RangeSet]:
+    """Return the state of the local file, and what an earlier run has received of it."""
+    listed = FileVersion(job).identity
+    part = _UntouchedPart(job.destination, str(job.source))
+    try:
+        state, received, _ = inspect_local_copy(job, listed, part, rule=options.skip)
     except AgentError:  # something stands in the way: the copy says what
         return None, RangeSet()
     return state, received
@@ -107,6 +121,8 @@ async def _ask_versions(jobs: Sequence[DownloadJob], options: EngineOptions) -> 
                 )
             except FileFault:
                 return False
-        return matches_remote(job, FileIdentity.from_answer(answer.head.headers, answer.stated_bytes))
+        on_server = FileIdentity.from_answer(answer.head.headers, answer.stated_bytes)
+        stays = options.skip is SkipRule.NEWER and is_not_older(job, on_server)
+        return stays or matches_remote(job, on_server)
 
     return await asyncio.gather(*(is_current(job) for job in jobs))

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.jobs import DownloadJob, Job, RelayJob
+from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.engine.relay.third_party import ThirdPartyReceiver, may_be_fetched, takes_third_party_copies
 from tradewind_agent.errors import UnusableSource
 
 
@@ -39,3 +41,18 @@ def _reject_destination_in_source(sources: Sequence[Url], destination: Url) -> N
         is_folder = not source.name and source.origin == destination.origin
         if is_folder and destination.path.startswith(source.path):
             raise UnusableSource(f"{destination} lies in the source {source}; choose another destination")
+
+
+async def find_third_party(jobs: Sequence[RelayJob], destination: Url, options: EngineOptions) -> bool:
+    """Return whether the destination fetches the files itself; from then on it is asked to."""
+    hooks = options.hooks
+    are_signed = any(hooks.find_source(origin) is not None for origin in {job.source.origin for job in jobs})
+    if are_signed or hooks.find_receiver(destination.origin) is not None:
+        return False
+    if not any(may_be_fetched(job, options) for job in jobs):
+        return False
+    folder = Url(destination.origin, destination.folder, destination.login)
+    if not await takes_third_party_copies(folder, options):
+        return False
+    hooks.add_receiver(destination.origin, ThirdPartyReceiver())
+    return True

@@ -17,11 +17,13 @@ from tradewind.sla.outcome import NoVerdict, explain_no_verdict, format_target, 
 from tradewind.transfer import ResourceUsage, Status, TransferRecord
 from tradewind.units import KIB, MIB, format_bits_per_joule, format_bps, format_bytes, format_count, format_joules
 from tradewind.units import compute_throughput_bps as mean_rate_bps
-from tradewind_agent.copy.energy_report import build_energy_split, format_energy
+from tradewind_agent.copy.energy_report import build_energy_split, explain_no_energy, format_energy
 from tradewind_agent.copy.omissions_report import build_omissions_document, describe_omissions
 from tradewind_agent.copy.options import MAX_THROUGHPUT
+from tradewind_agent.copy.removal import Removal
 from tradewind_agent.copy.stage import EncodedBytes
 from tradewind_agent.engine.remote.omissions import Omission
+from tradewind_agent.engine.remote.path_selection import Excluded
 from tradewind_agent.meters import CpuWork
 from tradewind_agent.resources.applied import Enforced, Verdict
 from tradewind_agent.session.planning import Plan
@@ -67,6 +69,8 @@ class CopyReport:
     ``can_resume`` : whether the same command, repeated after an interrupt, uses the parts that have moved.
     ``log`` : what became of the transfer's records, as the end of a sentence.
     ``left_out`` : what the sources hold and the copy did not move; ``accepted`` : the same with the user's consent.
+    ``excluded`` : what the user's selection has left alone; ``None`` where all is selected.
+    ``removal`` : what was removed at the destination; ``None`` where nothing was to be.
     """
 
     plan: Plan
@@ -92,13 +96,15 @@ class CopyReport:
     can_resume: bool = True
     left_out: tuple[Omission, ...] = ()
     accepted: tuple[Omission, ...] = ()
+    excluded: Excluded | None = None
+    removal: Removal | None = None
     encoded: EncodedBytes | None = None
     bytes_by_servers: int = 0
 
     @property
     def is_complete(self) -> bool:
         """Whether the destination has everything that the sources hold, except what the user left out."""
-        return self.succeeded and not self.left_out
+        return self.succeeded and not self.left_out and (self.removal is None or self.removal.succeeded)
 
     @property
     def succeeded(self) -> bool:
@@ -151,20 +157,17 @@ class CopyReport:
             done = f"moved {format_bytes(self.bytes_moved)} in {files}{skipped} in {self.duration_s:.1f} s: {rate}"
             done += _format_comparison(self.plan, self.throughput_bps)
             done += "".join(f"; {format_energy(reading, self.bytes_moved)}" for reading in self.energy)
-            done += "" if self.energy else f"; energy not measured{self._explain_no_energy()}"
+            unmetered = explain_no_energy(self.bytes_by_servers, self.bytes_moved)
+            done += "" if self.energy else f"; energy not measured{unmetered}"
             done += format_efficiency(self.throughput_bps, self.energy_j, self.duration_s)
             done += _format_storage_advice(self)
             done += self._format_verdict()
         again = "to resume" if self.can_resume else "to send unfinished files again"
         prefix = f"interrupted; run the same command again {again}; " if self.status is Status.CANCELLED else ""
+        removed = "" if self.removal is None else self.removal.format_part()
         encoded = f"; {self.encoded.format_line()}" if self.encoded is not None and self.files_done else ""
-        return f"{prefix}{done}{_format_failures(self.failures)}{describe_omissions(self)}; log {self.log}{encoded}"
-
-    def _explain_no_energy(self) -> str:
-        if not self.bytes_by_servers:
-            return ""
-        part = "" if self.bytes_by_servers == self.bytes_moved else f" {format_bytes(self.bytes_by_servers)} of"
-        return f", as the servers have moved{part} it between them"
+        rest = f"{_format_failures(self.failures)}{describe_omissions(self)}{removed}"
+        return f"{prefix}{done}{rest}; log {self.log}{encoded}"
 
     def _format_verdict(self) -> str:
         """Format whether the SLA was met, or why nobody can say; empty without a target."""
@@ -188,6 +191,7 @@ class CopyReport:
             "files_failed": len(self.failures),
             "failures": [{"file": failure.file, "reason": failure.reason} for failure in self.failures],
             **build_omissions_document(self),
+            **({} if self.removal is None else self.removal.build_document()),
             "duration_s": self.duration_s,
             "throughput_bps": self.throughput_bps,
             "energy_j": self.energy_j,

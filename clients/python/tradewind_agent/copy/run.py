@@ -18,6 +18,7 @@ from tradewind_agent.copy.moving import Movement, move
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.copy.outcome import add_codecs, summarize_chunks
 from tradewind_agent.copy.plan import PlannedCopy, name_mover, plan_copy
+from tradewind_agent.copy.removal import remove_planned
 from tradewind_agent.copy.report import CopyReport, Failure
 from tradewind_agent.copy.resources import CopyResources, hold_resources
 from tradewind_agent.copy.stage import TransferStage
@@ -201,6 +202,8 @@ def run(
         log = session.finish(records)
     report_learned_limit(_find_limited_end(prepared, movement), movement.result.permitted, client)
     report = _report(prepared, held, movement, path, records=records, timeline=timeline, log=log)
+    if prepared.listing.removal is not None:
+        report = replace(report, removal=remove_planned(prepared.listing.removal, is_complete=report.is_complete))
     return report if stage is None else _add_stage(report, prepared.listing, stage)
 
 
@@ -266,6 +269,7 @@ def _report(
         notes=(*prepared.planned.notes, *held.notes, *_list_notes(movement)),
         left_out=prepared.listing.left_out,
         accepted=prepared.listing.accepted,
+        excluded=prepared.listing.excluded,
     )
 
 
@@ -331,6 +335,7 @@ def _build_identity(prepared: PreparedCopy, stage: TransferStage | None) -> Tran
         mover=Mover(name_mover(prepared.listing) if stage is None else stage.mover, get_agent_version()),
         protocol=prepared.listing.remote.scheme,
         direction=prepared.listing.direction,
+        store=prepared.listing.store,
         network=prepared.options.network,
         sla=format_sla(prepared.options.sla),
         quote=prepared.plan.quote,

@@ -6,16 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tradewind.errors import InvalidValue
+from tradewind_agent.copy.listing_checks import check_any, check_distinct, read_manifest
 from tradewind_agent.engine.http.address import Origin, Url
 from tradewind_agent.engine.http.tcp_info import TcpInfo
-from tradewind_agent.engine.jobs import Job
 from tradewind_agent.engine.options import EngineOptions
-from tradewind_agent.engine.remote.omissions import Omission
-from tradewind_agent.engine.remote.remote_tree import OnFolders
+from tradewind_agent.engine.remote.path_selection import NOTHING_EXCLUDED
 from tradewind_agent.engine.remote.source import DownloadList, list_manifest
-from tradewind_agent.errors import CopyFailed, UnusableSource
 from tradewind_agent.stores.port import ListRequest, Place, Store
-from tradewind_agent.system_errors import explain_os_error
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,54 +53,34 @@ async def time_handshake(
         round_trips.see(remote, info)
 
 
-async def build_downloads(
-    places: Sequence[Place],
-    target: Target,
-    manifest: str | None,
-    options: EngineOptions,
-    *,
-    round_trips: "RoundTrips",
-    on_folders: OnFolders,
-) -> DownloadList:
+async def build_downloads(places: Sequence[Place], manifest: str | None, request: ListRequest) -> DownloadList:
     if manifest is None:
-        found = await _list_by_store(places, target, options, round_trips=round_trips, on_folders=on_folders)
+        found = await _list_by_store(places, request)
     elif len(places) <= 1:
         # In a thread, so that connections open while thousands of lines are read.
-        found = DownloadList(
-            await asyncio.to_thread(
-                lambda: list_manifest(_read_manifest(manifest), places[0].url if places else None, target.path)
-            )
+        base = places[0].url if places else None
+        found = await asyncio.to_thread(
+            lambda: list_manifest(read_manifest(manifest), base, request.destination, selection=request.selection)
         )
     else:
         raise InvalidValue("manifest", "needs exactly one source: the folder of its relative paths")
-    require_any(found.jobs, found.omissions)
-    require_distinct_files(found.jobs)
+    check_any(found)
+    check_distinct(found.jobs)
     return found
 
 
-async def _list_by_store(
-    places: Sequence[Place],
-    target: Target,
-    options: EngineOptions,
-    *,
-    round_trips: "RoundTrips",
-    on_folders: OnFolders,
-) -> DownloadList:
+async def _list_by_store(places: Sequence[Place], request: ListRequest) -> DownloadList:
     """List what the places of each store hold."""
     by_store: dict[Store, list[Url]] = {}
     for place in places:
         by_store.setdefault(place.store, []).append(place.url)
-    request = ListRequest(
-        destination=target.path,
-        options=options,
-        into_folder=target.is_folder or len(places) > 1,
-        keeps_keys=target.keeps_keys,
-        on_connection=round_trips.see,
-        on_folders=on_folders,
-    )
     lists = [await store.list_downloads(urls, request) for store, urls in by_store.items()]
-    jobs = [job for found in lists for job in found.jobs]
-    return DownloadList(jobs, tuple(omission for found in lists for omission in found.omissions))
+    return DownloadList(
+        [job for found in lists for job in found.jobs],
+        tuple(omission for found in lists for omission in found.omissions),
+        sum((found.excluded for found in lists), NOTHING_EXCLUDED),
+        is_folder=len(places) == 1 and lists[0].is_folder,
+    )
 
 
 class RoundTrips:
@@ -115,34 +92,3 @@ class RoundTrips:
     def see(self, origin: Origin, info: TcpInfo) -> None:
         if info.min_rtt_s is not None:
             self.least_s[origin] = min(info.min_rtt_s, self.least_s.get(origin, info.min_rtt_s))
-
-
-def require_any(jobs: Sequence[Job], omissions: Sequence[Omission]) -> None:
-    if jobs:
-        return
-    if not omissions:
-        raise CopyFailed("nothing to copy: the sources hold no files")
-    more = f", and {len(omissions) - 1} more things were left out" if len(omissions) > 1 else ""
-    raise CopyFailed(f"nothing to copy: {omissions[0].place} {omissions[0].reason}{more}")
-
-
-def require_distinct_files(jobs: Sequence[Job]) -> None:
-    """Check that no two files of the copy have the same destination.
-
-    Raises
-    ------
-    UnusableSource
-    """
-    first: dict[str, Job] = {}
-    for job in jobs:
-        if (other := first.setdefault(str(job.destination), job)) is not job:
-            raise UnusableSource(f"{other.source} and {job.source} would both become {job.destination}")
-
-
-def _read_manifest(manifest: str) -> str:
-    try:
-        return Path(manifest).read_text(encoding="utf-8-sig")
-    except OSError as failure:
-        raise CopyFailed(f"the manifest {manifest} cannot be read: {explain_os_error(failure)}") from None
-    except UnicodeDecodeError:
-        raise CopyFailed(f"the manifest {manifest} is not UTF-8 text; save it in that encoding") from None

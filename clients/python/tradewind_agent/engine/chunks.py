@@ -126,6 +126,7 @@ class TransferChunk:
     files : the files neither done nor failed.
     buffer : the I/O block that the connections receive into.
     awaits_more : more files may be admitted, for which its channels stay open.
+    used_part_bytes : size of the parts of the last file that went in parts.
     most_streams : connections that the origins permit for all chunks together; ``None`` without a limit.
     """
 
@@ -142,6 +143,7 @@ class TransferChunk:
         self.finished_s: float | None = None
         self.most_streams: int | None = None
         self.awaits_more = False
+        self.used_part_bytes: int | None = None
         self.apply_plan(plan)
 
     def apply_plan(self, plan: ChunkPlan) -> None:
@@ -154,6 +156,9 @@ class TransferChunk:
         io_block_bytes = plan.parameters.io_block_bytes or DEFAULT_IO_BLOCK_BYTES
         if io_block_bytes != self.buffer.size_bytes:
             self.buffer.resize(io_block_bytes)
+        self._planned_part_bytes = plan.parameters.part_bytes
+        for file in self.files:
+            file.plan_parts(self._planned_part_bytes)
 
     @property
     def parallelism(self) -> int:
@@ -178,6 +183,7 @@ class TransferChunk:
     def add(self, file: FileTransfer, *, queued: bool = True) -> None:
         """Add a file; one in flight in another chunk's channel is not ``queued``."""
         self.files.add(file)
+        file.plan_parts(self._planned_part_bytes)
         self.planned_bytes += file.remaining_bytes
         if queued:
             self.queue.add(file)
@@ -226,6 +232,7 @@ class TransferChunk:
             parallelism=self.parallelism,
             pipelining=self.pipelining,
             io_block_bytes=self.buffer.size_bytes,
+            part_bytes=self.used_part_bytes,
         )
 
 

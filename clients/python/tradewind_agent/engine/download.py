@@ -9,9 +9,11 @@ from tradewind_agent.engine.http.http1 import REDIRECTS, ResponseHead
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
 from tradewind_agent.engine.local.file_version import FileVersion
 from tradewind_agent.engine.local.identity import FileIdentity
+from tradewind_agent.engine.local.local_copy import LocalState
 from tradewind_agent.engine.local.local_first import LocalFirst
 from tradewind_agent.engine.local.publishing import Publication
 from tradewind_agent.engine.local.ranges import RangeSet
+from tradewind_agent.engine.local.stated_checksums import CHECKSUM_REQUEST
 from tradewind_agent.engine.range_read import OnAnswerEnd, RangeRead
 from tradewind_agent.errors import FileFault, MalformedResponse, StorageFailed
 
@@ -88,8 +90,8 @@ class FileDownload(LocalFirst):
             headers["Range"] = f"bytes={first}-{last}"
             if self._received and self._version.validator is not None and not peek:
                 headers["If-Range"] = self._version.validator
-        if self.host.options.checksum and self._version.sha256 is None:
-            headers["Want-Repr-Digest"] = "sha-256=10"
+        if self.host.options.checksum and self._version.checksum is None:
+            headers |= CHECKSUM_REQUEST
         request = self.request("GET", headers)
         read = RangeRead(
             self,
@@ -215,7 +217,8 @@ class FileDownload(LocalFirst):
         self._received, self._undealt = RangeSet(), RangeSet()
         self._unsynced_bytes = 0
         self._reads.clear()
-        self._sole_read = self._local = None
+        self._sole_read = None
+        self._local = LocalState.PRESENT if self._must_compare_times else None
         if answered.size_bytes is not None:
             self._undealt.add(0, answered.size_bytes - 1)
 
@@ -277,7 +280,7 @@ class FileDownload(LocalFirst):
 
     def read_unproved(self, read: RangeRead) -> None:
         if read in self._reads:
-            self._version = FileVersion(self.job, checks_sums=self.host.options.checksum)
+            self._version = FileVersion(self.job)
             self._forget(self._version.identity)
             if (fault := self.count_loss(None)) is not None:
                 self.fault(fault)
@@ -339,7 +342,7 @@ class FileDownload(LocalFirst):
 
     def _publish(self) -> None:
         self._publishing = True
-        self.host.publish(Publication(self._part, self._version.identity, self._version.sha256), self._on_published)
+        self.host.publish(Publication(self._part, self._version.identity, self._version.checksum), self._on_published)
 
     def _on_published(self, error: BaseException | None) -> None:
         if isinstance(error, StorageFailed):

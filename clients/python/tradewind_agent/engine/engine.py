@@ -32,7 +32,6 @@ Outcome = TypeVar("Outcome")
 _STORAGE_THREADS = 4
 """Syncs wait for the disk, not for the processor: a few in parallel are enough."""
 
-
 MakeTransfer = Callable[[Job, TransferHost], FileTransfer]
 """Makes the transfer of one job: that of its bytes as they are, or one that encodes them on their way."""
 
@@ -215,6 +214,7 @@ class TransferEngine:
         chunk = self._files[file]
         chunk.files_done += not skipped
         chunk.files_skipped += skipped
+        chunk.used_part_bytes = file.used_part_bytes or chunk.used_part_bytes
         if not skipped:
             file.note_served()
         self._remove_file(file)

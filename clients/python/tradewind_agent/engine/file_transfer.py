@@ -126,7 +126,10 @@ class FileTransfer(ABC):
     is_placed : in a queue or with a channel.
     progress : bytes received, or requests that the origin has confirmed.
     is_waiting : waiting for the next try; nothing can be dealt.
+    used_part_bytes : size of the parts in which a store got it; ``None`` for a file that did not go in such parts.
     """
+
+    used_part_bytes: int | None = None
 
     def __init__(self, job: Job, url: Url, host: TransferHost) -> None:
         self.job = job
@@ -320,6 +323,9 @@ class FileTransfer(ABC):
         self._has_returned = True
         self.url, self._redirects = self._first_url, 0
         return True
+
+    def plan_parts(self, part_bytes: int | None) -> None:  # noqa: B027 -- most files go in no such parts
+        """Plan parts of this size, where the file goes in parts and has not started; ``None`` for the usual size."""
 
     def learn_cookies(self, exchange: FileExchange, head: ResponseHead) -> None:
         if head.set_cookies:

@@ -8,7 +8,9 @@ from pathlib import Path
 
 from tradewind.errors import InvalidValue
 from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.local.checksums import Checksum
 from tradewind_agent.engine.origin.book import PermittedConnections
+from tradewind_agent.engine.skipping import StoredFile
 from tradewind_agent.errors import AgentError
 
 
@@ -26,7 +28,8 @@ class DownloadJob:
 
     ``size_bytes`` : as listed; ``size_trust`` says how reliable it is.
     ``least_bytes`` : the smallest size that a rounded size may stand for.
-    ``sha256`` : lower-case hex, from a manifest.
+    ``checksum`` : that the file must have, from a manifest.
+    ``has_md5_tag`` : the tag of the file is its MD5 sum, unless the answer says otherwise.
     ``modified_at`` : from a listing that is exact to the second.
     ``may_be_folder`` : the listing does not say, and the server was not queried.
     """
@@ -36,8 +39,9 @@ class DownloadJob:
     size_bytes: int | None = None
     size_trust: SizeTrust = SizeTrust.LISTED
     least_bytes: int = 0
-    sha256: str | None = None
+    checksum: Checksum | None = None
     etag: str | None = None
+    has_md5_tag: bool = False
     modified_at: datetime | None = None
     may_be_folder: bool = False
 
@@ -47,12 +51,16 @@ class DownloadJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UploadJob:
-    """A local file to send; size and modification time are those of the listing."""
+    """A local file to send; size and modification time are those of the listing.
+
+    ``stored`` : what the destination has under its name, as far as known.
+    """
 
     source: Path
     destination: Url
     size_bytes: int
     modified_at_ns: int
+    stored: StoredFile | None = None
 
     def __str__(self) -> str:
         return str(self.destination)
@@ -63,10 +71,12 @@ class RelayJob:
     """A file to fetch from one server and to send to another.
 
     ``fetched`` : the file at its source; its ``destination`` is the path below the destination of the copy.
+    ``stored`` : what the destination has under its name, as far as known.
     """
 
     fetched: DownloadJob
     destination: Url
+    stored: StoredFile | None = None
 
     @property
     def source(self) -> Url:

@@ -18,7 +18,8 @@ from tradewind_agent.engine.http.proxy import NO_PROXIES, Proxies
 from tradewind_agent.engine.http.retry import RetryPolicy
 from tradewind_agent.engine.http.tag import TransferTag
 from tradewind_agent.engine.origin.book import OriginBook
-from tradewind_agent.engine.store_access import USUAL_ACCESS, StoreAccess
+from tradewind_agent.engine.skipping import SkipRule
+from tradewind_agent.engine.store_access import USUAL_ACCESS, USUAL_PROPERTIES, ObjectProperties, StoreAccess
 from tradewind_agent.engine.store_hooks import StoreHooks
 
 DEFAULT_IO_BLOCK_BYTES = 256 * 1024
@@ -59,7 +60,8 @@ class EngineOptions:
     ``tls`` : see `build_tls_context`; ``None`` trusts the system's authorities.
     ``answer_timeout_s`` : longest wait until an answer begins: a server may fetch a file from tape first.
     ``idle_timeout_s`` : longest silence in the middle of a body.
-    ``checksum`` : compare SHA-256 sums: the manifest's, the server's Repr-Digest; on upload the receiver compares.
+    ``skip`` : which files at the destination stay as they are.
+    ``checksum`` : request sums and compare local files with them; the receiver of an upload compares SHA-256.
     ``durable`` : sync each file to disk before it gets its final name.
     ``checkpoint_interval_s``, ``checkpoint_bytes`` : how often, and after how much of a file at least, it is synced and
     noted what has arrived; a crash costs at most what came since.
@@ -70,6 +72,7 @@ class EngineOptions:
     ``origins`` : limits of servers known from earlier runs; ``None`` stores none.
     ``cookies`` : those that servers set, shared by all requests.
     ``third_party`` : have servers move files between them where they can, without this host.
+    ``properties`` : of objects that are sent to a store.
     ``stores`` : how object stores are reached; ``hooks`` sign requests to them and make uploads, for all of the run.
     ``rng`` : source of the jitter between retries.
     """
@@ -83,9 +86,11 @@ class EngineOptions:
     credentials: Credentials = NO_CREDENTIALS
     cookies: Cookies = field(default_factory=Cookies)
     stores: StoreAccess = USUAL_ACCESS
+    properties: ObjectProperties = USUAL_PROPERTIES
     hooks: StoreHooks = field(default_factory=StoreHooks)
     user_agent: str = "tradewind"
     most_redirects: int = 10
+    skip: SkipRule = SkipRule.SAME
     checksum: bool = False
     third_party: bool = True
     durable: bool = True

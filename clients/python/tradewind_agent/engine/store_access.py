@@ -21,3 +21,24 @@ class StoreAccess:
 
 
 USUAL_ACCESS = StoreAccess()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectProperties:
+    """What an object store is to know of the objects that are sent.
+
+    ``storage_class`` : as the store names it; ``None`` for the usual one.
+    ``content_type`` : of all files; ``None`` guesses it from each name.
+    ``metadata`` : values by key in lower case.
+    """
+
+    storage_class: str | None = None
+    content_type: str | None = None
+    metadata: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def is_usual(self) -> bool:
+        return self == USUAL_PROPERTIES
+
+
+USUAL_PROPERTIES = ObjectProperties()

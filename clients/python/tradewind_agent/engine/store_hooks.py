@@ -50,6 +50,10 @@ class StoreHooks:
         """Have answers of ``origin`` read as the store means them."""
         self._sources[origin] = source
 
+    def has_signer(self, origin: Origin) -> bool:
+        """Return whether requests to ``origin`` are signed."""
+        return origin in self._signers
+
     def sign(self, method: str, url: Url, headers: Mapping[str, str]) -> dict[str, str]:
         """Return the headers that sign a request; none where the origin wants no signature."""
         signer = self._signers.get(url.origin)

@@ -15,7 +15,9 @@ from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost
 from tradewind_agent.engine.http.http1 import REDIRECTS, ResponseHead
 from tradewind_agent.engine.http.retry import parse_http_date
 from tradewind_agent.engine.jobs import UploadJob
+from tradewind_agent.engine.local.checksums import compute_checksum
 from tradewind_agent.engine.local.ranges import RangeSet
+from tradewind_agent.engine.skipping import SkipDecision, judge_stored
 from tradewind_agent.engine.upload_exchange import FileSlice, UploadExchange, make_upload_id
 from tradewind_agent.errors import FileFault
 from tradewind_agent.system_errors import explain_os_error
@@ -45,6 +47,8 @@ class FileUpload(FileTransfer):
         self._fd: int | None = None
         self._upload_id = ""
         self._digest: str | None = None
+        self._decision = SkipDecision.SEND
+        self._is_there = False
         self._received = RangeSet()
         self._undealt = RangeSet([(0, job.size_bytes - 1)])
         self._in_flight: set[UploadExchange] = set()
@@ -106,14 +110,24 @@ class FileUpload(FileTransfer):
             self.give_up(f"{self.job.source} has changed since it was listed")
             return False
         self._upload_id = make_upload_id(self.job, found, self.form)
-        if self.host.options.checksum and not self.form:
+        options = self.host.options
+        self._decision = judge_stored(self.job.stored, found, options.skip, checksum=options.checksum)
+        if self._decision is SkipDecision.SKIP:
+            self._finish(skipped=True)
+            return False
+        if options.checksum and not self.form:
             self._preparing = True
             self.host.run_blocking(self._sum).add_done_callback(self._on_summed)
         return not self._preparing
 
     def _sum(self) -> None:
-        with self.job.source.open("rb") as source:
-            self._digest = file_digest(source, "sha256").hexdigest()
+        """Compute the sum that the receiver compares, unless the file that is there has the sum of this one."""
+        known = None if self.job.stored is None else self.job.stored.checksum
+        if self._decision is SkipDecision.COMPARE and known is not None:
+            self._is_there = compute_checksum(self.job.source, known.algorithm) == known
+        if not self._is_there:
+            with self.job.source.open("rb") as source:
+                self._digest = file_digest(source, "sha256").hexdigest()
 
     def _on_summed(self, outcome: Future[object]) -> None:
         if outcome.cancelled():
@@ -122,6 +136,8 @@ class FileUpload(FileTransfer):
         if (error := outcome.exception()) is not None:
             reason = explain_os_error(error) if isinstance(error, OSError) else error
             self.give_up(f"cannot read {self.job.source}: {reason}")
+        elif self._is_there:
+            self._finish(skipped=True)
         else:
             self.host.make_available(self)
 
@@ -195,10 +211,16 @@ class FileUpload(FileTransfer):
     def _send(self, method: str, headers: dict[str, str], body: FileSlice | None) -> UploadExchange:
         if self._digest is not None and body is not None:
             headers["Tradewind-Sha256"] = self._digest
+        if body is not None:
+            headers |= self._describe_time()
         is_full = body is not None and not self._in_parts
         exchange = UploadExchange(self, self.url, self.request(method, headers), body, is_full=is_full)
         self._in_flight.add(exchange)
         return exchange
+
+    def _describe_time(self) -> dict[str, str]:
+        """Return the time of the file for servers that store it, such as ownCloud, Nextcloud and serve-files."""
+        return {"X-OC-Mtime": str(self.job.modified_at_ns // 1_000_000_000)}
 
     # Answers.
 

@@ -38,7 +38,7 @@ from tradewind_agent.system_errors import explain_os_error
 LONGEST_WAIT_S = 600.0
 """Lines of single files wait at most so long for those that overlap with them."""
 
-RUN_FORMATS = frozenset({"rclone", "aria2"})
+RUN_FORMATS = frozenset({"rclone", "aria2", "aws"})
 """Formats whose records sum up a run of many lines: taken when the log has been quiet, all of it together."""
 
 OVERLAPPING = frozenset({"gridftp", "fts"})

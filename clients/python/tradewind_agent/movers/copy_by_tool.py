@@ -10,16 +10,22 @@ from urllib.parse import unquote, urlsplit
 
 from tradewind.errors import InvalidValue
 from tradewind_agent.copy.listing import Listing, list_files
+from tradewind_agent.copy.listing_checks import check_properties
+from tradewind_agent.copy.omissions_report import describe_excluded
+from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.copy.plan import MOVER
 from tradewind_agent.engine.jobs import DownloadJob
 from tradewind_agent.engine.local.local_files import reject_special_file
+from tradewind_agent.engine.skipping import SkipRule
 from tradewind_agent.movers.addresses import parse_address
 from tradewind_agent.movers.command_line import CommandLine
 from tradewind_agent.movers.curl.file_list import CurlFile, quote_value
 from tradewind_agent.movers.curl.mover import CurlMover
 from tradewind_agent.movers.port import ToolTask, Workload
+from tradewind_agent.movers.rclone.addresses import make_rclone_line
 from tradewind_agent.movers.rclone.mover import ListedFile, RcloneMover
 from tradewind_agent.movers.registry import InstalledTool, find_installed, list_movers
+from tradewind_agent.movers.schemes import find_other_scheme
 from tradewind_agent.movers.url_sizes import parse_local_path
 from tradewind_agent.movers.wrap.prepare import PreparedWrap, WrapOptions, prepare_task
 from tradewind_agent.service.client import Client
@@ -28,12 +34,15 @@ from tradewind_agent.stores.s3.address import SCHEME
 MAX_SHOWN_OMISSIONS = 10
 """Omissions that are named one by one."""
 
+_TOOLS = ("rclone", "aria2", "curl", "globus-url-copy")
+"""Tools that a copy may be done by; others are wrapped only."""
+
 _BY_GLOBUS = ("gsiftp", "sshftp", "ftp", "file")
 
 
 def list_copy_movers() -> tuple[str, ...]:
     """Return the names that a copy may be done by, our own engine's last."""
-    return (*(mover.name for mover in list_movers() if mover.is_tuned), MOVER)
+    return (*_TOOLS, MOVER)
 
 
 def prepare_copy_by(
@@ -58,12 +67,21 @@ def prepare_copy_by(
     ToolUnusable : the tool is missing or too old.
     FileFault : a device, pipe or folder stands where a file should go.
     """
-    mover = next((each for each in list_movers() if each.is_tuned and each.name == name), None)
+    _reject_own_options(name, options.copy)
+    mover = next((each for each in list_movers() if each.name == name in _TOOLS), None)
     if mover is None:
         raise InvalidValue("--mover", f"is one of {', '.join(list_copy_movers())}; got {name!r}")
+    if name != "globus-url-copy" and (scheme := find_other_scheme(places)) is not None:
+        if name != "rclone":
+            raise InvalidValue("--mover", f"{name} is not driven for {scheme}://; leave it out")
+        installed, line = make_rclone_line(places, options.copy, environment, manifest=manifest)
+        prepared = prepare_task(installed, mover.parse_task(line), options, client)
+        return replace(prepared, notes=(f"{scheme}:// is copied by rclone", *prepared.notes))
     installed = find_installed(mover, mover.programs[0], environment)
     task: ToolTask
     if name == "globus-url-copy":
+        if not options.copy.listing.selection.is_all:
+            raise InvalidValue("--mover", f"{name} selects no files; leave out --include and --exclude, or --mover")
         task = mover.parse_task(_make_globus_line(installed, places, environment))
         return prepare_task(installed, task, options, client)
     if any(place.lower().startswith(SCHEME) for place in places):
@@ -93,7 +111,21 @@ def prepare_copy_by(
     omissions = tuple(f"left out: {each.place} {each.reason}" for each in listing.left_out[:MAX_SHOWN_OMISSIONS])
     if len(listing.left_out) > MAX_SHOWN_OMISSIONS:
         omissions = (*omissions, f"left out: {len(listing.left_out) - MAX_SHOWN_OMISSIONS} more")
-    return replace(prepared, notes=(*prepared.notes, *omissions), left_out=listing.left_out)
+    excluded = () if listing.excluded is None else (describe_excluded(listing.excluded),)
+    return replace(prepared, notes=(*prepared.notes, *excluded, *omissions), left_out=listing.left_out)
+
+
+def _reject_own_options(name: str, options: CopyOptions) -> None:
+    """Refuse options that other tools do not have.
+
+    Raises
+    ------
+    InvalidValue
+    """
+    given = {"--delete": options.listing.delete, "--skip": options.engine.skip is not SkipRule.SAME}
+    check_properties(options.engine.properties, is_taken=False)
+    if option := next((option for option, is_given in given.items() if is_given), None):
+        raise InvalidValue(option, f"is not for {name}; leave out --mover")
 
 
 def _require_downloads(name: str, listing: Listing) -> list[DownloadJob]:

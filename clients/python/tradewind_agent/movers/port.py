@@ -1,7 +1,7 @@
 """The port of movers: a tool that can be recognised, queried, started, watched and sometimes retuned."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -10,6 +10,9 @@ from tradewind.recommendation import ChunkPlan
 from tradewind.transfer import Direction
 from tradewind_agent.movers.command_line import CommandLine
 from tradewind_agent.movers.wrap.restarts import Restarting
+
+_STORES: Mapping[str, str] = {"http": "http", "https": "http", "s3": "s3", "webdav": "webdav"}
+"""Kinds of stores by protocol, or by rclone's name of its backend."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +27,11 @@ class TransferEnds:
     destination: str | None
     protocol: str
     port: int | None = None
+
+    @property
+    def store(self) -> str | None:
+        """Return the kind of store that the remote end is; ``None`` where the protocol does not say."""
+        return _STORES.get(self.protocol)
 
     @property
     def remote(self) -> str | None:
@@ -88,11 +96,19 @@ class Command:
     """One start of a tool: its words, and the file that takes its standard error where the run reads that.
 
     ``own_port`` : where the tool takes orders from this program, which are none of its transfers.
+    ``variables`` : of its environment, besides those of this process.
+    ``settings`` : what it is given by a file, not by its words, by name.
+    ``output``, ``errors`` : get what it writes as it comes, and return what the user is to see; they get an empty
+        chunk at the end.
     """
 
     words: tuple[str, ...]
     errors_to: Path | None = None
     own_port: int | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
+    output: Callable[[bytes], bytes] | None = None
+    errors: Callable[[bytes], bytes] | None = None
 
 
 class ToolRun(Protocol):
@@ -178,7 +194,7 @@ class Mover(Protocol):
     """A transfer tool that the agent can wrap.
 
     ``name`` : as logs and the service know it; ``programs`` : names of its program, the packaged one first.
-    ``package`` : Debian's package; ``oldest`` : version from which its options are there.
+    ``package`` : Debian's package, empty where it has none; ``oldest`` : version from which its options are there.
     ``is_tuned`` : whether it is set by recommendations, or only measured.
     """
 

@@ -41,12 +41,13 @@ _OPTIONS: Mapping[str, RateOption] = {
         per_file=("max-download-limit",),
     ),
     "curl": RateOption(("limit-rate",), lambda rate: ("--limit-rate", str(rate)), each=True, per_file=("limit-rate",)),
+    "aws": RateOption(("max_bandwidth",), lambda rate: (f"{max(rate // KIB, 1)}KB/s",)),
     "scp": RateOption(("l",), _make_kilobit_option, unit_bps=KIB),
     "sftp": RateOption(("l",), _make_kilobit_option, unit_bps=KIB),
     "rsync": RateOption(("bwlimit",), lambda rate: (f"--bwlimit={max(rate // KIB, 1)}",), unit_bps=BITS_PER_BYTE * KIB),
 }
 
-_AMOUNT = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([bkmgtp]?)(?:i?b?)", re.IGNORECASE)
+_AMOUNT = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([bkmgtp]?)(?:i?b?)(?:/s)?", re.IGNORECASE)
 _UNIT_BPS = MappingProxyType(
     {"b": BITS_PER_BYTE} | {unit: BITS_PER_BYTE * KIB**n for n, unit in enumerate("kmgtp", start=1)}
 )
@@ -103,4 +104,6 @@ def judge_rate_limit(tool: str, rate_bps: float, own_options: Collection[str]) -
 
 
 def _format_option(name: str) -> str:
+    if "_" in name:
+        return f"s3.{name}"  # a value of aws's configuration
     return f"-{name}" if len(name) == 1 else f"--{name}"

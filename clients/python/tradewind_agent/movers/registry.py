@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from tradewind.errors import InvalidValue
 from tradewind_agent.errors import ToolUnusable
 from tradewind_agent.movers.aria2.mover import Aria2Mover
+from tradewind_agent.movers.aws.mover import AwsMover
 from tradewind_agent.movers.baselines import list_baselines
 from tradewind_agent.movers.curl.mover import CurlMover
 from tradewind_agent.movers.globus.mover import GlobusMover
 from tradewind_agent.movers.port import Mover
 from tradewind_agent.movers.rclone.mover import RcloneMover
+from tradewind_agent.movers.s5cmd.mover import S5cmdMover
 from tradewind_agent.movers.tool_query import query_tool
 
 _VERSION = re.compile(r"\bv?(\d+(?:\.\d+)+)")
@@ -30,7 +32,7 @@ class InstalledTool:
 
 def list_movers() -> tuple[Mover, ...]:
     """Return every tool that can be wrapped: those that are tuned, then those that are only measured."""
-    return (RcloneMover(), Aria2Mover(), CurlMover(), GlobusMover(), *list_baselines())
+    return (RcloneMover(), Aria2Mover(), CurlMover(), GlobusMover(), AwsMover(), S5cmdMover(), *list_baselines())
 
 
 def find_mover(program: str) -> Mover:
@@ -58,7 +60,8 @@ def find_installed(mover: Mover, program: str, environment: Mapping[str, str]) -
     """
     found = shutil.which(program, path=environment.get("PATH"))
     if found is None:
-        raise ToolUnusable(f"{program} is not installed; on Debian and Ubuntu: apt install {mover.package}")
+        install = f"; on Debian and Ubuntu: apt install {mover.package}" if mover.package else ""
+        raise ToolUnusable(f"{program} is not installed{install}")
     if not mover.version_words:
         return InstalledTool(mover, found, None)
     match = _VERSION.search(query_tool((found, *mover.version_words)))
@@ -68,7 +71,8 @@ def find_installed(mover: Mover, program: str, environment: Mapping[str, str]) -
         )
     if _parse_version(match[1]) < mover.oldest:
         needed = ".".join(str(part) for part in mover.oldest)
-        raise ToolUnusable(f"{found} is version {match[1]}; {needed} or newer is needed (package {mover.package})")
+        package = f" (package {mover.package})" if mover.package else ""
+        raise ToolUnusable(f"{found} is version {match[1]}; {needed} or newer is needed{package}")
     return InstalledTool(mover, found, match[1])
 
 

@@ -69,4 +69,5 @@ class StepDown:
             parallelism=1 if parameters.parallelism is not None else None,
             pipelining=parameters.pipelining,
             io_block_bytes=parameters.io_block_bytes,
+            part_bytes=parameters.part_bytes,
         )

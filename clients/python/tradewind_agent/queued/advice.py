@@ -71,8 +71,9 @@ def size_queue(requests: Sequence[CopyRequest], options: CopyOptions, client: "C
     unlisted: dict[str, str] = {}
     for each in requests:
         try:
+            settings = each.apply_to(options)
             listing = list_files(
-                each.sources, each.destination, manifest=each.manifest, options=options.engine, rules=options.listing
+                each.sources, each.destination, manifest=each.manifest, options=settings.engine, rules=settings.listing
             )
         except TradewindError as wrong:
             unlisted[each.name] = str(wrong)

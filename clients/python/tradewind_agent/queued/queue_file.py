@@ -2,14 +2,15 @@
 
     {"name": "photos", "sources": ["http://host/photos/"], "destination": "photos", "deadline": "2h"}
 
-``not_before`` and ``deadline`` are durations from now or moments of RFC 3339 with a zone; ``rate`` is what the job
-reaches alone, where nobody knows it better. The name is the destination unless it is given. What a service would not
-take is refused where it is read, with or without one.
+``not_before`` and ``deadline`` are durations from now or moments of RFC 3339 with a zone. ``skip``, ``include`` and
+``exclude`` replace the options of the command. ``rate`` is what the job reaches alone, where nobody knows it better.
+The name is the destination unless it is given. What a service would not take is refused where it is read, with or
+without one.
 """
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -20,13 +21,30 @@ from tradewind.mobile.queue import MAX_WAIT_S
 from tradewind.path import BOUNDS
 from tradewind.units import format_seconds, parse_bps, parse_seconds
 from tradewind.wire.base import MAX_NAME_LENGTH
+from tradewind_agent.copy.options import CopyOptions
+from tradewind_agent.engine.remote.path_selection import PathSelection
+from tradewind_agent.engine.skipping import SkipRule
 
-_KNOWN = ("name", "sources", "destination", "manifest", "not_before", "deadline", "rate")
+_KNOWN = (
+    "name",
+    "sources",
+    "destination",
+    "manifest",
+    "skip",
+    "include",
+    "exclude",
+    "not_before",
+    "deadline",
+    "rate",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyRequest:
-    """One copy of the queue; times are seconds from when the file was read."""
+    """One copy of the queue; times are seconds from when the file was read.
+
+    ``skip``, ``selection`` : of this job; ``None`` where the options of the command hold.
+    """
 
     name: str
     sources: tuple[str, ...]
@@ -35,6 +53,14 @@ class CopyRequest:
     ready_s: float
     deadline_s: float | None
     throughput_bps: float | None
+    skip: SkipRule | None = None
+    selection: PathSelection | None = None
+
+    def apply_to(self, options: CopyOptions) -> CopyOptions:
+        """Return the options of the command with those of this job in their place."""
+        engine = options.engine if self.skip is None else replace(options.engine, skip=self.skip)
+        selection = options.listing.selection if self.selection is None else self.selection
+        return replace(options, engine=engine, listing=replace(options.listing, selection=selection))
 
 
 def read_queue(path: Path, now: datetime) -> list[CopyRequest]:
@@ -80,24 +106,48 @@ def _parse_object(line: str) -> Mapping[str, Any]:
 
 
 def _request(content: Mapping[str, Any], now: datetime) -> CopyRequest:
-    sources = content.get("sources", () if "manifest" in content else None)
-    if not isinstance(sources, Sequence) or isinstance(sources, str) or not all(isinstance(s, str) for s in sources):
+    sources = _find_texts(content, "sources", "addresses or paths")
+    if sources is None and "manifest" not in content:
         raise InvalidValue("sources", "must be a list of addresses or paths")
-    for each in sources:
-        _require_a_name("sources", each)
     destination = _find_text(content, "destination")
     if destination is None:
         raise InvalidValue("destination", "is missing")
     deadline_s = _parse_moment_s(content, "deadline", now)
     return CopyRequest(
         name=_check_name(_find_text(content, "name") or destination),
-        sources=tuple(sources),
+        sources=sources or (),
         destination=destination,
         manifest=_find_text(content, "manifest"),
         ready_s=max(_parse_moment_s(content, "not_before", now) or 0.0, 0.0),
         deadline_s=None if deadline_s is None else max(deadline_s, 0.0),
         throughput_bps=_compute_rate_bps(content),
+        skip=_find_skip_rule(content),
+        selection=_find_selection(content),
     )
+
+
+def _find_texts(content: Mapping[str, Any], field: str, kind: str) -> tuple[str, ...] | None:
+    texts = content.get(field)
+    if texts is None and field not in content:
+        return None
+    if not isinstance(texts, Sequence) or isinstance(texts, str) or not all(isinstance(each, str) for each in texts):
+        raise InvalidValue(field, f"must be a list of {kind}")
+    for each in texts:
+        _require_a_name(field, each)
+    return tuple(texts)
+
+
+def _find_skip_rule(content: Mapping[str, Any]) -> SkipRule | None:
+    text = _find_text(content, "skip")
+    rules = {rule.value: rule for rule in SkipRule}
+    if text is not None and text not in rules:
+        raise InvalidValue("skip", f"is one of {', '.join(rules)}; got {text!r}")
+    return None if text is None else rules[text]
+
+
+def _find_selection(content: Mapping[str, Any]) -> PathSelection | None:
+    includes, excludes = (_find_texts(content, field, "globs") for field in ("include", "exclude"))
+    return None if includes is None and excludes is None else PathSelection.parse(includes or (), excludes or ())
 
 
 def _check_name(text: str) -> str:

@@ -30,7 +30,7 @@ class Application:
         self._packing = PackingSlots(options.limits.max_packed_downloads)
         self._sums = FileSums()
         self._token = options.bearer_token
-        self._allowed = _READ_METHODS + ("" if receiver is None else ", PUT")
+        self._allowed = _READ_METHODS + ("" if receiver is None else ", PUT, DELETE")
 
     async def answer(self, request: ReceivedRequest) -> Response:
         """Return the response to ``request``.
@@ -45,6 +45,8 @@ class Application:
         segments = parse_segments(request.target)
         if self._receiver is not None and request.method == "PUT":
             return await self._receiver.answer_put(request, segments)
+        if self._receiver is not None and request.method == "DELETE":
+            return await self._receiver.answer_delete(request, segments)
         if self._receiver is not None and request.method == "HEAD" and "tradewind-upload" in request.headers:
             return await self._receiver.answer_status(request, segments)
         if request.method in ("GET", "HEAD"):

@@ -11,9 +11,10 @@ from tradewind_agent.serve.messages import format_http_date
 def make_etag(status: os.stat_result) -> str:
     """Return the strong entity tag.
 
-    Modification time in ns, size and inode, so that a file renamed over another differs.
+    Modification time in ns, size and inode, so that a file renamed over another differs; also the time of the last
+    change of any kind, because uploads set the first one, and inodes are used again.
     """
-    return f'"{status.st_mtime_ns:x}-{status.st_size:x}-{status.st_ino:x}"'
+    return f'"{status.st_mtime_ns:x}-{status.st_size:x}-{status.st_ino:x}-{status.st_ctime_ns:x}"'
 
 
 def check_conditions(headers: Mapping[str, str], etag: str, modified_s: float) -> HTTPStatus | None:

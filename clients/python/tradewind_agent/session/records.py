@@ -25,6 +25,7 @@ class TransferIdentity:
     mover: Mover
     protocol: str
     direction: Direction
+    store: str | None = None
     network: str | None = None
     sla: str | None = None
     quote: str | None = None
@@ -86,6 +87,7 @@ def _build_record(
         mover=identity.mover,
         protocol=identity.protocol,
         direction=identity.direction,
+        store=identity.store,
         network=identity.network,
         dataset=moved.dataset,
         parameters=moved.parameters,

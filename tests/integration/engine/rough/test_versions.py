@@ -2,8 +2,9 @@
 
 import asyncio
 from base64 import b64encode
-from hashlib import sha256
+from hashlib import md5, sha1, sha256
 from pathlib import Path
+from zlib import adler32, crc32
 
 import pytest
 
@@ -13,6 +14,7 @@ from tests.integration.engine.servers.rough_server import RoughRequest, RoughSer
 from tests.integration.engine.transfers import jobs_for, options, plan
 from tradewind.errors import InvalidValue
 from tradewind_agent.engine import DownloadJob, SizeTrust, TransferEngine, TransferResult, Url
+from tradewind_agent.engine.local.checksums import Checksum
 
 
 def test_file_shrunk_since_listing_is_fetched_in_current_size(tmp_path: Path):
@@ -45,7 +47,11 @@ def test_the_sum_of_a_manifest_is_checked(tmp_path: Path, right: bool):
 
     async def story() -> TransferResult:
         async with RoughServer({"/file": plain(CONTENT)}) as server:
-            job = DownloadJob(source=Url.parse(f"{server.url}/file"), destination=str(tmp_path / "file"), sha256=digest)
+            job = DownloadJob(
+                source=Url.parse(f"{server.url}/file"),
+                destination=str(tmp_path / "file"),
+                checksum=Checksum("sha256", bytes.fromhex(digest)),
+            )
             return await TransferEngine(plan(1, 2), options()).run([job])
 
     result = asyncio.run(story())
@@ -106,6 +112,7 @@ def test_server_digest_is_checked_with_checksum_option(tmp_path: Path):
 
     async def answer(asked, writer):
         assert asked.headers["want-repr-digest"] == "sha-256=10"
+        assert "adler32" in asked.headers["want-digest"]
         field = f"sha-256=:{digest}:"
         writer.write(head("200 OK", asked, Content_Length=len(SMALL), Repr_Digest=field) + SMALL)
 
@@ -115,6 +122,55 @@ def test_server_digest_is_checked_with_checksum_option(tmp_path: Path):
 
     (failure,) = asyncio.run(story()).failures
     assert failure.reason.startswith(f"sha256 is {sha256(SMALL).hexdigest()}, expected {sha256(CONTENT).hexdigest()}")
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"Repr-Digest": f"sha-256=:{b64encode(sha256(CONTENT).digest()).decode()}:"},
+        {"Digest": f"adler32={adler32(CONTENT):x}"},
+        {"Content-MD5": b64encode(md5(CONTENT).digest()).decode()},
+        {"OC-Checksum": f"SHA1:{sha1(CONTENT).hexdigest()} MD5:{md5(CONTENT).hexdigest()}"},
+        {"X-Goog-Hash": f"md5={b64encode(md5(CONTENT).digest()).decode()}"},
+        {"x-amz-checksum-crc32": b64encode(crc32(CONTENT).to_bytes(4, "big")).decode()},
+    ],
+    ids=lambda header: next(iter(header)),
+)
+@pytest.mark.parametrize("is_right", [True, False], ids=["right", "wrong"])
+def test_sum_that_an_answer_states_is_checked_without_request(tmp_path: Path, header: dict[str, str], is_right: bool):
+    body = CONTENT if is_right else CONTENT[:-1] + bytes([CONTENT[-1] ^ 1])
+
+    async def answer(asked, writer):
+        writer.write(head("200 OK", asked, Content_Length=len(body), **header) + body)
+
+    async def story() -> TransferResult:
+        async with RoughServer({"/file": answer}) as server:
+            return await fetch_one(server, tmp_path)
+
+    result = asyncio.run(story())
+    assert result.succeeded is is_right
+    assert is_right or " is " in result.failures[0].reason
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == ([CONTENT] if is_right else [])
+
+
+@pytest.mark.parametrize("is_right", [True, False], ids=["right", "wrong"])
+@pytest.mark.parametrize("streams", [1, 3])
+def test_object_has_the_sum_that_its_tag_states_also_in_parts(tmp_path: Path, streams: int, is_right: bool):
+    tag = f'"{md5(CONTENT if is_right else SMALL).hexdigest()}"'
+
+    async def story() -> TransferResult:
+        async with RoughServer({"/file": plain(CONTENT, tag)}) as server:
+            job = DownloadJob(
+                source=Url.parse(f"{server.url}/file"),
+                destination=str(tmp_path / "file"),
+                size_bytes=len(CONTENT),
+                has_md5_tag=True,
+            )
+            return await TransferEngine(plan(1, streams), options()).run([job])
+
+    result = asyncio.run(story())
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == ([CONTENT] if is_right else [])
+    assert is_right or result.failures[0].reason.startswith("md5 is")
 
 
 def test_two_jobs_for_one_place_are_refused(tmp_path: Path):

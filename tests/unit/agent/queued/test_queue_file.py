@@ -4,6 +4,11 @@ from datetime import UTC, datetime
 import pytest
 
 from tradewind.errors import InvalidValue
+from tradewind_agent.copy.options import CopyOptions
+from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.engine.remote.omissions import ListingRules
+from tradewind_agent.engine.remote.path_selection import PathSelection
+from tradewind_agent.engine.skipping import SkipRule
 from tradewind_agent.queued.queue_file import read_queue
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -57,6 +62,9 @@ def test_queue_that_is_not_utf8_is_refused(tmp_path):
         ([JOB, JOB], "two jobs are named 'a'"),
         ([JOB | {"deadlin": "1h"}], "deadlin: is no field of a job"),
         ([JOB | {"sources": "http://host/a/"}], "must be a list"),
+        ([JOB | {"skip": "all"}], "skip: is one of existing, newer, same"),
+        ([JOB | {"include": "*.nc"}], "include: must be a list of globs"),
+        ([JOB | {"exclude": ["../a"]}], "matches no path"),
         ([{"sources": []}], "destination: is missing"),
         ([JOB | {"deadline": "tomorrow"}], "neither a duration"),
         ([JOB | {"deadline": "2026-11-22T14:00:00"}], "has no zone"),
@@ -74,3 +82,16 @@ def test_queue_that_is_not_utf8_is_refused(tmp_path):
 def test_a_mistake_names_the_line_and_what_to_write(tmp_path, jobs, told):
     with pytest.raises(InvalidValue, match=told):
         read(tmp_path, *jobs)
+
+
+def test_a_job_has_rules_of_its_own_or_those_of_the_command(tmp_path):
+    path = tmp_path / "queue"
+    own = JOB | {"skip": "newer", "exclude": ["*.tmp"]}
+    path.write_text("\n".join(json.dumps(job) for job in (own, JOB | {"destination": "b"})))
+    selection = PathSelection.parse(["*.nc"], [])
+    command = CopyOptions(listing=ListingRules(selection=selection), engine=EngineOptions(skip=SkipRule.EXISTING))
+    first, second = (request.apply_to(command) for request in read_queue(path, NOW))
+    assert first.engine.skip is SkipRule.NEWER
+    assert [glob.text for glob in first.listing.selection.excludes] == ["*.tmp"]
+    assert first.listing.selection.includes == ()
+    assert (second.engine.skip, second.listing.selection) == (SkipRule.EXISTING, selection)

@@ -20,11 +20,13 @@ from tradewind_agent.cli.dry_run import show_plan
 from tradewind_agent.cli.engine_options import bind_headers, build_engine_options
 from tradewind_agent.cli.option_groups import GroupOf, expand_groups
 from tradewind_agent.cli.progress import count_plainly, show_transfer
+from tradewind_agent.cli.removal_options import RemovalOptions, build_removal_options
+from tradewind_agent.cli.selection_options import build_selection
 from tradewind_agent.cli.terminal import Terminal
 from tradewind_agent.cli.transfer_options import TransferOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from tradewind.parameters import Parameters
     from tradewind_agent.cli.progress import Show
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from tradewind_agent.engine.options import EngineOptions
     from tradewind_agent.engine.progress import Snapshot
     from tradewind_agent.engine.remote.omissions import ListingRules
+    from tradewind_agent.engine.remote.path_selection import PathSelection
 
 OWN_MOVER = "tradewind"
 
@@ -49,6 +52,9 @@ def build_parameters_by_hand(
     parallelism: Annotated[int | None, typer.Option(min=1, max=32767, help="Streams a file, set by hand.")] = None,
     pipelining: Annotated[int | None, typer.Option(min=1, max=32767, help="Requests in flight, set by hand.")] = None,
     io_block: Annotated[str | None, typer.Option(metavar="SIZE", help="I/O block, set by hand, such as 1MiB.")] = None,
+    part_size: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Parts of large uploads to an object store, set by hand.")
+    ] = None,
 ) -> "Parameters":
     """Return the parameters that the user sets by hand."""
     from tradewind.parameters import Parameters
@@ -58,11 +64,13 @@ def build_parameters_by_hand(
         parallelism=parallelism,
         pipelining=pipelining,
         io_block_bytes=options.parse_io_block_bytes_if(io_block),
+        part_bytes=options.parse_part_bytes_if(part_size),
     )
 
 
 def build_listing_rules(
     *,
+    selection: Annotated["PathSelection", GroupOf(build_selection)],
     follow_links: Annotated[
         bool | None,
         typer.Option(
@@ -79,11 +87,11 @@ def build_listing_rules(
         ),
     ] = False,
 ) -> "ListingRules":
-    """Return what to do with links and unreadable files."""
+    """Return which files are copied, and what to do with links and unreadable files."""
     from tradewind_agent.engine.remote.omissions import LinkRule, ListingRules
 
     rules = {None: LinkRule.REPORT, True: LinkRule.FOLLOW, False: LinkRule.SKIP}
-    return ListingRules(links=rules[follow_links], skip_unreadable=skip_unreadable)
+    return ListingRules(selection=selection, links=rules[follow_links], skip_unreadable=skip_unreadable)
 
 
 def build_copy_options(
@@ -124,7 +132,8 @@ def copy(
     places: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="SRC... DEST", help="What to copy, and where to; one end at least is http(s):// or s3://."
+            metavar="SRC... DEST",
+            help="What to copy, and where to; one end at least is http(s):// or s3://, or for rclone.",
         ),
     ] = None,
     *,
@@ -132,6 +141,7 @@ def copy(
     manifest: Annotated[
         str | None, typer.Option(metavar="FILE", help="List of files to copy, relative to SRC, instead of its index.")
     ] = None,
+    removal: Annotated[RemovalOptions, GroupOf(build_removal_options)],
     radio: Annotated["RadioOptions", GroupOf(build_radio_options)],
     mover: Annotated[
         str, typer.Option(help="Who moves the bytes: tradewind, rclone, aria2, curl or globus-url-copy.")
@@ -148,11 +158,14 @@ def copy(
     from tradewind_agent.service.retries import BRIEF_RETRIES
 
     terminal, places, queue = Terminal(as_json, quiet), places or [], radio.queue
+    mover = _choose_mover(mover, places)
     packing = parse_compress_option(compress)
     if packing is not None and mover != OWN_MOVER:
         raise typer.BadParameter(
-            f"{mover} does not pack files on their way; leave out --mover", param_hint="--compress"
+            f"{mover} does not pack files on their way; {OWN_MOVER} alone does", param_hint="--compress"
         )
+    removal.check(dry_run=dry_run, is_queue=queue is not None)
+    settings = replace(settings, listing=replace(settings.listing, delete=removal.delete))
     if queue is not None:
         _check_alone(places, manifest, mover)
     else:
@@ -176,8 +189,17 @@ def copy(
         elif listing is None:
             code = copy_by_tool(mover, places, settings, context, manifest=manifest, dry_run=dry_run)
         else:
+            if not dry_run:
+                removal.confirm(listing.removal)
             code = _copy_listed(listing, settings, context, packing, dry_run=dry_run)
     raise typer.Exit(code)
+
+
+def _choose_mover(mover: str, places: "Sequence[str]") -> str:
+    """Return the mover of the copy: rclone for addresses that tradewind does not speak, unless the user names one."""
+    from tradewind_agent.movers.schemes import find_other_scheme
+
+    return mover if mover != OWN_MOVER or find_other_scheme(places) is None else "rclone"
 
 
 def _warn_about_download(listing: "Listing", settings: "CopyOptions", terminal: Terminal) -> None:
@@ -208,7 +230,8 @@ def _copy_listed(
     prepared = prepare_listed(listing, options=settings, client=client) if packed is None else packed.prepared
     if dry_run:
         show_plan(terminal, prepared, () if packed is None else packed.notes)
-        return 1 if listing.left_out else 0
+        is_hindered = listing.removal is not None and listing.removal.obstacle is not None
+        return 1 if listing.left_out or is_hindered else 0
     logbook = Logbook(spool=environment.open_spool(terminal), client=client)
     for line in () if packed is None else packed.notes:
         terminal.note(line)
@@ -268,6 +291,7 @@ def _end_cleanly_when_stopped() -> None:
 def _check_places(places: list[str], manifest: str | None, mover: str) -> None:
     """Refuse places that cannot be right; a local path has no scheme."""
     from tradewind_agent.errors import UnusableSource
+    from tradewind_agent.movers.schemes import find_other_scheme
     from tradewind_agent.stores.places import check_address
 
     if len(places) < 2 and manifest is None:
@@ -276,8 +300,8 @@ def _check_places(places: list[str], manifest: str | None, mover: str) -> None:
         raise typer.BadParameter("has an empty place; is a variable of your script not set?", param_hint="SRC... DEST")
     if manifest is not None and (not Path(manifest).exists() or Path(manifest).is_dir()):
         raise typer.BadParameter(f"{manifest} is not a file", param_hint="--manifest")
-    if mover == "globus-url-copy":
-        return  # it has schemes of its own
+    if mover == "globus-url-copy" or find_other_scheme(places) is not None:
+        return  # the mover has schemes of its own
     for place in places:
         scheme, separator, _ = place.partition("://")
         if not separator or scheme.lower() == "file" or not scheme.isalnum():

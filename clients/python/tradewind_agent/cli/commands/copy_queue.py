@@ -147,6 +147,7 @@ def _copy_one(
     from tradewind_agent.copy.run import copy_files
     from tradewind_agent.session.logbook import Logbook
 
+    settings = request.apply_to(settings)
     logbook = Logbook(spool=environment.open_spool(context.terminal), client=context.client)
     if packing is not None:
         listing = list_files(

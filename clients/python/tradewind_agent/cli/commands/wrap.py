@@ -63,7 +63,7 @@ def wrap(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print the command line that would run.")] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Run rclone, aria2c, curl or globus-url-copy with recommended flags; your own flags win. Measure and log it.
+    """Run rclone, aria2c, curl, globus-url-copy, aws or s5cmd as recommended; your settings win. Measure and log it.
 
     scp, sftp and rsync are measured and logged as they are. The exit code is the tool's. With --json, what the tool
     writes to standard output goes to standard error.
@@ -124,6 +124,7 @@ def show_command(terminal: Terminal, prepared: "PreparedWrap") -> None:
         "mover": prepared.installed.mover.name,
         "version": prepared.installed.version,
         "command": list(command.words),
+        "settings": dict(command.settings),
         "source": prepared.source,
         "destination": prepared.destination,
         "by_hand": prepared.task.by_hand.list_known(),

@@ -24,6 +24,7 @@ from tradewind_agent.engine.jobs import DownloadJob
 from tradewind_agent.engine.local.file_version import FileVersion
 from tradewind_agent.engine.local.identity import FileIdentity
 from tradewind_agent.engine.local.ranges import RangeSet
+from tradewind_agent.engine.local.stated_checksums import CHECKSUM_REQUEST
 from tradewind_agent.engine.range_read import OnAnswerEnd, RangeRead
 from tradewind_agent.errors import AgentError, FileFault, MalformedResponse, StorageFailed
 
@@ -73,8 +74,8 @@ class PackedDownload(FileDownload):
         headers = {"Accept": "*/*", **make_packed_fields(self._packing, format_web_codings())}
         if first and self._version.validator is not None:
             headers |= make_packed_rest_fields(first, self._version.validator)
-        if self.host.options.checksum and self._version.sha256 is None:
-            headers["Want-Repr-Digest"] = "sha-256=10"
+        if self.host.options.checksum and self._version.checksum is None:
+            headers |= CHECKSUM_REQUEST
         read = PackedRead(
             self,
             self.url,
@@ -113,9 +114,15 @@ class PackedDownload(FileDownload):
         self.learn_cookies(read, head)
         self._is_packed = False
         self._reads.discard(read)
-        if self._version.size_bytes is not None:
-            self._undealt = self._find_missing()
-        self.host.make_available(self)
+        answered = FileIdentity.from_answer(head.headers, head.content_length)
+        if answered.validator != self._version.validator:
+            self._restart(answered)
+        elif self._is_all_received:  # and the answer was to confirm that
+            self._publish()
+        else:
+            if self._version.size_bytes is not None:
+                self._undealt = self._find_missing()
+            self.host.make_available(self)
         raise UnwantedAnswer("a part of the file is here")
 
     def _learn_encoded_version(self, read: PackedRead, head: ResponseHead, coding: str) -> None:
@@ -193,7 +200,7 @@ class PackedDownload(FileDownload):
 
     def _discard_damaged(self, coding: str, reason: str) -> None:
         """Fetch everything again: there is no telling which bytes are wrong. A stored file may be what was encoded."""
-        self._version = FileVersion(self.job, checks_sums=self.host.options.checksum)
+        self._version = FileVersion(self.job)
         self._forget(self._version.identity)
         if coding == PACKED_CODING:
             self._progressed = False

@@ -107,6 +107,7 @@ class PackedUpload(FileUpload):
             "Content-Range": f"bytes 0-{self.job.size_bytes - 1}/{self.job.size_bytes}",
             "Transfer-Encoding": "chunked",
             "Tradewind-Upload": self._upload_id,
+            **self._describe_time(),
         }
         body = PackedPayload(packed, source, self._packing_host.streams, self._note_sent)
         put = PackedPut(self, self.url, self.request("PUT", headers), body, self._packing_host.slots.release)

@@ -12,6 +12,7 @@ from tradewind_agent.engine.http.http1 import REDIRECTS, RequestHead, ResponseHe
 from tradewind_agent.engine.http.rate_limit import RateLimit
 from tradewind_agent.engine.http.request_head import make_request_head
 from tradewind_agent.engine.http.retry import is_retryable_status, make_refusal
+from tradewind_agent.engine.http.sending.document import Document
 from tradewind_agent.engine.http.tcp_info import TcpInfo
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.errors import FileFault, RefusedByServer
@@ -52,23 +53,22 @@ async def fetch(
     method: str = "GET",
     on_connection: OnConnection | None = None,
     most_bytes: int = LONGEST_BODY_BYTES,
+    body: bytes = b"",
 ) -> FetchedAnswer:
     """Send the request until there is an answer that is neither a redirect nor a temporary error.
+
+    ``most_bytes`` : of the answer. ``body`` : of the request.
 
     Raises
     ------
     FileFault : no answer after the tries that ``options.retry`` allows, or too many redirects.
     """
     tries = redirects = 0
+    fields = {"Connection": "close", **headers, **({"Content-Length": str(len(body))} if body else {})}
     while True:
         try:
-            answer = await _send_once(
-                url,
-                options,
-                make_request_head(method, url, options, {"Connection": "close", **headers}),
-                on_connection,
-                most_bytes,
-            )
+            exchange = _SingleExchange(make_request_head(method, url, options, fields), most_bytes, body)
+            answer = await _send_once(url, options, exchange, on_connection)
             if is_retryable_status(answer.head.status):
                 raise make_refusal(answer.head, options.retry)
         except FileFault as fault:
@@ -81,6 +81,8 @@ async def fetch(
             options.cookies.store(url, answer.head.set_cookies)
         if answer.head.status not in REDIRECTS or "location" not in answer.head.headers:
             return answer
+        if options.hooks.has_signer(url.origin):
+            return answer  # a store redirects to another region, where this signature is not good
         redirects += 1
         if redirects > options.most_redirects:
             raise RefusedByServer(f"more than {options.most_redirects} redirects", retryable=False)
@@ -88,9 +90,8 @@ async def fetch(
 
 
 async def _send_once(
-    url: Url, options: EngineOptions, request: RequestHead, on_connection: OnConnection | None, most_bytes: int
+    url: Url, options: EngineOptions, single: "_SingleExchange", on_connection: OnConnection | None
 ) -> FetchedAnswer:
-    single = _SingleExchange(request, most_bytes)
     unlimited = RateLimit(None, asyncio.get_running_loop())
     connection = await dial(
         url.origin,
@@ -112,11 +113,11 @@ async def _send_once(
 class _SingleExchange:
     """The only exchange of its connection, and the connection's owner."""
 
-    payload: Payload | None = None
     receive_gate: ReceiveGate | None = None
 
-    def __init__(self, request: RequestHead, most_bytes: int) -> None:
+    def __init__(self, request: RequestHead, most_bytes: int, body: bytes) -> None:
         self.request = request
+        self.payload: Payload | None = Document(body) if body else None
         self._most_bytes = most_bytes
         self.head: ResponseHead | None = None
         self.body = bytearray()

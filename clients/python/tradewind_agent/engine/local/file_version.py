@@ -4,8 +4,10 @@ from tradewind.units import format_count
 from tradewind_agent.engine.http.http1 import ResponseHead
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
 from tradewind_agent.engine.local.identity import FileIdentity
-from tradewind_agent.engine.local.publishing import parse_repr_digest
+from tradewind_agent.engine.local.stated_checksums import find_stated_checksum, find_tagged_checksum
 from tradewind_agent.engine.remote.listing import HTML_TYPES, parse_media_type
+
+_OK = 200
 
 _MOST_CHANGES = 1
 """After these the file changes all the time, or differs from one server of the same name to the other."""
@@ -21,20 +23,19 @@ class FileVersion:
     ----------
     identity : from the listing and the answers.
     validator : what answers must share with the bytes that have come; ``None`` where there are none, or no name.
-    sha256 : that the file must have, if known.
+    checksum : that the file must have, if known.
     in_one_answer : whether the file is to come as one answer, because parts of it cannot be put together.
     is_stored_encoded : whether the stored file is what the server calls encoded, and has to stay so.
     """
 
-    def __init__(self, job: DownloadJob, *, checks_sums: bool) -> None:
+    def __init__(self, job: DownloadJob) -> None:
         self._job = job
-        self._checks_sums = checks_sums
         self._answered = FileIdentity()
         self._changes = 0
         # An empty file is requested like one of unknown size.
         self.identity = FileIdentity(_find_exact_size(job) or None, job.etag)
         self.validator: str | None = None
-        self.sha256 = job.sha256
+        self.checksum = job.checksum
         self.in_one_answer = self.is_stored_encoded = False
 
     @property
@@ -71,10 +72,12 @@ class FileVersion:
     ) -> None:
         """Update the version from an answer; the sum of an encoded one is not that of the file."""
         if is_different:
-            self.sha256 = self._job.sha256
+            self.checksum = self._job.checksum
         self._answered, self.identity = answered, answered.fill_from(self.identity)
-        if self._checks_sums and self.sha256 is None and not is_encoded:
-            self.sha256 = parse_repr_digest(head.headers.get("repr-digest", ""))
+        if self.checksum is None and not is_encoded:
+            self.checksum = find_stated_checksum(head.headers, is_full=head.status == _OK)
+            if self.checksum is None and self._job.has_md5_tag:
+                self.checksum = find_tagged_checksum(head.headers)
 
     def count_change(self) -> None:
         """Note that the file has changed; from the second time on whichever version comes is taken in one answer."""
@@ -83,7 +86,7 @@ class FileVersion:
 
     def forget(self, answered: FileIdentity) -> None:
         """Restart with the version of an answer, without any bytes of it."""
-        self.identity, self.validator, self.sha256 = answered, None, self._job.sha256
+        self.identity, self.validator, self.checksum = answered, None, self._job.checksum
 
     def find_objection(self, head: ResponseHead, size_bytes: int | None, *, is_decoded: bool = False) -> str | None:
         """Return why an answer of ``size_bytes`` cannot be the file: another size is known, a coding, or a web page.

@@ -24,6 +24,11 @@ def name_part(name: str) -> str:
     return f".{_build_stem(name)}.tradewind-part"
 
 
+def is_own_name(name: str) -> bool:
+    """Return whether a file of this name is a part or a journal, of any copy or of serve-files."""
+    return name.startswith(".") and (".tradewind-part" in name or ".tradewind-journal" in name)
+
+
 def name_journal(name: str) -> str:
     """Return the name of the journal of a file of this name."""
     return f".{_build_stem(name)}.tradewind-journal"

@@ -4,7 +4,6 @@ import errno
 import os
 import stat
 from collections.abc import Mapping
-from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
 
@@ -12,7 +11,6 @@ from tradewind_agent.engine.local.locked_file import StrPath
 from tradewind_agent.errors import FileFault, StorageFailed
 from tradewind_agent.system_errors import explain_os_error
 
-_HASH_BLOCK_BYTES = 1 << 20
 _STOPPING = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
 _MAKE_ROOM = "make room and run the same command again, what was received is kept"
 _ADVICE: Mapping[int | None, str] = MappingProxyType(
@@ -54,29 +52,6 @@ def reject_special_file(destination: StrPath) -> None:
     if not stat.S_ISREG(mode):
         kind = _KINDS.get(stat.S_IFMT(mode), "no regular file")
         raise FileFault(f"{destination} is {kind}; a copy replaces only files, name another one", retryable=False)
-
-
-def compute_sha256(path: StrPath) -> str:
-    """Return the hex digest of a file.
-
-    Raises
-    ------
-    OSError
-    """
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        return compute_sha256_of_descriptor(fd)
-    finally:
-        os.close(fd)
-
-
-def compute_sha256_of_descriptor(fd: int) -> str:
-    """Return the hex digest of an open file, from its first byte."""
-    digest, position = sha256(), 0
-    while block := os.pread(fd, _HASH_BLOCK_BYTES, position):
-        digest.update(block)
-        position += len(block)
-    return digest.hexdigest()
 
 
 def make_folders(folder: Path) -> tuple[Path, ...]:

@@ -7,10 +7,17 @@ from functools import partial
 from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost
 from tradewind_agent.engine.jobs import DownloadJob
 from tradewind_agent.engine.local.file_version import FileVersion
-from tradewind_agent.engine.local.local_copy import LocalState, has_sha256, inspect_local_copy, matches_remote
+from tradewind_agent.engine.local.local_copy import (
+    LocalState,
+    has_checksum,
+    inspect_local_copy,
+    is_not_older,
+    matches_remote,
+)
 from tradewind_agent.engine.local.local_files import to_storage_error
 from tradewind_agent.engine.local.ranges import RangeSet
 from tradewind_agent.engine.local.storage import PartFile
+from tradewind_agent.engine.skipping import SkipRule
 from tradewind_agent.errors import FileFault, StorageFailed
 
 
@@ -21,13 +28,14 @@ class LocalFirst(FileTransfer):
 
     def __init__(self, job: DownloadJob, host: TransferHost) -> None:
         super().__init__(job, job.source, host)
-        self._version = FileVersion(job, checks_sums=host.options.checksum)
+        self._version = FileVersion(job)
         self._part = PartFile(job.destination, str(job.source))
         self._received = RangeSet()
         self._undealt = RangeSet()
         self._local: LocalState | None = None
         self._opened = False
         self._comparing = False  # the sum of the file that is here
+        self._must_compare_times = False  # of the file that is here and the server's, before anything replaces it
         self._generation = 0
 
     @abstractmethod
@@ -42,7 +50,7 @@ class LocalFirst(FileTransfer):
         self._opened = True
         try:
             self._local, self._received, identity = inspect_local_copy(
-                self.job, self._version.identity, self._part, self.host.folder_names
+                self.job, self._version.identity, self._part, self.host.folder_names, rule=self.host.options.skip
             )
         except StorageFailed as error:
             self.host.stop(error)
@@ -50,6 +58,10 @@ class LocalFirst(FileTransfer):
         except FileFault as fault:
             self.give_up(str(fault))
             return
+        if self._local is LocalState.STAYS:
+            self._skip()
+            return
+        self._must_compare_times = self._local is LocalState.PRESENT and self.host.options.skip is SkipRule.NEWER
         if self._local is None and (refusal := self.host.folder_names.find_refusal(self._part.folder)) is not None:
             self._refuse_place(refusal)
             return
@@ -57,7 +69,7 @@ class LocalFirst(FileTransfer):
         if self._version.size_bytes is not None:
             self._undealt = self._received.find_missing(self._version.size_bytes)
         is_here_already = self._local in (LocalState.CURRENT, LocalState.PRESENT)
-        if is_here_already and self._version.sha256 is not None:
+        if is_here_already and self._version.checksum is not None:
             self._compare_sum()
         elif self._local is LocalState.CURRENT and self.host.options.checksum and self.job.size_bytes != 0:
             self._local = LocalState.PRESENT  # size and time prove nothing of the bytes
@@ -75,23 +87,28 @@ class LocalFirst(FileTransfer):
     def _compare_local(self) -> None:
         """Compare the server's version, known from a peek: keep the local file, or fetch."""
         state, self._local = self._local, None
+        if self._must_compare_times and is_not_older(self.job, self._version.identity):
+            self._skip()
+            return
+        self._must_compare_times = False
         version, checks_sum = self._version, self.host.options.checksum
         is_present = self._generation == 0 and state is LocalState.PRESENT
         is_present = is_present and matches_remote(self.job, version.identity, at_any_time=checks_sum)
         if is_present and not checks_sum:
             self._skip()
-        elif is_present and version.sha256 is not None:
+        elif is_present and version.checksum is not None:
             self._compare_sum()
-        elif state is LocalState.RECEIVED and self._is_all_received:
+        elif (state is LocalState.RECEIVED or self._received) and self._is_all_received:
             self._publish()
         else:
             self.host.make_available(self)
 
     def _compare_sum(self) -> None:
         """Keep the local file if it has the known sum, else fetch it."""
-        assert self._version.sha256 is not None
+        assert self._version.checksum is not None
         self._local, self._comparing = None, True
-        self.host.run_blocking(partial(has_sha256, self.job, self._version.sha256)).add_done_callback(self._on_compared)
+        comparing = self.host.run_blocking(partial(has_checksum, self.job, self._version.checksum))
+        comparing.add_done_callback(self._on_compared)
 
     def _on_compared(self, outcome: Future[object]) -> None:
         self._comparing = False

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tradewind_agent.engine.remote.omissions import LinkRule, Omission, OmissionKind
+from tradewind_agent.engine.remote.path_selection import Selecting
 from tradewind_agent.errors import UnusableSource
 from tradewind_agent.system_errors import explain_os_error
 
@@ -17,8 +18,8 @@ _Identities = tuple[tuple[int, int], ...]
 """Device and inode of a folder and of those above it."""
 
 
-def list_tree(folder: Path, links: LinkRule) -> Iterator[Path | Omission]:
-    """Yield the files below ``folder`` in the order of their paths, and what cannot be sent.
+def list_tree(folder: Path, links: LinkRule, selecting: Selecting) -> Iterator[Path | Omission]:
+    """Yield the files below ``folder`` in the order of their paths, and what cannot be sent, as far as selected.
 
     Raises
     ------
@@ -28,21 +29,34 @@ def list_tree(folder: Path, links: LinkRule) -> Iterator[Path | Omission]:
         waiting = _list_children(folder, (_get_identity(folder.stat()),))
     except OSError as failure:
         raise UnusableSource(f"{folder} cannot be read: {explain_os_error(failure)}") from failure
+    begin = len(str(folder / "x")) - 1
     while waiting:  # the next path is the last
         path, above = waiting.pop()
+        below = str(path)[begin:]
         try:
-            if path.is_symlink() and links is not LinkRule.FOLLOW:
-                yield Omission(str(path), _IS_LINK, OmissionKind.LINK)
-                continue
+            is_link = path.is_symlink() and links is not LinkRule.FOLLOW
             found = path.stat()
-            if not stat.S_ISDIR(found.st_mode):
-                yield _classify_file(path, found)
-            elif (identity := _get_identity(found)) in above:
-                yield Omission(str(path), _LEADS_BACK, OmissionKind.LINK)
-            else:
+        except OSError as failure:  # a link that leads nowhere, or what cannot be reached
+            if selecting.take_file(below):
+                yield Omission(str(path), _IS_LINK, OmissionKind.LINK) if is_link else _make_unreadable(path, failure)
+            continue
+        if not (selecting.take_folder(below) if stat.S_ISDIR(found.st_mode) else selecting.take_file(below)):
+            continue
+        if is_link:
+            yield Omission(str(path), _IS_LINK, OmissionKind.LINK)
+        elif not stat.S_ISDIR(found.st_mode):
+            yield _classify_file(path, found)
+        elif (identity := _get_identity(found)) in above:
+            yield Omission(str(path), _LEADS_BACK, OmissionKind.LINK)
+        else:
+            try:
                 waiting.extend(_list_children(path, (*above, identity)))
-        except OSError as failure:
-            yield Omission(str(path), f"cannot be read: {explain_os_error(failure)}", OmissionKind.UNREADABLE)
+            except OSError as failure:
+                yield _make_unreadable(path, failure)
+
+
+def _make_unreadable(path: Path, failure: OSError) -> Omission:
+    return Omission(str(path), f"cannot be read: {explain_os_error(failure)}", OmissionKind.UNREADABLE)
 
 
 def _get_identity(found: os.stat_result) -> tuple[int, int]:

@@ -5,27 +5,25 @@ complete while others are being published are published together, which costs on
 """
 
 import asyncio
-from base64 import b64decode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from tradewind_agent.engine.http.retry import parse_http_date
+from tradewind_agent.engine.local.checksums import Checksum
 from tradewind_agent.engine.local.identity import FileIdentity
 from tradewind_agent.engine.local.local_files import sync_folder, to_storage_error
 from tradewind_agent.engine.local.storage import PartFile
 from tradewind_agent.errors import AgentError, FileFault, StorageFailed
 
 _TOGETHER_BYTES = 1 << 20
-"""Files above this size, and those whose sum is to be checked, keep no others waiting: each is published by itself."""
+"""Files above this size keep no others waiting: each is published by itself."""
 
 _MOST_TOGETHER = 64
 """Files published at once. While as many wait, no others are requested."""
 
 _MOST_OPEN = 2 * _MOST_TOGETHER
 """Files kept open while they wait; answers that are on their way may make them more. A process may have few hundred."""
-
-_SHA256_BYTES = 32
 
 Outcomes = list[AgentError | None]
 """The error of each of several files, in their order."""
@@ -41,12 +39,12 @@ class Publication:
     Parameters
     ----------
     identity : with the size known; its time of modification becomes the file's.
-    sha256 : lower-case hex that the file must have, if known.
+    checksum : that the file must have, if known.
     """
 
     part: PartFile
     identity: FileIdentity
-    sha256: str | None
+    checksum: Checksum | None
 
     @property
     def size_bytes(self) -> int:
@@ -55,7 +53,7 @@ class Publication:
 
     @property
     def is_small(self) -> bool:
-        return self.sha256 is None and self.size_bytes <= _TOGETHER_BYTES
+        return self.size_bytes <= _TOGETHER_BYTES
 
 
 class Publisher:
@@ -146,10 +144,11 @@ def publish_together(publications: Sequence[Publication], *, durable: bool) -> O
 
 
 def _complete(publication: Publication) -> None:
-    part, expected = publication.part, publication.sha256
-    if expected is not None and (found := part.compute_sha256()) != expected:
+    part, expected = publication.part, publication.checksum
+    if expected is not None and (found := part.compute_checksum(expected.algorithm)) != expected:
         part.discard()
-        raise FileFault(f"sha256 is {found}, expected {expected}; the part was thrown away", retryable=False)
+        difference = f"{expected.algorithm} is {found.digest.hex()}, expected {expected.digest.hex()}"
+        raise FileFault(f"{difference}; the part was thrown away", retryable=False)
     modified = parse_http_date(publication.identity.last_modified or "")
     part.complete(publication.size_bytes, modified.timestamp() if modified is not None else None)
 
@@ -164,16 +163,3 @@ def _sync_folders(publication: Publication, synced: set[str]) -> None:
             except OSError as error:
                 raise to_storage_error(error, part.destination) from error
             synced.add(folder)
-
-
-def parse_repr_digest(repr_digest: str) -> str | None:
-    """Return the hex sum out of a Repr-Digest header (RFC 9530), if it has one."""
-    for member in repr_digest.split(","):
-        name, _, value = member.strip().partition("=")
-        if name.lower() == "sha-256":
-            try:
-                digest = b64decode(value.strip(":"), validate=True)
-            except ValueError:
-                return None
-            return digest.hex() if len(digest) == _SHA256_BYTES else None
-    return None

@@ -10,11 +10,11 @@ from pathlib import Path
 from threading import Lock
 from uuid import uuid4
 
+from tradewind_agent.engine.local.checksums import Checksum, compute_checksum_of_descriptor
 from tradewind_agent.engine.local.folder_names import FolderNames
 from tradewind_agent.engine.local.identity import FileIdentity
 from tradewind_agent.engine.local.journal import name_journal, name_part, read_journal, write_journal
 from tradewind_agent.engine.local.local_files import (
-    compute_sha256_of_descriptor,
     make_folders,
     reject_special_file,
     to_storage_error,
@@ -195,10 +195,10 @@ class PartFile:
         self.checkpoint(identity, received)
         self.close()
 
-    def compute_sha256(self) -> str:
-        """Return the hex digest of the entire part, read back from disk or page cache."""
+    def compute_checksum(self, algorithm: str) -> Checksum:
+        """Return the sum of the entire part, read back from disk or page cache."""
         with self._translated_errors, self._lock:
-            return compute_sha256_of_descriptor(self._open())
+            return compute_checksum_of_descriptor(self._open(), algorithm)
 
     def complete(self, size_bytes: int, modified_at_s: float | None) -> None:
         """Every byte is written: make the part what the file is to be.

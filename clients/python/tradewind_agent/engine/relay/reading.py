@@ -11,7 +11,6 @@ from tradewind_agent.engine.range_read import OnAnswerEnd, RangeRead
 from tradewind_agent.engine.relay.buffers import LONGEST_IN_MEMORY_BYTES
 from tradewind_agent.engine.relay.legs import ReadingLeg
 from tradewind_agent.engine.relay.relayed_file import RelayedFile
-from tradewind_agent.engine.relay.unit_sums import StatedSums
 from tradewind_agent.errors import FileFault, StorageFailed
 
 
@@ -131,11 +130,9 @@ class RelayReading(FileDownload, ReadingLeg):
     def _note_answer(self, headers: Mapping[str, str]) -> None:
         source = self.host.options.hooks.find_source(self.job.source.origin)
         described = {"Content-Type": headers["content-type"]} if "content-type" in headers else {}
-        md5 = None
         if source is not None:
             described |= source.describe(self.job.source, headers)
-            md5 = source.find_md5(self.job.source, headers)
-        self._file.note_answer(described, self._version.validator, StatedSums(self._version.sha256, md5))
+        self._file.note_answer(described, self._version.validator, self._version.checksum)
 
     def _compare_local(self) -> None:
         """Go on with the size that a peek has shown."""

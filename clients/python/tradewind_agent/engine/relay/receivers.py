@@ -32,8 +32,5 @@ class RelayReceiver(Protocol):
 class RelaySource(Protocol):
     """The store that relayed files come from."""
 
-    def find_md5(self, url: Url, headers: Mapping[str, str], /) -> str | None:
-        """Return the MD5 sum of the file, hex, that an answer states; ``None`` where it states none."""
-
     def describe(self, url: Url, headers: Mapping[str, str], /) -> dict[str, str]:
         """Return what an answer says about the file that another store of the kind is to know."""

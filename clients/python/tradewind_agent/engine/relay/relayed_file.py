@@ -5,11 +5,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import cast
 
 from tradewind_agent.engine.jobs import RelayJob
+from tradewind_agent.engine.local.checksums import Checksum
 from tradewind_agent.engine.local.ranges import RangeSet
 from tradewind_agent.engine.relay.buffers import BufferPool, UnitBuffer
 from tradewind_agent.engine.relay.legs import ReadingLeg, RelayOwner, SendingLeg
 from tradewind_agent.engine.relay.receivers import RelayReceiver
-from tradewind_agent.engine.relay.unit_sums import FileSums, StatedSums, UnitSums
+from tradewind_agent.engine.relay.unit_sums import FileSums, UnitSums
 from tradewind_agent.engine.relay.units import Units
 from tradewind_agent.errors import FileFault, StorageFailed
 
@@ -49,7 +50,7 @@ class RelayedFile:
         self._owner, self._buffers = owner, buffers
         self._buffered: dict[int, UnitBuffer] = {}
         self._complete: set[int] = set()  # received; those with sums may be sent
-        self._stated = StatedSums()
+        self._stated: Checksum | None = None
         self._file_sums: FileSums | None = None
         self._summed = 0
         self.is_ended = self._begins_again = False
@@ -153,7 +154,7 @@ class RelayedFile:
         """Return whether bytes may have been sent."""
         return bool(self._complete)
 
-    def note_answer(self, described: Mapping[str, str], validator: str | None, stated: StatedSums) -> None:
+    def note_answer(self, described: Mapping[str, str], validator: str | None, stated: Checksum | None) -> None:
         """Note what the first accepted answer says of the file."""
         if self._file_sums is None:
             self.described, self.validator = described, validator
@@ -185,9 +186,9 @@ class RelayedFile:
         A receiver that compares SHA-256 sums does so itself.
         """
         assert self._file_sums is not None
-        if self._file_sums.stated.md5 is not None and self._file_sums.stated.sha256 is None:
+        if self._file_sums.stated is not None and self.stated_sha256 is None:
             return False
-        self._file_sums = FileSums(StatedSums())
+        self._file_sums = FileSums(None)
         for number in numbers:
             self._complete.add(number)
             self.release(number)
@@ -196,7 +197,8 @@ class RelayedFile:
     @property
     def stated_sha256(self) -> str | None:
         """Return the SHA-256 sum that the source states, hex."""
-        return self._stated.sha256
+        is_stated = self._stated is not None and self._stated.algorithm == "sha256"
+        return self._stated.digest.hex() if self._stated is not None and is_stated else None
 
     # Sums.
 
@@ -205,9 +207,9 @@ class RelayedFile:
         if self._summed or self.is_ended:
             return
         if self._file_sums is None:
-            self._file_sums = FileSums(StatedSums())
+            self._file_sums = FileSums(None)
         candidates = sorted((self._complete & self._buffered.keys()) - self.sums.keys())
-        if not candidates or (self._file_sums.stated and candidates[0] != len(self.sums) + 1):
+        if not candidates or (self._file_sums.stated is not None and candidates[0] != len(self.sums) + 1):
             return
         number, sums = candidates[0], self._file_sums
         buffer = self._buffered[number]

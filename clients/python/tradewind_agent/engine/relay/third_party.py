@@ -209,7 +209,7 @@ def may_be_fetched(job: RelayJob, options: EngineOptions) -> bool:
     """
     fetched = job.fetched
     is_known = fetched.size_bytes is not None and fetched.size_trust is not SizeTrust.ROUNDED
-    if not is_known or fetched.sha256 is not None or options.checksum:
+    if not is_known or fetched.checksum is not None or options.checksum:
         return False
     return job.destination.origin.is_secure or not options.credentials.build_headers(job.source)
 

@@ -2,10 +2,11 @@
 
 from base64 import b64encode
 from collections.abc import Iterable
-from dataclasses import dataclass
-from hashlib import md5, sha256
+from hashlib import md5
 from typing import NamedTuple
 from zlib import crc32
+
+from tradewind_agent.engine.local.checksums import ALGORITHMS, Checksum
 
 
 class UnitSums(NamedTuple):
@@ -15,23 +16,15 @@ class UnitSums(NamedTuple):
     tag: str
 
 
-@dataclass(frozen=True, slots=True)
-class StatedSums:
-    """Sums that the source states of the entire file, lower-case hex; ``None`` where it states none."""
-
-    sha256: str | None = None
-    md5: str | None = None
-
-    def __bool__(self) -> bool:
-        return self.sha256 is not None or self.md5 is not None
-
-
 class FileSums:
-    """Sums the units of a file, in order where the source has stated a sum of all of it."""
+    """Sums the units of a file, in order where the source has stated a sum of all of it.
 
-    def __init__(self, stated: StatedSums) -> None:
+    ``stated`` : that sum; ``None`` where it states none.
+    """
+
+    def __init__(self, stated: Checksum | None) -> None:
         self.stated = stated
-        self._sha256, self._md5 = sha256(), md5(usedforsecurity=False)
+        self._running = None if stated is None else ALGORITHMS[stated.algorithm].begin()
 
     def sum_unit(self, blocks: Iterable[bytes]) -> UnitSums:
         """Return the sums of a unit, and add it to those of the file."""
@@ -39,18 +32,13 @@ class FileSums:
         for block in blocks:
             crc = crc32(block, crc)
             digest.update(block)
-            if self.stated.sha256 is not None:
-                self._sha256.update(block)
-            if self.stated.md5 is not None:
-                self._md5.update(block)
+            if self._running is not None:
+                self._running.update(block)
         return UnitSums(b64encode(crc.to_bytes(4, "big")).decode("ascii"), f'"{digest.hexdigest()}"')
 
     def find_difference(self) -> str | None:
         """Return how the sums of all units differ from those stated; ``None`` where they do not."""
-        for name, expected, found in (
-            ("sha256", self.stated.sha256, self._sha256.hexdigest()),
-            ("md5", self.stated.md5, self._md5.hexdigest()),
-        ):
-            if expected is not None and expected != found:
-                return f"{name} is {found}, expected {expected}; nothing was stored"
-        return None
+        if self.stated is None or self._running is None or self._running.digest() == self.stated.digest:
+            return None
+        found, expected = self._running.digest().hex(), self.stated.digest.hex()
+        return f"{self.stated.algorithm} is {found}, expected {expected}; nothing was stored"

@@ -101,7 +101,7 @@ def _parse_nginx(url: Url, body: bytes) -> IndexPage | None:
             entries.append(_make_entry(url, href, None if size == b"-" else int(size)))
         except UnsafeName as error:
             left_out.append(make_name_omission(f"{url.origin}{url.folder}{href}", error))
-    return IndexPage(entries=tuple(entries), left_out=tuple(left_out), rows=rows)
+    return IndexPage(entries=tuple(entries), left_out=tuple(left_out), rows=rows, is_exact=True)
 
 
 def _make_entry(

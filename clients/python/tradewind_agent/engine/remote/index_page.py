@@ -39,12 +39,16 @@ class IndexPage:
     ``rows`` : sum of all entries as the page shows them, dates included; two pages of one sum show the same folder.
     ``has_links`` : whether a page of HTML links anything at all, as an index does, if only what is above it.
     ``next_page`` : where the listing goes on.
+    ``is_exact`` : the page says of each entry whether it is a file; links may be anything.
+    ``keeps_times`` : the server stores the times of files that are sent to it.
     """
 
     entries: tuple[ListingEntry, ...]
     left_out: tuple[Omission, ...] = ()
     rows: bytes = b""
     next_page: Url | None = None
+    is_exact: bool = False
+    keeps_times: bool = False
     has_links: bool = True
 
 

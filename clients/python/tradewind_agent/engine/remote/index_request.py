@@ -20,6 +20,7 @@ _AS_HTML = {"Accept": "text/html", "Accept-Encoding": "gzip"}
 _DEPTH = {"Depth": "1", "Accept-Encoding": "identity"}
 _OK = 200
 _NOT_ACCEPTABLE = 406
+_MISSING = frozenset({404, 410})
 _REQUESTS_AT_ONCE = 8
 """Simultaneous requests for index pages and single entries."""
 
@@ -35,6 +36,10 @@ class ProbedAddress:
 
     folder: Url | None = None
     size_bytes: int | None = None
+
+
+class FolderMissing(UnusableSource):
+    """There is no such folder on the server."""
 
 
 class IndexClient:
@@ -63,12 +68,12 @@ class IndexClient:
         try:
             place, page = await self._read_page(url)
         except UnusableSource:
-            found = await self._read_properties(url)
+            found = await self.read_properties(url)
             if found is None:
                 raise
             return found
         if not (page.entries or page.left_out or page.has_links):
-            return await self._read_properties(place) or (place, page)
+            return await self.read_properties(place) or (place, page)
         return place, await self._read_on(page)
 
     async def _read_page(self, url: Url) -> tuple[Url, IndexPage]:
@@ -94,7 +99,7 @@ class IndexClient:
             left_out += page.left_out
         return replace(page, entries=tuple(entries), left_out=tuple(left_out))
 
-    async def _read_properties(self, url: Url) -> tuple[Url, IndexPage] | None:
+    async def read_properties(self, url: Url) -> tuple[Url, IndexPage] | None:
         """Return a folder as a WebDAV server lists it; ``None`` where the server is none."""
         try:
             async with self._gate:
@@ -156,6 +161,8 @@ def _find_media_type(answer: FetchedAnswer) -> str:
 
 
 def _parse(answer: FetchedAnswer) -> IndexPage:
+    if answer.head.status in _MISSING:
+        raise FolderMissing(f"cannot list {answer.url}: the server answered {answer.head.status_line}")
     if answer.head.status != _OK:
         raise UnusableSource(f"cannot list {answer.url}: the server answered {answer.head.status_line}")
     return parse_index(answer.url, answer.head.headers.get("content-type", ""), _unpack(answer))

@@ -42,13 +42,15 @@ def parse_json_index(url: Url, body: bytes) -> IndexPage:
                 else:
                     entries.append(_parse_entry(url, name, row))
             except UnsafeName as error:
-                left_out.append(make_name_omission(f"{url}{name}", error))
+                left_out.append(make_name_omission(f"{url}{name}" + "/" * _is_folder(row), error))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UnusableSource(f"the index {url} is JSON of an unknown form") from error
     return IndexPage(
         entries=tuple(entries),
         left_out=tuple(left_out),
         rows=sum_rows(sorted(json.dumps(row, sort_keys=True) for row in rows)),
+        is_exact=True,
+        keeps_times=any("size_bytes" in row for row in rows),  # serve-files
     )
 
 
@@ -60,9 +62,13 @@ def _parse_name(row: Mapping[str, Any]) -> str:
     return name.removesuffix("/") if row.get("is_dir") is True else name
 
 
+def _is_folder(row: Mapping[str, Any]) -> bool:
+    return row["is_dir"] if isinstance(row.get("is_dir"), bool) else _IS_FOLDER[row["type"]]
+
+
 def _parse_entry(url: Url, name: str, row: Mapping[str, Any]) -> ListingEntry:
     """Read a row of serve-files (size_bytes, modified_at, etag), nginx (size, mtime) or Caddy (size, mod_time)."""
-    is_folder = row["is_dir"] if isinstance(row.get("is_dir"), bool) else _IS_FOLDER[row["type"]]
+    is_folder = _is_folder(row)
     size = None if is_folder else row.get("size_bytes", row.get("size"))
     return ListingEntry(
         name=check_segment(name, url),

@@ -5,10 +5,9 @@ import re
 from dataclasses import dataclass
 
 from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.local.checksums import ALGORITHMS, Checksum, can_compute
 from tradewind_agent.engine.remote.index_page import check_segment
 from tradewind_agent.errors import UnsafeName, UnusableSource
-
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +17,7 @@ class ManifestEntry:
     source: Url
     path: str
     size_bytes: int | None = None
-    sha256: str | None = None
+    checksum: Checksum | None = None
 
 
 def parse_manifest(text: str, base: Url | None) -> list[ManifestEntry]:
@@ -48,14 +47,29 @@ def _parse_entry(line: str, base: Url | None, where: str) -> ManifestEntry:
         return ManifestEntry(*_parse_place(line, base, where))
     try:
         row = json.loads(line)
-        path, size, sha256 = row["path"], row.get("size_bytes"), row.get("sha256")
+        path, size = row["path"], row.get("size_bytes")
     except (ValueError, LookupError) as error:
         raise UnusableSource(f'{where} is no JSON object with a "path"') from error
     if not isinstance(path, str) or not (size is None or (type(size) is int and size >= 0)):
         raise UnusableSource(f"{where}: path must be text and size_bytes a whole number")
-    if sha256 is not None and not (isinstance(sha256, str) and _SHA256.fullmatch(sha256.lower())):
-        raise UnusableSource(f"{where}: sha256 must be 64 hexadecimal digits")
-    return ManifestEntry(*_parse_place(path, base, where), size, sha256.lower() if sha256 else None)
+    return ManifestEntry(*_parse_place(path, base, where), size, _parse_checksum(row, where))
+
+
+def _parse_checksum(row: dict[str, object], where: str) -> Checksum | None:
+    """Return the sum of a row: ``sha256``, or ``checksum`` as transfer services write it, ``adler32:0a1b2c3d``."""
+    stated = row.get("checksum") if row.get("sha256") is None else f"sha256:{row['sha256']}"
+    if stated is None:
+        return None
+    algorithm, _, digits = str(stated).partition(":")
+    algorithm = algorithm.strip().lower().replace("-", "")
+    if algorithm not in ALGORITHMS:
+        raise UnusableSource(f"{where}: checksum must be like md5:…, of {', '.join(ALGORITHMS)}")
+    digest_bytes = ALGORITHMS[algorithm].digest_bytes
+    if re.fullmatch(rf"[0-9a-fA-F]{{{2 * digest_bytes}}}", digits) is None:
+        raise UnusableSource(f"{where}: {algorithm} must be {2 * digest_bytes} hexadecimal digits")
+    if not can_compute(algorithm):
+        raise UnusableSource(f"{where}: {algorithm} needs a library; run `pip install awscrt`")
+    return Checksum(algorithm, bytes.fromhex(digits))
 
 
 def _parse_place(text: str, base: Url | None, where: str) -> tuple[Url, str]:

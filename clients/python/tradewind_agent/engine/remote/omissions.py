@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum
 
+from tradewind_agent.engine.remote.path_selection import SELECT_ALL, PathSelection
 from tradewind_agent.errors import UnusableSource
 
 
@@ -42,14 +43,18 @@ class LinkRule(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListingRules:
-    """What the user has said about things that cannot simply be copied.
+    """What the user has said about what to copy, and about things that cannot simply be copied.
 
+    ``selection`` : the files to copy; others are excluded, which is no omission.
     ``links`` : see `LinkRule`.
     ``skip_unreadable`` : leave out what cannot be read without letting the copy fail.
+    ``delete`` : remove at the destination what the source does not have.
     """
 
+    selection: PathSelection = SELECT_ALL
     links: LinkRule = LinkRule.REPORT
     skip_unreadable: bool = False
+    delete: bool = False
 
     def is_accepted(self, omission: Omission) -> bool:
         """Return whether the user has agreed to leave this out."""

@@ -14,6 +14,7 @@ from tradewind_agent.engine.remote.index_page import IndexPage, ListingEntry
 from tradewind_agent.engine.remote.index_request import IndexClient, ProbedAddress
 from tradewind_agent.engine.remote.listing import is_page_name
 from tradewind_agent.engine.remote.omissions import Omission, OmissionKind
+from tradewind_agent.engine.remote.path_selection import Selecting
 from tradewind_agent.errors import UnusableSource
 
 MOST_FOLDERS = 200_000
@@ -40,10 +41,14 @@ OnFolders = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """A folder to be read, and the pages above it."""
+    """A folder to be read, and the pages above it.
+
+    ``path`` : below the source, with a slash at its end; empty for the source itself.
+    """
 
     url: Url
     destination: Path
+    path: str = ""
     parent: "_Folder | None" = None
     read_at: Url | None = None
     rows: bytes = b""
@@ -61,6 +66,7 @@ class RemoteTree:
     Parameters
     ----------
     on_folders : called with how many more folders are being read.
+    selecting : decides which files are taken, and which folders are read.
 
     Attributes
     ----------
@@ -68,9 +74,10 @@ class RemoteTree:
     omissions : what was found and left out.
     """
 
-    def __init__(self, client: IndexClient, on_folders: OnFolders) -> None:
+    def __init__(self, client: IndexClient, on_folders: OnFolders, selecting: Selecting) -> None:
         self._client = client
         self._on_folders = on_folders
+        self._selecting = selecting
         self._folders_read = 0
         self._folders_found: set[str] = set()
         self._outside_links: list[Omission] = []
@@ -125,7 +132,7 @@ class RemoteTree:
             self._leave_out(folder.url, f"is a folder that leads elsewhere, to {url}", OmissionKind.UNREADABLE)
             return ()
         self._folders_found.add(str(url))
-        self._outside_links.extend(page.left_out)
+        self._outside_links.extend(each for each in page.left_out if self._is_selected(folder, url, each))
         below = str(folder.destination / "x").removesuffix("x")
         entries = deque(await self._resolve_unclear(url, page.entries))
         del page  # of half a million entries each is held only until it is a job
@@ -142,8 +149,13 @@ class RemoteTree:
         if len(child.target) > LONGEST_PATH_BYTES:
             self._leave_out(folder.url, f"holds paths of more than {LONGEST_PATH_BYTES} bytes", OmissionKind.NOT_A_FILE)
             return None
+        path = folder.path + entry.name
         if entry.is_folder:
-            return _Folder(child, folder.destination / entry.name, folder)
+            if not self._selecting.take_folder(path):
+                return None
+            return _Folder(child, folder.destination / entry.name, f"{path}/", folder)
+        if not self._selecting.take_file(path):
+            return None
         self.jobs.append(
             DownloadJob(
                 source=child,
@@ -157,6 +169,12 @@ class RemoteTree:
             )
         )
         return None
+
+    def _is_selected(self, folder: _Folder, url: Url, omission: Omission) -> bool:
+        """Return whether something that cannot be copied would be, by its name."""
+        name = unquote(omission.place.removeprefix(str(url)), errors="surrogateescape")
+        take = self._selecting.take_folder if name.endswith("/") else self._selecting.take_file
+        return name == omission.place or take(folder.path + name.rstrip("/"))
 
     async def _resolve_unclear(self, url: Url, entries: Sequence[ListingEntry]) -> Sequence[ListingEntry]:
         """Return the entries, with those that may be folders probed: some of them, or all if one is a folder."""

@@ -14,7 +14,14 @@ from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.remote.index_page import check_segment
 from tradewind_agent.engine.remote.index_request import IndexClient
 from tradewind_agent.engine.remote.manifest import parse_manifest
-from tradewind_agent.engine.remote.omissions import LinkRule, Omission
+from tradewind_agent.engine.remote.omissions import REPORT_ALL, LinkRule, ListingRules, Omission
+from tradewind_agent.engine.remote.path_selection import (
+    NOTHING_EXCLUDED,
+    SELECT_ALL,
+    Excluded,
+    PathSelection,
+    Selecting,
+)
 from tradewind_agent.engine.remote.remote_tree import OnFolders, RemoteTree
 from tradewind_agent.errors import UnusableSource
 
@@ -23,10 +30,15 @@ _Job = TypeVar("_Job", DownloadJob, UploadJob)
 
 @dataclass(frozen=True, slots=True)
 class DownloadList:
-    """Files to fetch, and what the sources hold that cannot be."""
+    """Files to fetch, and what the sources hold that cannot be.
+
+    ``is_folder`` : all that one folder holds was listed.
+    """
 
     jobs: list[DownloadJob]
     omissions: tuple[Omission, ...] = ()
+    excluded: Excluded = NOTHING_EXCLUDED
+    is_folder: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +47,7 @@ class UploadList:
 
     jobs: list[UploadJob]
     omissions: tuple[Omission, ...] = ()
+    excluded: Excluded = NOTHING_EXCLUDED
 
 
 async def list_downloads(
@@ -45,6 +58,7 @@ async def list_downloads(
     on_connection: OnConnection | None = None,
     on_folders: OnFolders = lambda _: None,
     into_folder: bool = False,
+    selection: PathSelection = SELECT_ALL,
 ) -> DownloadList:
     """List files to fetch: a URL that ends with a slash is a folder, with all below it; any other is one file.
 
@@ -53,6 +67,7 @@ async def list_downloads(
     ``destination`` is the file's own name for a single file, unless it is a folder or ``into_folder`` says it is to be;
     else the folder to fill.
     ``on_connection`` is called with each connection that carried an index, ``on_folders`` with a count of folders.
+    ``selection`` is of paths below each source; of a source that is a file, of its name.
 
     Raises
     ------
@@ -61,39 +76,43 @@ async def list_downloads(
     client = IndexClient(options, on_connection)
     sources = await asyncio.gather(*(client.follow_to_folder(source) for source in sources))
     is_folder = into_folder or destination.is_dir()  # noqa: ASYNC240  # one stat
-    if len(sources) == 1 and sources[0].name and not is_folder:
-        return DownloadList([DownloadJob(source=sources[0], destination=str(destination))])
-    tree = RemoteTree(client, on_folders)
+    selecting = Selecting(selection)
+    tree = RemoteTree(client, on_folders, selecting)
     for source in sources:
-        if source.name:
-            tree.jobs.append(
-                DownloadJob(source=source, destination=str(destination / check_segment(source.name, source)))
-            )
-        else:
+        if not source.name:
             await tree.list(source, destination)
-    return DownloadList(_deduplicate(tree.jobs), tuple(tree.omissions))
+        elif selecting.take_file(source.name):
+            place = destination / check_segment(source.name, source) if is_folder or len(sources) > 1 else destination
+            tree.jobs.append(DownloadJob(source=source, destination=str(place)))
+    is_one_folder = len(sources) == 1 and not sources[0].name
+    return DownloadList(_deduplicate(tree.jobs), tuple(tree.omissions), selecting.excluded, is_one_folder)
 
 
-def list_manifest(text: str, base: Url | None, destination: Path) -> list[DownloadJob]:
+def list_manifest(
+    text: str, base: Url | None, destination: Path, *, selection: PathSelection = SELECT_ALL
+) -> DownloadList:
     """List the files that a manifest names; its sizes and sums must be met.
 
     Raises
     ------
     UnusableSource, UnsafeName : see `parse_manifest`.
     """
-    return [
+    selecting = Selecting(selection)
+    jobs = [
         DownloadJob(
             source=entry.source,
             destination=str(destination / entry.path),
             size_bytes=entry.size_bytes,
             size_trust=SizeTrust.BINDING if entry.size_bytes is not None else SizeTrust.LISTED,
-            sha256=entry.sha256,
+            checksum=entry.checksum,
         )
         for entry in parse_manifest(text, base)
+        if selecting.take_file(entry.path)
     ]
+    return DownloadList(jobs, excluded=selecting.excluded)
 
 
-def list_uploads(sources: Sequence[Path], destination: Url, *, links: LinkRule = LinkRule.REPORT) -> UploadList:
+def list_uploads(sources: Sequence[Path], destination: Url, *, rules: ListingRules = REPORT_ALL) -> UploadList:
     """List local files to send, folders with all below them.
 
     ``destination`` is a folder if it ends with a slash, else the name of the one file to send.
@@ -102,17 +121,20 @@ def list_uploads(sources: Sequence[Path], destination: Url, *, links: LinkRule =
     ------
     UnusableSource : a source that is neither file nor folder, or several files for one name.
     """
+    selecting = Selecting(rules.selection)
     if destination.name:
-        return UploadList([_make_upload(_require_one_file(sources, destination), destination)])
-    jobs: list[UploadJob] = []
+        source = _require_one_file(sources, destination)
+        jobs = [_make_upload(source, destination)] if selecting.take_file(source.name) else []
+        return UploadList(jobs, excluded=selecting.excluded)
+    jobs = []
     omissions: list[Omission] = []
     for source in sources:
-        for found in _list_below(source, destination, links):
+        for found in _list_below(source, destination, rules.links, selecting):
             if isinstance(found, Omission):
                 omissions.append(found)
             else:
                 jobs.append(found)
-    return UploadList(_deduplicate(jobs), tuple(omissions))
+    return UploadList(_deduplicate(jobs), tuple(omissions), selecting.excluded)
 
 
 def _require_one_file(sources: Sequence[Path], destination: Url) -> Path:
@@ -123,11 +145,12 @@ def _require_one_file(sources: Sequence[Path], destination: Url) -> Path:
     raise UnusableSource(f"{destination} names one file; end it with / to put several files into a folder")
 
 
-def _list_below(source: Path, folder: Url, links: LinkRule) -> Iterator[UploadJob | Omission]:
+def _list_below(source: Path, folder: Url, links: LinkRule, selecting: Selecting) -> Iterator[UploadJob | Omission]:
     if source.is_file():
-        yield _make_upload(source, folder.join_path(source.name))
+        if selecting.take_file(source.name):
+            yield _make_upload(source, folder.join_path(source.name))
     elif source.is_dir():
-        for found in list_tree(source, links):
+        for found in list_tree(source, links, selecting):
             if isinstance(found, Omission):
                 yield found
             else:

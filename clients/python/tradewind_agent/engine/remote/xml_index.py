@@ -117,7 +117,8 @@ def parse_multistatus(url: Url, body: bytes) -> IndexPage:
             entries.append(_read_resource(url, href, response, is_folder=is_folder))
         except UnusableSource as error:
             left_out.append(make_name_omission(f"{url}: {text}", error))
-    return IndexPage(entries=tuple(entries), left_out=tuple(left_out), rows=sum_rows(sorted(_list_rows(root))))
+    rows = sum_rows(sorted(_list_rows(root)))
+    return IndexPage(entries=tuple(entries), left_out=tuple(left_out), rows=rows, is_exact=True)
 
 
 def _read_resource(url: Url, href: Url, response: ET.Element, *, is_folder: bool) -> ListingEntry:

@@ -7,12 +7,17 @@ from collections.abc import Mapping
 from tradewind.errors import InvalidValue
 from tradewind_agent.history.importers.csv_logs.columns import list_missing, read_header, require_transfers
 
-FORMATS = ("gridftp", "rclone", "fts", "aria2", "csv", "ndjson")
+FORMATS = ("gridftp", "rclone", "fts", "aria2", "aws", "s5cmd", "csv", "ndjson")
 """That are read line by line; a HAR is one document, see `tradewind_agent.har.upload`."""
 
 _LINES_LOOKED_AT = 200
 _LEAST_COLUMNS = 3
 _ARIA2 = re.compile(r"^\[#[0-9a-f]{6} |^\d\d/\d\d \d\d:\d\d:\d\d \[[A-Z]+\] |^gid\s*\|stat\s*\|avg speed")
+
+_AWS = re.compile(
+    r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - \S+ - awscli\.|^(?:upload|download|copy|move): \S.* to \S"
+    r"|^Completed [\d.]+ \w+/~?[\d.]+ \w+ .*remaining"
+)
 
 
 def detect(sample: str) -> str:
@@ -44,6 +49,8 @@ def _format_of(line: str) -> str | None:
         return "gridftp"
     if _ARIA2.match(line):
         return "aria2"
+    if _AWS.match(line):
+        return "aws"
     if line.lstrip().startswith("{"):
         try:
             message = json.loads(line)
@@ -59,6 +66,8 @@ def _format_of_message(message: Mapping[str, object]) -> str | None:
         return "fts"
     if "outcome" in message and "dataset" in message:
         return "ndjson"
+    if "operation" in message and ("success" in message or "error" in message):
+        return "s5cmd"
     if "msg" in message and "level" in message:
         return "rclone"
     return None

@@ -6,6 +6,7 @@ from typing import IO
 
 from tradewind.errors import InvalidValue
 from tradewind_agent.history.importers.aria2 import Aria2Importer
+from tradewind_agent.history.importers.aws import AwsImporter
 from tradewind_agent.history.importers.csv_logs.families import CsvImporter
 from tradewind_agent.history.importers.detect import detect
 from tradewind_agent.history.importers.fts import FtsImporter
@@ -14,6 +15,7 @@ from tradewind_agent.history.importers.log_text import LogText
 from tradewind_agent.history.importers.ndjson import NdjsonImporter
 from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, Importer, ImportReport, RefusedRow
 from tradewind_agent.history.importers.rclone import RcloneImporter
+from tradewind_agent.history.importers.s5cmd import S5cmdImporter
 
 
 def build_known_importers() -> Mapping[str, Importer]:
@@ -23,6 +25,8 @@ def build_known_importers() -> Mapping[str, Importer]:
         RcloneImporter(),
         FtsImporter(),
         Aria2Importer(),
+        AwsImporter(),
+        S5cmdImporter(),
         CsvImporter(),
         NdjsonImporter(),
     )

@@ -28,6 +28,9 @@ from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, 
 from tradewind_agent.history.importers.rclone_run import Run, read_count, read_seconds, split_runs
 
 _LOCAL = "local"
+_STORES = ("http", "s3", "webdav")
+"""Backends that are kinds of stores; what an upload goes to is not in the log."""
+
 _SHORTEST_RUN_S = 1e-6
 
 ADVICE = "run rclone with --stats 10s --stats-log-level NOTICE"
@@ -140,6 +143,7 @@ def _build_record(run: Run, line: Line, context: ImportContext, report: ImportRe
         ),
         path=Path(bandwidth_bps=context.bandwidth_bps, rtt_s=context.rtt_s),
         parameters=_build_parameters(run, report),
+        store=run.files.source_kind if run.files.source_kind in _STORES else None,
         network=context.network,
     )
 

@@ -77,6 +77,7 @@ class WrapReport:
             "status": str(self.status),
             "exit_code": self.exit_code,
             "commands": [list(command.words) for command in self.commands],
+            "settings": dict(self.commands[0].settings) if self.commands else {},
             "source": self.source,
             "destination": self.destination,
             "parameters": self.current_parameters.list_known(),
@@ -115,5 +116,6 @@ class WrapReport:
 
 
 def format_command(command: Command) -> str:
-    """Return a command as it could be typed."""
-    return shlex.join(command.words)
+    """Return a command as it could be typed, and what it is given by a file."""
+    settings = "".join(f"\nwith {name} = {value} in its configuration" for name, value in command.settings.items())
+    return shlex.join(command.words) + settings

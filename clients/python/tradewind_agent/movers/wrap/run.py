@@ -169,6 +169,7 @@ def _make_identity(prepared: PreparedWrap) -> TransferIdentity:
         mover=_make_mover(prepared),
         protocol=prepared.task.ends.protocol,
         direction=prepared.task.ends.direction,
+        store=prepared.task.ends.store,
         network=prepared.options.copy.network,
         sla=format_sla(prepared.options.copy.sla) if prepared.installed.mover.is_tuned else None,
         quote=prepared.plan.quote,

@@ -8,12 +8,13 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Protocol
+from typing import IO, Protocol
 
 from tradewind.energy.measured import Host
 from tradewind_agent.errors import ToolUnusable
 from tradewind_agent.meters import MeterResult, MeterSession
 from tradewind_agent.movers.port import Command, ToolRun
+from tradewind_agent.movers.wrap.read_output import OutputPipes
 from tradewind_agent.movers.wrap.tool_connections import ToolConnections
 from tradewind_agent.movers.wrap.tool_resources import ToolResources
 from tradewind_agent.session.metering import HostMeter
@@ -23,6 +24,8 @@ TICK_S = 0.25
 
 _SIGNALLED = 128
 """Exit codes above this are of programs that a signal has ended."""
+
+_STANDARD_OUTPUT, _STANDARD_ERROR = 1, 2
 
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -192,11 +195,17 @@ async def _run_command(
     """Return the exit code of one command, 128 + n for signal n; and when all was moved, if that was before its end."""
     with ExitStack() as stack:
         process = await _start(command, output_to, resources, stack)
+        pipes = OutputPipes()
+        pipes.add(process.stdout, command.output, _STANDARD_OUTPUT if output_to is None else output_to)
+        pipes.add(process.stderr, command.errors, _STANDARD_ERROR)
         signals.process = process
         run.note_started(process.pid)
         if connections is not None:
             connections.note_started(process.pid, command.own_port)
-        return await _watch(process, signals, run, poll)
+        try:
+            return await _watch(process, signals, run, poll)
+        finally:
+            await pipes.finish()
 
 
 async def _watch(
@@ -225,8 +234,12 @@ async def _start(
     """Return the tool, under way; its limits last as long as ``stack``."""
     with ExitStack() as opened:
         try:
-            errors = None if command.errors_to is None else opened.enter_context(command.errors_to.open("wb"))
-            starting = partial(asyncio.create_subprocess_exec, stdout=output_to, stderr=errors)
+            starting = partial(
+                asyncio.create_subprocess_exec,
+                stdout=output_to if command.output is None else asyncio.subprocess.PIPE,
+                stderr=_open_errors(command, opened),
+                env=None if not command.variables else {**os.environ, **command.variables},
+            )
             if resources is None or not resources.must_wait():
                 return await starting(*command.words)
             gate, opener = os.pipe()
@@ -241,6 +254,13 @@ async def _start(
         with suppress(BrokenPipeError):  # a signal has ended it before it began
             os.write(opener, b"\n")
         return process
+
+
+def _open_errors(command: Command, opened: ExitStack) -> IO[bytes] | int | None:
+    """Return where standard error goes: to a reader, a file that the run reads, or the user."""
+    if command.errors is not None:
+        return asyncio.subprocess.PIPE
+    return None if command.errors_to is None else opened.enter_context(command.errors_to.open("wb"))
 
 
 def _make_gated_words(gate: int) -> tuple[str, ...]:

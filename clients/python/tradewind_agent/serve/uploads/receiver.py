@@ -1,7 +1,9 @@
 """PUT, and HEAD of an upload: files arrive in one request or in parts, and never appear incomplete."""
 
+import asyncio
 import os
 import re
+import stat
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -24,6 +26,7 @@ from tradewind_agent.serve.validators import check_conditions, make_etag
 WRITE_BLOCK_BYTES = MIB  # what is gathered before a thread writes it
 MAX_RANGES_IN_HEADER = 256  # a longer field would exceed what clients read; the rest is sent again
 MAX_ID_CHARACTERS = 256
+_SECONDS = re.compile(r"-?[0-9]{1,11}(\.[0-9]*)?")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -48,6 +51,26 @@ class Receiver:
         if isinstance(request.body, PackedBody):
             return await self._take_packed(request, segments)
         return await self._take_part(request, segments)
+
+    async def answer_delete(self, request: ReceivedRequest, segments: Sequence[str]) -> Response:
+        """Remove a file; a link is removed, not what it leads to, and a folder is not.
+
+        Raises
+        ------
+        RequestRefused : 403, 404, 409, 412.
+        """
+        async with self._open_target(segments, create=False) as (folder, name):
+            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            if is_folder(status) or request.target.partition("?")[0].endswith("/"):
+                raise RequestRefused(HTTPStatus.CONFLICT, "it is a folder; name the files in it")
+            if not (is_file(status) or stat.S_ISLNK(status.st_mode)):
+                raise RequestRefused(HTTPStatus.CONFLICT, "it is a device, pipe or socket, which stays")
+            if check_conditions(request.headers, make_etag(status), status.st_mtime) is not None:
+                raise RequestRefused(HTTPStatus.PRECONDITION_FAILED, "the file is not the one that the condition names")
+            os.unlink(name, dir_fd=folder)
+            self._space.release(status.st_size)
+            await asyncio.to_thread(os.fsync, folder)
+        return Response(HTTPStatus.NO_CONTENT)
 
     async def answer_status(self, request: ReceivedRequest, segments: Sequence[str]) -> Response:
         """Return the received ranges, for a client that resumes; a client that lists its codecs gets ours.
@@ -128,7 +151,8 @@ class Receiver:
         -------
         Its size.
         """
-        sha256, reserved_bytes = _parse_sha256(request), total_bytes or 0
+        sha256, modified_at_s = _parse_sha256(request), _parse_modified_at_s(request)
+        reserved_bytes = total_bytes or 0
         check_free_space(folder, reserved_bytes)
         self._space.reserve(reserved_bytes)
         try:
@@ -148,7 +172,7 @@ class Receiver:
                 await file.append(blocks, hashing=sha256 is not None)
             if total_bytes not in (None, file.size_bytes):
                 raise RequestRefused(HTTPStatus.BAD_REQUEST, f"the body has {file.size_bytes} of {total_bytes} bytes")
-            await file.finish(sha256)
+            await file.finish(sha256, modified_at_s)
         finally:
             file.discard()
             if not file.is_published:
@@ -158,7 +182,11 @@ class Receiver:
         return file.size_bytes
 
     async def _take_part(self, request: ReceivedRequest, segments: Sequence[str]) -> Response:
-        upload_id, sha256 = _parse_upload_id(request), _parse_sha256(request)
+        upload_id, sha256, modified_at_s = (
+            _parse_upload_id(request),
+            _parse_sha256(request),
+            _parse_modified_at_s(request),
+        )
         first, last, total_bytes = parse_content_range(request.headers["content-range"])
         _check_size(total_bytes, self._limits.max_file_bytes)
         if request.body.declared_bytes not in (None, last - first + 1):
@@ -176,7 +204,7 @@ class Receiver:
                 if not upload.is_complete:
                     state = {"received": upload.received.convert_to_lists(), "complete": False}
                     return build_json_response(HTTPStatus.ACCEPTED, state)
-                await self._uploads.finish(folder, upload, upload_id)
+                await self._uploads.finish(folder, upload, upload_id, modified_at_s)
                 return _make_created_response(folder, name, segments, upload.received.convert_to_lists())
 
     async def _write_part(self, upload: UnfinishedFile, body: RequestBody, first: int, last: int) -> None:
@@ -265,3 +293,11 @@ def _parse_sha256(request: ReceivedRequest) -> str | None:
     if digest is not None and _SHA256.fullmatch(digest.lower()) is None:
         raise RequestRefused(HTTPStatus.BAD_REQUEST, "Tradewind-Sha256 must be 64 hexadecimal digits")
     return None if digest is None else digest.lower()
+
+
+def _parse_modified_at_s(request: ReceivedRequest) -> int | None:
+    """Return the time that the file is to have, whole POSIX seconds, as ownCloud takes it."""
+    text = request.headers.get("x-oc-mtime")
+    if text is not None and _SECONDS.fullmatch(text) is None:
+        raise RequestRefused(HTTPStatus.BAD_REQUEST, "X-OC-Mtime must be a number of seconds since 1970")
+    return None if text is None else int(text.partition(".")[0])

@@ -45,8 +45,8 @@ class SingleRequestFile:
         """
         await asyncio.to_thread(self._append, blocks, hashing)
 
-    async def finish(self, sha256: str | None) -> None:
-        """Sync and rename.
+    async def finish(self, sha256: str | None, modified_at_s: int | None) -> None:
+        """Sync and rename; the file gets the time of its source where that is known.
 
         Raises
         ------
@@ -55,6 +55,8 @@ class SingleRequestFile:
         """
         if sha256 is not None and self._hash.hexdigest() != sha256:
             raise RequestRefused(HTTPStatus.UNPROCESSABLE_ENTITY, f"SHA-256 is {self._hash.hexdigest()}, not {sha256}")
+        if modified_at_s is not None:
+            os.utime(self._descriptor, (modified_at_s, modified_at_s))
         await asyncio.to_thread(os.fsync, self._descriptor)
         self.replaced_bytes = publish(self._folder, self._part, self._name)
         self.is_published = True

@@ -99,8 +99,10 @@ class UnfinishedFile:
                 self._quiet.set()
         return count
 
-    async def finish(self) -> bool:
-        """Check, sync and rename to the final name; whether it was this call that did.
+    async def finish(self, modified_at_s: int | None) -> bool:
+        """Check, sync and rename to the final name; return whether it was this call that did.
+
+        The file gets the time of its source where that is known.
 
         Raises
         ------
@@ -117,6 +119,8 @@ class UnfinishedFile:
                 )
             if self.is_finished:
                 return False
+            if modified_at_s is not None:
+                os.utime(self._descriptor, (modified_at_s, modified_at_s))
             await asyncio.to_thread(os.fsync, self._descriptor)
             self.replaced_bytes = publish(self._folder, self._part, self.name)
             self.is_finished = True

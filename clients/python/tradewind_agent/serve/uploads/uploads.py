@@ -93,9 +93,9 @@ class OpenUploads:
             return None
         return known
 
-    async def finish(self, folder: int, upload: UnfinishedFile, upload_id: str) -> None:
+    async def finish(self, folder: int, upload: UnfinishedFile, upload_id: str, modified_at_s: int | None) -> None:
         """See ``UnfinishedFile.finish``; it is remembered for duplicates that come late."""
-        if not await upload.finish():
+        if not await upload.finish(modified_at_s):
             return
         self.remember(folder, upload.name, upload_id, upload.total_bytes)
 

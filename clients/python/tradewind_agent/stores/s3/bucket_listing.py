@@ -1,15 +1,25 @@
 """All objects below a prefix: page by page, and by prefixes side by side where there are many."""
 
 import asyncio
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.fetch import FetchedAnswer, fetch
+from tradewind_agent.engine.http.retry import parse_http_date
+from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.engine.skipping import measure_clock_offset_s
 from tradewind_agent.errors import FileFault, UnusableSource
 from tradewind_agent.stores.port import ListRequest
-from tradewind_agent.stores.s3.bucket_pages import BucketPage, StoredObject, make_page_url, parse_bucket_page
+from tradewind_agent.stores.s3.bucket_pages import (
+    BucketPage,
+    StoredObject,
+    make_page_url,
+    parse_bucket_page,
+)
 from tradewind_agent.stores.s3.refusals import make_store_refusal
 
-_REQUESTS_AT_ONCE = 8
+REQUESTS_AT_ONCE = 8
 _OK = 200
 
 
@@ -18,17 +28,23 @@ class BucketListing:
 
     ``name`` : of the bucket, in messages. ``url`` : where it is requested.
     ``request`` : whose ``on_folders`` is called with how many more prefixes are being read.
+
+    Attributes
+    ----------
+    clock_offset_s : how far the clock of the store was before this host's in the last answer.
     """
 
     def __init__(self, name: str, url: Url, request: ListRequest) -> None:
-        self._name, self._url, self._request = name, url, request
-        self._gate = asyncio.Semaphore(_REQUESTS_AT_ONCE)
+        self.name, self.url = name, url
+        self._request = request
+        self._gate = asyncio.Semaphore(REQUESTS_AT_ONCE)
+        self.clock_offset_s = 0.0
 
-    async def list(self, prefix: str) -> list[StoredObject]:
+    async def list(self, prefix: str, take_folder: Callable[[str], bool] = lambda _: True) -> list[StoredObject]:
         """Return all objects whose keys begin with ``prefix``.
 
         A listing of more than a page is read by the prefixes below it, side by side; pages of one prefix can only be
-        read one after the other.
+        read one after the other. Prefixes below that ``take_folder`` refuses are not read then.
 
         Raises
         ------
@@ -39,9 +55,10 @@ class BucketListing:
         if page.next_token is None:
             return list(page.objects)
         split = await self._read_all(prefix, await self._read(prefix, None, by_folder=True), by_folder=True)
-        if len(split.prefixes) < 2:
+        taken = [each for each in split.prefixes if take_folder(each)]
+        if len(split.prefixes) < 2 and len(taken) == len(split.prefixes):
             return list((await self._read_all(prefix, page, by_folder=False)).objects)
-        below = await asyncio.gather(*(self.list(each) for each in split.prefixes))
+        below = await asyncio.gather(*(self.list(each, take_folder) for each in taken))
         return [*split.objects, *(found for each in below for found in each)]
 
     async def find(self, key: str) -> StoredObject | None:
@@ -51,12 +68,12 @@ class BucketListing:
         ------
         UnusableSource : the bucket cannot be listed.
         """
-        page = await self._read_page(make_page_url(self._url, key, most_keys=1), key)
+        page = await self.read_page(make_page_url(self.url, key, most_keys=1), key)
         return page.objects[0] if page.objects and page.objects[0].key == key else None
 
     async def find_readiness(self, key: str) -> str:
         """Return what an archived object says of its restoration; empty where that was not requested."""
-        answer = await self.request(self._url.join_path(key), "HEAD")
+        answer = await self.request(self.url.join_path(key), "HEAD")
         return answer.head.headers.get("x-amz-restore", "")
 
     async def _read_all(self, prefix: str, page: BucketPage, *, by_folder: bool) -> BucketPage:
@@ -65,22 +82,36 @@ class BucketListing:
         while token is not None:
             page = await self._read(prefix, token, by_folder=by_folder)
             if page.next_token == token:
-                raise UnusableSource(f"s3://{self._name}: its pages lead back to one another")
+                raise UnusableSource(f"s3://{self.name}: its pages lead back to one another")
             objects += page.objects
             prefixes += page.prefixes
             token = page.next_token
         return BucketPage(tuple(objects), tuple(prefixes), None)
 
     async def _read(self, prefix: str, token: str | None, *, by_folder: bool) -> BucketPage:
-        return await self._read_page(make_page_url(self._url, prefix, token, by_folder=by_folder), prefix)
+        return await self.read_page(make_page_url(self.url, prefix, token, by_folder=by_folder), prefix)
 
-    async def _read_page(self, url: Url, prefix: str) -> BucketPage:
+    async def read_page(self, url: Url, prefix: str) -> BucketPage:
+        """Return the page of keys that begin with ``prefix``.
+
+        Raises
+        ------
+        UnusableSource : the bucket cannot be listed.
+        """
         answer = await self.request(url)
         if answer.head.status != _OK:
-            raise make_store_refusal(f"s3://{self._name} cannot be listed", answer)
+            raise make_store_refusal(f"s3://{self.name} cannot be listed", answer)
+        date = parse_http_date(answer.head.headers.get("date", ""))
+        self.clock_offset_s = measure_clock_offset_s(date, datetime.now(UTC))
         return parse_bucket_page(answer.url, answer.body, prefix)
 
-    async def request(self, url: Url, method: str = "GET") -> FetchedAnswer:
+    @property
+    def options(self) -> EngineOptions:
+        return self._request.options
+
+    async def request(
+        self, url: Url, method: str = "GET", *, headers: Mapping[str, str] | None = None, body: bytes = b""
+    ) -> FetchedAnswer:
         """Return the answer to a request about the bucket, or an object in it.
 
         Raises
@@ -92,9 +123,11 @@ class BucketListing:
                 return await fetch(
                     url,
                     self._request.options,
-                    {"Accept-Encoding": "identity"},
+                    {"Accept-Encoding": "identity", **(headers or {})},
                     method=method,
+                    body=body,
                     on_connection=self._request.on_connection,
                 )
         except FileFault as fault:
-            raise UnusableSource(f"s3://{self._name} cannot be listed: {fault}") from fault
+            does = "listed" if method == "GET" else "asked"
+            raise UnusableSource(f"s3://{self.name} cannot be {does}: {fault}") from fault

@@ -12,6 +12,10 @@ from tradewind_agent.errors import UnusableSource
 KEYS_A_PAGE = 1000
 """The most that stores give."""
 
+_LONGEST_KEY_BYTES = 1024
+_LAST = "\U0010ffff"
+"""The last character in the order of keys."""
+
 
 @dataclass(frozen=True, slots=True)
 class StoredObject:
@@ -34,12 +38,20 @@ class BucketPage:
 
 
 def make_page_url(
-    bucket: Url, prefix: str, token: str | None = None, *, by_folder: bool = False, most_keys: int = KEYS_A_PAGE
+    bucket: Url,
+    prefix: str,
+    token: str | None = None,
+    *,
+    begin: str | None = None,
+    by_folder: bool = False,
+    most_keys: int = KEYS_A_PAGE,
 ) -> Url:
-    """Return the address of a page: of all keys with a prefix, or of those up to the next slash."""
+    """Return the address of a page: of all keys with a prefix, behind ``begin``, or of those up to the next slash."""
     query = {"list-type": "2", "encoding-type": "url", "max-keys": str(most_keys), "prefix": prefix}
     if by_folder:
         query["delimiter"] = "/"
+    if begin is not None:
+        query["start-after"] = begin
     if token is not None:
         query["continuation-token"] = token
     return Url(
@@ -47,6 +59,19 @@ def make_page_url(
         f"{bucket.path}?{urlencode(query, quote_via=quote, safe='', errors='surrogateescape')}",
         bucket.login,
     )
+
+
+def encode_key(key: str) -> bytes:
+    """Return a key as stores order them."""
+    return key.encode("utf-8", "surrogateescape")
+
+
+def find_key_before(key: str) -> str:
+    """Return a key that comes before another one, with hardly any between them."""
+    last = ord(key[-1])
+    if len(encode_key(key)) > _LONGEST_KEY_BYTES - len(_LAST.encode()) or last == 0 or 0xD800 <= last <= 0xE000:
+        return key[:-1]
+    return f"{key[:-1]}{chr(last - 1)}{_LAST}"
 
 
 def parse_bucket_page(url: Url, body: bytes, prefix: str) -> BucketPage:

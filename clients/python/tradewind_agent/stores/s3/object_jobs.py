@@ -7,9 +7,13 @@ from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.jobs import DownloadJob
 from tradewind_agent.engine.remote.index_page import check_path
 from tradewind_agent.engine.remote.omissions import Omission, OmissionKind, make_name_omission
+from tradewind_agent.engine.remote.path_selection import Selecting
 from tradewind_agent.errors import UnsafeName
 from tradewind_agent.stores.s3.address import S3Address
 from tradewind_agent.stores.s3.bucket_pages import StoredObject
+
+_DIRECTORY_BUCKET = "--x-s3"
+"""How names of directory buckets end: tags there look like sums and are none."""
 
 
 class ObjectJobs:
@@ -19,6 +23,7 @@ class ObjectJobs:
     ----------
     find_url : returns where a key is requested.
     unreadable : keys of objects that cannot be read now, with the reason.
+    selecting : decides which objects are taken.
     keeps_keys : they go to an object store, which may have any key.
 
     Attributes
@@ -28,11 +33,18 @@ class ObjectJobs:
     """
 
     def __init__(
-        self, bucket: str, find_url: Callable[[str], Url], unreadable: Mapping[str, str], *, keeps_keys: bool = False
+        self,
+        bucket: str,
+        find_url: Callable[[str], Url],
+        unreadable: Mapping[str, str],
+        selecting: Selecting,
+        *,
+        keeps_keys: bool = False,
     ) -> None:
         self._bucket = bucket
         self._find_url = find_url
         self._unreadable = unreadable
+        self._selecting = selecting
         self._keeps_keys = keeps_keys
         self.jobs: list[DownloadJob] = []
         self.omissions: list[Omission] = []
@@ -51,6 +63,8 @@ class ObjectJobs:
         for path, found in named.items():
             if found.size_bytes == 0 and (path == "" or path.endswith("/")):
                 continue  # it stands for a folder
+            if not self._selecting.take_file(path):
+                continue
             try:
                 check_path(path, S3Address(self._bucket, prefix))
             except UnsafeName as error:
@@ -72,6 +86,7 @@ class ObjectJobs:
                 destination=destination,
                 size_bytes=found.size_bytes,
                 etag=found.etag,
+                has_md5_tag=not self._bucket.endswith(_DIRECTORY_BUCKET),
                 modified_at=found.modified_at,
             )
         )

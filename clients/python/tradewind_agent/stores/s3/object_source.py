@@ -1,6 +1,5 @@
 """Objects as sources: what a store says of them, and by which names another request refers to them."""
 
-import re
 from collections.abc import Mapping
 from urllib.parse import unquote
 
@@ -9,7 +8,6 @@ from tradewind_agent.engine.store_hooks import StoreHooks
 from tradewind_agent.stores.s3.address import S3Address
 from tradewind_agent.stores.s3.session import StoreSession
 
-_MD5_TAG = re.compile(r'"([0-9a-f]{32})"')
 _DESCRIBING = (
     "content-type",
     "cache-control",
@@ -18,10 +16,7 @@ _DESCRIBING = (
     "content-language",
     "expires",
 )
-_DIRECTORY_BUCKET = "--x-s3"
 _OWN_META = "x-amz-meta-"
-_KEYED = frozenset({"aws:kms", "aws:kms:dsse"})
-"""Encryptions under which the tag of an object is not the MD5 sum of its bytes."""
 
 
 class ObjectSource:
@@ -45,19 +40,6 @@ class ObjectSource:
             if reached_by is session and place.origin == url.origin and url.path.startswith(place.path):
                 return S3Address(bucket, unescape_key(url, place))
         return None
-
-    def find_md5(self, url: Url, headers: Mapping[str, str]) -> str | None:
-        """Return the MD5 sum of an object that was stored in one piece, unless a key of its own encrypts it.
-
-        Tags in directory buckets look like sums and are none.
-        """
-        if _DIRECTORY_BUCKET in str(url):
-            return None
-        is_keyed = headers.get("x-amz-server-side-encryption") in _KEYED
-        if is_keyed or "x-amz-server-side-encryption-customer-algorithm" in headers:
-            return None
-        found = _MD5_TAG.fullmatch(headers.get("etag", ""))
-        return found[1] if found is not None else None
 
     def describe(self, _url: Url, headers: Mapping[str, str]) -> dict[str, str]:
         """Return the metadata of an object, the user's own included."""

@@ -50,7 +50,8 @@ def make_store_refusal(place: object, answer: FetchedAnswer) -> StoreRefused:
     code, status = find_error_code(answer.url, answer.body), answer.head.status
     may_not = status == _FORBIDDEN and code in ("", "AccessDenied")
     meaning = explain_refusal(answer.head.status_line, "AccessDenied" if may_not else code)
-    return StoreRefused(f"{place}: {meaning}", may_not=may_not, region=answer.head.headers.get("x-amz-bucket-region"))
+    region = answer.head.headers.get("x-amz-bucket-region") or _find_in_error(answer.url, answer.body, "Region")
+    return StoreRefused(f"{place}: {meaning}", may_not=may_not, region=region or None)
 
 
 def explain_refusal(status_line: str, code: str) -> str:
@@ -59,12 +60,21 @@ def explain_refusal(status_line: str, code: str) -> str:
     return _MEANINGS.get(code, named)
 
 
+def explain_code(code: str) -> str:
+    """Return what an error code means; the code, or other text, as it is where that is not known."""
+    return _MEANINGS.get(code, code)
+
+
 def find_error_code(url: Url, body: bytes) -> str:
     """Return the code of an error document; empty where the body is none."""
+    return _find_in_error(url, body, "Code")
+
+
+def _find_in_error(url: Url, body: bytes, name: str) -> str:
     if not body:
         return ""
     try:
         root: ET.Element = parse_xml(url, body)
     except UnusableSource:
         return ""
-    return (root.findtext("Code") or "") if root.tag == "Error" else ""
+    return (root.findtext(name) or "") if root.tag == "Error" else ""

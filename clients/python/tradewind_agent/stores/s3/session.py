@@ -2,25 +2,17 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
 from tradewind_agent.engine.store_access import StoreAccess
 from tradewind_agent.errors import LibraryMissing, UnusableSource
+from tradewind_agent.stores.s3.key_source import AccessKey, KeySource
 
 _ENDPOINT_VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _USUAL_REGION = "us-east-1"
-
-
-@dataclass(frozen=True, slots=True)
-class AccessKey:
-    """What requests are signed with, which is never shown; ``token`` of keys that expire."""
-
-    id: str
-    secret: str = field(repr=False)
-    token: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +20,7 @@ class StoreSession:
     """The access of one user to one store.
 
     ``endpoint_url`` : ``None`` for AWS itself.
-    ``get_key`` : returns the key that is good now; it may ask a server for one. ``None`` where nothing is signed.
+    ``get_key`` : returns the key that is good now. ``None`` where nothing is signed.
     """
 
     region: str
@@ -61,7 +53,7 @@ def open_session(access: StoreAccess) -> StoreSession:
     return StoreSession(
         region=region,
         endpoint_url=endpoint_url,
-        get_key=None if credentials is None else lambda: _get_key(credentials, errors),
+        get_key=None if credentials is None else KeySource(credentials, errors),
         pays=access.pays,
     )
 
@@ -86,11 +78,3 @@ def _find_endpoint_url(session: Any) -> str | None:
     services = session.full_config.get("services", {}).get(profile.get("services"), {})
     endpoint_url: str | None = services.get("s3", {}).get("endpoint_url") or profile.get("endpoint_url")
     return endpoint_url
-
-
-def _get_key(credentials: Any, errors: tuple[type[Exception], ...]) -> AccessKey:
-    try:
-        frozen = credentials.get_frozen_credentials()
-    except errors as error:
-        raise UnusableSource(f"the credentials for the object store have expired: {error}") from error
-    return AccessKey(frozen.access_key, frozen.secret_key, frozen.token)

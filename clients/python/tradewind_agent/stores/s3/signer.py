@@ -11,7 +11,8 @@ from hashlib import sha256
 from urllib.parse import parse_qsl, quote
 
 from tradewind_agent.engine.http.address import Url
-from tradewind_agent.stores.s3.session import AccessKey, StoreSession
+from tradewind_agent.stores.s3.key_source import AccessKey
+from tradewind_agent.stores.s3.session import StoreSession
 
 _ALGORITHM = "AWS4-HMAC-SHA256"
 _UNSIGNED = "UNSIGNED-PAYLOAD"
@@ -33,6 +34,8 @@ class SignerV4:
         key = self._get_key()
         now = self._utc_now().strftime("%Y%m%dT%H%M%SZ")
         added = {"x-amz-date": now, "x-amz-content-sha256": _UNSIGNED, **self._fixed}
+        if method in ("GET", "HEAD") and "?" not in url.target:
+            added["x-amz-checksum-mode"] = "ENABLED"  # have the answer state the object's checksum
         if key.token:
             added["x-amz-security-token"] = key.token
         signed = {"host": headers["Host"], **added}

@@ -8,20 +8,25 @@ from typing import TypeVar
 
 from tradewind_agent.engine.file_transfer import TransferHost
 from tradewind_agent.engine.http.address import Url
-from tradewind_agent.engine.jobs import UploadJob
+from tradewind_agent.engine.jobs import RelayJob, UploadJob
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.remote.index_page import check_segment
+from tradewind_agent.engine.remote.path_selection import Selecting
+from tradewind_agent.engine.remote.remote_tree import OnFolders
 from tradewind_agent.engine.remote.source import DownloadList
+from tradewind_agent.engine.skipping import SkipRule, StoredFile
 from tradewind_agent.errors import UnusableSource
-from tradewind_agent.stores.port import ListRequest
+from tradewind_agent.stores.port import ListRequest, RemovalProgress, StoredRequest
 from tradewind_agent.stores.s3.address import S3Address, build_bucket_url
 from tradewind_agent.stores.s3.bucket_listing import BucketListing
 from tradewind_agent.stores.s3.bucket_pages import StoredObject
+from tradewind_agent.stores.s3.key_search import find_objects
 from tradewind_agent.stores.s3.object_jobs import ObjectJobs
-from tradewind_agent.stores.s3.object_receiver import ObjectReceiver
+from tradewind_agent.stores.s3.object_removal import remove_objects
 from tradewind_agent.stores.s3.object_source import ObjectSource, unescape_key
-from tradewind_agent.stores.s3.object_upload import ObjectUpload
 from tradewind_agent.stores.s3.refusals import StoreRefused
+from tradewind_agent.stores.s3.sending.object_receiver import ObjectReceiver
+from tradewind_agent.stores.s3.sending.object_upload import ObjectUpload
 from tradewind_agent.stores.s3.session import StoreSession
 from tradewind_agent.stores.s3.signer import SignerV4
 
@@ -42,12 +47,13 @@ class S3Store:
     """
 
     kind = "s3"
+    takes_properties = True
+    ignores_case = False
 
     def __init__(self, bucket: str, session: StoreSession, options: EngineOptions) -> None:
         self.bucket = bucket
         self._session = session
         self._options = options
-        self._stored: dict[str, StoredObject] = {}
         self._enter_region(session.region)
 
     def _enter_region(self, region: str) -> None:
@@ -82,45 +88,89 @@ class S3Store:
         destination = request.destination
         is_folder = request.into_folder or len(keys) > 1 or destination.is_dir()  # one stat
 
-        found = [await self._find(key, request) for key in keys]
-        unreadable = await _find_archived(found, self._open_listing(request))
-        chosen = ObjectJobs(self.bucket, self.find_url, unreadable, keeps_keys=request.keeps_keys)
+        selecting = Selecting(request.selection)
+        found = [await self._find(key, request, selecting) for key in keys]
+        archived = await _find_archived(found, self._open_listing(request))
+        chosen = ObjectJobs(self.bucket, self.find_url, archived, selecting, keeps_keys=request.keeps_keys)
         for each in found:
             if each.is_object:
                 name = check_segment(each.prefix.rpartition("/")[2], S3Address(self.bucket, each.prefix))
-                chosen.add_object(each.objects[0], str(destination / name if is_folder else destination))
+                if selecting.take_file(name):
+                    chosen.add_object(each.objects[0], str(destination / name if is_folder else destination))
             else:
                 chosen.add_folder(each.objects, each.prefix, destination)
-        return DownloadList(chosen.jobs, tuple(chosen.omissions))
+        is_one_folder = len(found) == 1 and not found[0].is_object
+        return DownloadList(chosen.jobs, tuple(chosen.omissions), selecting.excluded, is_one_folder)
 
     async def prepare_uploads(self, destination: Url, options: EngineOptions) -> Url:
-        """Return where files are sent, in the region of the bucket; note what is there already.
+        """Return where files are sent, in the region of the bucket.
 
         Raises
         ------
         UnusableSource : there is no such bucket.
         """
         key = self.find_key(destination)
-        request = ListRequest(destination=Path(), options=options)
         try:
-            found = await self._ask(request, lambda listing: listing.list(key))
-            self._stored = {each.key: each for each in found}
+            await self._ask(_list_for(options), lambda listing: listing.find(key))
         except StoreRefused as refusal:
             if not refusal.may_not:  # who may not list may still be allowed to send
                 raise
-        receiver = ObjectReceiver(self.url, self.find_key, self._stored, self._session)
-        options.hooks.add_receiver(self.url.origin, receiver)
+        options.hooks.add_receiver(self.url.origin, ObjectReceiver(self.url, self.find_key, self._session))
         return self.find_url(key)
+
+    async def find_stored(
+        self, jobs: Sequence[UploadJob | RelayJob], request: StoredRequest
+    ) -> Sequence[StoredFile | None]:
+        """Return the objects that have the keys of the jobs; empty values where the bucket may not be listed.
+
+        Raises
+        ------
+        UnusableSource : the bucket may not be listed, and the rule by which files are skipped needs that.
+        """
+        keys = [self.find_key(job.destination) for job in jobs]
+        listing = self._open_listing(_list_for(request.options, request.on_folders))
+        try:
+            found = {each.key: each for each in await find_objects(listing, keys)}
+        except StoreRefused as refusal:
+            if not refusal.may_not or request.options.skip is not SkipRule.SAME:
+                raise
+            return [StoredFile()] * len(jobs)
+        return [_describe_stored(found.get(key), listing.clock_offset_s) for key in keys]
+
+    async def list_paths(
+        self, folder: Url, options: EngineOptions, selecting: Selecting, on_folders: OnFolders
+    ) -> Sequence[str]:
+        """Return the paths of all selected objects below a prefix, without those that stand for folders.
+
+        Raises
+        ------
+        UnusableSource : the bucket cannot be listed.
+        """
+        prefix = self.find_key(folder)
+
+        def take_folder(key: str) -> bool:
+            return selecting.take_folder(key.removeprefix(prefix).rstrip("/"))
+
+        found = await self._open_listing(_list_for(options, on_folders)).list(prefix, take_folder)
+        paths = (each.key.removeprefix(prefix) for each in found if each.size_bytes or not each.key.endswith("/"))
+        return [path for path in paths if path and selecting.take_file(path)]
+
+    async def remove_paths(
+        self, folder: Url, paths: Sequence[str], options: EngineOptions, progress: RemovalProgress
+    ) -> None:
+        """Remove objects below a prefix."""
+        prefix = self.find_key(folder)
+        listing = self._open_listing(_list_for(options))
+        await remove_objects(listing, {prefix + path: path for path in paths}, progress)
 
     def make_upload(self, job: UploadJob, host: TransferHost) -> ObjectUpload:
         """Return the upload of one file."""
-        key = self.find_key(job.destination)
-        return ObjectUpload(job, host, self.url, key, self._stored.get(key))
+        return ObjectUpload(job, host, self.url, self.find_key(job.destination))
 
-    async def _find(self, key: str, request: ListRequest) -> "_Found":
+    async def _find(self, key: str, request: ListRequest, selecting: Selecting) -> "_Found":
         """Return what a key names."""
         try:
-            return await self._ask(request, lambda listing: self._list(key, listing))
+            return await self._ask(request, lambda listing: self._list(key, listing, selecting))
         except StoreRefused as refusal:
             if refusal.may_not and key and not key.endswith("/"):  # which may be read without being listed
                 return _Found(key, [StoredObject(key, None, None, None, "")], is_object=True)
@@ -139,15 +189,35 @@ class S3Store:
     def _open_listing(self, request: ListRequest) -> BucketListing:
         return BucketListing(self.bucket, self.url, request)
 
-    async def _list(self, key: str, listing: BucketListing) -> "_Found":
-        if not key or key.endswith("/"):
-            return _Found(key, await listing.list(key), is_object=False)
-        if (found := await listing.find(key)) is not None:
+    async def _list(self, key: str, listing: BucketListing, selecting: Selecting) -> "_Found":
+        is_folder = not key or key.endswith("/")
+        if not is_folder and (found := await listing.find(key)) is not None:
             return _Found(key, [found], is_object=True)
-        below = await listing.list(f"{key}/")
-        if not below:
+        prefix = key if is_folder else f"{key}/"
+
+        def take_folder(folder: str) -> bool:
+            return selecting.take_folder(folder.removeprefix(prefix).rstrip("/"))
+
+        below = await listing.list(prefix, take_folder)
+        if not below and not is_folder and not selecting.excluded.folders:
             raise UnusableSource(f"{S3Address(self.bucket, key)}: there is no such object, and none below it")
-        return _Found(f"{key}/", below, is_object=False)
+        return _Found(prefix, below, is_object=False)
+
+
+def _list_for(options: EngineOptions, on_folders: OnFolders = lambda _: None) -> ListRequest:
+    """Return the request of a listing that becomes no files here."""
+    return ListRequest(destination=Path(), options=options, on_folders=on_folders)
+
+
+def _describe_stored(found: StoredObject | None, clock_offset_s: float) -> StoredFile | None:
+    if found is None:
+        return None
+    return StoredFile(
+        size_bytes=found.size_bytes,
+        modified_at=found.modified_at,
+        content_tag=found.etag,
+        clock_offset_s=clock_offset_s,
+    )
 
 
 @dataclass(frozen=True, slots=True)

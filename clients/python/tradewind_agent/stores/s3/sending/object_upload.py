@@ -4,7 +4,6 @@ Each body goes with its CRC-32, which the store compares. Parts of an earlier ru
 whose MD5 sums are those of the file here are reused.
 """
 
-import mimetypes
 import os
 from collections.abc import Mapping, Sequence
 
@@ -12,15 +11,17 @@ from tradewind_agent.engine.file_transfer import TransferHost
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.http1 import ResponseHead
 from tradewind_agent.engine.http.request_head import make_request_head
+from tradewind_agent.engine.http.sending.document import Document
 from tradewind_agent.engine.jobs import UploadJob
 from tradewind_agent.engine.local.ranges import RangeSet
 from tradewind_agent.engine.origin.limits import LOAD_STATUSES
 from tradewind_agent.engine.upload_exchange import FileSlice, UploadExchange
 from tradewind_agent.errors import FileFault, RefusedByServer, UnusableSource
-from tradewind_agent.stores.s3.body_sums import sum_range
-from tradewind_agent.stores.s3.bucket_pages import StoredObject
-from tradewind_agent.stores.s3.compared_upload import ComparedUpload
-from tradewind_agent.stores.s3.multipart import (
+from tradewind_agent.stores.s3.properties import has_properties, write_properties
+from tradewind_agent.stores.s3.refusals import explain_refusal, find_error_code
+from tradewind_agent.stores.s3.sending.body_sums import sum_range
+from tradewind_agent.stores.s3.sending.compared_upload import ComparedUpload
+from tradewind_agent.stores.s3.sending.multipart import (
     LARGEST_SINGLE_BYTES,
     PARTS_A_PAGE,
     StoredPart,
@@ -32,8 +33,7 @@ from tradewind_agent.stores.s3.multipart import (
     parse_upload_id,
     write_completion,
 )
-from tradewind_agent.stores.s3.object_requests import Document, ObjectExchange, UploadStep
-from tradewind_agent.stores.s3.refusals import explain_refusal, find_error_code
+from tradewind_agent.stores.s3.sending.object_requests import ObjectExchange, UploadStep
 
 _OK, _FORBIDDEN, _BROKEN = 200, 403, 500
 _CANNOT_LIST = frozenset({403, 404, 405, 501})
@@ -51,11 +51,11 @@ _PASSING = frozenset({"RequestTimeout", "BadDigest", "InternalError", "Operation
 class ObjectUpload(ComparedUpload):
     """The upload of one file to a bucket.
 
-    ``bucket`` : where the bucket is requested; ``key`` : of the object; ``stored`` : the object that has this key now.
+    ``bucket`` : where the bucket is requested; ``key`` : of the object.
     """
 
-    def __init__(self, job: UploadJob, host: TransferHost, bucket: Url, key: str, stored: StoredObject | None) -> None:
-        super().__init__(job, host, stored)
+    def __init__(self, job: UploadJob, host: TransferHost, bucket: Url, key: str) -> None:
+        super().__init__(job, host)
         self._bucket, self._key = bucket, key
         self._step = UploadStep.PUT
         self._store_id = ""  # of the upload in parts
@@ -68,8 +68,6 @@ class ObjectUpload(ComparedUpload):
         self._reason = ""  # why it fails, once it does
         self._aborts = 0
         self._is_divided = self._is_adopted = self._may_have_started = False
-
-    # Dealing.
 
     @property
     def has_undealt(self) -> bool:
@@ -84,7 +82,7 @@ class ObjectUpload(ComparedUpload):
             self._is_divided = self.job.size_bytes > (
                 self._division.part_bytes if streams > 1 else LARGEST_SINGLE_BYTES
             )
-            if not self._look_whether_there():
+            if not self._begin_or_compare():
                 return None
         if not self.has_undealt:
             return None
@@ -100,11 +98,10 @@ class ObjectUpload(ComparedUpload):
             return True
         return self._sum_object()
 
-    # Parts.
-
     def _begin_parts(self, store_id: str, reused: Mapping[int, str]) -> None:
         """Send the parts that the store does not have."""
         self._step, self._store_id, self._etags = UploadStep.PART, store_id, dict(reused)
+        self.used_part_bytes = self._division.part_bytes
         self._to_send = [number for number in range(self._division.count, 0, -1) if number not in reused]
         for number in reused:
             first, length = self._division.get_range(number)
@@ -140,6 +137,7 @@ class ObjectUpload(ComparedUpload):
             return reused
 
         self._preparing = True
+        planned, self._division = self._division, self._find_division(listed)
 
         def begin(reused: dict[int, str]) -> None:
             self._preparing = False
@@ -148,12 +146,10 @@ class ObjectUpload(ComparedUpload):
                 self._is_adopted = not is_ours
                 self._begin_parts(store_id, reused)
             else:  # it is of another file, or of somebody else
-                self._step, self._store_id = UploadStep.BEGIN, ""
+                self._division, self._step, self._store_id = planned, UploadStep.BEGIN, ""
                 self.host.make_available(self)
 
         self._run_then(compare, begin)
-
-    # Requests.
 
     def _make_request(self) -> ObjectExchange:
         """Return the only request of a step."""
@@ -169,7 +165,7 @@ class ObjectUpload(ComparedUpload):
             case UploadStep.LIST:
                 query = {"uploadId": self._store_id, "max-parts": str(PARTS_A_PAGE)}
                 query |= {"part-number-marker": self._marker} if self._marker else {}
-            case UploadStep.CHECK:
+            case UploadStep.CHECK | UploadStep.VERIFY:
                 return self._send_step("HEAD", place, None, {})
             case UploadStep.ABORT:
                 return self._send_step("DELETE", make_subresource(place, {"uploadId": self._store_id}), None, {})
@@ -184,8 +180,7 @@ class ObjectUpload(ComparedUpload):
 
     def _describe(self) -> dict[str, str]:
         """Return what the store is to know of the object."""
-        kind = mimetypes.guess_type(self.job.source.name, strict=False)[0]
-        return {"Content-Type": kind or "application/octet-stream"}
+        return write_properties(self.host.options.properties, self.job.source.name)
 
     def _send_part(self, number: int) -> ObjectExchange:
         first, length = self._division.get_range(number)
@@ -212,8 +207,6 @@ class ObjectUpload(ComparedUpload):
         )
         self._in_flight.add(exchange)
         return exchange
-
-    # Answers.
 
     def handle_answer(self, exchange: UploadExchange, head: ResponseHead) -> None:
         assert isinstance(exchange, ObjectExchange)
@@ -262,8 +255,8 @@ class ObjectUpload(ComparedUpload):
                     self._reuse_parts(self._store_id, self._listed)
             case UploadStep.BEGIN:
                 self._begin_parts(parse_upload_id(url, document), {})
-            case UploadStep.CHECK:
-                self._judge_joined(head.headers.get("etag"))
+            case UploadStep.CHECK | UploadStep.VERIFY:
+                self._judge_joined(exchange.step, head)
             case UploadStep.PART:
                 first, length = self._division.get_range(exchange.number)
                 self._etags[exchange.number] = head.headers.get("etag", "")
@@ -272,14 +265,22 @@ class ObjectUpload(ComparedUpload):
             case UploadStep.JOIN:
                 if not is_completed(url, document):
                     raise UnusableSource(explain_refusal(head.status_line, find_error_code(url, document)))
-                self._finish()
+                self._finish_joined()
 
-    def _judge_joined(self, tag: str | None) -> None:
-        """Finish if the object is what the parts become, whose upload the store does not know any more."""
-        if tag is not None and tag == compute_joined_tag(self._etags):
+    def _judge_joined(self, step: UploadStep, head: ResponseHead) -> None:
+        """Finish if the object is what the parts become, with its properties: others may have started its upload."""
+        is_joined = step is UploadStep.VERIFY or head.headers.get("etag") == compute_joined_tag(self._etags) is not None
+        if is_joined and (not self._is_adopted or has_properties(head.headers, self._describe())):
             self._finish()
         else:
             self._restart()
+
+    def _finish_joined(self) -> None:
+        if not self._is_adopted:
+            self._finish()
+        else:
+            self._step = UploadStep.VERIFY
+            self.host.make_available(self)
 
     def _refuse_step(self, exchange: ObjectExchange, head: ResponseHead) -> None:
         """Handle a refusal; a store that lists no unfinished uploads gets the file from its beginning."""
@@ -291,7 +292,7 @@ class ObjectUpload(ComparedUpload):
         elif code == "NoSuchUpload" and exchange.step is UploadStep.JOIN:
             self._step = UploadStep.CHECK
             self.host.make_available(self)
-        elif exchange.step is UploadStep.CHECK or self._is_upload_unusable(exchange, code):
+        elif exchange.step in (UploadStep.CHECK, UploadStep.VERIFY) or self._is_upload_unusable(exchange, code):
             self._restart()
         elif head.status in LOAD_STATUSES and not (head.status == _FORBIDDEN and code):
             self.refuse(exchange, head)

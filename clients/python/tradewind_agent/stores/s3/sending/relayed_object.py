@@ -14,22 +14,25 @@ from tradewind_agent.engine.relay.relayed_file import RelayedFile
 from tradewind_agent.engine.relay.sending import RelayedSlice, make_upload_job
 from tradewind_agent.engine.upload_exchange import FileSlice, UploadExchange
 from tradewind_agent.errors import FileFault
-from tradewind_agent.stores.s3.multipart import Division, StoredPart
-from tradewind_agent.stores.s3.object_requests import ObjectExchange, UploadStep
-from tradewind_agent.stores.s3.object_upload import ObjectUpload
+from tradewind_agent.stores.s3.sending.multipart import Division, StoredPart
+from tradewind_agent.stores.s3.sending.object_requests import ObjectExchange, UploadStep
+from tradewind_agent.stores.s3.sending.object_upload import ObjectUpload
 
 
 class RelayedObject(ObjectUpload, SendingLeg):
     """The sending half of one object. Parts to send are those whose units are here."""
 
     def __init__(self, file: RelayedFile, host: TransferHost, bucket: Url, key: str) -> None:
-        super().__init__(make_upload_job(file), host, bucket, key, None)
+        super().__init__(make_upload_job(file), host, bucket, key)
         self._file = file
         self._division = Division(self.job.size_bytes, file.units.unit_bytes)
         self._step = UploadStep.FIND if file.units.is_divided else UploadStep.PUT
         self._left: dict[int, StoredPart] = {}  # by an earlier run
         self._awaits_first_unit = False
         file.allow_all_units()
+
+    def plan_parts(self, part_bytes: int | None) -> None:
+        """Do nothing: parts are the units that are relayed."""
 
     @property
     def has_undealt(self) -> bool:

@@ -18,11 +18,17 @@ from tradewind_agent.engine.remote.xml_index import parse_xml
 from tradewind_agent.engine.upload_exchange import UploadExchange
 from tradewind_agent.errors import RefusedByServer, UnusableSource
 from tradewind_agent.stores.s3.address import S3Address
-from tradewind_agent.stores.s3.multipart import LARGEST_SINGLE_BYTES, MOST_PARTS, Division, StoredPart, make_subresource
-from tradewind_agent.stores.s3.object_requests import ObjectExchange, UploadStep
 from tradewind_agent.stores.s3.object_source import describe_object
-from tradewind_agent.stores.s3.object_upload import ObjectUpload
 from tradewind_agent.stores.s3.refusals import explain_refusal, find_error_code
+from tradewind_agent.stores.s3.sending.multipart import (
+    LARGEST_SINGLE_BYTES,
+    MOST_PARTS,
+    Division,
+    StoredPart,
+    make_subresource,
+)
+from tradewind_agent.stores.s3.sending.object_requests import ObjectExchange, UploadStep
+from tradewind_agent.stores.s3.sending.object_upload import ObjectUpload
 
 _LEAST_PART_BYTES = 512 * MIB
 """The store moves the bytes: parts are for its time limits, not for the path."""
@@ -53,7 +59,7 @@ class ObjectCopy(ObjectUpload, ServerCopy):
             size_bytes=job.size_bytes,
             modified_at_ns=0,
         )
-        super().__init__(upload, host, bucket, key, None)
+        super().__init__(upload, host, bucket, key)
         self._relay = job
         self._is_there = is_there
         self._division = Division(job.size_bytes, max(_LEAST_PART_BYTES, -(-job.size_bytes // MOST_PARTS)))
@@ -65,6 +71,9 @@ class ObjectCopy(ObjectUpload, ServerCopy):
             "x-amz-copy-source": quote(f"/{source.bucket}/{source.key}", safe="/", errors="surrogateescape"),
             "x-amz-copy-source-if-match": job.fetched.etag or "",
         }
+
+    def plan_parts(self, part_bytes: int | None) -> None:
+        """Do nothing: the store moves the bytes."""
 
     @property
     def has_undealt(self) -> bool:

@@ -1,10 +1,10 @@
 """Requests about one object: its bytes, and the steps of an upload in parts."""
 
-from collections.abc import Callable
 from enum import Enum
 
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.http1 import RequestHead
+from tradewind_agent.engine.http.sending.document import Document
 from tradewind_agent.engine.sent_alone import SentAlone
 from tradewind_agent.engine.upload_exchange import FileSlice, SendingFile, UploadExchange
 
@@ -20,33 +20,8 @@ class UploadStep(Enum):
     PART = "send a part"
     JOIN = "join the parts"
     CHECK = "look whether the parts were joined already"
+    VERIFY = "look whether the object has its properties: an earlier run may have started the upload with others"
     ABORT = "have the store forget the parts, which would cost their owner until somebody does"
-
-
-class Document:
-    """A body that was made here."""
-
-    file_body = None
-    follows_kernel = False
-
-    def __init__(self, document: bytes) -> None:
-        self._left = document
-
-    @property
-    def remaining_bytes(self) -> int:
-        return len(self._left)
-
-    @property
-    def is_finished(self) -> bool:
-        return not self._left
-
-    def call_when_ready(self, wake: Callable[[], None]) -> None:
-        """Call ``wake``: a document is ready at all times."""
-        wake()
-
-    def read(self, most_bytes: int) -> bytes:
-        block, self._left = self._left[:most_bytes], self._left[most_bytes:]
-        return block
 
 
 class ObjectExchange(SentAlone, UploadExchange):

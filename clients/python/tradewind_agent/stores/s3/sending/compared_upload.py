@@ -1,17 +1,23 @@
 """Uploads of objects that the store may have already, and whose bodies go with their sums."""
 
 import asyncio
-import os
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar, cast
 
+from tradewind.flags import LEAST_PART_BYTES
 from tradewind_agent.engine.file_transfer import TransferHost
 from tradewind_agent.engine.jobs import UploadJob
+from tradewind_agent.engine.skipping import SkipDecision
 from tradewind_agent.engine.upload import FileUpload
-from tradewind_agent.stores.s3.body_sums import sum_range
-from tradewind_agent.stores.s3.bucket_pages import StoredObject
-from tradewind_agent.stores.s3.multipart import Division, choose_part_bytes, compute_joined_tag
+from tradewind_agent.stores.s3.sending.body_sums import sum_range
+from tradewind_agent.stores.s3.sending.multipart import (
+    Division,
+    StoredPart,
+    choose_part_bytes,
+    compute_joined_tag,
+    list_possible_part_bytes,
+)
 from tradewind_agent.system_errors import explain_os_error
 
 Result = TypeVar("Result")
@@ -19,53 +25,50 @@ Result = TypeVar("Result")
 _SUMMED_AT_ONCE_BYTES = 64 * 1024
 """Bodies up to this size are summed in the event loop."""
 
-CLOCKS_DIFFER_S = 900.0
-"""Stores take requests of hosts whose clocks differ by as much."""
-
 
 class ComparedUpload(FileUpload):
-    """The upload of a file that is compared with the object that has its key.
-
-    ``stored`` : that object, if there is one.
-    """
+    """The upload of a file that is compared with the object that has its key."""
 
     form = "object"
 
-    def __init__(self, job: UploadJob, host: TransferHost, stored: StoredObject | None) -> None:
+    def __init__(self, job: UploadJob, host: TransferHost) -> None:
         super().__init__(job, host)
-        self._stored = stored
         self._division = Division(job.size_bytes, choose_part_bytes(job.size_bytes))
         self._sums: dict[int, str] = {}
+
+    def plan_parts(self, part_bytes: int | None) -> None:
+        if self._fd is None:
+            self._division = Division(self.job.size_bytes, choose_part_bytes(self.job.size_bytes, part_bytes))
+
+    def _find_division(self, listed: Sequence[StoredPart]) -> Division:
+        """Return the division of an unfinished upload: all its parts but the last one are of one size."""
+        size = max((part.size_bytes for part in listed), default=0)
+        is_possible = size >= LEAST_PART_BYTES and size >= choose_part_bytes(self.job.size_bytes, LEAST_PART_BYTES)
+        return Division(self.job.size_bytes, size) if is_possible else self._division
 
     @abstractmethod
     def _begin(self) -> bool:
         """Begin to send the file; return whether that can be done at once."""
 
-    def _look_whether_there(self) -> bool:
-        """Finish a file that the store has; return whether one that is to be sent can be sent at once.
+    def _begin_or_compare(self) -> bool:
+        """Begin to send the file; return whether that can be done at once.
 
-        The store has it as an object of its size, stored since the last change of the file. As clocks differ, that must
-        be long since; else, and with checksums, the tag of the object has to be the MD5 sum of the file.
+        Where size and time say nothing, the tag of the object decides: it has to be the MD5 sum of the file.
         """
-        stored = self._stored
-        if stored is None or stored.size_bytes != self.job.size_bytes or stored.modified_at is None:
+        stored = self.job.stored
+        if self._decision is not SkipDecision.COMPARE or stored is None:
             return self._begin()
-        found = os.fstat(self._require_source())
-        age_s = stored.modified_at.timestamp() - max(found.st_mtime, found.st_ctime)
-        if age_s >= CLOCKS_DIFFER_S and not self.host.options.checksum:
-            self._finish(skipped=True)
-            return False
         self._preparing = True
 
         def go_on(tag: str | None) -> None:
             self._preparing = False
-            if tag == stored.etag:
+            if tag == stored.content_tag:
                 self._finish(skipped=True)
             else:
                 self._begin()
                 self.host.make_available(self)
 
-        is_divided = "-" in (stored.etag or "")
+        is_divided = "-" in (stored.content_tag or "")
         self._run_then(self._compute_divided_tag if is_divided else self._compute_tag, go_on)
         return False
 
@@ -73,9 +76,17 @@ class ComparedUpload(FileUpload):
         return sum_range(self.job.source, 0, self.job.size_bytes)[1]
 
     def _compute_divided_tag(self) -> str | None:
-        """Return the tag that the object has if it was sent in parts of the size that this upload has."""
-        ranges = {number: self._division.get_range(number) for number in range(1, self._division.count + 1)}
-        return compute_joined_tag({number: sum_range(self.job.source, *each)[1] for number, each in ranges.items()})
+        """Return the tag of the stored object, if it has one that this file has in as many parts of some size."""
+        stored = self.job.stored.content_tag if self.job.stored is not None else None
+        count = (stored or "").strip('"').rpartition("-")[2]
+        size, tag = self.job.size_bytes, None
+        sizes = list_possible_part_bytes(size, int(count), self._division.part_bytes) if count.isdecimal() else ()
+        for division in (Division(size, each) for each in sizes):
+            ranges = {number: division.get_range(number) for number in range(1, division.count + 1)}
+            tag = compute_joined_tag({number: sum_range(self.job.source, *each)[1] for number, each in ranges.items()})
+            if tag == stored:
+                break
+        return tag
 
     def _sum_object(self) -> bool:
         """Sum a file that goes in one request, a large one in a thread; return whether it is done."""

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from hashlib import md5
 from urllib.parse import quote, unquote_plus
 
+from tradewind.flags import LEAST_PART_BYTES
 from tradewind.units import MIB
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.remote.xml_index import parse_xml
 from tradewind_agent.errors import UnusableSource
-
-LEAST_PART_BYTES = 5 * MIB
-"""Of each part but the last: stores refuse less."""
 
 USUAL_PART_BYTES = 8 * MIB
 MOST_PARTS = 10_000
@@ -22,13 +20,29 @@ LARGEST_SINGLE_BYTES = 5 * 1024 * MIB
 """Larger files must go in parts."""
 
 
+_USUAL_ELSEWHERE_MIB = (5, 10, 15, 16, 25, 32, 50, 64, 100, 128, 256, 512, 1024)
+"""Sizes that other tools choose, or their users."""
+
 _MD5 = re.compile(r"[0-9a-f]{32}")
 
 
-def choose_part_bytes(size_bytes: int) -> int:
-    """Return the size of the parts of a file, in whole MiB, such that it needs no more than the store permits."""
-    least = -(-size_bytes // MOST_PARTS)
-    return max(USUAL_PART_BYTES, -(-least // MIB) * MIB)
+def choose_part_bytes(size_bytes: int, planned_bytes: int | None = None) -> int:
+    """Return the size of the parts of a file, such that it needs no more parts than the store permits.
+
+    Parameters
+    ----------
+    planned_bytes : the size to choose if the store permits it; otherwise the next larger one in full MiB.
+    """
+    least = max(LEAST_PART_BYTES, -(-size_bytes // MOST_PARTS // MIB) * MIB)
+    return max(planned_bytes or USUAL_PART_BYTES, least)
+
+
+def list_possible_part_bytes(size_bytes: int, count: int, planned_bytes: int) -> Sequence[int]:
+    """Return the sizes that parts of a file may have had if it went in ``count``: as planned, or as usual somewhere."""
+    least = -(-size_bytes // count // MIB) * MIB if count else 0
+    usual = (size * MIB for size in _USUAL_ELSEWHERE_MIB)
+    sizes = dict.fromkeys((planned_bytes, choose_part_bytes(size_bytes), least, *usual))
+    return [each for each in sizes if each > 0 and Division(size_bytes, each).count == count]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,19 +1,18 @@
 """Buckets as receivers: which objects are there already, how others are sent, which the store copies itself."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from tradewind_agent.engine.file_transfer import TransferHost
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.jobs import RelayJob
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.relay.relayed_file import RelayedFile
-from tradewind_agent.stores.s3.bucket_pages import StoredObject
-from tradewind_agent.stores.s3.compared_upload import CLOCKS_DIFFER_S
-from tradewind_agent.stores.s3.multipart import choose_part_bytes
-from tradewind_agent.stores.s3.object_copy import ObjectCopy
+from tradewind_agent.engine.skipping import CLOCKS_DIFFER_S
 from tradewind_agent.stores.s3.object_source import ObjectSource
-from tradewind_agent.stores.s3.relayed_object import RelayedObject
+from tradewind_agent.stores.s3.sending.multipart import choose_part_bytes
+from tradewind_agent.stores.s3.sending.object_copy import ObjectCopy
+from tradewind_agent.stores.s3.sending.relayed_object import RelayedObject
 from tradewind_agent.stores.s3.session import StoreSession
 
 _OBJECT_TAG = re.compile(r'"[0-9a-f]{32}(-\d+)?"')
@@ -23,18 +22,16 @@ _CLOCK_STEP_S = 1.0
 class ObjectReceiver:
     """A bucket that takes files from elsewhere.
 
-    ``stored`` : the objects that it had before, by key. ``session`` : by which the store is reached, if it may copy
-    objects itself.
+    ``session`` : by which the store is reached, if it may copy objects itself.
     """
 
     def __init__(
         self,
         bucket: Url,
         find_key: Callable[[Url], str],
-        stored: Mapping[str, StoredObject],
         session: StoreSession | None = None,
     ) -> None:
-        self._bucket, self._find_key, self._stored, self._session = bucket, find_key, stored, session
+        self._bucket, self._find_key, self._session = bucket, find_key, session
 
     def is_there(self, job: RelayJob, options: EngineOptions) -> bool:
         """Return whether the bucket has the file: an object of its size that is younger, or has its tag.
@@ -42,10 +39,14 @@ class ObjectReceiver:
         As the clocks of two stores differ, it must be younger by a while; else, and with checksums, its tag has to be
         that of the source, where both are those of objects.
         """
-        stored, source = self._stored.get(self._find_key(job.destination)), job.fetched
+        stored, source = job.stored, job.fetched
         if stored is None or source.size_bytes is None or stored.size_bytes != source.size_bytes:
             return False
-        if stored.etag is not None and _OBJECT_TAG.fullmatch(stored.etag) and stored.etag == source.etag:
+        if (
+            stored.content_tag is not None
+            and _OBJECT_TAG.fullmatch(stored.content_tag)
+            and stored.content_tag == source.etag
+        ):
             return True
         if options.checksum or stored.modified_at is None or source.modified_at is None:
             return False

@@ -1,6 +1,7 @@
 import pytest
 
 from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.local.checksums import Checksum
 from tradewind_agent.engine.remote.manifest import parse_manifest
 from tradewind_agent.errors import UnsafeName, UnusableSource
 
@@ -25,7 +26,7 @@ https://other/deep/four.bin?x=1
         ("http://host/data/five", "five"),
         ("http://host/six", "six"),
     ]
-    assert (entries[3].size_bytes, entries[3].sha256) == (5, SUM)
+    assert (entries[3].size_bytes, entries[3].checksum) == (5, Checksum("sha256", bytes.fromhex(SUM)))
 
 
 def test_byte_order_mark_is_no_part_of_the_first_name():
@@ -51,6 +52,9 @@ def test_paths_that_would_leave_the_folder_are_refused(line: str):
         ('{"path": "x", "size_bytes": -1}', "whole number"),
         ('{"path": "x", "size_bytes": true}', "whole number"),
         ('{"path": "x", "sha256": "12"}', "64 hexadecimal"),
+        ('{"path": "x", "checksum": "adler32:12"}', "8 hexadecimal"),
+        ('{"path": "x", "checksum": "sum:12"}', "like md5"),
+        ('{"path": "x", "checksum": 12}', "like md5"),
     ],
 )
 def test_lines_that_are_not_understood_are_named(text: str, reason: str):

@@ -1,0 +1,5 @@
+"""Copies from and to an object store, ours and those of common tools: on the loopback, over wide-area paths, and while
+the store fails.
+
+Begin with ``__main__``. ``gateway`` runs the store, ``tools`` has the command lines.
+"""

@@ -1,0 +1,120 @@
+"""Processor time, rate and memory of copies on the loopback, ours and those of the peers."""
+
+import statistics
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.engine.running import Cost, run_program
+from benchmarks.engine.workload import FileSet, write_files
+from benchmarks.s3.gateway import RunningStore, fill_bucket, remove_objects, run_gateway
+from benchmarks.s3.tools import AWSCLI, OURS, RCLONE, STORE_TOOLS, Places, StoreTool, make_environment
+from benchmarks.support.report import Value
+from tradewind.units import KIB, MIB
+
+DOWN, UP = "down", "up"
+Costs = Mapping[str, Sequence[Cost]]
+"""The cost of each round by the tool's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunSize:
+    """The size of a run: ``small_objects`` of ``small_bytes`` each, one object of ``large_bytes``."""
+
+    rounds: int
+    small_objects: int
+    large_bytes: int
+    small_bytes: int = 6 * KIB
+
+
+FULL = RunSize(rounds=5, small_objects=2_000, large_bytes=1_000_000_000)
+QUICK = RunSize(rounds=1, small_objects=500, large_bytes=200_000_000)
+SMOKE = RunSize(rounds=1, small_objects=10, large_bytes=MIB)
+
+
+def measure_loopback(work: Path, scale: RunSize, seed: int) -> tuple[list[dict[str, Value]], dict[str, Value]]:
+    """Return a row for each tool and case, and the figures of the loopback.
+
+    Each round runs every tool once; a figure is the median of the rounds' ratios, the worse one of the two directions.
+    """
+    small = write_files(work / "small", scale.small_objects, scale.small_bytes, seed)
+    large = write_files(work / "large", 1, scale.large_bytes, seed)
+    results: list[dict[str, Value]] = []
+    costs: dict[tuple[str, str], Costs] = {}
+    with run_gateway(work / "store", work) as store:
+        for name, files in (("small", small), ("large", large)):
+            fill_bucket(store, f"{name}/", files.folder)
+            for direction in (DOWN, UP):
+                runs = [_ToolRun(work, store, files, f"{name}/", tool, direction) for tool in STORE_TOOLS]
+                found = costs[name, direction] = _run_alternately(runs, scale.rounds)
+                results += _make_rows(f"{name}, {direction}", found)
+    return results, _summarise(costs)
+
+
+def _summarise(costs: Mapping[tuple[str, str], Costs]) -> dict[str, Value]:
+    def find_worst(name: str, peer: str, *, by: str) -> float:
+        return max(compare(costs[name, direction], peer, by) for direction in (DOWN, UP))
+
+    peaks = [cost.peak_rss_mb for found in costs.values() for cost in found[OURS] if cost.peak_rss_mb is not None]
+    return {
+        "small_cpu_vs_awscli": find_worst("small", AWSCLI, by="cpu_s"),
+        "small_cpu_vs_rclone": find_worst("small", RCLONE, by="cpu_s"),
+        "large_rate_vs_rclone": 1 / find_worst("large", RCLONE, by="wall_s"),
+        "peak_rss_mb": max(peaks, default=None),
+    }
+
+
+def compare(costs: Costs, peer: str, by: str) -> float:
+    """Return the median of the rounds' ratios of ours to a peer's."""
+    pairs = zip(costs[OURS], costs[peer], strict=True)
+    return statistics.median(float(getattr(ours, by)) / float(getattr(peers, by)) for ours, peers in pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class _ToolRun:
+    work: Path
+    store: RunningStore
+    files: FileSet
+    prefix: str
+    tool: StoreTool
+    direction: str
+
+    def run(self) -> Cost:
+        """Run the tool once, compare what arrived, and remove it."""
+        with tempfile.TemporaryDirectory(dir=self.work, prefix="run-") as folder:
+            scratch, destination = Path(folder) / "home", Path(folder) / "got"
+            scratch.mkdir()
+            destination.mkdir()
+            environment = make_environment(scratch, self.store.url)
+            if self.direction == DOWN:
+                command = self.tool.download(Places(self.store.url, self.prefix, destination))
+                cost = run_program(command, environment, scratch / "log")
+                self.files.check(destination)
+                return cost
+            command = self.tool.upload(Places(self.store.url, "sent/", self.files.folder))
+            try:
+                cost = run_program(command, environment, scratch / "log")
+                self.files.check(self.store.bucket_folder / "sent")
+                return cost
+            finally:
+                remove_objects(self.store, "sent")
+
+
+def _run_alternately(runs: Sequence[_ToolRun], rounds: int) -> Costs:
+    costs: dict[str, list[Cost]] = {each.tool.name: [] for each in runs}
+    for number in range(rounds + 1):  # the first round fills caches and is not counted
+        first = number % len(runs)
+        for each in (*runs[first:], *runs[:first]):  # none always runs behind the same other
+            costs[each.tool.name].append(each.run())
+    return {name: found[1:] for name, found in costs.items()}
+
+
+def _make_rows(case: str, costs: Costs) -> Iterator[dict[str, Value]]:
+    for name, found in costs.items():
+        yield {
+            "case": f"{case}: {name}",
+            "cpu_s": statistics.median(each.cpu_s for each in found),
+            "wall_s": statistics.median(each.wall_s for each in found),
+            "peak_rss_mb": max((each.peak_rss_mb for each in found if each.peak_rss_mb is not None), default=None),
+        }

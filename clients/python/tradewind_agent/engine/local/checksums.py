@@ -1,0 +1,103 @@
+"""Checksums of files: the algorithms that servers and manifests use, and the sum of a file by one of them."""
+
+import hashlib
+import os
+import zlib
+from collections.abc import Callable, Mapping
+from functools import partial
+from importlib import import_module
+from typing import NamedTuple, Protocol
+
+_BLOCK_BYTES = 1 << 20
+
+
+class Checksum(NamedTuple):
+    """The sum of an entire file by an algorithm of `ALGORITHMS`."""
+
+    algorithm: str
+    digest: bytes
+
+    def __str__(self) -> str:
+        return f"{self.algorithm} {self.digest.hex()}"
+
+
+class _Running(Protocol):
+    """A sum that grows block by block."""
+
+    def update(self, data: bytes, /) -> None: ...
+
+    def digest(self) -> bytes: ...
+
+
+class _RunningCrc:
+    """A cyclic redundancy check as an object like those of `hashlib`."""
+
+    def __init__(self, add: Callable[[bytes, int], int], digest_bytes: int, value: int = 0) -> None:
+        self._add, self._digest_bytes, self._value = add, digest_bytes, value
+
+    def update(self, data: bytes) -> None:
+        self._value = self._add(data, self._value)
+
+    def digest(self) -> bytes:
+        return self._value.to_bytes(self._digest_bytes, "big")
+
+
+class Algorithm(NamedTuple):
+    """The length of a digest, bytes, and what begins a sum; ``is_built_in`` : needs no library."""
+
+    digest_bytes: int
+    begin: Callable[[], _Running]
+    is_built_in: bool = True
+
+
+ALGORITHMS: Mapping[str, Algorithm] = {
+    "sha512": Algorithm(64, hashlib.sha512),
+    "sha256": Algorithm(32, hashlib.sha256),
+    "sha1": Algorithm(20, partial(hashlib.sha1, usedforsecurity=False)),
+    "md5": Algorithm(16, partial(hashlib.md5, usedforsecurity=False)),
+    "crc64nvme": Algorithm(8, lambda: _RunningCrc(import_module("awscrt.checksums").crc64nvme, 8), is_built_in=False),
+    "crc32c": Algorithm(4, lambda: _RunningCrc(import_module("awscrt.checksums").crc32c, 4), is_built_in=False),
+    "crc32": Algorithm(4, lambda: _RunningCrc(zlib.crc32, 4)),
+    "adler32": Algorithm(4, lambda: _RunningCrc(zlib.adler32, 4, 1)),
+}
+"""The strongest first."""
+
+
+def can_compute(algorithm: str) -> bool:
+    """Return whether this host can compute such sums: some need a library (`awscrt`), Python being too slow."""
+    if ALGORITHMS[algorithm].is_built_in:
+        return True
+    try:
+        return hasattr(import_module("awscrt.checksums"), algorithm)
+    except ImportError:
+        return False
+
+
+def make_checksum(algorithm: str, digest: bytes) -> Checksum | None:
+    """Return a stated sum; ``None`` where it is none of that algorithm, or cannot be computed here."""
+    if algorithm not in ALGORITHMS or len(digest) != ALGORITHMS[algorithm].digest_bytes or not can_compute(algorithm):
+        return None
+    return Checksum(algorithm, digest)
+
+
+def compute_checksum(path: str | os.PathLike[str], algorithm: str) -> Checksum:
+    """Return the sum of a file.
+
+    Raises
+    ------
+    OSError
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return compute_checksum_of_descriptor(fd, algorithm)
+    finally:
+        os.close(fd)
+
+
+def compute_checksum_of_descriptor(fd: int, algorithm: str) -> Checksum:
+    """Return the sum of an open file, from its first byte."""
+    running, position = ALGORITHMS[algorithm].begin(), 0
+    while block := os.pread(fd, _BLOCK_BYTES, position):
+        running.update(block)
+        position += len(block)
+    return Checksum(algorithm, running.digest())

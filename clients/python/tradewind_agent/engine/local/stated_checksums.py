@@ -1,0 +1,107 @@
+"""The checksum of a file that an answer states, in the headers that servers have for it."""
+
+import re
+from base64 import b64decode
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from tradewind_agent.engine.local.checksums import ALGORITHMS, Checksum, make_checksum
+
+_NAMES = {"sha-512": "sha512", "sha-256": "sha256", "sha-1": "sha1", "sha": "sha1", "crc-32": "crc32"}
+"""Algorithms by the names of the headers, where those of `ALGORITHMS` differ."""
+
+CHECKSUM_REQUEST: Mapping[str, str] = {
+    "Want-Repr-Digest": "sha-256=10",
+    "Want-Digest": "sha-256, sha;q=0.7, md5;q=0.5, adler32;q=0.3",
+}
+"""Headers that request a sum of the file: the current ones, and those of WebDAV servers of science sites."""
+
+_MD5_TAG = re.compile(r'"[0-9a-f]{32}"')
+
+Decode = Callable[[str], bytes]
+
+
+def _decode_base64(text: str) -> bytes:
+    return b64decode(text.strip().strip(":"), validate=True)
+
+
+def _decode_digest(text: str) -> bytes:
+    """Decode a value of `Digest`: base64, or hex as the servers of science sites write Adler-32 and CRC-32."""
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        return _decode_base64(text)
+
+
+def _split_list(value: str) -> Iterator[tuple[str, str]]:
+    for member in value.split(","):
+        name, _, digest = member.strip().partition("=")
+        yield name.lower(), digest
+
+
+def _split_owncloud(value: str) -> Iterator[tuple[str, str]]:
+    for member in value.split():
+        name, _, digest = member.partition(":")
+        yield name.lower(), digest
+
+
+_LISTS: Mapping[str, tuple[Callable[[str], Iterable[tuple[str, str]]], Decode]] = {
+    "repr-digest": (_split_list, _decode_base64),  # RFC 9530
+    "digest": (_split_list, _decode_digest),  # RFC 3230
+    "x-goog-hash": (_split_list, _decode_base64),
+    "oc-checksum": (_split_owncloud, bytes.fromhex),
+}
+"""Headers that state sums of the stored file by several algorithms, also with an answer of a part of it."""
+
+_OF_FULL_ANSWERS: Mapping[str, tuple[str, Decode]] = {
+    "content-md5": ("md5", _decode_base64),
+    "x-amz-checksum-sha256": ("sha256", _decode_base64),
+    "x-amz-checksum-sha1": ("sha1", _decode_base64),
+    "x-amz-checksum-crc64nvme": ("crc64nvme", _decode_base64),
+    "x-amz-checksum-crc32c": ("crc32c", _decode_base64),
+    "x-amz-checksum-crc32": ("crc32", _decode_base64),
+}
+"""Headers that state one sum of what the answer carries. A sum of sums of parts (``…-3``) does not decode."""
+
+_STATING = frozenset((*_LISTS, *_OF_FULL_ANSWERS))
+_RANKS = {algorithm: rank for rank, algorithm in enumerate(ALGORITHMS)}
+
+
+def find_stated_checksum(headers: Mapping[str, str], *, is_full: bool) -> Checksum | None:
+    """Return the strongest sum that an answer states of the file and that can be computed here.
+
+    ``headers`` : by their names in lower case; ``is_full`` : the answer carries the entire file.
+    """
+    if _STATING.isdisjoint(headers):
+        return None
+    found = [checksum for checksum in _list_stated(headers, is_full=is_full) if checksum is not None]
+    return min(found, key=lambda checksum: _RANKS[checksum.algorithm], default=None)
+
+
+def _list_stated(headers: Mapping[str, str], *, is_full: bool) -> Iterator[Checksum | None]:
+    for header, (split, decode) in _LISTS.items():
+        if header == "x-goog-hash" and headers.get("x-goog-stored-content-encoding", "identity") != "identity":
+            continue  # the store may have unpacked it: the sum is of what it holds
+        for name, text in split(headers.get(header, "")):
+            yield _read_checksum(_NAMES.get(name, name), text, decode)
+    for header, (algorithm, decode) in _OF_FULL_ANSWERS.items():
+        if is_full and header in headers:
+            yield _read_checksum(algorithm, headers[header], decode)
+
+
+def _read_checksum(algorithm: str, text: str, decode: Decode) -> Checksum | None:
+    try:
+        digest = decode(text)
+    except ValueError:
+        return None
+    if algorithm == "adler32":
+        digest = digest.rjust(4, b"\0")
+    return make_checksum(algorithm, digest)
+
+
+def find_tagged_checksum(headers: Mapping[str, str]) -> Checksum | None:
+    """Return the MD5 sum that the tag of an object in a store is, unless it was sent in parts or is encrypted."""
+    tag = headers.get("etag", "")
+    is_keyed = headers.get("x-amz-server-side-encryption", "").startswith("aws:kms")
+    if is_keyed or "x-amz-server-side-encryption-customer-algorithm" in headers or not _MD5_TAG.fullmatch(tag):
+        return None
+    return Checksum("md5", bytes.fromhex(tag.strip('"')))

@@ -1,0 +1,1 @@
+"""Copies that select, skip and remove files."""
