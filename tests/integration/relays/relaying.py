@@ -43,7 +43,7 @@ def make_job(source: FileSource, place: Url, path: str = "/file", **known: Any) 
 def open_bucket(store: ObjectStore, used: EngineOptions) -> S3Store:
     session = StoreSession("us-east-1", store.url, lambda: AccessKey("AK", "SK"), pays=False)
     bucket = S3Store("data", session, used)
-    used.hooks.add_receiver(bucket.url.origin, ShortUnits(bucket.url, bucket.find_key, {}))
+    used.hooks.add_receiver(bucket.url.origin, ShortUnits(bucket.url, bucket.find_key))
     return bucket
 
 

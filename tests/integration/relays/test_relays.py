@@ -18,6 +18,7 @@ from tradewind.dataset import ChunkKind
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
 from tradewind_agent.engine import SizeTrust, TransferResult, Url
+from tradewind_agent.engine.local.checksums import Checksum
 from tradewind_agent.engine.progress import Snapshot
 from tradewind_agent.engine.relay.relay_engine import RelayEngine
 
@@ -134,7 +135,7 @@ def test_a_source_that_changes_fails_in_one_line_and_nothing_is_stored(count: in
 @pytest.mark.parametrize("content", [LONG, SHORT], ids=["long", "short"])
 @pytest.mark.parametrize("by", ["manifest", "digest"])
 def test_a_file_with_another_sum_gets_no_name(content: bytes, by: str):
-    known = {"sha256": sha256(b"other").hexdigest()} if by == "manifest" else {}
+    known = {"checksum": Checksum("sha256", sha256(b"other").digest())} if by == "manifest" else {}
     for_sums = {"wrong_sum": by == "digest"}
     store = ObjectStore()
     (failure,) = relay_to_bucket(make_source(content, **for_sums), store, known=known, checksum=True).failures
@@ -199,6 +200,7 @@ def test_parts_of_an_earlier_run_are_reused_where_their_sums_are_those_of_the_fi
     store = ObjectStore()
     parts = {n + 1: LONG[n * UNIT_BYTES : (n + 1) * UNIT_BYTES] for n in range(6)}
     store.uploads["left"] = {1: parts[1], 2: bytes(UNIT_BYTES), 4: parts[4]}
+    store.properties["left"] = {"content-type": "application/x-relayed"}
     assert relay_to_bucket(make_source(), store).failures == ()
     assert store.objects == {"up/file": LONG}
     assert store.requests.count("PUT uploadId partNumber") == 4

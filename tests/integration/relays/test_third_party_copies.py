@@ -17,6 +17,7 @@ from tradewind_agent.copy.run import copy_files
 from tradewind_agent.engine import Credentials, DownloadJob, TransferResult, Url
 from tradewind_agent.engine.http.address import Login
 from tradewind_agent.engine.jobs import RelayJob
+from tradewind_agent.engine.local.checksums import Checksum
 from tradewind_agent.engine.progress import Snapshot
 from tradewind_agent.engine.relay.relay_engine import RelayEngine
 from tradewind_agent.engine.relay.third_party import ThirdPartyReceiver, takes_third_party_copies
@@ -115,7 +116,7 @@ def test_a_refusal_for_load_is_tried_again():
 
 @pytest.mark.parametrize("kind", ["checksum", "manifest", "credentials", "never"])
 def test_files_that_need_this_host_go_through_it(kind: str):
-    known = {"sha256": sha256(CONTENT).hexdigest()} if kind == "manifest" else {}
+    known = {"checksum": Checksum("sha256", sha256(CONTENT).digest())} if kind == "manifest" else {}
     result, grid, _ = copy(
         known=known,
         login=Login("me", "secret") if kind == "credentials" else None,

@@ -79,7 +79,7 @@ def copy(store: CopyingStore, *, tag: str = "", third_party: bool = True) -> Tra
             used = options(third_party=third_party)
             session = StoreSession("us-east-1", store.url, lambda: AccessKey("AK", "SK"), pays=False)
             bucket = S3Store("data", session, used)
-            receiver = ObjectReceiver(bucket.url, bucket.find_key, {}, session)
+            receiver = ObjectReceiver(bucket.url, bucket.find_key, session)
             used.hooks.add_receiver(bucket.url.origin, receiver)
             content = store.objects["a"]
             fetched = DownloadJob(

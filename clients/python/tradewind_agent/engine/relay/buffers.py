@@ -88,6 +88,7 @@ class BufferPool:
         self._most_memory_bytes, self._most_spooled_bytes = memory_bytes, spooled_bytes
         self._memory_bytes = self._spooled_bytes = 0
         self._waiting: list[Callable[[], None]] = []
+        self._open: set[UnitBuffer] = set()
 
     def has_room(self, length: int | None) -> bool:
         """Return whether another unit may be requested; one may be at all times."""
@@ -111,6 +112,7 @@ class BufferPool:
             raise to_storage_error(error, f"a temporary file in {gettempdir()}") from error
         self._memory_bytes += buffer.memory_bytes
         self._spooled_bytes += buffer.spooled_bytes
+        self._open.add(buffer)
         return buffer
 
     def call_when_room(self, wake: Callable[[], None]) -> None:
@@ -119,11 +121,18 @@ class BufferPool:
 
     def note_closed(self, buffer: UnitBuffer) -> None:
         """Count a buffer as free, and wake who waits for room."""
+        self._open.discard(buffer)
         self._memory_bytes -= buffer.memory_bytes
         self._spooled_bytes -= buffer.spooled_bytes
         waiting, self._waiting = self._waiting, []
         for wake in waiting:
             wake()
+
+    def close(self) -> None:
+        """Close what a run has left open, such as after a defect; nobody is woken."""
+        self._waiting.clear()
+        for buffer in tuple(self._open):
+            buffer.close()
 
     @staticmethod
     def _goes_to_memory(length: int | None) -> bool:

@@ -135,6 +135,7 @@ class RelayEngine:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            self._buffers.close()
         return self._join_results(read, sent)
 
     def _stop_other(self, tasks: "Sequence[asyncio.Task[TransferResult]]") -> None:
