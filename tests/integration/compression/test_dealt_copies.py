@@ -33,7 +33,7 @@ LINES = [b"%d,%d,%.3f\n" % (row, row * row % 977, (row % 50) / 7) for row in ran
 NOISE = random.Random(1).randbytes(400_000)
 TABLES, NOISES = 5, 2
 SLOW = ("--bandwidth", "8Mbps", "--rtt", "1ms")
-SLOWER = ("--bandwidth", "100kbps", "--rtt", "1ms")
+SLOWER = ("--bandwidth", "10kbps", "--rtt", "1ms")
 """Told of a path, of which a long transfer is promised: time enough to try codecs on a sample."""
 
 
