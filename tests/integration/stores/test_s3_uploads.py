@@ -12,8 +12,9 @@ from tests.integration.engine.transfers import options, plan
 from tests.integration.stores.object_store import LOST_BEHIND, Fault, ObjectStore
 from tradewind_agent.engine import TransferEngine, TransferResult
 from tradewind_agent.engine.remote.source import list_uploads
-from tradewind_agent.engine.store_access import ObjectProperties
+from tradewind_agent.engine.store_access import ObjectProperties, StoreAccess
 from tradewind_agent.errors import UnusableSource
+from tradewind_agent.stores.s3.sending.upload_notes import open_note
 from tradewind_agent.stores.s3.session import AccessKey, StoreSession
 from tradewind_agent.stores.s3.store import S3Store
 
@@ -32,17 +33,29 @@ def short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def send(
-    store: ObjectStore, source: Path, content: bytes = CONTENT, part_bytes: int | None = None, **changes: object
+    store: ObjectStore,
+    source: Path,
+    content: bytes = CONTENT,
+    part_bytes: int | None = None,
+    *,
+    noted: str = "",
+    **changes: object,
 ) -> TransferResult:
-    """Send one file as ``up/file``."""
+    """Send one file as ``up/file``; ``noted`` : the id of an upload that an earlier run has noted as its own."""
+    notes = source.parent / "notes"
     planned = [each._replace(parameters=replace(each.parameters, part_bytes=part_bytes)) for each in plan(2, 3, 2)]
 
     async def story() -> TransferResult:
         async with store, asyncio.timeout(30.0):
-            used = options(**changes)
+            used = options(stores=StoreAccess(notes_folder=notes), **changes)
             session = StoreSession("us-east-1", store.url, lambda: AccessKey("AK", "SK"), pays=False)
             bucket = S3Store("data", session, used)
             source.write_bytes(content)  # noqa: ASYNC240 -- before anything is sent
+            if noted:
+                note = open_note(notes, str(bucket.find_url("up/file")))
+                assert note is not None
+                note.write(noted)
+                note.close(is_over=False)
             jobs = list_uploads([source], bucket.find_url("up/file")).jobs
             return await TransferEngine(planned, used).run(jobs)
 
@@ -253,3 +266,40 @@ def test_an_upload_that_was_started_with_other_properties_is_sent_again(
     assert store.properties["up/file"] == expected
     assert store.requests.count("PUT uploadId partNumber") == (4 if earlier == expected else 10)
     assert store.uploads == {}
+
+
+def list_notes(folder: Path) -> list[Path]:
+    return list((folder / "notes").iterdir())
+
+
+@pytest.mark.parametrize("parts", [{}, {1: bytes(PART_BYTES)}, {1: CONTENT[:PART_BYTES]}], ids=["none", "other", "own"])
+def test_an_upload_that_an_earlier_run_has_noted_is_gone_on_with(tmp_path: Path, parts: dict[int, bytes]):
+    store = ObjectStore()
+    store.uploads["ours"] = dict(parts)
+    assert send(store, tmp_path / "file", noted="ours").failures == ()
+    assert (store.objects, store.uploads) == ({"up/file": CONTENT}, {})
+    assert list_notes(tmp_path) == []
+
+
+def test_a_noted_upload_is_ended_with_a_file_that_fails(tmp_path: Path):
+    store = ObjectStore(refuse("PUT partNumber uploadId", "403 Forbidden", "AccessDenied", last=10**6))
+    store.uploads["ours"] = {}
+    assert len(send(store, tmp_path / "file", noted="ours").failures) == 1
+    assert (store.objects, store.uploads) == ({}, {})
+    assert list_notes(tmp_path) == []
+
+
+def test_an_upload_that_is_left_stays_noted(tmp_path: Path):
+    refused = refuse("DELETE uploadId", "500 Internal Server Error", "InternalError", last=10**6)
+    denied = refuse("PUT partNumber uploadId", "403 Forbidden", "AccessDenied", last=10**6)
+    store = ObjectStore(lambda head, count: denied(head, count) or refused(head, count))
+    assert "still in the store" in send(store, tmp_path / "file").failures[0].reason
+    (note,) = list_notes(tmp_path)
+    assert note.read_text() == next(iter(store.uploads))
+
+
+def test_a_noted_upload_that_the_store_does_not_know_any_more_is_started_again(tmp_path: Path):
+    store = ObjectStore()
+    assert send(store, tmp_path / "file", noted="gone").failures == ()
+    assert (store.objects, store.uploads) == ({"up/file": CONTENT}, {})
+    assert list_notes(tmp_path) == []

@@ -43,9 +43,15 @@ def build_store_access(
 ) -> "StoreAccess":
     """Return how object stores are reached; what is left out is as the user's AWS configuration has it."""
     from tradewind_agent.engine.store_access import StoreAccess
+    from tradewind_agent.folders import build_state_folder
 
     return StoreAccess(
-        endpoint_url=endpoint_url, region=region, profile=profile, is_anonymous=anonymous, pays=requester_pays
+        endpoint_url=endpoint_url,
+        region=region,
+        profile=profile,
+        is_anonymous=anonymous,
+        pays=requester_pays,
+        notes_folder=build_state_folder(os.environ) / "uploads",
     )
 
 

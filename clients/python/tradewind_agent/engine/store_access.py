@@ -1,6 +1,7 @@
 """How a user reaches object stores."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -11,6 +12,7 @@ class StoreAccess:
     ``profile`` : name of a profile in the user's configuration of AWS tools.
     ``is_anonymous`` : send requests without a signature.
     ``pays`` : agree to pay for requests to buckets of others.
+    ``notes_folder`` : where the ids of unfinished uploads are noted; ``None`` notes none.
     """
 
     endpoint_url: str | None = None
@@ -18,6 +20,7 @@ class StoreAccess:
     profile: str | None = None
     is_anonymous: bool = False
     pays: bool = False
+    notes_folder: Path | None = None
 
 
 USUAL_ACCESS = StoreAccess()

@@ -92,8 +92,8 @@ def parse_upload_id(url: Url, body: bytes) -> str:
     return found
 
 
-def find_upload_id(url: Url, body: bytes, key: str) -> str | None:
-    """Return the id of the newest upload of a key in a list of unfinished ones; ``None`` where there is none.
+def find_upload_id(url: Url, body: bytes, key: str, preferred_id: str = "") -> str | None:
+    """Return the id of the preferred or newest upload of a key in a list of unfinished ones; ``None`` without any.
 
     Raises
     ------
@@ -106,6 +106,8 @@ def find_upload_id(url: Url, body: bytes, key: str) -> str | None:
         name = element.findtext("Key") or ""
         if (unquote_plus(name, errors="surrogateescape") if is_escaped else name) == key:
             found.append((element.findtext("Initiated") or "", element.findtext("UploadId") or ""))
+    if preferred_id and any(upload_id == preferred_id for _, upload_id in found):
+        return preferred_id
     return max(found)[1] or None if found else None
 
 

@@ -5,7 +5,6 @@ whose MD5 sums are those of the file here are reused.
 """
 
 import os
-from collections.abc import Mapping, Sequence
 
 from tradewind_agent.engine.file_transfer import TransferHost
 from tradewind_agent.engine.http.address import Url
@@ -19,12 +18,10 @@ from tradewind_agent.engine.upload_exchange import FileSlice, UploadExchange
 from tradewind_agent.errors import FileFault, RefusedByServer, UnusableSource
 from tradewind_agent.stores.s3.properties import has_properties, write_properties
 from tradewind_agent.stores.s3.refusals import explain_refusal, find_error_code
-from tradewind_agent.stores.s3.sending.body_sums import sum_range
-from tradewind_agent.stores.s3.sending.compared_upload import ComparedUpload
+from tradewind_agent.stores.s3.sending.divided_upload import DividedUpload
 from tradewind_agent.stores.s3.sending.multipart import (
     LARGEST_SINGLE_BYTES,
     PARTS_A_PAGE,
-    StoredPart,
     compute_joined_tag,
     find_upload_id,
     is_completed,
@@ -37,9 +34,6 @@ from tradewind_agent.stores.s3.sending.object_requests import ObjectExchange, Up
 
 _OK, _FORBIDDEN, _BROKEN = 200, 403, 500
 _CANNOT_LIST = frozenset({403, 404, 405, 501})
-_SUMMED_BEFORE = 4
-"""Parts that are summed before their turn."""
-
 _MOST_RESTARTS, _MOST_ABORTS = 3, 3
 
 _SUM_HEADER = "x-amz-checksum-crc32"
@@ -48,7 +42,7 @@ _PASSING = frozenset({"RequestTimeout", "BadDigest", "InternalError", "Operation
 """Codes of refusals that may pass, whatever their status."""
 
 
-class ObjectUpload(ComparedUpload):
+class ObjectUpload(DividedUpload):
     """The upload of one file to a bucket.
 
     ``bucket`` : where the bucket is requested; ``key`` : of the object.
@@ -57,17 +51,11 @@ class ObjectUpload(ComparedUpload):
     def __init__(self, job: UploadJob, host: TransferHost, bucket: Url, key: str) -> None:
         super().__init__(job, host)
         self._bucket, self._key = bucket, key
-        self._step = UploadStep.PUT
-        self._store_id = ""  # of the upload in parts
-        self._to_send: list[int] = []  # numbers of parts, the next one last
-        self._etags: dict[int, str] = {}
-        self._is_summing = False
-        self._listed: list[StoredPart] = []
         self._marker: str | None = None
         self._restarts = 0
         self._reason = ""  # why it fails, once it does
         self._aborts = 0
-        self._is_divided = self._is_adopted = self._may_have_started = False
+        self._is_divided = False
 
     @property
     def has_undealt(self) -> bool:
@@ -95,61 +83,9 @@ class ObjectUpload(ComparedUpload):
         if self._is_divided:
             self._step = UploadStep.FIND
             self._sums.clear()
+            self._open_note()
             return True
         return self._sum_object()
-
-    def _begin_parts(self, store_id: str, reused: Mapping[int, str]) -> None:
-        """Send the parts that the store does not have."""
-        self._step, self._store_id, self._etags = UploadStep.PART, store_id, dict(reused)
-        self.used_part_bytes = self._division.part_bytes
-        self._to_send = [number for number in range(self._division.count, 0, -1) if number not in reused]
-        for number in reused:
-            first, length = self._division.get_range(number)
-            self._received.add(first, first + length - 1)
-        self._sum_next_parts()
-        self.host.make_available(self)
-
-    def _sum_next_parts(self) -> None:
-        """Sum the next parts while those before them are sent."""
-        unsummed = [number for number in self._to_send[-_SUMMED_BEFORE:] if number not in self._sums]
-        if not unsummed or self._is_summing:
-            return
-        self._is_summing, number = True, unsummed[-1]
-
-        def note(sums: tuple[str, str]) -> None:
-            self._is_summing, self._sums[number] = False, sums[0]
-            self._sum_next_parts()
-            self.host.make_available(self)
-
-        first, length = self._division.get_range(number)
-        self._run_then(lambda: sum_range(self.job.source, first, length), note)
-
-    def _reuse_parts(self, store_id: str, listed: Sequence[StoredPart]) -> None:
-        """Reuse the parts of an earlier run that are those of this file, and send the others."""
-
-        def compare() -> dict[int, str]:
-            reused = {}
-            for part in listed:
-                first, length = self._division.get_range(part.number)
-                crc, tag = sum_range(self.job.source, first, length) if part.size_bytes == length > 0 else ("", "")
-                if tag == part.etag:
-                    reused[part.number], self._sums[part.number] = tag, crc
-            return reused
-
-        self._preparing = True
-        planned, self._division = self._division, self._find_division(listed)
-
-        def begin(reused: dict[int, str]) -> None:
-            self._preparing = False
-            is_ours = self._may_have_started and not listed
-            if reused or is_ours:
-                self._is_adopted = not is_ours
-                self._begin_parts(store_id, reused)
-            else:  # it is of another file, or of somebody else
-                self._division, self._step, self._store_id = planned, UploadStep.BEGIN, ""
-                self.host.make_available(self)
-
-        self._run_then(compare, begin)
 
     def _make_request(self) -> ObjectExchange:
         """Return the only request of a step."""
@@ -246,7 +182,7 @@ class ObjectUpload(ComparedUpload):
             case UploadStep.PUT:
                 self._finish()
             case UploadStep.FIND:
-                self._store_id = find_upload_id(url, document, self._key) or ""
+                self._store_id = find_upload_id(url, document, self._key, self._noted_id) or ""
                 self._step = UploadStep.LIST if self._store_id else UploadStep.BEGIN
             case UploadStep.LIST:
                 parts, self._marker = parse_parts(url, document)
@@ -340,7 +276,7 @@ class ObjectUpload(ComparedUpload):
         """Fail the file, once the store was asked to forget what this run has sent of it."""
         if self.is_over or self._reason:
             return
-        if not self._store_id or self._is_adopted:
+        if not self._store_id or (self._is_adopted and self._store_id != self._noted_id):
             super().give_up(reason)
             return
         self._reason, self._step, self._to_send = reason, UploadStep.ABORT, []
@@ -351,6 +287,7 @@ class ObjectUpload(ComparedUpload):
         """Fail the file after the request that aborts its upload, which waits for those in flight."""
         self._aborts += exchange.step is UploadStep.ABORT
         if exchange.step is UploadStep.ABORT and is_done:
+            self._has_ended_upload = True
             super().give_up(self._reason)
         elif self._aborts >= _MOST_ABORTS:
             super().give_up(f"{self._reason}; its parts are still in the store")

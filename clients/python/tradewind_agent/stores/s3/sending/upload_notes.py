@@ -27,6 +27,7 @@ class UploadNote:
 
     def write(self, upload_id: str) -> None:
         """Note the id of an upload that has started; a disk that does not take it is no failure of the upload."""
+        self.upload_id = upload_id
         with suppress(OSError):
             os.ftruncate(self._fd, 0)
             os.pwrite(self._fd, upload_id.encode(), 0)

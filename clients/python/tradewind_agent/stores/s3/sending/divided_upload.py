@@ -1,0 +1,103 @@
+"""The parts of an upload: which ones an earlier run has sent, their sums, and the note by which a run knows its own."""
+
+from collections.abc import Mapping, Sequence
+
+from tradewind_agent.engine.file_transfer import TransferHost
+from tradewind_agent.engine.jobs import UploadJob
+from tradewind_agent.stores.s3.sending.body_sums import sum_range
+from tradewind_agent.stores.s3.sending.compared_upload import ComparedUpload
+from tradewind_agent.stores.s3.sending.multipart import StoredPart
+from tradewind_agent.stores.s3.sending.object_requests import UploadStep
+from tradewind_agent.stores.s3.sending.upload_notes import UploadNote, open_note
+
+_SUMMED_BEFORE = 4
+"""Parts that are summed before their turn."""
+
+
+class DividedUpload(ComparedUpload):
+    """An upload that may go in parts."""
+
+    def __init__(self, job: UploadJob, host: TransferHost) -> None:
+        super().__init__(job, host)
+        self._step = UploadStep.PUT
+        self._store_id = ""  # of the upload in parts
+        self._to_send: list[int] = []  # numbers of parts, the next one last
+        self._etags: dict[int, str] = {}
+        self._is_summing = False
+        self._listed: list[StoredPart] = []
+        self._is_adopted = self._may_have_started = False
+        self._note: UploadNote | None = None
+        self._has_ended_upload = False
+
+    @property
+    def _noted_id(self) -> str:
+        """Return the id of the upload that is this user's own; empty where there is none."""
+        return "" if self._note is None else self._note.upload_id
+
+    def _open_note(self) -> None:
+        self._note = open_note(self.host.options.stores.notes_folder, str(self.url))
+
+    def _finish(self, *, skipped: bool = False) -> None:
+        self._has_ended_upload = bool(self._store_id)
+        super()._finish(skipped=skipped)
+
+    def _close(self) -> None:
+        super()._close()
+        note, self._note = self._note, None
+        if note is not None:
+            note.close(is_over=self._has_ended_upload)
+
+    def _begin_parts(self, store_id: str, reused: Mapping[int, str]) -> None:
+        """Send the parts that the store does not have."""
+        self._step, self._store_id, self._etags = UploadStep.PART, store_id, dict(reused)
+        self.used_part_bytes = self._division.part_bytes
+        if self._note is not None and not self._is_adopted:
+            self._note.write(store_id)
+        self._to_send = [number for number in range(self._division.count, 0, -1) if number not in reused]
+        for number in reused:
+            first, length = self._division.get_range(number)
+            self._received.add(first, first + length - 1)
+        self._sum_next_parts()
+        self.host.make_available(self)
+
+    def _sum_next_parts(self) -> None:
+        """Sum the next parts while those before them are sent."""
+        unsummed = [number for number in self._to_send[-_SUMMED_BEFORE:] if number not in self._sums]
+        if not unsummed or self._is_summing:
+            return
+        self._is_summing, number = True, unsummed[-1]
+
+        def note(sums: tuple[str, str]) -> None:
+            self._is_summing, self._sums[number] = False, sums[0]
+            self._sum_next_parts()
+            self.host.make_available(self)
+
+        first, length = self._division.get_range(number)
+        self._run_then(lambda: sum_range(self.job.source, first, length), note)
+
+    def _reuse_parts(self, store_id: str, listed: Sequence[StoredPart]) -> None:
+        """Reuse the parts of an earlier run that are those of this file, and send the others."""
+
+        def compare() -> dict[int, str]:
+            reused = {}
+            for part in listed:
+                first, length = self._division.get_range(part.number)
+                crc, tag = sum_range(self.job.source, first, length) if part.size_bytes == length > 0 else ("", "")
+                if tag == part.etag:
+                    reused[part.number], self._sums[part.number] = tag, crc
+            return reused
+
+        self._preparing = True
+        planned, self._division = self._division, self._find_division(listed)
+
+        def begin(reused: dict[int, str]) -> None:
+            self._preparing = False
+            is_ours = self._may_have_started and not listed
+            if reused or is_ours or store_id == self._noted_id:
+                self._is_adopted = not is_ours
+                self._begin_parts(store_id, reused)
+            else:  # it is of another file, or of somebody else
+                self._division, self._step, self._store_id = planned, UploadStep.BEGIN, ""
+                self.host.make_available(self)
+
+        self._run_then(compare, begin)
