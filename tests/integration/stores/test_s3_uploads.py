@@ -39,11 +39,14 @@ def send(
     part_bytes: int | None = None,
     *,
     noted: str = "",
+    streams: int = 3,
     **changes: object,
 ) -> TransferResult:
     """Send one file as ``up/file``; ``noted`` : the id of an upload that an earlier run has noted as its own."""
     notes = source.parent / "notes"
-    planned = [each._replace(parameters=replace(each.parameters, part_bytes=part_bytes)) for each in plan(2, 3, 2)]
+    planned = [
+        each._replace(parameters=replace(each.parameters, part_bytes=part_bytes)) for each in plan(2, streams, 2)
+    ]
 
     async def story() -> TransferResult:
         async with store, asyncio.timeout(30.0):
@@ -303,3 +306,14 @@ def test_a_noted_upload_that_the_store_does_not_know_any_more_is_started_again(t
     assert send(store, tmp_path / "file", noted="gone").failures == ()
     assert (store.objects, store.uploads) == ({"up/file": CONTENT}, {})
     assert list_notes(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("size", "part_bytes", "parts"),
+    [(4 * PART_BYTES, None, 0), (4 * PART_BYTES + 1, None, 5), (2 * PART_BYTES, PART_BYTES, 2)],
+)
+def test_over_one_stream_long_files_go_in_parts_too(tmp_path: Path, size: int, part_bytes: int | None, parts: int):
+    store = ObjectStore()
+    assert send(store, tmp_path / "file", CONTENT[:size], part_bytes, streams=1).failures == ()
+    assert store.objects == {"up/file": CONTENT[:size]}
+    assert store.requests.count("PUT uploadId partNumber") == parts

@@ -87,7 +87,9 @@ def require_one_folder(sources: Sequence[object], manifest: str | None, *, is_fo
     if manifest is not None:
         raise InvalidValue("--delete", "does not go with a manifest, which may list a part of what belongs there")
     if len(sources) != 1 or not is_folder:
-        raise InvalidValue("--delete", "goes with one source, which is a folder")
+        raise InvalidValue(
+            "--delete", "goes with one source, which is a folder, and a destination that ends with / if it is remote"
+        )
 
 
 def reject_between_servers(options: EngineOptions, rules: ListingRules) -> None:

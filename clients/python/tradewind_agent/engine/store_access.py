@@ -1,6 +1,6 @@
 """How a user reaches object stores."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 
@@ -21,6 +21,11 @@ class StoreAccess:
     is_anonymous: bool = False
     pays: bool = False
     notes_folder: Path | None = None
+
+    @property
+    def is_usual(self) -> bool:
+        """Return whether the user's configuration alone says how stores are reached."""
+        return replace(self, notes_folder=None) == USUAL_ACCESS
 
 
 USUAL_ACCESS = StoreAccess()

@@ -37,7 +37,9 @@ class ExactIndexClient(IndexClient):
             self._is_webdav = False
             found = await super().read(url)
         if not found[1].is_exact:
-            raise UnusableSource(f"{url} is a web page, which surely names no files; --delete needs WebDAV or JSON")
+            raise UnusableSource(
+                f"{url} is listed by a web page, which may not name every file; --delete needs WebDAV or JSON"
+            )
         return found
 
 

@@ -193,7 +193,7 @@ def test_a_source_that_is_no_single_folder_is_refused(pages, there, env, tmp_pat
     manifest = write(tmp_path / "list", json.dumps({"path": "a"}))
     for places in ((f"{pages}a", str(there)), (pages, f"{pages}sub/", str(there))):
         outcome = run("copy", *places, "--delete", "--yes", env=env)
-        assert (outcome.code, "goes with one source, which is a folder" in outcome.error) == (2, True)
+        assert (outcome.code, "goes with one source, which is a folder, and" in outcome.error) == (2, True)
     outcome = run("copy", pages, str(there), "--manifest", str(manifest), "--delete", "--yes", env=env)
     assert (outcome.code, "does not go with a manifest" in outcome.error) == (2, True)
     assert (there / "extra").exists()

@@ -65,3 +65,8 @@ def test_lines_that_are_not_understood_are_named(text: str, reason: str):
 def test_relative_paths_need_a_base():
     with pytest.raises(UnusableSource, match="give the URL of the folder"):
         parse_manifest("a", None)
+
+
+def test_unknown_fields_are_named_and_not_ignored():
+    with pytest.raises(UnusableSource, match="line 1 of the manifest has the unknown field 'sha257'; known are path"):
+        parse_manifest('{"path": "a", "sha257": "ab"}', BASE)

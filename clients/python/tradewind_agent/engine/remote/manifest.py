@@ -9,6 +9,8 @@ from tradewind_agent.engine.local.checksums import ALGORITHMS, Checksum, can_com
 from tradewind_agent.engine.remote.index_page import check_segment
 from tradewind_agent.errors import UnsafeName, UnusableSource
 
+_FIELDS = ("path", "size_bytes", "sha256", "checksum")
+
 
 @dataclass(frozen=True, slots=True)
 class ManifestEntry:
@@ -52,6 +54,8 @@ def _parse_entry(line: str, base: Url | None, where: str) -> ManifestEntry:
         raise UnusableSource(f'{where} is no JSON object with a "path"') from error
     if not isinstance(path, str) or not (size is None or (type(size) is int and size >= 0)):
         raise UnusableSource(f"{where}: path must be text and size_bytes a whole number")
+    if unknown := sorted(row.keys() - _FIELDS):
+        raise UnusableSource(f"{where} has the unknown field {unknown[0]!r}; known are {', '.join(_FIELDS)}")
     return ManifestEntry(*_parse_place(path, base, where), size, _parse_checksum(row, where))
 
 

@@ -14,7 +14,6 @@ from urllib.parse import unquote
 from tradewind.errors import InvalidValue
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.engine.remote.omissions import LinkRule, ListingRules
-from tradewind_agent.engine.store_access import USUAL_ACCESS
 from tradewind_agent.errors import ToolUnusable
 from tradewind_agent.movers.command_line import CommandLine
 from tradewind_agent.movers.registry import InstalledTool, find_installed, find_mover
@@ -90,7 +89,7 @@ def _reject_unsupported(scheme: str, options: CopyOptions) -> None:
         "--ca-file, --cert, --insecure": engine.tls is not None,
         "--header, --bearer-token": bool(engine.credentials.unbound),
         "--congestion-control": engine.congestion_control is not None,
-        "--endpoint-url, --region, --profile, --anonymous, --requester-pays": engine.stores != USUAL_ACCESS,
+        "--endpoint-url, --region, --profile, --anonymous, --requester-pays": not engine.stores.is_usual,
         "--no-resume": not options.resume,
         "--skip-unreadable": options.listing != ListingRules(links=options.listing.links),
     }

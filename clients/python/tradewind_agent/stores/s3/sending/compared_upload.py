@@ -22,6 +22,9 @@ from tradewind_agent.system_errors import explain_os_error
 
 Result = TypeVar("Result")
 
+_PARTS_OF_A_STREAM = 4
+"""Files up to this many parts go in one request over a single stream, as each part costs that a round trip."""
+
 _SUMMED_AT_ONCE_BYTES = 64 * 1024
 """Bodies up to this size are summed in the event loop."""
 
@@ -35,10 +38,16 @@ class ComparedUpload(FileUpload):
         super().__init__(job, host)
         self._division = Division(job.size_bytes, choose_part_bytes(job.size_bytes))
         self._sums: dict[int, str] = {}
+        self._has_planned_parts = False
 
     def plan_parts(self, part_bytes: int | None) -> None:
         if self._fd is None:
+            self._has_planned_parts = part_bytes is not None
             self._division = Division(self.job.size_bytes, choose_part_bytes(self.job.size_bytes, part_bytes))
+
+    def _count_parts_at_once(self, streams: int) -> int:
+        """Return how many parts may go in one request instead: what has arrived of one request is lost with it."""
+        return 1 if streams > 1 or self._has_planned_parts else _PARTS_OF_A_STREAM
 
     def _find_division(self, listed: Sequence[StoredPart]) -> Division:
         """Return the division of an unfinished upload: all its parts but the last one are of one size."""

@@ -20,7 +20,6 @@ from tradewind_agent.stores.s3.properties import has_properties, write_propertie
 from tradewind_agent.stores.s3.refusals import explain_refusal, find_error_code
 from tradewind_agent.stores.s3.sending.divided_upload import DividedUpload
 from tradewind_agent.stores.s3.sending.multipart import (
-    LARGEST_SINGLE_BYTES,
     PARTS_A_PAGE,
     compute_joined_tag,
     find_upload_id,
@@ -67,9 +66,7 @@ class ObjectUpload(DividedUpload):
         if self._fd is None:
             if not self._open():
                 return None
-            self._is_divided = self.job.size_bytes > (
-                self._division.part_bytes if streams > 1 else LARGEST_SINGLE_BYTES
-            )
+            self._is_divided = self.job.size_bytes > self._division.part_bytes * self._count_parts_at_once(streams)
             if not self._begin_or_compare():
                 return None
         if not self.has_undealt:
