@@ -203,6 +203,22 @@ def test_a_stop_does_not_wait_longer_than_its_grace(root: Path):
                 stuck.read(64_000_000)
 
 
+@pytest.mark.parametrize("steps", range(5))
+def test_nothing_of_a_stopped_server_works_on_for_a_client_that_came_last(root: Path, steps: int):
+    async def stop_as_it_comes() -> tuple[set[asyncio.Task[None]], int]:
+        server = await serve(root)
+        with socket.create_connection(("127.0.0.1", server.port)) as client:
+            client.sendall(b"GET /small HTTP/1.1\r\nHost: test\r\n\r\n")
+            for _ in range(steps):  # of the loop: it is accepted, made, read and answered in steps of their own
+                await asyncio.sleep(0)
+            await server.close(grace_s=0.0)
+            left = asyncio.all_tasks() - {asyncio.current_task()}
+            await asyncio.sleep(0.02)
+            return left, server.counters.open_connections
+
+    assert asyncio.run(stop_as_it_comes()) == (set(), 0)
+
+
 def test_serve_forever_stops_on_sigterm_with_success(root: Path):
     program = (
         "import sys; from pathlib import Path; from tradewind_agent.serve import ServeOptions, serve_forever\n"

@@ -35,6 +35,12 @@ Handler = Callable[[ReceivedRequest], Awaitable[Response]]
 _LOG = logging.getLogger(__name__)
 
 
+class OpenConnections(set["ServerConnection"]):
+    """The connections of one server; once ``is_closed``, one that was accepted before is dropped when it is made."""
+
+    is_closed = False
+
+
 class ServerConnection(asyncio.Protocol):
     """A client's connection; ``handler`` turns a request into a response and raises ``RequestRefused``.
 
@@ -47,7 +53,7 @@ class ServerConnection(asyncio.Protocol):
         handler: Handler,
         options: ServeOptions,
         counters: Counters,
-        connections: set["ServerConnection"],
+        connections: OpenConnections,
         *,
         meters: TransferMeters | None,
         wall_clock: Callable[[], float],
@@ -85,6 +91,10 @@ class ServerConnection(asyncio.Protocol):
         address = transport.get_extra_info("peername")
         self._peer = f"{address[0]}:{address[1]}" if isinstance(address, tuple) else str(address)
         self._counters.connections += 1
+        if self._connections.is_closed:  # pools and folder of the server are gone, or about to go
+            self._is_discarding = True
+            self._transport.abort()
+            return
         if len(self._connections) >= self._options.limits.max_connections:
             self._counters.refused_connections += 1
             self._fatal_refusal = RequestRefused(

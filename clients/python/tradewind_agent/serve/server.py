@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tradewind_agent.serve.application import Application
-from tradewind_agent.serve.connection import ServerConnection
+from tradewind_agent.serve.connection import OpenConnections, ServerConnection
 from tradewind_agent.serve.counters import Counters
 from tradewind_agent.serve.folder import ServedFolder
 from tradewind_agent.serve.options import AccessObserver, ServeOptions, ServerLimits, TlsFiles
@@ -42,7 +42,7 @@ class Server:
         receiver = Receiver(self._folder, self._uploads, self._space, options.limits)
         self._meters = None if options.meter is None else TransferMeters(options.meter, time.monotonic)
         self._application = Application(self._folder, receiver if options.writable else None, self._meters, options)
-        self._connections: set[ServerConnection] = set()
+        self._connections = OpenConnections()
         self._wall_clock = wall_clock
         self.refusal: str | None = None
         self._listener: asyncio.Server
@@ -79,7 +79,7 @@ class Server:
 
     async def close(self, grace_s: float | None = None) -> None:
         """Stop listening, let requests under way finish for ``grace_s`` seconds, then drop what is left."""
-        self._listener.close()
+        await self._stop_listening()
         for connection in list(self._connections):
             connection.stop()
         tasks = [asyncio.ensure_future(connection.wait_closed()) for connection in list(self._connections)]
@@ -98,6 +98,18 @@ class Server:
         self._application.close()
         self._uploads.close()
         self._folder.close()
+
+    async def _stop_listening(self) -> None:
+        """Accept nothing more, and drop what is accepted but not made yet.
+
+        asyncio cannot make a connection whose listener is closed: its socket would stay open.
+        """
+        self._connections.is_closed = True
+        loop = asyncio.get_running_loop()
+        for listening in self._listener.sockets:
+            loop.remove_reader(listening.fileno())
+        await asyncio.sleep(0)  # what was accepted before is scheduled before this
+        self._listener.close()
 
     def _accept(self) -> ServerConnection:
         return ServerConnection(
