@@ -302,8 +302,9 @@ class FileUpload(FileTransfer):
         self._received.add(sent.first, sent.last)
         if self._received.covers(self.job.size_bytes):
             self._finish()
-        elif self._in_parts and self._find_missing():
-            self.give_up("the server took a part for the whole file; it does not know uploads in parts")
+        elif self._in_parts and self._find_missing():  # or the answers to other parts are lost
+            self._must_ask = True
+            self.fault(FileFault("the server took a part for the whole file; it does not know uploads in parts"))
 
     def _finish(self, *, skipped: bool = False) -> None:
         self.is_over = True

@@ -212,7 +212,8 @@ class Connection(asyncio.BufferedProtocol):
             self._deadline.cancel()
         self._writer.close()
         lost, self._in_flight = self._in_flight, deque()
-        self.closed.set_result(None)
+        if not self.closed.done():  # one who waited for it may have been cancelled, and it with them
+            self.closed.set_result(None)
         gone = self._fault is None and not self._dismissed and not self._was_announced
         is_unanswered = gone and bool(lost) and self._head is None
         self.was_refused, self.was_spent = is_unanswered and not self.answered, is_unanswered and bool(self.answered)
