@@ -3,6 +3,7 @@
 import asyncio
 import random
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,15 @@ from tests.integration.engine.servers.store import Store
 from tests.integration.engine.servers.stream_server import RequestHead
 from tests.integration.engine.transfers import options, plan, until
 from tests.integration.relays.file_source import FileSource, Turn
-from tests.integration.relays.relaying import LONG, SHORT, UNIT_BYTES, make_job, relay_to_bucket, relay_to_web
+from tests.integration.relays.relaying import (
+    LONG,
+    SHORT,
+    UNIT_BYTES,
+    make_job,
+    open_bucket,
+    relay_to_bucket,
+    relay_to_web,
+)
 from tests.integration.stores.object_store import LOST_BEHIND, ObjectStore
 from tests.integration.stores.test_s3_uploads import refuse
 from tradewind.dataset import ChunkKind
@@ -21,6 +30,8 @@ from tradewind_agent.engine import SizeTrust, TransferResult, Url
 from tradewind_agent.engine.local.checksums import Checksum
 from tradewind_agent.engine.progress import Snapshot
 from tradewind_agent.engine.relay.relay_engine import RelayEngine
+from tradewind_agent.engine.store_access import StoreAccess
+from tradewind_agent.stores.s3.sending.upload_notes import open_note
 
 OTHER = bytes(reversed(LONG))
 
@@ -208,10 +219,49 @@ def test_parts_of_an_earlier_run_are_reused_where_their_sums_are_those_of_the_fi
 
 def test_an_upload_of_somebody_else_is_neither_used_nor_ended():
     store = ObjectStore()
-    store.uploads["theirs"] = {1: bytes(UNIT_BYTES), 2: LONG[UNIT_BYTES : 2 * UNIT_BYTES]}
+    store.uploads["other"] = {1: bytes(UNIT_BYTES), 2: LONG[UNIT_BYTES : 2 * UNIT_BYTES]}
     assert relay_to_bucket(make_source(), store).failures == ()
     assert store.objects == {"up/file": LONG}
-    assert list(store.uploads) == ["theirs"]
+    assert list(store.uploads) == ["other"]
+
+
+@pytest.mark.parametrize("parts", [{}, {1: bytes(UNIT_BYTES)}], ids=["none", "other"])
+def test_an_upload_that_an_earlier_run_has_noted_is_gone_on_with(tmp_path: Path, parts: dict[int, bytes]):
+    store = ObjectStore()
+    store.uploads["ours"] = dict(parts)
+    store.properties["ours"] = {"content-type": "application/x-relayed"}
+    notes = tmp_path / "notes"
+
+    async def story() -> TransferResult:
+        source = make_source()
+        async with source, store, asyncio.timeout(30.0):
+            used = options(stores=StoreAccess(notes_folder=notes))
+            place = open_bucket(store, used).find_url("up/file")
+            note = open_note(notes, str(place))
+            assert note is not None
+            note.write("ours")
+            note.close(is_over=False)
+            return await RelayEngine(plan(2, 3, 2), used).run([make_job(source, place)])
+
+    assert asyncio.run(story()).failures == ()
+    assert (store.objects, store.uploads, list(notes.iterdir())) == ({"up/file": LONG}, {}, [])
+
+
+@pytest.mark.parametrize("content", [SHORT, LONG], ids=["short", "long"])
+@pytest.mark.parametrize("is_stated_first", [True, False])
+def test_sum_of_a_version_whose_answer_broke_off_says_nothing_of_the_next(content: bytes, is_stated_first: bool):
+    """Without a validator the file is fetched again, and only the sum of what has come then counts."""
+    changed = bytes(reversed(content))
+
+    def change(_head: RequestHead, count: int) -> Turn:
+        source.states_sums = is_stated_first or count > 1
+        source.files["/file"] = content if count == 1 else changed
+        return Turn(sent_bytes=1_000 if count == 1 else None)
+
+    source = make_source(content, has_tags=False, has_ranges=False, turn=change)
+    store = ObjectStore()
+    assert relay_to_bucket(source, store).failures == ()
+    assert store.objects == {"up/file": changed}
 
 
 def test_many_files_of_all_sizes_arrive():

@@ -21,7 +21,7 @@ role_arn = arn:aws:iam::1:role/x
 credential_process = /bin/helper --for "lab"
 s3 =
   addressing_style = path
-  # as they told us
+  # as agreed
   max_concurrent_requests = 7
 region = eu-north-1
 

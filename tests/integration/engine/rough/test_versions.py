@@ -173,6 +173,24 @@ def test_object_has_the_sum_that_its_tag_states_also_in_parts(tmp_path: Path, st
     assert is_right or result.failures[0].reason.startswith("md5 is")
 
 
+def test_sum_of_a_version_whose_answer_broke_off_says_nothing_of_the_next(tmp_path: Path):
+    changed = CONTENT[:-1] + bytes([CONTENT[-1] ^ 1])
+
+    async def answer(asked, writer):
+        content = changed if asked.nth else CONTENT
+        field = f"sha-256=:{b64encode(sha256(content).digest()).decode()}:"
+        writer.write(head("200 OK", asked, Content_Length=len(content), Repr_Digest=field))
+        writer.write(content if asked.nth else content[:1_000])
+        return bool(asked.nth)
+
+    async def story() -> TransferResult:
+        async with RoughServer({"/file": answer}) as server:
+            return await fetch_one(server, tmp_path)
+
+    assert asyncio.run(story()).failures == ()
+    assert (tmp_path / "file").read_bytes() == changed
+
+
 def test_two_jobs_for_one_place_are_refused(tmp_path: Path):
     jobs = jobs_for("http://127.0.0.1:1", ["a"], tmp_path)
     with pytest.raises(InvalidValue, match="two files would both become"):

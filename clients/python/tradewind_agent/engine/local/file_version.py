@@ -74,10 +74,13 @@ class FileVersion:
         if is_different:
             self.checksum = self._job.checksum
         self._answered, self.identity = answered, answered.fill_from(self.identity)
-        if self.checksum is None and not is_encoded:
-            self.checksum = find_stated_checksum(head.headers, is_full=head.status == _OK)
-            if self.checksum is None and self._job.has_md5_tag:
-                self.checksum = find_tagged_checksum(head.headers)
+        if self._job.checksum is not None or is_encoded:
+            return
+        stated = find_stated_checksum(head.headers, is_full=head.status == _OK)
+        if stated is None and self._job.has_md5_tag:
+            stated = find_tagged_checksum(head.headers)
+        if stated is not None or self.validator is None:  # without a validator nothing is left of earlier answers
+            self.checksum = stated
 
     def count_change(self) -> None:
         """Note that the file has changed; from the second time on whichever version comes is taken in one answer."""

@@ -172,6 +172,8 @@ class RelayReading(FileDownload, ReadingLeg):
     def read_unproved(self, read: RangeRead) -> None:
         if not self._file.has_handed_on:
             super().read_unproved(read)
+        elif read in self._reads and not self._received:
+            self._file.begin_again("its first answer may have been that of another file")
         elif read in self._reads:
             self._reads.discard(read)
             self._undealt, self._waits_for_room = self._find_missing(), False

@@ -143,16 +143,17 @@ class RelayedFile:
             self._buffered[number] = self._buffers.make_buffer(self.units.measure(number))
 
     def discard(self) -> None:
-        """Discard all bytes, before anything of them is sent."""
+        """Discard all bytes, and what was said of them, before anything is sent."""
         units, self._buffered = self._buffered, {}
         self._complete.clear()
+        self.described, self.validator, self._stated, self._file_sums = {}, None, None, None
         for buffer in units.values():
             buffer.close()
 
     @property
     def has_handed_on(self) -> bool:
-        """Return whether bytes may have been sent."""
-        return bool(self._complete)
+        """Return whether the receiver may know anything of the file: its bytes, or which version it is."""
+        return bool(self._complete) or self.sending is not None
 
     def note_answer(self, described: Mapping[str, str], validator: str | None, stated: Checksum | None) -> None:
         """Note what the first accepted answer says of the file."""

@@ -1,6 +1,7 @@
 """Sums of bodies, as stores compare them and as their tags have them."""
 
 from base64 import b64encode
+from collections.abc import Iterator
 from hashlib import md5
 from pathlib import Path
 from zlib import crc32
@@ -8,18 +9,41 @@ from zlib import crc32
 _BLOCK_BYTES = 1024 * 1024
 
 
-def sum_range(file: Path, first: int, length: int) -> tuple[str, str]:
-    """Return the CRC-32 of a range of a file, base64 of its four bytes, and its MD5 in hex and quotes, as an ETag.
+def compute_crc32(file: Path, first: int, length: int) -> str:
+    """Return the CRC-32 of a range of a file, base64 of its four bytes.
 
     Raises
     ------
     OSError : the file cannot be read.
     """
-    crc, digest, left = 0, md5(usedforsecurity=False), length
+    crc = 0
+    for block in _read_blocks(file, first, length):
+        crc = crc32(block, crc)
+    return encode_crc32(crc)
+
+
+def compute_tag(file: Path, first: int, length: int) -> str:
+    """Return the MD5 of a range of a file, in hex and quotes, as an ETag.
+
+    Raises
+    ------
+    OSError : the file cannot be read.
+    """
+    digest = md5(usedforsecurity=False)
+    for block in _read_blocks(file, first, length):
+        digest.update(block)
+    return f'"{digest.hexdigest()}"'
+
+
+def encode_crc32(crc: int) -> str:
+    """Return a CRC-32 as stores write it."""
+    return b64encode(crc.to_bytes(4, "big")).decode("ascii")
+
+
+def _read_blocks(file: Path, first: int, length: int) -> Iterator[bytes]:
+    left = length
     with file.open("rb") as source:
         source.seek(first)
         while left and (block := source.read(min(left, _BLOCK_BYTES))):
-            crc = crc32(block, crc)
-            digest.update(block)
+            yield block
             left -= len(block)
-    return b64encode(crc.to_bytes(4, "big")).decode("ascii"), f'"{digest.hexdigest()}"'

@@ -10,7 +10,7 @@ from tradewind_agent.engine.file_transfer import TransferHost
 from tradewind_agent.engine.jobs import UploadJob
 from tradewind_agent.engine.skipping import SkipDecision
 from tradewind_agent.engine.upload import FileUpload
-from tradewind_agent.stores.s3.sending.body_sums import sum_range
+from tradewind_agent.stores.s3.sending.body_sums import compute_crc32, compute_tag
 from tradewind_agent.stores.s3.sending.multipart import (
     Division,
     StoredPart,
@@ -82,7 +82,7 @@ class ComparedUpload(FileUpload):
         return False
 
     def _compute_tag(self) -> str | None:
-        return sum_range(self.job.source, 0, self.job.size_bytes)[1]
+        return compute_tag(self.job.source, 0, self.job.size_bytes)
 
     def _compute_divided_tag(self) -> str | None:
         """Return the tag of the stored object, if it has one that this file has in as many parts of some size."""
@@ -92,7 +92,7 @@ class ComparedUpload(FileUpload):
         sizes = list_possible_part_bytes(size, int(count), self._division.part_bytes) if count.isdecimal() else ()
         for division in (Division(size, each) for each in sizes):
             ranges = {number: division.get_range(number) for number in range(1, division.count + 1)}
-            tag = compute_joined_tag({number: sum_range(self.job.source, *each)[1] for number, each in ranges.items()})
+            tag = compute_joined_tag({number: compute_tag(self.job.source, *each) for number, each in ranges.items()})
             if tag == stored:
                 break
         return tag
@@ -100,15 +100,15 @@ class ComparedUpload(FileUpload):
     def _sum_object(self) -> bool:
         """Sum a file that goes in one request, a large one in a thread; return whether it is done."""
         if self.job.size_bytes <= _SUMMED_AT_ONCE_BYTES:
-            self._sums[1] = sum_range(self.job.source, 0, self.job.size_bytes)[0]
+            self._sums[1] = compute_crc32(self.job.source, 0, self.job.size_bytes)
             return True
         self._preparing = True
-        self._run_then(lambda: sum_range(self.job.source, 0, self.job.size_bytes), self._note_sum)
+        self._run_then(lambda: compute_crc32(self.job.source, 0, self.job.size_bytes), self._note_sum)
         return False
 
-    def _note_sum(self, sums: tuple[str, str]) -> None:
+    def _note_sum(self, crc: str) -> None:
         self._preparing = False
-        self._sums[1] = sums[0]
+        self._sums[1] = crc
         self.host.make_available(self)
 
     def _run_then(self, work: Callable[[], Result], then: Callable[[Result], None]) -> None:

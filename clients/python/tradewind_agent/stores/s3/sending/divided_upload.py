@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from tradewind_agent.engine.file_transfer import TransferHost
 from tradewind_agent.engine.jobs import UploadJob
-from tradewind_agent.stores.s3.sending.body_sums import sum_range
+from tradewind_agent.stores.s3.sending.body_sums import compute_crc32, compute_tag
 from tradewind_agent.stores.s3.sending.compared_upload import ComparedUpload
 from tradewind_agent.stores.s3.sending.multipart import StoredPart
 from tradewind_agent.stores.s3.sending.object_requests import UploadStep
@@ -37,6 +37,11 @@ class DividedUpload(ComparedUpload):
     def _open_note(self) -> None:
         self._note = open_note(self.host.options.stores.notes_folder, str(self.url))
 
+    def _note_upload(self) -> None:
+        """Note the upload in parts, unless it may be somebody else's."""
+        if self._note is not None and not self._is_adopted:
+            self._note.write(self._store_id)
+
     def _finish(self, *, skipped: bool = False) -> None:
         self._has_ended_upload = bool(self._store_id)
         super()._finish(skipped=skipped)
@@ -51,8 +56,7 @@ class DividedUpload(ComparedUpload):
         """Send the parts that the store does not have."""
         self._step, self._store_id, self._etags = UploadStep.PART, store_id, dict(reused)
         self.used_part_bytes = self._division.part_bytes
-        if self._note is not None and not self._is_adopted:
-            self._note.write(store_id)
+        self._note_upload()
         self._to_send = [number for number in range(self._division.count, 0, -1) if number not in reused]
         for number in reused:
             first, length = self._division.get_range(number)
@@ -67,13 +71,13 @@ class DividedUpload(ComparedUpload):
             return
         self._is_summing, number = True, unsummed[-1]
 
-        def note(sums: tuple[str, str]) -> None:
-            self._is_summing, self._sums[number] = False, sums[0]
+        def note(crc: str) -> None:
+            self._is_summing, self._sums[number] = False, crc
             self._sum_next_parts()
             self.host.make_available(self)
 
         first, length = self._division.get_range(number)
-        self._run_then(lambda: sum_range(self.job.source, first, length), note)
+        self._run_then(lambda: compute_crc32(self.job.source, first, length), note)
 
     def _reuse_parts(self, store_id: str, listed: Sequence[StoredPart]) -> None:
         """Reuse the parts of an earlier run that are those of this file, and send the others."""
@@ -82,9 +86,9 @@ class DividedUpload(ComparedUpload):
             reused = {}
             for part in listed:
                 first, length = self._division.get_range(part.number)
-                crc, tag = sum_range(self.job.source, first, length) if part.size_bytes == length > 0 else ("", "")
-                if tag == part.etag:
-                    reused[part.number], self._sums[part.number] = tag, crc
+                if part.size_bytes == length > 0 and compute_tag(self.job.source, first, length) == part.etag:
+                    reused[part.number] = part.etag
+                    self._sums[part.number] = compute_crc32(self.job.source, first, length)
             return reused
 
         self._preparing = True

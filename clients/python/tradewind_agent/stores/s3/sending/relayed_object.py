@@ -29,6 +29,8 @@ class RelayedObject(ObjectUpload, SendingLeg):
         self._step = UploadStep.FIND if file.units.is_divided else UploadStep.PUT
         self._left: dict[int, StoredPart] = {}  # by an earlier run
         self._awaits_first_unit = False
+        if file.units.is_divided:
+            self._open_note()
         file.allow_all_units()
 
     def plan_parts(self, part_bytes: int | None) -> None:
@@ -79,6 +81,9 @@ class RelayedObject(ObjectUpload, SendingLeg):
         self._left = {part.number: part for part in listed}
         if not listed and self._may_have_started:
             self._begin_parts(store_id, {})
+        elif store_id == self._noted_id:
+            self._is_adopted = True
+            self._begin_parts(store_id, {})
         elif 1 in self._left and not self._file.is_ready(1):
             self._awaits_first_unit = True
         else:
@@ -98,6 +103,7 @@ class RelayedObject(ObjectUpload, SendingLeg):
 
     def _begin_parts(self, store_id: str, reused: Mapping[int, str]) -> None:  # noqa: ARG002 -- each unit shows whether it is
         self._step, self._store_id, self._etags, self._to_send = UploadStep.PART, store_id, {}, []
+        self._note_upload()
         for number in self._file.list_ready():
             self._take_unit(number)
         self.host.make_available(self)
