@@ -8,12 +8,13 @@ one folder, which ours and rclone list themselves; the other tools get a list.
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from benchmarks.engine.rounds import Costs, make_cost_rows, run_alternately
 from benchmarks.engine.running import Cost, run_program
 from benchmarks.engine.servers import run_nginx, run_serve_files
 from benchmarks.engine.start import measure_first_request, measure_listing
@@ -47,9 +48,6 @@ SERVERS: Mapping[str, Callable[[Path, Path], AbstractContextManager[str]]] = {
     "serve-files": run_serve_files,
 }
 
-Costs = Mapping[str, Sequence[Cost]]
-"""The cost of each round by the tool's name."""
-
 
 def main(argv: Sequence[str]) -> int:
     """Measure, print and write ``var/bench/engine.json``; return 1 where a bound was missed."""
@@ -73,13 +71,13 @@ def _measure_all(work: Path, scale: Scale, seed: int) -> tuple[list[dict[str, Va
     summary: dict[str, Value] = {}
     for name, files in (("small", small), ("large", large)):
         costs = _measure_downloads(work, files, scale.rounds)
-        results += _make_rows(f"{name}, down from nginx", costs)
+        results += make_cost_rows(f"{name}, down from nginx", costs)
         for peer in (CURL, RCLONE):
             summary |= _compare(f"{name}_{{}}_vs_{peer.partition(' ')[0]}", costs, peer)
     for name, files in (("small", small), ("large", large)):
         by_server = {server: _measure_uploads(work, server, files, scale.rounds) for server in SERVERS}
         for server, costs in by_server.items():
-            results += _make_rows(f"{name}, up to {server}", costs)
+            results += make_cost_rows(f"{name}, up to {server}", costs)
         ratios = [_compare(f"upload_{name}_{{}}_vs_curl", costs, CURL) for costs in by_server.values()]
         summary |= {key: max(each[key] for each in ratios) for key in ratios[0]}
     environment = clean_environment(_make_folder(work / "home"))
@@ -92,7 +90,7 @@ def _measure_all(work: Path, scale: Scale, seed: int) -> tuple[list[dict[str, Va
 def _measure_downloads(work: Path, files: FileSet, rounds: int) -> Costs:
     with run_nginx(files.folder, work) as url:
         runs = [_ToolRun(work, files, url, tool.name, tool.command) for tool in DOWNLOADERS if tool.is_installed]
-        return _run_alternately(runs, rounds)
+        return run_alternately({each.name: each.run for each in runs}, rounds)
 
 
 def _measure_uploads(work: Path, server: str, files: FileSet, rounds: int) -> Costs:
@@ -102,7 +100,8 @@ def _measure_uploads(work: Path, server: str, files: FileSet, rounds: int) -> Co
     received = _make_folder(work / "received")
     with SERVERS[server](received, work) as url:
         ours = _ToolRun(work, files, url, OURS, send_by(build_upload_command), received)
-        return _run_alternately([ours, replace(ours, name=CURL, command=send_by(build_curl_upload_command))], rounds)
+        curl = replace(ours, name=CURL, command=send_by(build_curl_upload_command))
+        return run_alternately({OURS: ours.run, CURL: curl.run}, rounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,25 +129,6 @@ class _ToolRun:
             cost = run_program(command, environment, Path(scratch) / "log")
             self.files.check(destination)
             return cost
-
-
-def _run_alternately(runs: Sequence[_ToolRun], rounds: int) -> Costs:
-    costs: dict[str, list[Cost]] = {each.name: [] for each in runs}
-    for number in range(rounds + 1):  # the first round fills caches and is not counted
-        first = number % len(runs)
-        for each in (*runs[first:], *runs[:first]):  # none always runs behind the same other
-            costs[each.name].append(each.run())
-    return {name: found[1:] for name, found in costs.items()}
-
-
-def _make_rows(case: str, costs: Costs) -> Iterator[dict[str, Value]]:
-    for name, found in costs.items():
-        yield {
-            "case": f"{case}: {name}",
-            "cpu_s": statistics.median(each.cpu_s for each in found),
-            "wall_s": statistics.median(each.wall_s for each in found),
-            "peak_rss_mb": max((each.peak_rss_mb for each in found if each.peak_rss_mb is not None), default=None),
-        }
 
 
 def _compare(key: str, costs: Costs, peer: str) -> dict[str, float]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import boto3  # type: ignore[import-untyped]
 
+from benchmarks.support.processes import end_program
 from benchmarks.support.report import ROOT
 from tradewind.errors import TradewindError
 
@@ -100,12 +101,7 @@ def run_gateway_at(
             time.sleep(_POLL_S)
         yield running
     finally:
-        running.terminate()
-        try:
-            running.wait(_GRACE_S)
-        except subprocess.TimeoutExpired:
-            running.kill()
-            running.wait()
+        end_program(running, _GRACE_S)
 
 
 def fill_bucket(store: RunningStore, prefix: str, folder: Path) -> None:

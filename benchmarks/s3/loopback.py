@@ -2,10 +2,11 @@
 
 import statistics
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.engine.rounds import Costs, make_cost_rows, run_alternately
 from benchmarks.engine.running import Cost, run_program
 from benchmarks.engine.workload import FileSet, write_files
 from benchmarks.s3.gateway import RunningStore, fill_bucket, remove_objects, run_gateway
@@ -14,8 +15,6 @@ from benchmarks.support.report import Value
 from tradewind.units import KIB, MIB
 
 DOWN, UP = "down", "up"
-Costs = Mapping[str, Sequence[Cost]]
-"""The cost of each round by the tool's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +45,11 @@ def measure_loopback(work: Path, scale: RunSize, seed: int) -> tuple[list[dict[s
         for name, files in (("small", small), ("large", large)):
             fill_bucket(store, f"{name}/", files.folder)
             for direction in (DOWN, UP):
-                runs = [_ToolRun(work, store, files, f"{name}/", tool, direction) for tool in STORE_TOOLS]
-                found = costs[name, direction] = _run_alternately(runs, scale.rounds)
-                results += _make_rows(f"{name}, {direction}", found)
+                runs = {
+                    tool.name: _ToolRun(work, store, files, f"{name}/", tool, direction).run for tool in STORE_TOOLS
+                }
+                found = costs[name, direction] = run_alternately(runs, scale.rounds)
+                results += make_cost_rows(f"{name}, {direction}", found)
     return results, _summarise(costs)
 
 
@@ -99,22 +100,3 @@ class _ToolRun:
                 return cost
             finally:
                 remove_objects(self.store, "sent")
-
-
-def _run_alternately(runs: Sequence[_ToolRun], rounds: int) -> Costs:
-    costs: dict[str, list[Cost]] = {each.tool.name: [] for each in runs}
-    for number in range(rounds + 1):  # the first round fills caches and is not counted
-        first = number % len(runs)
-        for each in (*runs[first:], *runs[:first]):  # none always runs behind the same other
-            costs[each.tool.name].append(each.run())
-    return {name: found[1:] for name, found in costs.items()}
-
-
-def _make_rows(case: str, costs: Costs) -> Iterator[dict[str, Value]]:
-    for name, found in costs.items():
-        yield {
-            "case": f"{case}: {name}",
-            "cpu_s": statistics.median(each.cpu_s for each in found),
-            "wall_s": statistics.median(each.wall_s for each in found),
-            "peak_rss_mb": max((each.peak_rss_mb for each in found if each.peak_rss_mb is not None), default=None),
-        }

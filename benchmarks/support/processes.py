@@ -1,6 +1,7 @@
 """Measure what processes cost and get, from the kernel: processor time, who had it, high-water mark of memory."""
 
 import os
+import subprocess
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -94,3 +95,13 @@ def read_peak_rss_mb(process_id: int) -> float:
     status = Path(f"/proc/{process_id}/status").read_text(encoding="ascii")
     (line,) = (line for line in status.splitlines() if line.startswith("VmHWM:"))
     return int(line.split()[1]) * KIB / MIB
+
+
+def end_program(program: "subprocess.Popen[bytes]", grace_s: float) -> None:
+    """Ask a program to end, and kill it if it has not after ``grace_s``."""
+    program.terminate()
+    try:
+        program.wait(grace_s)
+    except subprocess.TimeoutExpired:
+        program.kill()
+        program.wait()

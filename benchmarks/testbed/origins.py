@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from benchmarks.support.processes import end_program
 from benchmarks.testbed.errors import EmulationBroke
 from benchmarks.testbed.testbed import Testbed
 
@@ -115,12 +116,7 @@ def _run_until_end(bed: Testbed, program: subprocess.Popen[bytes], port: int, lo
         _wait_until_listening(bed, program, port, log)
         yield
     finally:
-        program.terminate()
-        try:
-            program.wait(_GRACE_S)
-        except subprocess.TimeoutExpired:
-            program.kill()
-            program.wait()
+        end_program(program, _GRACE_S)
 
 
 def _wait_until_listening(bed: Testbed, program: subprocess.Popen[bytes], port: int, log: Path) -> None:

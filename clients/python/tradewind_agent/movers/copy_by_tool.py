@@ -21,7 +21,7 @@ from tradewind_agent.movers.addresses import parse_address
 from tradewind_agent.movers.command_line import CommandLine
 from tradewind_agent.movers.curl.file_list import CurlFile, quote_value
 from tradewind_agent.movers.curl.mover import CurlMover
-from tradewind_agent.movers.port import ToolTask, Workload
+from tradewind_agent.movers.port import Mover, ToolTask, Workload
 from tradewind_agent.movers.rclone.addresses import make_rclone_line
 from tradewind_agent.movers.rclone.mover import ListedFile, RcloneMover
 from tradewind_agent.movers.registry import InstalledTool, find_installed, list_movers
@@ -91,28 +91,35 @@ def prepare_copy_by(
     )
     jobs = _require_downloads(name, listing)
     workload = Workload(listing.sizes_bytes, listing.sizes_are_exact)
-    if isinstance(mover, RcloneMover):
-        base, paths = _find_common_address(jobs, root := _find_root(jobs, Path(str(parse_local_path(places[-1])))))
-        line = CommandLine(installed.program, ("copy", "--http-url", base, ":http:", str(root)), environment)
-        files = tuple(ListedFile(path, size) for path, size in zip(paths, workload.sizes_bytes, strict=True))
-        task = mover.build_task_of_files(line, files)
-    elif isinstance(mover, CurlMover):
-        words = ("--silent", "--show-error", "--fail", "--location", "--create-dirs", "--netrc-optional")
-        sized = zip(jobs, workload.sizes_bytes, strict=True)
-        pairs = tuple(
-            CurlFile(str(job.source), Path(job.destination), size, f"output = {quote_value(job.destination)}")
-            for job, size in sized
-        )
-        task = mover.build_task_of_pairs(CommandLine(installed.program, words, environment), pairs)
-    else:
-        root = _find_root(jobs, Path(str(parse_local_path(places[-1]))))
-        task = mover.parse_task(CommandLine(installed.program, _make_aria2_arguments(jobs, folder, root), environment))
+    line = CommandLine(installed.program, (), environment)
+    sized, destination = list(zip(jobs, workload.sizes_bytes, strict=True)), Path(str(parse_local_path(places[-1])))
+    task = _build_web_task(mover, line, sized, destination=destination, folder=folder)
     prepared = prepare_task(installed, task, replace(options, workload=workload), client)
     omissions = tuple(f"left out: {each.place} {each.reason}" for each in listing.left_out[:MAX_SHOWN_OMISSIONS])
     if len(listing.left_out) > MAX_SHOWN_OMISSIONS:
         omissions = (*omissions, f"left out: {len(listing.left_out) - MAX_SHOWN_OMISSIONS} more")
     excluded = () if listing.excluded is None else (describe_excluded(listing.excluded),)
     return replace(prepared, notes=(*prepared.notes, *excluded, *omissions), left_out=listing.left_out)
+
+
+def _build_web_task(
+    mover: Mover, line: CommandLine, sized: Sequence[tuple[DownloadJob, int]], *, destination: Path, folder: Path
+) -> ToolTask:
+    """Return the task of fetching files from web servers; ``line`` : the program, without words."""
+    jobs = [job for job, _ in sized]
+    if isinstance(mover, RcloneMover):
+        base, paths = _find_common_address(jobs, root := _find_root(jobs, destination))
+        words = ("copy", "--http-url", base, ":http:", str(root))
+        files = tuple(ListedFile(path, size) for path, (_, size) in zip(paths, sized, strict=True))
+        return mover.build_task_of_files(replace(line, arguments=words), files)
+    if isinstance(mover, CurlMover):
+        options = ("--silent", "--show-error", "--fail", "--location", "--create-dirs", "--netrc-optional")
+        pairs = tuple(
+            CurlFile(str(job.source), Path(job.destination), size, f"output = {quote_value(job.destination)}")
+            for job, size in sized
+        )
+        return mover.build_task_of_pairs(replace(line, arguments=options), pairs)
+    return mover.parse_task(replace(line, arguments=_make_aria2_arguments(jobs, folder, _find_root(jobs, destination))))
 
 
 def _reject_own_options(name: str, options: CopyOptions) -> None:
