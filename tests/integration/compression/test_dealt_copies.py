@@ -20,7 +20,7 @@ from tradewind.compression.codecs import PROBE, Codec, CodecSetting
 from tradewind.compression.model import Speeds
 from tradewind.wire.compression import NewObservations
 from tradewind.wire.records import parse_row
-from tradewind_agent.compression import packing_choice
+from tradewind_agent.compression import packing, packing_choice
 from tradewind_agent.compression.observations import observe_samples
 from tradewind_agent.compression.packing_choice import choose_packing
 from tradewind_agent.copy.listing import list_files
@@ -32,6 +32,7 @@ from tradewind_agent.service.client import Client
 LINES = [b"%d,%d,%.3f\n" % (row, row * row % 977, (row % 50) / 7) for row in range(60_000)]
 NOISE = random.Random(1).randbytes(400_000)
 TABLES, NOISES = 5, 2
+PATIENCE_S = 60.0
 SLOW = ("--bandwidth", "8Mbps", "--rtt", "1ms")
 SLOWER = ("--bandwidth", "10kbps", "--rtt", "1ms")
 """Told of a path, of which a long transfer is promised: time enough to try codecs on a sample."""
@@ -114,7 +115,10 @@ def test_a_path_that_is_all_taken_or_endlessly_long_is_one_too(
     assert_same(root / "data", tmp_path / "down")
 
 
-def test_download_requests_samples_from_server_and_extends_history(server: Server, root: Path, tmp_path: Path) -> None:
+def test_download_requests_samples_from_server_and_extends_history(
+    server: Server, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packing, "MAX_LOOK_WAIT_S", PATIENCE_S)  # a busy server gives samples up
     done, records = copied(tmp_path, *SLOWER, f"{server.url}data/", str(tmp_path / "down"))
     assert_dealt(done, records)
     assert_same(root / "data", tmp_path / "down")
