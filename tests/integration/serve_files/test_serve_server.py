@@ -9,10 +9,12 @@ import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from tests.conditions import eventually
 from tests.endings import Program
 from tests.integration.certificates import make_certificates
 from tests.integration.serve_files.serving import Wire, ask, event_loop, serving, sha256
@@ -90,19 +92,84 @@ def test_an_upgrade_is_ignored(port: int):
     assert (answer.status, len(answer.body)) == (200, 1000)
 
 
-def test_connections_beyond_limit_get_503(root: Path):
+def test_connections_beyond_limit_get_503_while_all_others_work(root: Path):
     with (
-        serving(root, limits=ServerLimits(max_connections=2)) as server,
+        serving(root, writable=True, limits=ServerLimits(max_connections=2)) as server,
         Wire(server.port) as one,
         Wire(server.port) as two,
     ):
-        assert one.ask("GET", "/small").status == two.ask("GET", "/small").status == 200
+        for number, wire in enumerate((one, two)):
+            assert wire.ask("GET", "/small").status == 200
+            wire.send("PUT", f"/new{number}", None, Content_Length="4")
+            wire.socket.sendall(b"bo")
+        eventually(lambda: len(list(root.glob(".tradewind-part-*"))) == 2)
         with Wire(server.port) as three:
             answer = three.receive()
             assert (answer.status, answer.headers["retry-after"]) == (503, "1")
             assert three.is_closed()
-        assert one.ask("GET", "/small").status == 200
+        one.socket.sendall(b"dy")
+        assert one.receive().status == 201
         assert server.counters.refused_connections == 1
+
+
+def test_idle_clients_never_served_shut_nobody_out(root: Path):
+    options = {"bearer_token": "secret", "limits": ServerLimits(max_connections=3)}
+    right = {"Authorization": "Bearer secret"}
+    with serving(root, **options) as server, Wire(server.port) as served, ExitStack() as held:
+        assert served.ask("GET", "/small", None, **right).status == 200
+        silent = [held.enter_context(Wire(server.port)) for _ in range(10)]
+        silent[0].socket.sendall(b"GET /small HTTP/1.1\r\nHo")
+        eventually(lambda: server.counters.connections == 11)
+        assert ask(server.port, "GET", "/small", None, **right).status == 200
+        assert ask(server.port, "GET", "/small", None, Authorization="Bearer wrong").status == 401
+        assert served.ask("GET", "/small", None, **right).status == 200
+        assert silent[0].is_closed()
+        assert server.counters.refused_connections == 0
+
+
+def test_the_longest_idle_of_those_served_before_makes_room_for_another(root: Path):
+    with serving(root, limits=ServerLimits(max_connections=2)) as server, ExitStack() as held:
+        wires = []
+        for _ in range(4):
+            wires.append(held.enter_context(Wire(server.port)))
+            assert wires[-1].ask("GET", "/small").status == 200
+        assert all(wire.is_closed() for wire in wires[:2])
+        assert {wire.ask("GET", "/small").status for wire in wires[2:]} == {200}
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [("127.0.0.1:80", 200), ("[::1]:80", 200), ("localhost", 200), ("a.localhost:80", 200), ("files", 200),
+     (socket.gethostname(), 200), ("Data.Example.:8090", 200), ("evil.example", 421), ("127.0.0.1.evil.example", 421),
+     ("localhost.evil.example:80", 421)],
+)  # fmt: skip
+def test_a_page_that_leads_a_browser_here_under_its_own_name_gets_nothing(root: Path, host: str, status: int):
+    with serving(root, allowed_hosts=["data.example"]) as server:
+        assert ask(server.port, "GET", "/small", None, Host=host).status == status
+
+
+def test_with_a_token_any_name_is_answered(root: Path):
+    with serving(root, bearer_token="secret") as server:
+        assert ask(server.port, "GET", "/small", None, Host="evil.example").status == 401
+        right = {"Authorization": "Bearer secret", "Host": "data.example"}
+        assert ask(server.port, "GET", "/small", None, **right).status == 200
+
+
+def test_no_content_is_taken_for_what_its_type_does_not_say(port: int):
+    assert ask(port, "GET", "/small").headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_names_that_begin_with_a_dot_are_served_where_it_is_permitted(root: Path, hidden: bool):
+    (root / ".git").mkdir()
+    (root / ".git" / "config").write_bytes(b"secret")
+    (root / ".env").write_bytes(b"secret")
+    with serving(root, writable=True, hidden=hidden) as server:
+        seen = [ask(server.port, "GET", target).status for target in ("/.env", "/.git/", "/.git/config", "/%2eenv")]
+        assert seen == ([200] * 4 if hidden else [403] * 4)
+        assert ask(server.port, "PUT", "/.bashrc", b"x").status == (201 if hidden else 403)
+        listed = ask(server.port, "GET", "/", None, Accept="application/json").json["entries"]
+        assert (".env" in {each["name"] for each in listed}) == hidden
 
 
 @pytest.mark.parametrize("begun", [b"", b"GET /small HTTP/1.1\r\nHo"])

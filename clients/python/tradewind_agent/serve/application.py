@@ -8,6 +8,7 @@ from tradewind_agent.serve.downloads.download import answer_download
 from tradewind_agent.serve.downloads.packing_slots import PackingSlots
 from tradewind_agent.serve.downloads.sums import FileSums
 from tradewind_agent.serve.folder import ServedFolder, parse_segments
+from tradewind_agent.serve.host_names import make_host_check
 from tradewind_agent.serve.messages import ReceivedRequest, RequestRefused, Response, build_json_response
 from tradewind_agent.serve.options import ServeOptions
 from tradewind_agent.serve.transfer_meters import TransferMeters
@@ -30,6 +31,7 @@ class Application:
         self._packing = PackingSlots(options.limits.max_packed_downloads)
         self._sums = FileSums()
         self._token = options.bearer_token
+        self._check_host = make_host_check(options)
         self._allowed = _READ_METHODS + ("" if receiver is None else ", PUT, DELETE")
 
     async def answer(self, request: ReceivedRequest) -> Response:
@@ -39,19 +41,22 @@ class Application:
         ------
         RequestRefused : anything that cannot be done, with the status that says why.
         """
+        self._check_host(request.headers.get("host", ""))
         self._authorise(request)
         if request.method == "OPTIONS":
             return Response(HTTPStatus.NO_CONTENT, [("Allow", self._allowed), *make_packing_fields()])
+        is_read = request.method in ("GET", "HEAD")
+        if is_read and request.target.startswith(TRANSFERS_PATH):
+            return await _answer_energy_report(self._meters, request.target)
         segments = parse_segments(request.target)
+        self._folder.require_served(segments)
         if self._receiver is not None and request.method == "PUT":
             return await self._receiver.answer_put(request, segments)
         if self._receiver is not None and request.method == "DELETE":
             return await self._receiver.answer_delete(request, segments)
         if self._receiver is not None and request.method == "HEAD" and "tradewind-upload" in request.headers:
             return await self._receiver.answer_status(request, segments)
-        if request.method in ("GET", "HEAD"):
-            if self._meters is not None and request.target.startswith(TRANSFERS_PATH):
-                return await _answer_energy_report(self._meters, request.target)
+        if is_read:
             return await answer_download(self._folder, request, segments, self._packing, self._sums)
         raise RequestRefused(
             HTTPStatus.METHOD_NOT_ALLOWED, f"{request.method} is not served here", ("Allow", self._allowed)
@@ -86,8 +91,10 @@ def _extract_token(authorization: str) -> bytes:
     return b""
 
 
-async def _answer_energy_report(meters: TransferMeters, target: str) -> Response:
+async def _answer_energy_report(meters: TransferMeters | None, target: str) -> Response:
     """Return what a transfer took here, or what it would be metered with."""
+    if meters is None:
+        raise RequestRefused(HTTPStatus.NOT_FOUND, "energy is not metered here")
     if target == TRANSFERS_PATH:
         return build_json_response(HTTPStatus.OK, meters.described.model_dump(mode="json"))
     transfer_id = parse_energy_path(target)

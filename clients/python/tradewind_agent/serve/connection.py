@@ -20,6 +20,7 @@ from tradewind_agent.serve.messages import (
     Response,
     format_http_date,
 )
+from tradewind_agent.serve.open_connections import OpenConnections
 from tradewind_agent.serve.options import AccessEntry, ServeOptions
 from tradewind_agent.serve.outbox import Outbox, PeerGone
 from tradewind_agent.serve.reader import RequestReader
@@ -35,17 +36,11 @@ Handler = Callable[[ReceivedRequest], Awaitable[Response]]
 _LOG = logging.getLogger(__name__)
 
 
-class OpenConnections(set["ServerConnection"]):
-    """The connections of one server; once ``is_closed``, one that was accepted before is dropped when it is made."""
-
-    is_closed = False
-
-
 class ServerConnection(asyncio.Protocol):
     """A client's connection; ``handler`` turns a request into a response and raises ``RequestRefused``.
 
     ``deadline_s`` is when the server may drop it: it moves whenever the peer does something, and is never while the
-    server itself works.
+    server itself works. ``has_served`` : whether a request of it was not refused.
     """
 
     def __init__(
@@ -70,6 +65,7 @@ class ServerConnection(asyncio.Protocol):
         self._wake = asyncio.Event()
         self._pauses = 0
         self._is_busy = self._is_gone = self._is_eof = self._is_stopping = self._is_discarding = False
+        self.has_served = False
         self._fatal_refusal: RequestRefused | None = None
         self.deadline_s = float("inf")
         self._reader = RequestReader(
@@ -95,7 +91,8 @@ class ServerConnection(asyncio.Protocol):
             self._is_discarding = True
             self._transport.abort()
             return
-        if len(self._connections) >= self._options.limits.max_connections:
+        is_full = len(self._connections) >= self._options.limits.max_connections
+        if is_full and not self._connections.drop_idle():
             self._counters.refused_connections += 1
             self._fatal_refusal = RequestRefused(
                 HTTPStatus.SERVICE_UNAVAILABLE, "too many connections; try again", ("Retry-After", "1")
@@ -154,6 +151,11 @@ class ServerConnection(asyncio.Protocol):
             self._task.cancel()  # the loop must first let go of the socket; the task then aborts the transport
         else:
             self._transport.abort()
+
+    @property
+    def is_idle(self) -> bool:
+        """Return whether no request of this connection is known, in full."""
+        return not (self._is_busy or self._queue or self._is_discarding or self._fatal_refusal)
 
     async def wait_closed(self) -> None:
         await asyncio.wait([self._task])
@@ -302,6 +304,7 @@ class ServerConnection(asyncio.Protocol):
 
     def _record(self, request: ReceivedRequest, response: Response) -> None:
         sent_bytes, received_bytes = response.body_bytes, request.body.received_bytes
+        self.has_served = self.has_served or response.status < HTTPStatus.BAD_REQUEST
         self._counters.count(request.method, response.status, sent_bytes=sent_bytes, received_bytes=received_bytes)
         if self._options.observer is not None:
             self._options.observer(

@@ -74,14 +74,28 @@ def format_path(segments: Sequence[str]) -> str:
 
 
 class ServedFolder:
-    """Opens what lies in ``root`` and nothing else."""
+    """Opens what lies in ``root`` and nothing else; ``hidden`` : names that begin with a dot, too."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root.resolve(strict=True)
+    def __init__(self, root: Path, *, hidden: bool) -> None:
+        self.root, self._hidden = root.resolve(strict=True), hidden
         self._descriptor = os.open(self.root, _FOLDER)
 
     def close(self) -> None:
         os.close(self._descriptor)
+
+    def is_served(self, name: str) -> bool:
+        """Return whether a name can be addressed."""
+        return not name.startswith(PART_PREFIX) and (self._hidden or not name.startswith("."))
+
+    def require_served(self, segments: Sequence[str]) -> None:
+        """See that a path has no name which is not served.
+
+        Raises
+        ------
+        RequestRefused : 403.
+        """
+        if not all(map(self.is_served, segments)):
+            raise RequestRefused(HTTPStatus.FORBIDDEN, "names that begin with a dot are served with --hidden alone")
 
     def open_path(self, segments: Sequence[str]) -> int:
         """Return the descriptor of the file or folder at ``segments``; the caller closes it.

@@ -89,6 +89,7 @@ class Response:
     def encode_head(self, *, date: str, keep_alive: bool) -> bytes:
         """Return the status line and header fields, ready to send."""
         lines = [f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}", f"Date: {date}", "Server: tradewind"]
+        lines.append("X-Content-Type-Options: nosniff")  # an uploaded file is never run as what it is not
         lines += [f"{name}: {value}" for name, value in self.headers]
         if isinstance(self.body, PackedSpan):
             lines.append("Transfer-Encoding: chunked")

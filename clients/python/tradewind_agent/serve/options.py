@@ -1,6 +1,6 @@
 """Options of a server: limits, TLS and permissions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,7 +15,7 @@ class ServerLimits:
 
     Attributes
     ----------
-    max_connections : more are answered 503 and closed.
+    max_connections : beyond it one that waits for a request is dropped; where none does, the new one is answered 503.
     max_head_bytes : request line and header fields together; beyond it 431.
     max_queued_requests : pipelined requests held per connection before reading pauses.
     max_packed_downloads : packed at once, all on the same threads, one a core; others go as they are.
@@ -77,6 +77,8 @@ class ServeOptions:
     port : 0 takes a free one.
     writable : whether PUT is allowed.
     bearer_token : required of every request when set.
+    allowed_hosts : names by which it may be addressed, besides its own. See `tradewind_agent.serve.host_names`.
+    hidden : whether what has a dot before its name is served too.
     sendfile : let the kernel copy large bodies (plain TCP only); off only to compare.
     grace_s : how long a stop waits for requests under way.
     observer : called with every answered request.
@@ -90,6 +92,8 @@ class ServeOptions:
     writable: bool = False
     tls: TlsFiles | None = None
     bearer_token: str | None = field(default=None, repr=False)
+    allowed_hosts: Sequence[str] = ()
+    hidden: bool = False
     limits: ServerLimits = ServerLimits()
     sendfile: bool = True
     grace_s: float = 10.0

@@ -5,13 +5,14 @@ import contextlib
 import signal
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tradewind_agent.serve.application import Application
-from tradewind_agent.serve.connection import OpenConnections, ServerConnection
+from tradewind_agent.serve.connection import ServerConnection
 from tradewind_agent.serve.counters import Counters
 from tradewind_agent.serve.folder import ServedFolder
+from tradewind_agent.serve.open_connections import OpenConnections
 from tradewind_agent.serve.options import AccessObserver, ServeOptions, ServerLimits, TlsFiles
 from tradewind_agent.serve.transfer_meters import TransferMeters
 from tradewind_agent.serve.uploads.quota import StorageQuota
@@ -34,7 +35,7 @@ class Server:
     def __init__(self, options: ServeOptions, *, wall_clock: Callable[[], float] = time.time) -> None:
         self.options = options
         self.counters = Counters()
-        self._folder = ServedFolder(options.root)
+        self._folder = ServedFolder(options.root, hidden=options.hidden)
         self._space = StorageQuota(options.limits.quota_bytes)
         self._uploads = OpenUploads(
             self._space, boot=_read_boot_id(), part_expiry_s=options.limits.part_expiry_s, clock=wall_clock
@@ -156,6 +157,8 @@ async def serve(
     writable: bool = False,
     tls: TlsFiles | None = None,
     bearer_token: str | None = None,
+    allowed_hosts: Sequence[str] = (),
+    hidden: bool = False,
     limits: ServerLimits | None = None,
     sendfile: bool = True,
     observer: AccessObserver | None = None,
@@ -177,6 +180,8 @@ async def serve(
             writable=writable,
             tls=tls,
             bearer_token=bearer_token,
+            allowed_hosts=allowed_hosts,
+            hidden=hidden,
             limits=limits or ServerLimits(),
             sendfile=sendfile,
             observer=observer,

@@ -36,7 +36,12 @@ def serve_files(
     certificate: Annotated[Path | None, typer.Option(metavar="PEM", help="Serve https with this certificate.")] = None,
     certificate_key: Annotated[Path | None, typer.Option(metavar="PEM", help="Key of the certificate.")] = None,
     quota: Annotated[str | None, typer.Option(metavar="SIZE", help="Most that uploads may leave in DIR.")] = None,
-    max_connections: Annotated[int, typer.Option(min=1, help="More are answered 503.")] = 1024,
+    hidden: Annotated[bool, typer.Option("--hidden", help="Serve and take names that begin with a dot, too.")] = False,
+    allowed_hosts: Annotated[
+        list[str] | None,
+        typer.Option("--allow-host", metavar="NAME", help="Name by which clients address it, besides this machine's."),
+    ] = None,
+    max_connections: Annotated[int, typer.Option(min=1, help="Beyond it, idle ones are dropped.")] = 1024,
     congestion_control: Annotated[
         str | None, typer.Option(metavar="NAME", help="Of its connections, such as fld_tcp; else the system's.")
     ] = None,
@@ -61,6 +66,8 @@ def serve_files(
         writable=writable,
         tls=tls,
         bearer_token=os.environ.get(TOKEN_VARIABLE) or None,
+        allowed_hosts=allowed_hosts or (),
+        hidden=hidden,
         limits=ServerLimits(max_connections=max_connections, quota_bytes=options.parse_size_if("--quota", quota)),
         meter=meter if metered else None,
         congestion_control=congestion_control,

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote_from_bytes
 
-from tradewind_agent.serve.folder import PART_PREFIX, ServedFolder, is_file, is_folder
+from tradewind_agent.serve.folder import ServedFolder, is_file, is_folder
 from tradewind_agent.serve.validators import make_etag
 
 _NAME_COLUMN = 50  # width of nginx's name column
@@ -26,7 +26,7 @@ class FolderEntry:
 
 
 def list_folder(folder: ServedFolder, descriptor: int, segments: Sequence[str]) -> list[FolderEntry]:
-    """Return the folders first, then files, by name; part files are left out, and what is not served is marked.
+    """Return folders first, then files, by name; without what cannot be addressed, and with a mark on what is no file.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def list_folder(folder: ServedFolder, descriptor: int, segments: Sequence[str]) 
     entries = []
     with os.scandir(descriptor) as scan:
         for item in scan:
-            if item.name.startswith(PART_PREFIX):
+            if not folder.is_served(item.name):
                 continue
             leads_out = item.is_symlink() and not folder.contains(Path(folder.root, *segments, item.name))
             try:
