@@ -137,6 +137,7 @@ def _answer(options: Namespace, parent: int) -> None:
         access_log=False,
         log_level="warning",
         http=options.http,
+        ws="none",  # whose library would be loaded for nothing
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=STREAMS_END_S,
         forwarded_allow_ips=options.forwarded_allow_ips,

@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from fastapi.telemetry import TelemetryConfig
 from starlette.types import Lifespan
 
-from services.admin.events import SLOTS
+from services.admin.events import make_page_slots
 from services.admin.routers import PAGES
 from services.api import front, middleware, probes, problems, shedding, traced
 from services.api.routes import (
@@ -183,7 +183,7 @@ def create_app(parts: Container, closing: ExitStack | None = None) -> FastAPI:
     app = _create_described_app(lifespan)
     app.state.container = parts
     app.state.notice = parts.options.notice
-    app.state.page_slots = asyncio.Semaphore(SLOTS)
+    app.state.page_slots = make_page_slots()
     app.state.query_slots = QuerySlots(parts.warehouse.limits)
     problems.install_handlers(app)
     app.add_middleware(middleware.BodyLimit)

@@ -17,7 +17,7 @@ from structlog.typing import FilteringBoundLogger
 
 from services.application.access.authenticate import Keyring
 from services.application.access.passwords import Passwords
-from services.application.access.pending_sign_ins import ShortMemory
+from services.application.access.pending_sign_ins import SealingKey
 from services.application.access.refused_sign_ins import RefusedSignIn, RefusedSignIns
 from services.application.access.single_sign_on import Provider, SignOnRules
 from services.application.advice.compression import Histories
@@ -43,9 +43,9 @@ from services.queue.dispatcher import PATIENCE_S, Dispatcher, create_job_publish
 from services.queue.notices import NoticeListener
 from services.queue.queued_state import QueuedStates
 from services.queue.quote_recorder import QuoteRecorder
+from services.queue.sealing_key import RedisSealingKey
 from services.queue.sessions import RedisSessions
 from services.queue.shared_rates import RedisLevels
-from services.queue.short_memory import RedisMemory
 from services.readiness import Readiness, require_redis
 from services.renewals import Renewals, create_listener
 from services.spools import Spools
@@ -135,7 +135,7 @@ class Container:
     body_limits: BodyLimits
     passwords: Passwords
     refused_sign_ins: RefusedSignIns
-    pending_sign_ins: ShortMemory
+    sealing_key: SealingKey
     options: Options
     readiness: Readiness
 
@@ -197,7 +197,7 @@ def build_container(*, database_url: str, redis_url: str, options: Options | Non
             body_limits=BodyLimits(),
             passwords=Passwords(),
             refused_sign_ins=RefusedSignIns(partial(_log_refused_sign_in, log)),
-            pending_sign_ins=RedisMemory(client),
+            sealing_key=RedisSealingKey(client),
             options=options,
             readiness=Readiness((store.require_ready,), log, spared=(partial(require_redis, client),)),
         )

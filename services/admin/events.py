@@ -1,7 +1,8 @@
 """Parts of pages that follow the state of the service by server-sent events, each with the part as it is now."""
 
-from asyncio import Semaphore, sleep
+from asyncio import sleep
 from collections.abc import AsyncIterator, Callable
+from uuid import UUID
 
 from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
@@ -10,17 +11,23 @@ from fastapi.responses import StreamingResponse
 from services.admin.rendering import HEADERS
 from services.admin.visitors import Visit
 from services.application.access.sign_in import SignIns
+from services.streaming.tenant_slots import TenantSlots
 from tradewind.errors import TradewindError, Unavailable
 
 LOOK_EVERY_S = 2.0
 LOOKS = 300
 """After so many looks a stream ends, and the browser opens the next one."""
 
-SLOTS = 50
-"""Streams at once of a process, whose application keeps them as ``page_slots``: each look asks the database."""
+TENANT_SLOTS, SLOTS = 20, 50
+"""Streams at once of a tenant, and of a process: each look asks the database."""
 
 FULL = "retry: 30000\nevent: full\n\n"
 """Sent where no slot is free: the page stays as it was loaded, and retries after so many milliseconds."""
+
+
+def make_page_slots() -> TenantSlots:
+    """Return the slots of a process, whose application keeps them as ``page_slots``."""
+    return TenantSlots("pages", at_once=TENANT_SLOTS, in_all=SLOTS)
 
 
 def stream_changes(request: Request, visit: Visit, sign_ins: SignIns, look: Callable[[], str]) -> Response:
@@ -36,19 +43,25 @@ def stream_changes(request: Request, visit: Visit, sign_ins: SignIns, look: Call
         return look() if found is not None and found.user.roles >= visit.visitor.user.roles else None
 
     return StreamingResponse(
-        _stream_in_slot(_follow_changes(request, look_if_signed_in), request.app.state.page_slots),
+        _stream_in_slot(
+            _follow_changes(request, look_if_signed_in), request.app.state.page_slots, visit.visitor.tenant_id
+        ),
         media_type="text/event-stream",
         headers=dict(HEADERS),
     )
 
 
-async def _stream_in_slot(changes: AsyncIterator[str], slots: Semaphore) -> AsyncIterator[str]:
-    if slots.locked():
+async def _stream_in_slot(changes: AsyncIterator[str], slots: TenantSlots, tenant_id: UUID) -> AsyncIterator[str]:
+    try:
+        slots.take(tenant_id)
+    except Unavailable:
         yield FULL
         return
-    async with slots:
+    try:
         async for change in changes:
             yield change
+    finally:
+        slots.give_back(tenant_id)
 
 
 async def _follow_changes(request: Request, seen: Callable[[], str | None]) -> AsyncIterator[str]:

@@ -30,6 +30,10 @@ class _HeadTooLong(Exception):
     pass
 
 
+class _NotOneHost(Exception):
+    pass
+
+
 class BoundedHttp(HttpToolsProtocol):
     """HTTP/1.1 by httptools; ``window_s`` and the others are attributes so that tests need not wait."""
 
@@ -85,6 +89,9 @@ class BoundedHttp(HttpToolsProtocol):
             head = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
             if head > self.max_head_bytes:
                 raise _HeadTooLong
+        hosts = sum(name == b"host" for name, _ in self.headers)
+        if hosts > 1 or (hosts == 0 and self.parser.get_http_version() != "1.0"):  # RFC 9112, section 3.2
+            raise _NotOneHost
         self._head_bytes = None
         self._bare_bytes = 0
         super().on_headers_complete()
@@ -103,6 +110,12 @@ class BoundedHttp(HttpToolsProtocol):
         if self._is_complete:
             self._head_bytes = 0
         super().on_response_complete()
+
+    def _should_upgrade_to_ws(self) -> bool:
+        return False  # no other protocol is spoken here
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Say nothing: the request is answered by HTTP/1.1, and anybody could fill the log."""
 
     def send_400_response(self, msg: str) -> None:
         if self._head_bytes is not None and self._head_bytes > self.max_head_bytes:

@@ -4,6 +4,8 @@ import os
 import re
 import time
 from collections.abc import Iterable
+from http import HTTPStatus
+from urllib.parse import urlsplit
 
 from prometheus_client import Counter, Histogram
 from starlette.exceptions import HTTPException
@@ -47,6 +49,9 @@ AGAINST_BROWSERS = (
 )
 """Headers of answers that do not set their own."""
 
+TEMPORARY_REDIRECT = HTTPStatus.TEMPORARY_REDIRECT
+"""Status of the framework's own redirects alone, from a path with a slash at its end to the one without."""
+
 ONLY_BY_TLS = (b"strict-transport-security", b"max-age=31536000")
 """Header of answers by TLS, a proxy's included: a browser that has used TLS once uses it for a year."""
 
@@ -59,6 +64,15 @@ def add_security_headers(headers: Iterable[tuple[bytes, bytes]], scheme: str) ->
     if scheme == "https":
         protected.append(ONLY_BY_TLS)
     return protected
+
+
+def _drop_origin(header: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
+    """Return a redirect to the same host as a path: the framework takes the host from the request, whatever it is."""
+    name, value = header
+    if name != b"location":
+        return header
+    target = urlsplit(value)
+    return name, b"/" + target.path.lstrip(b"/") + (b"?" + target.query if target.query else b"")
 
 
 class RequestIdMiddleware:
@@ -86,6 +100,8 @@ class RequestIdMiddleware:
 
         async def send_with_name(message: Message) -> None:
             if message["type"] == "http.response.start":
+                if message["status"] == TEMPORARY_REDIRECT:
+                    message["headers"] = [_drop_origin(each) for each in message.get("headers", ())]
                 message["headers"] = add_security_headers(message.get("headers", ()), scope["scheme"])
                 message["headers"].append((REQUEST_ID_HEADER, name))
             await send(message)

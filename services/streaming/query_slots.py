@@ -3,17 +3,16 @@ leaves.
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Self
-from uuid import UUID
 
 from starlette.types import Receive
 
 from services.application.warehouse.query import QueryLimits, QueryRun
-from tradewind.errors import QueryRefused, TooLarge, Unavailable
+from services.streaming.tenant_slots import TenantSlots
+from tradewind.errors import QueryRefused, TooLarge
 from tradewind.units import format_bytes
 
 
@@ -21,37 +20,13 @@ class ClientLeft(Exception):
     """The client has closed its connection."""
 
 
-class QuerySlots:
-    """The threads that run the queries of a process: few, and none of those that answer other requests.
-
-    A tenant may have several slots. Half of all are reserved for tenants that have none, so that the long queries of a
-    few leave the others one each.
-    """
+class QuerySlots(TenantSlots):
+    """The slots of queries, and the threads that run them: few, and none of those that answer other requests."""
 
     def __init__(self, limits: QueryLimits) -> None:
+        super().__init__("queries", at_once=limits.at_once, in_all=limits.in_all)
         self._threads = ThreadPoolExecutor(limits.in_all, thread_name_prefix="query")
-        self._running: Counter[UUID] = Counter()
-        self._at_once, self._in_all = limits.at_once, limits.in_all
         self.limits = limits
-
-    def take(self, tenant_id: UUID) -> None:
-        """Take a slot, which must be released.
-
-        Raises
-        ------
-        Unavailable : the tenant has its slots already, or too many others hold a slot.
-        """
-        own, running = self._running[tenant_id], self._running.total()
-        if own >= self._at_once:
-            raise Unavailable(f"{own} queries are running already; try again")
-        if running >= (self._in_all // 2 if own else self._in_all):
-            raise Unavailable("too many queries are running already, of others too; try again")
-        self._running[tenant_id] += 1
-
-    def give_back(self, tenant_id: UUID) -> None:
-        self._running[tenant_id] -= 1
-        if not self._running[tenant_id]:
-            del self._running[tenant_id]
 
     def read_next(self, chunks: Iterator[bytes]) -> asyncio.Future[bytes | None]:
         return asyncio.get_running_loop().run_in_executor(self._threads, next, chunks, None)

@@ -10,8 +10,8 @@ from services.admin.visitors import HOME, Parts, own_address
 from services.application.access.pending_sign_ins import (
     PENDING_S,
     PendingSignIn,
-    store_pending_sign_in,
-    take_pending_sign_in,
+    open_sign_in,
+    seal_sign_in,
 )
 from services.application.access.single_sign_on import SingleSignOn
 from services.bootstrap import Container, SignOn
@@ -32,15 +32,17 @@ def begin(request: Request, parts: Parts, next: str = HOME) -> Response:  # noqa
     sign_on = _require_sign_on(parts)
     try:
         started = sign_on.provider.begin(_build_callback_url(request))
-        pending = PendingSignIn(nonce=started.nonce, verifier=started.verifier, next=own_address(next))
-        browser = store_pending_sign_in(pending, started.state, parts.pending_sign_ins)
+        pending = PendingSignIn(
+            state=started.state, nonce=started.nonce, verifier=started.verifier, next=own_address(next)
+        )
+        sealed = seal_sign_in(pending, key=parts.sealing_key.read(), now=parts.clock.now())
     except Unavailable as away:
         return refuse_sign_in(request, parts, next, away)
     response = go_to(request, started.address)
     # Lax: the provider sends the browser back here from its own site.
     response.set_cookie(
         COOKIE,
-        browser,
+        sealed,
         path=PATH,
         httponly=True,
         samesite="lax",
@@ -55,7 +57,8 @@ def come_back(request: Request, parts: Parts, state: Text = "", code: Text = "",
     """Start a session for the user that the provider names; change nothing where its answer is not valid."""
     sign_on, next_page = _require_sign_on(parts), HOME
     try:
-        pending = take_pending_sign_in(state, request.cookies.get(COOKIE, ""), parts.pending_sign_ins)
+        sealed = request.cookies.get(COOKIE, "")
+        pending = open_sign_in(sealed, state, key=parts.sealing_key.read(), now=parts.clock.now())
         next_page = pending.next
         secret = _open_session(request, parts, sign_on, pending, code="" if error else code)
     except (Unauthenticated, Unavailable) as refused:

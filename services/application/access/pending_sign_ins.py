@@ -1,12 +1,17 @@
-"""Sign-ins at an OpenID provider that are not finished; each is taken once, by the browser that started it."""
+"""Sign-ins at an OpenID provider that are not finished: sealed, and stored by the browser that started them.
+
+So whoever starts many, without an account, takes no room here. The provider takes each code once, so that a sealed
+sign-in which is sent again opens no second session.
+"""
 
 import hmac
 import json
-import secrets
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
 from typing import Protocol
 
-from services.application.access.authenticate import hash_secret
 from tradewind.errors import Unauthenticated
 
 PENDING_S = 600
@@ -19,38 +24,46 @@ GONE = "this sign-in has ended or was not started here; sign in again"
 class PendingSignIn:
     """The values that the provider's answer is checked with; ``next`` : the page to show afterwards."""
 
+    state: str
     nonce: str
     verifier: str
     next: str
 
 
-class ShortMemory(Protocol):
-    """Values that expire; a port because `services.queue` implements it."""
+class SealingKey(Protocol):
+    """The key of all processes; a port because `services.queue` implements it."""
 
-    def put(self, key: str, value: str, *, keep_s: int) -> None: ...
-    def take(self, key: str) -> str | None:
-        """Return a value and remove it."""
+    def read(self) -> bytes:
+        """Return the key.
 
-
-def store_pending_sign_in(pending: PendingSignIn, state: str, memory: ShortMemory) -> str:
-    """Store a sign-in under its state; return the secret that the browser must send back."""
-    browser = secrets.token_urlsafe(32)
-    fields = {"nonce": pending.nonce, "verifier": pending.verifier, "next": pending.next}
-    memory.put(state, json.dumps({**fields, "browser": hash_secret(browser).hex()}), keep_s=PENDING_S)
-    return browser
+        Raises
+        ------
+        Unavailable : it cannot be read just now.
+        """
 
 
-def take_pending_sign_in(state: str, browser: str, memory: ShortMemory) -> PendingSignIn:
-    """Return the sign-in of a state, and remove it.
+def seal_sign_in(pending: PendingSignIn, *, key: bytes, now: datetime) -> str:
+    """Return a sign-in as text for a cookie, which nobody can make or change without the key."""
+    fields = [pending.state, pending.nonce, pending.verifier, pending.next, now.timestamp() + PENDING_S]
+    text = urlsafe_b64encode(json.dumps(fields).encode()).decode().rstrip("=")  # which cookies do not take
+    return f"{text}.{_compute_seal(text, key)}"
+
+
+def open_sign_in(sealed: str, state: str, *, key: bytes, now: datetime) -> PendingSignIn:
+    """Return the sign-in of a state.
 
     Raises
     ------
-    Unauthenticated : there is none, or another browser started it.
+    Unauthenticated : it was not sealed here, is that of another state, or ended.
     """
-    stored = memory.take(state)
-    if stored is None:
+    text, _, seal = sealed.rpartition(".")
+    if not hmac.compare_digest(seal.encode(), _compute_seal(text, key).encode()):
         raise Unauthenticated(GONE)
-    known = json.loads(stored)
-    if not hmac.compare_digest(known["browser"], hash_secret(browser).hex()):
+    own_state, nonce, verifier, next_page, ends_at_s = json.loads(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+    if not hmac.compare_digest(own_state.encode(), state.encode()) or now.timestamp() > ends_at_s:
         raise Unauthenticated(GONE)
-    return PendingSignIn(nonce=known["nonce"], verifier=known["verifier"], next=known["next"])
+    return PendingSignIn(state=own_state, nonce=nonce, verifier=verifier, next=next_page)
+
+
+def _compute_seal(text: str, key: bytes) -> str:
+    return hmac.new(key, text.encode(), sha256).hexdigest()

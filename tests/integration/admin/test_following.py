@@ -1,13 +1,17 @@
 """Parts of pages that follow what goes on: they end with the session."""
 
-from asyncio import Semaphore, run
+from asyncio import run
 from itertools import islice
 from uuid import uuid4
 
-from services.admin.events import FULL, _stream_in_slot
+import pytest
+
+from services.admin.events import FULL, TENANT_SLOTS, _stream_in_slot, make_page_slots
 from services.application.access.authenticate import Scope
 from services.application.access.users import change_roles
+from services.streaming.tenant_slots import TenantSlots
 from tests.integration.admin.visitors import person, signed_in
+from tradewind.errors import Unavailable
 
 LOOKED_FOR = 60
 """Lines of a stream, two of each look in which nothing is new: it ends long before."""
@@ -41,16 +45,28 @@ def test_a_stream_ends_when_a_role_is_taken_away(parts, api, tenant):
     assert len(left) < LOOKED_FOR
 
 
-def test_change_streams_are_limited_to_the_number_of_slots():
+def test_change_streams_of_one_tenant_leave_slots_to_others():
+    one, other = uuid4(), uuid4()
+
     async def one_change():
         yield "data: a\n\n"
 
     async def stream_changes():
-        slots = Semaphore(1)
-        first = _stream_in_slot(one_change(), slots)
-        admitted = [await anext(first)]
-        refused = [each async for each in _stream_in_slot(one_change(), slots)]
-        admitted += [each async for each in first]
-        return admitted, refused, [each async for each in _stream_in_slot(one_change(), slots)]
+        slots = TenantSlots("pages", at_once=1, in_all=2)
+        first = _stream_in_slot(one_change(), slots, one)
+        seen = [await anext(first)]
+        for tenant_id in (one, other):
+            seen += [each async for each in _stream_in_slot(one_change(), slots, tenant_id)]
+        await first.aclose()
+        return seen + [each async for each in _stream_in_slot(one_change(), slots, one)]
 
-    assert run(stream_changes()) == (["data: a\n\n"], [FULL], ["data: a\n\n"])
+    assert run(stream_changes()) == ["data: a\n\n", FULL, "data: a\n\n", "data: a\n\n"]
+
+
+def test_page_slots_of_one_tenant_are_not_all():
+    slots, one = make_page_slots(), uuid4()
+    for _ in range(TENANT_SLOTS):
+        slots.take(one)
+    with pytest.raises(Unavailable, match="20 pages"):
+        slots.take(one)
+    slots.take(uuid4())

@@ -1,6 +1,5 @@
 """Signing in at a real OpenID provider, which runs beside the test."""
 
-import json
 import re
 import secrets
 import subprocess
@@ -14,10 +13,12 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
+from services.admin.access.sign_on import COOKIE
+from services.application.access.pending_sign_ins import PendingSignIn, open_sign_in, seal_sign_in
 from services.application.access.single_sign_on import Provider, SignOnRules
 from services.bootstrap import Container, Options, SignOn, build_container
 from services.openid.provider import OpenIdProvider
-from services.queue.short_memory import PREFIX
+from services.queue.sealing_key import KEY_NAME
 from tests.endings import Program
 from tests.integration.admin.visitors import Visitor, person, signed_in
 from tests.integration.written import everything_written
@@ -115,6 +116,13 @@ def browser(house: tuple[Container, Tenant, str]) -> Iterator[Visitor]:
         yield opened
 
 
+def open_pending(browser: Visitor, back: httpx.URL, parts: Container) -> PendingSignIn:
+    """Return what the browser stores until it comes back."""
+    return open_sign_in(
+        browser.cookies[COOKIE], back.params["state"], key=parts.sealing_key.read(), now=parts.clock.now()
+    )
+
+
 def logins(tenant: Tenant) -> dict[str, frozenset[str]]:
     with tenant.parts.store.unit_of_work(tenant.id) as uow:
         return {user.login: user.roles for user in uow.users.list_all()}
@@ -142,7 +150,7 @@ def test_no_secret_of_a_sign_in_is_written(database_url: str, redis_url: str) ->
     with everything_written() as written, house_at(database_url, redis_url, free_port()) as (parts, _, api):
         with Visitor(base_url=api, timeout=60) as somebody:
             back = at_the_provider(somebody, "zoe.ops")
-            begun = json.loads(parts.client.get(f"{PREFIX}{back.params['state']}"))
+            pending, sealed = open_pending(somebody, back, parts), somebody.cookies[COOKIE]
             wrong = somebody.get(back.copy_set_param("code", f"{back.params['code']}x"))
             again = at_the_provider(somebody, "zoe.ops")
             assert somebody.get(again).status_code == 303
@@ -150,7 +158,7 @@ def test_no_secret_of_a_sign_in_is_written(database_url: str, redis_url: str) ->
         assert parts.options.sign_on is not None
         known = parts.options.sign_on.provider.provider
     assert wrong.status_code == 401
-    secrets_used = [known.client_secret, session, again.params["code"], back.params["code"], begun["verifier"]]
+    secrets_used = [known.client_secret, session, again.params["code"], back.params["code"], pending.verifier, sealed]
     told = written()
     assert "sign_in.refused" in told
     assert [line for line in told.splitlines() if any(str(each) in line for each in secrets_used)] == []
@@ -222,16 +230,20 @@ def test_an_operator_may_leave_sign_ins_to_the_provider(house: tuple[Container, 
 
 @pytest.mark.parametrize(
     ("forged", "said"),
-    [("nonce", "ID token is not valid"), ("browser", "not started here"), ("verifier", "takes the sign-in back")],
+    [("nonce", "ID token is not valid"), ("key", "not started here"), ("verifier", "takes the sign-in back")],
 )
 def test_an_answer_to_another_sign_in_is_refused(
     house: tuple[Container, Tenant, str], browser: Visitor, forged: str, said: str
 ) -> None:
     parts, tenant, _ = house
     back, before = at_the_provider(browser, "mallory.ops"), logins(tenant)
-    pending = f"{PREFIX}{back.params['state']}"
-    begun = json.loads(parts.client.get(pending))
-    parts.client.set(pending, json.dumps(begun | {forged: "f" * 64}))
+    pending, key = open_pending(browser, back, parts), parts.sealing_key.read()
+    if forged == "key":
+        sealed = seal_sign_in(pending, key=b"f" * 32, now=parts.clock.now())
+    else:
+        sealed = seal_sign_in(replace(pending, **{forged: "f" * 64}), key=key, now=parts.clock.now())
+    browser.cookies.delete(COOKIE)
+    browser.cookies.set(COOKIE, sealed)
     answer = browser.get(back)
     assert (answer.status_code, said in answer.text) == (401, True), answer.text
     assert "tradewind_session" not in browser.cookies
@@ -248,7 +260,7 @@ def test_a_token_that_is_old_or_for_somebody_else_is_refused(
     known = house[0].options.sign_on
     assert known is not None
     back = at_the_provider(browser, "mallory.ops")
-    begun = json.loads(house[0].client.get(f"{PREFIX}{back.params['state']}"))
+    pending = open_pending(browser, back, house[0])
     asked = known.provider.provider
     ours = httpx.BasicAuth(asked.client_id, asked.client_secret or "")
 
@@ -263,8 +275,8 @@ def test_a_token_that_is_old_or_for_somebody_else_is_refused(
             late.finish(
                 back.params["code"],
                 callback=str(back).partition("?")[0],
-                nonce=begun["nonce"],
-                verifier=begun["verifier"],
+                nonce=pending.nonce,
+                verifier=pending.verifier,
             )
 
 
@@ -279,6 +291,18 @@ def test_sign_in_that_another_browser_started_is_refused(
     (state,) = parse_qs(urlsplit(str(back)).query)["state"]
     answer = browser.get(CALLBACK, params={"state": state[::-1], "code": "guessed"})
     assert (answer.status_code, "not started here" in answer.text) == (401, True)
+
+
+def test_many_that_start_to_sign_in_take_no_room(house: tuple[Container, Tenant, str], browser: Visitor) -> None:
+    redis = house[0].client
+    at_the_provider(browser, "mallory.ops")
+    before = redis.dbsize()
+    for number in range(50):
+        started = browser.get(f"/admin/sign-in/oidc?next=/admin/{number}{'a' * 1_900}")
+        assert started.status_code == 303
+        assert len(started.headers["set-cookie"]) < 4_096, "what browsers store"
+    assert redis.dbsize() <= before + 2  # rates of calls
+    assert redis.exists(KEY_NAME) == 1
 
 
 def test_a_provider_that_is_away_leaves_passwords(

@@ -204,3 +204,36 @@ def test_a_body_in_chunks_may_be_longer_than_a_head(api: str, tenant: Tenant) ->
             connection.sendall(b"%x\r\n%b\r\n" % (MAX_HEAD_BYTES, b" " * MAX_HEAD_BYTES))
         connection.sendall(b"0\r\n\r\n")
         assert connection.recv(64 * KIB).startswith(b"HTTP/1.1 422 ")
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"GET /healthz HTTP/1.1\r\n\r\n", b"400"),
+        (b"GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", b"400"),
+        (b"GET /healthz HTTP/1.1\r\nHost: a\r\nhost: a\r\n\r\n", b"400"),
+        (b"GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", b"200"),
+        (b"GET /healthz HTTP/1.0\r\n\r\n", b"200"),
+    ],
+)
+def test_each_request_names_one_host(api: str, sent: bytes, status: bytes) -> None:
+    with connected(api) as connection:
+        connection.sendall(sent)
+        assert until_closed(connection).startswith(b"HTTP/1.1 " + status)
+
+
+@pytest.mark.parametrize("target", ["/v1/keys/", "/v1/keys/?limit=1", "//evil.example/v1/keys/"])
+def test_no_redirect_leads_to_another_host(api: str, target: str) -> None:
+    with connected(api) as connection:
+        connection.sendall(f"GET {target} HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n".encode())
+        answer = until_closed(connection).decode()
+    found = re.search(r"(?mi)^location: (.*?)\r$", answer)
+    assert found is None or re.fullmatch(r"/(?!/)[^:]*", found[1]), answer
+    assert found is not None or "evil" in target
+
+
+def test_no_other_protocol_is_spoken(api: str) -> None:
+    upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: eA==\r\n"
+    with connected(api) as connection:
+        connection.sendall(f"GET /healthz HTTP/1.1\r\nHost: test\r\n{upgrade}\r\n".encode())
+        assert connection.recv(64 * KIB).startswith(b"HTTP/1.1 200 ")
