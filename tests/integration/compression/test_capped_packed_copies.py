@@ -2,6 +2,7 @@
 
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -19,10 +20,13 @@ FILES = {f"f{number}.csv": b"".join(b"%d,%d\n" % (row, number) for row in range(
 
 
 class Front:
-    """Forwards ``limit`` connections to a server at a time, and refuses others by ``status``, or by closing them."""
+    """Forwards ``limit`` connections to a server at a time, and refuses others by ``status``, or by closing them.
 
-    def __init__(self, server: Server, limit: int, status: int | None) -> None:
-        self._behind = _address(server.url)
+    ``counts_for_s`` : how long a connection counts that was closed.
+    """
+
+    def __init__(self, server: Server, limit: int, status: int | None, counts_for_s: float) -> None:
+        self._behind, self._counts_for_s = _address(server.url), counts_for_s
         self.status, self.refused = status, 0
         self._slots = threading.BoundedSemaphore(limit)
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -48,6 +52,8 @@ class Front:
                     _pump(near, far)
                     back.join()
             finally:
+                near.close()
+                time.sleep(self._counts_for_s)
                 self._slots.release()
 
     def close(self) -> None:
@@ -67,8 +73,8 @@ def _pump(source: socket.socket, destination: socket.socket) -> None:
 
 
 @contextmanager
-def front_of(root: Path, limit: int, status: int | None) -> Iterator[Front]:
-    with serving(root, writable=True) as server, closing(Front(server, limit, status)) as front:
+def front_of(root: Path, limit: int, status: int | None, counts_for_s: float = 0.0) -> Iterator[Front]:
+    with serving(root, writable=True) as server, closing(Front(server, limit, status, counts_for_s)) as front:
         yield front
 
 
@@ -97,11 +103,12 @@ def test_a_download_steps_down_and_loses_no_file(tmp_path: Path, status: int | N
     assert report.permitted_files is not None
 
 
+@pytest.mark.parametrize("counts_for_s", [0.0, 0.3])
 @pytest.mark.parametrize("status", [403, 503, None])
-def test_an_upload_steps_down_and_loses_no_file(tmp_path: Path, status: int | None) -> None:
+def test_an_upload_steps_down_and_loses_no_file(tmp_path: Path, status: int | None, counts_for_s: float) -> None:
     source, root = write_all(tmp_path / "source"), tmp_path / "root"
     root.mkdir()
-    with front_of(root, 2, status) as front:
+    with front_of(root, 2, status, counts_for_s) as front:
         report = copied(str(source), front.url + "there/")
         assert front.refused > 0
     assert report.failures == []

@@ -85,6 +85,10 @@ class Channel:
         return self.chunk.bytes_per_pipeline
 
     @property
+    def is_connected(self) -> bool:
+        return any(pipeline.is_connected for pipeline in self.pipelines)
+
+    @property
     def is_idle(self) -> bool:
         return not self._files and not any(pipeline.outstanding for pipeline in self.pipelines)
 

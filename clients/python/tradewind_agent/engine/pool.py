@@ -180,10 +180,11 @@ class ChannelPool:
             self._retire_if_idle(pipeline)
 
     def _shrink(self, chunk: TransferChunk, channels: int) -> None:
-        """Free excess channels, idle ones first, and pipelines beyond the parallelism."""
+        """Free excess channels, idle ones first and of those unconnected ones, and pipelines beyond the parallelism."""
         surplus = len(chunk.channels) - channels
         if surplus > 0:
-            for channel in sorted(chunk.channels, key=lambda channel: not channel.is_idle)[:surplus]:
+            least_used = sorted(chunk.channels, key=lambda channel: (not channel.is_idle, channel.is_connected))
+            for channel in least_used[:surplus]:
                 chunk.channels.remove(channel)
                 channel.return_files()
                 self._free(channel, 0)

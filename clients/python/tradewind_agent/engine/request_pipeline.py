@@ -13,7 +13,7 @@ from tradewind_agent.engine.http.http1 import ResponseHead
 from tradewind_agent.engine.http.retry import parse_retry_after
 from tradewind_agent.engine.http.tcp_info import TcpInfo
 from tradewind_agent.engine.options import EngineOptions
-from tradewind_agent.engine.origin.limits import LOAD_STATUSES, SendContext
+from tradewind_agent.engine.origin.limits import LOAD_STATUSES, OriginLimits, SendContext
 from tradewind_agent.engine.origin.traits import OriginTraits
 from tradewind_agent.errors import FileFault
 
@@ -84,6 +84,8 @@ class PipelineHost(Protocol):
     def dial(self, origin: Origin, pipeline: "RequestPipeline") -> "asyncio.Task[Connection]": ...
 
     def get_traits(self, origin: Origin) -> OriginTraits: ...
+
+    def get_limits(self, origin: Origin) -> OriginLimits: ...
 
     def note_ready(self, pipeline: "RequestPipeline") -> None:
         """Give the pipeline more work, or retire it: it has room, or nothing left to do."""
@@ -311,6 +313,8 @@ class RequestPipeline:
             self._back_off_timer = None
         connection, self.connection = self.connection, None
         if connection is not None:
+            if self.origin is not None:
+                self._host.get_limits(self.origin).note_closed()
             connection.abort()
 
     def dismiss(self) -> None:

@@ -25,6 +25,10 @@ MOST_PROMPT_TESTS = 3
 """Files refused alone, from which on the origin is assumed to forbid files; others are retried alone last."""
 
 
+SETTLE_S = 1.0
+"""Time for which an origin may still count a connection that was closed here."""
+
+
 class SendContext(NamedTuple):
     """The state of an origin when a request was sent.
 
@@ -80,6 +84,7 @@ class OriginLimits:
         self._permitted = None if known is None else known.count
         self._refused_at_s = None if known is None else known.refused_at_s
         self._changed_s = clock_s()
+        self._closed_s = clock_s()  # of those that listed the files, at the latest
         self._step = 0
         self._burst: _Burst | None = None
         self._refused: set[Hashable] = set()
@@ -107,6 +112,14 @@ class OriginLimits:
     def hold(self, wait_s: float) -> None:
         """Send nothing for a while."""
         self.held_until_s = max(self.held_until_s, self._clock_s() + wait_s)
+
+    def note_closed(self) -> None:
+        """Note that a connection was closed here."""
+        self._closed_s = self._clock_s()
+
+    def compute_settling_s(self) -> float:
+        """Return how long the origin may still count connections that were closed here; 0 where it counts none."""
+        return max(0.0, self._closed_s + SETTLE_S - self._clock_s())
 
     def note_start(self, pipeline: Hashable, in_use: int) -> SendContext:
         """Count a request that is about to be sent."""

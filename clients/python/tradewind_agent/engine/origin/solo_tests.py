@@ -41,6 +41,7 @@ class SoloTests:
         self._loop = asyncio.get_running_loop()
         self._suspects: deque[FileTransfer] = deque()
         self._pausing: asyncio.TimerHandle | None = None
+        self._settling: asyncio.TimerHandle | None = None
         self._pipeline: RequestPipeline | None = None
         self._is_late = False
 
@@ -75,17 +76,32 @@ class SoloTests:
         idle = [pipeline for pipeline in self._host.pipelines if not pipeline.is_busy and pipeline.channel is not None]
         if not idle:
             return
+        pipeline = min(idle, key=lambda pipeline: not self._is_open(pipeline))
+        if not self._is_open(pipeline) and (settling_s := self._limits.compute_settling_s()):
+            self._wait_until_settled(settling_s)
+            return
         if self._pausing is not None:
             self._pausing.cancel()
             self._pausing = None
         file = self._suspects.popleft()
-        pipeline = min(idle, key=lambda pipeline: pipeline.origin != self._origin or not pipeline.is_connected)
         file.is_waiting = False
         exchange = file.take(1, pipeline.range_bytes)
         if exchange is None:
             return
         self._pipeline = pipeline
         pipeline.assign(exchange)
+
+    def _is_open(self, pipeline: RequestPipeline) -> bool:
+        return pipeline.origin == self._origin and pipeline.is_connected
+
+    def _wait_until_settled(self, settling_s: float) -> None:
+        """Come back when no closed connection counts any more, with which a new one would be one too many."""
+        if self._settling is None:
+            self._settling = self._loop.call_later(settling_s, self._end_settling)
+
+    def _end_settling(self) -> None:
+        self._settling = None
+        self._host.deal_soon()
 
     def _stop_pausing(self) -> None:
         """Resume the others, which take too long, and test after them."""
@@ -102,5 +118,6 @@ class SoloTests:
                 file.host.make_available(file)
 
     def close(self) -> None:
-        if self._pausing is not None:
-            self._pausing.cancel()
+        for timer in (self._pausing, self._settling):
+            if timer is not None:
+                timer.cancel()
