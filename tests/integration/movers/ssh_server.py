@@ -4,7 +4,7 @@ import os
 import socket
 import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,19 +46,17 @@ def ssh_server(work: Path) -> Iterator[SshServer]:
         f"IdentityFile {work}/user\nIdentitiesOnly yes\nPort {port}\nBatchMode yes\nLogLevel ERROR\n"
         "StrictHostKeyChecking no\nUserKnownHostsFile /dev/null\n"
     )
-    with ExitStack() as standing:
-        if os.geteuid() == 0 and not _SEPARATION.exists():
-            _SEPARATION.mkdir(mode=0o755)
-            standing.callback(_SEPARATION.rmdir)
-        command = [program("sshd"), "-D", "-e", "-f", work / "server"]
-        with served.log.open("wb") as log, Program(command, stdout=log, stderr=log) as process:
-            try:
-                eventually(lambda: _listens(port) or process.poll() is not None)
-                assert process.poll() is None, served.log.read_text()
-                yield served
-            finally:
-                process.terminate()
-                process.wait()
+    if os.geteuid() == 0:
+        _SEPARATION.mkdir(mode=0o755, exist_ok=True)  # it stays: another server may need it
+    command = [program("sshd"), "-D", "-e", "-f", work / "server"]
+    with served.log.open("wb") as log, Program(command, stdout=log, stderr=log) as process:
+        try:
+            eventually(lambda: _listens(port) or process.poll() is not None)
+            assert process.poll() is None, served.log.read_text()
+            yield served
+        finally:
+            process.terminate()
+            process.wait()
 
 
 def _listens(port: int) -> bool:

@@ -13,13 +13,15 @@ from tradewind_agent.meters import CpuModelMeter, HostReader, MeterChoice, build
 from tradewind_agent.serve import Server
 from tradewind_agent.session.metering import HostMeter
 from tradewind_agent.session.server_energy import ServerEnergyReport, ServerMeter
-from tradewind_agent.session.transfer_naming import TRANSFERS_PATH, format_energy_path
+from tradewind_agent.session.transfer_naming import TRANSFERS_PATH, format_energy_path, format_energy_so_far_path
 
 WATTS = 100.0
 """Of a host whose power does not depend on what it does: its energy is its time."""
 
 LARGE_BYTES = 32_000_000
 STEP_BYTES = 500_000
+PAUSE_S = 0.01
+"""Between two steps: both transfers last so long that the moments in which one is alone hardly count."""
 
 
 @pytest.fixture
@@ -80,7 +82,10 @@ def test_two_transfers_at_once_share_the_host(server: Server):
     with Wire(server.port) as first, Wire(server.port) as second:
         for wire, transfer_id in ((first, one), (second, other)):
             wire.send("GET", "/large", Tradewind_Transfer=str(transfer_id))
-        for _ in range(LARGE_BYTES // STEP_BYTES):
+            wire.read(STEP_BYTES)
+        assert ask(server.port, "GET", format_energy_so_far_path(other)).status == 200  # from now on both are known
+        for _ in range(LARGE_BYTES // STEP_BYTES - 1):
+            time.sleep(PAUSE_S)
             for wire in (first, second):
                 wire.read(STEP_BYTES)
         reports = [report(server, transfer_id) for transfer_id in (one, other)]
