@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tradewind.energy.measured import EnergyReading
 from tradewind.errors import InvalidValue
 from tradewind.learning.observations import Flags, Floats, Observations
 from tradewind.learning.surface.cells import Index
@@ -30,11 +31,15 @@ SIZES_PER_DOUBLING = 4
 
 @dataclass(frozen=True, slots=True)
 class SurfaceSet:
-    """One set. ``total_bytes`` (n,) turns energy a byte into energy; ``rtt_s`` is the median, 0 if not logged."""
+    """One set. ``total_bytes`` (n,) turns energy a byte into energy; ``rtt_s`` is the median, 0 if not logged.
+
+    ``base_power_w`` : (n,) of the metered ends without the transfer, NaN where that is not logged.
+    """
 
     name: str
     observations: Observations
     total_bytes: Floats
+    base_power_w: Floats
     rtt_s: float
 
     @property
@@ -46,6 +51,12 @@ class SurfaceSet:
         """Energy (n,), NaN where not metered."""
         o = self.observations
         return o.power_w * 8 * self.total_bytes / o.throughput_bps
+
+    @property
+    def dynamic_energy_j(self) -> Floats:
+        """Energy that the transfers caused (n,), NaN where it is not known."""
+        o = self.observations
+        return (o.power_w - self.base_power_w) * 8 * self.total_bytes / o.throughput_bps
 
     @property
     def inputs(self) -> Floats:
@@ -123,6 +134,7 @@ def _make_set(name: str, records: Sequence[TransferRecord]) -> SurfaceSet:
             started_s=np.array([record.started_at.timestamp() for record in records]),
         ),
         total_bytes=np.array([float(record.dataset.total_bytes) for record in records]),
+        base_power_w=np.array([_compute_base_power_w(record) for record in records]),
         rtt_s=float(np.median([record.path.rtt_s or 0.0 for record in records])),
     )
 
@@ -130,6 +142,19 @@ def _make_set(name: str, records: Sequence[TransferRecord]) -> SurfaceSet:
 def _read_value(record: TransferRecord, axis: str) -> float:
     value = record.dataset.mean_file_bytes if axis == SIZE_AXIS else getattr(record.parameters, axis)
     return float("nan") if value is None else float(value)
+
+
+def _compute_base_power_w(record: TransferRecord) -> float:
+    """Return the mean power of the metered ends without the transfer, W; NaN if one of them does not know it."""
+    if not record.energy or record.duration_s <= 0:
+        return float("nan")
+    return sum(_read_base_w(reading, record.duration_s) for reading in record.energy)
+
+
+def _read_base_w(reading: EnergyReading, duration_s: float) -> float:
+    if reading.base_w is not None:
+        return reading.base_w
+    return float("nan") if reading.dynamic_j is None else (reading.total_j - reading.dynamic_j) / duration_s
 
 
 def _compute_power_w(record: TransferRecord) -> float:

@@ -150,6 +150,12 @@ _STEPS: Mapping[str, tuple[int, ...]] = MappingProxyType(
 )
 
 
+def build_parameters(values: Mapping[str, float]) -> Parameters:
+    """Return the parameters of raw values by axis; what is NaN is not known."""
+    known = {axis: value for axis, value in values.items() if math.isfinite(value)}
+    return Parameters(**{axis: float(v) if axis == "frequency_hz" else int(v) for axis, v in known.items()})  # type: ignore[arg-type]  # keys are field names
+
+
 @dataclass(frozen=True, slots=True)
 class Lattice:
     """Finite grid of settings: for each axis its permitted values in ascending order."""

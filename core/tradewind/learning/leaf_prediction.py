@@ -1,9 +1,10 @@
 """What a leaf's surfaces say of settings: plain arrays, and the table of them on a lattice."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tradewind.learning.observations import Flags, Floats
-from tradewind.parameters import Lattice
+from tradewind.parameters import Lattice, Parameters
 from tradewind.prediction import PredictedSetting
 
 
@@ -46,23 +47,29 @@ class LatticeTable:
 
     def build_settings(self) -> tuple[PredictedSetting, ...]:
         """Return the same as values of the domain."""
-        p = self.prediction
-        n = len(self.lattice)
-        mean = [None] * n if p.log_power_mean is None else p.log_power_mean.tolist()
-        sd = [0.0] * n if p.log_power_sd is None else p.log_power_sd.tolist()
-        covariance = [0.0] * n if p.log_covariance is None else p.log_covariance.tolist()
-        throughput = zip(p.log_throughput_mean.tolist(), p.log_throughput_sd.tolist(), strict=True)
-        return tuple(
-            PredictedSetting(
-                parameters=parameters,
-                log_throughput_mean=t_mean,
-                log_throughput_sd=t_sd,
-                log_power_mean=p_mean,
-                log_power_sd=p_sd,
-                log_covariance=cov,
-                certified=sure,
-            )
-            for parameters, (t_mean, t_sd), p_mean, p_sd, cov, sure in zip(
-                self.lattice.list_settings(), throughput, mean, sd, covariance, p.certified.tolist(), strict=True
-            )
+        return build_predicted_settings(self.lattice.list_settings(), self.prediction)
+
+
+def build_predicted_settings(
+    parameters: Iterable[Parameters], prediction: LeafPrediction
+) -> tuple[PredictedSetting, ...]:
+    """Return predictions as values of the domain; ``parameters`` : the r settings, in the same order."""
+    p, n = prediction, len(prediction.certified)
+    mean = [None] * n if p.log_power_mean is None else p.log_power_mean.tolist()
+    sd = [0.0] * n if p.log_power_sd is None else p.log_power_sd.tolist()
+    covariance = [0.0] * n if p.log_covariance is None else p.log_covariance.tolist()
+    throughput = zip(p.log_throughput_mean.tolist(), p.log_throughput_sd.tolist(), strict=True)
+    return tuple(
+        PredictedSetting(
+            parameters=one,
+            log_throughput_mean=t_mean,
+            log_throughput_sd=t_sd,
+            log_power_mean=p_mean,
+            log_power_sd=p_sd,
+            log_covariance=cov,
+            certified=sure,
         )
+        for one, (t_mean, t_sd), p_mean, p_sd, cov, sure in zip(
+            parameters, throughput, mean, sd, covariance, p.certified.tolist(), strict=True
+        )
+    )

@@ -19,7 +19,7 @@ from tradewind.learning.observations import Observations
 from tradewind.learning.partition import solve_partitions
 from tradewind.learning.setting_rows import LeafRows
 from tradewind.learning.validation import restrict_certified, validate_leaf
-from tradewind.parameters import AXES, Lattice, Parameters
+from tradewind.parameters import AXES, Lattice, build_parameters
 from tradewind.path import Path
 from tradewind.tiers.selection import SettingTable
 
@@ -214,18 +214,13 @@ def _build_observed_settings(
         values = {axis: setting[AXES.index(axis)] for axis in axes}
         found.append(
             model.ObservedSetting(
-                parameters=_build_parameters(values),
+                parameters=build_parameters(values),
                 rows=int(count),
                 log_throughput_mean=float(log_throughput[inside].mean()),
                 power_w_mean=float(known.mean()) if len(known) else None,
             )
         )
     return tuple(found)
-
-
-def _build_parameters(values: Mapping[str, float]) -> Parameters:
-    known = {axis: value for axis, value in values.items() if np.isfinite(value)}
-    return Parameters(**{axis: float(v) if axis == "frequency_hz" else int(v) for axis, v in known.items()})  # type: ignore[arg-type]  # keys are field names
 
 
 def _compute_delays(axes: tuple[str, ...], settings: FloatArray, delay_s: FloatArray) -> Mapping[int, float]:

@@ -1,0 +1,1 @@
+"""How much energy the recommended settings save on real logs with cores and frequency, on held-out rows."""

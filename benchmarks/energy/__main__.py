@@ -1,0 +1,134 @@
+"""Compare settings of least energy with the fastest ones, on held-out rows of real logs that vary cores and frequency.
+
+The baseline is gradient boosting, which makes the same choices from the same training rows.
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from benchmarks.energy.choices import FASTEST, HeldOutSet, Outcome, has_resources, make_frugal_sla
+from benchmarks.energy.made_up import make_set
+from benchmarks.support import report
+from benchmarks.support.command import run_command
+from benchmarks.surfaces.sets import SurfaceSet, read_sets
+from tradewind.learning.partition import solve_partitions
+from tradewind.sla.kinds import DEFAULT_CONFIDENCE, EnergyBasis, Sla, SlaKind
+from tradewind.tiers.selection import SettingTable
+
+SEEDS, QUICK_SEEDS, SMOKE_SEEDS = 20, 4, 1
+PROMISES = 5
+"""Targets of energy that are asked of each split, from the least that can be promised to that of the fastest."""
+
+AT_MOST = {"dynamic_vs_fastest_median": 0.65, "total_vs_fastest_median": 0.95}
+AT_LEAST = {"throughput_vs_fastest_min": 0.88, "distinct_settings_min": 4, "promise_coverage": 0.87}
+WRONG_USAGE = 2
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    options = report.make_parser((__doc__ or "").partition("\n")[0], seed=0).parse_args(argv)
+    started_at = datetime.now(UTC)
+    sets = [each for each in read_sets(options.data) if has_resources(each)]
+    if not sets and options.smoke:
+        sets = [make_set(options.seed)]
+    if not sets:
+        print("energy: no logs that vary cores and frequency; name a folder of them with --data", file=sys.stderr)
+        return WRONG_USAGE
+    seeds = SMOKE_SEEDS if options.smoke else QUICK_SEEDS if options.quick else SEEDS
+    results = [_measure(each, range(options.seed, options.seed + seeds)) for each in sets]
+    summary = _summarise(results)
+    report.write_report(
+        "energy",
+        quick=options.quick,
+        smoke=options.smoke,
+        results=results,
+        summary=summary,
+        started_at=started_at,
+    )
+    return 0 if options.quick else report.judge_summary(summary, AT_MOST, AT_LEAST)
+
+
+def _measure(surfaces: SurfaceSet, seeds: range) -> dict[str, Any]:
+    """Return the figures of one set; ratios are of the means over all splits."""
+    chosen: dict[str, list[tuple[Outcome, Outcome]]] = {}
+    promises: list[bool] = []
+    distinct: list[int] = []
+    for seed in seeds:
+        held_out = HeldOutSet(surfaces, seed)
+        _, fastest = held_out.choose(FASTEST)
+        for basis in EnergyBasis:
+            _, frugal = held_out.choose(make_frugal_sla(basis))
+            chosen.setdefault(basis.value, []).append((fastest, frugal))
+        chosen.setdefault("boosting", []).append(held_out.choose_by_boosting(EnergyBasis.DYNAMIC))
+        promises += _check_promises(held_out)
+        distinct.append(_count_distinct_settings(held_out.table))
+    result: dict[str, Any] = {"case": surfaces.name, "rows": len(surfaces.observations)}
+    result |= _compute_ratios(chosen["dynamic"], "")
+    result |= _compute_ratios(chosen["total"], "on_total_")
+    result |= _compute_ratios(chosen["boosting"], "boosting_")
+    return result | {
+        "distinct_settings": int(np.median(distinct)),
+        "promises": len(promises),
+        "promises_met": float(np.mean(promises)) if promises else None,
+    }
+
+
+def _compute_ratios(pairs: Sequence[tuple[Outcome, Outcome]], prefix: str) -> dict[str, float]:
+    """Return the frugal setting's figures over those of the fastest."""
+    names = {"dynamic": "dynamic_j", "total": "total_j", "throughput": "throughput_bps"}
+    return {
+        f"{prefix}{name}_vs_fastest": sum(getattr(frugal, attribute) for _, frugal in pairs)
+        / sum(getattr(fastest, attribute) for fastest, _ in pairs)
+        for name, attribute in names.items()
+    }
+
+
+def _check_promises(held_out: HeldOutSet) -> Iterator[bool]:
+    """Yield for each promise of energy whether the held-out row of its setting met it."""
+    kind, basis = SlaKind.ENERGY_AT_MOST, EnergyBasis.TOTAL
+    ranges = [
+        each
+        for each in solve_partitions(held_out.table, confidences=(DEFAULT_CONFIDENCE,))
+        if each.kind is kind and each.energy_basis is basis
+    ]
+    if not ranges:
+        return
+    least_j, most_j = ranges[0].lower, ranges[-1].upper
+    for target_j in np.geomspace(least_j, most_j, PROMISES):
+        choice, outcome = held_out.choose(
+            Sla(kind=kind, target=float(target_j), confidence=DEFAULT_CONFIDENCE, energy_basis=basis)
+        )
+        if choice.feasible:
+            yield outcome.total_j <= target_j
+
+
+def _count_distinct_settings(table: SettingTable) -> int:
+    """Return how many settings the tiers of a cluster have at the usual confidence, on the dynamic basis."""
+    tiers = solve_partitions(table, confidences=(DEFAULT_CONFIDENCE,))
+    return len({each.setting.parameters for each in tiers if each.energy_basis is EnergyBasis.DYNAMIC})
+
+
+def _summarise(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    def collect(key: str) -> list[float]:
+        return [each[key] for each in results if each[key] is not None]
+
+    promises = sum(each["promises"] for each in results)
+    met = sum(each["promises"] * each["promises_met"] for each in results if each["promises"])
+    return {
+        "sets": len(results),
+        "dynamic_vs_fastest_median": float(np.median(collect("dynamic_vs_fastest"))),
+        "total_vs_fastest_median": float(np.median(collect("total_vs_fastest"))),
+        "throughput_vs_fastest_min": min(collect("throughput_vs_fastest")),
+        "distinct_settings_min": min(collect("distinct_settings")),
+        "promise_coverage": met / promises if promises else None,
+        "boosting_dynamic_vs_fastest_median": float(np.median(collect("boosting_dynamic_vs_fastest"))),
+        "boosting_total_vs_fastest_median": float(np.median(collect("boosting_total_vs_fastest"))),
+        "boosting_throughput_vs_fastest_min": min(collect("boosting_throughput_vs_fastest")),
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(run_command("energy", lambda: main(sys.argv[1:])))
