@@ -9,19 +9,24 @@ from benchmarks.surfaces.sets import SurfaceSet
 from tradewind.sla.kinds import EnergyBasis
 
 
+SEEDS = 5
+
+
 @pytest.fixture(scope="module")
 def surfaces() -> SurfaceSet:
     return make_set(3)
 
 
-def test_frugal_settings_keep_most_of_the_throughput_for_less_energy(surfaces: SurfaceSet) -> None:
-    held_out = HeldOutSet(surfaces, 0)
-    _, fastest = held_out.choose(FASTEST)
-    choice, frugal = held_out.choose(make_frugal_sla(EnergyBasis.DYNAMIC))
-    assert choice.setting in held_out.table.settings
-    assert fastest.throughput_bps > 0.5 * LINE_BPS
-    assert frugal.dynamic_j < fastest.dynamic_j
-    assert frugal.throughput_bps > 0.9 * FRACTION * fastest.throughput_bps
+def test_frugal_settings_retain_most_of_the_throughput_for_less_energy(surfaces: SurfaceSet) -> None:
+    pairs = []
+    for seed in range(SEEDS):
+        held_out = HeldOutSet(surfaces, seed)
+        choice, frugal = held_out.choose(make_frugal_sla(EnergyBasis.DYNAMIC))
+        assert choice.setting in held_out.table.settings
+        pairs.append((held_out.choose(FASTEST)[1], frugal))
+    assert sum(frugal.dynamic_j for _, frugal in pairs) < sum(fastest.dynamic_j for fastest, _ in pairs)
+    fastest_bps, frugal_bps = (sum(each.throughput_bps for each in column) for column in zip(*pairs, strict=True))
+    assert FRACTION * fastest_bps * 0.9 < frugal_bps < SEEDS * LINE_BPS
 
 
 def test_baseline_chooses_among_the_same_rows(surfaces: SurfaceSet) -> None:
