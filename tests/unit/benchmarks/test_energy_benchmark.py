@@ -8,7 +8,6 @@ from benchmarks.energy.made_up import LINE_BPS, make_set
 from benchmarks.surfaces.sets import SurfaceSet
 from tradewind.sla.kinds import EnergyBasis
 
-
 SEEDS = 5
 
 
