@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.movers.driving import Driver, recommending
+from tradewind.transfer import Status
 
 COUNT = 12
 MISSING = "missing"
@@ -106,6 +107,29 @@ def test_curl_still_fails_for_a_file_that_is_not_there(drive: Driver, content: P
         report = drive.run(drive.prepare("curl", *words, *urls, service=recommending(8)))
     assert report.exit_code == 22
     assert read(tmp_path / "got") == read(content)
+
+
+@pytest.mark.parametrize("names", [(MISSING,), (MISSING, "f01", "f02")], ids=["one", "one-of-three"])
+def test_error_page_that_curl_stores_is_logged_as_failed(
+    drive: Driver, content: Path, tmp_path: Path, names: tuple[str, ...]
+):
+    with capped(content, 20) as server:
+        words = ["--silent", "--parallel", "--remote-name-all", "--output-dir", tmp_path / "got", "--create-dirs"]
+        report = drive.run(drive.prepare("curl", *words, *(f"{server.url}/{name}" for name in names)))
+    assert report.exit_code == 0
+    assert report.status is Status.FAILED
+    assert any(f"answered 404 to {server.url}/{MISSING}" in note for note in report.notes)
+    (record,) = drive.spooled()
+    assert (record.outcome.status, record.outcome.files_failed) == (Status.FAILED, 1)
+    assert record.outcome.bytes_moved == sum((content / name).stat().st_size for name in names if name != MISSING)
+
+
+def test_upload_that_the_server_refuses_is_logged_as_failed(drive: Driver, content: Path):
+    with capped(content, 20) as server:
+        report = drive.run(drive.prepare("curl", "--silent", "--upload-file", content / "f00", f"{server.url}/new"))
+    assert report.exit_code == 0
+    assert report.status is Status.FAILED
+    assert any("has not taken the file" in note for note in report.notes)
 
 
 def test_curl_gets_all_files_of_a_configuration(drive: Driver, content: Path, tmp_path: Path):
