@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
+from tradewind_agent.engine.access_advice import advise_on_access
 from tradewind_agent.engine.http.address import Origin, Url
 from tradewind_agent.engine.http.http1 import RequestHead, ResponseHead
 from tradewind_agent.engine.http.request_head import make_request_head
@@ -218,8 +219,9 @@ class FileTransfer(ABC):
         if self._return_to_first_url(exchange, head):
             self.host.make_available(self)
             return
-        fault, sent, limits = make_refusal(head, self.host.options.retry), exchange.send_context, self.limits
-        if not self.host.options.retry.permits(fault.retry_after_s):
+        options, sent, limits = self.host.options, exchange.send_context, self.limits
+        fault = make_refusal(head, options.retry, advise_on_access(head.status, head.headers, exchange.url, options))
+        if not options.retry.permits(fault.retry_after_s):
             self._obey_long_wait(fault)
         elif head.status not in LOAD_STATUSES or sent is None or self.is_over:
             self.fault(fault)
