@@ -298,6 +298,16 @@ def test_properties_of_objects_reach_the_store(bucket, tmp_path):
         assert found["Metadata"] == {"project": "storm  7"}
 
 
+def test_storage_class_that_the_store_does_not_have_stops_the_copy_in_one_line(bucket, tmp_path):
+    for number in range(40):
+        (tmp_path / f"f{number}").write_bytes(b"x")
+    report = bucket.send(tmp_path, f"s3://{bucket.name}/", properties=ObjectProperties(storage_class="COLDEST"))
+    assert not report.is_complete
+    assert [each.file for each in report.failures] == ["the transfer"]
+    assert "; stopped: the store has no storage class of that name; check --storage-class" in report.format_line()
+    assert report.list_further_failures() == []
+
+
 def test_properties_for_a_place_that_takes_none_are_refused(bucket, tmp_path):
     named = ObjectProperties(content_type="text/csv")
     refusal = "go with a destination that is s3://"
