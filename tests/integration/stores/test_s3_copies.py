@@ -174,6 +174,20 @@ def test_the_command_line_copies_both_ways(bucket, filled, tmp_path):
     assert "curl gets no credentials for s3:// addresses here" in moved.error
 
 
+def test_dry_run_names_objects_as_the_user_writes_them(bucket, filled, tmp_path):
+    env = environment(tmp_path / "home", **{name: os.environ[name] for name in os.environ if name.startswith("AWS_")})
+    (tmp_path / "new file").write_bytes(b"x")
+    place, store = f"s3://{bucket.name}/dir/", ("--endpoint-url", bucket.url, "--dry-run")
+    ways = (place, str(tmp_path / "copy")), (str(tmp_path / "new file"), place), (place, f"s3://{bucket.name}/other/")
+    fetched, sent, relayed = (run("copy", *way, *store, env=env) for way in ways)
+    assert f"{place}sub/%41~*!$@:[x] -> {tmp_path}/copy/sub/%41~*!$@:[x]" in fetched.out, fetched.err
+    assert f"-> {place}new file" in sent.out, sent.err
+    assert f"{place}sub/%41~*!$@:[x] -> s3://{bucket.name}/other/sub/%41~*!$@:[x]" in relayed.out, relayed.err
+    assert "http" not in fetched.out + sent.out + relayed.out
+    document = run("copy", *ways[0], *store, "--json", env=env).document
+    assert set(document["files"]) == {f"s3://{bucket.name}/{key}" for key in filled if key.startswith("dir/")}
+
+
 WRITTEN_AT = 1_700_000_000
 """Before the run: a file of the second in which it is stored may be newer than the object."""
 
