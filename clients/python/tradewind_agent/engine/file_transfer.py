@@ -107,8 +107,8 @@ class TransferHost(Protocol):
     def run_blocking(self, work: Callable[[], object]) -> asyncio.Future[object]:
         """Run ``work``, which may wait for the disk, in a thread; the caller handles the outcome."""
 
-    def make_remote_folder(self, url: Url, then: Callable[[], None]) -> None:
-        """Have the server make the folder of a file at ``url``, then call ``then``, also where it does not."""
+    def make_remote_folder(self, url: Url, then: Callable[[str], None]) -> None:
+        """Have the server make the folder of a file at ``url``, then call ``then`` with why it does not, if so."""
 
     def publish(self, publication: Publication, on_published: OnPublished) -> None:
         """Give a complete file its final name in a thread, then call ``on_published``."""
