@@ -188,6 +188,20 @@ def test_dry_run_names_objects_as_the_user_writes_them(bucket, filled, tmp_path)
     assert set(document["files"]) == {f"s3://{bucket.name}/{key}" for key in filled if key.startswith("dir/")}
 
 
+def test_codec_for_an_object_store_is_refused_before_anything_is_sent(bucket, tmp_path):
+    env = environment(tmp_path / "home", **{name: os.environ[name] for name in os.environ if name.startswith("AWS_")})
+    make_folder(tmp_path / "set", {"a.csv": b"1,2\n" * 50_000})
+    ends = (str(tmp_path / "set"), f"s3://{bucket.name}/up/", "--endpoint-url", bucket.url)
+    refused = run("copy", "--compress", "zstd", *ends, env=env)
+    assert refused.code == 2
+    assert "s3:// is an object store, which does not unpack files" in refused.error
+    assert bucket.read() == {}
+    sent = run("copy", "--compress", "auto", *ends, env=env)
+    assert sent.code == 0, sent.err
+    assert "all files go as they are" in sent.err
+    assert bucket.read("up/") == {"a.csv": b"1,2\n" * 50_000}
+
+
 WRITTEN_AT = 1_700_000_000
 """Before the run: a file of the second in which it is stored may be newer than the object."""
 
