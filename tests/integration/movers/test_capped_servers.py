@@ -188,3 +188,27 @@ def test_aria2_still_fails_for_a_file_that_is_not_there(drive: Driver, content: 
         report = drive.run(drive.prepare("aria2c", *words, *urls, service=recommending(12)))
     assert report.exit_code != 0
     assert read(tmp_path / "got") == read(content)
+
+
+def test_rclone_with_a_remote_that_is_not_configured_runs_once(drive: Driver, tmp_path: Path):
+    report = drive.run(drive.prepare("rclone", "copy", "nowhere:set", tmp_path / "got", service=recommending(8)))
+    assert report.exit_code == 1
+    assert len(report.commands) == 1
+    assert not any("at once" in note for note in report.notes)
+
+
+def test_curl_with_an_option_that_it_does_not_know_runs_once(drive: Driver, tmp_path: Path):
+    urls = [f"http://127.0.0.1:9/f{number}" for number in range(COUNT)]
+    line = ["curl", "--silent", "--no-such-option", "--remote-name-all", "--output-dir", tmp_path, *urls]
+    report = drive.run(drive.prepare(*line, service=recommending(8)))
+    assert report.exit_code == 2
+    assert len(report.commands) == 1
+
+
+def test_curl_with_a_folder_that_is_not_there_runs_once(drive: Driver, content: Path, tmp_path: Path):
+    with capped(content, 20) as server:
+        urls = [f"{server.url}/{name}" for name in sorted(read(content))]
+        words = ["--silent", "--remote-name-all", "--output-dir", tmp_path / "not" / "there"]
+        report = drive.run(drive.prepare("curl", *words, *urls, service=recommending(8)))
+    assert report.exit_code == 23
+    assert len(report.commands) == 1

@@ -18,6 +18,7 @@ from tradewind_agent.movers.curl.file_list import UNREPEATABLE_OPTIONS, CurlFile
 from tradewind_agent.movers.curl.reports import (
     Report,
     describe_other_answers,
+    has_failed,
     has_other_answer,
     may_succeed_alone,
     read_number,
@@ -194,7 +195,7 @@ class CurlRun(SuccessiveRuns):
         if not self._is_run_due:
             return None
         task, stderr = self._task, self._scratch / f"stderr{self._start_count}"
-        if self._start_count and "fail-early" in task.words.options and any(map(_has_failed, self._reports)):
+        if self._start_count and "fail-early" in task.words.options and any(map(has_failed, self._reports)):
             return None
         part = self._take_part()
         ours = [*self._added]
@@ -234,7 +235,8 @@ class CurlRun(SuccessiveRuns):
     def _judge_code(self, code: int) -> int:
         """Return the code of a run that ended by itself; 0 where all that it has left out is moved again."""
         failed = {number: row for number, row in self._reported.items() if may_succeed_alone(row)}
-        may_repeat = bool(self._added) and not self._task.writes_once
+        has_tried = bool(self._reported)  # it reports each file; options that it does not take end it before
+        may_repeat = bool(self._added) and has_tried and not self._task.writes_once
         if not may_repeat or not (failed or is_own_failure(code)) or (code and not is_own_failure(code)):
             return code
         pairs = self._task.pairs
@@ -267,7 +269,7 @@ class CurlRun(SuccessiveRuns):
 
     def _build_totals(self) -> ToolResult:
         reports = list(self._reports)
-        failed = sum(1 for report in reports if _has_failed(report) or self._is_other_answer(report))
+        failed = sum(1 for report in reports if has_failed(report) or self._is_other_answer(report))
         of_files = [report for report in reports if not self._is_other_answer(report)]
         moved = sum(read_number(report, "size_download") + read_number(report, "size_upload") for report in of_files)
         return ToolResult(moved + self._resumed_bytes, len(reports) - failed, failed)
@@ -339,8 +341,3 @@ def _parse_user_concurrency(words: ParsedWords) -> int | None:
     if "parallel" in words.options:
         return words.parse_count("parallel-max") or 50
     return 1 if "parallel-max" in words.options else None
-
-
-def _has_failed(report: Report) -> bool:
-    """Return whether curl itself calls this a failure."""
-    return bool(report.get("exitcode"))

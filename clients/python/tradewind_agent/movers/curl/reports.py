@@ -13,11 +13,19 @@ from tradewind_agent.movers.step_down import UNRECOVERABLE_STATUSES
 
 Report = Mapping[str, object]
 
+_OWN_CODES = frozenset({1, 2, 3, 4, 23, 26, 58, 59, 60, 66, 67, 77, 83, 90, 91})
+"""Exit codes about the address, the options, local files, logins and certificates: no other setting changes them."""
+
 
 def read_number(report: Report, key: str) -> int:
     """Return a number of a report, 0 where it holds none."""
     value = report.get(key)
     return int(value) if isinstance(value, int | float) and math.isfinite(value) else 0
+
+
+def has_failed(report: Report) -> bool:
+    """Return whether curl itself calls this a failure."""
+    return read_number(report, "exitcode") != 0
 
 
 def has_other_answer(report: Report, *, resumes: bool) -> bool:
@@ -30,14 +38,14 @@ def has_other_answer(report: Report, *, resumes: bool) -> bool:
     status = read_number(report, "http_code")
     is_current = status == HTTPStatus.NOT_MODIFIED or (resumes and status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE)
     is_web = str(report.get("scheme", "")).lower() in ("http", "https")
-    return is_web and not report.get("exitcode") and status >= HTTPStatus.MULTIPLE_CHOICES and not is_current
+    return is_web and not has_failed(report) and status >= HTTPStatus.MULTIPLE_CHOICES and not is_current
 
 
 def may_succeed_alone(report: Report) -> bool:
     """Return whether fewer files at once may change how a file failed; without ``--fail`` curl calls it a success."""
-    status = read_number(report, "http_code")
-    is_error = bool(report.get("exitcode")) or status in LOAD_STATUSES
-    return is_error and status not in UNRECOVERABLE_STATUSES
+    status, code = read_number(report, "http_code"), read_number(report, "exitcode")
+    is_error = (code and code not in _OWN_CODES) or status in LOAD_STATUSES
+    return bool(is_error) and status not in UNRECOVERABLE_STATUSES
 
 
 def describe_other_answers(reports: Sequence[Report], *, uploads: bool) -> str:
