@@ -12,7 +12,7 @@ from tradewind.energy.measured import Host
 from tradewind.path import Path
 from tradewind.transfer import Direction, Mover, Status, TransferRecord
 from tradewind.units import format_count
-from tradewind_agent.copy.failures import ENTIRE_TRANSFER, Failure
+from tradewind_agent.copy.failures import list_failures
 from tradewind_agent.copy.learned_limits import report_learned_limit
 from tradewind_agent.copy.listing import Listing, list_files
 from tradewind_agent.copy.moving import Movement, move
@@ -243,9 +243,7 @@ def _report(
     log: str,
 ) -> CopyReport:
     result = movement.result
-    failures = [Failure(prepared.listing.format_address(each.url), each.reason) for each in result.failures]
-    if result.stopped is not None:
-        failures.insert(0, Failure(ENTIRE_TRANSFER, str(result.stopped)))
+    failures = list_failures(result, prepared.listing.format_address)
     return CopyReport(
         plan=prepared.plan,
         status=_find_status(movement),
@@ -256,7 +254,7 @@ def _report(
         bytes_by_servers=result.bytes_by_servers,
         files_done=result.files_done,
         files_skipped=result.files_skipped,
-        failures=tuple(failures),
+        failures=failures,
         duration_s=result.duration_s,
         energy=movement.energy,
         usage=movement.usage,

@@ -128,9 +128,11 @@ class FileTransfer(ABC):
     progress : bytes received, or requests that the origin has confirmed.
     is_waiting : waiting for the next try; nothing can be dealt.
     used_part_bytes : size of the parts in which a store got it; ``None`` for a file that did not go in such parts.
+    has_retryable_fault : it has failed, and may succeed later.
     """
 
     used_part_bytes: int | None = None
+    has_retryable_fault = False
 
     def __init__(self, job: Job, url: Url, host: TransferHost) -> None:
         self.job = job
@@ -292,6 +294,7 @@ class FileTransfer(ABC):
             self.is_waiting = True
             self.host.make_available_later(self, policy.wait_s(self._tries, self.host.options.rng, fault.retry_after_s))
             return
+        self.has_retryable_fault = fault.retryable
         self.give_up(str(fault) if self._tries == 1 else f"{fault} (tried {self._tries} times)")
 
     def redirect(self, head: ResponseHead) -> None:
