@@ -253,10 +253,11 @@ def describe_plan(plan: Plan) -> str:
     for chunk in plan.chunks:
         end = "" if chunk.max_file_bytes is None else f" (up to {format_bytes(chunk.max_file_bytes)})"
         lines.append(f"{chunk.chunk}{end}: {format_settings(chunk.parameters)}")
-    if plan.predicted is not None:
-        lines.append(f"expect {_format_band(plan.predicted.throughput_bps)}")
-        if plan.predicted.energy_j is not None:
-            energy = plan.predicted.energy_j
+    predicted = plan.founded_prediction
+    if predicted is not None:
+        lines.append(f"expect {_format_band(predicted.throughput_bps)}")
+        if predicted.energy_j is not None:
+            energy = predicted.energy_j
             lines[-1] += f", {format_joules(energy.mean)} ({format_joules(energy.low)} – {format_joules(energy.high)})"
     if plan.feasible is False and plan.answer is not None and _has_goal(plan.answer):
         lines.append(
@@ -299,11 +300,12 @@ def _format_band(rate: Interval) -> str:
 
 
 def _format_comparison(plan: Plan, reached_bps: float) -> str:
-    if plan.predicted is None:
+    predicted = plan.founded_prediction
+    if predicted is None:
         return ""
-    expected_bps = plan.predicted.throughput_bps.mean
+    expected_bps = predicted.throughput_bps.mean
     share = f"{100 * reached_bps / expected_bps:.0f} % of " if expected_bps > 0 else ""
-    return f", {share}the predicted {_format_band(plan.predicted.throughput_bps)}, {plan.source}"
+    return f", {share}the predicted {_format_band(predicted.throughput_bps)}, {plan.source}"
 
 
 def _find_prediction_document(prediction: Prediction | None) -> dict[str, Any] | None:
