@@ -106,12 +106,14 @@ def _before(act: Any, name: str) -> Any:
         ("s3://no-such-bucket-here/", "there is no such bucket; check its name, and --endpoint-url"),
         ("s3://{name}/nothing", "there is no such object, and none below it"),
         ("s3://{name}/nothing/", "nothing to copy"),
+        ("s3://{name}/few/", "s3://{name}/few/ is an object, not a folder; write s3://{name}/few"),
     ],
 )
 def test_missing_sources_are_reported_in_one_line(bucket, tmp_path, source, message):
+    bucket.put("few", b"x")
     with pytest.raises((UnusableSource, CopyFailed)) as refusal:
         bucket.fetch(source.format(name=bucket.name), tmp_path / "copy")
-    assert message in str(refusal.value)
+    assert message.format(name=bucket.name) in str(refusal.value)
     assert not (tmp_path / "copy").exists()
 
 
