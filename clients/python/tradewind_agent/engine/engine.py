@@ -317,7 +317,7 @@ class TransferEngine:
     def _reassign_files(self) -> None:
         """Move queued files to the chunk of the new plan, and all files of an abandoned chunk."""
         for chunk in self._chunks:
-            waiting = set(chunk.queue.drain())
+            waiting = {file for file in chunk.queue.drain() if not file.is_over}
             for file in waiting if chunk.concurrency else tuple(chunk.files):
                 home = self._find_chunk(file)
                 chunk.remove(file)
