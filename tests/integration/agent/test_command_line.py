@@ -310,3 +310,21 @@ def test_devices_and_radios_are_listed_without_a_service_too(env):
 def test_a_group_without_a_command_reports_which_it_has(env, group, told):
     refused = run(group, env=env)
     assert (refused.code, refused.error) == (2, f"tradewind: Missing command: {told}")
+
+
+def test_manifest_comes_by_standard_input(origin, env, tmp_path):
+    outcome = run("copy", origin.url, str(tmp_path / "copy"), "--manifest", "-", env=env, stdin=b"file0\nfile2\n")
+    assert outcome.code == 0, outcome.err
+    assert {path.name for path in (tmp_path / "copy").iterdir()} == {"file0", "file2"}
+
+
+def test_file_in_place_of_the_folder_of_a_manifest_is_named(origin, env, tmp_path):
+    outcome = run("copy", f"{origin.url}file0", f"{tmp_path}/copy", "--manifest", "-", env=env, stdin=b"file0\n")
+    assert outcome.code == 1
+    assert "file0 is a file; name the folder that the paths of the manifest are in" in outcome.error
+
+
+def test_manifest_that_is_not_there_is_wrong_usage(origin, env, tmp_path):
+    outcome = run("copy", origin.url, f"{tmp_path}/copy", "--manifest", str(tmp_path / "none"), env=env)
+    assert outcome.code == 2
+    assert "is not a file; - reads standard input" in outcome.err

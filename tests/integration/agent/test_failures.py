@@ -8,6 +8,7 @@ import pytest
 from tests.integration.agent.support.command import environment, run
 from tests.integration.agent.support.faulty_service import faulty_service
 from tests.integration.certificates import make_certificates
+from tests.integration.engine.servers.web_servers import nginx
 from tests.integration.serve_files.serving import serving
 from tests.unit.agent.records import lines
 from tradewind_agent.serve import TlsFiles
@@ -63,6 +64,17 @@ def test_an_untrusted_certificate_names_the_option_that_trusts_it(env, tmp_path)
     assert "its certificate is not trusted" in asked.error
     assert "SSL_CERT_FILE" in asked.error
     assert "_ssl.c" not in copied.error + asked.error
+
+
+def test_https_to_a_server_of_plain_http_fails_at_once_and_names_the_scheme(env, tmp_path):
+    with nginx(tmp_path, tmp_path) as server:
+        address = server.url.replace("http://", "https://")
+        listed = run("copy", address, f"{tmp_path}/copy", env=env)
+        fetched = run("copy", f"{address}file", f"{tmp_path}/copy", env=env)
+    for outcome in (listed, fetched):
+        assert outcome.code == 1
+        assert "speaks no TLS; write the address with http:// in place of https://" in outcome.out + outcome.err
+        assert "tried" not in outcome.out + outcome.err
 
 
 def test_an_expired_certificate_of_the_service_is_reported_with_who_can_correct_it(env, tmp_path):

@@ -11,6 +11,7 @@ from tests.integration.agent.support.command import run
 from tests.integration.certificates import make_certificates
 from tests.integration.engine.servers.rough_server import RoughServer, plain, redirect
 from tests.integration.engine.servers.web_servers import nginx
+from tests.integration.serve_files.serving import serving
 
 CONTENT = b"c" * 10_000
 
@@ -90,6 +91,19 @@ def test_option_that_cannot_be_used_is_refused_in_one_line(env, tmp_path: Path, 
     assert done.code == 2
     assert reason in done.err.replace("\n", " ")
     assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize("place", ["", "file"])
+def test_server_that_wants_a_token_is_answered_with_the_option_for_it(env, tmp_path: Path, place: str):
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set" / "file").write_bytes(CONTENT)
+    with serving(tmp_path / "set", bearer_token="sesame") as server:
+        done = run("copy", f"{server.url}{place}", f"{tmp_path}/got", env=env)
+        sent = run("copy", str(tmp_path / "set"), server.url, env=env)
+    assert (done.code, sent.code) == (1, 1)
+    for each in (done, sent):
+        assert "401 Unauthorized; give --bearer-token FILE, --header" in each.out + each.err
+        assert "~/.netrc" in each.out + each.err
 
 
 def test_certificate_of_the_client_is_shown_to_a_server_that_asks(env, tmp_path: Path):

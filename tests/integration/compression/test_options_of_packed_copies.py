@@ -8,6 +8,7 @@ import pytest
 
 from tests.integration.agent.support.command import environment, run
 from tests.integration.compression.contents import digits
+from tests.integration.engine.servers.web_servers import nginx
 from tests.integration.serve_files.serving import serving
 from tradewind_agent.serve import Server
 
@@ -103,6 +104,18 @@ def test_batch_copies_its_jobs_packed(server: Server, tmp_path: Path) -> None:
     assert all((tmp_path / name).read_bytes() == DIGITS for name in FILES)
     rows = b"".join(segment.read_bytes() for segment in (home / "spool").glob("*.ndjson"))
     assert rows.count(b'"gzip:1"') >= len(FILES)
+
+
+def test_codec_for_a_server_that_does_not_unpack_is_refused_before_anything_is_sent(tmp_path: Path) -> None:
+    for folder in ("set", "root", "work"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "set" / "a.csv").write_bytes(DIGITS)
+    with nginx(tmp_path / "root", tmp_path / "work", server="dav_methods PUT;") as other:
+        ends = str(tmp_path / "set"), other.url
+        done = run("copy", "--compress", "zstd", *ends, env=environment(tmp_path / "home"))
+    assert done.code == 2
+    assert "does not unpack files; tradewind serve-files alone unpacks" in done.error
+    assert list((tmp_path / "root").iterdir()) == []
 
 
 def test_other_movers_are_refused_with_their_reason(tmp_path: Path) -> None:

@@ -12,6 +12,9 @@ from tradewind.dataset import ChunkKind
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
 from tradewind_agent.engine import TransferEngine
+from tradewind_agent.engine.engine import make_plain_transfer
+from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost
+from tradewind_agent.engine.jobs import Job
 
 LARGE = random.Random(9).randbytes(3_000_000)
 BODY = bytes(100)
@@ -188,3 +191,26 @@ def test_connections_in_excess_are_closed_though_their_answers_would_take_longer
 
     asyncio.run(story())
     assert set(digests(tmp_path).values()) == {sha256(LARGE).hexdigest()}
+
+
+def test_file_that_failed_in_the_queue_is_not_taken_up_by_another_plan(tmp_path: Path):
+    names = [f"f{number}" for number in range(3)]
+
+    async def story() -> None:
+        async with RoughServer({f"/{name}": paced(LARGE) for name in names}) as server, asyncio.timeout(20.0):
+            made: list[FileTransfer] = []
+
+            def make(job: Job, host: TransferHost) -> FileTransfer:
+                made.append(make_plain_transfer(job, host))
+                return made[-1]
+
+            engine = TransferEngine(plan(1), options(), make)
+            jobs = jobs_for(server.url, names, tmp_path, dict.fromkeys(names, len(LARGE)))
+            task = asyncio.create_task(engine.run(jobs))
+            await until(lambda: server.open_now == 1)
+            made[-1].give_up("another of its requests has failed")
+            engine.retune(plan(2))
+            result = await task
+        assert (result.files_done, len(result.failures)) == (2, 1)
+
+    asyncio.run(story())

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.movers.driving import Driver, recommending
+from tradewind.transfer import Status
 
 COUNT = 12
 MISSING = "missing"
@@ -108,6 +109,29 @@ def test_curl_still_fails_for_a_file_that_is_not_there(drive: Driver, content: P
     assert read(tmp_path / "got") == read(content)
 
 
+@pytest.mark.parametrize("names", [(MISSING,), (MISSING, "f01", "f02")], ids=["one", "one-of-three"])
+def test_error_page_that_curl_stores_is_logged_as_failed(
+    drive: Driver, content: Path, tmp_path: Path, names: tuple[str, ...]
+):
+    with capped(content, 20) as server:
+        words = ["--silent", "--parallel", "--remote-name-all", "--output-dir", tmp_path / "got", "--create-dirs"]
+        report = drive.run(drive.prepare("curl", *words, *(f"{server.url}/{name}" for name in names)))
+    assert report.exit_code == 0
+    assert report.status is Status.FAILED
+    assert any(f"answered 404 to {server.url}/{MISSING}" in note for note in report.notes)
+    (record,) = drive.spooled()
+    assert (record.outcome.status, record.outcome.files_failed) == (Status.FAILED, 1)
+    assert record.outcome.bytes_moved == sum((content / name).stat().st_size for name in names if name != MISSING)
+
+
+def test_upload_that_the_server_refuses_is_logged_as_failed(drive: Driver, content: Path):
+    with capped(content, 20) as server:
+        report = drive.run(drive.prepare("curl", "--silent", "--upload-file", content / "f00", f"{server.url}/new"))
+    assert report.exit_code == 0
+    assert report.status is Status.FAILED
+    assert any("has not taken the file" in note for note in report.notes)
+
+
 def test_curl_gets_all_files_of_a_configuration(drive: Driver, content: Path, tmp_path: Path):
     with capped(content, 1) as server:
         listed = tmp_path / "listed"
@@ -164,3 +188,27 @@ def test_aria2_still_fails_for_a_file_that_is_not_there(drive: Driver, content: 
         report = drive.run(drive.prepare("aria2c", *words, *urls, service=recommending(12)))
     assert report.exit_code != 0
     assert read(tmp_path / "got") == read(content)
+
+
+def test_rclone_with_a_remote_that_is_not_configured_runs_once(drive: Driver, tmp_path: Path):
+    report = drive.run(drive.prepare("rclone", "copy", "nowhere:set", tmp_path / "got", service=recommending(8)))
+    assert report.exit_code == 1
+    assert len(report.commands) == 1
+    assert not any("at once" in note for note in report.notes)
+
+
+def test_curl_with_an_option_that_it_does_not_know_runs_once(drive: Driver, tmp_path: Path):
+    urls = [f"http://127.0.0.1:9/f{number}" for number in range(COUNT)]
+    line = ["curl", "--silent", "--no-such-option", "--remote-name-all", "--output-dir", tmp_path, *urls]
+    report = drive.run(drive.prepare(*line, service=recommending(8)))
+    assert report.exit_code == 2
+    assert len(report.commands) == 1
+
+
+def test_curl_with_a_folder_that_is_not_there_runs_once(drive: Driver, content: Path, tmp_path: Path):
+    with capped(content, 20) as server:
+        urls = [f"{server.url}/{name}" for name in sorted(read(content))]
+        words = ["--silent", "--remote-name-all", "--output-dir", tmp_path / "not" / "there"]
+        report = drive.run(drive.prepare("curl", *words, *urls, service=recommending(8)))
+    assert report.exit_code == 23
+    assert len(report.commands) == 1

@@ -106,12 +106,14 @@ def _before(act: Any, name: str) -> Any:
         ("s3://no-such-bucket-here/", "there is no such bucket; check its name, and --endpoint-url"),
         ("s3://{name}/nothing", "there is no such object, and none below it"),
         ("s3://{name}/nothing/", "nothing to copy"),
+        ("s3://{name}/few/", "s3://{name}/few/ is an object, not a folder; write s3://{name}/few"),
     ],
 )
 def test_missing_sources_are_reported_in_one_line(bucket, tmp_path, source, message):
+    bucket.put("few", b"x")
     with pytest.raises((UnusableSource, CopyFailed)) as refusal:
         bucket.fetch(source.format(name=bucket.name), tmp_path / "copy")
-    assert message in str(refusal.value)
+    assert message.format(name=bucket.name) in str(refusal.value)
     assert not (tmp_path / "copy").exists()
 
 
@@ -172,6 +174,34 @@ def test_the_command_line_copies_both_ways(bucket, filled, tmp_path):
     moved = run("copy", place, str(tmp_path / "other"), "--mover", "curl", env=env)
     assert moved.code == 2
     assert "curl gets no credentials for s3:// addresses here" in moved.error
+
+
+def test_dry_run_names_objects_as_the_user_writes_them(bucket, filled, tmp_path):
+    env = environment(tmp_path / "home", **{name: os.environ[name] for name in os.environ if name.startswith("AWS_")})
+    (tmp_path / "new file").write_bytes(b"x")
+    place, store = f"s3://{bucket.name}/dir/", ("--endpoint-url", bucket.url, "--dry-run")
+    ways = (place, str(tmp_path / "copy")), (str(tmp_path / "new file"), place), (place, f"s3://{bucket.name}/other/")
+    fetched, sent, relayed = (run("copy", *way, *store, env=env) for way in ways)
+    assert f"{place}sub/%41~*!$@:[x] -> {tmp_path}/copy/sub/%41~*!$@:[x]" in fetched.out, fetched.err
+    assert f"-> {place}new file" in sent.out, sent.err
+    assert f"{place}sub/%41~*!$@:[x] -> s3://{bucket.name}/other/sub/%41~*!$@:[x]" in relayed.out, relayed.err
+    assert "http" not in fetched.out + sent.out + relayed.out
+    document = run("copy", *ways[0], *store, "--json", env=env).document
+    assert set(document["files"]) == {f"s3://{bucket.name}/{key}" for key in filled if key.startswith("dir/")}
+
+
+def test_codec_for_an_object_store_is_refused_before_anything_is_sent(bucket, tmp_path):
+    env = environment(tmp_path / "home", **{name: os.environ[name] for name in os.environ if name.startswith("AWS_")})
+    make_folder(tmp_path / "set", {"a.csv": b"1,2\n" * 50_000})
+    ends = (str(tmp_path / "set"), f"s3://{bucket.name}/up/", "--endpoint-url", bucket.url)
+    refused = run("copy", "--compress", "zstd", *ends, env=env)
+    assert refused.code == 2
+    assert "s3:// is an object store, which does not unpack files" in refused.error
+    assert bucket.read() == {}
+    sent = run("copy", "--compress", "auto", *ends, env=env)
+    assert sent.code == 0, sent.err
+    assert "all files go as they are" in sent.err
+    assert bucket.read("up/") == {"a.csv": b"1,2\n" * 50_000}
 
 
 WRITTEN_AT = 1_700_000_000
@@ -296,6 +326,16 @@ def test_properties_of_objects_reach_the_store(bucket, tmp_path):
         found = bucket.client.head_object(Bucket=bucket.name, Key=key)
         assert (found["StorageClass"], found["ContentType"]) == ("STANDARD_IA", kind)
         assert found["Metadata"] == {"project": "storm  7"}
+
+
+def test_storage_class_that_the_store_does_not_have_stops_the_copy_in_one_line(bucket, tmp_path):
+    for number in range(40):
+        (tmp_path / f"f{number}").write_bytes(b"x")
+    report = bucket.send(tmp_path, f"s3://{bucket.name}/", properties=ObjectProperties(storage_class="COLDEST"))
+    assert not report.is_complete
+    assert [each.file for each in report.failures] == ["the transfer"]
+    assert "; stopped: the store has no storage class of that name; check --storage-class" in report.format_line()
+    assert report.list_further_failures() == []
 
 
 def test_properties_for_a_place_that_takes_none_are_refused(bucket, tmp_path):

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from tradewind_agent.copy.preview import Preview
     from tradewind_agent.copy.removal import PlannedRemoval
     from tradewind_agent.copy.run import PreparedCopy
-    from tradewind_agent.engine.jobs import Job
 
 NAMED_FILES = 5
 """Files that the text names; the document lists all."""
@@ -39,9 +38,9 @@ def show_plan(terminal: Terminal, prepared: "PreparedCopy", notes: "Sequence[str
         "total_bytes": total_bytes,
         "bytes_to_move": preview.bytes_to_move,
         "sizes_are_exact": listing.sizes_are_exact,
-        "files": [str(job) for job in listing.jobs],
-        "already_there": [str(job) for job in preview.already_there],
-        "to_compare": [str(job) for job in preview.to_compare],
+        "files": [listing.format_address(str(job)) for job in listing.jobs],
+        "already_there": [listing.format_address(str(job)) for job in preview.already_there],
+        "to_compare": [listing.format_address(str(job)) for job in preview.to_compare],
         **build_omissions_document(listing),
         **({} if removal is None else {"to_remove": removal.list_places(), "removal_obstacle": removal.obstacle}),
         "plan": build_plan_document(prepared.plan),
@@ -49,7 +48,7 @@ def show_plan(terminal: Terminal, prepared: "PreparedCopy", notes: "Sequence[str
     }
     ends = f"{prepared.source} to {prepared.destination}{_describe_preview(preview, files, about)}"
     removed = "" if removal is None else removal.describe()
-    lines = [f"{head}{ends}{describe_omissions(listing)}{removed}", *_name_files(listing.jobs, preview)]
+    lines = [f"{head}{ends}{describe_omissions(listing)}{removed}", *_name_files(listing, preview)]
     lines += name_removals(removal)
     terminal.print_result("\n".join((*lines, *notes, describe_plan(prepared.plan))), document)
 
@@ -82,10 +81,11 @@ def _describe_preview(preview: "Preview", files: int, about: str) -> str:
     return f"{words}, at most {about}{format_bytes(preview.bytes_to_move)}" if words else ""
 
 
-def _name_files(jobs: "Sequence[Job]", preview: "Preview") -> list[str]:
-    """Name the first files that would be moved, a line each."""
+def _name_files(listing: "Listing", preview: "Preview") -> list[str]:
+    """Name the first files that would be moved, a line each, as the user writes their places."""
     there = {id(job) for job in preview.already_there}
-    moved = [job for job in jobs if id(job) not in there]
+    moved = [job for job in listing.jobs if id(job) not in there]
     rest = len(moved) - NAMED_FILES
-    lines = [f"  {job.source} -> {job.destination}" for job in moved[:NAMED_FILES]]
+    write = listing.format_address
+    lines = [f"  {write(str(job.source))} -> {write(str(job.destination))}" for job in moved[:NAMED_FILES]]
     return [*lines, f"  and {rest} more; --json lists all"] if rest > 0 else lines

@@ -157,6 +157,19 @@ def choose_packing_all(listing: Listing, options: CopyOptions, client: "Client |
     )
 
 
+def choose_no_packing(listing: Listing, options: CopyOptions, client: "Client | None", note: str) -> PackingChoice:
+    """Return no file, with a ``note`` that says why."""
+    return PackingChoice(
+        prepared=prepare_listed(listing, options=options, client=client),
+        advised={},
+        looked=(),
+        at_once=1,
+        most_at_once=1,
+        line_bps=None,
+        notes=(note,),
+    )
+
+
 class _AdvisingClient:
     """A client that requests advice on classes of files with the recommendation, and stores the advice."""
 

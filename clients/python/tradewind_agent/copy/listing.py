@@ -16,6 +16,7 @@ from tradewind_agent.copy.listing_checks import (
     hint_at_address,
     parse_local,
     reject_between_servers,
+    require_folder,
     require_one_folder,
 )
 from tradewind_agent.copy.relays import find_third_party, make_relays
@@ -146,9 +147,17 @@ def _open_sources(sources: Sequence[str], manifest: str | None, options: EngineO
     """Return the places of sources.
 
     Relative paths of a manifest are below its source, whether or not that was written with a slash.
+
+    Raises
+    ------
+    UnusableSource : no such address, or a file in place of the folder of a manifest.
     """
-    slash = "" if manifest is None else "/"
-    return open_places([source.rstrip("/") + slash if slash else source for source in sources], options)
+    if manifest is None:
+        return open_places(sources, options)
+    for place in open_places([source for source in sources if not source.endswith("/")], options):
+        if place.store is HTTP_STORE:
+            asyncio.run(require_folder(place.url, options))
+    return open_places([source.rstrip("/") + "/" for source in sources], options)
 
 
 def _list_relays(

@@ -1,19 +1,23 @@
 """What users name as sources and destinations, and whether files can be copied so."""
 
 from collections.abc import Sequence
+from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from tradewind.errors import InvalidValue
 from tradewind_agent.copy.omissions_report import describe_excluded
+from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.http.fetch import fetch
 from tradewind_agent.engine.jobs import Job
 from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.engine.remote.listing import HTML_TYPES, parse_media_type
 from tradewind_agent.engine.remote.omissions import ListingRules
 from tradewind_agent.engine.remote.path_selection import NOTHING_EXCLUDED
 from tradewind_agent.engine.remote.source import DownloadList, UploadList
 from tradewind_agent.engine.skipping import SkipRule
 from tradewind_agent.engine.store_access import ObjectProperties
-from tradewind_agent.errors import CopyFailed, UnusableSource
+from tradewind_agent.errors import CopyFailed, FileFault, UnusableSource
 from tradewind_agent.system_errors import explain_os_error
 
 
@@ -75,6 +79,24 @@ def read_manifest(manifest: str) -> str:
         raise CopyFailed(f"the manifest {manifest} cannot be read: {explain_os_error(failure)}") from None
     except UnicodeDecodeError:
         raise CopyFailed(f"the manifest {manifest} is not UTF-8 text; save it in that encoding") from None
+
+
+async def require_folder(base: Url, options: EngineOptions) -> None:
+    """Check that the source of a manifest, written without a slash, is no file.
+
+    Raises
+    ------
+    UnusableSource
+    """
+    if not base.name:
+        return
+    try:
+        answer = await fetch(base, options.limit_for_questions(), {"Accept-Encoding": "identity"}, method="HEAD")
+    except FileFault:  # the transfer says what is wrong
+        return
+    is_page = parse_media_type(answer.head.headers.get("content-type", "")) in HTML_TYPES  # perhaps that of a folder
+    if answer.head.status == HTTPStatus.OK and answer.url == base and not is_page:
+        raise UnusableSource(f"{base} is a file; name the folder that the paths of the manifest are in")
 
 
 def require_one_folder(sources: Sequence[object], manifest: str | None, *, is_folder: bool) -> None:

@@ -18,6 +18,7 @@ from tradewind.transfer import ResourceUsage, Status, TransferRecord
 from tradewind.units import KIB, MIB, format_bits_per_joule, format_bps, format_bytes, format_count, format_joules
 from tradewind.units import compute_throughput_bps as mean_rate_bps
 from tradewind_agent.copy.energy_report import build_energy_split, explain_no_energy, format_energy
+from tradewind_agent.copy.failures import Failure, format_failures, list_further_failures
 from tradewind_agent.copy.omissions_report import build_omissions_document, describe_omissions
 from tradewind_agent.copy.options import MAX_THROUGHPUT
 from tradewind_agent.copy.removal import Removal
@@ -35,23 +36,12 @@ if TYPE_CHECKING:
 LEAST_MEASURED_S = 1.0
 """A shorter copy, or one that moved less than a block a file, says nothing about the I/O block."""
 
-NAMED_FAILURES = 10
-"""Failures that the text names, next to the first; the document lists all."""
-
 _NO_VERDICT = {
     NoVerdict.SHARE: "since it is a share of the best rate of the path, which this host does not know",
     NoVerdict.NOT_METERED: "since no end was metered",
     NoVerdict.ONE_END: "since one end alone was metered",
     NoVerdict.NO_BASE_POWER: "since the power without a transfer is not known",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A file that could not be moved, and why in one line."""
-
-    file: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,10 +129,8 @@ class CopyReport:
         return advise_io_block_bytes(used, None if self.usage is None else self.usage.disk)
 
     def list_further_failures(self) -> list[str]:
-        """Return a line for each failure after the first, which the closing line names; at most `NAMED_FAILURES`."""
-        lines = [f"failed: {failure.file}: {failure.reason}" for failure in self.failures[1 : NAMED_FAILURES + 1]]
-        rest = len(self.failures) - 1 - NAMED_FAILURES
-        return [*lines, f"{rest} more failed; --json lists all"] if rest > 0 else lines
+        """Return a line for each of the next failures after the first, which the closing line names."""
+        return list_further_failures(self.failures)
 
     def format_line(self) -> str:
         """Format the closing line: the result next to the prediction, the energy and how it was measured."""
@@ -166,7 +154,7 @@ class CopyReport:
         prefix = f"interrupted; run the same command again {again}; " if self.status is Status.CANCELLED else ""
         removed = "" if self.removal is None else self.removal.format_part()
         encoded = f"; {self.encoded.format_line()}" if self.encoded is not None and self.files_done else ""
-        rest = f"{_format_failures(self.failures)}{describe_omissions(self)}{removed}"
+        rest = f"{format_failures(self.failures)}{describe_omissions(self)}{removed}"
         return f"{prefix}{done}{rest}; log {self.log}{encoded}"
 
     def _format_verdict(self) -> str:
@@ -229,12 +217,6 @@ def _format_size(size_bytes: int) -> str:
     return f"{size_bytes // KIB}KiB" if size_bytes % MIB else f"{size_bytes // MIB}MiB"
 
 
-def _format_failures(failures: Sequence[Failure]) -> str:
-    if not failures:
-        return ""
-    return f"; {len(failures)} failed, first {failures[0].file}: {failures[0].reason}"
-
-
 def build_limits_document(limits: Sequence[Verdict]) -> dict[str, Any]:
     """Return how each limit of this host's resources was enforced, or why it was not."""
     return {
@@ -271,10 +253,11 @@ def describe_plan(plan: Plan) -> str:
     for chunk in plan.chunks:
         end = "" if chunk.max_file_bytes is None else f" (up to {format_bytes(chunk.max_file_bytes)})"
         lines.append(f"{chunk.chunk}{end}: {format_settings(chunk.parameters)}")
-    if plan.predicted is not None:
-        lines.append(f"expect {_format_band(plan.predicted.throughput_bps)}")
-        if plan.predicted.energy_j is not None:
-            energy = plan.predicted.energy_j
+    predicted = plan.founded_prediction
+    if predicted is not None:
+        lines.append(f"expect {_format_band(predicted.throughput_bps)}")
+        if predicted.energy_j is not None:
+            energy = predicted.energy_j
             lines[-1] += f", {format_joules(energy.mean)} ({format_joules(energy.low)} – {format_joules(energy.high)})"
     if plan.feasible is False and plan.answer is not None and _has_goal(plan.answer):
         lines.append(
@@ -317,11 +300,12 @@ def _format_band(rate: Interval) -> str:
 
 
 def _format_comparison(plan: Plan, reached_bps: float) -> str:
-    if plan.predicted is None:
+    predicted = plan.founded_prediction
+    if predicted is None:
         return ""
-    expected_bps = plan.predicted.throughput_bps.mean
+    expected_bps = predicted.throughput_bps.mean
     share = f"{100 * reached_bps / expected_bps:.0f} % of " if expected_bps > 0 else ""
-    return f", {share}the predicted {_format_band(plan.predicted.throughput_bps)}, {plan.source}"
+    return f", {share}the predicted {_format_band(predicted.throughput_bps)}, {plan.source}"
 
 
 def _find_prediction_document(prediction: Prediction | None) -> dict[str, Any] | None:

@@ -12,6 +12,7 @@ from tradewind.energy.measured import Host
 from tradewind.path import Path
 from tradewind.transfer import Direction, Mover, Status, TransferRecord
 from tradewind.units import format_count
+from tradewind_agent.copy.failures import list_failures
 from tradewind_agent.copy.learned_limits import report_learned_limit
 from tradewind_agent.copy.listing import Listing, list_files
 from tradewind_agent.copy.moving import Movement, move
@@ -19,7 +20,7 @@ from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.copy.outcome import add_codecs, summarize_chunks
 from tradewind_agent.copy.plan import PlannedCopy, name_mover, plan_copy
 from tradewind_agent.copy.removal import remove_planned
-from tradewind_agent.copy.report import CopyReport, Failure
+from tradewind_agent.copy.report import CopyReport
 from tradewind_agent.copy.resources import CopyResources, hold_resources
 from tradewind_agent.copy.stage import TransferStage
 from tradewind_agent.copy.tuning import build_tuning
@@ -242,9 +243,7 @@ def _report(
     log: str,
 ) -> CopyReport:
     result = movement.result
-    failures = [Failure(prepared.listing.format_address(each.url), each.reason) for each in result.failures]
-    if result.stopped is not None:
-        failures.insert(0, Failure("the transfer", str(result.stopped)))
+    failures = list_failures(result, prepared.listing.format_address)
     return CopyReport(
         plan=prepared.plan,
         status=_find_status(movement),
@@ -255,7 +254,7 @@ def _report(
         bytes_by_servers=result.bytes_by_servers,
         files_done=result.files_done,
         files_skipped=result.files_skipped,
-        failures=tuple(failures),
+        failures=failures,
         duration_s=result.duration_s,
         energy=movement.energy,
         usage=movement.usage,

@@ -25,7 +25,7 @@ from tradewind_agent.engine.pool import ChannelPool
 from tradewind_agent.engine.progress import Snapshot
 from tradewind_agent.engine.remote.folders import RemoteFolders
 from tradewind_agent.engine.upload import FileUpload
-from tradewind_agent.errors import AgentError, StorageFailed
+from tradewind_agent.errors import AgentError, RefusedByServer, StorageFailed
 
 Outcome = TypeVar("Outcome")
 
@@ -70,7 +70,6 @@ class TransferEngine:
         self._finished: asyncio.Future[None] | None = None
         self._timers: dict[FileTransfer, asyncio.TimerHandle] = {}
         self._checkpoint_timer: asyncio.TimerHandle | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop  # these five exist from the start of `run` on
         self._pool: ChannelPool
         self._threads: ThreadPoolExecutor
@@ -221,7 +220,7 @@ class TransferEngine:
 
     def note_failure(self, file: FileTransfer, reason: str) -> None:
         self._files[file].files_failed += 1
-        self._failures.append(FileFailure(str(file.job), reason))
+        self._failures.append(FileFailure(str(file.job), reason, file.has_retryable_fault))
         self._remove_file(file)
 
     def _remove_file(self, file: FileTransfer) -> None:
@@ -252,16 +251,17 @@ class TransferEngine:
     def run_blocking(self, work: Callable[[], Outcome]) -> asyncio.Future[Outcome]:
         return self._loop.run_in_executor(self._threads, work)
 
-    def make_remote_folder(self, url: Url, then: Callable[[], None]) -> None:
-        task = self._loop.create_task(self._folders.make(Url(url.origin, url.folder, url.login)))
-        self._tasks.add(task)
+    def make_remote_folder(self, url: Url, then: Callable[[str], None]) -> None:
+        def go_on(refusal: str) -> None:
+            left = [file.url for chunk in self._chunks for file in chunk.files]
+            is_first = not (self._is_open_ended or any(chunk.files_done for chunk in self._chunks))
+            is_of_all = all(each.origin == url.origin and each.path.startswith(url.folder) for each in left)
+            if refusal and is_first and is_of_all and len(left) > 1:
+                self.stop(RefusedByServer(refusal, retryable=False))
+            elif self._running:
+                then(refusal)
 
-        def go_on(done: asyncio.Task[None]) -> None:
-            self._tasks.discard(done)
-            if not done.cancelled() and self._running:
-                then()
-
-        task.add_done_callback(go_on)
+        self._folders.make_for(url, go_on)
 
     def publish(self, publication: Publication, on_published: OnPublished) -> None:
         self._publisher.publish(publication, on_published)
@@ -317,7 +317,7 @@ class TransferEngine:
     def _reassign_files(self) -> None:
         """Move queued files to the chunk of the new plan, and all files of an abandoned chunk."""
         for chunk in self._chunks:
-            waiting = set(chunk.queue.drain())
+            waiting = {file for file in chunk.queue.drain() if not file.is_over}
             for file in waiting if chunk.concurrency else tuple(chunk.files):
                 home = self._find_chunk(file)
                 chunk.remove(file)

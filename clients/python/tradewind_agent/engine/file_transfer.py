@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
+from tradewind_agent.engine.access_advice import advise_on_access
 from tradewind_agent.engine.http.address import Origin, Url
 from tradewind_agent.engine.http.http1 import RequestHead, ResponseHead
 from tradewind_agent.engine.http.request_head import make_request_head
@@ -106,8 +107,8 @@ class TransferHost(Protocol):
     def run_blocking(self, work: Callable[[], object]) -> asyncio.Future[object]:
         """Run ``work``, which may wait for the disk, in a thread; the caller handles the outcome."""
 
-    def make_remote_folder(self, url: Url, then: Callable[[], None]) -> None:
-        """Have the server make the folder of a file at ``url``, then call ``then``, also where it does not."""
+    def make_remote_folder(self, url: Url, then: Callable[[str], None]) -> None:
+        """Have the server make the folder of a file at ``url``, then call ``then`` with why it does not, if so."""
 
     def publish(self, publication: Publication, on_published: OnPublished) -> None:
         """Give a complete file its final name in a thread, then call ``on_published``."""
@@ -127,9 +128,11 @@ class FileTransfer(ABC):
     progress : bytes received, or requests that the origin has confirmed.
     is_waiting : waiting for the next try; nothing can be dealt.
     used_part_bytes : size of the parts in which a store got it; ``None`` for a file that did not go in such parts.
+    has_retryable_fault : it has failed, and may succeed later.
     """
 
     used_part_bytes: int | None = None
+    has_retryable_fault = False
 
     def __init__(self, job: Job, url: Url, host: TransferHost) -> None:
         self.job = job
@@ -218,8 +221,9 @@ class FileTransfer(ABC):
         if self._return_to_first_url(exchange, head):
             self.host.make_available(self)
             return
-        fault, sent, limits = make_refusal(head, self.host.options.retry), exchange.send_context, self.limits
-        if not self.host.options.retry.permits(fault.retry_after_s):
+        options, sent, limits = self.host.options, exchange.send_context, self.limits
+        fault = make_refusal(head, options.retry, advise_on_access(head.status, head.headers, exchange.url, options))
+        if not options.retry.permits(fault.retry_after_s):
             self._obey_long_wait(fault)
         elif head.status not in LOAD_STATUSES or sent is None or self.is_over:
             self.fault(fault)
@@ -290,6 +294,7 @@ class FileTransfer(ABC):
             self.is_waiting = True
             self.host.make_available_later(self, policy.wait_s(self._tries, self.host.options.rng, fault.retry_after_s))
             return
+        self.has_retryable_fault = fault.retryable
         self.give_up(str(fault) if self._tries == 1 else f"{fault} (tried {self._tries} times)")
 
     def redirect(self, head: ResponseHead) -> None:

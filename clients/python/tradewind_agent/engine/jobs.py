@@ -99,10 +99,11 @@ Job = DownloadJob | UploadJob | RelayJob
 
 @dataclass(frozen=True, slots=True)
 class FileFailure:
-    """A file that could not be moved, and why in one line."""
+    """A file that could not be moved, why in one line, and whether another run may move it."""
 
     url: str
     reason: str
+    is_retryable: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

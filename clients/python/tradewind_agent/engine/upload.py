@@ -8,6 +8,7 @@ import os
 import re
 from asyncio import Future
 from collections.abc import Callable
+from functools import partial
 from hashlib import file_digest
 from time import monotonic
 
@@ -243,7 +244,7 @@ class FileUpload(FileTransfer):
         elif head.status in _STORED:
             self._finish_stored(exchange.sent)
         elif head.status in _FOLDER_MISSING and not self._in_parts and not self._has_folder:
-            self._make_folder()
+            self._make_folder(exchange, head)
         else:
             self._undealt = self._find_missing()
             self.refuse(exchange, head)
@@ -280,15 +281,19 @@ class FileUpload(FileTransfer):
         self._undealt = self._find_missing()
         self.host.make_available(self)
 
-    def _make_folder(self) -> None:
+    def _make_folder(self, exchange: UploadExchange, head: ResponseHead) -> None:
         """Make the folder of the file on the server, as WebDAV has it, then send it again."""
         self._has_folder = self._preparing = True
         self._undealt = self._find_missing()
-        self.host.make_remote_folder(self.url, self._go_on)
+        self.host.make_remote_folder(self.url, partial(self._go_on, exchange, head))
 
-    def _go_on(self) -> None:
+    def _go_on(self, exchange: UploadExchange, head: ResponseHead, refusal: str) -> None:
+        """Send the file again, unless its folder could not be made."""
         self._preparing = False
-        self.host.make_available(self)
+        if refusal and not self._return_to_first_url(exchange, head):
+            self.give_up(f"the server answered {head.status_line}: {refusal}")
+        else:
+            self.host.make_available(self)
 
     def _confirm(self, sent: FileSlice) -> None:
         self._received.add(sent.first, sent.last)

@@ -40,6 +40,7 @@ class Plan:
 
     ``source`` : release | neighbour | heuristic, or ``given`` when the user set the parameters.
     ``predicted`` : ``None`` where nothing can be predicted.
+    ``is_assumed`` : the prediction rests on no history, and on an assumed rate of the path.
     ``feasible`` : whether the SLA can be met, where the service knows.
     """
 
@@ -50,6 +51,12 @@ class Plan:
     predicted: Prediction | None = None
     feasible: bool | None = None
     answer: "RecommendResponse | None" = None
+    is_assumed: bool = False
+
+    @property
+    def founded_prediction(self) -> Prediction | None:
+        """Return the prediction for people: ``None`` where only an assumed rate of the path stands behind it."""
+        return None if self.is_assumed else self.predicted
 
     @property
     def parameters(self) -> Parameters:
@@ -93,6 +100,7 @@ def request_plan(client: "Client | None", request: "RecommendRequest") -> Plan |
         predicted=_build_prediction(answer.predicted),
         feasible=answer.sla.feasible,
         answer=answer,
+        is_assumed=str(answer.source) == HEURISTIC and request.to_path().bandwidth_bps is None,
     )
 
 
@@ -132,6 +140,7 @@ def plan_by_rules(
         source=HEURISTIC,
         rationale=f"{because}; {ruled.rationale}",
         predicted=Prediction(throughput_bps=_compute_band(chunks, ruled.plan, path, load), energy_j=None, power_w=None),
+        is_assumed=path.bandwidth_bps is None,
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from tradewind_agent.engine.access_advice import advise_on_access
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.fetch import fetch
 from tradewind_agent.engine.local.journal import is_own_name
@@ -84,7 +85,8 @@ async def remove_paths(folder: Url, paths: Sequence[str], options: EngineOptions
         if answer.head.status in _REMOVED:
             progress.note_removed(path)
             return
-        reason = f"the server answered {answer.head.status_line}"
+        advice = advise_on_access(answer.head.status, answer.head.headers, answer.url, options)
+        reason = f"the server answered {answer.head.status_line}{advice}"
         if answer.head.status in _UNSUPPORTED:
             unsupported = reason = f"{reason}; it removes no files"
         progress.note_failure(path, reason)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from tradewind_agent.engine.access_advice import advise_on_access
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.fetch import FetchedAnswer, fetch
 from tradewind_agent.engine.http.retry import parse_http_date
@@ -118,7 +119,8 @@ class ReceiverQuery:
         if answer.head.status in _MISSING or answer.url.is_folder_of(job.destination):
             return None
         if answer.head.status != _OK:
-            return self._give_up(job, f"it answered {answer.head.status_line}")
+            advice = advise_on_access(answer.head.status, answer.head.headers, answer.url, self._options)
+            return self._give_up(job, f"it answered {answer.head.status_line}{advice}")
         return read_stored(answer)
 
     def _give_up(self, job: UploadJob, reason: str) -> StoredFile:

@@ -149,3 +149,14 @@ def test_connections_are_exactly_concurrency_times_parallelism(tmp_path: Path):
 
     server = asyncio.run(story())
     assert (server.most_open, server.connections) == (12, 12)
+
+
+def test_failure_says_whether_another_run_may_move_the_file(tmp_path: Path):
+    async def story() -> tuple[TransferResult, TransferResult]:
+        async with RoughServer({}) as server:
+            missing = await TransferEngine(plan(1), options()).run(jobs_for(server.url, ["f"], tmp_path))
+        gone = await TransferEngine(plan(1), options()).run(jobs_for(server.url, ["f"], tmp_path))
+        return missing, gone
+
+    missing, gone = asyncio.run(story())
+    assert [each.is_retryable for each in (*missing.failures, *gone.failures)] == [False, True]

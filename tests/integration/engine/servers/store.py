@@ -16,6 +16,7 @@ class Store(StreamServer):
     ``silent`` : so many PUT are stored and then dropped without an answer.
     ``fields`` : of answers to HEAD, in place of its own; ``None`` leaves one out.
     ``missing`` : status for a file whose folder is not there; ``mkcol`` : status where folders cannot be made.
+    ``appearing`` : a folder that is asked for is there from then on, whatever the answer.
     """
 
     wait_s: float = 0.0
@@ -23,6 +24,7 @@ class Store(StreamServer):
     fields: Mapping[str, str | None] = field(default_factory=dict)
     missing: str = "409 Conflict"
     mkcol: str | None = None
+    appearing: bool = False
     folders: set[str] = field(default_factory=lambda: {"/"})
     files: dict[str, bytes] = field(default_factory=dict)
     methods: list[str] = field(default_factory=list)
@@ -56,7 +58,10 @@ class Store(StreamServer):
             self.folders.add(path)
             return "201 Created", nothing
         if method == "MKCOL":
+            self.folders |= {path} if self.appearing else set()
             return self.mkcol or "409 Conflict", nothing
+        if method == "HEAD" and path in self.folders:
+            return "200 OK", nothing
         if method == "HEAD" and path in self.files:
             now = formatdate(usegmt=True)
             fields = {"Content-Length": len(self.files[path]), "Date": now, "Last-Modified": now, **self.fields}

@@ -39,11 +39,43 @@ def test_missing_folders_are_made_once_and_the_files_sent_again(source: Path, mi
     assert store.methods.count("PUT") <= 2 * len(NAMES)
 
 
-@pytest.mark.parametrize("mkcol", ["405 Method Not Allowed", "403 Forbidden"])
-def test_folder_that_cannot_be_made_fails_with_the_answer_to_the_file(source: Path, mkcol: str):
-    async def story() -> TransferResult:
-        async with Store(mkcol=mkcol) as store:
-            return await send(store, source)
+@pytest.mark.parametrize("missing", ["409 Conflict", "404 Not Found"])
+@pytest.mark.parametrize("mkcol", ["405 Method Not Allowed", "403 Forbidden", "404 Not Found"])
+def test_copy_to_a_folder_that_cannot_be_made_stops_with_one_message(tmp_path: Path, missing: str, mkcol: str):
+    for number in range(40):
+        (tmp_path / f"f{number}").write_bytes(b"x")
 
-    reasons = {failure.reason for failure in asyncio.run(story()).failures}
-    assert reasons == {"the server answered 409 Conflict; the folder that it is to be stored in may be missing there"}
+    async def story() -> tuple[TransferResult, Store]:
+        async with Store(missing=missing, mkcol=mkcol) as store:
+            return await send(store, tmp_path), store
+
+    result, store = asyncio.run(story())
+    message = f"the folder {store.url}/up/ does not exist and could not be made (MKCOL: {mkcol}"
+    assert str(result.stopped).startswith(message)
+    assert result.failures == ()
+    assert store.methods.count("PUT") <= 40
+
+
+@pytest.mark.parametrize("missing", ["409 Conflict", "404 Not Found"])
+def test_file_whose_folder_cannot_be_made_is_sent_once(source: Path, missing: str):
+    async def story() -> tuple[TransferResult, Store]:
+        async with Store(missing=missing, mkcol="405 Method Not Allowed") as store:
+            return await send(store, source / "a"), store
+
+    result, store = asyncio.run(story())
+    (failure,) = result.failures
+    assert failure.reason == (
+        f"the server answered {missing}: the folder {store.url}/up/ does not exist and could not be made "
+        "(MKCOL: 405 Method Not Allowed)"
+    )
+    assert store.methods.count("PUT") == 1
+
+
+def test_folder_that_somebody_else_has_made_meanwhile_is_used(source: Path):
+    async def story() -> tuple[TransferResult, Store]:
+        async with Store(mkcol="405 Method Not Allowed", appearing=True) as store:
+            return await send(store, source), store
+
+    result, store = asyncio.run(story())
+    assert result.failures == ()
+    assert len(store.files) == len(NAMES)

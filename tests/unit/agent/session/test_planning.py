@@ -1,3 +1,4 @@
+from dataclasses import replace
 from uuid import UUID
 
 import httpx
@@ -116,6 +117,21 @@ def test_rules_give_every_size_class_its_own_parameters(kind):
     assert plan.source == "heuristic"
     assert plan.rationale.startswith("away; closed-form rule")
     assert 0 < plan.predicted.throughput_bps.mean <= 1e9
+
+
+@pytest.mark.parametrize(("path", "is_shown"), [(WAN, True), (replace(WAN, bandwidth_bps=None), False)])
+def test_prediction_for_an_unknown_path_is_shown_only_where_its_rate_is_known(path, is_shown):
+    plan = plan_by_rules(ID, MIXED, path, Sla(kind=SlaKind.MAX_THROUGHPUT), because="away")
+    assert plan.predicted is not None
+    assert (plan.founded_prediction is not None) is is_shown
+    assert any(line.startswith("expect ") for line in describe_plan(plan).splitlines()) is is_shown
+
+
+def test_prediction_of_a_release_is_shown_whatever_the_path():
+    service = answering(httpx.Response(200, json=ANSWER))
+    with service.client() as client:
+        plan = request_plan(client, REQUEST)
+    assert plan.founded_prediction == plan.predicted
 
 
 @pytest.mark.parametrize(

@@ -40,13 +40,23 @@ def test_odd_names_are_compared_as_they_are():
     assert PathGlob("*.n\\c").matches("a.n\\c")
     assert PathGlob("a*b").matches("a\nb")
     assert PathGlob("*.bin").matches("\udcff.bin")
-    assert not PathGlob("[").matches("a")
 
 
 @pytest.mark.parametrize("glob", ["", "/", "//", "a//b", "../a", "./a", "a/..", "a\0b"])
 def test_a_glob_that_no_path_matches_is_refused(glob: str):
     with pytest.raises(InvalidValue, match="matches no path"):
         PathGlob(glob)
+
+
+@pytest.mark.parametrize("glob", ["[", "a[b", "data/[0-9/*.nc", "[]", "[!]"])
+def test_set_that_is_not_closed_is_refused_with_how_to_write_the_character(glob: str):
+    with pytest.raises(InvalidValue, match=r"does not close it; write \[\[\] for the character"):
+        PathGlob(glob)
+
+
+@pytest.mark.parametrize("glob", ["[[]x", "[]]x", "[!]]x", "x]", "[0-9]x"])
+def test_closed_set_is_a_glob(glob: str):
+    PathGlob(glob)
 
 
 def test_a_file_needs_an_include_and_no_exclude():

@@ -3,7 +3,6 @@
 import signal
 from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,6 +17,7 @@ from tradewind_agent.cli.commands.copy_packed import (
 from tradewind_agent.cli.commands.copy_queue import RadioOptions, build_radio_options, copy_queue
 from tradewind_agent.cli.dry_run import show_plan
 from tradewind_agent.cli.engine_options import bind_headers, build_engine_options
+from tradewind_agent.cli.manifest_option import check_manifest, open_manifest
 from tradewind_agent.cli.option_groups import GroupOf, expand_groups
 from tradewind_agent.cli.progress import count_plainly, show_transfer
 from tradewind_agent.cli.removal_options import RemovalOptions, build_removal_options
@@ -139,7 +139,8 @@ def copy(
     *,
     settings: Annotated["CopyOptions", GroupOf(build_copy_options)],
     manifest: Annotated[
-        str | None, typer.Option(metavar="FILE", help="List of files to copy, relative to SRC, instead of its index.")
+        str | None,
+        typer.Option(metavar="FILE", help="List of files below SRC to copy, instead of its index; - is stdin."),
     ] = None,
     removal: Annotated[RemovalOptions, GroupOf(build_removal_options)],
     radio: Annotated["RadioOptions", GroupOf(build_radio_options)],
@@ -174,6 +175,7 @@ def copy(
     _end_cleanly_when_stopped()
     with ExitStack() as closing:
         listing = None
+        manifest = closing.enter_context(open_manifest(manifest))
         if queue is None and mover == OWN_MOVER:
             settings = settings if dry_run else closing.enter_context(settings.connect_early())
             listing = _list_files(places, manifest, settings, terminal)
@@ -298,8 +300,8 @@ def _check_places(places: list[str], manifest: str | None, mover: str) -> None:
         raise typer.BadParameter("needs at least one source and a destination", param_hint="SRC... DEST")
     if not all(place.strip() for place in places):
         raise typer.BadParameter("has an empty place; is a variable of your script not set?", param_hint="SRC... DEST")
-    if manifest is not None and (not Path(manifest).exists() or Path(manifest).is_dir()):
-        raise typer.BadParameter(f"{manifest} is not a file", param_hint="--manifest")
+    if manifest is not None:
+        check_manifest(manifest)
     if mover == "globus-url-copy" or find_other_scheme(places) is not None:
         return  # the mover has schemes of its own
     for place in places:

@@ -3,11 +3,18 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from tradewind.errors import InvalidValue
 from tradewind.units import BITS_PER_BYTE
 from tradewind_agent.compression.observations import collect_observations, observe_samples
 from tradewind_agent.compression.packed.packing_host import PackingHost
+from tradewind_agent.compression.packed.receiver_check import find_receiver_hindrance, find_store_hindrance
 from tradewind_agent.compression.packed.stage import PackingStage
-from tradewind_agent.compression.packing_choice import PackingChoice, choose_packing, choose_packing_all
+from tradewind_agent.compression.packing_choice import (
+    PackingChoice,
+    choose_no_packing,
+    choose_packing,
+    choose_packing_all,
+)
 from tradewind_agent.compression.planning import PackingMode
 from tradewind_agent.copy.listing import Listing
 from tradewind_agent.copy.options import CopyOptions
@@ -28,10 +35,15 @@ def choose(listing: Listing, mode: PackingMode, options: CopyOptions, client: "C
 
     Raises
     ------
+    InvalidValue : the user names a codec, and the destination does not unpack.
     AgentError : nothing could be planned.
     """
     if mode.is_adaptive:
+        if hindrance := find_store_hindrance(listing):
+            return choose_no_packing(listing, options, client, f"{hindrance}; all files go as they are")
         return choose_packing(listing, options, client)
+    if hindrance := find_receiver_hindrance(listing, options.engine):
+        raise InvalidValue("--compress", f"{mode} cannot be used here: {hindrance}")
     return choose_packing_all(listing, options, client)
 
 

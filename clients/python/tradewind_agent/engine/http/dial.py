@@ -18,6 +18,9 @@ from tradewind_agent.system_errors import explain_os_error
 _HAPPY_EYEBALLS_DELAY_S = 0.25  # RFC 8305 §8
 _OK = 200
 
+_NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "UNKNOWN_PROTOCOL", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE"})
+"""How releases of OpenSSL call an answer that is text, such as the 400 of a server that speaks plain http."""
+
 
 async def dial(
     origin: Origin,
@@ -29,7 +32,7 @@ async def dial(
     Raises
     ------
     ConnectionFault : refused, unreachable, unknown host, TLS or proxy failure, or too slow; not retryable where the
-        name is not known or the certificate not trusted.
+        name is not known, the certificate not trusted, or the server speaks plain http.
     """
     proxy, timeout_s = options.proxies.find_proxy(origin), options.connect_timeout_s
     where = f"{origin.host}:{origin.port}" if proxy is None else str(proxy)
@@ -53,12 +56,20 @@ async def dial(
     except UnicodeError as error:
         raise ConnectionFault(f"{origin.host!r} is no host name: {error}", retryable=False) from error
     except OSError as error:
-        unknown_name = isinstance(error, socket.gaierror) and error.errno != socket.EAI_AGAIN
-        reason = f"cannot connect to {where}: {explain_os_error(error)}"
-        raise ConnectionFault(reason, retryable=not unknown_name, before_answer=not unknown_name) from error
+        raise _explain_failed_connection(error, origin, where) from error
     if options.congestion_control is not None:
         connection.set_congestion_control(options.congestion_control)
     return connection
+
+
+def _explain_failed_connection(error: OSError, origin: Origin, where: str) -> ConnectionFault:
+    """Return the fault of a connection that was not made; it is final where another try would end in the same way."""
+    if isinstance(error, ssl.SSLError) and error.reason in _NO_TLS:
+        reason = f"{origin.host}:{origin.port} speaks no TLS; write the address with http:// in place of https://"
+        return ConnectionFault(reason, retryable=False)
+    unknown_name = isinstance(error, socket.gaierror) and error.errno != socket.EAI_AGAIN
+    reason = f"cannot connect to {where}: {explain_os_error(error)}"
+    return ConnectionFault(reason, retryable=not unknown_name, before_answer=not unknown_name)
 
 
 async def _connect_directly(origin: Origin, make: Callable[[], Connection], options: EngineOptions) -> Connection:

@@ -90,7 +90,9 @@ class _SendingEngine(TransferEngine):
     def note_failure(self, file: FileTransfer, reason: str) -> None:
         super().note_failure(file, reason)
         self._failures.clear()  # the fetching engine lists the file
-        self.files.pop(file).note_sending_failed(reason)
+        relayed = self.files.pop(file)
+        relayed.reading.has_retryable_fault |= file.has_retryable_fault
+        relayed.note_sending_failed(reason)
 
 
 class RelayEngine:

@@ -133,7 +133,8 @@ class ThirdPartyCopy(ServerCopy):
         else:
             self.refuse(exchange, head)
 
-    def _go_on(self) -> None:
+    def _go_on(self, _refusal: str) -> None:
+        """Ask for the copy again: it may have been refused for something else than its folder."""
         self._is_preparing = False
         self.host.make_available(self)
 

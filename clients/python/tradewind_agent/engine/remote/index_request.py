@@ -4,6 +4,7 @@ import asyncio
 import zlib
 from dataclasses import dataclass, replace
 
+from tradewind_agent.engine.access_advice import advise_on_access
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.fetch import FetchedAnswer, OnConnection, fetch
 from tradewind_agent.engine.options import EngineOptions
@@ -80,12 +81,12 @@ class IndexClient:
         answer = await self._fetch(url, _AS_JSON_OR_HTML)
         if answer.head.status != _NOT_ACCEPTABLE:
             try:
-                return answer.url, _parse(answer)
+                return answer.url, _parse(answer, self._options)
             except UnusableSource:
                 if _find_media_type(answer) in HTML_TYPES or answer.head.status != _OK:
                     raise
         answer = await self._fetch(url, _AS_HTML)
-        return answer.url, _parse(answer)
+        return answer.url, _parse(answer, self._options)
 
     async def _read_on(self, page: IndexPage) -> IndexPage:
         """Return a page together with those that follow it."""
@@ -160,11 +161,12 @@ def _find_media_type(answer: FetchedAnswer) -> str:
     return parse_media_type(answer.head.headers.get("content-type", ""))
 
 
-def _parse(answer: FetchedAnswer) -> IndexPage:
+def _parse(answer: FetchedAnswer, options: EngineOptions) -> IndexPage:
     if answer.head.status in _MISSING:
         raise FolderMissing(f"cannot list {answer.url}: the server answered {answer.head.status_line}")
     if answer.head.status != _OK:
-        raise UnusableSource(f"cannot list {answer.url}: the server answered {answer.head.status_line}")
+        advice = advise_on_access(answer.head.status, answer.head.headers, answer.url, options)
+        raise UnusableSource(f"cannot list {answer.url}: the server answered {answer.head.status_line}{advice}")
     return parse_index(answer.url, answer.head.headers.get("content-type", ""), _unpack(answer))
 
 

@@ -30,6 +30,8 @@ class PathGlob:
         names = inner.split("/")
         if any(name in ("", ".", "..") for name in names) or "\0" in text:
             raise InvalidValue("glob", f"{text!r} matches no path; write it like *.nc, data/*.nc, data/** or data/")
+        if any(map(_has_open_set, names)):
+            raise InvalidValue("glob", f"{text!r} opens a set by [ and does not close it; write [[] for the character")
         if text.endswith("/"):
             names.append(_ANY_DEPTH)
         if not is_anchored:
@@ -83,6 +85,17 @@ class PathGlob:
                 after += 1
                 positions.add(after)
         return positions
+
+
+def _has_open_set(name: str) -> bool:
+    """Return whether a name has a ``[`` without its ``]``, which may itself stand first in the set."""
+    end = 0
+    while (start := name.find("[", end)) >= 0:
+        first = start + 1 + name.startswith("!", start + 1)
+        end = name.find("]", first + 1) + 1
+        if not end:
+            return True
+    return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ A list of files is moved by successive runs, as curl has no way to change while 
 """
 
 import json
-import math
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -13,10 +12,17 @@ from pathlib import Path
 
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
-from tradewind_agent.engine.origin.limits import LOAD_STATUSES
 from tradewind_agent.movers.command_line import CommandLine, Grammar, ParsedWords, collect_words, parse_help
 from tradewind_agent.movers.curl.configuration import MARK, add_reports, read_curl_words
 from tradewind_agent.movers.curl.file_list import UNREPEATABLE_OPTIONS, CurlFile, FileList, parse_file_list, quote_value
+from tradewind_agent.movers.curl.reports import (
+    Report,
+    describe_other_answers,
+    has_failed,
+    has_other_answer,
+    may_succeed_alone,
+    read_number,
+)
 from tradewind_agent.movers.curl.url_globs import expand_globs
 from tradewind_agent.movers.flag_words import find_inexpressible, make_flags
 from tradewind_agent.movers.local_end import CLOCK_STEP_NS, count_bytes_written
@@ -30,7 +36,7 @@ from tradewind_agent.movers.port import (
     set_by_user,
 )
 from tradewind_agent.movers.rate_option import make_rate_option
-from tradewind_agent.movers.step_down import UNRECOVERABLE_STATUSES, is_own_failure
+from tradewind_agent.movers.step_down import is_own_failure
 from tradewind_agent.movers.successive_runs import SuccessiveRuns
 from tradewind_agent.movers.tail import Tail
 from tradewind_agent.movers.tool_query import query_tool
@@ -171,8 +177,8 @@ class CurlRun(SuccessiveRuns):
         self._task, self._scratch = task, scratch
         self._pending = b""
         self._stderr: Tail | None = None
-        self._reports: list[Mapping[str, object]] = []
-        self._reported: dict[int, Mapping[str, object]] = {}
+        self._reports: list[Report] = []
+        self._reported: dict[int, Report] = {}
         self._failure = 0
         self._part_started_ns = 0
         self._resumed_bytes = 0
@@ -189,7 +195,7 @@ class CurlRun(SuccessiveRuns):
         if not self._is_run_due:
             return None
         task, stderr = self._task, self._scratch / f"stderr{self._start_count}"
-        if self._start_count and "fail-early" in task.words.options and self._build_totals().files_failed:
+        if self._start_count and "fail-early" in task.words.options and any(map(has_failed, self._reports)):
             return None
         part = self._take_part()
         ours = [*self._added]
@@ -228,8 +234,9 @@ class CurlRun(SuccessiveRuns):
 
     def _judge_code(self, code: int) -> int:
         """Return the code of a run that ended by itself; 0 where all that it has left out is moved again."""
-        failed = {number: row for number, row in self._reported.items() if _may_succeed_alone(row)}
-        may_repeat = bool(self._added) and not self._task.writes_once
+        failed = {number: row for number, row in self._reported.items() if may_succeed_alone(row)}
+        has_tried = bool(self._reported)  # it reports each file; options that it does not take end it before
+        may_repeat = bool(self._added) and has_tried and not self._task.writes_once
         if not may_repeat or not (failed or is_own_failure(code)) or (code and not is_own_failure(code)):
             return code
         pairs = self._task.pairs
@@ -243,7 +250,7 @@ class CurlRun(SuccessiveRuns):
         with self._changing:
             self._reports = [row for row in self._reports if not any(row is each for each in dropped.values())]
         left = [row for number, row in self._reported.items() if number not in failed and row.get("exitcode")]
-        return _read_number(left[0], "exitcode") if pairs and left else 0
+        return read_number(left[0], "exitcode") if pairs and left else 0
 
     def measure_progress(self) -> ToolProgress:
         files = len(self._task.pairs) or len(self._task.addresses)
@@ -254,11 +261,21 @@ class CurlRun(SuccessiveRuns):
     def build_result(self) -> ToolResult | None:
         return self._build_totals() if self._reports else None
 
+    @property
+    def outcome_notes(self) -> tuple[str, ...]:
+        """Return what curl does not report as a failure, though it is one."""
+        answers = [report for report in self._reports if self._is_other_answer(report)]
+        return (describe_other_answers(answers, uploads=self._task.uploads),) if answers else ()
+
     def _build_totals(self) -> ToolResult:
         reports = list(self._reports)
-        failed = sum(1 for report in reports if report.get("exitcode"))
-        moved = sum(_read_number(report, "size_download") + _read_number(report, "size_upload") for report in reports)
+        failed = sum(1 for report in reports if has_failed(report) or self._is_other_answer(report))
+        of_files = [report for report in reports if not self._is_other_answer(report)]
+        moved = sum(read_number(report, "size_download") + read_number(report, "size_upload") for report in of_files)
         return ToolResult(moved + self._resumed_bytes, len(reports) - failed, failed)
+
+    def _is_other_answer(self, report: Report) -> bool:
+        return has_other_answer(report, resumes=self._task.resumes)
 
     def _count_moved_bytes(self) -> int:
         return self._build_totals().bytes_moved + sum(self._count_written_bytes(at) for at in self._list_under_way())
@@ -304,8 +321,8 @@ class CurlRun(SuccessiveRuns):
         if isinstance(row, dict):
             with self._changing:
                 self._reports.append(row)
-                self._reported[_read_number(row, "urlnum")] = row
-                self._failure = _read_number(row, "exitcode") or self._failure
+                self._reported[read_number(row, "urlnum")] = row
+                self._failure = read_number(row, "exitcode") or self._failure
 
     def _write_list(self, part: Sequence[int]) -> Path:
         path = self._scratch / f"list{self._start_count}"
@@ -324,15 +341,3 @@ def _parse_user_concurrency(words: ParsedWords) -> int | None:
     if "parallel" in words.options:
         return words.parse_count("parallel-max") or 50
     return 1 if "parallel-max" in words.options else None
-
-
-def _may_succeed_alone(report: Mapping[str, object]) -> bool:
-    """Return whether fewer files at once may change how a file failed; without ``--fail`` curl calls it a success."""
-    status = _read_number(report, "http_code")
-    is_error = bool(report.get("exitcode")) or status in LOAD_STATUSES
-    return is_error and status not in UNRECOVERABLE_STATUSES
-
-
-def _read_number(report: Mapping[str, object], key: str) -> int:
-    value = report.get(key)
-    return int(value) if isinstance(value, int | float) and math.isfinite(value) else 0

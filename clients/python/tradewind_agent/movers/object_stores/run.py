@@ -78,7 +78,9 @@ class StoreToolRun:
 
     def note_finished(self, code: int, /) -> int:
         files = self._reader.files
-        is_load = files.may_succeed_later or not files.has_reasons
+        # Without a reason or a file it has not come to the files: its options or its configuration are wrong.
+        has_moved = not self._reader.is_readable or self._reader.bytes_under_way > 0 or files.result.files_done > 0
+        is_load = files.may_succeed_later or (has_moved and not files.has_reasons)
         is_ours = not self.step_down.is_plain and self._task.sets(self._running)
         if is_own_failure(code) and is_load and is_ours and self.step_down.lower(self._running):
             self._is_due = True

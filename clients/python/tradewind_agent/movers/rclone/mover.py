@@ -239,10 +239,12 @@ class RcloneRun:
         self.poll()
         if self._log is not None:
             self._log.close()
+            has_moved_on = self._log.has_statistics or self._task.is_on("syslog")
             self._has_statistics = self._has_statistics and self._log.has_statistics
             failed_before = self._before.files_failed
             self._before, self._log = self._build_totals(), None
-            if code in _REPEATABLE and self._added and self.step_down.lower(self._running):
+            # Without statistics it has not come to the files: its options or its configuration are wrong.
+            if code in _REPEATABLE and has_moved_on and self._added and self.step_down.lower(self._running):
                 # It skips what is there already.
                 self._before = replace(self._before, files_failed=failed_before)
                 self._parts += self._parts[self._start_count - 1 : self._start_count]

@@ -14,10 +14,12 @@ from tradewind_agent.session.records import LEAST_DURATION, MovedChunk
 from tradewind_agent.session.transfer_session import TransferSession
 
 
-def get_status(ran: ToolOutcome) -> Status:
+def find_status(ran: ToolOutcome, result: ToolResult | None) -> Status:
+    """Return the status of a run; a file that has failed counts, though the tool ends with 0 all the same."""
     if ran.stopped_by is not None:
         return Status.CANCELLED
-    return Status.SUCCEEDED if ran.code == 0 else Status.FAILED
+    has_failed = ran.code != 0 or (result is not None and result.files_failed > 0)
+    return Status.FAILED if has_failed else Status.SUCCEEDED
 
 
 def make_records(
@@ -30,10 +32,10 @@ def make_records(
     path: Path,
 ) -> tuple[TransferRecord, ...]:
     """Return the row of a run; none where the tool does not say what it moved, or had nothing to do."""
-    if result is None or (ran.code == 0 and not result.bytes_moved):
+    if result is None or (ran.code == 0 and not (result.bytes_moved or result.files_failed)):
         return ()
     outcome = TransferOutcome(
-        status=get_status(ran),
+        status=find_status(ran, result),
         bytes_moved=result.bytes_moved,
         files_done=result.files_done,
         files_failed=result.files_failed,

@@ -106,8 +106,8 @@ class WrapReport:
         files = f"{result.files_done} {'file' if result.files_done == 1 else 'files'}"
         failed = f", {result.files_failed} failed" if result.files_failed else ""
         line = f"{format_bytes(result.bytes_moved)} in {files}{failed} in {self.duration_s:.1f} s: {format_bps(rate)}"
-        if self.plan.predicted is not None:
-            line += f", predicted {format_bps(self.plan.predicted.throughput_bps.mean)} ({self.plan.source})"
+        if (predicted := self.plan.founded_prediction) is not None:
+            line += f", predicted {format_bps(predicted.throughput_bps.mean)} ({self.plan.source})"
         line += "".join(
             f"; {format_joules(reading.total_j)} ({reading.method}, {reading.quality})" for reading in self.energy
         )

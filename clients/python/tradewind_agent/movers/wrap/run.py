@@ -14,7 +14,7 @@ from tradewind_agent.movers.flag_words import override
 from tradewind_agent.movers.port import ToolResult, ToolRun
 from tradewind_agent.movers.step_down import StepDown
 from tradewind_agent.movers.wrap.prepare import PreparedWrap
-from tradewind_agent.movers.wrap.records import get_status, make_records, restrict_to_known
+from tradewind_agent.movers.wrap.records import find_status, make_records, restrict_to_known
 from tradewind_agent.movers.wrap.report import WrapReport
 from tradewind_agent.movers.wrap.run_tool import ToolOutcome, run_tool
 from tradewind_agent.movers.wrap.tool_loop import make_loop
@@ -80,8 +80,9 @@ def run_wrap(
             resources=resources,
             connections=loop.connections if loop is not None else None,
         )
-        result, session.status = ran.run.build_result(), get_status(ran)
-        for line in _get_step_down_notes(ran):
+        result = ran.run.build_result()
+        session.status = find_status(ran, result)
+        for line in _list_outcome_notes(ran):
             say(f"{_make_mover(prepared).name}: {line}")
         timeline = loop.ticks if loop is not None else ()
         records = _make_records(prepared, session, ran, result, timeline=timeline, resources=resources)
@@ -124,7 +125,7 @@ def _make_report(
         live=prepared.task.live,
         commands=ran.commands,
         exit_code=ran.code,
-        status=get_status(ran),
+        status=find_status(ran, result),
         source=prepared.source,
         destination=prepared.destination,
         result=result,
@@ -148,13 +149,15 @@ def _get_parameters_used(plan: Plan, timeline: Sequence[Tick], current_parameter
     )
 
 
-def _get_step_down_notes(ran: ToolOutcome) -> tuple[str, ...]:
+def _list_outcome_notes(ran: ToolOutcome) -> tuple[str, ...]:
+    """Return what the user should know of a run: how it failed with many files at once, and what the tool hides."""
     step_down: StepDown | None = getattr(ran.run, "step_down", None)
-    return () if step_down is None else step_down.notes
+    hidden: tuple[str, ...] = getattr(ran.run, "outcome_notes", ())
+    return (*(() if step_down is None else step_down.notes), *hidden)
 
 
 def _collect_notes(ran: ToolOutcome) -> tuple[str, ...]:
-    return (*_get_step_down_notes(ran), *describe_meter_failure(ran.metered))
+    return (*_list_outcome_notes(ran), *describe_meter_failure(ran.metered))
 
 
 def _make_mover(prepared: PreparedWrap) -> Mover:

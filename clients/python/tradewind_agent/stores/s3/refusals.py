@@ -27,7 +27,17 @@ _MEANINGS: Mapping[str, str] = {
     "InvalidObjectState": "it is archived; restore it first, such as by `aws s3api restore-object`",
     "InvalidBucketName": "the store permits no bucket of that name",
     "SlowDown": "the store wants fewer requests; try again later",
+    "InvalidStorageClass": "the store has no storage class of that name; check --storage-class",
+    "MetadataTooLarge": "the store takes less metadata; shorten --metadata",
 }
+
+_OF_ALL_FILES = frozenset(
+    {"InvalidStorageClass", "MetadataTooLarge", "NoSuchBucket", "InvalidAccessKeyId", "AllAccessDisabled"}
+)
+"""Codes of what holds for each file of a copy: its bucket, its credentials, its properties."""
+
+_OF_PROPERTIES = frozenset({"InvalidArgument", "NotImplemented"})
+"""Codes by which some stores refuse properties; without properties they are about something else."""
 
 
 class StoreRefused(UnusableSource):
@@ -58,6 +68,20 @@ def explain_refusal(status_line: str, code: str) -> str:
     """Return what an error code means and what to do; the status where the code is not known."""
     named = f"the store answered {status_line}" + (f" ({code})" if code else "")
     return _MEANINGS.get(code, named)
+
+
+def find_common_fault(status_line: str, code: str, *, has_properties: bool) -> str:
+    """Return why the store would refuse each file of the copy as well; empty where the answer is about one file.
+
+    Parameters
+    ----------
+    has_properties : the user names a storage class, a type or metadata, which go with each file.
+    """
+    if code in _OF_ALL_FILES:
+        return explain_refusal(status_line, code)
+    if has_properties and code in _OF_PROPERTIES:
+        return f"{explain_refusal(status_line, code)}; check --storage-class, --content-type and --metadata"
+    return ""
 
 
 def explain_code(code: str) -> str:

@@ -199,9 +199,22 @@ class S3Store:
             return selecting.take_folder(folder.removeprefix(prefix).rstrip("/"))
 
         below = await listing.list(prefix, take_folder)
-        if not below and not is_folder and not selecting.excluded.folders:
-            raise UnusableSource(f"{S3Address(self.bucket, key)}: there is no such object, and none below it")
+        if not below and key and not selecting.excluded.folders:
+            await self._refuse_missing(key, listing)
         return _Found(prefix, below, is_object=False)
+
+    async def _refuse_missing(self, key: str, listing: BucketListing) -> None:
+        """Refuse a key that names nothing; a prefix without objects that is not the name of one is just empty.
+
+        Raises
+        ------
+        UnusableSource
+        """
+        place = S3Address(self.bucket, key)
+        if not key.endswith("/"):
+            raise UnusableSource(f"{place}: there is no such object, and none below it")
+        if (name := key.rstrip("/")) and await listing.find(name) is not None:
+            raise UnusableSource(f"{place} is an object, not a folder; write {S3Address(self.bucket, name)}")
 
 
 def _list_for(options: EngineOptions, on_folders: OnFolders = lambda _: None) -> ListRequest:

@@ -17,7 +17,7 @@ from tradewind_agent.engine.origin.limits import LOAD_STATUSES
 from tradewind_agent.engine.upload_exchange import FileSlice, UploadExchange
 from tradewind_agent.errors import FileFault, RefusedByServer, UnusableSource
 from tradewind_agent.stores.s3.properties import has_properties, write_properties
-from tradewind_agent.stores.s3.refusals import explain_refusal, find_error_code
+from tradewind_agent.stores.s3.refusals import explain_refusal, find_common_fault, find_error_code
 from tradewind_agent.stores.s3.sending.divided_upload import DividedUpload
 from tradewind_agent.stores.s3.sending.multipart import (
     PARTS_A_PAGE,
@@ -229,9 +229,15 @@ class ObjectUpload(DividedUpload):
             self._restart()
         elif head.status in LOAD_STATUSES and not (head.status == _FORBIDDEN and code):
             self.refuse(exchange, head)
+        elif common := self._find_common_fault(head, code):
+            self.host.stop(RefusedByServer(common, retryable=False, status=head.status))
         else:
             reason, passes = explain_refusal(head.status_line, code), code in _PASSING or head.status >= _BROKEN
             self.fault(RefusedByServer(reason, retryable=passes, status=head.status))
+
+    def _find_common_fault(self, head: ResponseHead, code: str) -> str:
+        has_properties = not self.host.options.properties.is_usual
+        return find_common_fault(head.status_line, code, has_properties=has_properties)
 
     def _is_upload_unusable(self, exchange: ObjectExchange, code: str) -> bool:
         """Return whether another upload has to be made: this one has ended, or takes no parts with such sums."""
