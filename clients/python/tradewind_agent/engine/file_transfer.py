@@ -13,7 +13,7 @@ from tradewind_agent.engine.http.retry import make_refusal
 from tradewind_agent.engine.jobs import Job
 from tradewind_agent.engine.local.folder_names import FolderNames
 from tradewind_agent.engine.local.publishing import OnPublished, Publication
-from tradewind_agent.engine.local.ranges import RangeSet
+from tradewind_agent.engine.local.ranges import RangeSet, compute_range_length
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.origin.limits import (
     AMBIGUOUS_STATUSES,
@@ -44,9 +44,6 @@ _MOST_EXTRA_TRIES = 6
 
 _MOST_FREE_LOSSES = 32
 """Times that a request may be lost behind an answered one before that counts as a fault of the file."""
-
-_SMALLEST_RANGE_BYTES = 256 * 1024
-"""Below this length another request costs more than another stream gains."""
 
 
 class FileExchange(PipelinedExchange, Protocol):
@@ -218,6 +215,7 @@ class FileTransfer(ABC):
 
     def refuse(self, exchange: FileExchange, head: ResponseHead) -> None:
         """Handle an error status, which may mean this file, the load of the origin, or an address that has expired."""
+        self.limits.note_answer()
         if self._return_to_first_url(exchange, head):
             self.host.make_available(self)
             return
@@ -276,6 +274,9 @@ class FileTransfer(ABC):
     def fault(self, fault: FileFault) -> None:
         """Retry later, or fail the file. Faults while it waits already count as the same one."""
         if self.is_over or self.is_waiting:
+            return
+        if isinstance(fault, ConnectionFault) and fault.retryable and self.limits.is_unreachable:
+            self.host.stop(fault)
             return
         if self._progressed:
             self._tries, self._progressed = 0, False
@@ -342,17 +343,6 @@ class FileTransfer(ABC):
             self.is_over = True
             self.host.note_failure(self, reason)
             self.host.run_in_background(self.make_closer())
-
-
-def compute_range_length(undealt_bytes: int, even_bytes: int, streams: int, most_bytes: int) -> int:
-    """Return the length of the next range of a file.
-
-    A file whose even share is within ``most_bytes`` is cut evenly, one range a stream. A larger one goes in ranges of
-    ``most_bytes`` that shrink towards its end, so that all streams finish together (guided self-scheduling).
-    """
-    if even_bytes <= most_bytes:
-        return max(even_bytes, _SMALLEST_RANGE_BYTES)
-    return min(most_bytes, max(-(-undealt_bytes // streams), _SMALLEST_RANGE_BYTES))
 
 
 def is_load_refusal(fault: FileFault) -> bool:

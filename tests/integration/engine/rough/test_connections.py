@@ -10,6 +10,7 @@ from tests.integration.engine.fetching import CONTENT, SMALL, copies, reason_of_
 from tests.integration.engine.servers.rough_server import RoughServer, gated, plain, silent, status
 from tests.integration.engine.transfers import QUICK, digests, jobs_for, options, plan, until
 from tradewind_agent.engine import RetryPolicy, TransferEngine, TransferResult
+from tradewind_agent.engine.origin import limits
 
 
 def test_silent_server_is_retried_after_idle_timeout(tmp_path: Path):
@@ -71,6 +72,26 @@ def test_nobody_listening_fails_in_one_line(tmp_path: Path):
     result = asyncio.run(story())
     assert len(result.failures) == 2
     assert all(failure.reason.startswith("cannot connect to 127.0.0.1:") for failure in result.failures)
+
+
+def test_a_server_that_is_gone_ends_the_copy_with_files_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(limits, "UNREACHABLE_S", 0.3)
+    names = [f"f{number:03d}" for number in range(300)]
+
+    async def story() -> TransferResult:
+        server = RoughServer({f"/{name}": gated(asyncio.Event(), plain(SMALL)) for name in names})
+        async with server:
+            as_shipped = RetryPolicy(first_wait_s=0.05, longest_wait_s=0.1)
+            engine = TransferEngine(plan(2), options(retry=as_shipped))
+            task = asyncio.create_task(engine.run(jobs_for(server.url, names, tmp_path)))
+            await until(lambda: len(server.asked) >= 2)
+        async with asyncio.timeout(30.0):
+            return await task
+
+    result = asyncio.run(story())
+    assert str(result.stopped).startswith("cannot connect to 127.0.0.1:")
+    assert result.stopped.retryable
+    assert len(result.failures) < len(names)
 
 
 def test_a_short_outage_fails_no_file(tmp_path: Path):

@@ -29,6 +29,10 @@ SETTLE_S = 1.0
 """Time for which an origin may still count a connection that was closed here."""
 
 
+UNREACHABLE_S = 120.0
+"""Time without any answer, while connections are refused or closed at once, after which nothing more is tried."""
+
+
 class SendContext(NamedTuple):
     """The state of an origin when a request was sent.
 
@@ -85,6 +89,7 @@ class OriginLimits:
         self._refused_at_s = None if known is None else known.refused_at_s
         self._changed_s = clock_s()
         self._closed_s = clock_s()  # of those that listed the files, at the latest
+        self._unreached_since_s: float | None = None
         self._step = 0
         self._burst: _Burst | None = None
         self._refused: set[Hashable] = set()
@@ -130,8 +135,19 @@ class OriginLimits:
         """Return whether no other request was in flight between this request and now."""
         return sent.in_use == 1 and sent.started == self.started
 
+    @property
+    def is_unreachable(self) -> bool:
+        """Return whether the origin has not answered for so long that another try would hardly be answered."""
+        since_s = self._unreached_since_s
+        return since_s is not None and self._clock_s() - since_s >= UNREACHABLE_S
+
+    def note_answer(self) -> None:
+        """Note that the origin has answered, whatever it was."""
+        self._unreached_since_s = None
+
     def note_served(self, file: Hashable) -> None:
         """Note that bytes of a file were served, or that it was stored."""
+        self.note_answer()
         self.served += 1
         if file in self._refused:
             self._refused.discard(file)
@@ -162,6 +178,8 @@ class OriginLimits:
 
     def note_refused_connection(self, sent: SendContext, in_use: int, *, others_work: bool) -> None:
         """Note that a connection was refused, or closed before its first answer."""
+        if self._unreached_since_s is None:
+            self._unreached_since_s = self._clock_s()
         burst = self._find_burst(sent, in_use)
         if burst is not None:
             burst.is_certain = True
