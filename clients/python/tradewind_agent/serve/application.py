@@ -49,7 +49,7 @@ class Application:
         if is_read and request.target.startswith(TRANSFERS_PATH):
             return await _answer_energy_report(self._meters, request.target)
         segments = parse_segments(request.target)
-        self._folder.require_served(segments)
+        self._folder.require_served(segments, is_read=is_read)
         if self._receiver is not None and request.method == "PUT":
             return await self._receiver.answer_put(request, segments)
         if self._receiver is not None and request.method == "DELETE":

@@ -87,15 +87,16 @@ class ServedFolder:
         """Return whether a name can be addressed."""
         return not name.startswith(PART_PREFIX) and (self._hidden or not name.startswith("."))
 
-    def require_served(self, segments: Sequence[str]) -> None:
+    def require_served(self, segments: Sequence[str], *, is_read: bool) -> None:
         """See that a path has no name which is not served.
 
         Raises
         ------
-        RequestRefused : 403.
+        RequestRefused : 404 where it is read, else 403.
         """
         if not all(map(self.is_served, segments)):
-            raise RequestRefused(HTTPStatus.FORBIDDEN, "names that begin with a dot are served with --hidden alone")
+            status = HTTPStatus.NOT_FOUND if is_read else HTTPStatus.FORBIDDEN
+            raise RequestRefused(status, "names that begin with a dot are served with --hidden alone")
 
     def open_path(self, segments: Sequence[str]) -> int:
         """Return the descriptor of the file or folder at ``segments``; the caller closes it.

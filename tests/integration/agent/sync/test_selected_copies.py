@@ -26,7 +26,7 @@ def list_names(folder: Path) -> set[str]:
 @pytest.fixture
 def pages(tmp_path):
     """A server of the files that counts the folders that are read."""
-    with serving(fill(tmp_path / "source")) as server:
+    with serving(fill(tmp_path / "source"), hidden=True) as server:
         yield server
 
 
@@ -42,7 +42,7 @@ def test_an_upload_takes_what_is_included_and_not_excluded(env, tmp_path):
     (tmp_path / "source" / "link.txt").symlink_to("b.txt")
     (tmp_path / "there").mkdir()
     excluded = ("--exclude", "*.txt", "--exclude", "/raw/")
-    with serving(tmp_path / "there", writable=True) as server:
+    with serving(tmp_path / "there", writable=True, hidden=True) as server:
         outcome = run("copy", f"{tmp_path}/source", server.url, *excluded, "--json", env=env)
     assert outcome.code == 0, outcome.err
     assert list_names(tmp_path / "there") == {"a.nc", ".git/e.nc"}

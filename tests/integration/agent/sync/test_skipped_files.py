@@ -33,7 +33,7 @@ def there(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def receiver(there: Path) -> Iterator[str]:
-    with serving(there, writable=True) as server:
+    with serving(there, writable=True, hidden=True) as server:
         yield server.url
 
 
