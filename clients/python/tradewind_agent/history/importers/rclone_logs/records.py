@@ -1,4 +1,4 @@
-"""rclone's log under ``--use-json-log``: a run is a record, timed by its stats lines.
+"""Records of rclone's runs, from its text log or from ``--use-json-log``: a run is timed by its stats lines.
 
 A "Copied" line says when a file was done but not when it started, so that single files make no records. It does
 give the sizes. Stats lines (``--stats 10s --stats-log-level NOTICE``) hold bytes, elapsed time and the files in
@@ -25,7 +25,8 @@ from tradewind_agent.history.importers.fields import (
 from tradewind_agent.history.importers.identity import compute_record_id
 from tradewind_agent.history.importers.log_text import Line, LogText
 from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, ImportReport, RefusedRow, refuse_row
-from tradewind_agent.history.importers.rclone_run import Run, read_count, read_seconds, split_runs
+from tradewind_agent.history.importers.rclone_logs.messages import read_messages
+from tradewind_agent.history.importers.rclone_logs.runs import Run, read_count, read_seconds, split_runs
 
 _LOCAL = "local"
 _STORES = ("http", "s3", "webdav")
@@ -37,7 +38,7 @@ ADVICE = "run rclone with --stats 10s --stats-log-level NOTICE"
 
 
 class RcloneImporter:
-    """Logs of ``rclone copy``, ``sync`` and ``move`` with ``--use-json-log``."""
+    """Logs of ``rclone copy``, ``sync`` and ``move``."""
 
     name = "rclone"
 
@@ -51,7 +52,7 @@ class RcloneImporter:
 
 
 def _list_rows(text: LogText, context: ImportContext, report: ImportReport) -> Iterator[ImportedRow | RefusedRow]:
-    for found in split_runs(text.read_lines()):
+    for found in split_runs(read_messages(text.read_lines(), context.zone, report)):
         if isinstance(found, RefusedRow):
             yield found
         else:
@@ -115,6 +116,10 @@ def _build_record(run: Run, line: Line, context: ImportContext, report: ImportRe
         raise InvalidValue("outcome.bytes_moved", "is zero")
     rate_bps = compute_throughput_bps(moved, duration_s)
     require_possible_rate(rate_bps, context.bandwidth_bps)
+    if not line.text.startswith("{"):
+        report.assume("bytes of a text log are those of its statistics, rounded by rclone")
+        if context.timezone is None:
+            report.assume("times without a zone are taken as UTC; --timezone names another")
     complete = run.files.copied == files and run.files.smallest_bytes is not None
     mover = Mover(context.mover or "rclone", run.version)
     source = require_name("source", "--source", context.source)

@@ -1,0 +1,73 @@
+"""Whether throughput, duration and size of a CSV log agree; where they differ as units do, the user decides."""
+
+from collections.abc import Iterator, Mapping
+
+from tradewind.errors import InvalidValue
+from tradewind.units import format_bps
+from tradewind_agent.history.importers.csv_logs.columns import Columns
+from tradewind_agent.history.importers.csv_logs.units_inference import (
+    RATE_UNITS,
+    SIZE_UNITS,
+    TIME_UNITS,
+    Evidence,
+    Units,
+    compute_logged_rate_bps,
+)
+
+_FACTORS: Mapping[float, str] = {
+    8.0: "as between bits and bytes",
+    1e3: "as between neighbouring prefixes",
+    1024.0: "as between neighbouring binary prefixes",
+    8e3: "as between bits and bytes with neighbouring prefixes",
+    60.0: "as between seconds and minutes",
+    1e6: "as between prefixes",
+}
+_TOLERANCE = 0.05
+"""Share by which a ratio may differ from a factor; measurements of different spans rarely hit one by chance."""
+
+
+def reject_conflicting_units(columns: Columns, units: Units, evidence: Evidence, size_ratio: float | None) -> None:
+    """Refuse units under which throughput · duration differs from the size as two units differ.
+
+    Parameters
+    ----------
+    size_ratio : throughput · duration over size, in the median; ``None`` where the log lacks one of them.
+
+    Raises
+    ------
+    InvalidValue : they contradict each other, and the user has named none of the units.
+    """
+    if size_ratio is None or columns.given & {"throughput", "duration", "file_size", "total_size"}:
+        return
+    found = _find_factor(size_ratio)
+    if found is None:
+        return
+    factor, meaning = found
+    title = columns.find_title("throughput")
+    rate_bps = compute_logged_rate_bps(units, evidence)
+    rates = "" if rate_bps is None else f": {format_bps(rate_bps)} against {format_bps(rate_bps / size_ratio)}"
+    options = " or ".join(f"--unit '{each}'" for each in _list_options(columns, units, size_ratio))
+    reason = f"differs from size over duration by a factor of {factor:g}, {meaning}{rates}"
+    raise InvalidValue(title, f"{reason}; give {options or '--unit'} to say which unit is meant")
+
+
+def _find_factor(ratio: float) -> tuple[float, str] | None:
+    for factor, meaning in _FACTORS.items():
+        if abs(ratio / factor - 1) < _TOLERANCE or abs(ratio * factor - 1) < _TOLERANCE:
+            return factor, meaning
+    return None
+
+
+def _list_options(columns: Columns, units: Units, size_ratio: float) -> Iterator[str]:
+    """Yield the units that would make the columns agree, as ``TITLE=UNIT``."""
+    size = "file_size" if "file_size" in columns.place else "total_size"
+    for quantity, unit, scales, factor in (
+        ("throughput", units.throughput, RATE_UNITS, 1 / size_ratio),
+        (size, units.size, SIZE_UNITS, size_ratio),
+        ("duration", units.duration, TIME_UNITS, 1 / size_ratio),
+    ):
+        target = scales[unit] * factor
+        for name, scale in scales.items():
+            if quantity in columns.place and abs(scale / target - 1) < _TOLERANCE:
+                yield f"{columns.find_title(quantity)}={name}"
+                break
