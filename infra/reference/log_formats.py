@@ -51,6 +51,21 @@ DESCRIPTIONS = {
         "none: every line is refused",
         "s5cmd prints no times, by which a rate could be known. Run it under [`wrap`](../how-to/tune-other-tools.md).",
     ),
+    "xferlog": (
+        "Transfer log of FTP servers such as vsftpd, ProFTPD and wu-ftpd",
+        "a run of overlapping lines",
+        "The server's name is that of `--source` or `--destination`. Durations are in seconds; times have no zone.",
+    ),
+    "globus": (
+        "Tasks of Globus: `globus task list -F json`, `globus task show -F json`",
+        "a task",
+        "A task lasts from its request to its completion, with the time in the queue. Deletions are skipped.",
+    ),
+    "curl": (
+        "Reports of `curl -w '%{json}\\n'`",
+        "a transfer",
+        "They have no time of day: transfers follow each other, from `--start` on.",
+    ),
     "csv": (
         "A table with a header line, separated by commas, semicolons, tabs or bars",
         "a row",

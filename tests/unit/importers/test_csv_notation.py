@@ -174,3 +174,21 @@ def test_a_quoted_line_break_is_part_of_its_row_and_a_stray_quote_of_none():
     imported, refused, _ = run(lines)
     assert [(item.row, item.record.dataset.total_bytes) for item in imported] == [(2, 7e6), (5, 8e6), (7, 6e6)]
     assert [item.row for item in refused] == [6, 8]
+
+
+def test_units_in_the_cells_are_read_row_by_row():
+    lines = [
+        "start_time;size;rate;rtt;cc",
+        "2025-06-07 08:00:00;30 MB;8 Mbit/s;40 ms;2",
+        "2025-06-07 08:01:00;0,5GiB;1,5 MB/s;0,04s;2",
+        "2025-06-07 08:02:00;70;8 Mbit/s;40 ms;2",
+        "2025-06-07 08:03:00;30 Mb;8 Mbit/s;40 ms;2",
+    ]
+    imported, refused, _ = run(lines)
+    first, second = (item.record for item in imported)
+    assert (first.dataset.total_bytes, first.outcome.throughput_bps, first.path.rtt_s) == (30_000_000, 8e6, 0.04)
+    assert (second.dataset.total_bytes, second.outcome.throughput_bps) == (2**29, 12e6)
+    assert [(item.row, item.field, item.reason) for item in refused] == [
+        (4, "size", "has no unit, as other rows have: '70'"),
+        (5, "size", "is in Mb, which may be bits or bytes; write MB"),
+    ]

@@ -42,7 +42,7 @@ LONGEST_WAIT_S = 600.0
 RUN_FORMATS = frozenset({"rclone", "aria2", "aws"})
 """Formats whose records sum up a run of many lines: taken when the log has been quiet, all of it together."""
 
-OVERLAPPING = frozenset({"gridftp", "fts"})
+OVERLAPPING = frozenset({"gridftp", "fts", "xferlog", "globus"})
 """Formats with a line a file, whose concurrency shows in neighbouring lines: taken together as far as possible."""
 
 _SPOOL_SHARE = 0.5

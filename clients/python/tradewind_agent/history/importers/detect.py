@@ -15,8 +15,9 @@ from tradewind_agent.history.importers.csv_logs.columns import require_transfers
 from tradewind_agent.history.importers.csv_logs.header import find_header, has_transfers
 from tradewind_agent.history.importers.ports import EmptyLog
 from tradewind_agent.history.importers.rclone_logs.evidence import is_message_of_rclone, is_text_of_rclone
+from tradewind_agent.history.importers.xferlog import LINE as XFERLOG
 
-FORMATS = ("gridftp", "rclone", "fts", "aria2", "aws", "s5cmd", "csv", "ndjson")
+FORMATS = ("gridftp", "rclone", "fts", "aria2", "aws", "s5cmd", "xferlog", "globus", "curl", "csv", "ndjson")
 """That are read line by line; a HAR is one document, see `tradewind_agent.har.upload`."""
 
 _LINES_LOOKED_AT = 200
@@ -28,9 +29,6 @@ _ARIA2 = re.compile(r"\[#[0-9a-f]{6} |\d\d/\d\d \d\d:\d\d:\d\d \[[A-Z]+\] |gid\s
 _AWS = re.compile(
     r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - \S+ - awscli\.|(?:upload|download|copy|move): \S.* to \S"
     r"|Completed [\d.]+ \w+/~?[\d.]+ \w+ .*remaining"
-)
-_XFERLOG = re.compile(
-    r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4} \d+ \S+ \d+ \S.* [ab] [CUT_]+ [oid] [arg] "
 )
 _HAR = re.compile(r'\s*\{\s*"log"\s*:\s*\{')
 _SHOWN_MEMBERS = 12
@@ -97,7 +95,7 @@ def _find_format(line: str) -> str | None:
     """Return the format that a single line is evidence of, ``None`` if it could be of any."""
     if "NBYTES=" in line and "START=" in line and "DATE=" in line:
         return "gridftp"
-    for name, pattern in (("aria2", _ARIA2), ("aws", _AWS), ("xferlog", _XFERLOG)):
+    for name, pattern in (("aria2", _ARIA2), ("aws", _AWS), ("xferlog", XFERLOG)):
         if pattern.match(line):
             return name
     if is_text_of_rclone(line):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from tradewind.errors import InvalidValue
+from tradewind_agent.history.importers.csv_logs.cell_units import get_plain_unit, make_converter, take_numbers
 from tradewind_agent.history.importers.csv_logs.columns import Columns
 from tradewind_agent.history.importers.csv_logs.spans import is_span, parse_span
 from tradewind_agent.history.importers.fields import UNKNOWN_TEXTS
@@ -70,10 +71,16 @@ def decide_notation(columns: Columns, rows: Iterable[Sequence[str]], decimal: De
         notations[columns.place["duration"]] = partial(_to_seconds, title, columns.declared.get("duration"))
         declared["duration"] = "s"
         del cells["duration"]
-    mark = decimal or _decide_mark(columns, cells)
-    if mark is not None:
-        for quantity in cells:
-            notations[columns.place[quantity]] = partial(_to_plain_number, columns.find_title(quantity), mark)
+    with_units = {quantity: found for quantity in cells if (found := take_numbers(quantity, cells[quantity]))}
+    mark = decimal or _decide_mark(columns, cells | with_units)
+    for quantity in cells:
+        title, place = columns.find_title(quantity), columns.place[quantity]
+        to_number = partial(_to_plain_number, title, mark or DecimalMark.POINT)
+        if quantity in with_units:
+            notations[place] = make_converter(title, quantity, to_number)
+            declared[quantity] = get_plain_unit(quantity)
+        elif mark is not None:
+            notations[place] = to_number
     return replace(columns, notations=notations, declared=declared) if notations else columns
 
 
