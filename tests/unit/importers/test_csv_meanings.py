@@ -19,6 +19,7 @@ from tradewind_agent.importers import ImportContext
         ("bits_per_second,size (B),files,cc", "120000000,200000000,3,2"),
         ("goodput [Mbits/s],size (B),files,cc", "120,200000000,3,2"),
         ("transferSeconds,size (B),files,cc", "40,200000000,3,2"),
+        ("elapsed (hh:mm:ss),size (B),files,cc", "0:00:40,200000000,3,2"),
         ("Elapsed (hours),size (B),files,cc", "0.0111111111111,200000000,3,2"),
         ("elapsed milliseconds,size (megabytes),files,cc", "40000,200,3,2"),
         ("wall_time_min,dataset size (GB),files,cc", "0.66666666667,0.6,3,2"),
@@ -38,6 +39,7 @@ def test_columns_are_known_by_many_names_and_units(header, row):
         ("size (MB),duration (s),throughput (Mbps),cc", "900,30,30,2", "throughput (Mbps)=MB/s"),
         ("size (GB),duration (s),throughput (Mbps),cc", "900,30,240,2", "size (GB)=MB"),
         ("size (MB),duration (ms),throughput (Mbps),cc", "900,30,240,2", "duration (ms)=s"),
+        ("size (KiB),duration (s),throughput (Mbps),cc", "858.306884765625,30,240,2", "size (KiB)=MiB"),
         ("size (MB),duration (s),throughput (MB/s),cc", "900,30,240,2", "throughput (MB/s)=Mbit/s"),
     ],
 )

@@ -293,6 +293,10 @@ def test_runs_and_dry_runs_of_the_text_log_are_distinguished():
     assert any("dry runs" in each for each in report.assumptions)
 
 
-def test_statistics_on_the_screen_have_no_time_and_are_refused_with_that():
-    _, _, report = run(TEXT_LOG[3:6], format="rclone")
-    assert report.skipped == {"no messages of rclone": 3}
+@pytest.mark.parametrize(
+    "lines", [TEXT_LOG[3:6], [line.partition(" ")[2][9:] for line in TEXT_LOG[2:3]] + TEXT_LOG[3:6]]
+)
+def test_statistics_without_a_time_are_refused_with_what_to_do(lines):
+    imported, refused, report = run(lines)
+    assert (imported, report.format) == ([], "rclone")
+    assert "its stats lines have no time; run rclone with --use-json-log" in refused[0].reason

@@ -52,10 +52,9 @@ def reject_conflicting_units(columns: Columns, units: Units, evidence: Evidence,
 
 
 def _find_factor(ratio: float) -> tuple[float, str] | None:
-    for factor, meaning in _FACTORS.items():
-        if abs(ratio / factor - 1) < _TOLERANCE or abs(ratio * factor - 1) < _TOLERANCE:
-            return factor, meaning
-    return None
+    excess = max(ratio, 1 / ratio)
+    factor = min(_FACTORS, key=lambda each: abs(excess / each - 1))
+    return (factor, _FACTORS[factor]) if abs(excess / factor - 1) < _TOLERANCE else None
 
 
 def _list_options(columns: Columns, units: Units, size_ratio: float) -> Iterator[str]:
@@ -67,7 +66,6 @@ def _list_options(columns: Columns, units: Units, size_ratio: float) -> Iterator
         ("duration", units.duration, TIME_UNITS, 1 / size_ratio),
     ):
         target = scales[unit] * factor
-        for name, scale in scales.items():
-            if quantity in columns.place and abs(scale / target - 1) < _TOLERANCE:
-                yield f"{columns.find_title(quantity)}={name}"
-                break
+        nearest = min(scales, key=lambda name: abs(scales[name] / target - 1))
+        if quantity in columns.place and abs(scales[nearest] / target - 1) < _TOLERANCE:
+            yield f"{columns.find_title(quantity)}={nearest}"

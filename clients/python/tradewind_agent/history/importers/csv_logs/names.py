@@ -52,9 +52,9 @@ SYNONYMS: Mapping[str, str] = MappingProxyType(
             "file_type": "filetype contenttype datatype",
             "set": "timestamps set setid campaign round",
             "status": "status transferstatus jobstatus finalstatus transferresult finalstate transferstate "
-            "state result outcome",
+            "state result outcome resultcode errorcode errcode",
             "success": "success succeeded successful issuccess issuccessful ok completed iscompleted",
-            "exit_code": "exitcode exitstatus returncode retcode rc",
+            "exit_code": "exitcode exitstatus returncode retcode rc errno",
             "response_code": "code statuscode responsecode replycode ftpcode ftpreply ftpreturncode httpcode "
             "httpstatus httpstatuscode httpresponsecode",
             "failure": "error errors errormessage errmsg failure failed failurereason failurecause "
@@ -89,7 +89,20 @@ _LONG_TIMES: Mapping[str, str] = MappingProxyType(
     }
 )  # fmt: skip
 _TIMES: Mapping[str, str] = MappingProxyType(
-    {**_LONG_TIMES, "s": "s", "sec": "s", "ms": "ms", "us": "µs", "ns": "ns", "min": "min", "h": "h"}
+    {
+        **_LONG_TIMES,
+        "hhmmss": "s",
+        "hms": "s",
+        "mmss": "min",
+        "hhmm": "h",
+        "s": "s",
+        "sec": "s",
+        "ms": "ms",
+        "us": "µs",
+        "ns": "ns",
+        "min": "min",
+        "h": "h",
+    }
 )
 _ENERGIES: Mapping[str, str] = MappingProxyType({"j": "J", "joules": "J", "kj": "kJ", "wh": "Wh", "mj": "mJ"})
 _FREQUENCIES: Mapping[str, str] = MappingProxyType({"hz": "Hz", "khz": "kHz", "mhz": "MHz", "ghz": "GHz"})

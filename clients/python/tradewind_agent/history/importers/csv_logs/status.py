@@ -49,6 +49,7 @@ _OTHER_COMMANDS = frozenset(
     }
 )  # fmt: skip
 _WORDS = {word: verdict for verdict, words in _WORDS_OF.items() for word in words.split()}
+_REASON = re.compile(r"\s*[:;,(\[]|\s+[-–]\s+")  # dashes of people
 _PLAIN = re.compile(r"[^a-z0-9]+")
 
 _SURE_TITLES = frozenset({"status", "transferstatus", "jobstatus", "finalstatus", "transferresult", "finalstate"})
@@ -134,7 +135,7 @@ def _find_status(title: str, values: Sequence[str]) -> Reader | None:
             advice = "call the column success or exit_code"
             raise InvalidValue("outcome.status", f"is 0 or 1 in the column {title}, which may mean either; {advice}")
         return code
-    known = sum(_normalise(value) in _WORDS for value in values)
+    known = sum(_find_word(value) is not None for value in values)
     is_sure = _normalise(title) in _SURE_TITLES
     return _read_word if is_sure or known >= _LEAST_KNOWN * len(values) else None
 
@@ -170,10 +171,15 @@ def _parse_number(text: str) -> int | None:
         return None
 
 
+def _find_word(text: str) -> Verdict | None:
+    """Return what a status means, also with a reason behind it such as ``FAILED: timeout``."""
+    return _WORDS.get(_normalise(text)) or _WORDS.get(_normalise(_REASON.split(text.strip(), maxsplit=1)[0]))
+
+
 def _read_word(text: str) -> Verdict:
     if text.strip() in ("0", "1"):
         return Status.SUCCEEDED if text.strip() == "1" else Status.FAILED
-    verdict = _WORDS.get(_normalise(text))
+    verdict = _find_word(text)
     if verdict is None:
         raise InvalidValue("outcome.status", f"is neither a success nor a failure: {text.strip()[:40]!r}")
     return verdict

@@ -4,12 +4,12 @@ import re
 from collections.abc import Mapping
 
 TEXT = re.compile(
-    r"(?P<time>\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?) (?:\[\d+\] )?"
+    r"(?:(?P<time>\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?) )?(?:\[\d+\] )?"
     r"(?P<level>DEBUG |INFO  |NOTICE|ERROR |CRITICAL|ALERT |EMERGENCY) ?: ?(?P<rest>.*)"
 )
-"""A message of the text log; its statistics follow in lines without a time."""
+"""A message of the text log, which has no time under systemd; its statistics follow in lines of their own."""
 
-_STATISTICS = re.compile(r"Transferred:\s.* ETA \S+")
+STATISTICS = re.compile(r"Transferred:\s.* ETA \S+")
 _SOURCE = re.compile(r"[\w./-]{1,200}\.go:\d{1,6}")
 _WORDS = re.compile(
     r"(?:Multi-thread )?Copied \(|Moved \(|\n?Transferred:|There was nothing to transfer|(?:rclone: )?Version \"v"
@@ -20,7 +20,7 @@ _STATS_MEMBERS = frozenset({"bytes", "transfers", "elapsedTime", "totalBytes", "
 
 def is_text_of_rclone(line: str) -> bool:
     """Return whether a line is of rclone's text log."""
-    return TEXT.match(line) is not None or _STATISTICS.match(line) is not None
+    return TEXT.match(line) is not None or STATISTICS.match(line) is not None
 
 
 def is_message_of_rclone(message: Mapping[str, object]) -> bool:

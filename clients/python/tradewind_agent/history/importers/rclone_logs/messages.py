@@ -11,7 +11,7 @@ from tradewind.units import KIB
 from tradewind_agent.history.importers.json_messages import find_message
 from tradewind_agent.history.importers.log_text import Line
 from tradewind_agent.history.importers.ports import ImportReport, RefusedRow, refuse_row
-from tradewind_agent.history.importers.rclone_logs.evidence import TEXT
+from tradewind_agent.history.importers.rclone_logs.evidence import STATISTICS, TEXT
 
 Message = Mapping[str, object]
 
@@ -95,6 +95,8 @@ def _read_line(line: Line, zone: tzinfo, report: ImportReport) -> Message | _Blo
         return find_message(line.text)
     if (found := TEXT.match(line.text)) is not None:
         return _Block(line, _parse_text(found, zone))
+    if STATISTICS.match(line.text) is not None:  # on the screen, without a message
+        return _Block(line, {"level": "info", "msg": ""}, [line.text])
     if line.text.strip():
         report.skip("no messages of rclone")
     return None
@@ -107,13 +109,16 @@ def _parse_text(found: re.Match[str], zone: tzinfo) -> dict[str, object]:
     ------
     InvalidValue : its time does not exist.
     """
+    rest = found["rest"]
+    known = _KNOWN_WORDS.search(rest)
+    message: dict[str, object] = {"level": found["level"].strip().lower(), "msg": known[1] if known else rest}
+    if found["time"] is None:
+        return message
     try:
         at = datetime.fromisoformat(found["time"].replace("/", "-").replace(" ", "T")).replace(tzinfo=zone)
     except ValueError:
         raise InvalidValue("ended_at", f"does not exist: {found['time']!r}") from None
-    rest = found["rest"]
-    known = _KNOWN_WORDS.search(rest)
-    return {"time": at.isoformat(), "level": found["level"].strip().lower(), "msg": known[1] if known else rest}
+    return {**message, "time": at.isoformat()}
 
 
 def _parse_statistics(lines: Iterable[str]) -> dict[str, object]:

@@ -34,6 +34,7 @@ _STORES = ("http", "s3", "webdav")
 
 _SHORTEST_RUN_S = 1e-6
 
+WITH_TIMES = "run rclone with --use-json-log, and without --log-systemd or --progress"
 ADVICE = "run rclone with --stats 10s --stats-log-level NOTICE"
 
 
@@ -105,7 +106,7 @@ def _build_record(run: Run, line: Line, context: ImportContext, report: ImportRe
         seen = format_count(run.files.copied + run.files.failed, "file")
         raise InvalidValue("started_at", f"is not in the log: {seen} with an end but no start; {ADVICE}")
     if run.ended_at is None:
-        raise InvalidValue("ended_at", "is not in the log: its stats lines have no time")
+        raise InvalidValue("ended_at", f"is not in the log: its stats lines have no time; {WITH_TIMES}")
     duration_s = max(_compute_busy_s(run, report), _SHORTEST_RUN_S)
     moved, files = _count_moved_bytes(run), _count_moved_files(run)
     inside_bytes = read_count(run.stats, "bytes") - moved
