@@ -70,6 +70,9 @@ def test_a_table_with_bars_keeps_its_first_column():
         lambda text: "CreateTime:1752026706000\t" + text,
         lambda text: f"CO {text}",
         lambda text: text + "\x04",
+        lambda text: repr(text.encode() + b"\x04"),
+        lambda text: json.dumps({"topic": "t", "partition": 0, "offset": 7, "value": text}),
+        lambda text: json.dumps({"headers": {"destination": "/topic/t"}, "body": json.loads(text)}),
         lambda text: "\x1e" + text,
         lambda text: text + "\x00",
         lambda text: (
@@ -94,6 +97,19 @@ def test_an_array_and_indented_objects_are_read_by_the_lines_that_they_begin_on(
         assert [item.record.parameters.parallelism for item in imported] == [6, 2]
     assert refused == []
     assert several[1].row == len(json.dumps(messages[0], indent=indent or 2).split("\n")) + 1
+
+
+@pytest.mark.parametrize("between", ["", ",\n", ",", " "])
+def test_objects_that_are_not_one_a_line_are_read(between):
+    content = between.join(json.dumps(message(nstreams=streams)) for streams in (2, 3, 4))
+    imported, refused, _ = run(content.encode(), NO_CONTEXT)
+    assert ([item.record.parameters.parallelism for item in imported], refused) == ([2, 3, 4], [])
+
+
+def test_a_log_of_objects_one_a_line_stays_one_whatever_its_strings_hold():
+    lines = [json.dumps(message(note='}{"x": [')), "{cut off,", json.dumps(message())]
+    imported, refused, _ = run(lines, NO_CONTEXT)
+    assert ([item.row for item in imported], [item.row for item in refused]) == ([1, 3], [2])
 
 
 def test_an_array_larger_than_a_line_may_be_is_read_and_one_that_is_cut_off_is_reported():

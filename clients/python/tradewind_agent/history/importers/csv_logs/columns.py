@@ -152,6 +152,6 @@ def require_transfers(columns: Columns) -> None:
     missing = list_missing(columns)
     if missing:
         seen = ", ".join(title[:40] or "(no name)" for title in columns.header[:40])
-        if columns.header and columns.header[0].lstrip().startswith(("{", "[")):  # what it holds is nobody's business
+        if any(title.lstrip().startswith(("{", "[")) or '{"' in title for title in columns.header):  # may be private
             raise InvalidValue("csv", "is JSON, not CSV; leave --format out, or name another")
         raise InvalidValue("csv", f"is of no known family: columns are {seen}; missing: {'; '.join(missing)}")

@@ -19,7 +19,9 @@ def join_rows(columns: Columns, lines: Iterable[Line]) -> Iterator[Line]:
     """
     source, waiting = iter(lines), deque[Line]()
     while (line := waiting.popleft() if waiting else next(source, None)) is not None:
-        if line.fault is None and _opens_quote(columns, line.text):
+        if line.text[:1].isalnum() and '"' not in line.text:
+            yield line  # most lines
+        elif line.fault is None and _opens_quote(columns, line.text):
             _take_lines(source, waiting)
             yield _join(columns, line, waiting)
         elif line.fault is not None or not (is_comment(line.text) or not line.text.strip(" ,;\t|")):

@@ -87,10 +87,12 @@ class TimeColumns:
     def _read(self, text: str) -> Moment | None:
         if not text:
             return None
-        if (since_1970 := parse_epoch(text)) is not None:
-            return Moment(since_1970, hour_known=True)
-        text = spell_out(text)
         date, time = _DATE.match(text), None
+        if date is None:
+            if (since_1970 := parse_epoch(text)) is not None:
+                return Moment(since_1970, hour_known=True)
+            text = spell_out(text)
+            date = _DATE.match(text)
         if date is not None:
             time = _TIME.fullmatch(text[date.end() :].strip().removeprefix("T"))
         if date is None or time is None:

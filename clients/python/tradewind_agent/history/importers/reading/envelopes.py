@@ -6,6 +6,7 @@ pattern stays as it is.
 
 import json
 import re
+from ast import literal_eval
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from types import MappingProxyType
@@ -55,6 +56,9 @@ _TEXT_MEMBERS: Mapping[str, frozenset[str]] = MappingProxyType(
         "message": frozenset({"@timestamp", "ingestionTime", "eventId", "logStreamName"}),  # beats, CloudWatch
         "textPayload": frozenset({"insertId", "logName", "resource"}),  # Cloud Logging
         "line": frozenset({"labels", "timestamp"}),  # Loki
+        "value": frozenset({"topic", "partition", "offset"}),  # Kafka
+        "payload": frozenset({"topic", "partition", "offset", "destination", "routing_key"}),
+        "body": frozenset({"headers", "destination", "properties"}),  # STOMP, AMQP
         "_raw": frozenset({"_time", "sourcetype", "host", "source"}),  # Splunk
     }
 )
@@ -87,7 +91,7 @@ def unwrap_lines(lines: Iterable[Line]) -> Iterator[Line]:
     has_services = _names_services(first)
     pieces: dict[str, tuple[int, str]] = {}
     for line in chain(first, source):
-        if line.fault is not None or not line.text:
+        if line.fault is not None or not (has_services or _SUSPECT.search(line.text)):
             yield line
             continue
         for content in _open_envelopes(line.text, has_services=has_services):
@@ -112,8 +116,6 @@ def _names_services(first: Sequence[Line]) -> bool:
 
 
 def _open_envelopes(text: str, *, has_services: bool) -> list[_Content]:
-    if not has_services and _SUSPECT.search(text) is None:
-        return [_Content(text)]
     contents = [_Content(_COLOURS.sub("", text).strip(_CONTROLS))]
     for layer in range(_MOST_LAYERS):
         opened = [
@@ -135,6 +137,8 @@ def _open_layer(text: str, *, has_services: bool) -> list[_Content]:
         return _open_object(text) or [_Content(text)]
     if text[:2] in ('"{', "'{") and text.endswith(text[0]):
         return [_Content(_unquote(text))]
+    if text[:3] in ("b'{", 'b"{'):
+        return [_Content(_unquote_bytes(text))]
     for prefix in _PREFIXES:
         if (found := prefix.match(text)) is not None:
             groups = found.groupdict()
@@ -154,6 +158,15 @@ def _unquote(text: str) -> str:
         except (ValueError, RecursionError):
             return text
     return inner if _is_object(inner) else text
+
+
+def _unquote_bytes(text: str) -> str:
+    """Return a message that Python printed as bytes."""
+    try:
+        found = literal_eval(text)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return text
+    return found.decode(errors="replace").strip(_CONTROLS) if isinstance(found, bytes) else text
 
 
 def _is_object(text: str) -> bool:

@@ -11,7 +11,9 @@ from tradewind.errors import InvalidValue
 MAX_LINE_CHARS = 1 << 20
 """A longer line is refused without being held; a million characters are far beyond any real log row."""
 
-_DOCUMENT = re.compile(r"\s*(?:\[\s*\{|\[\s*\n|\{[ \t]*\n\s*[\"}])")
+_DOCUMENT = re.compile(
+    r"\s*(?:\[\s*\{|\[\s*\n|\{[^\n]*[,{\[][ \t]*\n|\{[ \t]*\n\s*[\"}]|\{[^\n]*\}[ \t]*,?[ \t]*\{\s*\")"
+)
 _TOKEN = re.compile(r'\\.|["{}\[\]\n]', re.DOTALL)
 
 
@@ -28,8 +30,14 @@ class Line(NamedTuple):
 
 
 def is_document(beginning: str) -> bool:
-    """Return whether a text that begins so is an array of JSON objects, or indented objects one after another."""
-    return _DOCUMENT.match(beginning) is not None
+    """Return whether a text that begins so is an array of JSON objects, or objects that are not one a line."""
+    if _DOCUMENT.match(beginning) is None:
+        return False
+    first_line = beginning.lstrip().partition("\n")[0]
+    try:
+        return not isinstance(json.loads(first_line), dict)
+    except (ValueError, RecursionError):
+        return True
 
 
 def split_lines(blocks: Iterable[str]) -> Iterator[str | None]:
