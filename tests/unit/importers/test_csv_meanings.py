@@ -135,3 +135,22 @@ def test_rows_of_other_commands_are_no_transfers():
     assert (failed.direction, failed.outcome.status) == (Direction.DOWNLOAD, Status.FAILED)
     assert any("listings and other commands" in each for each in report.assumptions)
     assert any("empty files" in each for each in report.assumptions)
+
+
+SPANS = "start,end,{title},size (B),cc"
+
+
+@pytest.mark.parametrize(("title", "written"), [("duration", 30_000), ("elapsed", 30), ("duration_ms", 30_000)])
+def test_starts_and_ends_decide_the_unit_of_durations(title, written):
+    row = f"2025-06-07 08:00:00,2025-06-07 08:00:30,{written},7000000,2"
+    imported, refused, _ = run([SPANS.format(title=title), row, row])
+    assert ([item.record.duration_s for item in imported], refused) == ([30, 30], [])
+
+
+def test_durations_that_contradict_starts_and_ends_are_refused_with_the_option():
+    row = "2025-06-07 08:00:00,2025-06-07 08:00:30,30000,7000000,2"
+    header = SPANS.format(title="duration (s)")
+    with pytest.raises(InvalidValue, match=r"agrees with start and end in ms; give --unit 'duration \(s\)=ms'"):
+        run([header, row, row])
+    given = ImportContext(source="a", destination="b", units={"duration": "ms"})
+    assert run([header, row], given)[0][0].record.duration_s == 30

@@ -111,6 +111,10 @@ def test_a_duration_of_two_parts_needs_a_unit_and_a_wrong_one_is_refused_by_its_
         ("2025-06-07 04:00:00 EDT", "2025-06-07 04:00:30 EDT"),
         ("2025-06-07 10:00:00 Europe/Berlin", "2025-06-07 10:00:30 Europe/Berlin"),
         ("2025-06-07 10:00:00 UTC+2", "2025-06-07 10:00:30 UTC+02:00"),
+        ("2025-06-07_08:00:00", "2025-06-07_08:00:30"),
+        ("2025/06/07-08:00:00", "2025/06/07-08:00:30"),
+        ("2025-06-07 10:00:00 (CEST)", "2025-06-07 10:00:30 (CEST)"),
+        ("[07/Jun/2025:08:00:00 +0000]", "[07/Jun/2025:08:00:30 +0000]"),
         ("2025-06-07 08:00:00 AM", "2025-06-07 08:00:30 AM"),
     ],
 )
@@ -140,6 +144,7 @@ TABLE = ["start_time,end_time,size (B),cc", "2025-06-07 08:00:00,2025-06-07 08:0
         ["sep=,"],
         ["Night copies of June", ""],
         ["# made by copylog", "# host: dtn7, zone: UTC"],
+        ["# start_time,end_time,size,cc are described in the manual", "# start_time,duration,size (B),cc"],
         ["Report,June", "Owner,ann", "", "% more"],
     ],
 )
@@ -152,6 +157,11 @@ def test_lines_before_the_header_do_not_matter(before):
 def test_a_header_may_be_a_comment_and_have_a_line_of_units():
     assert len(records(["# " + TABLE[0], TABLE[1]])) == 1
     (record,) = records(["start_time,duration,size,cc", ",s,MB,", "2025-06-07 08:00:00,30,7,2"])
+    assert (record.dataset.total_bytes, record.duration_s) == (7_000_000, 30)
+
+
+def test_a_line_of_units_may_have_brackets_and_dashes():
+    (record,) = records(["start_time,duration,size,cc", "-,[s],[MB],-", "2025-06-07 08:00:00,30,7,2"])
     assert (record.dataset.total_bytes, record.duration_s) == (7_000_000, 30)
 
 

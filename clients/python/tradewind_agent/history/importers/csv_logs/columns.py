@@ -92,6 +92,8 @@ def _build_columns(line: str, delimiter: str) -> Columns:
         declared["total_size"] = declared.pop("moved_size", "B")
     if "start" in place and "end" in place and "duration" not in place:
         declared["duration"] = "s"  # from one to the other
+    elif "start" in place and "end" in place:
+        place["stated_end"] = place.pop("end")
     else:
         place.pop("end", None)
     return Columns(tuple(title.strip() for title in header), delimiter, place, declared)

@@ -1,6 +1,7 @@
 """Whether throughput, duration and size of a CSV log agree; where they differ as units do, the user decides."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from tradewind.errors import InvalidValue
 from tradewind.units import format_bps
@@ -49,6 +50,32 @@ def reject_conflicting_units(columns: Columns, units: Units, evidence: Evidence,
     options = " or ".join(f"--unit '{each}'" for each in _list_options(columns, units, size_ratio))
     reason = f"differs from size over duration by a factor of {factor:g}, {meaning}{rates}"
     raise InvalidValue(title, f"{reason}; give {options or '--unit'} to say which unit is meant")
+
+
+def settle_duration(columns: Columns, ratio: float | None) -> Columns:
+    """Return the columns with the unit of durations that agrees with starts and ends, where the header declares none.
+
+    Parameters
+    ----------
+    ratio : duration as written over the s from start to end, in the median; ``None`` where the log lacks one of them.
+
+    Raises
+    ------
+    InvalidValue : the declared unit differs from them as two units do, and the user has not named it.
+    """
+    if ratio is None or "duration" in columns.given:
+        return columns
+    nearest = min(TIME_UNITS, key=lambda unit: abs(ratio * TIME_UNITS[unit] - 1))
+    if abs(ratio * TIME_UNITS[nearest] - 1) >= _TOLERANCE:
+        return columns
+    declared = columns.declared.get("duration")
+    if declared is None:
+        return replace(columns, declared={**columns.declared, "duration": nearest})
+    if declared == nearest:
+        return columns
+    title = columns.find_title("duration")
+    reason = f"is in {declared}, but agrees with start and end in {nearest}"
+    raise InvalidValue(title, f"{reason}; give --unit '{title}={nearest}', or --unit '{title}={declared}' to insist")
 
 
 def _find_factor(ratio: float) -> tuple[float, str] | None:

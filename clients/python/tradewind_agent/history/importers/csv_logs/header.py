@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from tradewind_agent.history.importers.csv_logs.columns import DELIMITERS, Columns, list_missing, read_header
 from tradewind_agent.history.importers.csv_logs.names import DECLARED_UNITS, find_quantity
+from tradewind_agent.history.importers.fields import UNKNOWN_TEXTS
 
 LINES_BEFORE = 50
 """Lines among which the header is looked for."""
@@ -36,17 +37,20 @@ def find_header(lines: Sequence[str]) -> FoundHeader | None:
     """Return the first header that names what a log of transfers needs, else the one with most known columns."""
     delimiters: Sequence[str] = DELIMITERS
     best: FoundHeader | None = None
+    comment: FoundHeader | None = None
     for place, line in enumerate(lines[:LINES_BEFORE]):
         if (separator := _SEPARATOR.fullmatch(line.strip())) is not None:
             delimiters = (separator[1],)
             continue
         columns = read_header(line.lstrip().lstrip("#%/ ") if is_comment(line) else line, delimiters)
         found = FoundHeader(columns, place + 1)
-        if has_transfers(columns):
+        if has_transfers(columns) and not is_comment(line):
             return _read_units_row(found, lines)
-        if best is None or len(columns.place) > len(best.columns.place):
+        if has_transfers(columns):
+            comment = comment or found
+        elif best is None or len(columns.place) > len(best.columns.place):
             best = found
-    return best
+    return best if comment is None else _read_units_row(comment, lines)
 
 
 def _read_units_row(found: FoundHeader, lines: Sequence[str]) -> FoundHeader:
@@ -59,12 +63,13 @@ def _read_units_row(found: FoundHeader, lines: Sequence[str]) -> FoundHeader:
         return found
     declared = dict(columns.declared)
     for quantity, place in columns.place.items():
-        if not cells[place]:
+        if cells[place].lower() in UNKNOWN_TEXTS:
             continue
         _, unit = find_quantity(f"{columns.header[place]} {cells[place]}")
         if unit is None or unit not in DECLARED_UNITS.get(quantity, {}).values():
             return found
         declared[quantity] = unit
-    if any(cell for place, cell in enumerate(cells) if place not in columns.place.values()):
+    others = (cell for place, cell in enumerate(cells) if place not in columns.place.values())
+    if any(cell.lower() not in UNKNOWN_TEXTS for cell in others):
         return found
     return FoundHeader(replace(columns, declared=declared), found.lines + 1)

@@ -22,6 +22,7 @@ _MONTH_DAY = re.compile(
     rf"{_WEEKDAY}(?P<month>[A-Za-z]{{3}})[a-z]* +(?P<day>\d{{1,2}}),? +(?:(?P<year>\d{{4}}),? +)?{_CLOCK}{_ZONE}"
     r"(?: +(?P<last>\d{4}))?"
 )
+_BRACKETS = str.maketrans("", "", "[]()")
 _COMPACT = re.compile(r"(\d{4})(\d\d)(\d\d)[T_ ]?(\d\d)(\d\d)(\d\d)(\.\d+)?(Z|[+-]\d{2}:?\d{2})?")
 
 _EPOCH = re.compile(r"(\d{9,10}|\d{12,13}|\d{15,16}|\d{18,19})(?:[.,](\d+))?")
@@ -44,7 +45,8 @@ _OFFSET = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d{2}))?")
 
 
 def spell_out(text: str) -> str:
-    """Return a date with the name of its month, or in compact form, as year-month-day and time; others unchanged."""
+    """Return a date with the name of its month, or in compact form, as year-month-day and time; others as they are."""
+    text = text.translate(_BRACKETS).strip()
     found = _DAY_MONTH.fullmatch(text) or _MONTH_DAY.fullmatch(text)
     if found is not None and found["month"].lower() in _MONTHS:
         year = found["year"] or found.groupdict().get("last")

@@ -65,21 +65,25 @@ class TimeColumns:
         """
         return self._read(self.read_text(row))
 
-    def compute_duration_s(self, row: list[str]) -> float | None:
+    def compute_duration_s(self, row: list[str], end: str = "end") -> float | None:
         """Return the time from the start of a row to its end, s; ``None`` if it lacks either, or no time is between
         them.
+
+        Parameters
+        ----------
+        end : the column of the end; "stated_end" where the rows have a duration, too.
 
         Raises
         ------
         InvalidValue : otherwise as `read_moment`, or the end is before the start.
         """
-        at = self.columns.place.get("end")
+        at = self.columns.place.get(end)
         if at is None:
             return None
-        start, end = self.read_moment(row), self._read(row[at].strip())
-        if start is None or end is None or not (start.hour_known and end.hour_known) or start.at == end.at:
+        start, ended = self.read_moment(row), self._read(row[at].strip())
+        if start is None or ended is None or not (start.hour_known and ended.hour_known) or start.at == ended.at:
             return None
-        lasted_s = (end.at - start.at).total_seconds()
+        lasted_s = (ended.at - start.at).total_seconds()
         if lasted_s < 0:
             raise InvalidValue("ended_at", f"is {-lasted_s:g} s before started_at")
         return lasted_s
@@ -88,13 +92,13 @@ class TimeColumns:
         if not text:
             return None
         date, time = _DATE.match(text), None
-        if date is None:
+        if date is None or text[-1] in ")]":
             if (since_1970 := parse_epoch(text)) is not None:
                 return Moment(since_1970, hour_known=True)
             text = spell_out(text)
             date = _DATE.match(text)
         if date is not None:
-            time = _TIME.fullmatch(text[date.end() :].strip().removeprefix("T"))
+            time = _TIME.fullmatch(text[date.end() :].strip().lstrip("T_-"))
         if date is None or time is None:
             raise InvalidValue("started_at", f"is no date and time: {text[:40]!r}")
         try:

@@ -1,14 +1,15 @@
 """What the columns of a CSV log mean, inferred in one pass before its rows are read, and described in the report."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from tradewind.errors import InvalidValue
 from tradewind.units import BITS_PER_BYTE, format_bps, format_bytes
 from tradewind_agent.history.importers.csv_logs.columns import Columns
-from tradewind_agent.history.importers.csv_logs.conflicts import reject_conflicting_units
+from tradewind_agent.history.importers.csv_logs.conflicts import reject_conflicting_units, settle_duration
 from tradewind_agent.history.importers.csv_logs.notation import decide_notation
 from tradewind_agent.history.importers.csv_logs.samples import (
     RowPair,
@@ -110,6 +111,7 @@ def infer_columns(columns: Columns, text: LogText, context: ImportContext, repor
         pairs_of_sets = sample()
     pairs = [pair for group in pairs_of_sets.values() for pair in group]
     times = judge_time_columns(columns, (row for row, _ in pairs), context, report)
+    columns = settle_duration(columns, compute_median(list(_list_duration_ratios(pairs, times))))
     statuses = build_status_reader(columns, (row for row, _ in pairs), report)
     joules = _ENERGY_UNITS[columns.declared.get("total_energy", "J")]
     sets = {key: list_samples(group, times, joules) for key, group in pairs_of_sets.items()}
@@ -198,6 +200,16 @@ class _Notes:
             if size.note:
                 where = f"{column} {written} (type {file_type or '-'}, set {label or '-'})"
                 self._report.units.append(UnitInference(where, size.unit, size.note))
+
+
+def _list_duration_ratios(pairs: Iterable[RowPair], times: TimeColumns) -> Iterator[float]:
+    """Yield durations as written over the s from start to end, of rows that have all three."""
+    place = times.columns.place.get("duration")
+    for row, _ in pairs:
+        with suppress(InvalidValue):
+            duration, lasted_s = read_plausible(row, place), times.compute_duration_s(row, "stated_end")
+            if duration and lasted_s:
+                yield duration / lasted_s
 
 
 def _check_durations(columns: Columns, evidence: Evidence, samples: Sequence[Sample]) -> None:
