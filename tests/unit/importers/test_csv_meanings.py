@@ -133,8 +133,16 @@ def test_rows_of_other_commands_are_no_transfers():
     assert (stored.direction, stored.mover.name, stored.path.buffer_bytes) == (Direction.UPLOAD, "fts_url_copy", None)
     assert stored.parameters.list_known() == {"parallelism": 8, "io_block_bytes": 1_048_576}
     assert (failed.direction, failed.outcome.status) == (Direction.DOWNLOAD, Status.FAILED)
+    assert failed.outcome.bytes_moved == 6_000_000
     assert any("listings and other commands" in each for each in report.assumptions)
     assert any("empty files" in each for each in report.assumptions)
+
+
+def test_a_unit_of_moved_bytes_is_that_of_the_size_too():
+    row = "6,30,2,done"
+    given = ImportContext(source="a", destination="b", units={"num_bytes": "MB"})
+    imported, _, _ = run(["num_bytes,duration_s,cc,status", row, row.replace("done", "failed")], given)
+    assert [item.record.outcome.bytes_moved for item in imported] == [6_000_000, 6_000_000]
 
 
 SPANS = "start,end,{title},size (B),cc"

@@ -88,8 +88,8 @@ def _build_columns(line: str, delimiter: str) -> Columns:
             if unit is not None:
                 declared[quantity] = unit
     if "moved_size" in place and not {"file_size", "total_size"} & place.keys():
-        place["total_size"] = place.pop("moved_size")
-        declared["total_size"] = declared.pop("moved_size", "B")
+        place["total_size"] = place["moved_size"]
+        declared["total_size"] = declared["moved_size"] = declared.get("moved_size", "B")
     if "start" in place and "end" in place and "duration" not in place:
         declared["duration"] = "s"  # from one to the other
     elif "start" in place and "end" in place:
@@ -118,8 +118,9 @@ def declare_units(columns: Columns, units: Mapping[str, str]) -> Columns:
             raise InvalidValue(
                 "--unit", f"of {name[:40]} is one of {', '.join(dict.fromkeys(known))}; got {unit[:20]!r}"
             )
-        declared[quantity] = unit
-        given.add(quantity)
+        for same in (each for each, place in columns.place.items() if place == columns.place[quantity]):
+            declared[same] = unit
+            given.add(same)
     return replace(columns, declared=declared, given=frozenset(given))
 
 

@@ -13,10 +13,9 @@ SYNONYMS: Mapping[str, str] = MappingProxyType(
         for quantity, synonyms in {
             "file_size": "filesize avgfilesize averagefilesize meanfilesize avgsize size filesizeavg objectsize "
             "contentlength sourcesize",
-            "total_size": "totalsize totalbytes datasetsize datasize bytes nbytes numbytes numberofbytes transfersize "
-            "sizetotal",
-            "moved_size": "bytesmoved bytestransferred transferredbytes bytescopied bytessent bytesreceived movedbytes "
-            "totalbytestransferred totalnumberofbytestransferred bytesdone",
+            "total_size": "totalsize totalbytes datasetsize datasize bytes transfersize sizetotal",
+            "moved_size": "nbytes numbytes numberofbytes bytesmoved bytestransferred transferredbytes bytescopied "
+            "bytessent bytesreceived movedbytes totalbytestransferred totalnumberofbytestransferred bytesdone",
             "file_count": "filecount filenumbers filenumber numfiles numberoffiles nfiles files count numobjects "
             "objects filestransferred numberoffilestransfers",
             "bandwidth": "bandwidth bw linkbandwidth linkcapacity capacity linkrate linkspeed networkbandwidth",
