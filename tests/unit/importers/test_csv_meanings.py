@@ -88,6 +88,7 @@ def test_without_settings_the_overlap_of_rows_is_the_concurrency():
     assert (refused, report.format) == ([], "csv")
     assert [item.record.parameters.concurrency for item in imported] == [4, 4, 4, 4]
     assert {(item.record.source, item.record.destination) for item in imported} == {("lab", "gs://store")}
+    assert {item.record.mover.name for item in imported} == {"gsutil"}
     failed = imported[3].record
     assert (failed.outcome.status, failed.outcome.bytes_moved, failed.direction) == (
         Status.FAILED,
@@ -135,6 +136,12 @@ def test_rows_of_other_commands_are_no_transfers():
     assert (failed.direction, failed.outcome.status) == (Direction.DOWNLOAD, Status.FAILED)
     assert failed.outcome.bytes_moved == 6_000_000
     assert any("listings and other commands" in each for each in report.assumptions)
+    assert any("empty files" in each for each in report.assumptions)
+
+
+def test_empty_files_are_left_out_whatever_their_size_is_called():
+    imported, refused, report = run(["file size (B),duration_s,cc", "9000,3,1", "0,1,1"])
+    assert (len(imported), refused) == (1, [])
     assert any("empty files" in each for each in report.assumptions)
 
 

@@ -210,8 +210,9 @@ def test_server_side_copies_are_not_counted_as_transferred():
 
 
 def test_a_run_that_found_nothing_to_copy_is_no_row():
-    imported, refused, _ = run([stats(3, bytes=0, totalBytes=0, transfers=0, totalTransfers=0)])
+    imported, refused, report = run([stats(3, bytes=0, totalBytes=0, transfers=0, totalTransfers=0)])
     assert (imported, refused) == ([], [])
+    assert report.assumptions == ["runs that found nothing to copy make no record"]
 
 
 @pytest.mark.parametrize("name", ["rclone: ", ""])

@@ -162,7 +162,10 @@ class _RowReader:
         self._direction = self._assume_direction(report)
         self._operation_at = self._place.get("operation", self._width)
         self._moved_at = self._place.get("moved_size", self._width)
-        self._size_at = self._place.get("moved_size", self._place.get("total_size", self._width))
+        self._size_at = next(
+            (self._place[each] for each in ("moved_size", "total_size", "file_size") if each in self._place),
+            self._width,
+        )
 
     def read(self, line: Line) -> ImportedRow | RefusedRow | NoTransfer:
         if line.fault is not None:

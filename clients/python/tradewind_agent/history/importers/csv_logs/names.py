@@ -4,7 +4,7 @@ A header is compared without case, blanks and punctuation; a unit may follow the
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 SYNONYMS: Mapping[str, str] = MappingProxyType(
@@ -154,3 +154,15 @@ def find_quantity(title: str) -> tuple[str | None, str | None]:
         if alone in units:
             return quantity, units[alone]
     return None, None
+
+
+_PROGRAMS: Mapping[str, frozenset[str]] = MappingProxyType(
+    {"gsutil": frozenset({"uploadid", "sourcesize", "bytestransferred"})}
+)
+"""Programs by columns that only their tables have."""
+
+
+def find_program(titles: Iterable[str]) -> str | None:
+    """Return the program whose table has these columns, ``None`` if it may be of any."""
+    plain = {_PLAIN.sub("", title.lower()) for title in titles}
+    return next((program for program, columns in _PROGRAMS.items() if columns <= plain), None)

@@ -12,6 +12,7 @@ from tradewind.path import Path
 from tradewind.transfer import Direction, LinkKey, Mover
 from tradewind.units import BITS_PER_BYTE
 from tradewind_agent.history.importers.csv_logs.endpoints import find_direction, find_endpoint
+from tradewind_agent.history.importers.csv_logs.names import find_program
 from tradewind_agent.history.importers.csv_logs.units import CsvReading
 from tradewind_agent.history.importers.csv_logs.units_inference import RATE_UNITS
 from tradewind_agent.history.importers.fields import (
@@ -61,6 +62,7 @@ class RepeatedFields:
         self._reading = reading
         self._context = context
         self._report = report
+        self._program = find_program(reading.columns.header)
         self.path = lru_cache(_REMEMBERED)(self._read_path)
         self.parameters = lru_cache(_REMEMBERED)(self._build_parameters)
         self.data_set = lru_cache(_REMEMBERED)(self._build_data_set)
@@ -131,7 +133,8 @@ class RepeatedFields:
     def _read_ends(self, texts: tuple[str, ...]) -> Ends:
         source, destination, network, protocol, version, program = texts
         spoken = find_known_name("protocol", protocol)
-        mover = self._context.mover or find_known_name("mover.name", program) or (spoken and spoken.lower())
+        mover = self._context.mover or find_known_name("mover.name", program) or self._program
+        mover = mover or (spoken and spoken.lower())
         if mover is None:
             mover = "unknown"
             self._report.assume('the program that moved the bytes is recorded as "unknown"; --mover names it')

@@ -34,6 +34,7 @@ _STORES = ("http", "s3", "webdav")
 
 _SHORTEST_RUN_S = 1e-6
 
+_NOTHING_COPIED = "runs that found nothing to copy make no record"
 WITH_TIMES = "run rclone with --use-json-log, and without --log-systemd or --progress"
 ADVICE = "run rclone with --stats 10s --stats-log-level NOTICE"
 
@@ -66,6 +67,7 @@ def _build_row(run: Run, context: ImportContext, report: ImportReport) -> Iterat
         report.assume("dry runs moved nothing and make no record")
         return
     if run.last_stats is None and not run.files.copied and not run.files.failed:
+        report.assume(_NOTHING_COPIED)
         return
     line = run.last_stats or run.first
     try:
@@ -83,7 +85,10 @@ def _has_moved_nothing(run: Run, report: ImportReport) -> bool:
     if read_count(run.stats, "bytes"):
         report.assume("copies within the server crossed no network and make no record")
         return True
-    return not _count_moved_files(run) and not read_count(run.stats, "totalTransfers")
+    if _count_moved_files(run) or read_count(run.stats, "totalTransfers"):
+        return False
+    report.assume(_NOTHING_COPIED)
+    return True
 
 
 def _count_moved_bytes(run: Run) -> int:
