@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from infra.reference.markdown import format_code, format_page, format_table
-from tradewind_agent.history.importers.csv_logs.columns import SYNONYMS
+from tradewind_agent.history.importers.csv_logs.names import SYNONYMS
 from tradewind_agent.history.importers.detect import FORMATS
 
 INTRODUCTION = """\
@@ -15,22 +15,31 @@ DESCRIPTIONS = {
     "gridftp": (
         "Transfer log of globus-gridftp-server, or of a server with the same lines: `DATE=… HOST=… START=… NBYTES=…`",
         "a run of overlapping lines",
-        "`STREAMS` is streams per file; files at once follow from overlapping lines. Times are UTC.",
+        (
+            "`STREAMS` is streams per file; files at once follow from overlapping lines. Times are UTC. Messages of "
+            "the server, listings and empty files are skipped."
+        ),
     ),
     "rclone": (
-        "Log of `rclone copy`, `sync` and `move` with `--use-json-log --stats 10s --stats-log-level NOTICE`",
+        (
+            "Log of `rclone copy`, `sync` and `move`, as text or by `--use-json-log`, with `--stats 10s "
+            "--stats-log-level NOTICE`"
+        ),
         "a run of rclone",
-        "The stats lines hold bytes, times and files in flight. Dry runs, and copies within a server, are left out.",
+        (
+            "The stats lines hold bytes, times and files in flight; those of text are rounded and have no zone. Dry "
+            "runs, and copies within a server, are left out. Of repeated attempts the last decides."
+        ),
     ),
     "fts": (
         "Completion messages of FTS (`transfer.fts_monitoring_complete`), a JSON object a file",
         "a run of overlapping messages",
-        "Time is that of copying, without the preparation by the storage.",
+        "Time is that of copying, without the preparation by the storage. Messages of starts and states are skipped.",
     ),
     "aria2": (
         "Console log of aria2c: progress summaries, notices, and the table of results",
         "a file",
-        "aria2 itself rounds sizes to two or three digits.",
+        "aria2 itself rounds sizes to two or three digits. Its log file (`--log`) has no sizes.",
     ),
     "aws": (
         "Output of `aws s3 cp`, `sync` and `mv` with `--debug`, both streams in one file",
@@ -42,19 +51,58 @@ DESCRIPTIONS = {
         "none: every line is refused",
         "s5cmd prints no times, by which a rate could be known. Run it under [`wrap`](../how-to/tune-other-tools.md).",
     ),
+    "xferlog": (
+        "Transfer log of FTP servers such as vsftpd, ProFTPD and wu-ftpd",
+        "a run of overlapping lines",
+        "The server's name is that of `--source` or `--destination`. Durations are in seconds; times have no zone.",
+    ),
+    "globus": (
+        "Tasks of Globus: `globus task list -F json`, `globus task show -F json`",
+        "a task",
+        "A task lasts from its request to its completion, with the time in the queue. Deletions are skipped.",
+    ),
+    "curl": (
+        "Reports of `curl -w '%{json}\\n'`",
+        "a transfer",
+        "They have no time of day: transfers follow each other, from `--start` on.",
+    ),
     "csv": (
         "A table with a header line, separated by commas, semicolons, tabs or bars",
         "a row",
-        "Columns and units are inferred and reported; see below.",
+        (
+            "Columns and units are inferred and reported; see below. Manifests of `gsutil cp -L` and the public WAN "
+            "transfer logs are such tables."
+        ),
     ),
     "ndjson": ("The project's own records, as `POST /v1/logs` takes them", "a line", "Each line names its own ends."),
 }
 PAGE_LOG = (
     "har",
-    "Log of a web page in a browser (HAR), also packed by gzip or zstd",
+    "Log of a web page in a browser (HAR), also packed",
     "a page",
     "It goes to the analysis of connections, not to the transfers.",
 )
+
+ENVELOPES = """\
+What is around the lines does not matter, for an upload and for a watch. The agent takes off, also one within another:
+
+- prefixes of docker compose, CRI, `docker logs --timestamps`, `kubectl logs --prefix`, the journal, syslog (RFC 3164
+  and 5424) and systemd, and any text before a JSON object;
+- JSON of docker's json-file, the journal, beats, CloudWatch, Cloud Logging, Loki and Splunk, and `_source` of a search
+  export;
+- heads and tails of message brokers, colours of a terminal, quotes.
+
+An upload also takes JSON arrays, indented JSON, UTF-16, and files packed by gzip, zstd, bzip2 or xz."""
+
+NOTATIONS = """\
+- **Header.** Titles, comments (`#`) and Excel's `sep=` may stand before it. A second line may hold the units.
+- **Numbers** may have a decimal comma and marks of thousands. Where `1,250` may be either, `--decimal` says which.
+- **Durations** may be `0:01:30`, `1 day, 2:03:04`, `1m30s` or `PT90S`.
+- **Times** may be dates in many notations, with offsets or names of zones, or epochs in s, ms, µs or ns.
+- **Units.** Where columns differ as two units do, such as by a factor of 8, or only habit would decide, the agent
+  refuses the file. `--unit COLUMN=UNIT` settles it.
+- **Ends** may be addresses or paths; the host counts. A local path is the end that `--source` or `--destination` names.
+- **Settings.** Without columns of settings, files at once follow from overlapping rows."""
 
 COLUMNS = """\
 Case, spaces and punctuation in a column's name do not matter. A unit may follow the name, such as `size (MB)` or
@@ -67,6 +115,8 @@ def render_log_formats() -> str:
         "Log formats",
         INTRODUCTION,
         format_table(("format", "what it is", "a record is", "to know"), _list_formats()),
+        "## Envelopes\n\n" + ENVELOPES,
+        "## Notations of CSV\n\n" + NOTATIONS,
         "## Columns of CSV\n\n" + COLUMNS + "\n\n" + format_table(("quantity", "names"), _list_columns()),
     )
 

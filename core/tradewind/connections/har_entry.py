@@ -35,6 +35,12 @@ _HEADERS_READ = frozenset({"content-length", "content-encoding", "x-cache"})
 CHROME = "WebInspector"
 """How the developer tools of Chromium browsers call themselves."""
 
+WEBKIT = "WebKit Web Inspector"
+"""How the developer tools of Safari and other WebKit browsers call themselves."""
+
+_LOCAL_FETCHES = frozenset({"Memory Cache", "Disk Cache", "Service Worker", "Inspector Override"})
+"""What WebKit calls answers that did not come over the network for this request."""
+
 FIREFOX = "Firefox"
 """How its developer tools call themselves; other tools that drive it follow the format, and write a small f."""
 
@@ -142,7 +148,15 @@ def _slim_header(header: Json) -> dict[str, Any]:
     return {name: header[name] for name in ("name", "value") if name in header}
 
 
-_ENTRY_FIELDS_READ = ("pageref", "startedDateTime", "connection", "serverIPAddress", "_serverPort", "_fromCache")
+_ENTRY_FIELDS_READ = (
+    "pageref",
+    "startedDateTime",
+    "connection",
+    "serverIPAddress",
+    "_serverPort",
+    "_fromCache",
+    "_fetchType",
+)
 _RESPONSE_FIELDS_READ = ("status", "httpVersion", "headersSize", "bodySize", "_transferSize", "_error")
 _TIMINGS_READ = frozenset({"blocked", "dns", "connect", "ssl", "send", "wait", "receive"})
 
@@ -229,7 +243,8 @@ def _find_left_out_reason(entry: Json, response: Json) -> LeftOut | None:
     if status == _SWITCHED_PROTOCOLS:
         return LeftOut.UPGRADED
     nothing_sent = response.get("_transferSize") == 0 and status not in _NO_BODY
-    return LeftOut.CACHED if entry.get("_fromCache") or nothing_sent else None
+    is_local = entry.get("_fetchType") in _LOCAL_FETCHES
+    return LeftOut.CACHED if entry.get("_fromCache") or is_local or nothing_sent else None
 
 
 def _find_version(response: Json, request: Json) -> HttpVersion:
@@ -294,7 +309,7 @@ def _find_connection_id(entry: Json, address: SplitResult, tool: str) -> str | N
     value = entry.get("connection")
     name = str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""
     ports = {str(address.port or _DEFAULT_PORT[address.scheme]), str(entry.get("_serverPort"))}
-    if tool == CHROME:  # numbers its connections
+    if tool in (CHROME, WEBKIT):  # they number their connections
         ports = set()
     if not name or name in {"0", "-1"} or name in ports:
         return None

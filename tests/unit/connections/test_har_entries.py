@@ -79,6 +79,8 @@ def test_a_page_of_no_address_has_a_name_too():
         (entry() | {"response": {"status": 0}}, LeftOut.FAILED),
         (entry() | {"response": {"status": 101}}, LeftOut.UPGRADED),
         (entry(_fromCache="disk"), LeftOut.CACHED),
+        (entry(_fetchType="Memory Cache"), LeftOut.CACHED),
+        (entry(_fetchType="Disk Cache"), LeftOut.CACHED),
         (entry() | {"response": {"status": 200, "_transferSize": 0}}, LeftOut.CACHED),
         (entry() | {"startedDateTime": "yesterday"}, LeftOut.NO_START),
         ("text", LeftOut.MALFORMED),
@@ -89,6 +91,14 @@ def test_entries_without_an_object_are_counted_by_reason(invalid, reason):
     made = load(entry(), invalid)
     assert len(made.objects) == 1
     assert made.left_out == {reason: 1}
+
+
+def test_a_browsers_network_load_is_an_object_and_its_tool_numbers_connections():
+    loaded = [entry(_fetchType="Network Load", connection=number) for number in ("443", "2")]
+    document = har(*loaded)
+    document["log"]["creator"] = {"name": "WebKit Web Inspector", "version": "1.0"}
+    (made,) = build_page_loads(decoded(document))
+    assert [each.connection_id for each in made.objects] == ["https://example.org:443 443", "https://example.org:443 2"]
 
 
 @pytest.mark.parametrize("timings", [{}, {"wait": -1, "receive": -1}, None, {"wait": 5, "receive": 1e300}])

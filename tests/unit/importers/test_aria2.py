@@ -1,12 +1,13 @@
+import os
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 import pytest
 
-from tests.unit.importers.logs import run
+from tests.unit.importers.logs import ENDS, run
 from tradewind.errors import InvalidValue
 from tradewind.transfer import Status
-from tradewind_agent.importers import ImportContext
+from tradewind_agent.importers import ImportContext, import_file
 
 RESULTS = ["Download Results:", "gid   |stat|avg speed  |path/URI", "======+====+===========+========"]
 
@@ -103,6 +104,33 @@ def test_without_a_summary_the_year_is_the_contexts():
     assert "--start" in run(lines)[1][0].reason
     dated = ImportContext(source="a", destination="b", started_at=datetime(2023, 5, 1, tzinfo=UTC))
     assert run(lines, dated)[0][0].record.ended_at.year == 2023
+
+
+def test_without_a_summary_the_year_is_the_files(tmp_path):
+    file = tmp_path / "console.log"
+    lines = ["[#aaaaaa 1MiB/8MiB(1%) CN:1 DL:1MiB]", "12/30 10:00:40 [NOTICE] Download complete: /tmp/a"]
+    file.write_text("\n".join([*lines, "aaaaaa|OK  |    1MiB/s|/tmp/a"]))
+    written = datetime(2021, 1, 4, tzinfo=UTC).timestamp()
+    os.utime(file, (written, written))
+    importing = import_file(file, context=ENDS)
+    (item,) = importing
+    assert item.record.ended_at == datetime(2020, 12, 30, 10, 0, 40, tzinfo=UTC)
+    assert any("the year is 2020" in each and "--start" in each for each in importing.report.assumptions)
+
+
+def test_colours_of_a_terminal_do_not_hide_the_end_of_a_file():
+    red = "\x1b[1;31m{}\x1b[0m"
+    lines = [*summary("[#dddddd 50MiB/90MiB(55%) CN:2 DL:1MiB]"), f"02/06 10:01:15 [{red.format('NOTICE')}] "]
+    lines[-1] += "Download complete: /tmp/d"
+    record = run([*lines, f"dddddd|{red.format('OK')}  |   3.0MiB/s|/tmp/d"])[0][0].record
+    assert record.ended_at == datetime(2024, 2, 6, 10, 1, 15, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("format", ["auto", "aria2"])
+def test_a_log_file_without_sizes_is_refused_with_what_to_keep(format):  # noqa: A002
+    line = "2025-04-01 08:00:00.300000 [NOTICE] [RequestGroup.cc:1214] Download complete: /srv/x"
+    with pytest.raises(InvalidValue, match=r"holds no sizes; keep what aria2c prints"):
+        run([line], format=format)
 
 
 def test_ends_come_from_the_context():

@@ -122,3 +122,18 @@ def test_a_row_with_more_values_than_the_header_is_refused():
 def test_a_failed_row_needs_ends_as_any_other():
     with pytest.raises(InvalidValue, match="--source"):
         run(rows("status", "failed"), ImportContext(destination=ENDS.destination))
+
+
+@pytest.mark.parametrize(
+    ("title", "good", "bad"),
+    [
+        ("status", "SUCCEEDED (2 retries)", "FAILED: timeout"),
+        ("errno", "0", "104"),
+        ("error_code", "0", "17"),
+        ("result", "done", "aborted - by user"),
+    ],
+)
+def test_failures_are_read_with_their_reasons_and_by_their_numbers(title, good, bad):
+    imported, refused, _ = run(rows(title, good, bad, good))
+    assert refused == []
+    assert [item.record.outcome.status is Status.SUCCEEDED for item in imported] == [True, False, True]

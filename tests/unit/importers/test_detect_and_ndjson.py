@@ -1,4 +1,5 @@
 import io
+import json
 
 import pytest
 
@@ -16,6 +17,9 @@ from tradewind_agent.importers import ImportContext, import_file
         ('noise\n{"level":"info","msg":"Copied (new)"}', "rclone"),
         ('{"tr_id": "x"}', "fts"),
         ('{"data": {"tr_id": "x"}, "metadata": {}}', "fts"),
+        ("2025/05/06 07:08:05 INFO  : a.bin: Copied (new)", "rclone"),
+        ('{"level":"info","msg":"x","stats":{"bytes":1,"transfers":0}}', "rclone"),
+        ('{"level":"info","msg":"started"}\n' * 3 + '{"level":"info","msg":"x","objectType":"*s3.Object"}', "rclone"),
         ("[#a1b2c3 1MiB/2MiB(50%) CN:1 DL:1MiB]", "aria2"),
         ("02/06 10:00:00 [NOTICE] Downloading 2 item(s)", "aria2"),
         ('{"id": "x", "dataset": {}, "outcome": {}}', "ndjson"),
@@ -24,6 +28,33 @@ from tradewind_agent.importers import ImportContext, import_file
 )
 def test_a_format_is_detected_by_its_content(sample, format):  # noqa: A002
     assert detect(sample) == format
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"level": "info", "ts": 1746515280.5, "msg": "listening"},
+        {"level": "warn", "time": "2025-05-06T07:08:05Z", "msg": "took long", "stats": {"count": 3}},
+        {"severity": "INFO", "message": "done"},
+    ],
+)
+def test_json_of_another_program_is_of_no_log_and_only_its_members_are_named(message):
+    with pytest.raises(InvalidValue) as refused:
+        detect(json.dumps(message))
+    assert f"its members are {', '.join(message)}" in refused.value.reason
+    assert "listening" not in refused.value.reason
+
+
+def test_the_format_with_most_lines_wins_and_the_user_decides_between_two():
+    grid, aria = "DATE=1 HOST=a START=2 NBYTES=3", "[#a1b2c3 1MiB/2MiB(50%) CN:1 DL:1MiB]"
+    assert detect(f"{aria}\n" + f"{grid}\n" * 4) == "gridftp"
+    with pytest.raises(InvalidValue, match="2 lines of gridftp and 1 of aria2; name the one to read"):
+        detect(f"{aria}\n{grid}\n{grid}\n")
+
+
+def test_a_browsers_log_is_named_as_one():
+    with pytest.raises(InvalidValue, match=r"a browser's log \(HAR\): `logs upload` takes it"):
+        detect('{\n "log": {\n  "version": "1.2"')
 
 
 @pytest.mark.parametrize("sample", ["", "\n \n"])

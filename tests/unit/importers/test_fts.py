@@ -94,6 +94,17 @@ def test_a_bad_message_is_refused_with_its_field(change, field):
     assert [(item.row, item.field) for item in refused] == [(2, field)]
 
 
-def test_lines_that_are_no_message_are_refused():
-    _, refused, _ = run([json.dumps(message()), "{", "[]", "[" * 100_000], NO_CONTEXT)
-    assert [(item.row, item.field) for item in refused] == [(2, "row"), (3, "row"), (4, "row")]
+def test_damaged_messages_are_refused_and_lines_of_others_skipped():
+    _, refused, report = run([json.dumps(message()), "{", "[]", "[" * 100_000], NO_CONTEXT)
+    assert [(item.row, item.field) for item in refused] == [(2, "row")]
+    assert report.skipped == {"no messages of FTS": 2}
+
+
+def test_messages_of_starts_and_states_and_copies_that_never_started_are_skipped():
+    start = {"tr_id": "2020__y", "timestamp_tr_st": BEGIN_MS, "vo": "atlas"}
+    state = {"job_id": "1", "file_id": 2, "file_state": "ACTIVE"}
+    never = message(t_final_transfer_state="Error", timestamp_tr_st=0, tr_bt_transfered=0)
+    lines = [json.dumps(each) for each in (start, state, message(), never)]
+    imported, refused, report = run(lines, NO_CONTEXT)
+    assert ([item.row for item in imported], refused) == ([3], [])
+    assert report.skipped == {"messages of a start or of a state": 2, "copies that failed before they started": 1}

@@ -107,18 +107,52 @@ def test_a_failed_transfer_is_a_record_of_a_failure():
         (line(date="20211305101010.0"), "ended_at"),
         (line(start="soon"), "started_at"),
         (line(nbytes="-1"), "outcome.bytes_moved"),
-        (line(nbytes="0"), "outcome.bytes_moved"),
         (line(nbytes="nan"), "outcome.bytes_moved"),
         (line(streams="0"), "parameters.parallelism"),
-        (line(kind="MLSD"), "direction"),
         (line()[:90], "direction"),
-        ("something else entirely", "row"),
     ],
 )
 def test_a_bad_line_is_refused_with_its_field(bad, field):
     imported, refused, _ = run([line(), bad], NO_CONTEXT)
     assert len(imported) == 1
     assert [(item.row, item.field) for item in refused] == [(2, field)]
+
+
+def test_messages_listings_and_empty_files_are_skipped_and_counted_apart():
+    lines = [
+        "[77] Mon Apr  5 10:09:59 2021 :: New connection from: [10.1.2.3]:50000",
+        line(kind="MLSD", nbytes="700"),
+        line(),
+        line(nbytes="0"),
+        line(kind="NLST", code="426"),
+        "",
+    ]
+    imported, refused, report = run(lines, NO_CONTEXT)
+    assert ([item.row for item in imported], refused) == ([3], [])
+    assert report.skipped == {"listings and other commands": 2, "messages of the server": 1, "empty files": 1}
+
+
+@pytest.mark.parametrize("dest", ["[0::0]", "[::]", "[::ffff:0.0.0.0]", "[]", "[::1]"])
+def test_every_way_to_write_no_address_is_an_unknown_peer(dest):
+    _, refused, _ = run([line(dest=dest)], NO_CONTEXT)
+    assert "give it with --destination" in refused[0].reason
+
+
+@pytest.mark.parametrize("dest", ["[::ffff:10.1.2.3]", "[10.1.2.3]", "[::FFFF:0A01:0203]"])
+def test_an_address_written_in_several_ways_is_one_endpoint(dest):
+    assert run([line(dest=dest)], NO_CONTEXT)[0][0].record.destination == "10.1.2.3"
+    assert run([line(dest="[2001:DB8:0:0::7]")], NO_CONTEXT)[0][0].record.destination == "2001:db8::7"
+
+
+@pytest.mark.parametrize("pattern", ["10.1.2.*", "10.1.0.0/16"])
+def test_movers_of_a_pool_are_one_endpoint_under_an_alias(pattern):
+    lines = [line(dest=f"[10.1.2.{mover}]") + " TASKID=abc" for mover in (5, 6, 7)]
+    imported, _, report = run(lines, NO_CONTEXT)
+    assert [item.record.parameters.concurrency for item in imported] == [1, 1, 1]
+    assert any("10.1.2.5 and 10.1.2.6" in each and "--alias" in each for each in report.assumptions)
+    joined, _, report = run(lines, ImportContext(aliases={pattern: "pool"}))
+    assert [(item.record.destination, item.record.parameters.concurrency) for item in joined] == [("pool", 3)] * 3
+    assert not any("--alias" in each for each in report.assumptions)
 
 
 def test_a_rate_above_the_links_is_refused():

@@ -109,7 +109,6 @@ def test_a_run_that_copied_nothing_is_no_row():
     ("line", "field"),
     [
         ("{broken", "row"),
-        ("[1]", "row"),
         (stats(100, bytes=-5), "stats.bytes"),
         (stats(100, at="noon"), "ended_at"),
         (stats(100, at="2024-06-01T12:00:00"), "ended_at"),
@@ -211,5 +210,94 @@ def test_server_side_copies_are_not_counted_as_transferred():
 
 
 def test_a_run_that_found_nothing_to_copy_is_no_row():
-    imported, refused, _ = run([stats(3, bytes=0, totalBytes=0, transfers=0, totalTransfers=0)])
+    imported, refused, report = run([stats(3, bytes=0, totalBytes=0, transfers=0, totalTransfers=0)])
     assert (imported, refused) == ([], [])
+    assert report.assumptions == ["runs that found nothing to copy make no record"]
+
+
+@pytest.mark.parametrize("name", ["rclone: ", ""])
+def test_the_command_line_is_read_with_and_without_the_programs_name(name):
+    words = f'{name}Version "v1.71.2" starting with parameters ["rclone" "sync" "--transfers=12" "/x" "y:"]'
+    record = run([json.dumps({"level": "debug", "msg": words, "object": "rclone"}), stats(100)])[0][0].record
+    assert (record.parameters.concurrency, record.mover.version) == (12, "1.71.2")
+
+
+def test_failures_of_an_attempt_that_was_repeated_do_not_count():
+    failure = json.dumps({"level": "error", "msg": "Failed to copy: broken pipe", "object": "a"})
+    retried = json.dumps({"level": "error", "msg": "Attempt 1/3 failed with 1 errors and: broken pipe"})
+    succeeded = json.dumps({"level": "error", "msg": "Attempt 2/3 succeeded"})
+    record = run([failure, retried, copied(), succeeded, stats(100)])[0][0].record
+    assert (record.outcome.status, record.outcome.files_failed) == (Status.SUCCEEDED, 0)
+    last = json.dumps({"level": "error", "msg": "Attempt 3/3 failed with 1 errors and: broken pipe"})
+    assert run([failure, last, stats(100)])[0][0].record.outcome.status is Status.FAILED
+
+
+def test_lines_of_others_in_the_log_are_skipped_and_damaged_messages_refused():
+    imported, refused, report = run(["Started the nightly copy", stats(100), '{"level": "info", "ms', "[1]"])
+    assert (len(imported), [item.row for item in refused]) == (1, [3])
+    assert report.skipped == {"no messages of rclone": 2}
+
+
+TEXT_LOG = [
+    '2025/05/06 07:08:00 DEBUG : rclone: Version "v1.68.2" starting with parameters ["rclone" "--transfers" "6"]',
+    "2025/05/06 07:08:05 INFO  : dir/a: b.bin: Copied (new)",
+    "2025/05/06 07:08:30 INFO  : ",
+    "Transferred:   \t   30.000 MiB / 90 MiB, 33%, 1 MiB/s, ETA 1m0s",
+    "Transferred:            1 / 3, 33%",
+    "Elapsed time:        30.0s",
+    "Transferring:",
+    " *                                  c.bin: 50% /30Mi, 1Mi/s, 15s",
+    "",
+    "2025/05/06 07:09:30 INFO  : ",
+    "Transferred:   \t   90 MiB / 90 MiB, 100%, 1 MiB/s, ETA 0s",
+    "Checks:                 2 / 2, 100%",
+    "Transferred:            3 / 3, 100%",
+    "Elapsed time:      1m30.0s",
+]
+
+
+def test_the_text_log_is_read_as_the_json_log_is():
+    imported, refused, report = run(TEXT_LOG)
+    record = imported[0].record
+    assert (refused, report.format, len(imported)) == ([], "rclone", 1)
+    assert (record.outcome.bytes_moved, record.duration_s, record.outcome.files_done) == (90 * 2**20, 90, 3)
+    assert record.ended_at == datetime(2025, 5, 6, 7, 9, 30, tzinfo=UTC)
+    assert (record.parameters.concurrency, record.mover.version) == (6, "1.68.2")
+    assert any("--timezone" in each for each in report.assumptions)
+
+
+@pytest.mark.parametrize(
+    ("moved", "size"),
+    [
+        ("1.5G / 1.5 GBytes, 100%, 10 MBytes/s, ETA 0s", 1.5 * 2**30),
+        ("  700 / 700 Bytes, 100%, 70 Bytes/s, ETA 0s", 700),
+        ("2.250 KiB / 2.250 KiB, 100%, 70 B/s, ETA 0s", 2304),
+        ("10 B / 10 B, 100%, 1 B/s, ETA 0s", 10),
+    ],
+)
+def test_sizes_of_the_text_log_are_read_in_the_words_of_all_versions(moved, size):
+    lines = [
+        "2025/05/06 07:08:30 INFO  : ",
+        f"Transferred:   \t {moved}",
+        "Transferred: 1 / 1, 100%",
+        "Elapsed time: 10s",
+    ]
+    assert run(lines)[0][0].record.outcome.bytes_moved == size
+
+
+def test_runs_and_dry_runs_of_the_text_log_are_distinguished():
+    later = [line.replace("2025/05/06", "2025/05/07") for line in TEXT_LOG]
+    dry = ["2025/05/08 07:00:00 NOTICE: x: Skipped copy as --dry-run is set (size 3Mi)", *TEXT_LOG[9:]]
+    dry = [line.replace("05/06 07:09", "05/08 07:09") for line in dry]
+    imported, refused, report = run([*TEXT_LOG, *later, *dry])
+    assert ([item.record.ended_at.day for item in imported], refused) == ([6, 7], [])
+    assert any("dry runs" in each for each in report.assumptions)
+
+
+@pytest.mark.parametrize(
+    "lines", [TEXT_LOG[3:6], [line.partition(" ")[2][9:] for line in TEXT_LOG[2:3]] + TEXT_LOG[3:6]]
+)
+def test_statistics_without_a_time_are_refused_with_what_to_do(lines):
+    imported, refused, report = run(lines)
+    assert (imported, report.format) == ([], "rclone")
+    assert "its stats lines have no time; run rclone with --use-json-log" in refused[0].reason

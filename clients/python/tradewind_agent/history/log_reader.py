@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import IO, NamedTuple
 
 from pydantic import ValidationError
@@ -36,15 +37,22 @@ class ImportingReader:
 
         Raises
         ------
-        InvalidValue : of no known format.
+        InvalidValue : of no known format, or one that cannot be followed.
         """
-        if self.format_name != "auto":
-            return self.format_name
         with LogText(log) as text:
-            return detect(text.read_sample())
+            name = detect(text.read_sample()) if self.format_name == "auto" else self.format_name
+            text.require_lines()
+        return name
 
     def read(
-        self, log: IO[bytes], *, first_row: int, head_rows: int, is_head_conclusive: bool, format_name: str
+        self,
+        log: IO[bytes],
+        *,
+        first_row: int,
+        head_rows: int,
+        is_head_conclusive: bool,
+        format_name: str,
+        written_at: datetime | None = None,
     ) -> ImportedPart:
         """Return the records of a part; what the wire does not take counts as refused.
 
@@ -54,7 +62,7 @@ class ImportingReader:
         """
         records: list[TransferRecord] = []
         reasons: list[str] = []
-        context = replace(self.context, in_parts=True, is_head_conclusive=is_head_conclusive)
+        context = replace(self.context, in_parts=True, is_head_conclusive=is_head_conclusive, written_at=written_at)
         rows = import_file(log, format=format_name, context=context, first_row=first_row, head_rows=head_rows)
         for item in rows:
             if not isinstance(item, ImportedRow):

@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from fnmatch import fnmatch
 from pathlib import Path
 from stat import S_ISREG
@@ -19,6 +20,7 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from tradewind.units import MIB
+from tradewind_agent.history.packed_stream import MAGIC_BYTES, is_packed
 
 MAX_PART_BYTES = 4 * MIB
 """Bytes taken at once where each line stands for itself; bounds the memory."""
@@ -27,8 +29,6 @@ HEAD_BYTES = 256 * 1024
 """Of a log's beginning, that tell what its columns are called, and mean."""
 
 _FINGERPRINT_BYTES = 256
-_COMPRESSED_MAGIC = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ")
-_MAGIC_BYTES = 6
 _ROTATION = re.compile(r"[.-]\d[\d.-]*$")
 _SCAN_BYTES = MIB
 
@@ -89,7 +89,9 @@ class LogFile:
     def __init__(self, path: Path, known: Position | None) -> None:
         self.path = path
         self._file = path.open("rb")
-        self.id = format_file_id(os.fstat(self._file.fileno()))
+        status = os.fstat(self._file.fileno())
+        self.id = format_file_id(status)
+        self.written_at = datetime.fromtimestamp(status.st_mtime, UTC)
         self.position = self._check_position(known)
 
     def __enter__(self) -> Self:
@@ -103,7 +105,7 @@ class LogFile:
     @property
     def is_compressed(self) -> bool:
         """Whether this is a rotated log that was compressed: its lines were read before."""
-        return self._read_bytes(0, _MAGIC_BYTES).startswith(_COMPRESSED_MAGIC)
+        return is_packed(self._read_bytes(0, MAGIC_BYTES))
 
     def read_head(self, until: int) -> bytes:
         """Read the first lines before an offset: some formats state there the names and meanings of their columns."""

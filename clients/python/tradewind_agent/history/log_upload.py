@@ -15,7 +15,13 @@ from tradewind.wire.base import describe_validation_error
 from tradewind.wire.logs import BatchReceipt
 from tradewind.wire.records import WireRecord
 from tradewind_agent.history.importers.importing import import_file
-from tradewind_agent.history.importers.ports import SHOWN_ROWS, ImportContext, ImportedRow, ImportReport
+from tradewind_agent.history.importers.ports import (
+    SHOWN_ROWS,
+    EmptyLog,
+    ImportContext,
+    ImportedRow,
+    ImportReport,
+)
 from tradewind_agent.service.client import UploadReport
 
 SHOWN_REASONS = 5
@@ -53,12 +59,13 @@ class FileReport:
             "reasons": [
                 {
                     "field": wrong,
-                    "reason": reason,
+                    "reason": report.first_reasons.get((wrong, reason), reason) if report else reason,
                     "rows": rows,
                     "first_rows": report.refused_rows.get((wrong, reason), []) if report else [],
                 }
                 for (wrong, reason), rows in (report.refused.most_common() if report else ())
             ],
+            "skipped": dict(report.skipped) if report else {},
             "units": [
                 {"column": unit.column, "unit": unit.unit, "evidence": unit.evidence}
                 for unit in (report.units if report else ())
@@ -80,7 +87,10 @@ class FileReport:
             yield f"  and {format_count(len(self.links) - SHOWN_LINKS, 'more link', 'more links')}"
         for (wrong, reason), number in self.report.refused.most_common(SHOWN_REASONS):
             first = self.report.refused_rows.get((wrong, reason), [])
-            yield f"  refused {number} ({format_rows(first, number)}): {wrong}: {reason}"
+            entire = self.report.first_reasons.get((wrong, reason), reason)
+            yield f"  refused {number} ({format_rows(first, number)}): {wrong}: {entire}"
+        for description, number in self.report.skipped.most_common():
+            yield f"  skipped {format_count(number, 'line')}: {description}"
         yield from (f"  unit {unit}" for unit in self.report.units)
         yield from (f"  assumed {assumption}" for assumption in self.report.assumptions)
 
@@ -106,6 +116,8 @@ def read_logs(
                 if isinstance(item, ImportedRow) and (line := _encode_line(item, imported.report)) is not None:
                     report.links[item.record.link] += 1
                     yield line
+        except EmptyLog:
+            report.report = ImportReport(format="empty")
         except InvalidValue as wrong:
             report.failure = str(wrong)
 

@@ -1,25 +1,49 @@
 """Read compressed logs as their content; the first bytes show the format."""
 
+import bz2
 import gzip
 import io
+import lzma
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, TYPE_CHECKING, Protocol, cast
 
 import zstandard
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-MAGIC_BYTES = 4
-BROKEN = (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError)
+MAGIC_BYTES = 6
+BROKEN = (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError, lzma.LZMAError)
 """What is raised where packed data are damaged or end before their end."""
 
+PACKINGS = "gzip, zstd, bzip2 and xz"
+"""Names of the formats, for messages."""
+
 _GZIP = b"\x1f\x8b"
-_ZSTD = b"\x28\xb5\x2f\xfd"
 _PIECE_BYTES = 1024
 """Taken at once: in three bytes there may be a block of 128 KiB, so that no more than 44 MB come of it."""
+
+
+class _Unpacker(Protocol):
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, /) -> bytes: ...
+
+
+_UNPACKERS: tuple[tuple[bytes, Callable[[], _Unpacker]], ...] = (
+    (b"\x28\xb5\x2f\xfd", lambda: zstandard.ZstdDecompressor().decompressobj()),
+    (b"BZh", bz2.BZ2Decompressor),
+    (b"\xfd7zXZ\x00", lzma.LZMADecompressor),
+)
+
+
+def is_packed(beginning: bytes) -> bool:
+    """Return whether a file that begins so is compressed."""
+    return beginning.startswith((_GZIP, *(magic for magic, _ in _UNPACKERS)))
 
 
 @contextmanager
@@ -33,18 +57,21 @@ def open_unpacked(stream: IO[bytes], beginning: bytes) -> Iterator[IO[bytes]]:
     if beginning.startswith(_GZIP):
         with gzip.GzipFile(fileobj=stream) as inner:
             yield cast("IO[bytes]", inner)
-    elif beginning.startswith(_ZSTD):
-        yield io.BufferedReader(_ZstdFrames(stream))
-    else:
-        yield stream
+        return
+    for magic, make_unpacker in _UNPACKERS:
+        if beginning.startswith(magic):
+            yield io.BufferedReader(_PackedFrames(stream, make_unpacker))
+            return
+    yield stream
 
 
-class _ZstdFrames(io.RawIOBase):
-    """Frames of zstd one after another; unlike zstandard's own reader it detects a frame that is cut off."""
+class _PackedFrames(io.RawIOBase):
+    """Frames one after another; unlike the readers of the libraries it detects a frame that is cut off."""
 
-    def __init__(self, packed: IO[bytes]) -> None:
+    def __init__(self, packed: IO[bytes], make_unpacker: Callable[[], _Unpacker]) -> None:
         self._packed = packed
-        self._frame: zstandard.ZstdDecompressionObj | None = None
+        self._make_unpacker = make_unpacker
+        self._frame: _Unpacker | None = None
         self._left = b""
         self._plain = memoryview(b"")
 
@@ -52,21 +79,28 @@ class _ZstdFrames(io.RawIOBase):
         return True
 
     def readinto(self, target: "WriteableBuffer") -> int:
-        """Read the next bytes into ``target``; raise `EOFError` at an end within a frame."""
+        """Read the next bytes into ``target``; raise `EOFError` at an end within a frame, or where it is damaged."""
         while not self._plain:
             piece = self._left or self._packed.read(_PIECE_BYTES)
             if not piece:
                 if self._frame is not None:
-                    raise EOFError("a frame of zstd ends before its end")
+                    raise EOFError("a frame ends before its end")
                 return 0
-            frame = self._frame or zstandard.ZstdDecompressor().decompressobj()
-            self._plain = memoryview(frame.decompress(piece))
+            frame = self._frame or self._make_unpacker()
+            self._plain = memoryview(_unpack(frame, piece))
             self._left = frame.unused_data if frame.eof else b""
             self._frame = None if frame.eof else frame
         into = memoryview(target).cast("B")
         count = min(len(into), len(self._plain))
         into[:count], self._plain = self._plain[:count], self._plain[count:]
         return count
+
+
+def _unpack(frame: _Unpacker, piece: bytes) -> bytes:
+    try:
+        return frame.decompress(piece)
+    except OSError as damaged:  # so bzip2 says it, as the system does of a disk
+        raise EOFError(str(damaged)) from None
 
 
 def unpack_beginning(beginning: bytes, most_bytes: int) -> bytes:

@@ -29,6 +29,7 @@ from tradewind_agent.history.log_tail import (
     list_earlier_names,
     list_logs,
 )
+from tradewind_agent.history.packed_stream import PACKINGS
 from tradewind_agent.history.spool import Spool, Uploads
 from tradewind_agent.history.watch_notes import UnreadFile, WatchNotes
 from tradewind_agent.history.watch_state import FollowedFile, PendingPart, WatchState
@@ -41,7 +42,7 @@ LONGEST_WAIT_S = 600.0
 RUN_FORMATS = frozenset({"rclone", "aria2", "aws"})
 """Formats whose records sum up a run of many lines: taken when the log has been quiet, all of it together."""
 
-OVERLAPPING = frozenset({"gridftp", "fts"})
+OVERLAPPING = frozenset({"gridftp", "fts", "xferlog", "globus"})
 """Formats with a line a file, whose concurrency shows in neighbouring lines: taken together as far as possible."""
 
 _SPOOL_SHARE = 0.5
@@ -228,9 +229,7 @@ class Watch:
         followed = {each.position.name for each in self._state.files.values()}
         if log.id not in self._state.files and not followed & list_earlier_names(log.path.name):
             name = log.path.name
-            self._notes.note_once(
-                log.id, f"{name} is compressed and is not followed; `logs upload` takes gzip and zstd"
-            )
+            self._notes.note_once(log.id, f"{name} is compressed and is not followed; `logs upload` takes {PACKINGS}")
 
     def _take(self, log: LogFile, known: FollowedFile | None, status: os.stat_result) -> _Reading | None:
         """Keep the next part of a log; ``None`` when there may be more."""
@@ -308,6 +307,7 @@ class Watch:
             head_rows=head_rows,
             is_head_conclusive=head_bytes is not None,
             format_name=format_name,
+            written_at=log.written_at,
         )
 
     def _finish_pending(self) -> None:

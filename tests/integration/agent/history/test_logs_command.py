@@ -51,7 +51,7 @@ def test_broken_rows_of_a_log_are_named_by_kind_with_the_first_of_them(env, tmp_
     log.write_bytes(lines(1)[0] + b'{"outcome": 1, "dataset": 1}\n' * 5)
     outcome = run("logs", "upload", str(log), "--dry-run", env=env)
     assert "1 record, 5 rows refused" in outcome.out
-    assert "refused 5 (rows 2, 3, 4, …): " in outcome.out
+    assert "refused 5 (rows 2, 3, 4, 5, 6): " in outcome.out
     assert outcome.out.endswith("5 rows could not be read and would not be sent; the reasons are above\n")
     assert outcome.code == 1
 
@@ -115,3 +115,32 @@ def test_a_watch_of_a_log_that_cannot_be_read_fails(logged_in, service, tmp_path
     (unread,) = outcome.document["not_read"]
     assert (unread["file"], unread["failed"]) == ("transfers.log", True)
     assert "cannot be read" in outcome.err
+
+
+def test_a_log_of_nothing_but_chatter_and_an_empty_one_end_with_0(env, tmp_path):
+    (tmp_path / "empty.log").touch()
+    (tmp_path / "idle.log").write_text(
+        '{"level":"info","msg":"There was nothing to transfer","time":"2026-01-02T03:04:05Z"}\nStopped the copy\n'
+    )
+    ends = ["--source", "a", "--destination", "b"]
+    logs = [str(tmp_path / name) for name in ("empty.log", "idle.log")]
+    outcome = run("logs", "upload", *logs, *ends, "--dry-run", env=env)
+    assert outcome.code == 0, outcome.out
+    assert "empty.log: empty, 0 records, 0 rows refused" in outcome.out
+    assert "skipped 1 line: no messages of rclone" in outcome.out
+    named = run("logs", "upload", logs[1], *ends, "--format", "aria2", "--dry-run", env=env)
+    assert named.code == 1
+
+
+def test_units_decimal_marks_and_aliases_are_options_of_an_upload(env, tmp_path):
+    log = tmp_path / "log.csv"
+    log.write_text("to;size;duration_s;cc\n192.0.2.7;2.500;30;2\n192.0.2.8;2.500;30;2\n")
+    options = ["--source", "a", "--unit", "size=MB", "--decimal", "comma", "--alias", "192.0.2.*=pool"]
+    outcome = run("logs", "upload", str(log), *options, "--dry-run", "--json", env=env)
+    assert outcome.code == 0, outcome.out
+    (file,) = outcome.document["files"]
+    assert [(link["destination"], link["records"]) for link in file["links"]] == [("pool", 2)]
+    assert {"column": "size", "unit": "MB a file", "evidence": "named by --unit"} in file["units"]
+    for wrong in (["--unit", "size"], ["--decimal", "dot"], ["--alias", "x"], ["--start", "noon"]):
+        outcome = run("logs", "upload", str(log), *wrong, "--dry-run", env=env)
+        assert (outcome.code, wrong[0] in outcome.error) == (2, True), outcome.error

@@ -197,7 +197,7 @@ def test_a_compressed_log_is_passed_over_and_reported_unless_it_was_followed_bef
     for _ in range(2):
         watch.read()
     watched.watch().read()
-    assert watched.notes == [f"{name} is compressed and is not followed; `logs upload` takes gzip and zstd"]
+    assert watched.notes == [f"{name} is compressed and is not followed; `logs upload` takes gzip, zstd, bzip2 and xz"]
     assert watched.spooled == joined(1, first=2)
 
 
@@ -316,3 +316,32 @@ def test_lines_that_are_held_back_are_reported_once_with_the_reason(watched):
     (told,) = watched.notes
     assert told.startswith("rclone.log: 3 lines wait until the log was quiet for 60 s: ")
     assert "may not be over" in told
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (
+            b'{\n "log": {\n  "version": "1.2",\n  "entries": []\n }\n}\n',
+            "is a browser's log (HAR): `logs upload` takes it",
+        ),
+        (b'[\n {"tr_id": "x"}\n]\n', "is one JSON document, not an object a line; `logs upload` takes it"),
+        (
+            "2025/05/06 07:08:05 INFO  : a: Copied (new)\n".encode("utf-16"),
+            "is UTF-16-LE, which cannot be read part by part",
+        ),
+    ],
+)
+def test_a_log_that_cannot_be_read_part_by_part_is_left_alone_with_the_reason(watched, content, reason):
+    watched.write("log", content)
+    watched.watch().read()
+    assert [reason in note for note in watched.notes] == [True], watched.notes
+
+
+def test_lines_in_envelopes_are_followed_part_by_part(watched):
+    prefix = b"2026-01-02T03:04:05.678901234Z stdout F "
+    for second in (0, 5):
+        line = GRIDFTP % second
+        watched.write("transfers.log", prefix + line, age_s=2 * QUIET_S)
+        watched.watch().read()
+    assert watched.spooled.count(b"\n") == 2, watched.notes

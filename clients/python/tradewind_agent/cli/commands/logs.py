@@ -11,14 +11,14 @@ from dataclasses import asdict
 from pathlib import Path
 from random import Random
 from typing import IO, TYPE_CHECKING, Annotated, Any
-from zoneinfo import ZoneInfo
 
 import typer
 
 from tradewind.path import Path as NetworkPath
 from tradewind.units import format_count, parse_seconds
 from tradewind_agent.cli import environment, options
-from tradewind_agent.cli.option_groups import GroupOf, expand_groups
+from tradewind_agent.cli.log_options import Context
+from tradewind_agent.cli.option_groups import expand_groups
 from tradewind_agent.cli.progress import build_plain_lines, show_count
 from tradewind_agent.cli.terminal import PartlyDone, Terminal
 
@@ -32,49 +32,17 @@ if TYPE_CHECKING:
 Format = Annotated[
     str,
     typer.Option(
-        "--format", help="gridftp, rclone, fts, aria2, csv, ndjson, har, or auto to detect it from the content."
+        "--format", help="gridftp, rclone, fts, aria2, csv, ndjson, har or another, or auto to detect it by content."
     ),
 ]
 FollowedFormat = Annotated[
     str,
-    typer.Option("--format", help="gridftp, rclone, fts, aria2, csv, ndjson, or auto to detect it from the content."),
+    typer.Option(
+        "--format", help="gridftp, rclone, fts, aria2, csv, ndjson or another, or auto to detect it by content."
+    ),
 ]
 UPLOADED_ALONE = ("har",)
 """Formats that nobody writes line by line, so that there is nothing to follow."""
-
-Source = Annotated[str | None, typer.Option(help="Endpoint that sent, if the log does not say.")]
-Destination = Annotated[str | None, typer.Option(help="Endpoint that received, if the log does not say.")]
-Timezone = Annotated[
-    str | None, typer.Option(metavar="ZONE", help="Zone of times written without one, such as Europe/Berlin.")
-]
-Mover = Annotated[str | None, typer.Option(help="Program that moved the bytes, if the log does not say.")]
-
-
-def build_import_context(
-    *,
-    source: Source = None,
-    destination: Destination = None,
-    bandwidth: options.Bandwidth = None,
-    rtt: options.Rtt = None,
-    timezone: Timezone = None,
-    mover: Mover = None,
-    network: options.Network = None,
-) -> "ImportContext":
-    """Return the values that old logs lack."""
-    from tradewind_agent.history.importers.ports import ImportContext
-
-    return ImportContext(
-        source=source,
-        destination=destination,
-        bandwidth_bps=options.parse_bandwidth_bps(bandwidth),
-        rtt_s=options.parse_rtt_s(rtt),
-        timezone=_find_zone(timezone),
-        mover=mover,
-        network=network,
-    )
-
-
-Context = Annotated["ImportContext", GroupOf(build_import_context)]
 
 
 def register(app: typer.Typer) -> None:
@@ -153,6 +121,10 @@ def _check_options_apply(context: "ImportContext", proxy: str | None, *, pages: 
         "--timezone": context.timezone,
         "--mover": context.mover,
         "--network": context.network,
+        "--start": context.started_at,
+        "--unit": context.units or None,
+        "--decimal": context.decimal,
+        "--alias": context.aliases or None,
     }
     if alone := next((name for name, value in given.items() if value is not None), None):
         raise typer.BadParameter("is of logs of transfers, not of a browser's", param_hint=alone)
@@ -182,9 +154,10 @@ def _upload_records(
         with show_count(terminal, "uploading", "row") as count:
             receipts = client.upload_logs(lines, on_receipt=lambda receipt: count(receipt.accepted + receipt.rejected))
     text, document = upload_report(reports, receipts)
-    wrong = receipts is not None and not receipts.stored_any
+    has_records = any(report.imported for report in reports)
+    wrong = has_records and receipts is not None and not receipts.stored_any
     wrong |= any(report.failure or report.refused for report in reports)
-    wrong |= not any(report.imported for report in reports)
+    wrong |= not has_records and format_name != "auto"  # the content may be of another format than the one named
     return text, document, wrong
 
 
@@ -266,13 +239,6 @@ def _check_format(name: str, *more: str) -> None:
     known = ("auto", *build_known_importers(), *more)
     if name not in known:
         raise typer.BadParameter(f"unknown format {name!r}; one of {', '.join(known)}", param_hint="--format")
-
-
-def _find_zone(name: str | None) -> ZoneInfo | None:
-    try:
-        return None if name is None else ZoneInfo(name)
-    except (KeyError, ValueError, OSError):
-        raise typer.BadParameter(f"unknown time zone {name!r}", param_hint="--timezone") from None
 
 
 def _open_logs(logs: list[str], closing: ExitStack) -> Iterator[tuple[str, Any]]:

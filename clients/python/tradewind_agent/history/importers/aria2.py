@@ -5,7 +5,7 @@ summary the concurrency. Sizes are rounded to two or three digits by aria2 itsel
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import MappingProxyType
@@ -37,6 +37,7 @@ _SUMMARY = re.compile(
     r"\*\*\* Download Progress Summary as of \w{3} (\w{3}) +([0-9]{1,2}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) ([0-9]{4})"
 )
 _RESULT = re.compile(rf"([0-9a-f]{{6}})\|(\w+) *\| *({_SIZE})/s\|(?: *[0-9-]+\|)?(.*)")
+_LOG_FILE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ \[[A-Z]+\] \[\w+\.cc:\d+\] ")
 _COMPLETE = "Download complete: "
 _MONTHS: Mapping[str, int] = MappingProxyType(
     {
@@ -71,6 +72,7 @@ class _Log:
     """What the lines so far leave to be known."""
 
     context: ImportContext
+    report: ImportReport
     downloads: dict[str, _Download] = field(default_factory=dict)
     completed: dict[str, tuple[int | None, datetime]] = field(default_factory=dict)
     in_summary: set[str] = field(default_factory=set)
@@ -120,18 +122,46 @@ class _Log:
             return self.latest
         if year is not None:
             return at
+        return self._date(at)
+
+    def _date(self, at: datetime) -> datetime:
+        """Return a time with its year: that of the latest summary, or the option's, or else the file's."""
         known = self.latest or self.context.started_at
-        if known is None:
+        written_at = self.context.written_at
+        if known is not None:
+            year = known.year + (1 if self.latest is not None and at.month < known.month else 0)
+        elif written_at is not None:
+            latest = written_at.astimezone(self.context.zone)
+            year = latest.year - (1 if (at.month, at.day) > (latest.month, latest.day) else 0)
+            self.report.assume(f"the year is {year}, by when the file was last written to; --start names another")
+        else:
             raise InvalidValue("ended_at", "has no year: the log has no summary that names it; give --start")
-        later = known.year + (1 if self.latest is not None and at.month < known.month else 0)
         try:
-            return at.replace(year=later)
+            return at.replace(year=year)
         except ValueError:
-            raise InvalidValue("ended_at", f"does not exist in {later}") from None
+            raise InvalidValue("ended_at", f"does not exist in {year}") from None
+
+
+def require_sizes(lines: Iterable[str]) -> None:
+    """Refuse the log file that aria2 writes itself, unless what it prints is in the same file.
+
+    Raises
+    ------
+    InvalidValue : there is neither a size nor a rate in it.
+    """
+    texts = list(lines)
+    if any("[#" in text or _RESULT.match(text) or _SUMMARY.search(text) for text in texts):
+        return
+    if any(_LOG_FILE.match(text) for text in texts):
+        raise InvalidValue(
+            "--format",
+            "is aria2's log file (--log), which holds no sizes; keep what aria2c prints, such as by "
+            "`aria2c --summary-interval=10 … | tee FILE`",
+        )
 
 
 class Aria2Importer:
-    """What aria2c prints, kept with ``>`` or ``tee``, or its log file at level notice."""
+    """What aria2c prints, written to a file with ``>`` or ``tee``."""
 
     name = "aria2"
 
@@ -141,14 +171,15 @@ class Aria2Importer:
         """Yield a record a file; otherwise as ``Importer.read_rows``."""
         require_name("source", "--source", context.source)
         require_name("destination", "--destination", context.destination)
+        require_sizes(text.read_sample().split("\n"))
         if context.timezone is None:
             report.assume("times without a zone are taken as UTC; --timezone names another")
         report.assume("a file lasts for its size over the mean rate in the table of results, both as rounded by aria2")
-        return _list_rows(text, context)
+        return _list_rows(text, context, report)
 
 
-def _list_rows(text: LogText, context: ImportContext) -> Iterator[ImportedRow | RefusedRow]:
-    log = _Log(context)
+def _list_rows(text: LogText, context: ImportContext, report: ImportReport) -> Iterator[ImportedRow | RefusedRow]:
+    log = _Log(context, report)
     for line in text.read_lines():
         try:
             if line.fault is not None:

@@ -1,66 +1,112 @@
-"""Detect the format of a log by its content, whatever the name of the file."""
+"""Detect the format of a log by its content, whatever the name of the file.
+
+Each line at the beginning may be evidence of one format; the format with most lines wins. A table is a CSV if its
+header names what a log of transfers needs. Where two formats have about as much evidence, the user decides.
+"""
 
 import json
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from tradewind.errors import InvalidValue
-from tradewind_agent.history.importers.csv_logs.columns import list_missing, read_header, require_transfers
+from tradewind_agent.history.importers.aria2 import require_sizes
+from tradewind_agent.history.importers.csv_logs.columns import require_transfers
+from tradewind_agent.history.importers.csv_logs.header import find_header, has_transfers
+from tradewind_agent.history.importers.ports import EmptyLog
+from tradewind_agent.history.importers.rclone_logs.evidence import is_message_of_rclone, is_text_of_rclone
+from tradewind_agent.history.importers.xferlog import LINE as XFERLOG
 
-FORMATS = ("gridftp", "rclone", "fts", "aria2", "aws", "s5cmd", "csv", "ndjson")
+FORMATS = ("gridftp", "rclone", "fts", "aria2", "aws", "s5cmd", "xferlog", "globus", "curl", "csv", "ndjson")
 """That are read line by line; a HAR is one document, see `tradewind_agent.har.upload`."""
 
 _LINES_LOOKED_AT = 200
 _LEAST_COLUMNS = 3
-_ARIA2 = re.compile(r"^\[#[0-9a-f]{6} |^\d\d/\d\d \d\d:\d\d:\d\d \[[A-Z]+\] |^gid\s*\|stat\s*\|avg speed")
+_CLEAR_LEAD = 3
+"""Times the lines of the next format that the first must have."""
 
+_ARIA2 = re.compile(r"\[#[0-9a-f]{6} |\d\d/\d\d \d\d:\d\d:\d\d \[[A-Z]+\] |gid\s*\|stat\s*\|avg speed")
 _AWS = re.compile(
-    r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - \S+ - awscli\.|^(?:upload|download|copy|move): \S.* to \S"
-    r"|^Completed [\d.]+ \w+/~?[\d.]+ \w+ .*remaining"
+    r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - \S+ - awscli\.|(?:upload|download|copy|move): \S.* to \S"
+    r"|Completed [\d.]+ \w+/~?[\d.]+ \w+ .*remaining"
 )
+_HAR = re.compile(r'\s*\{\s*"log"\s*:\s*\{')
+_SHOWN_MEMBERS = 12
 
 
 def detect(sample: str) -> str:
-    """Name of the format of a log that begins with ``sample``.
+    """Return the name of the format of a log that begins with ``sample``.
 
     Raises
     ------
-    InvalidValue : empty, or of no known format; says what was seen and which option decides.
+    EmptyLog : it has no line.
+    InvalidValue : of no known format, or of several; says what was seen and which option decides.
     """
     lines = [line for line in sample.split("\n")[:_LINES_LOOKED_AT] if line.strip()]
     if not lines:
-        raise InvalidValue("file", "is empty")
-    for line in lines:
-        if (found := _format_of(line)) is not None:
-            return found
-    if lines[0].lstrip().startswith(("{", "[")):
-        raise InvalidValue("--format", f"cannot be detected: it is JSON, but of no known log: {lines[0].strip()[:120]}")
-    columns = read_header(lines[0])
-    if not list_missing(columns):
+        raise EmptyLog
+    if _HAR.match(sample):
+        raise InvalidValue("--format", "is a browser's log (HAR): `logs upload` takes it, `logs watch` does not")
+    scores = Counter(found for line in lines if (found := _find_format(line)) is not None)
+    if scores:
+        return _choose(scores)
+    _reject_known_without_transfers(lines)
+    table = find_header(lines)
+    if table is not None and has_transfers(table.columns):
         return "csv"
-    if len(columns.header) >= _LEAST_COLUMNS:
-        require_transfers(columns)
+    if table is not None and len(table.columns.header) >= _LEAST_COLUMNS:
+        require_transfers(table.columns)
     raise InvalidValue("--format", f"cannot be detected from the content; name one of {', '.join(FORMATS)}, har")
 
 
-def _format_of(line: str) -> str | None:
-    """Format that a single line gives away, ``None`` if it could be anything."""
+def _choose(scores: Counter[str]) -> str:
+    (first, most), *others = scores.most_common(2)
+    if others and most < _CLEAR_LEAD * others[0][1]:
+        second, fewer = others[0]
+        seen = f"{most} lines of {first} and {fewer} of {second}"
+        raise InvalidValue("--format", f"cannot be detected: there are {seen}; name the one to read")
+    return first
+
+
+def _reject_known_without_transfers(lines: Sequence[str]) -> None:
+    """Refuse logs that are known to lack what a record needs, and JSON of other programs.
+
+    Raises
+    ------
+    InvalidValue : says what to keep instead; of JSON it names the members, not what they hold.
+    """
+    require_sizes(lines)
+    if lines[0].lstrip().startswith(("{", "[")):
+        message = next((found for line in lines if (found := _parse_object(line)) is not None), {})
+        members = ", ".join(name[:40] for name in list(message)[:_SHOWN_MEMBERS])
+        seen = f"its members are {members}" if members else "it is cut off or damaged"
+        raise InvalidValue("--format", f"cannot be detected: it is JSON, but of no known log; {seen}")
+
+
+def _parse_object(line: str) -> Mapping[str, object] | None:
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return message if isinstance(message, dict) else None
+
+
+def _find_format(line: str) -> str | None:
+    """Return the format that a single line is evidence of, ``None`` if it could be of any."""
     if "NBYTES=" in line and "START=" in line and "DATE=" in line:
         return "gridftp"
-    if _ARIA2.match(line):
-        return "aria2"
-    if _AWS.match(line):
-        return "aws"
+    for name, pattern in (("aria2", _ARIA2), ("aws", _AWS), ("xferlog", XFERLOG)):
+        if pattern.match(line):
+            return name
+    if is_text_of_rclone(line):
+        return "rclone"
     if line.lstrip().startswith("{"):
-        try:
-            message = json.loads(line)
-        except (ValueError, RecursionError):
-            return None
-        return _format_of_message(message) if isinstance(message, dict) else None
+        message = _parse_object(line)
+        return None if message is None else _find_format_of_message(message)
     return None
 
 
-def _format_of_message(message: Mapping[str, object]) -> str | None:
+def _find_format_of_message(message: Mapping[str, object]) -> str | None:
     inner = message.get("data")
     if "tr_id" in message or (isinstance(inner, dict) and "tr_id" in inner):
         return "fts"
@@ -68,6 +114,8 @@ def _format_of_message(message: Mapping[str, object]) -> str | None:
         return "ndjson"
     if "operation" in message and ("success" in message or "error" in message):
         return "s5cmd"
-    if "msg" in message and "level" in message:
-        return "rclone"
-    return None
+    if message.get("DATA_TYPE") == "task" or {"bytes_transferred", "request_time"} <= message.keys():
+        return "globus"
+    if {"size_download", "time_total", "speed_download"} <= message.keys():
+        return "curl"
+    return "rclone" if is_message_of_rclone(message) else None

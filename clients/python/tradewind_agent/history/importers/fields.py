@@ -52,6 +52,11 @@ def compute_positive_if_known(field: str, text: str, scale: float = 1.0) -> floa
     return None if text.strip().lower() in UNKNOWN_TEXTS else parse_positive(field, text, scale)
 
 
+def read_number_if_known(field: str, text: str) -> float | None:
+    """Parse as ``parse_number`` does; return ``None`` where the log says that the number is not known."""
+    return None if text.strip().lower() in UNKNOWN_TEXTS else parse_number(field, text)
+
+
 def round_within(field: str, value: float, lowest: int, highest: int = BIGINT_MAX) -> int:
     """Round a finite number to an integer; refuse one outside [``lowest``, ``highest``]."""
     if not lowest <= value <= highest:

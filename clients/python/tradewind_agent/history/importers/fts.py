@@ -11,6 +11,7 @@ from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.transfer import Direction, LinkKey, Mover, Status, TransferOutcome, TransferRecord
 from tradewind.units import compute_throughput_bps
+from tradewind_agent.history.importers.endpoints import name_endpoint
 from tradewind_agent.history.importers.fields import check_instant, check_name, parse_number, round_within
 from tradewind_agent.history.importers.identity import compute_record_id
 from tradewind_agent.history.importers.json_messages import find_message, find_object, find_text
@@ -36,17 +37,32 @@ class FtsImporter:
     ) -> Iterator[ImportedRow | RefusedRow]:
         """Yield a record a file; otherwise as ``Importer.read_rows``."""
         report.assume("a transfer lasts from the begin to the end of copying, without the preparation by the storage")
-        return read_sessions(text.read_lines(), lambda line: _read_record(line, context), report)
+        return read_sessions(text.read_lines(), lambda line: _read_record(line, context, report), report)
 
 
-def _read_record(line: Line, context: ImportContext) -> TransferRecord | None:
+def _read_record(line: Line, context: ImportContext, report: ImportReport) -> TransferRecord | None:
+    """Return the record of a message; ``None`` for what is no message of a transfer's end, which is counted.
+
+    Raises
+    ------
+    InvalidValue : a message that is damaged, or has an impossible value.
+    """
     if not line.text.strip():
+        return None
+    if not line.text.lstrip().startswith("{"):
+        report.skip("no messages of FTS")
         return None
     message = find_message(line.text)
     message = find_object(message, "data") or message
+    if "t_final_transfer_state" not in message:
+        report.skip("messages of a start or of a state")
+        return None
     status = _STATUS.get(find_text(message, "t_final_transfer_state").strip().lower())
     if status is None:
         raise InvalidValue("outcome.status", f"is unknown: {find_text(message, 't_final_transfer_state')[:40]!r}")
+    if status not in (None, Status.SUCCEEDED) and find_text(message, "timestamp_tr_st") == "0":
+        report.skip("copies that failed before they started")
+        return None
     started_at = _parse_moment("started_at", message, "timestamp_tr_st")
     ended_at = _parse_moment("ended_at", message, "timestamp_tr_comp")
     if ended_at <= started_at:
@@ -57,8 +73,8 @@ def _read_record(line: Line, context: ImportContext) -> TransferRecord | None:
     if succeeded and moved == 0:
         raise InvalidValue("outcome.bytes_moved", "is zero")
     mover = Mover(context.mover or "fts")
-    source = _find_host("source", message, ("src_hostname", "src_url"), context.source)
-    destination = _find_host("destination", message, ("dst_hostname", "dst_url"), context.destination)
+    source = _find_host("source", message, ("src_hostname", "src_url"), context.source, context)
+    destination = _find_host("destination", message, ("dst_hostname", "dst_url"), context.destination, context)
     return TransferRecord(
         id=compute_record_id(LinkKey(source, destination, context.network, mover.name), line.number, line.text),
         started_at=started_at,
@@ -115,11 +131,15 @@ def _find_url_part(url: str, part: str) -> str:
         return ""
 
 
-def _find_host(field: str, message: Mapping[str, object], keys: tuple[str, str], given: str | None) -> str:
-    host = find_text(message, keys[0]).strip() or _find_url_part(find_text(message, keys[1]), "hostname") or given
-    if host is None:
-        raise InvalidValue(field, f"is not in the message; give it with --{field}")
-    return check_name(field, host)
+def _find_host(
+    end: str, message: Mapping[str, object], keys: tuple[str, str], given: str | None, context: ImportContext
+) -> str:
+    host = find_text(message, keys[0]).strip() or _find_url_part(find_text(message, keys[1]), "hostname")
+    if host:
+        return check_name(end, name_endpoint(host, context.aliases))
+    if given is None:
+        raise InvalidValue(end, f"is not in the message; give it with --{end}")
+    return check_name(end, given)
 
 
 def _find_protocol(message: Mapping[str, object]) -> str:

@@ -7,6 +7,7 @@ RETR one that went from HOST to DEST.
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from tradewind.dataset import DataSet
@@ -15,6 +16,7 @@ from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.transfer import Direction, LinkKey, Mover, Status, TransferOutcome, TransferRecord
 from tradewind.units import compute_throughput_bps
+from tradewind_agent.history.importers.endpoints import is_unknown_address, name_endpoint
 from tradewind_agent.history.importers.fields import (
     check_instant,
     check_name,
@@ -32,10 +34,11 @@ _AFTER_FILE = ("BUFFER", "BLOCK", "NBYTES", "VOLUME", "STREAMS", "STRIPES", "DES
 _KEY = re.compile(rf"(?:^|\s)({'|'.join(re.escape(key) for key in (*_BEFORE_FILE, *_AFTER_FILE))})=")
 _MOMENT = re.compile(r"([0-9]{14})(?:\.([0-9]{1,6}))?")
 _PEER = re.compile(r"[0-9]*\[([^\]]*)\]")
-_NO_PEERS = frozenset({"", "0.0.0.0", "::", "127.0.0.1", "::1"})  # noqa: S104  # written by the server, not bound to
 _COMPLETE = "226"
 _RECEIVED = frozenset({"STOR", "ESTO", "APPE"})
 _SENT = frozenset({"RETR", "ERET"})
+_MOST_TASKS = 10_000
+"""Tasks whose peers are remembered."""
 
 
 class GridFtpImporter:
@@ -50,13 +53,47 @@ class GridFtpImporter:
         if context.timezone is None:
             report.assume("times are UTC, as the server writes them")
         report.assume("a file stored is an upload and one retrieved a download; that a third party asked is not logged")
-        return read_sessions(text.read_lines(), lambda line: _read_record(line, context), report)
+        pools = _Pools(report)
+        return read_sessions(text.read_lines(), lambda line: _read_record(line, context, report, pools), report)
 
 
-def _read_record(line: Line, context: ImportContext) -> TransferRecord | None:
+@dataclass(slots=True)
+class _Pools:
+    """Sees whether one task moved files with several addresses of a pool of movers."""
+
+    report: ImportReport
+    peers: dict[str, str] = field(default_factory=dict)
+
+    def note(self, values: Mapping[str, str], peer: str) -> None:
+        task = values.get("TASKID", "none")
+        if task == "none" or len(self.peers) >= _MOST_TASKS:
+            return
+        if (other := self.peers.setdefault(task, peer)) != peer:
+            self.report.assume(
+                f"addresses that one task used, such as {min(other, peer)} and {max(other, peer)}, are endpoints of "
+                "their own; --alias 'PATTERN=NAME' joins them"
+            )
+
+
+def _read_record(line: Line, context: ImportContext, report: ImportReport, pools: _Pools) -> TransferRecord | None:
+    """Return the record of a line; ``None`` for lines of no transfer, which are counted.
+
+    Raises
+    ------
+    InvalidValue : a line of a transfer that is damaged, or lacks an end.
+    """
     if not line.text.strip():
         return None
     values = _build_values(line.text)
+    if not {"DATE", "START", "NBYTES"} & values.keys():
+        report.skip("messages of the server")
+        return None
+    if (command := values.get("TYPE", "")) and command not in _RECEIVED | _SENT and "CODE" in values:
+        report.skip("listings and other commands")
+        return None
+    if values.get("CODE") == _COMPLETE and values.get("NBYTES") == "0":
+        report.skip("empty files")
+        return None
     direction, source, destination = _read_ends(values, context)
     started_at = _parse_moment("started_at", values.get("START", ""), context)
     ended_at = _parse_moment("ended_at", values.get("DATE", ""), context)
@@ -64,8 +101,7 @@ def _read_record(line: Line, context: ImportContext) -> TransferRecord | None:
         raise InvalidValue("ended_at", "is not after started_at")
     complete = values.get("CODE") == _COMPLETE
     moved = round_within("outcome.bytes_moved", parse_number("outcome.bytes_moved", values.get("NBYTES", "")), 0)
-    if complete and moved == 0:
-        raise InvalidValue("outcome.bytes_moved", "is zero")
+    pools.note(values, destination if direction is Direction.DOWNLOAD else source)
     mover = Mover(context.mover or "gridftp")
     link = LinkKey(source, destination, context.network, mover.name)
     return TransferRecord(
@@ -110,25 +146,23 @@ def _build_values(text: str) -> Mapping[str, str]:
         value = text[match.end() : end].strip()
         if match[1] in _AFTER_FILE or match[1] not in values:
             values[match[1]] = value
-    if not {"DATE", "START", "NBYTES"} & values.keys():
-        raise InvalidValue("row", "is no transfer line: it has none of DATE, START and NBYTES")
     return values
 
 
-def _parse_moment(field: str, text: str, context: ImportContext) -> datetime:
+def _parse_moment(name: str, text: str, context: ImportContext) -> datetime:
     match = _MOMENT.fullmatch(text)
     if match is None:
-        raise InvalidValue(field, "is missing" if not text else f"is no time: {text[:40]!r}")
+        raise InvalidValue(name, "is missing" if not text else f"is no time: {text[:40]!r}")
     try:
         second = datetime.strptime(match[1], "%Y%m%d%H%M%S").replace(tzinfo=context.timezone or UTC)
     except ValueError:
-        raise InvalidValue(field, f"does not exist: {text[:40]!r}") from None
-    return check_instant(field, second + timedelta(microseconds=int(match[2] or 0)))
+        raise InvalidValue(name, f"does not exist: {text[:40]!r}") from None
+    return check_instant(name, second + timedelta(microseconds=int(match[2] or 0)))
 
 
-def _parse_size(field: str, text: str) -> int | None:
+def _parse_size(name: str, text: str) -> int | None:
     """Size in bytes; the server writes 0 for what it left to the system."""
-    return round_within(field, parse_number(field, text), 0) or None
+    return round_within(name, parse_number(name, text), 0) or None
 
 
 def _read_ends(values: Mapping[str, str], context: ImportContext) -> tuple[Direction, str, str]:
@@ -137,16 +171,18 @@ def _read_ends(values: Mapping[str, str], context: ImportContext) -> tuple[Direc
         raise InvalidValue("direction", f"is no transfer of a file: TYPE is {command[:20]!r}")
     match = _PEER.fullmatch(values.get("DEST", ""))
     peer = match[1].strip() if match else ""
-    host = check_name("source" if command in _SENT else "destination", values.get("HOST", ""))
+    host = check_name(
+        "source" if command in _SENT else "destination", name_endpoint(values.get("HOST", ""), context.aliases)
+    )
     if command in _SENT:
-        return Direction.DOWNLOAD, host, _find_peer("destination", peer, context.destination)
-    return Direction.UPLOAD, _find_peer("source", peer, context.source), host
+        return Direction.DOWNLOAD, host, _find_peer("destination", peer, context.destination, context)
+    return Direction.UPLOAD, _find_peer("source", peer, context.source, context), host
 
 
-def _find_peer(field: str, address: str, given: str | None) -> str:
-    """Return the other end; the server writes 0.0.0.0 where it does not know it."""
-    if address not in _NO_PEERS:
-        return check_name(field, address)
+def _find_peer(end: str, address: str, given: str | None, context: ImportContext) -> str:
+    """Return the other end; the server writes 0.0.0.0 or 0::0 where it does not know it."""
+    if not is_unknown_address(address):
+        return check_name(end, name_endpoint(address, context.aliases))
     if given is None:
-        raise InvalidValue(field, f"is not in the line (DEST is {address or 'missing'}); give it with --{field}")
-    return check_name(field, given)
+        raise InvalidValue(end, f"is not in the line (DEST is {address or 'missing'}); give it with --{end}")
+    return check_name(end, given)

@@ -1,6 +1,8 @@
 """The one way in: a log in any known format becomes records, refusals and a report."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
@@ -8,14 +10,17 @@ from tradewind.errors import InvalidValue
 from tradewind_agent.history.importers.aria2 import Aria2Importer
 from tradewind_agent.history.importers.aws import AwsImporter
 from tradewind_agent.history.importers.csv_logs.families import CsvImporter
+from tradewind_agent.history.importers.curl import CurlImporter
 from tradewind_agent.history.importers.detect import detect
 from tradewind_agent.history.importers.fts import FtsImporter
+from tradewind_agent.history.importers.globus import GlobusImporter
 from tradewind_agent.history.importers.gridftp import GridFtpImporter
 from tradewind_agent.history.importers.log_text import LogText
 from tradewind_agent.history.importers.ndjson import NdjsonImporter
 from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, Importer, ImportReport, RefusedRow
-from tradewind_agent.history.importers.rclone import RcloneImporter
+from tradewind_agent.history.importers.rclone_logs.records import RcloneImporter
 from tradewind_agent.history.importers.s5cmd import S5cmdImporter
+from tradewind_agent.history.importers.xferlog import XferlogImporter
 
 
 def build_known_importers() -> Mapping[str, Importer]:
@@ -27,6 +32,9 @@ def build_known_importers() -> Mapping[str, Importer]:
         Aria2Importer(),
         AwsImporter(),
         S5cmdImporter(),
+        XferlogImporter(),
+        GlobusImporter(),
+        CurlImporter(),
         CsvImporter(),
         NdjsonImporter(),
     )
@@ -52,6 +60,14 @@ class LogImport(Iterator[ImportedRow | RefusedRow]):
         return next(self._rows)
 
 
+def find_written_at(log: Path | str) -> datetime | None:
+    """Return when a file was last written to; ``None`` where the system does not say."""
+    try:
+        return datetime.fromtimestamp(Path(log).stat().st_mtime, UTC)
+    except (OSError, ValueError, OverflowError):
+        return None
+
+
 def import_file(
     log: Path | str | IO[bytes],
     *,
@@ -64,7 +80,7 @@ def import_file(
 
     Parameters
     ----------
-    log : path, or a binary stream, which stays open; plain, gzip or zstd.
+    log : path, or a binary stream, which stays open; packed or not.
     format : one of ``detect.FORMATS``, or "auto" to tell it by the content.
     context : what the log itself may lack.
     first_row, head_rows : number of the first line, for a part of a log read on from an offset, and how many lines of
@@ -78,6 +94,8 @@ def import_file(
     importers = build_known_importers()
     if format != "auto" and format not in importers:
         raise InvalidValue("--format", f"is one of auto, {', '.join(importers)}; got {format!r}")
+    if context.written_at is None and isinstance(log, str | Path):
+        context = replace(context, written_at=find_written_at(log))
     text = LogText(log, first_row=first_row, head_rows=head_rows)
     try:
         return LogImport(text, importers[detect(text.read_sample()) if format == "auto" else format], context)

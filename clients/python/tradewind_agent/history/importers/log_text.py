@@ -1,40 +1,38 @@
-"""A log as numbered lines: plain, gzip or zstd, any line end, any encoding, flat memory for any file."""
+"""A log as numbered lines, whatever is around them: packed or not, any encoding, line end or envelope, in flat memory.
 
-import codecs
+The one reader in front of all formats, for an upload and for a watch. Its steps are in `reading`.
+"""
+
 import io
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import chain, count, islice
 from pathlib import Path
 from types import TracebackType
-from typing import IO, NamedTuple, Self
+from typing import IO, Self
 
 from tradewind.errors import InvalidValue
+from tradewind_agent.history.importers.reading.characters import decode_blocks, find_encoding
+from tradewind_agent.history.importers.reading.envelopes import unwrap_lines
+from tradewind_agent.history.importers.reading.lines import (
+    MAX_LINE_CHARS,
+    Line,
+    explain_long_line,
+    is_document,
+    split_documents,
+    split_lines,
+)
 from tradewind_agent.history.packed_stream import BROKEN, MAGIC_BYTES, open_unpacked
 from tradewind_agent.system_errors import explain_os_error
 
-MAX_LINE_CHARS = 1 << 20
-"""A longer line is refused without being held; a million characters are far beyond any real log row."""
+__all__ = ["MAX_LINE_CHARS", "SAMPLE_CHARS", "Line", "LogText", "count_rows"]
 
 SAMPLE_CHARS = 1 << 16
 """Characters at the beginning of a log from which its format is detected."""
 
 _BLOCK_BYTES = 1 << 16
 _SPOOLED_BYTES = 1 << 23
-_BYTE_ORDER_MARKS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
-
-
-class Line(NamedTuple):
-    """Line ``number`` (from 1) without its end, or the fault for which it has no text."""
-
-    number: int
-    text: str
-    fault: InvalidValue | None = None
 
 
 class LogText:
@@ -70,48 +68,53 @@ class LogText:
 
     def read_lines(self) -> Iterator[Line]:
         """Yield all lines from the beginning; only one pass may be under way at a time."""
-        return islice(self.read_lines_with_head(), self._head_rows, None)
+        return unwrap_lines(islice(self._read_numbered(), self._head_rows, None))
 
     def read_head(self) -> Iterator[Line]:
         """Yield the lines of the log's beginning that stand before a part; none where the log is read as a whole."""
-        return islice(self.read_lines_with_head(), self._head_rows)
+        return unwrap_lines(islice(self._read_numbered(), self._head_rows))
 
     def read_lines_with_head(self) -> Iterator[Line]:
         """Yield the lines of the log's beginning, which names the columns, and then those of `read_lines`."""
+        return unwrap_lines(self._read_numbered())
+
+    def read_sample(self) -> str:
+        """Return the first lines of the log, as far as they can be read, without what is around them."""
+        try:
+            with self._open() as stream:
+                beginning = next(decode_blocks(stream), "")[:SAMPLE_CHARS]
+        except BROKEN as broken:
+            raise InvalidValue("file", f"compressed data is broken: {broken}") from None
+        lines = [line.text for line in unwrap_lines(_number_lines([beginning], count(1))) if line.fault is None]
+        return "\n".join(lines) if any(line.strip() for line in lines) else beginning
+
+    def require_lines(self) -> None:
+        """Refuse a log that cannot be read part by part as it grows.
+
+        Raises
+        ------
+        InvalidValue : a JSON document, whose end is still to be written, or text in UTF-16.
+        """
+        with self._open() as stream:
+            encoding, _ = find_encoding(stream.read(_BLOCK_BYTES))
+        if encoding != "utf-8":
+            raise InvalidValue(
+                "file", f"is {encoding.upper()}, which cannot be read part by part; `logs upload` takes it"
+            )
+        with self._open() as stream:
+            if is_document(next(decode_blocks(stream), "")):
+                raise InvalidValue("file", "is one JSON document, not an object a line; `logs upload` takes it")
+
+    def _read_numbered(self) -> Iterator[Line]:
         number = 0
         numbers = chain(range(1, self._head_rows + 1), count(self._first_row))
         try:
-            for number, line in zip(numbers, self._read_texts(), strict=False):
-                if line is None:
-                    yield Line(number, "", InvalidValue("row", f"is longer than {MAX_LINE_CHARS} characters"))
-                else:
-                    yield Line(number, line)
+            with self._open() as stream:
+                for line in _number_lines(decode_blocks(stream), numbers):
+                    number = line.number
+                    yield line
         except BROKEN as broken:
             yield Line(number + 1, "", InvalidValue("file", f"compressed data is broken or cut off: {broken}"))
-
-    def read_sample(self) -> str:
-        """Return the first characters of the log, as far as they can be read."""
-        try:
-            with self._open() as stream:
-                return next(_decode(stream), "")[:SAMPLE_CHARS]
-        except BROKEN as broken:
-            raise InvalidValue("file", f"compressed data is broken: {broken}") from None
-
-    def _read_texts(self) -> Iterator[str | None]:
-        with self._open() as stream:
-            pending, skipping = "", False
-            for block in _decode(stream):
-                parts = (pending + block).split("\n")
-                pending = parts.pop()
-                for part in parts:
-                    yield None if skipping or len(part) > MAX_LINE_CHARS else part
-                    skipping = False
-                if skipping or len(pending) > MAX_LINE_CHARS:
-                    pending, skipping = "", True
-            if skipping:
-                yield None
-            elif pending:
-                yield pending
 
     @contextmanager
     def _open(self) -> Iterator[IO[bytes]]:
@@ -146,22 +149,15 @@ class LogText:
 def count_rows(head: bytes) -> int:
     """Count the lines of the beginning of a log, whatever ends them."""
     with LogText(io.BytesIO(head)) as text:
-        return sum(1 for _ in text.read_lines())
+        return sum(1 for _ in text._read_numbered())  # noqa: SLF001  # lines of the file, not those inside of them
 
 
-def _decode(stream: IO[bytes]) -> Iterator[str]:
-    r"""Yield text in blocks with ``\n`` as the only line end (old Macintosh logs end lines with a bare CR).
-
-    Bytes that are no text become U+FFFD: a name may then look odd, a number is refused by its reader.
-    """
-    read = getattr(stream, "read1", stream.read)  # what comes before a cut is lost to a reader of whole blocks
-    block = read(_BLOCK_BYTES)
-    encoding = "utf-8"
-    for mark, named in _BYTE_ORDER_MARKS:
-        if block.startswith(mark):
-            block, encoding = block[len(mark) :], named
-    decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(encoding)(errors="replace"), translate=True)
-    while block:
-        yield decoder.decode(block)
-        block = read(_BLOCK_BYTES)
-    yield decoder.decode(b"", final=True)
+def _number_lines(blocks: Iterable[str], numbers: Iterator[int]) -> Iterator[Line]:
+    """Yield the lines of a text by number; of a JSON document its objects, by the lines that they begin on."""
+    source = iter(blocks)
+    first = next(source, "")
+    if is_document(first):
+        yield from split_documents(chain([first], source))
+        return
+    for number, text in zip(numbers, split_lines(chain([first], source)), strict=False):
+        yield Line(number, "", explain_long_line()) if text is None else Line(number, text)

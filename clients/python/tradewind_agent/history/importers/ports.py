@@ -1,9 +1,10 @@
 """What every importer takes and gives: context in, transfer records and refused rows out, a report at the end."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
+from enum import StrEnum
 from typing import Protocol
 
 from tradewind.energy.measured import Host
@@ -14,11 +15,28 @@ from tradewind_agent.history.importers.log_text import LogText
 SYNTHETIC_START = datetime(2000, 1, 1, tzinfo=UTC)
 """Where rows without any time begin unless the context says otherwise; named in the report whenever it is used."""
 
-SHOWN_ROWS = 3
+SHOWN_ROWS = 5
 """Refused rows of each kind that a report names."""
+
+MAX_REASON = 400
+"""Characters of a reason that a report shows."""
 
 RAW_EXCERPT = 200
 """Characters of a refused row that are kept with it."""
+
+
+class DecimalMark(StrEnum):
+    """What separates the whole part of a number from its fraction."""
+
+    POINT = "point"
+    COMMA = "comma"
+
+
+class EmptyLog(InvalidValue):
+    """A log without any line: nothing was written to it yet, or since it was rotated."""
+
+    def __init__(self) -> None:
+        super().__init__("file", "is empty")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +54,10 @@ class ImportContext:
     energy_host : the end that energy columns are about.
     in_parts : a log is read part by part as it grows, so that rows which only follow each other have no times.
     is_head_conclusive : the log's beginning alone decides what its columns mean, not by the part that follows.
+    units : units of columns by title or quantity, such as ``{"size": "MB"}``; they go before all evidence.
+    decimal : the decimal mark of numbers in a CSV log.
+    aliases : names of endpoints by patterns of addresses, such as ``{"192.0.2.*": "pool"}``; the first that fits.
+    written_at : when the log was last written to; it dates times that have no year.
     repair_sizes : replace a file size that contradicts time and energy by that of the sets of its file type that agree,
         instead of refusing the rows.
     """
@@ -52,6 +74,10 @@ class ImportContext:
     in_parts: bool = False
     is_head_conclusive: bool = False
     repair_sizes: bool = False
+    units: Mapping[str, str] = field(default_factory=dict)
+    decimal: DecimalMark | None = None
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    written_at: datetime | None = None
 
     def __post_init__(self) -> None:
         for option, value in (("--bandwidth", self.bandwidth_bps), ("--rtt", self.rtt_s)):
@@ -111,6 +137,8 @@ class ImportReport:
     rows_read, imported : rows seen (headers and chatter of a log are no rows) and records given.
     refused : number of rows by field and kind of reason (the reason up to its first colon or figure).
     refused_rows : numbers of the first few of them.
+    first_reasons : the reason of the first of them as a whole, with its figures and what to do.
+    skipped : number of lines that are no transfer and no fault, such as listings and messages, by what they are.
     units : unit of each column, with evidence.
     assumptions : what was taken for granted, in words, each once.
     """
@@ -120,6 +148,8 @@ class ImportReport:
     imported: int = 0
     refused: Counter[tuple[str, str]] = field(default_factory=Counter)
     refused_rows: dict[tuple[str, str], list[int]] = field(default_factory=dict)
+    first_reasons: dict[tuple[str, str], str] = field(default_factory=dict)
+    skipped: Counter[str] = field(default_factory=Counter)
     units: list[UnitInference] = field(default_factory=list)
     assumptions: list[str] = field(default_factory=list)
 
@@ -138,14 +168,20 @@ class ImportReport:
         if isinstance(item, ImportedRow):
             self.imported += 1
         else:
-            self.refuse(item.row, item.field, _strip_figures(item.reason))
+            self.refuse(item.row, item.field, item.reason)
 
     def refuse(self, row: int, wrong: str, reason: str) -> None:
         """Count a refused row by the field that is wrong and why."""
-        self.refused[wrong, reason] += 1
-        rows = self.refused_rows.setdefault((wrong, reason), [])
+        kind = wrong, _strip_figures(reason)
+        self.refused[kind] += 1
+        self.first_reasons.setdefault(kind, reason[:MAX_REASON])
+        rows = self.refused_rows.setdefault(kind, [])
         if len(rows) < SHOWN_ROWS:
             rows.append(row)
+
+    def skip(self, description: str) -> None:
+        """Count a line that is no transfer and no fault; ``description`` is in the plural, such as "listings"."""
+        self.skipped[description] += 1
 
 
 def _strip_figures(reason: str) -> str:

@@ -18,19 +18,24 @@ def read_sessions(
 
     ``read`` makes a record of a line, ``None`` of a line that is no row, or raises ``InvalidValue``.
     """
+    items = (_read(line, read) for line in lines)
+    return add_concurrency((item for item in items if item is not None), report)
+
+
+def add_concurrency(
+    items: Iterable[ImportedRow | RefusedRow], report: ImportReport
+) -> Iterator[ImportedRow | RefusedRow]:
+    """Yield rows with concurrency from simultaneous transfers of the same host pair."""
     report.assume(
         "concurrency is the mean number of transfers of the same host pair under way in this log, pipelining is unknown"
     )
     window: OverlapWindow[ImportedRow | RefusedRow] = OverlapWindow()
-    for line in lines:
-        item = _read(line, read)
+    for item in items:
         if isinstance(item, ImportedRow):
             record = item.record
             done = window.transfer(item, (record.source, record.destination), record.started_at, record.ended_at)
-        elif item is not None:
-            done = window.pass_row(item)
         else:
-            continue
+            done = window.pass_row(item)
         yield from (_with_concurrency(*row) for row in done)
     yield from (_with_concurrency(*row) for row in window.release_rest())
 

@@ -1,94 +1,32 @@
-"""Which column of a CSV log holds what: header names and their synonyms, and units that a header declares."""
+"""Which column of a CSV log holds what, as its header says, and how the fields of its rows are split."""
 
 import csv
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from tradewind.errors import InvalidValue
 from tradewind.units import format_count
+from tradewind_agent.history.importers.csv_logs.names import DECLARED_UNITS, find_quantity
 
 DELIMITERS = (",", ";", "\t", "|")
 
-SYNONYMS: Mapping[str, str] = MappingProxyType(
-    {
-        synonym: quantity
-        for quantity, synonyms in {
-            "file_size": "filesize avgfilesize averagefilesize meanfilesize avgsize size filesizeavg",
-            "total_size": "totalsize totalbytes datasetsize datasize bytes nbytes bytesmoved transfersize",
-            "file_count": "filecount filenumbers filenumber numfiles numberoffiles nfiles files count",
-            "bandwidth": "bandwidth bw linkbandwidth linkcapacity capacity linkrate linkspeed networkbandwidth",
-            "rtt": "rtt avgrtt averagertt meanrtt roundtriptime",
-            "buffer": "buffersize bufsize buffer tcpbuffer tcpbuffersize tcpbufsize socketbuffer windowsize",
-            "parallelism": "parallelism p plevel parallel streams nstreams numstreams parallelstreams parallellevel",
-            "concurrency": "concurrency cc cclevel concurrent channels concurrencylevel numchannels",
-            "pipelining": "pipelining pp pplevel pipeline pipelinelevel pipelininglevel",
-            "throughput": "throughput totalavgtput avgtput tput avgthroughput averagethroughput meanthroughput goodput "
-            "totalthroughput transferrate rate speed avgspeed totaltput",
-            "duration": "duration transferduration transfertime elapsed elapsedtime totaltime completiontime",
-            "total_energy": "totalenergy energy energyconsumption totalenergyconsumption energyconsumed",
-            "dynamic_energy": "datatransferenergy dynamicenergy transferenergy",
-            "cores": "numactivecores activecores numcores cores activecorecount cpucores corecount",
-            "frequency": "frequency freq cpufrequency cpufreq corefrequency clock",
-            "start": "starttime start startedat timestamp begintime starttimestamp datetime",
-            "end": "endtime end endedat finishtime finish finished finishedat completedat stoptime stop endtimestamp",
-            "date": "date startdate day",
-            "time": "time timeofday",
-            "source": "source src sourcehost srchost sourceendpoint from sender",
-            "destination": "destination dest dst desthost dsthost destinationhost destinationendpoint to receiver",
-            "network": "network testbednetwork site",
-            "protocol": "protocol proto",
-            "version": "version",
-            "file_type": "filetype contenttype datatype",
-            "set": "timestamps set setid campaign round",
-            "status": "status transferstatus jobstatus finalstatus transferresult finalstate transferstate "
-            "state result outcome",
-            "success": "success succeeded successful issuccess issuccessful ok completed iscompleted",
-            "exit_code": "exitcode exitstatus returncode retcode rc",
-            "response_code": "code statuscode responsecode replycode ftpcode ftpreply httpcode httpstatus "
-            "httpstatuscode httpresponsecode",
-            "failure": "error errors errormessage errmsg failure failed failurereason failurecause "
-            "numerrors errorcount",
-        }.items()
-        for synonym in synonyms.split()
-    }
-)
-
-_RATES = {"bps": "bit/s", "kbps": "kbit/s", "mbps": "Mbit/s", "gbps": "Gbit/s"}
-_BYTE_RATES = {"byteps": "B/s", "kbyteps": "kB/s", "mbyteps": "MB/s", "mibyteps": "MiB/s", "gbyteps": "GB/s"}
-_SIZES = {"b": "B", "bytes": "B", "kb": "kB", "mb": "MB", "gb": "GB", "kib": "KiB", "mib": "MiB", "gib": "GiB"}
-_TIMES = {"s": "s", "sec": "s", "secs": "s", "seconds": "s", "ms": "ms", "msec": "ms", "us": "µs", "min": "min"}
-_ENERGIES = {"j": "J", "joules": "J", "kj": "kJ", "wh": "Wh", "mj": "mJ"}
-_FREQUENCIES = {"hz": "Hz", "khz": "kHz", "mhz": "MHz", "ghz": "GHz"}
-
-_DECLARED_UNITS: Mapping[str, Mapping[str, str]] = MappingProxyType(
-    {
-        "bandwidth": _RATES,
-        "throughput": _RATES | _BYTE_RATES,
-        "file_size": _SIZES,
-        "total_size": _SIZES,
-        "buffer": _SIZES,
-        "rtt": _TIMES,
-        "duration": _TIMES,
-        "frequency": _FREQUENCIES,
-        "total_energy": _ENERGIES,
-        "dynamic_energy": _ENERGIES,
-    }
-)
-
 _SETTINGS = ("parallelism", "concurrency", "pipelining")
-_PLAIN = re.compile(r"[^a-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Places of the known quantities in a row, the header as seen, and the units that it declares."""
+    """Places of the known quantities in a row, the header as seen, and the units that it declares.
+
+    ``given`` : quantities whose unit the user named.
+    ``notations`` : by place, how to read a number or a duration that is not written as a plain number.
+    """
 
     header: tuple[str, ...]
     delimiter: str
     place: Mapping[str, int]
     declared: Mapping[str, str] = field(default_factory=dict)
+    notations: Mapping[int, Callable[[str], str]] = field(default_factory=dict)
+    given: frozenset[str] = frozenset()
 
     def find_title(self, quantity: str) -> str:
         """Return the column's own name, for reports."""
@@ -110,10 +48,12 @@ class Columns:
         row, width = self.split(line), len(self.header)
         if len(row) != width and (len(row) < width or any(field.strip() for field in row[width:])):
             raise InvalidValue("row", f"has {format_count(len(row), 'field')} where the header has {width}")
+        for place, to_plain_number in self.notations.items():
+            row[place] = to_plain_number(row[place])
         return row[:width]
 
     def split(self, line: str) -> list[str]:
-        """Split a line into fields. One line is one row: a stray quote must not swallow the rows after it.
+        """Split a row into fields; a quoted one may hold line breaks.
 
         Raises
         ------
@@ -122,27 +62,14 @@ class Columns:
         if '"' not in line:
             return line.split(self.delimiter)
         try:
-            return next(csv.reader([line], delimiter=self.delimiter), [])
+            return next(csv.reader(line.splitlines(keepends=True), delimiter=self.delimiter), [])
         except csv.Error as broken:
             raise InvalidValue("row", f"is no CSV row: {broken}") from None
 
 
-def _find_quantity(title: str) -> tuple[str | None, str | None]:
-    """Quantity and declared unit of a header such as ``Throughput (Mbps)``, ``rate MB/s`` or ``duration_ms``."""
-    bytes_spelled = re.sub(r"B(?=/s|ps)", "byte", title)
-    plain = _PLAIN.sub("", bytes_spelled.lower().replace("bits", "bit").replace("/s", "ps").replace("bitps", "bps"))
-    if plain in SYNONYMS:
-        return SYNONYMS[plain], None
-    for cut in range(len(plain) - 1, 0, -1):
-        quantity = SYNONYMS.get(plain[:cut])
-        if quantity is not None and plain[cut:] in _DECLARED_UNITS.get(quantity, {}):
-            return quantity, _DECLARED_UNITS[quantity][plain[cut:]]
-    return None, None
-
-
-def read_header(line: str) -> Columns:
+def read_header(line: str, delimiters: Sequence[str] = DELIMITERS) -> Columns:
     """Read the columns of a header line, by the delimiter under which most of them are known."""
-    return max((_build_columns(line, delimiter) for delimiter in DELIMITERS), key=lambda columns: len(columns.place))
+    return max((_build_columns(line, delimiter) for delimiter in delimiters), key=lambda columns: len(columns.place))
 
 
 def _build_columns(line: str, delimiter: str) -> Columns:
@@ -155,16 +82,56 @@ def _build_columns(line: str, delimiter: str) -> Columns:
     place: dict[str, int] = {}
     declared: dict[str, str] = {}
     for index, title in enumerate(header):
-        quantity, unit = _find_quantity(title)
+        quantity, unit = find_quantity(title)
         if quantity is not None and quantity not in place:
             place[quantity] = index
             if unit is not None:
                 declared[quantity] = unit
+    if "moved_size" in place and not {"file_size", "total_size"} & place.keys():
+        place["total_size"] = place["moved_size"]
+        declared["total_size"] = declared["moved_size"] = declared.get("moved_size", "B")
     if "start" in place and "end" in place and "duration" not in place:
         declared["duration"] = "s"  # from one to the other
+    elif "start" in place and "end" in place:
+        place["stated_end"] = place.pop("end")
     else:
         place.pop("end", None)
     return Columns(tuple(title.strip() for title in header), delimiter, place, declared)
+
+
+def declare_units(columns: Columns, units: Mapping[str, str]) -> Columns:
+    """Return the columns with units that the user names, by the title of a column or by its quantity.
+
+    Raises
+    ------
+    InvalidValue : no such column, or no unit of it.
+    """
+    declared, given = dict(columns.declared), set(columns.given)
+    for name, unit in units.items():
+        quantity = next(
+            (each for each in columns.place if name.lower() in (columns.find_title(each).lower(), each)), None
+        )
+        known = DECLARED_UNITS.get(quantity or "", {}).values()
+        if quantity is None or not known:
+            raise InvalidValue("--unit", f"names no column with a unit: {name[:40]!r}")
+        if unit not in known:
+            raise InvalidValue(
+                "--unit", f"of {name[:40]} is one of {', '.join(dict.fromkeys(known))}; got {unit[:20]!r}"
+            )
+        for same in (each for each, place in columns.place.items() if place == columns.place[quantity]):
+            declared[same] = unit
+            given.add(same)
+    return replace(columns, declared=declared, given=frozenset(given))
+
+
+def is_tuned(columns: Columns) -> bool:
+    """Return whether rows have a setting; otherwise only their overlap says how many transfers ran at once."""
+    return any(setting in columns.place for setting in _SETTINGS)
+
+
+def has_start(columns: Columns) -> bool:
+    """Return whether rows say when their transfer started."""
+    return "start" in columns.place or {"date", "time"} <= columns.place.keys()
 
 
 def list_missing(columns: Columns) -> list[str]:
@@ -173,7 +140,7 @@ def list_missing(columns: Columns) -> list[str]:
     needs: Sequence[tuple[str, bool]] = (
         ("throughput, duration, or start and end", bool({"throughput", "duration", "end"} & known)),
         ("file size or total size", bool({"file_size", "total_size"} & known)),
-        ("one of parallelism, concurrency and pipelining", any(setting in known for setting in _SETTINGS)),
+        ("one of parallelism, concurrency and pipelining, or the start", is_tuned(columns) or has_start(columns)),
     )
     return [need for need, met in needs if not met]
 
@@ -188,6 +155,6 @@ def require_transfers(columns: Columns) -> None:
     missing = list_missing(columns)
     if missing:
         seen = ", ".join(title[:40] or "(no name)" for title in columns.header[:40])
-        if columns.header and columns.header[0].lstrip().startswith(("{", "[")):  # what it holds is nobody's business
+        if any(title.lstrip().startswith(("{", "[")) or '{"' in title for title in columns.header):  # may be private
             raise InvalidValue("csv", "is JSON, not CSV; leave --format out, or name another")
         raise InvalidValue("csv", f"is of no known family: columns are {seen}; missing: {'; '.join(missing)}")

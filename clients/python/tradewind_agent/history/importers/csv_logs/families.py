@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from itertools import islice
 from operator import itemgetter
 
 from tradewind.dataset import DataSet
@@ -11,7 +12,13 @@ from tradewind.errors import InvalidValue
 from tradewind.path import Path
 from tradewind.transfer import Direction, Status, TransferOutcome, TransferRecord
 from tradewind.units import BITS_PER_BYTE, compute_throughput_bps, format_bps, format_bytes, format_count
-from tradewind_agent.history.importers.csv_logs.columns import read_header, require_transfers
+from tradewind_agent.history.importers.csv_logs.columns import (
+    Columns,
+    declare_units,
+    is_tuned,
+    require_transfers,
+)
+from tradewind_agent.history.importers.csv_logs.header import LINES_BEFORE, find_header
 from tradewind_agent.history.importers.csv_logs.repeated import (
     DATA_SET_COLUMNS,
     ENDS_COLUMNS,
@@ -20,7 +27,8 @@ from tradewind_agent.history.importers.csv_logs.repeated import (
     PATH_COLUMNS,
     RepeatedFields,
 )
-from tradewind_agent.history.importers.csv_logs.status import NoTransfer
+from tradewind_agent.history.importers.csv_logs.rows import join_rows
+from tradewind_agent.history.importers.csv_logs.status import NoTransfer, find_commanded_direction
 from tradewind_agent.history.importers.csv_logs.times import RowClock
 from tradewind_agent.history.importers.csv_logs.units import CsvReading, infer_columns
 from tradewind_agent.history.importers.csv_logs.units_inference import RATE_UNITS, TIME_UNITS
@@ -30,12 +38,22 @@ from tradewind_agent.history.importers.fields import (
     compute_positive_if_known,
     parse_number,
     parse_positive,
+    read_number_if_known,
     require_name,
     require_possible_rate,
+    round_within,
 )
 from tradewind_agent.history.importers.identity import compute_record_id
 from tradewind_agent.history.importers.log_text import Line, LogText
-from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, ImportReport, RefusedRow, refuse_row
+from tradewind_agent.history.importers.ports import (
+    EmptyLog,
+    ImportContext,
+    ImportedRow,
+    ImportReport,
+    RefusedRow,
+    refuse_row,
+)
+from tradewind_agent.history.importers.sessions import add_concurrency
 
 _SIZE_TOLERANCE = 0.05
 """Share by which throughput · duration may miss the size where the file as a whole agrees."""
@@ -63,28 +81,52 @@ class CsvImporter:
 
         A pass before the first determines the units.
         """
-        header = next(
-            (line for line in text.read_lines_with_head() if line.fault is not None or line.text.strip()), None
-        )
-        if header is None or header.fault is not None:
-            raise header.fault if header is not None and header.fault else InvalidValue("file", "is empty")
-        columns = read_header(header.text)
-        require_transfers(columns)
+        columns, last_line = _read_head(text, context)
         if unread := columns.unread:
             unread_titles = ", ".join(title[:_TITLE_SHOWN] for title in unread[:_TITLES_SHOWN])
             more = f" and {len(unread) - _TITLES_SHOWN} more" if len(unread) > _TITLES_SHOWN else ""
             report.assume(f"columns that are not known tell nothing of a transfer: {unread_titles}{more}")
         reader = _RowReader(infer_columns(columns, text, context, report), context, report)
-        left_out: Counter[NoTransfer] = Counter()
-        for line in text.read_lines():
-            if line.number > header.number and (line.fault or line.text.strip(" ,;\t|")) and line.text != header.text:
-                item = reader.read(line)
-                if isinstance(item, NoTransfer):
-                    left_out[item] += 1
-                else:
-                    yield item
-        for why, rows in left_out.items():
-            report.assume(f"rows {why.value} are no transfers to record: {format_count(rows, 'row')} left out")
+        rows = _list_rows(text, columns, last_line, reader, report)
+        return rows if is_tuned(columns) else add_concurrency(rows, report)
+
+
+def _read_head(text: LogText, context: ImportContext) -> tuple[Columns, Line]:
+    """Return the columns of a log, with the units that the user names, and the last line of its head.
+
+    Raises
+    ------
+    InvalidValue : it is empty, or no log of transfers.
+    """
+    head = [
+        line
+        for line in islice(text.read_lines_with_head(), LINES_BEFORE)
+        if line.fault is not None or line.text.strip()
+    ]
+    if not head:
+        raise EmptyLog
+    if head[0].fault is not None:
+        raise head[0].fault
+    found = find_header([line.text for line in head])
+    if found is None:
+        raise InvalidValue("csv", "has no header")
+    require_transfers(found.columns)
+    return declare_units(found.columns, context.units), head[found.lines - 1]
+
+
+def _list_rows(
+    text: LogText, columns: Columns, last_line: Line, reader: "_RowReader", report: ImportReport
+) -> Iterator[ImportedRow | RefusedRow]:
+    left_out: Counter[NoTransfer] = Counter()
+    for line in join_rows(columns, text.read_lines()):
+        if line.number > last_line.number and line.text != last_line.text:
+            item = reader.read(line)
+            if isinstance(item, NoTransfer):
+                left_out[item] += 1
+            else:
+                yield item
+    for why, rows in left_out.items():
+        report.assume(f"rows {why.value} are no transfers to record: {format_count(rows, 'row')} left out")
 
 
 def _require_possible_duration_s(duration_s: float) -> float:
@@ -118,6 +160,12 @@ class _RowReader:
         self._group_texts = self._make_text_picker(*GROUP_COLUMNS)
         self._has_energy = "total_energy" in columns.place
         self._direction = self._assume_direction(report)
+        self._operation_at = self._place.get("operation", self._width)
+        self._moved_at = self._place.get("moved_size", self._width)
+        self._size_at = next(
+            (self._place[each] for each in ("moved_size", "total_size", "file_size") if each in self._place),
+            self._width,
+        )
 
     def read(self, line: Line) -> ImportedRow | RefusedRow | NoTransfer:
         if line.fault is not None:
@@ -132,6 +180,8 @@ class _RowReader:
         status = self._reading.statuses.read(row)
         if isinstance(status, NoTransfer):
             return status
+        if status is Status.SUCCEEDED and self._has_moved_nothing(row):
+            return NoTransfer.EMPTY
         path = self._repeated.path(self._path_texts(row))
         dataset = self._repeated.data_set(self._data_set_texts(row))
         outcome, duration_s = self._build_outcome(row, status, dataset, path)
@@ -147,7 +197,7 @@ class _RowReader:
             destination=ends.destination,
             mover=ends.mover,
             protocol=ends.protocol,
-            direction=self._direction,
+            direction=find_commanded_direction(row[self._operation_at]) or ends.direction or self._direction,
             dataset=dataset,
             outcome=outcome,
             path=path,
@@ -157,6 +207,10 @@ class _RowReader:
         )
         return ImportedRow(record, number, self._repeated.group(self._group_texts(row)))
 
+    def _has_moved_nothing(self, row: list[str]) -> bool:
+        """Return whether a row without a failure counts no bytes, as of a file that was there already."""
+        return row[self._size_at].strip() in ("0", "0.0") and row[self._size_at] != ""
+
     def _make_text_picker(self, *quantities: str) -> Callable[[list[str]], tuple[str, ...]]:
         """Picks the texts of quantities out of a row that ends with an empty text, which stands for absent columns."""
         return itemgetter(*(self._place.get(quantity, self._width) for quantity in quantities))
@@ -165,11 +219,12 @@ class _RowReader:
         self, row: list[str], status: Status, dataset: DataSet, path: Path
     ) -> tuple[TransferOutcome, float]:
         """Return how the transfer of a row ended, and how long it lasted, s."""
+        moved = self._read_moved(row)
         if status is Status.SUCCEEDED:
-            rate_bps, duration_s = self._compute_rate_and_duration(row, dataset, path)
-            moved_bytes = dataset.total_bytes
+            moved_bytes = dataset.total_bytes if moved is None else min(moved, dataset.total_bytes)
+            rate_bps, duration_s = self._compute_rate_and_duration(row, moved_bytes, path)
         else:
-            rate_bps, duration_s = self._read_unfinished(row)
+            rate_bps, duration_s = self._read_unfinished(row, moved)
             moved_bytes = min(round(rate_bps * duration_s / BITS_PER_BYTE), dataset.total_bytes)
             require_possible_rate(rate_bps, path.bandwidth_bps)
         succeeded = status is Status.SUCCEEDED
@@ -182,12 +237,21 @@ class _RowReader:
         )
         return outcome, duration_s
 
-    def _read_unfinished(self, row: list[str]) -> tuple[float, float]:
+    def _read_moved(self, row: list[str]) -> int | None:
+        """Return the bytes that a row says were moved, of those that were to be; ``None`` where it does not."""
+        number = read_number_if_known("outcome.bytes_moved", row[self._moved_at])
+        if number is None:
+            return None
+        return round_within("outcome.bytes_moved", number * self._reading.bytes_per_moved_size, 0)
+
+    def _read_unfinished(self, row: list[str], moved: int | None) -> tuple[float, float]:
         """Return rate and duration of a transfer that did not succeed; its size is what it was to move."""
         throughput, _ = self._rate_texts(row)
         duration_s = self._compute_duration_s(row)
         if duration_s is None:
             raise InvalidValue("ended_at", "is missing of a transfer that did not succeed")
+        if moved is not None:
+            return compute_throughput_bps(moved, duration_s), _require_possible_duration_s(duration_s)
         if throughput.strip().lower() in UNKNOWN_TEXTS:
             self._report.assume("what a transfer moved before it failed is not in the file and is recorded as nothing")
             return 0.0, _require_possible_duration_s(duration_s)
@@ -196,12 +260,11 @@ class _RowReader:
 
     def _compute_duration_s(self, row: list[str]) -> float | None:
         if "duration" in self._place:
-            return compute_positive_if_known(
-                "ended_at", self._rate_texts(row)[1], TIME_UNITS[self._reading.units.duration]
-            )
+            title = self._reading.columns.find_title("duration")
+            return compute_positive_if_known(title, self._rate_texts(row)[1], TIME_UNITS[self._reading.units.duration])
         return self._reading.times.compute_duration_s(row)
 
-    def _compute_rate_and_duration(self, row: list[str], dataset: DataSet, path: Path) -> tuple[float, float]:
+    def _compute_rate_and_duration(self, row: list[str], moved_bytes: int, path: Path) -> tuple[float, float]:
         units = self._reading.units
         throughput, _ = self._rate_texts(row)
         duration_s = self._compute_duration_s(row)
@@ -210,13 +273,13 @@ class _RowReader:
         elif duration_s is None:
             raise InvalidValue("outcome.throughput_bps", "is missing, and so is the duration")
         else:
-            rate_bps = compute_throughput_bps(dataset.total_bytes, duration_s)
+            rate_bps = compute_throughput_bps(moved_bytes, duration_s)
         require_possible_rate(rate_bps, path.bandwidth_bps)
-        by_size_s = BITS_PER_BYTE * dataset.total_bytes / rate_bps
+        by_size_s = BITS_PER_BYTE * moved_bytes / rate_bps
         if duration_s is None:
             duration_s = by_size_s
         elif self._reading.sizes_agree and abs(by_size_s / duration_s - 1) > _SIZE_TOLERANCE:
-            found = f"{format_bps(rate_bps)} for {duration_s:.6g} s, {format_bytes(dataset.total_bytes)}"
+            found = f"{format_bps(rate_bps)} for {duration_s:.6g} s, {format_bytes(moved_bytes)}"
             raise InvalidValue("outcome.throughput_bps", f"contradicts duration and size: {found}")
         return rate_bps, _require_possible_duration_s(duration_s)
 

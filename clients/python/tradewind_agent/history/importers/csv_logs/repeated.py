@@ -9,8 +9,10 @@ from tradewind.dataset import DataSet
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 from tradewind.path import Path
-from tradewind.transfer import LinkKey, Mover
+from tradewind.transfer import Direction, LinkKey, Mover
 from tradewind.units import BITS_PER_BYTE
+from tradewind_agent.history.importers.csv_logs.endpoints import find_direction, find_endpoint
+from tradewind_agent.history.importers.csv_logs.names import find_program
 from tradewind_agent.history.importers.csv_logs.units import CsvReading
 from tradewind_agent.history.importers.csv_logs.units_inference import RATE_UNITS
 from tradewind_agent.history.importers.fields import (
@@ -20,6 +22,7 @@ from tradewind_agent.history.importers.fields import (
     parse_number,
     parse_positive,
     parse_setting,
+    read_number_if_known,
     round_within,
 )
 from tradewind_agent.history.importers.ports import ImportContext, ImportReport
@@ -31,10 +34,10 @@ _REMEMBERED = 4096
 """Distinct texts kept: sweeps repeat a few thousand settings."""
 
 PATH_COLUMNS = ("bandwidth", "rtt", "buffer")
-PARAMETER_COLUMNS = ("parallelism", "concurrency", "pipelining", "cores", "frequency")
+PARAMETER_COLUMNS = ("parallelism", "concurrency", "pipelining", "cores", "frequency", "io_block")
 DATA_SET_COLUMNS = ("file_type", "set", "file_size", "total_size", "file_count")
 GROUP_COLUMNS = ("file_type", "set")
-ENDS_COLUMNS = ("source", "destination", "network", "protocol", "version")
+ENDS_COLUMNS = ("source", "destination", "network", "protocol", "version", "mover")
 
 
 class Ends(NamedTuple):
@@ -45,6 +48,7 @@ class Ends(NamedTuple):
     network: str | None
     protocol: str
     mover: Mover
+    direction: Direction | None
 
     @property
     def link(self) -> LinkKey:
@@ -58,6 +62,7 @@ class RepeatedFields:
         self._reading = reading
         self._context = context
         self._report = report
+        self._program = find_program(reading.columns.header)
         self.path = lru_cache(_REMEMBERED)(self._read_path)
         self.parameters = lru_cache(_REMEMBERED)(self._build_parameters)
         self.data_set = lru_cache(_REMEMBERED)(self._build_data_set)
@@ -75,11 +80,12 @@ class RepeatedFields:
         return Path(
             bandwidth_bps=bandwidth_bps or self._context.bandwidth_bps,
             rtt_s=compute_positive_if_known("path.rtt_s", rtt, reading.seconds_per_rtt) or self._context.rtt_s,
-            buffer_bytes=compute_positive_if_known("path.buffer_bytes", buffer, reading.bytes_per_buffer),
+            buffer_bytes=_read_chosen("path.buffer_bytes", buffer, reading.bytes_per_buffer),
         )
 
     def _build_parameters(self, texts: tuple[str, ...]) -> Parameters:
-        parallelism, concurrency, pipelining, cores, frequency = texts
+        parallelism, concurrency, pipelining, cores, frequency, io_block = texts
+        io_block_bytes = _read_chosen("parameters.io_block_bytes", io_block, self._reading.bytes_per_io_block)
         return Parameters(
             parallelism=parse_setting("parameters.parallelism", parallelism),
             concurrency=parse_setting("parameters.concurrency", concurrency),
@@ -88,6 +94,9 @@ class RepeatedFields:
             frequency_hz=compute_positive_if_known(
                 "parameters.frequency_hz", frequency, self._reading.hertz_per_frequency
             ),
+            io_block_bytes=None
+            if io_block_bytes is None
+            else round_within("parameters.io_block_bytes", io_block_bytes, 1),
         )
 
     def _build_data_set(self, texts: tuple[str, ...]) -> DataSet:
@@ -122,16 +131,24 @@ class RepeatedFields:
         return of_set.replaced_bytes or size * of_set.bytes_per_size
 
     def _read_ends(self, texts: tuple[str, ...]) -> Ends:
-        source, destination, network, protocol, version = texts
+        source, destination, network, protocol, version, program = texts
         spoken = find_known_name("protocol", protocol)
-        mover = self._context.mover or (spoken and spoken.lower())
+        mover = self._context.mover or find_known_name("mover.name", program) or self._program
+        mover = mover or (spoken and spoken.lower())
         if mover is None:
             mover = "unknown"
             self._report.assume('the program that moved the bytes is recorded as "unknown"; --mover names it')
         return Ends(
-            check_name("source", source.strip() or self._context.source or ""),
-            check_name("destination", destination.strip() or self._context.destination or ""),
+            find_endpoint("source", source, self._context.source, self._context.aliases),
+            find_endpoint("destination", destination, self._context.destination, self._context.aliases),
             find_known_name("network", network) or self._context.network,
             (spoken or "unknown").lower(),
             Mover(check_name("mover.name", mover), find_known_name("mover.version", version)),
+            find_direction(source, destination) if source and destination else None,
         )
+
+
+def _read_chosen(field: str, text: str, scale: float) -> float | None:
+    """Return a size in bytes; ``None`` where the log does not say it, or says 0, the system's own choice."""
+    value = read_number_if_known(field, text)
+    return value * scale if value else None

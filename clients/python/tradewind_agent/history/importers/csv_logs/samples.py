@@ -8,6 +8,7 @@ from statistics import median
 
 from tradewind.errors import InvalidValue
 from tradewind_agent.history.importers.csv_logs.columns import Columns
+from tradewind_agent.history.importers.csv_logs.rows import join_rows
 from tradewind_agent.history.importers.csv_logs.times import TimeColumns
 from tradewind_agent.history.importers.log_text import Line
 
@@ -120,8 +121,8 @@ def _append_none(rows: Iterator[list[str]]) -> Iterator[list[str] | None]:
 
 
 def _split_rows(columns: Columns, lines: Iterable[Line]) -> Iterator[list[str]]:
-    for line in lines:
-        if line.fault is None and line.text:
+    for line in join_rows(columns, lines):
+        if line.fault is None:
             try:
                 row = columns.split_fields(line.text)
             except InvalidValue:

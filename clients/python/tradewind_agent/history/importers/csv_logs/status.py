@@ -7,7 +7,7 @@ from enum import Enum
 from types import MappingProxyType
 
 from tradewind.errors import InvalidValue
-from tradewind.transfer import Status
+from tradewind.transfer import Direction, Status
 from tradewind_agent.history.importers.csv_logs.columns import Columns
 from tradewind_agent.history.importers.fields import UNKNOWN_TEXTS
 from tradewind_agent.history.importers.ports import ImportReport
@@ -18,6 +18,8 @@ class NoTransfer(Enum):
 
     SKIPPED = "that moved nothing over the network"
     NOT_ENDED = "of transfers that had not ended"
+    OTHER_COMMAND = "of listings and other commands"
+    EMPTY = "of empty files, or that moved no byte,"
 
 
 Verdict = Status | NoTransfer
@@ -34,7 +36,20 @@ _WORDS_OF: Mapping[Verdict, str] = MappingProxyType(
         "staging paused new retrying",
     }
 )
+_TRANSFERS = frozenset(
+    {
+        "retr", "stor", "esto", "eret", "appe", "stou", "get", "put", "post", "copy", "cp", "mv", "move", "sync",
+        "download", "upload", "send", "receive",
+    }
+)  # fmt: skip
+_OTHER_COMMANDS = frozenset(
+    {
+        "mlsd", "mlst", "list", "nlst", "stat", "size", "mdtm", "mkd", "rmd", "dele", "delete", "head", "cwd", "pwd",
+        "cdup", "rnfr", "rnto", "rename", "chmod", "check", "cksm",
+    }
+)  # fmt: skip
 _WORDS = {word: verdict for verdict, words in _WORDS_OF.items() for word in words.split()}
+_REASON = re.compile(r"\s*[:;,(\[]|\s+[-–]\s+")  # dashes of people
 _PLAIN = re.compile(r"[^a-z0-9]+")
 
 _SURE_TITLES = frozenset({"status", "transferstatus", "jobstatus", "finalstatus", "transferresult", "finalstate"})
@@ -49,6 +64,7 @@ _RESPONSES, _OK_RESPONSES = range(100, 600), range(200, 300)
 _EXIT_CODES = range(-255, 256)
 
 _ORDER: Sequence[Verdict] = (
+    NoTransfer.OTHER_COMMAND,
     Status.FAILED,
     Status.CANCELLED,
     NoTransfer.NOT_ENDED,
@@ -100,6 +116,14 @@ def build_status_reader(columns: Columns, rows: Iterable[Sequence[str]], report:
     return StatusReader(readers)
 
 
+def find_commanded_direction(text: str) -> Direction | None:
+    """Return the direction of a command such as RETR or upload, ``None`` for others."""
+    command = _normalise(text)
+    if command in ("retr", "eret", "get", "download", "receive"):
+        return Direction.DOWNLOAD
+    return Direction.UPLOAD if command in ("stor", "esto", "appe", "stou", "put", "upload", "send") else None
+
+
 def _is_known(text: str) -> bool:
     return text.strip().lower() not in UNKNOWN_TEXTS
 
@@ -111,7 +135,7 @@ def _find_status(title: str, values: Sequence[str]) -> Reader | None:
             advice = "call the column success or exit_code"
             raise InvalidValue("outcome.status", f"is 0 or 1 in the column {title}, which may mean either; {advice}")
         return code
-    known = sum(_normalise(value) in _WORDS for value in values)
+    known = sum(_find_word(value) is not None for value in values)
     is_sure = _normalise(title) in _SURE_TITLES
     return _read_word if is_sure or known >= _LEAST_KNOWN * len(values) else None
 
@@ -131,6 +155,7 @@ _CHOICES: Mapping[str, Callable[[str, Sequence[str]], Reader | None]] = MappingP
         "exit_code": _exit_code,
         "response_code": _find_response_code,
         "failure": lambda _title, _values: _read_failure,
+        "operation": lambda _title, values: _find_operation(values),
     }
 )
 
@@ -146,10 +171,15 @@ def _parse_number(text: str) -> int | None:
         return None
 
 
+def _find_word(text: str) -> Verdict | None:
+    """Return what a status means, also with a reason behind it such as ``FAILED: timeout``."""
+    return _WORDS.get(_normalise(text)) or _WORDS.get(_normalise(_REASON.split(text.strip(), maxsplit=1)[0]))
+
+
 def _read_word(text: str) -> Verdict:
     if text.strip() in ("0", "1"):
         return Status.SUCCEEDED if text.strip() == "1" else Status.FAILED
-    verdict = _WORDS.get(_normalise(text))
+    verdict = _find_word(text)
     if verdict is None:
         raise InvalidValue("outcome.status", f"is neither a success nor a failure: {text.strip()[:40]!r}")
     return verdict
@@ -173,6 +203,16 @@ def _parse_code(text: str) -> int:
 def _read_failure(text: str) -> Verdict:
     """Read a column of errors: a message, a number of them, or whether there was one."""
     return Status.SUCCEEDED if _normalise(text).strip("0") in _NO_FAILURE else Status.FAILED
+
+
+def _find_operation(values: Sequence[str]) -> Reader | None:
+    """Return how a column of commands is read, ``None`` where most of them are no known command."""
+    known = sum(_normalise(value) in _TRANSFERS | _OTHER_COMMANDS for value in values)
+    return _read_operation if known >= _LEAST_KNOWN * len(values) else None
+
+
+def _read_operation(text: str) -> Verdict:
+    return NoTransfer.OTHER_COMMAND if _normalise(text) in _OTHER_COMMANDS else Status.SUCCEEDED
 
 
 _NO_FAILURE = frozenset({"", "no", "n", "false", "ok", "success", "noerror", "noerrors"})

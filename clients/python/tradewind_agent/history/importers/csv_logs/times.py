@@ -8,20 +8,17 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from tradewind.errors import InvalidValue
-from tradewind_agent.history.importers.csv_logs.columns import Columns
-from tradewind_agent.history.importers.fields import check_instant
+from tradewind_agent.history.importers.csv_logs.columns import Columns, has_start
+from tradewind_agent.history.importers.csv_logs.instants import describe_epoch, find_zone, parse_epoch, spell_out
+from tradewind_agent.history.importers.fields import UNKNOWN_TEXTS, check_instant
 from tradewind_agent.history.importers.ports import SYNTHETIC_START, ImportContext, ImportReport
 
 _DATE = re.compile(r"(\d{1,4})[-/.](\d{1,2})[-/.](\d{1,4})")
 _TIME = re.compile(
     r"(?P<hour>\d{1,2}):(?P<minute>\d{2}):(?P<second>\d{2})(?:[.,](?P<fraction>\d{1,9})|:(?P<count>\d{1,9}))?"
-    r"\s*(?P<half>[AaPp][Mm])?\s*(?P<zone>Z|[+-]\d{2}:?\d{2})?"
+    r"\s*(?P<half>[AaPp][Mm])?\s*(?P<zone>(?:UTC|GMT)?[+-]\d{1,2}(?::?\d{2})?|[A-Z]{1,5}|[A-Z]\w+/[\w/+-]+)?"
     r"|(?P<first>\d{1,2}):(?P<then>\d{2})(?P<rest>[.,]\d+)?"
 )
-_EPOCH = re.compile(r"\d{9,10}(?:\.\d+)?|\d{12,13}")
-_EPOCH_IN_MS = 1e11
-"""Larger numbers are milliseconds since 1970: as seconds they would be of the year 5138."""
-
 _SHORT_COUNT = re.compile(r":\d{2}:\d{2}:\d{1,2}(?!\d)")
 _HOUR = timedelta(hours=1)
 
@@ -68,21 +65,25 @@ class TimeColumns:
         """
         return self._read(self.read_text(row))
 
-    def compute_duration_s(self, row: list[str]) -> float | None:
+    def compute_duration_s(self, row: list[str], end: str = "end") -> float | None:
         """Return the time from the start of a row to its end, s; ``None`` if it lacks either, or no time is between
         them.
+
+        Parameters
+        ----------
+        end : the column of the end; "stated_end" where the rows have a duration, too.
 
         Raises
         ------
         InvalidValue : otherwise as `read_moment`, or the end is before the start.
         """
-        at = self.columns.place.get("end")
+        at = self.columns.place.get(end)
         if at is None:
             return None
-        start, end = self.read_moment(row), self._read(row[at].strip())
-        if start is None or end is None or not (start.hour_known and end.hour_known) or start.at == end.at:
+        start, ended = self.read_moment(row), self._read(row[at].strip())
+        if start is None or ended is None or not (start.hour_known and ended.hour_known) or start.at == ended.at:
             return None
-        lasted_s = (end.at - start.at).total_seconds()
+        lasted_s = (ended.at - start.at).total_seconds()
         if lasted_s < 0:
             raise InvalidValue("ended_at", f"is {-lasted_s:g} s before started_at")
         return lasted_s
@@ -90,13 +91,14 @@ class TimeColumns:
     def _read(self, text: str) -> Moment | None:
         if not text:
             return None
-        if _EPOCH.fullmatch(text):
-            number = float(text)
-            seconds = number / 1e3 if number >= _EPOCH_IN_MS else number
-            return Moment(datetime.fromtimestamp(seconds, UTC), hour_known=True)
         date, time = _DATE.match(text), None
+        if date is None or text[-1] in ")]":
+            if (since_1970 := parse_epoch(text)) is not None:
+                return Moment(since_1970, hour_known=True)
+            text = spell_out(text)
+            date = _DATE.match(text)
         if date is not None:
-            time = _TIME.fullmatch(text[date.end() :].strip().removeprefix("T"))
+            time = _TIME.fullmatch(text[date.end() :].strip().lstrip("T_-"))
         if date is None or time is None:
             raise InvalidValue("started_at", f"is no date and time: {text[:40]!r}")
         try:
@@ -120,7 +122,10 @@ class TimeColumns:
         micro = int(fraction.ljust(6, "0")[:6])
         at = midnight.replace(hour=hour, minute=int(time["minute"]), second=int(time["second"]), microsecond=micro)
         if time["zone"]:
-            at = datetime.fromisoformat(at.replace(tzinfo=None).isoformat() + time["zone"].replace("Z", "+00:00"))
+            zone = find_zone(time["zone"], at, self.zone)
+            if zone is None:
+                raise ValueError(f"the zone {time['zone']} is unknown, or one of several; give it with --timezone")
+            at = at.replace(tzinfo=zone)
         return Moment(at, hour_known=True)
 
     @staticmethod
@@ -137,24 +142,39 @@ def judge_time_columns(
     """Judge how a file writes times by the highest number that stands in each place of its dates."""
     names = ("start",) if "start" in columns.place else ("date", "time")
     places = tuple(columns.place[name] for name in names if name in columns.place)
-    undecided = TimeColumns(columns, places, DateOrder.YEAR_FIRST, context.zone)
+    zone = UTC if "UTC" in (columns.declared.get("start"), columns.declared.get("time")) else context.zone
+    undecided = TimeColumns(columns, places, DateOrder.YEAR_FIRST, zone)
     highest = [0, 0]
-    year_first = False
+    year_first = has_dots = False
     for row in rows:
         text = undecided.read_text(row)
-        if _EPOCH.fullmatch(text):
-            report.assume(f"starts are {'milliseconds' if float(text) >= _EPOCH_IN_MS else 'seconds'} since 1970")
+        if (unit := describe_epoch(text)) is not None:
+            report.assume(f"starts are {unit} since 1970")
         if _SHORT_COUNT.search(text):
             report.assume("the last number of times such as 10:00:00:7 counts milliseconds")
-        if (date := _DATE.match(text)) is not None:
+        if (date := _DATE.match(spell_out(text))) is not None:
+            has_dots = has_dots or text[len(date[1])] == "."
             year_first = year_first or len(date[1]) > 2
             highest = [max(highest[0], int(date[1])), max(highest[1], int(date[2]))]
     if year_first or highest == [0, 0]:
         return undecided
-    order = DateOrder.DAY_FIRST if highest[0] > 12 >= highest[1] else DateOrder.MONTH_FIRST
-    if max(highest) <= 12:
+    is_day_first = highest[1] <= 12 and (highest[0] > 12 or has_dots)  # dates with dots are of Europe
+    order = DateOrder.DAY_FIRST if is_day_first else DateOrder.MONTH_FIRST
+    if max(highest) <= 12 and not has_dots:
         report.assume(f"dates could be read two ways and are taken as {order}")
     return replace(undecided, order=order)
+
+
+def take_end_from_duration(columns: Columns, rows: Iterable[list[str]]) -> Columns:
+    """Return columns whose "completion time" is when rows ended, if it holds times and not durations."""
+    at = columns.place.get("duration")
+    if at is None or "end" in columns.place or not has_start(columns) or columns.declared.get("duration"):
+        return columns
+    texts = [row[at].strip() for row in rows if row[at].strip().lower() not in UNKNOWN_TEXTS]
+    if not texts or not all(describe_epoch(text) or _DATE.match(spell_out(text)) for text in texts):
+        return columns
+    place = {quantity: index for quantity, index in columns.place.items() if quantity != "duration"} | {"end": at}
+    return replace(columns, place=place, declared={**columns.declared, "duration": "s"})
 
 
 class RowClock:

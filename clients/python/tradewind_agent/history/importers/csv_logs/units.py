@@ -1,16 +1,20 @@
 """What the columns of a CSV log mean, inferred in one pass before its rows are read, and described in the report."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from tradewind.errors import InvalidValue
 from tradewind.units import BITS_PER_BYTE, format_bps, format_bytes
 from tradewind_agent.history.importers.csv_logs.columns import Columns
+from tradewind_agent.history.importers.csv_logs.conflicts import reject_conflicting_units, settle_duration
+from tradewind_agent.history.importers.csv_logs.notation import decide_notation
 from tradewind_agent.history.importers.csv_logs.samples import (
     RowPair,
     Sample,
+    SetKey,
     compute_median,
     list_samples,
     read_plausible,
@@ -18,7 +22,11 @@ from tradewind_agent.history.importers.csv_logs.samples import (
 )
 from tradewind_agent.history.importers.csv_logs.sets import SetSizes, infer_set_sizes
 from tradewind_agent.history.importers.csv_logs.status import StatusReader, build_status_reader
-from tradewind_agent.history.importers.csv_logs.times import TimeColumns, judge_time_columns
+from tradewind_agent.history.importers.csv_logs.times import (
+    TimeColumns,
+    judge_time_columns,
+    take_end_from_duration,
+)
 from tradewind_agent.history.importers.csv_logs.units_inference import (
     RATE_UNITS,
     SIZE_UNITS,
@@ -54,6 +62,7 @@ _HABIT = 1.25
 """Difference of two penalties that comes from how usual their units are, not from what the rows say."""
 
 _DECLARE = "write the unit into the header, such as {title}_ms"
+_OR_GIVE = "write the unit into the header, or give --unit '{title}={unit}'"
 
 _AGREES = 0.02
 """Share by which throughput · duration may differ from the size for the two to be said to agree."""
@@ -71,6 +80,8 @@ class CsvReading:
     units: Units
     seconds_per_rtt: float
     bytes_per_buffer: float
+    bytes_per_io_block: float
+    bytes_per_moved_size: float
     hertz_per_frequency: float
     joules_per_energy: float
     joules_per_dynamic_energy: float
@@ -89,11 +100,18 @@ def infer_columns(columns: Columns, text: LogText, context: ImportContext, repor
     ------
     InvalidValue : a column of times is as likely in seconds as in milliseconds.
     """
-    pairs_of_sets = sample_rows(
-        columns, text.read_head() if context.is_head_conclusive else text.read_lines_with_head()
-    )
+
+    def sample() -> Mapping[SetKey, Sequence[RowPair]]:
+        return sample_rows(columns, text.read_head() if context.is_head_conclusive else text.read_lines_with_head())
+
+    pairs_of_sets = sample()
+    rows = [row for group in pairs_of_sets.values() for row, _ in group]
+    columns = decide_notation(take_end_from_duration(columns, rows), rows, context.decimal)
+    if columns.notations:
+        pairs_of_sets = sample()
     pairs = [pair for group in pairs_of_sets.values() for pair in group]
     times = judge_time_columns(columns, (row for row, _ in pairs), context, report)
+    columns = settle_duration(columns, compute_median(list(_list_duration_ratios(pairs, times))))
     statuses = build_status_reader(columns, (row for row, _ in pairs), report)
     joules = _ENERGY_UNITS[columns.declared.get("total_energy", "J")]
     sets = {key: list_samples(group, times, joules) for key, group in pairs_of_sets.items()}
@@ -101,9 +119,11 @@ def infer_columns(columns: Columns, text: LogText, context: ImportContext, repor
     evidence = build_evidence(samples, None if "bandwidth" in columns.place else context.bandwidth_bps)
     units = infer_units(evidence, columns)
     _check_durations(columns, evidence, samples)
+    _check_sizes(columns, evidence, units)
     set_sizes = infer_set_sizes(sets, units, repair=context.repair_sizes)
     notes = _Notes(columns, report)
     size_ratio = notes.note_rates(units, evidence, set_sizes)
+    reject_conflicting_units(columns, units, evidence, size_ratio)
     notes.note_sets(set_sizes)
     rtt_scale = _find_rtt_unit(columns, pairs, notes)
     bdp_bytes = _compute_bdp_bytes(
@@ -115,6 +135,8 @@ def infer_columns(columns: Columns, text: LogText, context: ImportContext, repor
         units=units,
         seconds_per_rtt=rtt_scale,
         bytes_per_buffer=_infer_buffer_unit(columns, pairs, bdp_bytes, notes),
+        bytes_per_io_block=SIZE_UNITS[columns.declared.get("io_block", "B")],
+        bytes_per_moved_size=SIZE_UNITS[columns.declared.get("moved_size", units.size)],
         hertz_per_frequency=_find_frequency_unit(columns, pairs, notes),
         joules_per_energy=joules,
         joules_per_dynamic_energy=_ENERGY_UNITS[columns.declared.get("dynamic_energy", "J")],
@@ -133,7 +155,8 @@ class _Notes:
 
     def note_unit(self, quantity: str, unit: str, evidence: str) -> None:
         if quantity in self._columns.place:
-            evidence = "declared by the header" if quantity in self._columns.declared else evidence
+            if quantity in self._columns.declared:
+                evidence = "named by --unit" if quantity in self._columns.given else "declared by the header"
             self._report.units.append(UnitInference(self._columns.find_title(quantity), unit, evidence))
 
     def note_rates(self, units: Units, evidence: Evidence, sizes: SetSizes) -> float | None:
@@ -179,6 +202,16 @@ class _Notes:
                 self._report.units.append(UnitInference(where, size.unit, size.note))
 
 
+def _list_duration_ratios(pairs: Iterable[RowPair], times: TimeColumns) -> Iterator[float]:
+    """Yield durations as written over the s from start to end, of rows that have all three."""
+    place = times.columns.place.get("duration")
+    for row, _ in pairs:
+        with suppress(InvalidValue):
+            duration, lasted_s = read_plausible(row, place), times.compute_duration_s(row, "stated_end")
+            if duration and lasted_s:
+                yield duration / lasted_s
+
+
 def _check_durations(columns: Columns, evidence: Evidence, samples: Sequence[Sample]) -> None:
     """Refuse durations that could be seconds or milliseconds, if only habit decides."""
     title = columns.find_title("duration")
@@ -193,6 +226,21 @@ def _check_durations(columns: Columns, evidence: Evidence, samples: Sequence[Sam
         known = evidence.bandwidth is not None or evidence.bandwidth_bps is not None
         advice = _DECLARE.format(title=title) + ("" if known else ", or give --bandwidth")
         raise InvalidValue(title, f"may be in s{in_s} or in ms{in_ms}; {advice}")
+
+
+def _check_sizes(columns: Columns, evidence: Evidence, units: Units) -> None:
+    """Refuse sizes in no stated unit that are no bytes, if nothing but habit decides between larger units."""
+    quantity = "file_size" if "file_size" in columns.place else "total_size"
+    found = evidence.get_size_evidence(units)
+    if units.size == "B" or quantity in columns.declared or not (found.moved is found.energy is found.gap is None):
+        return
+    either = {unit: infer_units(evidence, columns, size=unit) for unit in ("B", "kB", "MB", "GB")}
+    least = compute_penalty(units, evidence)
+    possible = [unit for unit, each in either.items() if compute_penalty(each, evidence) < least + _HABIT]
+    if len(possible) > 1:
+        title = columns.find_title(quantity)
+        advice = _OR_GIVE.format(title=title, unit=possible[-1])
+        raise InvalidValue(title, f"may be in {' or in '.join(possible)}: nothing else in the file decides; {advice}")
 
 
 def _compute_median(columns: Columns, quantity: str, pairs: Iterable[RowPair]) -> float | None:

@@ -18,13 +18,22 @@ RATE_UNITS: Mapping[str, float] = MappingProxyType(
     {
         "bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "Mibit/s": 2.0**20,
         "B/s": 8.0, "kB/s": 8e3, "MB/s": 8e6, "MiB/s": 8 * 2.0**20, "GB/s": 8e9,
+        "Tbit/s": 1e12, "KiB/s": 8 * 2.0**10, "GiB/s": 8 * 2.0**30, "TiB/s": 8 * 2.0**40, "TB/s": 8e12,
     }
 )  # fmt: skip
+_INFERRED_RATES = ("bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Mibit/s", "B/s", "kB/s", "MB/s", "MiB/s", "GB/s")
 LINK_UNITS = ("bit/s", "kbit/s", "Mbit/s", "Gbit/s")
 SIZE_UNITS: Mapping[str, float] = MappingProxyType(
-    {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30}
+    {
+        "B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TB": 1e12,
+        "TiB": 2.0**40,
+    }
+)  # fmt: skip
+_INFERRED_SIZES = ("B", "kB", "MB", "GB", "KiB", "MiB", "GiB")
+TIME_UNITS: Mapping[str, float] = MappingProxyType(
+    {"s": 1.0, "ms": 1e-3, "min": 60.0, "µs": 1e-6, "h": 3600.0, "ns": 1e-9}
 )
-TIME_UNITS: Mapping[str, float] = MappingProxyType({"s": 1.0, "ms": 1e-3, "min": 60.0, "µs": 1e-6})
+_INFERRED_TIMES = ("s", "ms", "min", "µs")
 
 _SURPRISE: Mapping[str, float] = MappingProxyType(
     {
@@ -167,11 +176,16 @@ def compute_decades_outside(value: float | None, low: float, high: float) -> flo
     return max(math.log10(low / value), math.log10(value / high), 0.0)
 
 
-def infer_units(evidence: Evidence, columns: Columns, *, duration: str | None = None) -> Units:
-    """Return the candidate with the least penalty, of those with this unit of the duration; declared units are
-    believed.
+def infer_units(evidence: Evidence, columns: Columns, *, duration: str | None = None, size: str | None = None) -> Units:
+    """Return the candidate with the least penalty, of those with this unit of the duration and of the size.
+
+    Declared units are believed.
     """
-    candidates = [units for units in _list_candidates(columns) if duration in (None, units.duration)]
+    candidates = [
+        units
+        for units in _list_candidates(columns)
+        if duration in (None, units.duration) and size in (None, units.size)
+    ]
     return min(candidates, key=lambda units: compute_penalty(units, evidence))
 
 
@@ -185,10 +199,10 @@ def _list_candidates(columns: Columns) -> Iterator[Units]:
 
     size_column = "file_size" if "file_size" in columns.place else "total_size"
     for throughput, bandwidth, size, duration, is_total in product(
-        list_units("throughput", tuple(RATE_UNITS)),
+        list_units("throughput", _INFERRED_RATES),
         list_units("bandwidth", LINK_UNITS),
-        list_units(size_column, tuple(SIZE_UNITS)),
-        list_units("duration", tuple(TIME_UNITS)),
+        list_units(size_column, _INFERRED_SIZES),
+        list_units("duration", _INFERRED_TIMES),
         (False, True) if size_column == "file_size" else (True,),
     ):
         yield Units(throughput, bandwidth, size, duration, is_total)

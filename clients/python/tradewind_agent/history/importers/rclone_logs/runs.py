@@ -1,7 +1,7 @@
 """The runs of rclone in a log: which lines belong to which, and what they tell of it."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Self
@@ -9,15 +9,17 @@ from typing import Self
 from tradewind.errors import InvalidValue
 from tradewind.units import BITS_PER_BYTE
 from tradewind_agent.history.importers.fields import parse_number, round_within
-from tradewind_agent.history.importers.json_messages import find_message, find_object, find_text
+from tradewind_agent.history.importers.json_messages import find_object, find_text
 from tradewind_agent.history.importers.log_text import Line
 from tradewind_agent.history.importers.ports import RefusedRow, refuse_row
+from tradewind_agent.history.importers.rclone_logs.messages import Message
 from tradewind_agent.movers.rate_option import parse_rates
 
 _COPIED = re.compile(r"(Multi-thread )?Copied \((?!server)")
-_STARTED = re.compile(r'rclone: Version "v?([^"]{1,60})" starting with parameters (\[.*\])')
+_STARTED = re.compile(r'(?:rclone: )?Version "v?([^"]{1,60})" starting with parameters (\[.*\])')
 _FLAG = re.compile(r'"--(transfers|multi-thread-streams)(?:=|" ")([0-9]{1,5})"')
 _DRY_FLAG = re.compile(r'"(?:--dry-run(?:=true)?|-n)"')
+_ATTEMPT = re.compile(r"(?:.*: )?Attempt (\d{1,6})/(\d{1,6}) (failed|succeeded)")
 _DRY = re.compile(r"as --dry-run\b")
 _BWLIMIT = re.compile(r'"--bwlimit(?:=|" ")([^"]{1,500})"')
 _LIMITED = re.compile(
@@ -104,6 +106,8 @@ class Run:
             self.later_files.note_copy(event.message, is_multi_thread=copied[1] is not None)
         elif "Failed to copy" in spoken:
             self.later_files.failed += 1
+        elif (attempt := _ATTEMPT.match(spoken)) is not None:
+            self._note_attempt(attempt)
         elif _DRY.search(spoken) is not None:
             self.later_files.is_dry = True
 
@@ -111,6 +115,11 @@ class Run:
         """Take the lines behind the last stats line as this run's own."""
         self.files.add(self.later_files)
         self.later_files = FileLines()
+
+    def _note_attempt(self, attempt: re.Match[str]) -> None:
+        """Forget failures of an attempt that another follows: the last one decides."""
+        if attempt[3] == "succeeded" or int(attempt[1]) < int(attempt[2]):
+            self.files.failed = self.later_files.failed = 0
 
     def _note_limit(self, rates_bps: Iterator[float]) -> None:
         """Keep the lowest rate that the user limited the run to."""
@@ -140,16 +149,13 @@ class Event:
     limited: re.Match[str] | None
 
     @classmethod
-    def parse(cls, line: Line) -> Self:
-        """Read a line.
+    def parse(cls, line: Line, message: Mapping[str, object]) -> Self:
+        """Read the message of a line.
 
         Raises
         ------
-        InvalidValue : it is no line of rclone's log, or holds an impossible number or time.
+        InvalidValue : it holds an impossible number or time.
         """
-        if line.fault is not None:
-            raise line.fault
-        message = find_message(line.text)
         stats = find_object(message, "stats")
         spoken = find_text(message, "msg")
         return cls(
@@ -181,27 +187,30 @@ class Event:
         )
 
 
-def split_runs(lines: Iterator[Line]) -> Iterator[Run | RefusedRow]:
-    """Yield the runs of a log in their order, and the lines that cannot be read."""
-    run: Run | None = None
-    for line in lines:
-        if line.fault is None and not line.text.strip():
+def split_runs(messages: Iterable[tuple[Line, Message] | RefusedRow]) -> Iterator[Run | RefusedRow]:
+    """Yield the runs of a log, each when the next of the same process starts, and the lines that cannot be read."""
+    runs: dict[str, Run] = {}
+    for found in messages:
+        if isinstance(found, RefusedRow):
+            yield found
             continue
+        line, message = found
         try:
-            event = Event.parse(line)
+            event = Event.parse(line, message)
+            run = runs.get(line.origin)
             if run is not None and event.starts_after(run):
                 run.close()
-                yield run
+                yield runs.pop(line.origin)
                 run = None
             elif run is not None and event.is_of_later_run(run):
                 following = Run(line, later_files=run.later_files)
                 yield run
                 run = following
-            run = run or Run(line)
-            run.note(event)
+            runs[line.origin] = run or Run(line)
+            runs[line.origin].note(event)
         except InvalidValue as invalid:
             yield refuse_row(line.number, invalid, line.text)
-    if run is not None:
+    for run in runs.values():
         run.close()
         yield run
 

@@ -1,4 +1,4 @@
-"""rclone's log under ``--use-json-log``: a run is a record, timed by its stats lines.
+"""Records of rclone's runs, from its text log or from ``--use-json-log``: a run is timed by its stats lines.
 
 A "Copied" line says when a file was done but not when it started, so that single files make no records. It does
 give the sizes. Stats lines (``--stats 10s --stats-log-level NOTICE``) hold bytes, elapsed time and the files in
@@ -25,7 +25,8 @@ from tradewind_agent.history.importers.fields import (
 from tradewind_agent.history.importers.identity import compute_record_id
 from tradewind_agent.history.importers.log_text import Line, LogText
 from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, ImportReport, RefusedRow, refuse_row
-from tradewind_agent.history.importers.rclone_run import Run, read_count, read_seconds, split_runs
+from tradewind_agent.history.importers.rclone_logs.messages import read_messages
+from tradewind_agent.history.importers.rclone_logs.runs import Run, read_count, read_seconds, split_runs
 
 _LOCAL = "local"
 _STORES = ("http", "s3", "webdav")
@@ -33,11 +34,13 @@ _STORES = ("http", "s3", "webdav")
 
 _SHORTEST_RUN_S = 1e-6
 
+_NOTHING_COPIED = "runs that found nothing to copy make no record"
+WITH_TIMES = "run rclone with --use-json-log, and without --log-systemd or --progress"
 ADVICE = "run rclone with --stats 10s --stats-log-level NOTICE"
 
 
 class RcloneImporter:
-    """Logs of ``rclone copy``, ``sync`` and ``move`` with ``--use-json-log``."""
+    """Logs of ``rclone copy``, ``sync`` and ``move``."""
 
     name = "rclone"
 
@@ -51,7 +54,7 @@ class RcloneImporter:
 
 
 def _list_rows(text: LogText, context: ImportContext, report: ImportReport) -> Iterator[ImportedRow | RefusedRow]:
-    for found in split_runs(text.read_lines()):
+    for found in split_runs(read_messages(text.read_lines(), context.zone, report)):
         if isinstance(found, RefusedRow):
             yield found
         else:
@@ -64,6 +67,7 @@ def _build_row(run: Run, context: ImportContext, report: ImportReport) -> Iterat
         report.assume("dry runs moved nothing and make no record")
         return
     if run.last_stats is None and not run.files.copied and not run.files.failed:
+        report.assume(_NOTHING_COPIED)
         return
     line = run.last_stats or run.first
     try:
@@ -81,7 +85,10 @@ def _has_moved_nothing(run: Run, report: ImportReport) -> bool:
     if read_count(run.stats, "bytes"):
         report.assume("copies within the server crossed no network and make no record")
         return True
-    return not _count_moved_files(run) and not read_count(run.stats, "totalTransfers")
+    if _count_moved_files(run) or read_count(run.stats, "totalTransfers"):
+        return False
+    report.assume(_NOTHING_COPIED)
+    return True
 
 
 def _count_moved_bytes(run: Run) -> int:
@@ -104,7 +111,7 @@ def _build_record(run: Run, line: Line, context: ImportContext, report: ImportRe
         seen = format_count(run.files.copied + run.files.failed, "file")
         raise InvalidValue("started_at", f"is not in the log: {seen} with an end but no start; {ADVICE}")
     if run.ended_at is None:
-        raise InvalidValue("ended_at", "is not in the log: its stats lines have no time")
+        raise InvalidValue("ended_at", f"is not in the log: its stats lines have no time; {WITH_TIMES}")
     duration_s = max(_compute_busy_s(run, report), _SHORTEST_RUN_S)
     moved, files = _count_moved_bytes(run), _count_moved_files(run)
     inside_bytes = read_count(run.stats, "bytes") - moved
@@ -115,6 +122,10 @@ def _build_record(run: Run, line: Line, context: ImportContext, report: ImportRe
         raise InvalidValue("outcome.bytes_moved", "is zero")
     rate_bps = compute_throughput_bps(moved, duration_s)
     require_possible_rate(rate_bps, context.bandwidth_bps)
+    if not line.text.startswith("{"):
+        report.assume("bytes of a text log are those of its statistics, rounded by rclone")
+        if context.timezone is None:
+            report.assume("times without a zone are taken as UTC; --timezone names another")
     complete = run.files.copied == files and run.files.smallest_bytes is not None
     mover = Mover(context.mover or "rclone", run.version)
     source = require_name("source", "--source", context.source)

@@ -1,0 +1,98 @@
+"""Whether throughput, duration and size of a CSV log agree; where they differ as units do, the user decides."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from tradewind.errors import InvalidValue
+from tradewind.units import format_bps
+from tradewind_agent.history.importers.csv_logs.columns import Columns
+from tradewind_agent.history.importers.csv_logs.units_inference import (
+    RATE_UNITS,
+    SIZE_UNITS,
+    TIME_UNITS,
+    Evidence,
+    Units,
+    compute_logged_rate_bps,
+)
+
+_FACTORS: Mapping[float, str] = {
+    8.0: "as between bits and bytes",
+    1e3: "as between neighbouring prefixes",
+    1024.0: "as between neighbouring binary prefixes",
+    8e3: "as between bits and bytes with neighbouring prefixes",
+    60.0: "as between seconds and minutes",
+    1e6: "as between prefixes",
+}
+_TOLERANCE = 0.05
+"""Share by which a ratio may differ from a factor; measurements of different spans rarely hit one by chance."""
+
+
+def reject_conflicting_units(columns: Columns, units: Units, evidence: Evidence, size_ratio: float | None) -> None:
+    """Refuse units under which throughput · duration differs from the size as two units differ.
+
+    Parameters
+    ----------
+    size_ratio : throughput · duration over size, in the median; ``None`` where the log lacks one of them.
+
+    Raises
+    ------
+    InvalidValue : they contradict each other, and the user has named none of the units.
+    """
+    if size_ratio is None or columns.given & {"throughput", "duration", "file_size", "total_size"}:
+        return
+    found = _find_factor(size_ratio)
+    if found is None:
+        return
+    factor, meaning = found
+    title = columns.find_title("throughput")
+    rate_bps = compute_logged_rate_bps(units, evidence)
+    rates = "" if rate_bps is None else f": {format_bps(rate_bps)} against {format_bps(rate_bps / size_ratio)}"
+    options = " or ".join(f"--unit '{each}'" for each in _list_options(columns, units, size_ratio))
+    reason = f"differs from size over duration by a factor of {factor:g}, {meaning}{rates}"
+    raise InvalidValue(title, f"{reason}; give {options or '--unit'} to say which unit is meant")
+
+
+def settle_duration(columns: Columns, ratio: float | None) -> Columns:
+    """Return the columns with the unit of durations that agrees with starts and ends, where the header declares none.
+
+    Parameters
+    ----------
+    ratio : duration as written over the s from start to end, in the median; ``None`` where the log lacks one of them.
+
+    Raises
+    ------
+    InvalidValue : the declared unit differs from them as two units do, and the user has not named it.
+    """
+    if ratio is None or "duration" in columns.given:
+        return columns
+    nearest = min(TIME_UNITS, key=lambda unit: abs(ratio * TIME_UNITS[unit] - 1))
+    if abs(ratio * TIME_UNITS[nearest] - 1) >= _TOLERANCE:
+        return columns
+    declared = columns.declared.get("duration")
+    if declared is None:
+        return replace(columns, declared={**columns.declared, "duration": nearest})
+    if declared == nearest:
+        return columns
+    title = columns.find_title("duration")
+    reason = f"is in {declared}, but agrees with start and end in {nearest}"
+    raise InvalidValue(title, f"{reason}; give --unit '{title}={nearest}', or --unit '{title}={declared}' to insist")
+
+
+def _find_factor(ratio: float) -> tuple[float, str] | None:
+    excess = max(ratio, 1 / ratio)
+    factor = min(_FACTORS, key=lambda each: abs(excess / each - 1))
+    return (factor, _FACTORS[factor]) if abs(excess / factor - 1) < _TOLERANCE else None
+
+
+def _list_options(columns: Columns, units: Units, size_ratio: float) -> Iterator[str]:
+    """Yield the units that would make the columns agree, as ``TITLE=UNIT``."""
+    size = "file_size" if "file_size" in columns.place else "total_size"
+    for quantity, unit, scales, factor in (
+        ("throughput", units.throughput, RATE_UNITS, 1 / size_ratio),
+        (size, units.size, SIZE_UNITS, size_ratio),
+        ("duration", units.duration, TIME_UNITS, 1 / size_ratio),
+    ):
+        target = scales[unit] * factor
+        nearest = min(scales, key=lambda name: abs(scales[name] / target - 1))
+        if quantity in columns.place and abs(scales[nearest] / target - 1) < _TOLERANCE:
+            yield f"{columns.find_title(quantity)}={nearest}"

@@ -1,0 +1,104 @@
+"""Dates and times as logs write them: names of months and of zones, epochs in s to ns, compact forms."""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from types import MappingProxyType
+from zoneinfo import ZoneInfo
+
+_MONTHS: Mapping[str, int] = MappingProxyType(
+    {
+        name: 1 + place
+        for place, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split())  # noqa: SIM905
+    }
+)
+_WEEKDAY = r"(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? +)?"
+_CLOCK = r"(?P<clock>\d{1,2}:\d{2}\S*(?: ?[AaPp][Mm])?)"
+_ZONE = r"(?: +(?P<zone>[A-Z]{1,5}|[+-]\d{2}:?\d{2}))?"
+_DAY_MONTH = re.compile(
+    rf"{_WEEKDAY}(?P<day>\d{{1,2}})[ /-](?P<month>[A-Za-z]{{3}})[a-z]*[ /-](?P<year>\d{{4}})[ :,T]+{_CLOCK}{_ZONE}"
+)
+_MONTH_DAY = re.compile(
+    rf"{_WEEKDAY}(?P<month>[A-Za-z]{{3}})[a-z]* +(?P<day>\d{{1,2}}),? +(?:(?P<year>\d{{4}}),? +)?{_CLOCK}{_ZONE}"
+    r"(?: +(?P<last>\d{4}))?"
+)
+_BRACKETS = str.maketrans("", "", "[]()")
+_COMPACT = re.compile(r"(\d{4})(\d\d)(\d\d)[T_ ]?(\d\d)(\d\d)(\d\d)(\.\d+)?(Z|[+-]\d{2}:?\d{2})?")
+
+_EPOCH = re.compile(r"(\d{9,10}|\d{12,13}|\d{15,16}|\d{18,19})(?:[.,](\d+))?")
+_EPOCH_IN_POWERS = re.compile(r"\d\.\d{6,}[eE]\+?(?:9|0?9|1[258])")
+_UNITS: Mapping[int, tuple[int, str]] = MappingProxyType(
+    {10: (1, "seconds"), 13: (10**3, "milliseconds"), 16: (10**6, "microseconds"), 19: (10**9, "nanoseconds")}
+)
+"""Ticks a second, and their name, by the digits that an epoch of our time has at most."""
+
+_OFFSETS_H: Mapping[str, float] = MappingProxyType(
+    {
+        "Z": 0, "UTC": 0, "GMT": 0, "WET": 0, "WEST": 1, "CET": 1, "MEZ": 1, "CEST": 2, "MESZ": 2, "EET": 2, "EEST": 3,
+        "MSK": 3, "JST": 9, "KST": 9, "HKT": 8, "SGT": 8, "AEST": 10, "AEDT": 11, "NZST": 12, "NZDT": 13,
+        "EST": -5, "EDT": -4, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7,
+    }
+)  # fmt: skip
+"""Hours before UTC of zones whose abbreviation means one thing; CST, IST and BST mean several."""
+
+_OFFSET = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d{2}))?")
+
+
+def spell_out(text: str) -> str:
+    """Return a date with the name of its month, or in compact form, as year-month-day and time; others as they are."""
+    text = text.translate(_BRACKETS).strip()
+    found = _DAY_MONTH.fullmatch(text) or _MONTH_DAY.fullmatch(text)
+    if found is not None and found["month"].lower() in _MONTHS:
+        year = found["year"] or found.groupdict().get("last")
+        if year is not None:
+            date = f"{year}-{_MONTHS[found['month'].lower()]:02d}-{int(found['day']):02d}"
+            return " ".join([date, found["clock"], found["zone"] or ""]).strip()
+    if (compact := _COMPACT.fullmatch(text)) is not None:
+        year, month, day, hour, minute, second, fraction, zone = (part or "" for part in compact.groups())
+        return f"{year}-{month}-{day} {hour}:{minute}:{second}{fraction}{zone}"
+    return text
+
+
+def describe_epoch(text: str) -> str | None:
+    """Return the unit of a time since 1970, by its number of digits; ``None`` for other texts."""
+    epoch = _EPOCH.fullmatch(_expand(text))
+    return None if epoch is None else _find_unit(epoch)[1]
+
+
+def parse_epoch(text: str) -> datetime | None:
+    """Return a time since 1970 in s, ms, µs or ns as UTC; ``None`` for other texts."""
+    epoch = _EPOCH.fullmatch(_expand(text))
+    if epoch is None:
+        return None
+    ticks_a_second, _ = _find_unit(epoch)
+    seconds, ticks = divmod(int(epoch[1]), ticks_a_second)
+    micro = (ticks + float(f"0.{epoch[2] or 0}")) * 1e6 / ticks_a_second
+    return datetime.fromtimestamp(seconds, UTC) + timedelta(microseconds=round(micro))
+
+
+def _expand(text: str) -> str:
+    return f"{float(text):.6f}" if _EPOCH_IN_POWERS.fullmatch(text) else text
+
+
+def _find_unit(epoch: re.Match[str]) -> tuple[int, str]:
+    return next(unit for digits, unit in _UNITS.items() if len(epoch[1]) <= digits)
+
+
+def find_zone(name: str, at: datetime, default: tzinfo) -> tzinfo | None:
+    """Return the zone of a time by its offset, abbreviation or name; ``None`` if it is unknown, or means several.
+
+    Parameters
+    ----------
+    at : the time without zone; an abbreviation that ``default`` uses then means that zone.
+    """
+    if (offset := _OFFSET.fullmatch(name)) is not None:
+        minutes = 60 * int(offset[2]) + int(offset[3] or 0)
+        return timezone(timedelta(minutes=-minutes if offset[1] == "-" else minutes))
+    if name == at.replace(tzinfo=default).tzname():
+        return default
+    if name in _OFFSETS_H:
+        return timezone(timedelta(hours=_OFFSETS_H[name]))
+    try:
+        return ZoneInfo(name) if "/" in name else None
+    except (KeyError, ValueError, OSError):
+        return None

@@ -1,0 +1,168 @@
+"""Names of columns and units that logs use: the tables to extend for another tool.
+
+A header is compared without case, blanks and punctuation; a unit may follow the name of a quantity.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+SYNONYMS: Mapping[str, str] = MappingProxyType(
+    {
+        synonym: quantity
+        for quantity, synonyms in {
+            "file_size": "filesize avgfilesize averagefilesize meanfilesize avgsize size filesizeavg objectsize "
+            "contentlength sourcesize",
+            "total_size": "totalsize totalbytes datasetsize datasize bytes transfersize sizetotal",
+            "moved_size": "nbytes numbytes numberofbytes bytesmoved bytestransferred transferredbytes bytescopied "
+            "bytessent bytesreceived movedbytes totalbytestransferred totalnumberofbytestransferred bytesdone",
+            "file_count": "filecount filenumbers filenumber numfiles numberoffiles nfiles files count numobjects "
+            "objects filestransferred numberoffilestransfers",
+            "bandwidth": "bandwidth bw linkbandwidth linkcapacity capacity linkrate linkspeed networkbandwidth",
+            "rtt": "rtt avgrtt averagertt meanrtt roundtriptime",
+            "buffer": "buffersize bufsize buffer tcpbuffer tcpbuffersize tcpbufsize socketbuffer windowsize",
+            "io_block": "blocksize ioblocksize ioblock",
+            "parallelism": "parallelism p plevel parallel streams nstreams numstreams parallelstreams parallellevel "
+            "numberofstreams",
+            "concurrency": "concurrency cc cclevel concurrent channels concurrencylevel numchannels",
+            "pipelining": "pipelining pp pplevel pipeline pipelinelevel pipelininglevel",
+            "throughput": "throughput totalavgtput avgtput tput avgthroughput averagethroughput meanthroughput goodput "
+            "totalthroughput transferrate rate speed avgspeed totaltput averagespeed meanspeed bitrate transferspeed",
+            "duration": "duration transferduration transfertime elapsed elapsedtime totaltime completiontime "
+            "walltime timetaken timeelapsed runtime",
+            "total_energy": "totalenergy energy energyconsumption totalenergyconsumption energyconsumed",
+            "dynamic_energy": "datatransferenergy dynamicenergy transferenergy",
+            "cores": "numactivecores activecores numcores cores activecorecount cpucores corecount",
+            "frequency": "frequency freq cpufrequency cpufreq corefrequency clock",
+            "start": "starttime start startedat timestamp begintime starttimestamp datetime begin "
+            "requesttime startdatetime startts",
+            "end": "endtime end endedat finishtime finish finished finishedat completedat stoptime stop endtimestamp "
+            "enddatetime endts finishedtime",
+            "date": "date startdate day",
+            "time": "time timeofday",
+            "source": "source src sourcehost srchost sourceendpoint from sender sourceurl srcurl",
+            "destination": "destination dest dst desthost dsthost destinationhost destinationendpoint to receiver "
+            "destinationurl dsturl",
+            "network": "network testbednetwork site",
+            "protocol": "protocol proto",
+            "version": "version",
+            "mover": "appname application tool program mover client utility",
+            "operation": "transtype operation ftpcommand verb transferdirection direction",
+            "file_type": "filetype contenttype datatype",
+            "set": "timestamps set setid campaign round",
+            "status": "status transferstatus jobstatus finalstatus transferresult finalstate transferstate "
+            "state result outcome resultcode errorcode errcode",
+            "success": "success succeeded successful issuccess issuccessful ok completed iscompleted",
+            "exit_code": "exitcode exitstatus returncode retcode rc errno",
+            "response_code": "code statuscode responsecode replycode ftpcode ftpreply ftpreturncode httpcode "
+            "httpstatus httpstatuscode httpresponsecode",
+            "failure": "error errors errormessage errmsg failure failed failurereason failurecause "
+            "numerrors errorcount",
+        }.items()
+        for synonym in synonyms.split()
+    }
+)
+
+_PREFIXES = {"": "", "k": "k", "kilo": "k", "m": "M", "mega": "M", "g": "G", "giga": "G", "t": "T", "tera": "T"}
+_BINARY_PREFIXES = {"ki": "Ki", "kibi": "Ki", "mi": "Mi", "mebi": "Mi", "gi": "Gi", "gibi": "Gi", "ti": "Ti"}
+
+_RATES: Mapping[str, str] = MappingProxyType(
+    {f"{spelled}bps": f"{prefix}bit/s" for spelled, prefix in _PREFIXES.items()} | {"mibps": "Mibit/s"}
+)
+_BYTE_RATES: Mapping[str, str] = MappingProxyType(
+    {f"{spelled}byteps": f"{prefix}B/s" for spelled, prefix in (_PREFIXES | _BINARY_PREFIXES).items()}
+)
+_SIZES: Mapping[str, str] = MappingProxyType(
+    {
+        f"{spelled}{byte}": f"{prefix}B"
+        for spelled, prefix in (_PREFIXES | _BINARY_PREFIXES).items()
+        for byte in ("b", "byte", "bytes")
+    }
+    | {"inbytes": "B"}
+)
+_LONG_TIMES: Mapping[str, str] = MappingProxyType(
+    {
+        "second": "s", "seconds": "s", "secs": "s", "millis": "ms", "milliseconds": "ms", "msec": "ms", "msecs": "ms",
+        "microseconds": "µs", "usec": "µs", "nanoseconds": "ns", "minutes": "min", "mins": "min", "hours": "h",
+        "hrs": "h",
+    }
+)  # fmt: skip
+_TIMES: Mapping[str, str] = MappingProxyType(
+    {
+        **_LONG_TIMES,
+        "hhmmss": "s",
+        "hms": "s",
+        "mmss": "min",
+        "hhmm": "h",
+        "s": "s",
+        "sec": "s",
+        "ms": "ms",
+        "us": "µs",
+        "ns": "ns",
+        "min": "min",
+        "h": "h",
+    }
+)
+_ENERGIES: Mapping[str, str] = MappingProxyType({"j": "J", "joules": "J", "kj": "kJ", "wh": "Wh", "mj": "mJ"})
+_FREQUENCIES: Mapping[str, str] = MappingProxyType({"hz": "Hz", "khz": "kHz", "mhz": "MHz", "ghz": "GHz"})
+_ZONES: Mapping[str, str] = MappingProxyType({"utc": "UTC", "gmt": "UTC"})
+_INSTANTS: Mapping[str, str] = MappingProxyType({**_ZONES, **_TIMES, "epoch": "s", "epochms": "ms", "unix": "s"})
+
+DECLARED_UNITS: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "bandwidth": _RATES,
+        "throughput": MappingProxyType({**_RATES, **_BYTE_RATES}),
+        "file_size": _SIZES,
+        "total_size": _SIZES,
+        "moved_size": _SIZES,
+        "buffer": _SIZES,
+        "io_block": _SIZES,
+        "rtt": _TIMES,
+        "duration": _TIMES,
+        "frequency": _FREQUENCIES,
+        "total_energy": _ENERGIES,
+        "dynamic_energy": _ENERGIES,
+        "start": _INSTANTS,
+        "end": _INSTANTS,
+        "time": _ZONES,
+    }
+)
+"""Units that may follow the name of a quantity, by how they are spelled."""
+
+_PLAIN = re.compile(r"[^a-z0-9]+")
+_QUALIFIERS = "effective|avg|average|mean|total|transfer|elapsed|download|upload|"
+_UNIT_ALONE: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {"throughput": DECLARED_UNITS["throughput"], "duration": _LONG_TIMES}
+)
+"""Quantities whose unit alone names them, such as ``Mbps`` or ``total seconds``."""
+
+
+def find_quantity(title: str) -> tuple[str | None, str | None]:
+    """Return quantity and declared unit of a header such as ``Throughput (Mbps)``, ``rate MB/s`` or ``duration_ms``."""
+    bytes_spelled = re.sub(r"B(?=/s|ps)", "byte", title)
+    plain = _PLAIN.sub("", re.sub(r"/s(?:ec(?:ond)?)?\b", "ps", bytes_spelled.lower()))
+    plain = re.sub(r"persec(?:ond)?$", "ps", plain).replace("bits", "bit")
+    plain = re.sub(r"bytesps$", "byteps", plain).replace("bitps", "bps")
+    if plain in SYNONYMS:
+        return SYNONYMS[plain], None
+    for cut in range(len(plain) - 1, 0, -1):
+        quantity = SYNONYMS.get(plain[:cut])
+        if quantity is not None and plain[cut:] in DECLARED_UNITS.get(quantity, {}):
+            return quantity, DECLARED_UNITS[quantity][plain[cut:]]
+    for quantity, units in _UNIT_ALONE.items():
+        alone = re.sub(rf"^(?:{_QUALIFIERS})", "", plain)
+        if alone in units:
+            return quantity, units[alone]
+    return None, None
+
+
+_PROGRAMS: Mapping[str, frozenset[str]] = MappingProxyType(
+    {"gsutil": frozenset({"uploadid", "sourcesize", "bytestransferred"})}
+)
+"""Programs by columns that only their tables have."""
+
+
+def find_program(titles: Iterable[str]) -> str | None:
+    """Return the program whose table has these columns, ``None`` if it may be of any."""
+    plain = {_PLAIN.sub("", title.lower()) for title in titles}
+    return next((program for program, columns in _PROGRAMS.items() if columns <= plain), None)

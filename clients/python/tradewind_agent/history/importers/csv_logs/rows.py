@@ -1,0 +1,64 @@
+"""Rows of a CSV log from its lines: quoted fields may hold line breaks, and comments stand between rows."""
+
+import csv
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+from tradewind_agent.history.importers.csv_logs.columns import Columns
+from tradewind_agent.history.importers.csv_logs.header import is_comment
+from tradewind_agent.history.importers.log_text import Line
+
+_MOST_LINES = 100
+"""Lines of one row; a quote that is not closed by then is a stray one."""
+
+
+def join_rows(columns: Columns, lines: Iterable[Line]) -> Iterator[Line]:
+    """Yield rows under the numbers of their first lines; empty lines and comments are left out.
+
+    A stray quote must not swallow the rows after it: lines are joined only if that makes a row as wide as the header.
+    """
+    source, waiting = iter(lines), deque[Line]()
+    while (line := waiting.popleft() if waiting else next(source, None)) is not None:
+        if line.text[:1].isalnum() and '"' not in line.text:
+            yield line  # most lines
+        elif line.fault is None and _opens_quote(columns, line.text):
+            _take_lines(source, waiting)
+            yield _join(columns, line, waiting)
+        elif line.fault is not None or not (is_comment(line.text) or not line.text.strip(" ,;\t|")):
+            yield line
+
+
+def _opens_quote(columns: Columns, text: str) -> bool:
+    """Return whether a field begins with a quote that the line does not close."""
+    if text.count('"') % 2 == 0:
+        return False
+    return text.startswith('"') or f'{columns.delimiter}"' in text
+
+
+def _take_lines(source: Iterator[Line], waiting: deque[Line]) -> None:
+    while len(waiting) < _MOST_LINES and (line := next(source, None)) is not None:
+        waiting.append(line)
+
+
+def _join(columns: Columns, first: Line, waiting: deque[Line]) -> Line:
+    """Return the row that begins with ``first``; its further lines are taken from those that wait."""
+    pieces = [first.text]
+    for count, line in enumerate(waiting, start=1):
+        if line.fault is not None:
+            break
+        pieces.append(line.text)
+        if line.text.count('"') % 2:
+            if not _is_row(columns, pieces):
+                break
+            for _ in range(count):
+                waiting.popleft()
+            return first._replace(text="\n".join(pieces))
+    return first
+
+
+def _is_row(columns: Columns, pieces: list[str]) -> bool:
+    try:
+        rows = list(csv.reader((f"{piece}\n" for piece in pieces), delimiter=columns.delimiter, strict=True))
+    except csv.Error:
+        return False
+    return len(rows) == 1 and len(rows[0]) >= len(columns.header)

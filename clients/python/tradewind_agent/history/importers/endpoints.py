@@ -1,0 +1,60 @@
+"""Names of endpoints from addresses: one address written in several ways is one endpoint, and pools may be joined."""
+
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+
+from tradewind.errors import InvalidValue
+
+
+def _parse_address(text: str) -> IPv4Address | IPv6Address | None:
+    try:
+        address = ip_address(text.strip().removeprefix("[").removesuffix("]").partition("%")[0])
+    except ValueError:
+        return None
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return mapped or address
+
+
+def is_unknown_address(text: str) -> bool:
+    """Return whether an address stands for an unknown end, such as ``0.0.0.0``, ``0::0`` or the host itself."""
+    address = _parse_address(text)
+    return not text.strip() or (address is not None and (address.is_unspecified or address.is_loopback))
+
+
+def name_endpoint(text: str, aliases: Mapping[str, str]) -> str:
+    """Return the name of an endpoint: its alias, or an address in its shortest form, or the text itself.
+
+    Parameters
+    ----------
+    aliases : names by patterns such as ``192.0.2.*`` or ``dtn*.example.org``, or by networks such as ``192.0.2.0/24``.
+    """
+    address = _parse_address(text)
+    name = text.strip() if address is None else str(address)
+    for pattern, alias in aliases.items():
+        if fnmatchcase(name.lower(), pattern.lower()) or (address is not None and _is_within(address, pattern)):
+            return alias
+    return name
+
+
+def _is_within(address: IPv4Address | IPv6Address, pattern: str) -> bool:
+    try:
+        return "/" in pattern and address in ip_network(pattern, strict=False)
+    except ValueError:
+        return False
+
+
+def parse_aliases(texts: Iterable[str]) -> dict[str, str]:
+    """Return aliases from texts such as ``192.0.2.*=pool``.
+
+    Raises
+    ------
+    InvalidValue : a text has no pattern or no name.
+    """
+    aliases = {}
+    for text in texts:
+        pattern, equals, name = text.rpartition("=")
+        if not (equals and pattern.strip() and name.strip()):
+            raise InvalidValue("--alias", f"is PATTERN=NAME, such as '192.0.2.*=pool'; got {text[:40]!r}")
+        aliases[pattern.strip()] = name.strip()
+    return aliases

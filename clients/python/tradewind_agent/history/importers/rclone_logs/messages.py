@@ -1,0 +1,149 @@
+"""Messages of rclone, from its JSON log and from its text log, in the shape that its JSON has."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, tzinfo
+from types import MappingProxyType
+
+from tradewind.errors import InvalidValue
+from tradewind.units import KIB
+from tradewind_agent.history.importers.json_messages import find_message
+from tradewind_agent.history.importers.log_text import Line
+from tradewind_agent.history.importers.ports import ImportReport, RefusedRow, refuse_row
+from tradewind_agent.history.importers.rclone_logs.evidence import STATISTICS, TEXT
+
+Message = Mapping[str, object]
+
+_KNOWN_WORDS = re.compile(
+    r"(?:^|: )((?:Multi-thread )?(?:Copied|Moved) \(.*|Failed to copy.*|Skipped \w+ as --dry-run.*"
+    r"|Not \w+ as --dry-run.*)$"
+)
+_SIZE = r"([\d.]+)\s*([kKMGTPE]?)i?(?:B|Bytes?)?"
+_BYTES = re.compile(rf"Transferred:\s+{_SIZE} / {_SIZE}, .*/s")
+_FILES = re.compile(r"Transferred:\s+(\d+) / (\d+),")
+_ERRORS = re.compile(r"Errors:\s+(\d+)")
+_ELAPSED = re.compile(r"Elapsed time:\s+(\S.*)")
+_INSIDE = re.compile(rf"Server Side (Copies|Moves):\s*(\d+) @ {_SIZE}")
+_IN_FLIGHT = re.compile(r" \*\s.*%\s*/")
+_MOST_LINES = 10_000
+"""Lines of one message: statistics have a line a file in flight."""
+
+_SPAN = re.compile(r"([\d.]+)\s*(d|h|ms|m|s|µs)")
+_SPAN_S = MappingProxyType({"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "µs": 1e-6})
+_POWERS = " KMGTPE"
+
+
+@dataclass(slots=True)
+class _Block:
+    """A message of the text log with the lines that follow it."""
+
+    line: Line
+    message: dict[str, object]
+    lines: list[str] = field(default_factory=list)
+
+    def to_message(self) -> tuple[Line, Message]:
+        """Return the message, with the statistics that its lines hold; its line has all of the text."""
+        stats = _parse_statistics(self.lines)
+        if not stats:
+            return self.line, self.message
+        return self.line._replace(text="\n".join([self.line.text, *self.lines])), {**self.message, "stats": stats}
+
+
+def read_messages(
+    lines: Iterable[Line], zone: tzinfo, report: ImportReport
+) -> Iterator[tuple[Line, Message] | RefusedRow]:
+    """Yield each message with its line, and the lines that are damaged; lines of others are skipped and counted.
+
+    Parameters
+    ----------
+    zone : zone of the times in a text log, which have none.
+    """
+    blocks: dict[str, _Block] = {}
+    for line in lines:
+        text = line.text
+        block = blocks.get(line.origin)
+        if line.fault is None and block is not None and not text.startswith("{") and TEXT.match(text) is None:
+            if len(block.lines) < _MOST_LINES:
+                block.lines.append(text)
+            continue
+        if block is not None:
+            yield blocks.pop(line.origin).to_message()
+        try:
+            found = _read_line(line, zone, report)
+        except InvalidValue as invalid:
+            yield refuse_row(line.number, invalid, text)
+            continue
+        if isinstance(found, _Block):
+            blocks[line.origin] = found
+        elif found is not None:
+            yield line, found
+    for block in blocks.values():
+        yield block.to_message()
+
+
+def _read_line(line: Line, zone: tzinfo, report: ImportReport) -> Message | _Block | None:
+    """Return the message of a line, or the beginning of a block; ``None`` for lines of others, which are counted.
+
+    Raises
+    ------
+    InvalidValue : it is damaged.
+    """
+    if line.fault is not None:
+        raise line.fault
+    if line.text.lstrip().startswith("{"):
+        return find_message(line.text)
+    if (found := TEXT.match(line.text)) is not None:
+        return _Block(line, _parse_text(found, zone))
+    if STATISTICS.match(line.text) is not None:  # on the screen, without a message
+        return _Block(line, {"level": "info", "msg": ""}, [line.text])
+    if line.text.strip():
+        report.skip("no messages of rclone")
+    return None
+
+
+def _parse_text(found: re.Match[str], zone: tzinfo) -> dict[str, object]:
+    """Return time, level and words of a line of the text log.
+
+    Raises
+    ------
+    InvalidValue : its time does not exist.
+    """
+    rest = found["rest"]
+    known = _KNOWN_WORDS.search(rest)
+    message: dict[str, object] = {"level": found["level"].strip().lower(), "msg": known[1] if known else rest}
+    if found["time"] is None:
+        return message
+    try:
+        at = datetime.fromisoformat(found["time"].replace("/", "-").replace(" ", "T")).replace(tzinfo=zone)
+    except ValueError:
+        raise InvalidValue("ended_at", f"does not exist: {found['time']!r}") from None
+    return {**message, "time": at.isoformat()}
+
+
+def _parse_statistics(lines: Iterable[str]) -> dict[str, object]:
+    """Return what a block of statistics says, by the members of the JSON; empty for other lines."""
+    stats: dict[str, object] = {}
+    in_flight = 0
+    for line in lines:
+        if (moved := _BYTES.match(line)) is not None:
+            stats["bytes"], stats["totalBytes"] = _parse_size(moved[1], moved[2]), _parse_size(moved[3], moved[4])
+        elif (files := _FILES.match(line)) is not None:
+            stats["transfers"], stats["totalTransfers"] = int(files[1]), int(files[2])
+        elif (errors := _ERRORS.match(line)) is not None:
+            stats["errors"] = int(errors[1])
+        elif (inside := _INSIDE.match(line)) is not None:
+            one = {"Copies": "Copy", "Moves": "Move"}[inside[1]]
+            stats[f"serverSide{inside[1]}"] = int(inside[2])
+            stats[f"serverSide{one}Bytes"] = _parse_size(inside[3], inside[4])
+        elif (elapsed := _ELAPSED.match(line)) is not None:
+            stats["elapsedTime"] = sum(float(value) * _SPAN_S[unit] for value, unit in _SPAN.findall(elapsed[1]))
+        in_flight += _IN_FLIGHT.match(line) is not None
+    if in_flight:
+        stats["transferring"] = [{} for _ in range(in_flight)]
+    return stats if "bytes" in stats else {}
+
+
+def _parse_size(number: str, power: str) -> int:
+    """Return a size in bytes: rclone counts in powers of 1024, whichever suffix it writes."""
+    return round(float(number) * float(KIB) ** _POWERS.index(power.upper() or " "))

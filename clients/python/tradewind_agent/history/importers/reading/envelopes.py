@@ -1,0 +1,220 @@
+"""Take lines out of what collectors of logs, terminals, exports and message brokers put around them.
+
+Each step is a pattern of one line, so that a part of a growing log is read as the entire log is. A line that fits no
+pattern stays as it is.
+"""
+
+import json
+import re
+from ast import literal_eval
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+from types import MappingProxyType
+from typing import NamedTuple
+
+from tradewind_agent.history.importers.reading.lines import MAX_LINE_CHARS, Line
+
+_COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
+_CONTROLS = "".join(map(chr, [*range(9), *range(10, 32)]))
+"""ASCII's control characters but the tab: brokers end messages with EOT or NUL, JSON sequences begin with RS."""
+
+_MONTH_TIME = r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?"
+_ISO_TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)"
+_FULL_TIME = r"[A-Z][a-z]{2} \d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? \w+"
+_SECONDS = r"\[? *\d+\.\d{6}\]?"
+_TIMES = rf"(?:{_MONTH_TIME}|{_ISO_TIME}|{_FULL_TIME}|{_SECONDS})"
+_WORD = r"[^\s:\[\]{}\x22]+"
+_PREFIXES: Sequence[re.Pattern[str]] = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"{_ISO_TIME} (?:stdout|stderr) (?P<part>[FP])(?: (?P<rest>.*))?$",  # CRI
+        rf"(?:<\d{{1,3}}>)?{_TIMES} {_WORD} (?P<origin>{_WORD}(?:\[\d+\])?): ?(?P<rest>.*)$",  # journal, RFC 3164
+        r"<\d{1,3}>1 \S+ \S+ (?P<origin>\S+ \S+) \S+ (?:-|(?:\[[^\]]*\])+) ?\ufeff?(?P<rest>.*)$",  # RFC 5424
+        r"<\d{1,3}>(?P<rest>.*)$",  # levels as systemd reads them
+        r"\[(?P<origin>pod/[^\]\s]+)\] (?P<rest>.*)$",  # kubectl logs --prefix
+        r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z (?P<rest>.*)$",  # docker logs --timestamps
+        r">+ (?P<rest>.*)$",  # quoted in a mail
+    )
+)
+_COMPOSE = re.compile(r"(?P<origin>[\w.-]+) +\| ?(?P<rest>.*)$")
+_REPLICA = re.compile(r".*[-_]\d+")
+_BEFORE_JSON = re.compile(r"(?P<head>[^{}\",;]{1,200}?)(?P<rest>\{\s*\"[^\n]*\})\s*$")
+_SUSPECT = re.compile(
+    r"[\x00-\x08\x0a-\x1f]|\{\s*\"|^(?:[<>\"']|\[pod/|\[ *\d+\.|[A-Z][a-z]{2} [ \d]|\d{4}-\d\d-\d\dT\S+ |\d+\.\d{6} )"
+)
+"""A line without this has no envelope, but that of docker compose; most lines are not looked at further."""
+
+_MOST_LAYERS = 4
+_LINES_LOOKED_AT = 20
+_SPLIT_CHARS = 16 * 1024
+"""Docker cuts longer lines into messages of so many bytes."""
+
+_TEXT_MEMBERS: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "log": frozenset({"stream", "time"}),  # docker's json-file, fluentd
+        "MESSAGE": frozenset({"__REALTIME_TIMESTAMP", "__CURSOR", "_PID", "PRIORITY", "SYSLOG_IDENTIFIER"}),  # journal
+        "message": frozenset({"@timestamp", "ingestionTime", "eventId", "logStreamName"}),  # beats, CloudWatch
+        "textPayload": frozenset({"insertId", "logName", "resource"}),  # Cloud Logging
+        "line": frozenset({"labels", "timestamp"}),  # Loki
+        "value": frozenset({"topic", "partition", "offset"}),  # Kafka
+        "payload": frozenset({"topic", "partition", "offset", "destination", "routing_key"}),
+        "body": frozenset({"headers", "destination", "properties"}),  # STOMP, AMQP
+        "_raw": frozenset({"_time", "sourcetype", "host", "source"}),  # Splunk
+    }
+)
+"""Members that hold a line, each with others; one of those stands next to it."""
+
+_OBJECT_MEMBERS: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "_source": frozenset({"_index", "_id"}),  # Elasticsearch, OpenSearch
+        "jsonPayload": frozenset({"insertId", "logName", "resource"}),
+        "result": frozenset({"preview", "lastrow"}),
+    }
+)
+_LIST_MEMBERS = ("hits", "DATA", "events", "Records")
+_ORIGIN_MEMBERS = ("_PID", "container_name", "container_id", "CONTAINER_NAME")
+_NAMES = tuple(f'"{name}"' for name in (*_TEXT_MEMBERS, *_OBJECT_MEMBERS, *_LIST_MEMBERS))
+
+
+class _Content(NamedTuple):
+    """What one layer holds: a line of text, who wrote it, and whether more of the same line follows."""
+
+    text: str
+    origin: str = ""
+    is_partial: bool = False
+
+
+def unwrap_lines(lines: Iterable[Line]) -> Iterator[Line]:
+    """Yield the lines that are in the envelopes of ``lines``, under the numbers of those; pieces are put together."""
+    source = iter(lines)
+    first = list(islice(source, _LINES_LOOKED_AT))
+    has_services = _names_services(first)
+    pieces: dict[str, tuple[int, str]] = {}
+    for line in chain(first, source):
+        if line.fault is not None or not (has_services or _SUSPECT.search(line.text)):
+            yield line
+            continue
+        for content in _open_envelopes(line.text, has_services=has_services):
+            number, before = pieces.pop(content.origin, (line.number, ""))
+            text = before + content.text
+            if content.is_partial and len(text) <= MAX_LINE_CHARS:
+                pieces[content.origin] = number, text
+            else:
+                yield Line(number, text, origin=content.origin)
+    for origin, (number, text) in pieces.items():
+        yield Line(number, text, origin=origin)
+
+
+def _names_services(first: Sequence[Line]) -> bool:
+    """Return whether lines begin with services' names, as docker compose writes them, and not with a first column."""
+    texts = [_COLOURS.sub("", line.text) for line in first if line.text.strip()]
+    found = [_COMPOSE.match(text) for text in texts if not text.startswith("Attaching to ")]
+    if not found or not all(found):
+        return False
+    names = {match["origin"] for match in found if match}
+    return all(_REPLICA.fullmatch(name) for name in names) or (len(names) == 1 and len(found) > 1)
+
+
+def _open_envelopes(text: str, *, has_services: bool) -> list[_Content]:
+    contents = [_Content(_COLOURS.sub("", text).strip(_CONTROLS))]
+    for layer in range(_MOST_LAYERS):
+        opened = [
+            inner._replace(origin=inner.origin or content.origin, is_partial=inner.is_partial or content.is_partial)
+            for content in contents
+            for inner in _open_layer(content.text, has_services=has_services and layer == 0)
+        ]
+        if opened == contents:
+            break
+        contents = opened
+    return contents
+
+
+def _open_layer(text: str, *, has_services: bool) -> list[_Content]:
+    """Return what is in the outermost envelope of a text; the text itself if there is none."""
+    if has_services and (service := _COMPOSE.match(text)) is not None:
+        return [_Content(_COLOURS.sub("", service["rest"]), service["origin"])]
+    if text.startswith("{"):
+        return _open_object(text) or [_Content(text)]
+    if text[:2] in ('"{', "'{") and text.endswith(text[0]):
+        return [_Content(_unquote(text))]
+    if text[:3] in ("b'{", 'b"{'):
+        return [_Content(_unquote_bytes(text))]
+    for prefix in _PREFIXES:
+        if (found := prefix.match(text)) is not None:
+            groups = found.groupdict()
+            return [_Content(groups["rest"] or "", groups.get("origin") or "", groups.get("part") == "P")]
+    head = _BEFORE_JSON.match(text)
+    return [_Content(head["rest"] if head is not None and _is_object(head["rest"]) else text)]
+
+
+def _unquote(text: str) -> str:
+    """Return a line that was exported as a quoted string, by the rules of JSON or of CSV."""
+    inner = text[1:-1]
+    if text[0] == '"' and '""' in inner and _is_object(inner.replace('""', '"')):
+        return inner.replace('""', '"')
+    if text[0] == '"' and "\\" in inner:
+        try:
+            return str(json.loads(text))
+        except (ValueError, RecursionError):
+            return text
+    return inner if _is_object(inner) else text
+
+
+def _unquote_bytes(text: str) -> str:
+    """Return a message that Python printed as bytes."""
+    try:
+        found = literal_eval(text)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return text
+    return found.decode(errors="replace").strip(_CONTROLS) if isinstance(found, bytes) else text
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _open_object(text: str) -> list[_Content]:
+    """Return the lines in a JSON object that a collector wrote; none for any other object."""
+    if not any(name in text for name in _NAMES):
+        return []
+    try:
+        message = json.loads(text)
+    except (ValueError, RecursionError):
+        return []
+    if not isinstance(message, dict):
+        return []
+    origin = next((str(message[name]) for name in _ORIGIN_MEMBERS if isinstance(message.get(name), str | int)), "")
+    for name, others in _TEXT_MEMBERS.items():
+        if name in message and others & message.keys():
+            return _split_text(_to_text(message[name]), origin)
+    for name, others in _OBJECT_MEMBERS.items():
+        if isinstance(message.get(name), dict) and others & message.keys():
+            return [_Content(json.dumps(message[name], ensure_ascii=False), origin)]
+    return [_Content(json.dumps(each, ensure_ascii=False)) for each in _find_records(message)]
+
+
+def _to_text(value: object) -> str:
+    """Return a line as text; the journal writes one with colours as a list of its bytes."""
+    if isinstance(value, list) and all(isinstance(each, int) and 0 <= each < 256 for each in value):
+        return bytes(value).decode(errors="replace")
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _split_text(text: str, origin: str) -> list[_Content]:
+    clean = [_COLOURS.sub("", line).strip(_CONTROLS) for line in text.removesuffix("\n").split("\n")]
+    is_partial = len(text) >= _SPLIT_CHARS and not text.endswith("\n")
+    return [_Content(line, origin, is_partial and place == len(clean) - 1) for place, line in enumerate(clean)]
+
+
+def _find_records(message: Mapping[str, object]) -> list[object]:
+    """Return the objects of an export that holds them in a list, such as ``hits.hits`` or ``DATA``."""
+    for name in _LIST_MEMBERS:
+        value = message.get(name)
+        if isinstance(value, dict):
+            value = value.get(name)
+        if isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
+            return value
+    return []

@@ -1,0 +1,122 @@
+"""Logs of FTP servers, tasks of Globus and reports of curl."""
+
+import json
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from tests.unit.importers.logs import ENDS, run
+from tradewind.errors import InvalidValue
+from tradewind.transfer import Direction, Status
+from tradewind_agent.importers import ImportContext
+
+
+def ftp(
+    *, seconds: int = 8, size: int = 64_000_000, way: str = "o", end: str = "c", at: str = "Tue Jun  3 12:30:20 2025"
+):
+    return f"{at} {seconds} 192.0.2.61 {size} /srv/a file.iso b _ {way} a ann ftp 0 * {end}"
+
+
+def test_a_line_of_an_ftp_server_is_a_file_that_ended_then():
+    lines = [ftp(), ftp(way="i"), ftp(end="i", size=500)]
+    imported, refused, report = run(lines, ImportContext(source="srv", destination="srv"))
+    sent, received, failed = (item.record for item in imported)
+    assert (refused, report.format) == ([], "xferlog")
+    assert (sent.source, sent.destination, sent.direction) == ("srv", "192.0.2.61", Direction.DOWNLOAD)
+    assert (received.source, received.destination, received.direction) == ("192.0.2.61", "srv", Direction.UPLOAD)
+    assert (sent.ended_at, sent.duration_s) == (datetime(2025, 6, 3, 12, 30, 20, tzinfo=UTC), 8)
+    assert sent.outcome.throughput_bps == pytest.approx(64e6)
+    assert (failed.outcome.status, failed.outcome.bytes_moved) == (Status.FAILED, 500)
+    assert sent.parameters.concurrency == 2
+
+
+def test_times_of_an_ftp_server_are_in_the_zone_of_the_context():
+    tokyo = ImportContext(source="srv", timezone=ZoneInfo("Asia/Tokyo"))
+    assert run([ftp()], tokyo)[0][0].record.ended_at.hour == 3
+
+
+def test_deletions_empty_files_and_other_lines_of_an_ftp_server_are_skipped():
+    lines = [ftp(), ftp(way="d"), ftp(size=0), ftp(seconds=0), "Tue Jun  3 12:30:20 2025 [pid 3] CONNECT"]
+    imported, refused, report = run(lines, ENDS)
+    assert ([item.row for item in imported], refused) == ([1], [])
+    assert sorted(report.skipped.values()) == [2, 2]
+
+
+@pytest.mark.parametrize(("way", "end"), [("o", "source"), ("i", "destination")])
+def test_the_server_is_named_by_an_option(way, end):
+    _, refused, _ = run([ftp(way=way)], ImportContext())
+    assert f"give it with --{end}" in refused[0].reason
+
+
+def task(**more: object) -> dict[str, object]:
+    return {
+        "DATA_TYPE": "task",
+        "type": "TRANSFER",
+        "status": "SUCCEEDED",
+        "bytes_transferred": 90_000_000_000,
+        "files": 30,
+        "files_transferred": 25,
+        "files_skipped": 5,
+        "request_time": "2025-06-03T10:00:00+00:00",
+        "completion_time": "2025-06-03T10:02:00+00:00",
+        "source_endpoint_display_name": "North DTN",
+        "destination_endpoint_display_name": "South DTN",
+        **more,
+    }
+
+
+@pytest.mark.parametrize(
+    "written",
+    [lambda tasks: json.dumps({"DATA": tasks, "DATA_TYPE": "task_list"}, indent=2), json.dumps],
+)
+def test_a_task_of_globus_is_a_record(written):
+    tasks = [task(), task(type="DELETE"), task(status="ACTIVE", completion_time=None), task(bytes_transferred=0)]
+    imported, refused, report = run(written(tasks).encode(), ImportContext())
+    record = imported[0].record
+    assert (len(imported), refused, report.format) == (1, [], "globus")
+    assert (record.source, record.destination, record.duration_s) == ("North DTN", "South DTN", 120)
+    assert (record.dataset.file_count, record.outcome.throughput_bps) == (25, pytest.approx(6e9))
+    assert sum(report.skipped.values()) == 3
+
+
+def test_a_task_of_globus_that_failed_is_a_failure_and_a_damaged_one_is_refused():
+    lines = [task(status="FAILED", files_transferred=10), task(status="LOST"), task(completion_time="soon")]
+    imported, refused, _ = run([json.dumps(each) for each in lines], ImportContext())
+    assert (imported[0].record.outcome.status, imported[0].record.outcome.files_failed) == (Status.FAILED, 15)
+    assert [item.field for item in refused] == ["outcome.status", "ended_at"]
+
+
+def report(**more: object) -> str:
+    values = {
+        "url_effective": "https://mirror.example.org/a.iso", "size_download": 60_000_000, "size_upload": 0,
+        "speed_download": 12_000_000, "time_total": 5.0, "http_code": 200, "exitcode": 0, "scheme": "HTTPS",
+        "curl_version": "libcurl/8.5.0",
+    }  # fmt: skip
+    return json.dumps(values | more)
+
+
+def test_reports_of_curl_are_transfers_that_follow_each_other():
+    start = datetime(2025, 6, 3, 9, tzinfo=UTC)
+    lines = [
+        report(),
+        report(size_upload=90, size_download=0, url_effective="ftp://in.example.org/x"),
+        report(http_code=404),
+    ]
+    imported, refused, found = run(lines, ImportContext(source="me", destination="here", started_at=start))
+    fetched, sent, missing = (item.record for item in imported)
+    assert (refused, found.format) == ([], "curl")
+    assert (fetched.source, fetched.destination, fetched.mover.version) == ("mirror.example.org", "here", "8.5.0")
+    assert (sent.source, sent.destination, sent.direction) == ("me", "in.example.org", Direction.UPLOAD)
+    assert (fetched.started_at, sent.started_at) == (start, fetched.ended_at)
+    assert missing.outcome.status is Status.FAILED
+
+
+def test_reports_of_curl_without_bytes_are_skipped_and_a_growing_file_is_left_to_upload():
+    imported, refused, found = run(
+        [report(size_download=0, http_code=304), "curl: (6) no host", report(time_total=0)], ENDS
+    )
+    assert (imported, [item.row for item in refused]) == ([], [3])
+    assert sum(found.skipped.values()) == 1 + ("no reports of curl" in found.skipped)
+    with pytest.raises(InvalidValue, match="`logs upload` reads it"):
+        run([report()], ImportContext(destination="here", in_parts=True))
