@@ -1,4 +1,4 @@
-from tradewind_agent.engine.file_transfer import compute_range_length
+from tradewind_agent.engine.local.ranges import compute_range_length
 from tradewind_agent.engine.origin.traits import OriginTraits
 
 MIB = 1 << 20

@@ -104,7 +104,8 @@ class Channel:
         return None
 
     def _take(self, file: FileTransfer, pipeline: RequestPipeline) -> FileExchange | None:
-        exchange = file.take(self.chunk.parallelism, pipeline.range_bytes) if file.has_undealt else None
+        most_bytes = pipeline.compute_range_bytes(in_order=file.is_summed_in_order)
+        exchange = file.take(self.chunk.parallelism, most_bytes) if file.has_undealt else None
         if exchange is None or not file.has_undealt:
             self._files.remove(file)
             file.is_placed = False

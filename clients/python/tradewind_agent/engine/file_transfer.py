@@ -12,7 +12,7 @@ from tradewind_agent.engine.http.retry import make_refusal
 from tradewind_agent.engine.jobs import Job
 from tradewind_agent.engine.local.folder_names import FolderNames
 from tradewind_agent.engine.local.publishing import OnPublished, Publication
-from tradewind_agent.engine.local.ranges import RangeSet
+from tradewind_agent.engine.local.ranges import RangeSet, compute_range_length
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.origin.limits import (
     AMBIGUOUS_STATUSES,
@@ -43,9 +43,6 @@ _MOST_EXTRA_TRIES = 6
 
 _MOST_FREE_LOSSES = 32
 """Times that a request may be lost behind an answered one before that counts as a fault of the file."""
-
-_SMALLEST_RANGE_BYTES = 256 * 1024
-"""Below this length another request costs more than another stream gains."""
 
 
 class FileExchange(PipelinedExchange, Protocol):
@@ -169,6 +166,11 @@ class FileTransfer(ABC):
     @abstractmethod
     def remaining_bytes(self) -> int:
         """Return the bytes still to be moved, as far as they are known."""
+
+    @property
+    def is_summed_in_order(self) -> bool:
+        """Return whether a sum of the file follows its bytes, so that ranges are to be dealt close together."""
+        return False
 
     @abstractmethod
     def make_closer(self) -> Callable[[], None]:
@@ -337,17 +339,6 @@ class FileTransfer(ABC):
             self.is_over = True
             self.host.note_failure(self, reason)
             self.host.run_in_background(self.make_closer())
-
-
-def compute_range_length(undealt_bytes: int, even_bytes: int, streams: int, most_bytes: int) -> int:
-    """Return the length of the next range of a file.
-
-    A file whose even share is within ``most_bytes`` is cut evenly, one range a stream. A larger one goes in ranges of
-    ``most_bytes`` that shrink towards its end, so that all streams finish together (guided self-scheduling).
-    """
-    if even_bytes <= most_bytes:
-        return max(even_bytes, _SMALLEST_RANGE_BYTES)
-    return min(most_bytes, max(-(-undealt_bytes // streams), _SMALLEST_RANGE_BYTES))
 
 
 def is_load_refusal(fault: FileFault) -> bool:

@@ -4,6 +4,9 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+_SMALLEST_RANGE_BYTES = 256 * 1024
+"""Below this length another request costs more than another stream gains."""
+
 
 class ByteRange(NamedTuple):
     """Bytes ``first`` to ``last``, both included."""
@@ -41,6 +44,11 @@ class RangeSet:
     @property
     def total_bytes(self) -> int:
         return sum([last - first + 1 for first, last in self._ranges])
+
+    @property
+    def unbroken_bytes(self) -> int:
+        """Return the number of bytes from the first one of the file on that are in without a gap."""
+        return self._ranges[0].last + 1 if self._ranges and self._ranges[0].first == 0 else 0
 
     def add(self, first: int, last: int) -> None:
         """Put ``first``..``last`` in; an empty range (``last < first``) changes nothing."""
@@ -81,3 +89,14 @@ class RangeSet:
         return size_bytes == 0 or (
             bool(self._ranges) and self._ranges[0].first == 0 <= size_bytes - 1 <= self._ranges[0].last
         )
+
+
+def compute_range_length(undealt_bytes: int, even_bytes: int, streams: int, most_bytes: int) -> int:
+    """Return the length of the next range of a file.
+
+    A file whose even share is within ``most_bytes`` is cut evenly, one range a stream. A larger one goes in ranges of
+    ``most_bytes`` that shrink towards its end, so that all streams finish together (guided self-scheduling).
+    """
+    if even_bytes <= most_bytes:
+        return max(even_bytes, _SMALLEST_RANGE_BYTES)
+    return min(most_bytes, max(-(-undealt_bytes // streams), _SMALLEST_RANGE_BYTES))

@@ -81,7 +81,7 @@ class SoloTests:
         file = self._suspects.popleft()
         pipeline = min(idle, key=lambda pipeline: pipeline.origin != self._origin or not pipeline.is_connected)
         file.is_waiting = False
-        exchange = file.take(1, pipeline.range_bytes)
+        exchange = file.take(1, pipeline.compute_range_bytes())
         if exchange is None:
             return
         self._pipeline = pipeline
