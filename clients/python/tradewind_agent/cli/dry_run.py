@@ -1,11 +1,12 @@
 """``tradewind copy --dry-run``: what would be copied, and how."""
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from tradewind_agent.cli.terminal import Terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from tradewind_agent.copy.listing import Listing
     from tradewind_agent.copy.preview import Preview
@@ -39,7 +40,7 @@ def show_plan(terminal: Terminal, prepared: "PreparedCopy", notes: "Sequence[str
         "total_bytes": total_bytes,
         "bytes_to_move": preview.bytes_to_move,
         "sizes_are_exact": listing.sizes_are_exact,
-        "files": [str(job) for job in listing.jobs],
+        "files": _AddressList(listing.jobs),
         "already_there": [str(job) for job in preview.already_there],
         "to_compare": [str(job) for job in preview.to_compare],
         **build_omissions_document(listing),
@@ -52,6 +53,20 @@ def show_plan(terminal: Terminal, prepared: "PreparedCopy", notes: "Sequence[str
     lines = [f"{head}{ends}{describe_omissions(listing)}{removed}", *_name_files(listing.jobs, preview)]
     lines += name_removals(removal)
     terminal.print_result("\n".join((*lines, *notes, describe_plan(prepared.plan))), document)
+
+
+class _AddressList(list[str]):
+    """Addresses of files as a document lists them, each made when it is written: there may be a million."""
+
+    def __init__(self, jobs: "Sequence[Job]") -> None:
+        super().__init__()
+        self._jobs = jobs
+
+    def __iter__(self) -> "Iterator[str]":
+        return map(str, self._jobs)
+
+    def __len__(self) -> int:
+        return len(self._jobs)
 
 
 def _describe_direction(listing: "Listing") -> str:
@@ -84,8 +99,8 @@ def _describe_preview(preview: "Preview", files: int, about: str) -> str:
 
 def _name_files(jobs: "Sequence[Job]", preview: "Preview") -> list[str]:
     """Name the first files that would be moved, a line each."""
-    there = {id(job) for job in preview.already_there}
-    moved = [job for job in jobs if id(job) not in there]
-    rest = len(moved) - NAMED_FILES
-    lines = [f"  {job.source} -> {job.destination}" for job in moved[:NAMED_FILES]]
+    there = {str(job.destination) for job in preview.already_there}
+    moved = (job for job in jobs if str(job.destination) not in there)
+    rest = len(jobs) - len(there) - NAMED_FILES
+    lines = [f"  {job.source} -> {job.destination}" for job in islice(moved, NAMED_FILES)]
     return [*lines, f"  and {rest} more; --json lists all"] if rest > 0 else lines

@@ -28,6 +28,11 @@ class StoreSession:
     get_key: Callable[[], AccessKey] | None
     pays: bool
 
+    @property
+    def is_aws(self) -> bool:
+        """Return whether the store is AWS itself, and no other that speaks its protocol."""
+        return self.endpoint_url is None
+
 
 @lru_cache(maxsize=8)
 def open_session(access: StoreAccess) -> StoreSession:
