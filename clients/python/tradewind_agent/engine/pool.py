@@ -100,7 +100,7 @@ class ChannelPool:
         if not permitted:
             return None
         working = {pipeline.origin for pipeline in self.pipelines if pipeline.is_busy and pipeline.origin is not None}
-        working = working.union(*(chunk.queue.list_origins() for chunk in self.chunks)) or set(permitted)
+        working = working.union(*(chunk.list_waiting_origins() for chunk in self.chunks)) or set(permitted)
         return None if working - permitted.keys() else sum(permitted[origin] for origin in working)
 
     def count_connections_in_use(self, origin: Origin) -> int:
@@ -151,7 +151,7 @@ class ChannelPool:
         self._tests[origin].add(file)
 
     def _has_work(self, origin: Origin) -> bool:
-        return any(origin in chunk.queue.list_origins() for chunk in self.chunks)
+        return any(origin in chunk.list_waiting_origins() for chunk in self.chunks)
 
     @property
     def pipelines(self) -> Iterator[RequestPipeline]:
