@@ -84,7 +84,7 @@ def test_an_object_that_is_gone_meanwhile_is_named_as_the_user_writes_it(bucket,
     monkeypatch.setattr("tradewind_agent.copy.run.prepare_listed", _before(forget, "prepare_listed"))
     report = listed(f"s3://{bucket.name}/", tmp_path / "copy")
     assert [(each.file, each.reason) for each in report.failures] == [
-        (f"s3://{bucket.name}/a.bin", "the server answered 404 Not Found")
+        (f"s3://{bucket.name}/a.bin", "there is no such object")
     ]
 
 

@@ -119,7 +119,12 @@ class FileDownload(StoredDownload):
             return partial(self.redirect, head)
         if head.status == _RANGE_NOT_SATISFIABLE and read.ranged:
             return partial(self._resize, head)
-        return partial(self.refuse, read, head)
+        return partial(self._refuse_read, read, head)
+
+    def _refuse_read(self, read: RangeRead, head: ResponseHead) -> None:
+        """Handle an error status, in the words of the store where it has any."""
+        source = self.host.options.hooks.find_source(read.url.origin)
+        self.refuse(read, head, None if source is None else source.explain(read.url, head, read.refusal))
 
     def _judge_part(self, read: RangeRead, head: ResponseHead) -> OnAnswerEnd | None:
         got = head.content_range

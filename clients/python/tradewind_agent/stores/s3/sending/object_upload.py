@@ -17,7 +17,7 @@ from tradewind_agent.engine.origin.limits import LOAD_STATUSES
 from tradewind_agent.engine.upload_exchange import FileSlice, UploadExchange
 from tradewind_agent.errors import FileFault, RefusedByServer, UnusableSource
 from tradewind_agent.stores.s3.properties import has_properties, write_properties
-from tradewind_agent.stores.s3.refusals import explain_refusal, find_error_code
+from tradewind_agent.stores.s3.refusals import explain_refusal, find_error_code, find_error_message
 from tradewind_agent.stores.s3.sending.divided_upload import DividedUpload
 from tradewind_agent.stores.s3.sending.multipart import (
     PARTS_A_PAGE,
@@ -230,7 +230,8 @@ class ObjectUpload(DividedUpload):
         elif head.status in LOAD_STATUSES and not (head.status == _FORBIDDEN and code):
             self.refuse(exchange, head)
         else:
-            reason, passes = explain_refusal(head.status_line, code), code in _PASSING or head.status >= _BROKEN
+            reason = explain_refusal(head.status_line, code, find_error_message(self.url, exchange.answer))
+            passes = code in _PASSING or head.status >= _BROKEN
             self.fault(RefusedByServer(reason, retryable=passes, status=head.status))
 
     def _is_upload_unusable(self, exchange: ObjectExchange, code: str) -> bool:
