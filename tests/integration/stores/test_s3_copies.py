@@ -155,6 +155,7 @@ def test_a_profile_that_is_not_there_is_named(bucket, tmp_path):
 
 def test_missing_library_is_reported_with_how_to_get_it(bucket, tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "botocore.session", None)
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")  # with a key in the environment none is needed
     with pytest.raises(LibraryMissing, match=r"pip install 'tradewind-agent\[s3\]'"):
         bucket.fetch(f"s3://{bucket.name}/", tmp_path / "copy")
 
