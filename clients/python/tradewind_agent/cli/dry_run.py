@@ -63,7 +63,9 @@ class _AddressList(list[str]):
         self._jobs = jobs
 
     def __iter__(self) -> "Iterator[str]":
-        return map(str, self._jobs)
+        from tradewind_agent.engine.jobs import list_addresses
+
+        return list_addresses(self._jobs)
 
     def __len__(self) -> int:
         return len(self._jobs)

@@ -1,6 +1,6 @@
 """Jobs, one a file, and the result of a transfer."""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
@@ -183,6 +183,11 @@ class TransferResult:
     @property
     def succeeded(self) -> bool:
         return not self.failures and self.stopped is None
+
+
+def list_addresses(jobs: Sequence[Job]) -> Iterator[str]:
+    """Yield the address of each file."""
+    return map(str, jobs.iterate_field("source") if isinstance(jobs, DownloadJobs) else jobs)
 
 
 def find_repeated(values: Iterable[Hashable]) -> frozenset[int]:
