@@ -1,8 +1,9 @@
 """Copies from and to an object store, ours and those of awscli, boto3[crt], rclone and s3cmd at their defaults.
 
 On the loopback the processor counts, and over emulated wide-area paths the rate; uploads are broken off on the way. The
-store is a real gateway in all of them. The paths need root (or user namespaces) and ``--data`` with a folder
-``file_sizes``; without it only the loopback is measured.
+store is a real gateway in all of them. Over the paths ours copies with history, too, and the best static setting of
+each tool is searched for. The paths need root (or user namespaces) and ``--data`` with a folder ``file_sizes``; without
+it only the loopback is measured.
 """
 
 import argparse
@@ -16,7 +17,7 @@ from pathlib import Path
 from benchmarks.s3.faults import measure_faults
 from benchmarks.s3.gateway import find_gateway
 from benchmarks.s3.loopback import FULL, QUICK, SMOKE, measure_loopback
-from benchmarks.s3.wide_area import measure_paths, select_cells
+from benchmarks.s3.wide_area import PathPlan, measure_paths, select_cells
 from benchmarks.support.command import run_command
 from benchmarks.support.report import Value, judge_summary, make_parser, write_report
 from benchmarks.testbed.permissions import become_root_of_a_user_namespace
@@ -50,17 +51,8 @@ def _run(options: argparse.Namespace) -> int:
         parts = [] if options.paths_only else [partial(_measure_here, work, options)]
         if options.data or options.smoke:
             cells = select_cells(options.cells, quick=options.quick, smoke=options.smoke)
-            parts.append(
-                partial(
-                    measure_paths,
-                    work,
-                    cells,
-                    options.data,
-                    seed=options.seed,
-                    quick=options.quick,
-                    smoke=options.smoke,
-                )
-            )
+            plan = PathPlan.choose(options.seed, quick=options.quick, smoke=options.smoke)
+            parts.append(partial(measure_paths, work, cells, options.data, plan))
         for measure in parts:
             rows, found = measure()
             results, summary = results + rows, summary | found

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from benchmarks.s3.gateway import ACCESS_KEY, BUCKET, REGION, SECRET_KEY, TOOLS
 from benchmarks.testbed.peers import clean_environment
+from tradewind.parameters import Parameters
 
 OURS, AWSCLI, RCLONE = "tradewind", "awscli", "rclone"
 _BOTO3_COPY = Path(__file__).with_name("boto3_copy.py")
@@ -28,17 +29,29 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class StoreTool:
-    """A tool; ``download`` and ``upload`` return its command line."""
+    """A tool; ``download`` and ``upload`` return its command line.
+
+    ``axes`` : the parameters that it lets its users set: by the words that ``add_setting`` returns, or by the AWS
+    configuration that ``configure`` returns.
+    """
 
     name: str
     download: Callable[[Places], Sequence[str]]
     upload: Callable[[Places], Sequence[str]]
+    axes: Sequence[str] = ()
+    add_setting: Callable[[Parameters], Sequence[str]] = lambda _: ()
+    configure: Callable[[Parameters], str] = lambda _: ""
 
 
-def make_environment(scratch: Path, endpoint_url: str) -> Mapping[str, str]:
-    """Return an environment in which all tools find the store and its key, and nothing of a user's own."""
+def make_environment(scratch: Path, endpoint_url: str, configuration: str = "") -> Mapping[str, str]:
+    """Return an environment in which all tools find the store and its key, and nothing of a user's own.
+
+    ``configuration`` : of AWS tools.
+    """
+    (scratch / "aws-config").write_text(configuration, encoding="utf-8")
     return {
         **clean_environment(scratch),
+        "AWS_CONFIG_FILE": str(scratch / "aws-config"),
         "AWS_ACCESS_KEY_ID": ACCESS_KEY,
         "AWS_SECRET_ACCESS_KEY": SECRET_KEY,
         "AWS_DEFAULT_REGION": REGION,
@@ -81,21 +94,42 @@ def _build_boto3(action: str, at: Places) -> list[str]:
     return [str(TOOLS / "bin" / "python"), str(_BOTO3_COPY), action, BUCKET, at.prefix, str(at.folder)]
 
 
+def _set_ours(setting: Parameters) -> list[str]:
+    return [word for name, value in setting.list_known().items() for word in (f"--{name}", str(value))]
+
+
+def _set_rclone(setting: Parameters) -> list[str]:
+    """Return the words that set transfers, and the streams of each file: rclone has an option for each direction."""
+    streams = str(setting.parallelism)
+    down = ["--multi-thread-cutoff", "8M", "--multi-thread-streams", streams]
+    return ["--transfers", str(setting.concurrency), *down, "--s3-upload-concurrency", streams]
+
+
+def _configure_aws(setting: Parameters) -> str:
+    return f"[default]\ns3 =\n  max_concurrent_requests = {setting.concurrency}\n"
+
+
 STORE_TOOLS = (
     StoreTool(
         OURS,
         lambda at: _build_ours(at.address, f"{at.folder}/"),
         lambda at: _build_ours(f"{at.folder}/", at.address),
+        axes=("concurrency", "parallelism", "pipelining"),
+        add_setting=_set_ours,
     ),
     StoreTool(
         AWSCLI,
         lambda at: _build_aws(at.address, str(at.folder)),
         lambda at: _build_aws(str(at.folder), at.address),
+        axes=("concurrency",),
+        configure=_configure_aws,
     ),
     StoreTool(
         RCLONE,
         lambda at: _build_rclone(f"store:{BUCKET}/{at.prefix}", str(at.folder)),
         lambda at: _build_rclone(str(at.folder), f"store:{BUCKET}/{at.prefix}"),
+        axes=("concurrency", "parallelism"),
+        add_setting=_set_rclone,
     ),
     StoreTool(
         "s3cmd",

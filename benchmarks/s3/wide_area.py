@@ -1,91 +1,65 @@
-"""Copies over emulated wide-area paths, with real TCP to a real store: ours without history, and peers.
+"""Copies over emulated wide-area paths, with real TCP to a real store: ours without and with history, peers at their
+defaults, and the best static setting of each.
 
 A cell is a path, a kind of files and a direction. Runs alternate, and each is stored as soon as it is made, so that an
-interrupted table continues.
+interrupted table continues. History is what our service has learned from short transfers of other files over the same
+path in the same direction.
 """
 
 import statistics
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.s3.gateway import PORT, RunningStore, fill_bucket, remove_objects, run_gateway, run_gateway_at
+from benchmarks.s3.cell_bench import CellBench, Contender, set_up_bench
+from benchmarks.s3.cell_runs import CellRuns
 from benchmarks.s3.loopback import DOWN, UP
-from benchmarks.s3.tools import OURS, STORE_TOOLS, Places, StoreTool, make_environment
+from benchmarks.s3.tools import OURS, STORE_TOOLS
 from benchmarks.support.precedence import take_precedence
 from benchmarks.support.report import ROOT, Value
-from benchmarks.support.sources import digest_parts, digest_values
-from benchmarks.testbed.data_sets import (
-    Kind,
-    SizeLists,
-    compute_bytes_to_fill,
-    draw_sizes,
-    read_size_lists,
-    write_files,
-)
-from benchmarks.testbed.measured_run import CUT_S, MeasuredRun, run_measured
-from benchmarks.testbed.origins import is_listening
+from benchmarks.testbed.data_sets import Kind, SizeLists, compute_bytes_to_fill, draw_sizes, read_size_lists
+from benchmarks.testbed.measured_run import CUT_S
 from benchmarks.testbed.permissions import require_permission
-from benchmarks.testbed.soundness import find_disturbance, repeat_until_undisturbed
-from benchmarks.testbed.testbed import Testbed
 from benchmarks.wan.cells import ALL_CELLS, Cell
 from benchmarks.wan.cells import select_cells as select_by_name
-from benchmarks.wan.runs import PARTS, Row, RunLog
+from benchmarks.wan.knowledge import digest_logs
+from benchmarks.wan.learned_service import run_learned_service
+from benchmarks.wan.lessons import draw_lesson_sizes
+from benchmarks.wan.runs import Row, RunLog
 
 RUNS = ROOT / "var" / "bench" / "s3-runs.ndjson"
 QUICK_PATH, REPEATS, FILL_S, QUICK_FILL_S = "100M-60ms", 3, 15.0, 6.0
-_SETTLED = "sent"
+OURS_WITH_HISTORY = f"{OURS} with history"
+_SERVICE_PORT = 8080
 _SIZES_FOLDER = "file_sizes"
 _SMOKE_SIZES: SizeLists = {Kind.HTML: (20_000, 40_000), Kind.IMAGE: (300_000,), Kind.VIDEO: (2_000_000,)}
 _SMOKE_CUT_S, _SMOKE_BYTES = 120.0, 400_000.0
-_SOURCES = {
-    "ours": (*PARTS["controller"], "clients/python/tradewind_agent/stores"),
-    "testbed": (*PARTS["testbed"], "benchmarks/s3"),
-}
 
 
-@dataclass(frozen=True, slots=True)
-class _Bench:
-    """One cell's testbed, and how runs on it are made."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathPlan:
+    """How thoroughly cells are measured; ``has_history`` : with lessons, and with the search for the best settings."""
 
-    cell: Cell
-    bed: Testbed
-    store: RunningStore
-    sent: Path
-    files: str
-    folder: Path
+    seed: int
+    repeats: int
+    fill_s: float
     cut_s: float
-    is_prioritised: bool
+    has_history: bool
+    is_smoke: bool = False
 
-    def run(self, tool: StoreTool, direction: str) -> MeasuredRun:
-        """Run a tool once, into an empty folder or below an empty prefix."""
-        with tempfile.TemporaryDirectory(dir=self.folder, prefix="run-") as name:
-            home, got = Path(name) / "home", Path(name) / "got"
-            home.mkdir()
-            got.mkdir()
-            log = Path(name) / "log"
-            below = self.store.bucket_folder / _SETTLED
-            places = Places(self.store.url, "set/", got)
-            command, target = tool.download(places), got
-            if direction == UP:
-                command = tool.upload(Places(self.store.url, f"{_SETTLED}/", self.sent))
-                target = below
-            run = run_measured(
-                self.bed,
-                self.bed.clients[0],
-                command,
-                target,
-                cut_s=self.cut_s,
-                environment=make_environment(home, self.store.url),
-                log=log,
-            )
-            remove_objects(self.store, _SETTLED)
-            run.require_moved(f"{self.cell.name}, {direction}, {tool.name}", log)
-            return run
+    @classmethod
+    def choose(cls, seed: int, *, quick: bool, smoke: bool) -> "PathPlan":
+        """Return the plan of a full, a quick or the smallest run."""
+        return cls(
+            seed=seed,
+            repeats=1 if quick else REPEATS,
+            fill_s=QUICK_FILL_S if quick else FILL_S,
+            cut_s=_SMOKE_CUT_S if smoke else CUT_S,
+            has_history=not (quick or smoke),
+            is_smoke=smoke,
+        )
 
 
 def select_cells(names: Sequence[str] | None, *, quick: bool, smoke: bool) -> Sequence[Cell]:
@@ -95,30 +69,26 @@ def select_cells(names: Sequence[str] | None, *, quick: bool, smoke: bool) -> Se
 
 
 def measure_paths(
-    work: Path, cells: Sequence[Cell], data: Sequence[Path], *, seed: int, quick: bool, smoke: bool
+    work: Path, cells: Sequence[Cell], data: Sequence[Path], plan: PathPlan
 ) -> tuple[list[dict[str, Value]], dict[str, Value]]:
-    """Measure the cells; return a row for each tool in each, and the figures over all of them."""
+    """Measure the cells; return a row for each contender in each, and the figures over all of them."""
     require_permission()
-    lists = _SMOKE_SIZES if smoke else _find_size_lists(data)
-    log = RunLog(work / "runs.ndjson" if smoke else RUNS)
+    lists = _SMOKE_SIZES if plan.is_smoke else _find_size_lists(data)
+    log = RunLog(work / "runs.ndjson" if plan.is_smoke else RUNS)
     rows: list[dict[str, Value]] = []
-    ratios: list[float] = []
+    figures: list[Mapping[str, float]] = []
     with take_precedence() as is_prioritised:
         for cell in cells:
-            fill_s = QUICK_FILL_S if quick else FILL_S
-            least_bytes = _SMOKE_BYTES if smoke else compute_bytes_to_fill(cell.path, fill_s)
-            sizes = draw_sizes(cell.kind, lists, least_bytes, seed)
-            cut_s = _SMOKE_CUT_S if smoke else CUT_S
-            with _set_up(work, cell, sizes, seed, cut_s, is_prioritised=is_prioritised and not smoke) as bench:
+            least_bytes = _SMOKE_BYTES if plan.is_smoke else compute_bytes_to_fill(cell.path, plan.fill_s)
+            sizes = draw_sizes(cell.kind, lists, least_bytes, plan.seed)
+            lesson_sizes = draw_lesson_sizes(cell, lists, plan.seed) if plan.has_history else ()
+            prioritised = is_prioritised and not plan.is_smoke
+            with set_up_bench(work, cell, sizes, lesson_sizes, plan.seed, is_prioritised=prioritised) as bench:
                 for direction in (DOWN, UP):
-                    found = _measure_alternately(bench, direction, log, 1 if quick else REPEATS)
-                    rows += _make_rows(bench, direction, found)
-                    ratios.append(_compare_with_best_default(found))
-    return rows, {
-        "cells": len(ratios),
-        "unseen_vs_best_default_min": min(ratios),
-        "unseen_vs_best_default_median": statistics.median(ratios),
-    }
+                    found = _measure_direction(bench, direction, log, plan)
+                    rows += _make_rows(f"{cell.name}, {direction}", found)
+                    figures.append(compare_medians({name: _take_median(each) for name, each in found.items()}))
+    return rows, summarise(figures)
 
 
 def _find_size_lists(data: Sequence[Path]) -> SizeLists:
@@ -126,89 +96,72 @@ def _find_size_lists(data: Sequence[Path]) -> SizeLists:
     return read_size_lists(found)
 
 
-@contextmanager
-def _set_up(
-    work: Path, cell: Cell, sizes: Sequence[int], seed: int, cut_s: float, *, is_prioritised: bool
-) -> Iterator[_Bench]:
-    """Set up a cell: its files in a bucket, the path, and the store at its other end."""
-    with tempfile.TemporaryDirectory(dir=work, prefix="cell-") as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        write_files(folder / "files", sizes, seed)
-        root = folder / "store"
-        with run_gateway(root, folder) as near:  # without the path in between
-            fill_bucket(near, "set/", folder / "files")
-        with Testbed(cell.path, seed=seed) as bed, _run_gateway_on(bed, root) as store:
-            yield _Bench(
-                cell=cell,
-                bed=bed,
-                store=store,
-                sent=folder / "files",
-                files=digest_values(list(sizes)),
-                folder=folder,
-                cut_s=cut_s,
-                is_prioritised=is_prioritised and bed.link.is_real_time,
-            )
+def _measure_direction(bench: CellBench, direction: str, log: RunLog, plan: PathPlan) -> Mapping[str, Sequence[Row]]:
+    """Return the runs of each contender by its name."""
+    runs = CellRuns(bench, direction, log, plan.cut_s)
+    contenders = [Contender(name=tool.name, tool=tool) for tool in STORE_TOOLS]
+    if not plan.has_history:
+        return _run_alternately(runs, contenders, plan.repeats)
+    logs = runs.take_lessons()
+    contenders += runs.find_best_settings()
+    with _learn(bench, direction, logs) as ours:
+        return _run_alternately(runs, [*contenders, ours], plan.repeats)
 
 
 @contextmanager
-def _run_gateway_on(bed: Testbed, root: Path) -> Iterator[RunningStore]:
-    """Serve ``root`` on the testbed's server host."""
-    host = bed.server.address
+def _learn(bench: CellBench, direction: str, logs: Sequence[Path]) -> Iterator[Contender]:
+    """Yield our engine with a service that has learned from these logs."""
+    folder = bench.folder / f"service-{direction}"
+    with run_learned_service(bench.bed, bench.bed.clients[0], logs, folder=folder, port=_SERVICE_PORT) as service:
+        if not service.has_model:
+            sys.stderr.write(f"  {bench.cell.name} {direction}: its logs gave no model; closed-form rules answer\n")
+        yield Contender(
+            name=OURS_WITH_HISTORY, tool=STORE_TOOLS[0], variables=service.variables, learned=digest_logs(logs)
+        )
 
-    def start(command: Sequence[str], log: Path) -> "subprocess.Popen[bytes]":
-        return bed.start(bed.server, command, log=log)
 
-    with run_gateway_at(root, f"{host}:{PORT}", bed.folder / "gateway.log", start, lambda: is_listening(bed, PORT)):
-        yield RunningStore(f"http://{host}:{PORT}", root)
-
-
-def _measure_alternately(bench: _Bench, direction: str, log: RunLog, repeats: int) -> Mapping[str, Sequence[Row]]:
-    """Return the rows of each tool; each repeat starts with another one."""
-    rows: dict[str, list[Row]] = {tool.name: [] for tool in STORE_TOOLS}
+def _run_alternately(runs: CellRuns, contenders: Sequence[Contender], repeats: int) -> Mapping[str, Sequence[Row]]:
+    """Return the runs of each contender; each repeat starts with another one."""
+    rows: dict[str, list[Row]] = {each.name: [] for each in contenders}
     for repeat in range(repeats):
-        first = repeat % len(STORE_TOOLS)
-        for tool in (*STORE_TOOLS[first:], *STORE_TOOLS[:first]):
-            key = _build_key(bench, direction, tool, repeat)
-            row = log.find(key) or log.add(key, _run_undisturbed(bench, direction, tool))
-            rows[tool.name].append(row)
-            what = f"{bench.cell.name} {direction} {tool.name}"
-            sys.stderr.write(f"  {what}: {float(row['throughput_bps']) / 1e6:.1f} Mbit/s\n")
+        first = repeat % len(contenders)
+        for contender in (*contenders[first:], *contenders[:first]):
+            rows[contender.name].append(runs.run(contender, f"repeat {repeat}"))
     return rows
 
 
-def _run_undisturbed(bench: _Bench, direction: str, tool: StoreTool) -> Row:
-    def find_fault(run: MeasuredRun) -> str | None:
-        return find_disturbance(run.path, run.share, rtt_s=bench.cell.path.rtt_s, prioritised=bench.is_prioritised)
-
-    name = f"{bench.cell.name}, {direction}, {tool.name}"
-    run = repeat_until_undisturbed(name, lambda: bench.run(tool, direction), find_fault)
-    return {
-        "throughput_bps": run.throughput_bps,
-        "cpu_s": run.cpu_s,
-        "j_per_gb": run.compute_per_gb(run.compute_modelled_energy_j()),
-        "is_cut": run.cut,
-    }
+def _take_median(rows: Sequence[Row]) -> float:
+    return statistics.median(float(row["throughput_bps"]) for row in rows)
 
 
-def _build_key(bench: _Bench, direction: str, tool: StoreTool, repeat: int) -> str:
-    """Return what the figures of a run depend on."""
-    digests = digest_parts(_SOURCES)
-    sources = digests["testbed"] + (digests["ours"] if tool.name == OURS else "")
-    path = f"{bench.cell.name}; {bench.cell.path}; {direction}"
-    return f"{path}; {tool.name}; repeat {repeat}; {bench.files}; cut {bench.cut_s:g}; {sources}"
-
-
-def _make_rows(bench: _Bench, direction: str, found: Mapping[str, Sequence[Row]]) -> Iterator[dict[str, Value]]:
+def _make_rows(case: str, found: Mapping[str, Sequence[Row]]) -> Iterator[dict[str, Value]]:
     for name, rows in found.items():
         yield {
-            "case": f"{bench.cell.name}, {direction}: {name}",
-            "mbps": statistics.median(float(row["throughput_bps"]) for row in rows) / 1e6,
+            "case": f"{case}: {name}",
+            "mbps": _take_median(rows) / 1e6,
             "j_per_gb": statistics.median(float(row["j_per_gb"]) for row in rows),
             "cut_runs": sum(bool(row["is_cut"]) for row in rows),
         }
 
 
-def _compare_with_best_default(found: Mapping[str, Sequence[Row]]) -> float:
-    medians = {name: statistics.median(float(row["throughput_bps"]) for row in rows) for name, rows in found.items()}
-    return medians.pop(OURS) / max(medians.values())
+def compare_medians(medians: Mapping[str, float]) -> Mapping[str, float]:
+    """Return the figures of one cell from the rate of each contender, bit/s.
+
+    The oracle is the best static setting of any tool; a tool without settings has its defaults alone.
+    """
+    best_default = max(medians[tool.name] for tool in STORE_TOOLS if tool.name != OURS)
+    figures = {"unseen_vs_best_default": medians[OURS] / best_default}
+    if OURS_WITH_HISTORY in medians:
+        fixed = [bps for name, bps in medians.items() if name not in (OURS, OURS_WITH_HISTORY)]
+        figures["vs_best_default"] = medians[OURS_WITH_HISTORY] / best_default
+        figures["oracle_fraction"] = medians[OURS_WITH_HISTORY] / max(fixed)
+    return figures
+
+
+def summarise(figures: Sequence[Mapping[str, float]]) -> dict[str, Value]:
+    """Return the least and the median of each figure over all cells."""
+    summary: dict[str, Value] = {"cells": len(figures)}
+    for name in ("vs_best_default", "oracle_fraction", "unseen_vs_best_default"):
+        if values := [each[name] for each in figures if name in each]:
+            summary |= {f"{name}_min": min(values), f"{name}_median": statistics.median(values)}
+    return summary

@@ -79,7 +79,7 @@ class Arena:
             write_files(lessons, self.lesson_sizes, seed=0)
             job = self._build_job(contender, f"{lessons.name}/", self.lesson_sizes, destination, scratch)
             run = self._run(contender, job, cut_s)
-            _store_spool(scratch, log)
+            store_spool(scratch, log)
             return run
 
     @contextmanager
@@ -126,7 +126,8 @@ class Arena:
         return digest_values(list(self.sizes))
 
 
-def _store_spool(scratch: Path, target: Path) -> None:
+def store_spool(scratch: Path, target: Path) -> None:
+    """Store the log that the agent has spooled, with ``scratch`` as its home, in one file."""
     logs = sorted(scratch.glob("tradewind/spool/*.ndjson"))
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text("".join(log.read_text(encoding="utf-8") for log in logs), encoding="utf-8")

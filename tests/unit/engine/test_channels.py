@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradewind_agent.engine.channels import ChunkDemand, deal_channels
+from tradewind_agent.engine.dealing.channels import ChunkDemand, deal_channels
 
 DEMANDS = st.lists(
     st.builds(

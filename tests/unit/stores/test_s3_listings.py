@@ -8,7 +8,13 @@ import pytest
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.remote.path_selection import Selecting
 from tradewind_agent.errors import UnusableSource
-from tradewind_agent.stores.s3.bucket_pages import BucketPage, StoredObject, parse_bucket_page
+from tradewind_agent.stores.s3.bucket_pages import (
+    BucketPage,
+    Restoration,
+    StoredObject,
+    StoredObjects,
+    parse_bucket_page,
+)
 from tradewind_agent.stores.s3.object_jobs import ObjectJobs
 
 BUCKET = Url.parse("http://127.0.0.1:9000/data/")
@@ -27,6 +33,24 @@ def test_a_page_has_objects_prefixes_and_the_way_on():
     )
     found = StoredObject("a/b cü", 12, '"e"', datetime(2026, 5, 1, 12, tzinfo=UTC), "GLACIER")
     assert parse_bucket_page(BUCKET, page, "a/") == BucketPage((found,), ("a/d/",), "t+/=")
+
+
+@pytest.mark.parametrize(
+    ("status", "restoration"),
+    [
+        ("", None),
+        ("<RestoreStatus/>", None),
+        ("<RestoreStatus><IsRestoreInProgress>false</IsRestoreInProgress></RestoreStatus>", None),
+        ("<RestoreStatus><IsRestoreInProgress>true</IsRestoreInProgress></RestoreStatus>", Restoration.RUNNING),
+        (
+            "<RestoreStatus><RestoreExpiryDate>2026-12-01T00:00:00.000Z</RestoreExpiryDate></RestoreStatus>",
+            Restoration.DONE,
+        ),
+    ],
+)
+def test_page_states_how_far_an_object_is_restored(status: str, restoration: Restoration | None):
+    page = parse_bucket_page(BUCKET, write_page(f"<Contents><Key>a</Key>{status}</Contents>"), "")
+    assert page.objects[0].restoration is restoration
 
 
 def test_missing_fields_are_unknown():
@@ -55,7 +79,7 @@ def test_other_answers_are_no_page(body: bytes):
 
 def add_folder(keys: list[str], unreadable: dict[str, str] | None = None) -> ObjectJobs:
     chosen = ObjectJobs("data", BUCKET.join_path, unreadable or {}, Selecting())
-    objects = [StoredObject(key, 0 if key.endswith("/") else 5, None, None, "") for key in keys]
+    objects = StoredObjects(StoredObject(key, 0 if key.endswith("/") else 5, None, None, "") for key in keys)
     chosen.add_folder(objects, "top/", Path("/out"))
     return chosen
 
@@ -83,9 +107,13 @@ def test_a_file_is_stored_and_the_folder_of_its_name_is_left_out():
 
 def test_a_folder_with_content_of_its_own_is_left_out():
     chosen = ObjectJobs("data", BUCKET.join_path, {}, Selecting())
-    chosen.add_folder([StoredObject("top/sub/", 5, None, None, "")], "top/", Path("/out"))
-    chosen.add_folder([StoredObject("top/", 5, None, None, "")], "top/", Path("/out"))
+    for key in ("top/sub/", "top/"):
+        chosen.add_folder(StoredObjects([StoredObject(key, 5, None, None, "")]), "top/", Path("/out"))
     assert [each.place for each in chosen.omissions] == ["s3://data/top/sub/", "s3://data/top/"]
+
+
+def test_object_that_is_listed_twice_is_one_file():
+    assert [str(job.destination) for job in add_folder(["top/a", "top/b", "top/a"]).jobs] == ["/out/a", "/out/b"]
 
 
 def test_unreadable_objects_are_left_out_with_their_reason():

@@ -1,16 +1,18 @@
 """``tradewind copy --dry-run``: what would be copied, and how."""
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from tradewind_agent.cli.terminal import Terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from tradewind_agent.copy.listing import Listing
     from tradewind_agent.copy.preview import Preview
     from tradewind_agent.copy.removal import PlannedRemoval
     from tradewind_agent.copy.run import PreparedCopy
+    from tradewind_agent.engine.jobs import Job
 
 NAMED_FILES = 5
 """Files that the text names; the document lists all."""
@@ -38,7 +40,7 @@ def show_plan(terminal: Terminal, prepared: "PreparedCopy", notes: "Sequence[str
         "total_bytes": total_bytes,
         "bytes_to_move": preview.bytes_to_move,
         "sizes_are_exact": listing.sizes_are_exact,
-        "files": [listing.format_address(str(job)) for job in listing.jobs],
+        "files": _AddressList(listing.jobs, listing.format_address),
         "already_there": [listing.format_address(str(job)) for job in preview.already_there],
         "to_compare": [listing.format_address(str(job)) for job in preview.to_compare],
         **build_omissions_document(listing),
@@ -51,6 +53,22 @@ def show_plan(terminal: Terminal, prepared: "PreparedCopy", notes: "Sequence[str
     lines = [f"{head}{ends}{describe_omissions(listing)}{removed}", *_name_files(listing, preview)]
     lines += name_removals(removal)
     terminal.print_result("\n".join((*lines, *notes, describe_plan(prepared.plan))), document)
+
+
+class _AddressList(list[str]):
+    """Addresses of files as a document lists them, each made when it is written: there may be a million."""
+
+    def __init__(self, jobs: "Sequence[Job]", write: "Callable[[str], str]") -> None:
+        super().__init__()
+        self._jobs, self._write = jobs, write
+
+    def __iter__(self) -> "Iterator[str]":
+        from tradewind_agent.engine.jobs import list_addresses
+
+        return map(self._write, list_addresses(self._jobs))
+
+    def __len__(self) -> int:
+        return len(self._jobs)
 
 
 def _describe_direction(listing: "Listing") -> str:
@@ -83,9 +101,9 @@ def _describe_preview(preview: "Preview", files: int, about: str) -> str:
 
 def _name_files(listing: "Listing", preview: "Preview") -> list[str]:
     """Name the first files that would be moved, a line each, as the user writes their places."""
-    there = {id(job) for job in preview.already_there}
-    moved = [job for job in listing.jobs if id(job) not in there]
-    rest = len(moved) - NAMED_FILES
+    there = {str(job.destination) for job in preview.already_there}
+    moved = (job for job in listing.jobs if str(job.destination) not in there)
+    rest = len(listing.jobs) - len(there) - NAMED_FILES
     write = listing.format_address
-    lines = [f"  {write(str(job.source))} -> {write(str(job.destination))}" for job in moved[:NAMED_FILES]]
+    lines = [f"  {write(str(job.source))} -> {write(str(job.destination))}" for job in islice(moved, NAMED_FILES)]
     return [*lines, f"  and {rest} more; --json lists all"] if rest > 0 else lines

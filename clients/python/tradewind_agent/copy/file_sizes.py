@@ -1,12 +1,10 @@
 """Sizes of files that no listing states, as the server reports them."""
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import replace
 
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.fetch import OnConnection, fetch
-from tradewind_agent.engine.jobs import DownloadJob
+from tradewind_agent.engine.jobs import DownloadJobs
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.errors import FileFault
 
@@ -16,18 +14,18 @@ MOST_SIZE_QUERIES = 64
 SIZES_AT_ONCE = 8
 
 
-async def query_sizes(
-    jobs: Sequence[DownloadJob], options: EngineOptions, seen: OnConnection | None = None
-) -> list[DownloadJob]:
+async def query_sizes(jobs: DownloadJobs, options: EngineOptions, seen: OnConnection | None = None) -> DownloadJobs:
     """Return the jobs with the sizes that the server reports for (a sample of) the jobs without one."""
-    unknown = [position for position, job in enumerate(jobs) if job.size_bytes is None]
+    unknown = [position for position, size in enumerate(jobs.iterate_field("size_bytes")) if size is None]
+    if not unknown:
+        return jobs
     step = max(len(unknown) // MOST_SIZE_QUERIES, 1)
     sample = unknown[::step][:MOST_SIZE_QUERIES]
     queries = _SizeQueries(options.limit_for_questions(), seen)
     sizes = await asyncio.gather(*(queries.ask(jobs[position].source) for position in sample))
-    sized_jobs = list(jobs)
+    sized_jobs = DownloadJobs(jobs)
     for position, size in zip(sample, sizes, strict=True):
-        sized_jobs[position] = replace(sized_jobs[position], size_bytes=size)
+        sized_jobs.set_size(position, size)
     return sized_jobs
 
 

@@ -59,7 +59,7 @@ class Listing:
     ``by_servers`` : the servers can move the files between them, without this host.
     """
 
-    jobs: tuple[Job, ...] = field(repr=False)  # asyncio writes results out as it looks at its handler of signals
+    jobs: Sequence[Job] = field(repr=False)  # asyncio writes results out as it looks at its handler of signals
     direction: Direction
     remote: Origin
     sizes_bytes: tuple[int, ...] = field(repr=False)
@@ -304,17 +304,18 @@ async def _list_downloads(
     if rules.delete:
         require_one_folder(places, manifest, is_folder=found.is_folder)
         begin = len(str(target.path / "x")) - 1
-        below = [job.destination[begin:] for job in jobs]
+        below = [place[begin:] for place in jobs.iterate_field("destination")]
         obstacle = _find_obstacle(found.omissions)
         removal = await asyncio.to_thread(plan_local_removal, str(target.path), below, rules.selection, obstacle)
-    known = [job.size_bytes for job in jobs if job.size_bytes is not None]
+    sizes = tuple(jobs.iterate_field("size_bytes"))
+    known = sizes if None not in sizes else tuple(size for size in sizes if size is not None)
     estimate = round(sum(known) / len(known)) if known else 0
     return Listing(
-        jobs=tuple(jobs),
+        jobs=jobs,
         direction=Direction.DOWNLOAD,
         remote=remote,
-        sizes_bytes=tuple(estimate if job.size_bytes is None else job.size_bytes for job in jobs),
-        sizes_are_exact=len(known) == len(jobs) and all(job.size_trust is not SizeTrust.ROUNDED for job in jobs),
+        sizes_bytes=sizes if known is sizes else tuple(estimate if size is None else size for size in sizes),
+        sizes_are_exact=known is sizes and SizeTrust.ROUNDED not in jobs.iterate_field("size_trust"),
         left_out=found.omissions,
         excluded=found.excluded,
         removal=removal,

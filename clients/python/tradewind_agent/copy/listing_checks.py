@@ -1,6 +1,6 @@
 """What users name as sources and destinations, and whether files can be copied so."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -9,7 +9,7 @@ from tradewind.errors import InvalidValue
 from tradewind_agent.copy.omissions_report import describe_excluded
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.fetch import fetch
-from tradewind_agent.engine.jobs import Job
+from tradewind_agent.engine.jobs import DownloadJobs, Job, find_repeated
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.remote.listing import HTML_TYPES, parse_media_type
 from tradewind_agent.engine.remote.omissions import ListingRules
@@ -66,6 +66,11 @@ def check_distinct(jobs: Sequence[Job]) -> None:
     ------
     UnusableSource
     """
+    places: Iterable[str] = (str(job.destination) for job in jobs)
+    if isinstance(jobs, DownloadJobs):
+        places = jobs.iterate_field("destination")
+    if not find_repeated(places):
+        return
     first: dict[str, Job] = {}
     for job in jobs:
         if (other := first.setdefault(str(job.destination), job)) is not job:

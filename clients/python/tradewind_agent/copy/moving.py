@@ -14,10 +14,11 @@ from tradewind.energy.measured import EnergyReading, Host
 from tradewind.recommendation import ChunkPlan
 from tradewind.transfer import ResourceUsage
 from tradewind_agent.copy.stage import TransferStage
-from tradewind_agent.engine.engine import TransferEngine, make_plain_transfer
+from tradewind_agent.engine.engine import TransferEngine
 from tradewind_agent.engine.http.patient_loop import PatientLoop
 from tradewind_agent.engine.jobs import Job, RelayJob, TransferResult
 from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.engine.plain_transfer import make_plain_transfer
 from tradewind_agent.engine.progress import Snapshot
 from tradewind_agent.engine.relay.relay_engine import RelayEngine
 from tradewind_agent.meters import MeterResult, MeterSession

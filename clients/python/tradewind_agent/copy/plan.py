@@ -1,18 +1,21 @@
 """The plan of a copy: set by the user, recommended by the service, or made by the closed-form rules."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from tradewind.dataset import bin_sizes
 from tradewind.path import Path
+from tradewind.sla.kinds import AS_FAST_AS_PERMITTED
+from tradewind.transfer import Direction
 from tradewind.units import format_bps
 from tradewind_agent.copy.listing import Listing
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.errors import KeyRefused, ScopeMissing
 from tradewind_agent.session.plan_request import PlanRequest
 from tradewind_agent.session.planning import (
+    HEURISTIC,
     NO_SERVICE,
     Plan,
     override_settings,
@@ -27,6 +30,9 @@ if TYPE_CHECKING:
 MOVER = "tradewind"
 RELAY_MOVER, THIRD_PARTY_MOVER = "tradewind-relay", "tradewind-third-party"
 """Names in records: what this host relays, and what servers move between them, say little of each other."""
+LEAST_STORE_STREAMS = 4
+"""Streams to an object store where the rules would use fewer: stores name 80 to 100 MB/s as the rate of one."""
+
 _SETTING = ("concurrency", "parallelism", "pipelining")
 
 
@@ -49,7 +55,31 @@ def plan_copy(
     listing: Listing, path: Path, names: tuple[str, str], options: CopyOptions, client: "Client | None"
 ) -> PlannedCopy:
     """Return the plan of a copy with the agent's own engine; see `plan_sizes`."""
-    return plan_sizes(listing.sizes_bytes, path, names, options, client, mover=name_mover(listing))
+    planned = plan_sizes(listing.sizes_bytes, path, names, options, client, mover=name_mover(listing))
+    if listing.store == "s3" and listing.direction is Direction.DOWNLOAD and planned.plan.source == HEURISTIC:
+        return replace(planned, plan=_use_several_streams(planned.plan, options))
+    return planned
+
+
+def _use_several_streams(plan: Plan, options: CopyOptions) -> Plan:
+    """Return a plan of the rules in which a chunk has several streams, where the user permits it.
+
+    The rules know the path alone. Object stores serve each connection at a limited rate, whatever the path carries.
+    """
+    by_hand, caps = options.by_hand, options.limits
+    if options.sla.kind not in AS_FAST_AS_PERMITTED or by_hand.parallelism is not None:
+        return plan
+    chunks = []
+    for chunk in plan.chunks:
+        concurrency = chunk.parameters.concurrency or 1
+        parallelism = max(chunk.parameters.parallelism or 1, -(-LEAST_STORE_STREAMS // concurrency))
+        chunks.append(chunk._replace(parameters=replace(chunk.parameters, parallelism=parallelism)))
+    streams = sum(chunk.parameters.streams for chunk in chunks)
+    most = min(caps.parallelism or LEAST_STORE_STREAMS, LEAST_STORE_STREAMS)
+    if tuple(chunks) == plan.chunks or streams > (caps.streams or streams) or most < LEAST_STORE_STREAMS:
+        return plan
+    reason = f"{LEAST_STORE_STREAMS} streams at least, as object stores limit the rate of each"
+    return replace(plan, chunks=tuple(chunks), rationale=f"{plan.rationale}; {reason}")
 
 
 def name_mover(listing: Listing, *, by_servers: bool | None = None) -> str:

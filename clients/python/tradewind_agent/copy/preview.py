@@ -69,12 +69,19 @@ def preview_copy(listing: Listing, options: EngineOptions) -> Preview:
             unsure.append(job)
     current = asyncio.run(_ask_versions(queried, options)) if queried else []
     there += [job for job, is_current in zip(queried, current, strict=True) if is_current]
-    known = {id(job) for job in there}
-    sizes = zip(listing.jobs, listing.sizes_bytes, strict=True)
-    left_bytes = sum(size_bytes for job, size_bytes in sizes if id(job) not in known)
+    left_bytes = _sum_left_bytes(listing, there)
     return Preview(
         already_there=tuple(there), to_compare=tuple(unsure), bytes_to_move=max(left_bytes - received_bytes, 0)
     )
+
+
+def _sum_left_bytes(listing: Listing, there: Sequence[Job]) -> int:
+    """Return the bytes of all files but those that are there already."""
+    if not there:
+        return sum(listing.sizes_bytes)
+    known = {str(job.destination) for job in there}
+    sizes = zip(listing.jobs, listing.sizes_bytes, strict=True)
+    return sum(size_bytes for job, size_bytes in sizes if str(job.destination) not in known)
 
 
 class _UntouchedPart(PartFile):

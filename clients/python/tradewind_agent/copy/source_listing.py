@@ -9,6 +9,7 @@ from tradewind.errors import InvalidValue
 from tradewind_agent.copy.listing_checks import check_any, check_distinct, read_manifest
 from tradewind_agent.engine.http.address import Origin, Url
 from tradewind_agent.engine.http.tcp_info import TcpInfo
+from tradewind_agent.engine.jobs import DownloadJobs
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.remote.path_selection import NOTHING_EXCLUDED
 from tradewind_agent.engine.remote.source import DownloadList, list_manifest
@@ -57,8 +58,8 @@ async def build_downloads(places: Sequence[Place], manifest: str | None, request
     if manifest is None:
         found = await _list_by_store(places, request)
     elif len(places) <= 1:
+        base = await places[0].store.prepare_downloads(places[0].url, request.options) if places else None
         # In a thread, so that connections open while thousands of lines are read.
-        base = places[0].url if places else None
         found = await asyncio.to_thread(
             lambda: list_manifest(read_manifest(manifest), base, request.destination, selection=request.selection)
         )
@@ -76,7 +77,7 @@ async def _list_by_store(places: Sequence[Place], request: ListRequest) -> Downl
         by_store.setdefault(place.store, []).append(place.url)
     lists = [await store.list_downloads(urls, request) for store, urls in by_store.items()]
     return DownloadList(
-        [job for found in lists for job in found.jobs],
+        lists[0].jobs if len(lists) == 1 else DownloadJobs(job for found in lists for job in found.jobs),
         tuple(omission for found in lists for omission in found.omissions),
         sum((found.excluded for found in lists), NOTHING_EXCLUDED),
         is_folder=len(places) == 1 and lists[0].is_folder,

@@ -1,6 +1,5 @@
 """Download of one file: byte ranges over any number of connections, checked, stored, published when complete."""
 
-from collections.abc import Callable
 from functools import partial
 
 from tradewind.units import format_count
@@ -10,10 +9,9 @@ from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
 from tradewind_agent.engine.local.file_version import FileVersion
 from tradewind_agent.engine.local.identity import FileIdentity
 from tradewind_agent.engine.local.local_copy import LocalState
-from tradewind_agent.engine.local.local_first import LocalFirst
-from tradewind_agent.engine.local.publishing import Publication
 from tradewind_agent.engine.local.ranges import RangeSet
 from tradewind_agent.engine.local.stated_checksums import CHECKSUM_REQUEST
+from tradewind_agent.engine.local.stored_download import StoredDownload
 from tradewind_agent.engine.range_read import OnAnswerEnd, RangeRead
 from tradewind_agent.errors import FileFault, MalformedResponse, StorageFailed
 
@@ -28,16 +26,14 @@ class UnwantedAnswer(FileFault):
     """An answer for a finished file or an outdated version; its connection is closed."""
 
 
-class FileDownload(LocalFirst):
+class FileDownload(StoredDownload):
     """The download of one file: its received and undealt ranges, and the version that they belong to."""
 
     def __init__(self, job: DownloadJob, host: TransferHost) -> None:
         super().__init__(job, host)
         self._reads: set[RangeRead] = set()
-        self._publishing = False
         self._sole_read: RangeRead | None = None  # carries the full file, where ranges do not work
         self._most_received_bytes = 0
-        self._unsynced_bytes = 0
 
     # Requests.
 
@@ -123,7 +119,12 @@ class FileDownload(LocalFirst):
             return partial(self.redirect, head)
         if head.status == _RANGE_NOT_SATISFIABLE and read.ranged:
             return partial(self._resize, head)
-        return partial(self.refuse, read, head)
+        return partial(self._refuse_read, read, head)
+
+    def _refuse_read(self, read: RangeRead, head: ResponseHead) -> None:
+        """Handle an error status, in the words of the store where it has any."""
+        source = self.host.options.hooks.find_source(read.url.origin)
+        self.refuse(read, head, None if source is None else source.explain(read.url, head, read.refusal))
 
     def _judge_part(self, read: RangeRead, head: ResponseHead) -> OnAnswerEnd | None:
         got = head.content_range
@@ -178,6 +179,7 @@ class FileDownload(LocalFirst):
         read.generation = self._generation
         self._reads = {read}
         self._sole_read, self._undealt = read, RangeSet()
+        self._discard_sum()
         self._version.validator = answered.validator
         read.first = read.position = 0
         read.last = None
@@ -216,6 +218,7 @@ class FileDownload(LocalFirst):
             self.give_up(str(fault))
         self._received, self._undealt = RangeSet(), RangeSet()
         self._unsynced_bytes = 0
+        self._discard_sum()
         self._reads.clear()
         self._sole_read = None
         self._local = LocalState.PRESENT if self._must_compare_times else None
@@ -251,7 +254,7 @@ class FileDownload(LocalFirst):
             self.give_up(str(fault))
             raise UnwantedAnswer("cannot be stored") from fault
         read.position += len(data)
-        self._unsynced_bytes += len(data)
+        self._note_written(len(data))
         self.host.note_moved(self, len(data))
 
     def _write(self, position: int, data: memoryview | bytes) -> None:
@@ -309,6 +312,7 @@ class FileDownload(LocalFirst):
             self._received.add(read.first, read.position - 1)
         if self._version.validator is None and not self._is_all_received:
             self._received = RangeSet()  # without a validator nothing can be appended
+        self._check_sum()
         if self._version.size_bytes is not None:
             self._undealt = self._find_missing()
         if self._received.total_bytes > self._most_received_bytes:
@@ -326,32 +330,14 @@ class FileDownload(LocalFirst):
 
     # On disk.
 
-    def checkpoint(self) -> None:
-        if self._unsynced_bytes < self.host.options.checkpoint_bytes or self._publishing or self.is_over:
-            return
-        self._unsynced_bytes = 0
-        self.host.run_in_background(
-            partial(self._part.checkpoint, self._version.answered_identity, self._find_arrived())
-        )
-
     def _find_arrived(self) -> RangeSet:
         arrived = RangeSet(self._received)
         for read in self._reads:
             arrived.add(read.first, read.position - 1)
         return arrived
 
-    def _publish(self) -> None:
-        self._publishing = True
-        self.host.publish(Publication(self._part, self._version.identity, self._version.checksum), self._on_published)
-
-    def _on_published(self, error: BaseException | None) -> None:
-        if isinstance(error, StorageFailed):
-            self.host.stop(error)
-        elif error is not None:
-            self.give_up(str(error))
-        else:
-            self.is_over = True
-            self.host.note_done(self)
-
-    def make_closer(self) -> Callable[[], None]:
-        return partial(self._part.close_for_resume, self._version.answered_identity, self._find_arrived())
+    @property
+    def _unbroken_bytes(self) -> int:
+        if self._sole_read is not None:  # it writes also what was here before
+            return self._sole_read.position
+        return self._find_arrived().unbroken_bytes

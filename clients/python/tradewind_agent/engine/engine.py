@@ -8,40 +8,35 @@ from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 from tradewind.recommendation import ChunkPlan
-from tradewind_agent.engine.chunks import TransferChunk, require_valid_plan
-from tradewind_agent.engine.download import FileDownload
-from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost
+from tradewind_agent.engine.dealing.chunks import (
+    TransferChunk,
+    assign_pending,
+    find_chunk,
+    list_pending,
+    require_valid_plan,
+)
+from tradewind_agent.engine.dealing.pending_files import JobTable
+from tradewind_agent.engine.file_transfer import FileTransfer
 from tradewind_agent.engine.http.address import Origin, Url
 from tradewind_agent.engine.http.connection import Connection
 from tradewind_agent.engine.http.early_sockets import MAX_UNUSED_S
-from tradewind_agent.engine.jobs import DownloadJob, FileFailure, Job, TransferResult, UploadJob, require_distinct
+from tradewind_agent.engine.jobs import FileFailure, Job, TransferResult, UploadJob
 from tradewind_agent.engine.local.folder_names import FolderNames
 from tradewind_agent.engine.local.publishing import OnPublished, Publication, Publisher
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.origin.limits import OriginLimits
 from tradewind_agent.engine.origin.traits import OriginTraits
 from tradewind_agent.engine.path_sample import PathSample, PathSampler
+from tradewind_agent.engine.plain_transfer import MakeTransfer, make_plain_transfer
 from tradewind_agent.engine.pool import ChannelPool
 from tradewind_agent.engine.progress import Snapshot
 from tradewind_agent.engine.remote.folders import RemoteFolders
-from tradewind_agent.engine.upload import FileUpload
 from tradewind_agent.errors import AgentError, RefusedByServer, StorageFailed
 
 Outcome = TypeVar("Outcome")
 
 _STORAGE_THREADS = 4
 """Syncs wait for the disk, not for the processor: a few in parallel are enough."""
-
-MakeTransfer = Callable[[Job, TransferHost], FileTransfer]
-"""Makes the transfer of one job: that of its bytes as they are, or one that encodes them on their way."""
-
-
-def make_plain_transfer(job: Job, host: TransferHost) -> FileTransfer:
-    """Return a transfer of the file's bytes as they are."""
-    if isinstance(job, DownloadJob):
-        return FileDownload(job, host)
-    assert isinstance(job, UploadJob)
-    return (host.options.hooks.find_upload(job.destination.origin) or FileUpload)(job, host)
 
 
 class TransferEngine:
@@ -59,7 +54,8 @@ class TransferEngine:
         self.options = options if options is not None else EngineOptions()
         self._make_transfer = make_transfer
         self.folder_names = FolderNames()
-        self._chunks = [TransferChunk(each) for each in require_valid_plan(plan)]
+        self._chunks = [TransferChunk(each, self._make_file) for each in require_valid_plan(plan)]
+        self._jobs = JobTable()
         self._files = WeakKeyDictionary[FileTransfer, TransferChunk]()
         self._is_open_ended = False
         self._failures: list[FileFailure] = []
@@ -105,14 +101,15 @@ class TransferEngine:
     def admit(self, file: FileTransfer) -> None:
         """Move one more file, in an open-ended run."""
         self._receiving = not isinstance(file.job, UploadJob)
-        self._assign(file)
+        chunk = self._files[file] = find_chunk(self._chunks, file.size_bytes)
+        chunk.add(file)
         if self._running:
             self._pool.deal_soon()
 
     def close_intake(self) -> None:
         """End an open-ended run with its last file: no more are admitted."""
         self._is_open_ended = False
-        if not any(chunk.files for chunk in self._chunks):
+        if not any(chunk.count for chunk in self._chunks):
             self._finish()
 
     def retune(self, plan: Sequence[ChunkPlan]) -> None:
@@ -125,7 +122,7 @@ class TransferEngine:
         known = {chunk.kind: chunk for chunk in self._chunks}
         followed = []
         for each in require_valid_plan(plan):
-            chunk = known.pop(each.chunk, None) or TransferChunk(each)
+            chunk = known.pop(each.chunk, None) or TransferChunk(each, self._make_file)
             chunk.apply_plan(each)
             chunk.awaits_more = self._is_open_ended
             followed.append(chunk)
@@ -227,11 +224,11 @@ class TransferEngine:
         """Remove a finished file; its chunk may have channels to spare now."""
         chunk = self._files[file]
         chunk.files.discard(file)
-        if not chunk.files:
+        if not chunk.count:
             chunk.finished_s = self._compute_elapsed_s()
         if not self._running:
             return
-        if not self._is_open_ended and not any(chunk.files for chunk in self._chunks):
+        if not self._is_open_ended and not any(chunk.count for chunk in self._chunks):
             self._finish()
             return
         self._pool.deal_soon()
@@ -291,14 +288,13 @@ class TransferEngine:
 
     def _start(self, jobs: Iterable[Job]) -> None:
         """Assign files to chunks, the largest first so that none remains at the end, and open the channels."""
-        files = [self._make_transfer(job, self) for job in require_distinct(jobs)]
-        self._receiving = not any(isinstance(file.job, UploadJob) for file in files)
+        self._jobs = JobTable(jobs)
+        self._receiving = not self._jobs.has_uploads
         for chunk in self._chunks:
             chunk.awaits_more = self._is_open_ended
-        for file in sorted(files, key=lambda file: -(file.size_bytes or 0)):
-            self._assign(file)
+        assign_pending(self._chunks, self._jobs, range(len(self._jobs)))
         self._pool.chunks = self._chunks
-        if not files and not self._is_open_ended:
+        if not self._jobs and not self._is_open_ended:
             self._finish()
             return
         self._pool.deal_soon()
@@ -306,20 +302,18 @@ class TransferEngine:
         if self.options.early is not None:
             self._loop.call_later(MAX_UNUSED_S, self.options.early.close)
 
-    def _assign(self, file: FileTransfer) -> None:
-        chunk = self._files[file] = self._find_chunk(file)
-        chunk.add(file)
-
-    def _find_chunk(self, file: FileTransfer) -> TransferChunk:
-        serving = [chunk for chunk in self._chunks if chunk.concurrency]
-        return next((chunk for chunk in serving if chunk.holds(file.size_bytes)), serving[-1])
+    def _make_file(self, chunk: TransferChunk, job: Job) -> FileTransfer:
+        file = self._make_transfer(job, self)
+        self._files[file] = chunk
+        return file
 
     def _reassign_files(self) -> None:
-        """Move queued files to the chunk of the new plan, and all files of an abandoned chunk."""
+        """Move waiting files to the chunk of the new plan, and all files of an abandoned chunk."""
+        assign_pending(self._chunks, self._jobs, list_pending(self._chunks))
         for chunk in self._chunks:
             waiting = {file for file in chunk.queue.drain() if not file.is_over}
             for file in waiting if chunk.concurrency else tuple(chunk.files):
-                home = self._find_chunk(file)
+                home = find_chunk(self._chunks, file.size_bytes)
                 chunk.remove(file)
                 home.add(file, queued=file in waiting)
                 self._files[file] = home

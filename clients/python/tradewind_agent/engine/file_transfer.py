@@ -170,6 +170,11 @@ class FileTransfer(ABC):
     def remaining_bytes(self) -> int:
         """Return the bytes still to be moved, as far as they are known."""
 
+    @property
+    def is_summed_in_order(self) -> bool:
+        """Return whether a sum of the file follows its bytes, so that ranges are to be dealt close together."""
+        return False
+
     @abstractmethod
     def make_closer(self) -> Callable[[], None]:
         """Return a function, to be run in a thread, that closes local files and keeps what another run can resume."""
@@ -213,17 +218,22 @@ class FileTransfer(ABC):
         self.progress += amount
         self.limits.progress += amount
 
-    def refuse(self, exchange: FileExchange, head: ResponseHead) -> None:
-        """Handle an error status, which may mean this file, the load of the origin, or an address that has expired."""
+    def refuse(self, exchange: FileExchange, head: ResponseHead, reason: str | None = None) -> None:
+        """Handle an error status, which may mean this file, the load of the origin, or an address that has expired.
+
+        ``reason`` : that the server states; then what may mean load or the file means the file.
+        """
         self.limits.note_answer()
         if self._return_to_first_url(exchange, head):
             self.host.make_available(self)
             return
         options, sent, limits = self.host.options, exchange.send_context, self.limits
-        fault = make_refusal(head, options.retry, advise_on_access(head.status, head.headers, exchange.url, options))
+        advice = advise_on_access(head.status, head.headers, exchange.url, options)
+        fault = make_refusal(head, options.retry, reason=reason, advice=advice)
+        means_file = head.status not in LOAD_STATUSES or (reason is not None and head.status in AMBIGUOUS_STATUSES)
         if not options.retry.permits(fault.retry_after_s):
             self._obey_long_wait(fault)
-        elif head.status not in LOAD_STATUSES or sent is None or self.is_over:
+        elif means_file or sent is None or self.is_over:
             self.fault(fault)
         elif limits.was_alone(sent):
             if head.status != TOO_MANY_REQUESTS:
@@ -258,11 +268,6 @@ class FileTransfer(ABC):
         is_served, self._others_progress = others > self._others_progress, others
         return by_load and is_served
 
-    @property
-    def _is_refused_alone(self) -> bool:
-        """Return whether it was refused often enough while no other request was in flight."""
-        return self._refusals_alone >= _MOST_REFUSALS
-
     def count_loss(self, fault: FileFault | None) -> FileFault | None:
         """Return the fault of a lost request: one that was nobody's becomes one when it goes on without end."""
         if fault is None:
@@ -283,7 +288,12 @@ class FileTransfer(ABC):
         self._tries += 1
         policy = self.host.options.retry
         under_load = self._is_refused_under_load(fault)
-        if fault.retryable and under_load and self._tries >= policy.most_tries and not self._is_refused_alone:
+        if (
+            fault.retryable
+            and under_load
+            and self._tries >= policy.most_tries
+            and self._refusals_alone < _MOST_REFUSALS
+        ):
             self._tries -= 1
             self._extra_tries += 1
             is_rate = isinstance(fault, RefusedByServer) and fault.status == TOO_MANY_REQUESTS

@@ -1,13 +1,23 @@
 """Jobs, one a file, and the result of a transfer."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
+from itertools import pairwise
 from pathlib import Path
 
 from tradewind.errors import InvalidValue
-from tradewind_agent.engine.http.address import Url
+from tradewind_agent.columns import (
+    FieldColumn,
+    NumberColumn,
+    PathColumn,
+    RecordColumns,
+    SharedColumn,
+    TextColumn,
+    TimeColumn,
+)
+from tradewind_agent.engine.http.address import Origin, Url
 from tradewind_agent.engine.local.checksums import Checksum
 from tradewind_agent.engine.origin.book import PermittedConnections
 from tradewind_agent.engine.skipping import StoredFile
@@ -47,6 +57,50 @@ class DownloadJob:
 
     def __str__(self) -> str:
         return str(self.source)
+
+
+class _UrlColumn:
+    """Addresses; a server or folder that many of them share is stored once."""
+
+    def __init__(self) -> None:
+        self._servers = SharedColumn()
+        self._targets = PathColumn()
+
+    def append(self, url: Url) -> None:
+        self._servers.append((url.origin, url.login))
+        self._targets.append(url.target)
+
+    def __getitem__(self, at: int) -> Url:
+        origin, login = self._servers[at]
+        return Url(origin, self._targets[at], login)
+
+    def get_origin(self, at: int) -> Origin:
+        origin: Origin = self._servers[at][0]
+        return origin
+
+
+class DownloadJobs(RecordColumns[DownloadJob]):
+    """Files to fetch, in a few dozen bytes each and their names."""
+
+    def __init__(self, jobs: Iterable[DownloadJob] = ()) -> None:
+        self._sizes, self._sources = NumberColumn(), _UrlColumn()
+        columns: dict[str, FieldColumn] = {
+            "source": self._sources,
+            "destination": PathColumn(),
+            "size_bytes": self._sizes,
+            "checksum": SharedColumn(),
+            "etag": TextColumn(),
+            "modified_at": TimeColumn(),
+        }
+        super().__init__(DownloadJob, columns, ("size_trust", "least_bytes", "has_md5_tag", "may_be_folder"), jobs)
+
+    def set_size(self, at: int, size_bytes: int | None) -> None:
+        """Note the size of one file."""
+        self._sizes[at] = size_bytes
+
+    def get_origin(self, at: int) -> Origin:
+        """Return the server of one file."""
+        return self._sources.get_origin(at)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +184,19 @@ class TransferResult:
     @property
     def succeeded(self) -> bool:
         return not self.failures and self.stopped is None
+
+
+def list_addresses(jobs: Sequence[Job]) -> Iterator[str]:
+    """Yield the address of each file."""
+    return map(str, jobs.iterate_field("source") if isinstance(jobs, DownloadJobs) else jobs)
+
+
+def find_repeated(values: Iterable[Hashable]) -> frozenset[int]:
+    """Return the hashes that several of the values have: without any the values are distinct.
+
+    The values themselves are not retained.
+    """
+    return frozenset(one for one, other in pairwise(sorted(map(hash, values))) if one == other)
 
 
 def require_distinct(jobs: Iterable[Job]) -> Iterator[Job]:

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 
-from tradewind_agent.engine.channels import deal_channels, limit_demands
-from tradewind_agent.engine.chunks import Channel, TransferChunk
+from tradewind_agent.engine.dealing.channels import deal_channels, limit_demands
+from tradewind_agent.engine.dealing.chunks import Channel, TransferChunk
 from tradewind_agent.engine.file_transfer import FileTransfer
 from tradewind_agent.engine.http.address import Origin
 from tradewind_agent.engine.http.connection import Connection
@@ -100,7 +100,7 @@ class ChannelPool:
         if not permitted:
             return None
         working = {pipeline.origin for pipeline in self.pipelines if pipeline.is_busy and pipeline.origin is not None}
-        working = working.union(*(chunk.queue.list_origins() for chunk in self.chunks)) or set(permitted)
+        working = working.union(*(chunk.list_waiting_origins() for chunk in self.chunks)) or set(permitted)
         return None if working - permitted.keys() else sum(permitted[origin] for origin in working)
 
     def count_connections_in_use(self, origin: Origin) -> int:
@@ -151,7 +151,7 @@ class ChannelPool:
         self._tests[origin].add(file)
 
     def _has_work(self, origin: Origin) -> bool:
-        return any(origin in chunk.queue.list_origins() for chunk in self.chunks)
+        return any(origin in chunk.list_waiting_origins() for chunk in self.chunks)
 
     @property
     def pipelines(self) -> Iterator[RequestPipeline]:

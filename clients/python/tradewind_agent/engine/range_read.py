@@ -14,6 +14,9 @@ _OK = 200
 _LONGEST_UNWANTED_BODY_BYTES = 256 * 1024
 """An error page up to this size is read to its end to keep the connection; a longer one costs the connection."""
 
+_LONGEST_REFUSAL_BYTES = 16 * 1024
+"""Of an error page this much is held, about: documents that say why a request was refused are shorter."""
+
 OnAnswerEnd = Callable[[], None]
 """Called at the end of an answer whose bytes are not used."""
 
@@ -48,6 +51,7 @@ class RangeRead:
     generation : version of the file this read belongs to.
     size_bytes : of the entire file, where it is known.
     expected_answer : set for a full file of known size.
+    refusal : the beginning of the body of an answer that carries no bytes of the file.
     is_alone : its bytes are used before its end, so that it takes part in no trial and shares its connection with none.
     """
 
@@ -87,6 +91,7 @@ class RangeRead:
         self._settle: OnAnswerEnd | None = None
         self._requires_part = False
         self._unwanted_bytes = 0
+        self.refusal = b""
 
     @property
     def moved_bytes(self) -> int:
@@ -163,6 +168,8 @@ class RangeRead:
             self.file.store(self, data)
             return
         self._unwanted_bytes += len(data)
+        if len(self.refusal) < _LONGEST_REFUSAL_BYTES:
+            self.refusal += data
         if self._unwanted_bytes > _LONGEST_UNWANTED_BODY_BYTES:
             raise MalformedResponse("a long body that is not wanted")
 

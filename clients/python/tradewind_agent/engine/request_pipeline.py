@@ -34,6 +34,8 @@ _RANGE_S = 2.0
 """Duration of a range request, about: short enough that a retune takes effect soon …"""
 _RANGE_ROUND_TRIPS = 50
 """… but at least this many round trips, so that the gap between two requests costs at most 2 %."""
+_IN_ORDER_RANGE_S = 0.1
+"""Duration of a range of a file that is summed meanwhile: no stream is far before the first gap."""
 
 
 _BUSY = frozenset({429, 503, 509})
@@ -172,12 +174,14 @@ class RequestPipeline:
         assert self.origin is not None
         return self._host.get_traits(self.origin)
 
-    @property
-    def range_bytes(self) -> int:
-        """Return the length of the next range, from the rate and the round trip measured so far."""
+    def compute_range_bytes(self, *, in_order: bool = False) -> int:
+        """Return the length of the next range, from the rate and the round trip measured so far.
+
+        ``in_order`` : the bytes are used in their order, so that ranges are to be short.
+        """
         if self._rate_bytes_per_s is None:
             return _FIRST_RANGE_BYTES
-        lasting_s = max(_RANGE_S, _RANGE_ROUND_TRIPS * self._round_trip_s)
+        lasting_s = max(_IN_ORDER_RANGE_S if in_order else _RANGE_S, _RANGE_ROUND_TRIPS * self._round_trip_s)
         return min(max(int(self._rate_bytes_per_s * lasting_s), _FIRST_RANGE_BYTES), _LONGEST_RANGE_BYTES)
 
     def can_serve(self, origin: Origin) -> bool:

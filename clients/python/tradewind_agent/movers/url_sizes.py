@@ -10,7 +10,7 @@ from tradewind_agent.copy.file_sizes import query_sizes
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.credentials import Credentials
 from tradewind_agent.engine.http.proxy import Proxies
-from tradewind_agent.engine.jobs import DownloadJob
+from tradewind_agent.engine.jobs import DownloadJob, DownloadJobs
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.errors import UnusableSource
 from tradewind_agent.movers.addresses import parse_address
@@ -28,7 +28,7 @@ def measure_urls(urls: Sequence[str], environment: Mapping[str, str]) -> Workloa
     )
     options = replace(options, retry=replace(options.retry, most_tries=1))
     try:
-        jobs = [DownloadJob(source=Url.parse(url), destination=str(at)) for at, url in enumerate(urls)]
+        jobs = DownloadJobs(DownloadJob(source=Url.parse(url), destination=str(at)) for at, url in enumerate(urls))
         answered = asyncio.run(asyncio.wait_for(query_sizes(jobs, options), _PATIENCE_S))
     except (UnusableSource, TimeoutError):
         return None

@@ -33,6 +33,9 @@ class HttpStore:
             selection=request.selection,
         )
 
+    async def prepare_downloads(self, folder: Url, _options: EngineOptions) -> Url:
+        return folder
+
     async def prepare_uploads(self, destination: Url, _options: EngineOptions) -> Url:
         return destination
 

@@ -74,6 +74,14 @@ class Store(Protocol):
         UnusableSource
         """
 
+    async def prepare_downloads(self, folder: Url, options: EngineOptions, /) -> Url:
+        """Return where files below a folder are requested that no listing of the store names.
+
+        Raises
+        ------
+        UnusableSource : nothing can be requested there.
+        """
+
     async def prepare_uploads(self, destination: Url, options: EngineOptions, /) -> Url:
         """Return where files are sent; called before they are listed.
 

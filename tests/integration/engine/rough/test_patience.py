@@ -13,6 +13,7 @@ from tests.integration.engine.servers.store import Store
 from tests.integration.engine.transfers import jobs_for, options, plan
 from tradewind_agent.copy.file_sizes import query_sizes
 from tradewind_agent.engine import TransferEngine, TransferResult, Url, list_uploads
+from tradewind_agent.engine.jobs import DownloadJobs
 
 LONG_S = 1.0
 SHORT_S = 0.3
@@ -48,7 +49,9 @@ def test_head_that_is_never_answered_holds_up_no_list_of_sizes(tmp_path: Path, m
         names = [f"f{number}" for number in range(200)]
         async with RoughServer({f"/{name}": late(60.0, plain(SMALL)) for name in names}) as server:
             async with asyncio.timeout(20.0):
-                jobs = await query_sizes(jobs_for(server.url, names, tmp_path), options(answer_timeout_s=300.0))
+                jobs = await query_sizes(
+                    DownloadJobs(jobs_for(server.url, names, tmp_path)), options(answer_timeout_s=300.0)
+                )
             return [job.size_bytes for job in jobs], len(server.asked)
 
     sizes, asked = asyncio.run(story())

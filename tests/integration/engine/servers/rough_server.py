@@ -134,12 +134,12 @@ def status(line: str, times: int, then: Answer | None = None, **fields: object) 
     return answer
 
 
-def cut_short(content: bytes, after: int, times: int) -> Answer:
+def cut_short(content: bytes, after: int, times: int, etag: str = '"one"') -> Answer:
     """Announce the range asked for, send ``after`` bytes of it and drop the connection, the first ``times`` times.
 
     A range that is not longer is answered well.
     """
-    whole = plain(content)
+    whole = plain(content, etag)
 
     async def answer(asked: RoughRequest, writer: asyncio.StreamWriter) -> bool | None:
         first, last = asked.span(len(content)) or (0, len(content) - 1)
@@ -147,7 +147,7 @@ def cut_short(content: bytes, after: int, times: int) -> Answer:
             return await whole(asked, writer)
         line = "206 Partial Content" if "range" in asked.headers else "200 OK"
         where = f"bytes {first}-{last}/{len(content)}"
-        writer.write(head(line, asked, Content_Length=last - first + 1, Content_Range=where, ETag='"one"'))
+        writer.write(head(line, asked, Content_Length=last - first + 1, Content_Range=where, ETag=etag))
         writer.write(content[first : first + after])
         return False
 

@@ -246,3 +246,19 @@ def test_special_files_are_never_replaced(tmp_path: Path, linked: bool):
     with pytest.raises(FileFault, match="is a pipe; a copy replaces only files"):
         part.name()
     assert stat.S_ISFIFO(destination.stat().st_mode)
+
+
+def test_writing_behind_changes_nothing_of_a_part(tmp_path: Path):
+    part = PartFile(tmp_path / "file")
+    part.write_behind()  # nothing is there yet
+    part.write(0, b"01234")
+    part.write_behind()
+    part.complete(5, None)
+    part.name()
+    part.write_behind()  # it is closed
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"01234"]
+
+
+def test_host_without_that_call_writes_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("tradewind_agent.engine.local.local_files._find_sync_file_range", lambda: None)
+    test_writing_behind_changes_nothing_of_a_part(tmp_path)

@@ -172,7 +172,7 @@ class PackedDownload(FileDownload):
 
     def _note_stored(self, read: PackedRead, nbytes: int) -> None:
         read.position += nbytes
-        self._unsynced_bytes += nbytes
+        self._note_written(nbytes)
         self._moved_bytes += nbytes
         self.host.note_moved(self, nbytes)
         wire_bytes, read.uncounted_bytes = read.uncounted_bytes, 0
@@ -242,6 +242,7 @@ class PackedDownload(FileDownload):
 
     def make_closer(self) -> Callable[[], None]:
         """Return a function that closes the part once what has come is decoded: another run can resume from it."""
+        self._discard_sum()
         arrived, identity = self._find_arrived(), self._version.answered_identity
         running = [(read, read.stream, decoding) for read, decoding in self._decoded_reads.items() if read.stream]
 

@@ -59,17 +59,22 @@ def is_retryable_status(status: int) -> bool:
     return status in _RETRYABLE_STATUS
 
 
-def make_refusal(head: ResponseHead, policy: RetryPolicy, advice: str = "") -> RefusedByServer:
+def make_refusal(
+    head: ResponseHead, policy: RetryPolicy, *, reason: str | None = None, advice: str = ""
+) -> RefusedByServer:
     """Return the fault for an error status; it is final where the server asks for a longer wait than ``policy`` has.
 
-    ``advice`` : what to do, as the end of a sentence, where this answer says more than its status.
+    Parameters
+    ----------
+    reason : that the server states in its own way, with what to do.
+    advice : what to do, as the end of a sentence, where this answer says more than its status.
     """
     wait_s = parse_retry_after(head.headers)
-    advice = advice or _ADVICE.get(head.status, "")
+    advice = (advice or _ADVICE.get(head.status, "")) if reason is None else ""
     if wait_s is not None and not policy.permits(wait_s):
         advice = f"; it asks to be left alone for {format_measured_seconds(wait_s)}: run the same command after that"
     return RefusedByServer(
-        f"the server answered {head.status_line}{advice}",
+        f"{reason or f'the server answered {head.status_line}'}{advice}",
         retryable=is_retryable_status(head.status) and policy.permits(wait_s),
         retry_after_s=wait_s,
         status=head.status,

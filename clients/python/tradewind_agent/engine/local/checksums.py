@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
+from threading import Lock
 from typing import NamedTuple, Protocol
 
 _BLOCK_BYTES = 1 << 20
@@ -80,6 +81,46 @@ def make_checksum(algorithm: str, digest: bytes) -> Checksum | None:
     return Checksum(algorithm, digest)
 
 
+class RunningSum:
+    """The sum of the beginning of a file, which grows block by block.
+
+    Attributes
+    ----------
+    position : the bytes that are summed.
+    lock : held by the thread that adds to it.
+    """
+
+    def __init__(self, algorithm: str) -> None:
+        self.algorithm = algorithm
+        self.position = 0
+        self.lock = Lock()
+        self._running = ALGORITHMS[algorithm].begin()
+
+    def add_block(self, fd: int, end: int | None = None) -> bool:
+        """Add the next bytes of an open file, at most those before ``end``; return whether there were any.
+
+        Raises
+        ------
+        OSError
+        """
+        most_bytes = _BLOCK_BYTES if end is None else min(_BLOCK_BYTES, end - self.position)
+        block = os.pread(fd, most_bytes, self.position) if most_bytes > 0 else b""
+        self._running.update(block)
+        self.position += len(block)
+        return bool(block)
+
+    def add_rest(self, fd: int, end: int | None = None) -> Checksum:
+        """Add what an open file has up to its end, or ``end``, and return the sum.
+
+        Raises
+        ------
+        OSError
+        """
+        while self.add_block(fd, end):
+            pass
+        return Checksum(self.algorithm, self._running.digest())
+
+
 def compute_checksum(path: str | os.PathLike[str], algorithm: str) -> Checksum:
     """Return the sum of a file.
 
@@ -89,15 +130,6 @@ def compute_checksum(path: str | os.PathLike[str], algorithm: str) -> Checksum:
     """
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        return compute_checksum_of_descriptor(fd, algorithm)
+        return RunningSum(algorithm).add_rest(fd)
     finally:
         os.close(fd)
-
-
-def compute_checksum_of_descriptor(fd: int, algorithm: str) -> Checksum:
-    """Return the sum of an open file, from its first byte."""
-    running, position = ALGORITHMS[algorithm].begin(), 0
-    while block := os.pread(fd, _BLOCK_BYTES, position):
-        running.update(block)
-        position += len(block)
-    return Checksum(algorithm, running.digest())

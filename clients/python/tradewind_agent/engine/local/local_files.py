@@ -3,13 +3,17 @@
 import errno
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
 from tradewind_agent.engine.local.locked_file import StrPath
 from tradewind_agent.errors import FileFault, StorageFailed
 from tradewind_agent.system_errors import explain_os_error
+
+_SYNC_FILE_RANGE_WRITE = 2
+"""See sync_file_range(2)."""
 
 _STOPPING = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
 _MAKE_ROOM = "make room and run the same command again, what was received is kept"
@@ -68,3 +72,23 @@ def sync_folder(folder: StrPath) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
+
+
+def begin_writing(fd: int) -> None:
+    """Have the system begin to write an open file to the disk; do nothing where it cannot be asked for that.
+
+    The file stays in memory. Errors of the disk are met by the sync.
+    """
+    if (sync_file_range := _find_sync_file_range()) is not None:
+        sync_file_range(fd, 0, 0, _SYNC_FILE_RANGE_WRITE)
+
+
+@lru_cache(maxsize=1)
+def _find_sync_file_range() -> Callable[[int, int, int, int], int] | None:
+    """Return the call of Linux that Python does not have."""
+    import ctypes  # noqa: PLC0415 -- for long files only
+
+    function = getattr(ctypes.CDLL(None), "sync_file_range", None)
+    if function is not None:
+        function.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
+    return function

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from tradewind_agent.engine.http.retry import parse_http_date
-from tradewind_agent.engine.local.checksums import Checksum
+from tradewind_agent.engine.local.checksums import Checksum, RunningSum
 from tradewind_agent.engine.local.identity import FileIdentity
 from tradewind_agent.engine.local.local_files import sync_folder, to_storage_error
 from tradewind_agent.engine.local.storage import PartFile
@@ -40,11 +40,13 @@ class Publication:
     ----------
     identity : with the size known; its time of modification becomes the file's.
     checksum : that the file must have, if known.
+    running : the sum of its beginning, where that was computed while the rest arrived.
     """
 
     part: PartFile
     identity: FileIdentity
     checksum: Checksum | None
+    running: RunningSum | None = None
 
     @property
     def size_bytes(self) -> int:
@@ -54,6 +56,13 @@ class Publication:
     @property
     def is_small(self) -> bool:
         return self.size_bytes <= _TOGETHER_BYTES
+
+    def compute_checksum(self, algorithm: str) -> Checksum:
+        """Return the sum of the part."""
+        running = self.running
+        if running is None or running.algorithm != algorithm:
+            running = RunningSum(algorithm)
+        return self.part.compute_checksum(running, self.size_bytes)
 
 
 class Publisher:
@@ -145,7 +154,7 @@ def publish_together(publications: Sequence[Publication], *, durable: bool) -> O
 
 def _complete(publication: Publication) -> None:
     part, expected = publication.part, publication.checksum
-    if expected is not None and (found := part.compute_checksum(expected.algorithm)) != expected:
+    if expected is not None and (found := publication.compute_checksum(expected.algorithm)) != expected:
         part.discard()
         difference = f"{expected.algorithm} is {found.digest.hex()}, expected {expected.digest.hex()}"
         raise FileFault(f"{difference}; the part was thrown away", retryable=False)

@@ -45,6 +45,11 @@ class RangeSet:
     def total_bytes(self) -> int:
         return sum([last - first + 1 for first, last in self._ranges])
 
+    @property
+    def unbroken_bytes(self) -> int:
+        """Return the number of bytes from the first one of the file on that are in without a gap."""
+        return self._ranges[0].last + 1 if self._ranges and self._ranges[0].first == 0 else 0
+
     def add(self, first: int, last: int) -> None:
         """Put ``first``..``last`` in; an empty range (``last < first``) changes nothing."""
         if last < first:

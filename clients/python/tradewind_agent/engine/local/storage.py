@@ -10,11 +10,12 @@ from pathlib import Path
 from threading import Lock
 from uuid import uuid4
 
-from tradewind_agent.engine.local.checksums import Checksum, compute_checksum_of_descriptor
+from tradewind_agent.engine.local.checksums import Checksum, RunningSum
 from tradewind_agent.engine.local.folder_names import FolderNames
 from tradewind_agent.engine.local.identity import FileIdentity
 from tradewind_agent.engine.local.journal import name_journal, name_part, read_journal, write_journal
 from tradewind_agent.engine.local.local_files import (
+    begin_writing,
     make_folders,
     reject_special_file,
     to_storage_error,
@@ -195,10 +196,22 @@ class PartFile:
         self.checkpoint(identity, received)
         self.close()
 
-    def compute_checksum(self, algorithm: str) -> Checksum:
-        """Return the sum of the entire part, read back from disk or page cache."""
-        with self._translated_errors, self._lock:
-            return compute_checksum_of_descriptor(self._open(), algorithm)
+    def add_to_sum(self, running: RunningSum, end: int) -> bool:
+        """Add the bytes before ``end`` that are not in a sum yet; return whether the part was open for all of them.
+
+        The part is locked for a block at a time: whoever has to close it does not wait for the rest.
+        """
+        with self._translated_errors, running.lock:
+            while running.position < end:
+                with self._lock:
+                    if self._fd is None or not running.add_block(self._fd, end):
+                        return False
+        return True
+
+    def compute_checksum(self, running: RunningSum, size_bytes: int) -> Checksum:
+        """Return the sum of the entire part; what is not in ``running`` yet is read back from disk or page cache."""
+        with self._translated_errors, running.lock, self._lock:
+            return running.add_rest(self._open(), size_bytes)
 
     def complete(self, size_bytes: int, modified_at_s: float | None) -> None:
         """Every byte is written: make the part what the file is to be.
@@ -223,6 +236,15 @@ class PartFile:
         if hasattr(os, "posix_fadvise"):
             with self._translated_errors, self._lock:
                 os.posix_fadvise(self._open(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+    def write_behind(self) -> None:
+        """Have the system begin to write what has arrived to the disk, and return at once: it stays in memory."""
+        with self._translated_errors:
+            with self._lock:
+                fd = None if self._fd is None else os.dup(self._fd)
+            if fd is not None:
+                begin_writing(fd)
+                os.close(fd)
 
     def sync(self) -> None:
         """Return when the part survives a power cut."""

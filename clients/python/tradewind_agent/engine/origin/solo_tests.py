@@ -85,7 +85,7 @@ class SoloTests:
             self._pausing = None
         file = self._suspects.popleft()
         file.is_waiting = False
-        exchange = file.take(1, pipeline.range_bytes)
+        exchange = file.take(1, pipeline.compute_range_bytes())
         if exchange is None:
             return
         self._pipeline = pipeline

@@ -181,6 +181,9 @@ class RelayReading(FileDownload, ReadingLeg):
                 self.fault(fault)
             self.host.make_available(self)
 
+    def _follow(self) -> None:
+        """Do nothing: units are summed as they are handed on."""
+
     # The end.
 
     def _publish(self) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.http.http1 import ResponseHead
 from tradewind_agent.engine.jobs import RelayJob
 from tradewind_agent.engine.options import EngineOptions
 
@@ -30,7 +31,10 @@ class RelayReceiver(Protocol):
 
 
 class RelaySource(Protocol):
-    """The store that relayed files come from."""
+    """The store that files come from, whether to another store or to this host."""
 
     def describe(self, url: Url, headers: Mapping[str, str], /) -> dict[str, str]:
         """Return what an answer says about the file that another store of the kind is to know."""
+
+    def explain(self, url: Url, head: ResponseHead, body: bytes, /) -> str | None:
+        """Return why the store has refused a request, and what to do; ``None`` where the answer does not say."""

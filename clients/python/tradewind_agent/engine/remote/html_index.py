@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, quote, unquote
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.jobs import SizeTrust
 from tradewind_agent.engine.remote.anchors import Anchor, AnchorReader
-from tradewind_agent.engine.remote.index_page import IndexPage, ListingEntry, check_segment, sum_rows
+from tradewind_agent.engine.remote.index_page import IndexPage, ListingEntries, ListingEntry, check_segment, sum_rows
 from tradewind_agent.engine.remote.omissions import Omission, OmissionKind, make_name_omission
 from tradewind_agent.errors import UnsafeName, UnusableSource
 
@@ -87,7 +87,7 @@ def _parse_nginx(url: Url, body: bytes) -> IndexPage | None:
     page = _NGINX_ROWS.search(body)
     if page is None:
         return None
-    entries = []
+    entries = ListingEntries()
     left_out = []
     position, end = page.span("rows")
     rows = sum_rows(body[start : start + _SUMMED_AT_ONCE] for start in range(position, end, _SUMMED_AT_ONCE))
@@ -101,7 +101,7 @@ def _parse_nginx(url: Url, body: bytes) -> IndexPage | None:
             entries.append(_make_entry(url, href, None if size == b"-" else int(size)))
         except UnsafeName as error:
             left_out.append(make_name_omission(f"{url.origin}{url.folder}{href}", error))
-    return IndexPage(entries=tuple(entries), left_out=tuple(left_out), rows=rows, is_exact=True)
+    return IndexPage(entries=entries, left_out=tuple(left_out), rows=rows, is_exact=True)
 
 
 def _make_entry(

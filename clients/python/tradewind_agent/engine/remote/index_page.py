@@ -1,10 +1,11 @@
 """An index page as values: the files and folders that it lists, and the links that it leaves out."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 
+from tradewind_agent.columns import FieldColumn, NumberColumn, RecordColumns, TextColumn, TimeColumn
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.jobs import SizeTrust
 from tradewind_agent.engine.remote.omissions import Omission
@@ -31,6 +32,20 @@ class ListingEntry:
     may_be_folder: bool = False
 
 
+class ListingEntries(RecordColumns[ListingEntry]):
+    """Entries of a page that may have half a million of them."""
+
+    def __init__(self, entries: Iterable[ListingEntry] = ()) -> None:
+        columns: dict[str, FieldColumn] = {
+            "name": TextColumn(""),
+            "size_bytes": NumberColumn(),
+            "modified_at": TimeColumn(),
+            "etag": TextColumn(),
+            "target": TextColumn(),
+        }
+        super().__init__(ListingEntry, columns, ("is_folder", "size_trust", "least_bytes", "may_be_folder"), entries)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexPage:
     """What one page lists.
@@ -43,7 +58,7 @@ class IndexPage:
     ``keeps_times`` : the server stores the times of files that are sent to it.
     """
 
-    entries: tuple[ListingEntry, ...]
+    entries: Sequence[ListingEntry]
     left_out: tuple[Omission, ...] = ()
     rows: bytes = b""
     next_page: Url | None = None

@@ -9,7 +9,7 @@ from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.fetch import FetchedAnswer, OnConnection, fetch
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.remote.html_index import is_folder_index
-from tradewind_agent.engine.remote.index_page import IndexPage
+from tradewind_agent.engine.remote.index_page import IndexPage, ListingEntries
 from tradewind_agent.engine.remote.listing import HTML_TYPES, is_page_name, parse_index, parse_media_type
 from tradewind_agent.engine.remote.xml_index import MULTI_STATUS, parse_multistatus
 from tradewind_agent.errors import FileFault, UnusableSource
@@ -90,15 +90,17 @@ class IndexClient:
 
     async def _read_on(self, page: IndexPage) -> IndexPage:
         """Return a page together with those that follow it."""
-        entries, left_out, seen = list(page.entries), list(page.left_out), set[Url]()
+        if page.next_page is None:
+            return page
+        entries, left_out, seen = ListingEntries(page.entries), list(page.left_out), set[Url]()
         while page.next_page is not None:
             if page.next_page in seen:
                 raise UnusableSource(f"cannot list {page.next_page}: its pages lead back to one another")
             seen.add(page.next_page)
             page = (await self._read_page(page.next_page))[1]
-            entries += page.entries
+            entries.extend(page.entries)
             left_out += page.left_out
-        return replace(page, entries=tuple(entries), left_out=tuple(left_out))
+        return replace(page, entries=entries, left_out=tuple(left_out))
 
     async def read_properties(self, url: Url) -> tuple[Url, IndexPage] | None:
         """Return a folder as a WebDAV server lists it; ``None`` where the server is none."""

@@ -1,7 +1,6 @@
 """Everything below an index page: folder by folder, within bounds, and what had to be left out."""
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -9,8 +8,8 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from tradewind_agent.engine.http.address import Url
-from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
-from tradewind_agent.engine.remote.index_page import IndexPage, ListingEntry
+from tradewind_agent.engine.jobs import DownloadJob, DownloadJobs, SizeTrust
+from tradewind_agent.engine.remote.index_page import IndexPage, ListingEntries, ListingEntry
 from tradewind_agent.engine.remote.index_request import IndexClient, ProbedAddress
 from tradewind_agent.engine.remote.listing import is_page_name
 from tradewind_agent.engine.remote.omissions import Omission, OmissionKind
@@ -81,7 +80,7 @@ class RemoteTree:
         self._folders_read = 0
         self._folders_found: set[str] = set()
         self._outside_links: list[Omission] = []
-        self.jobs: list[DownloadJob] = []
+        self.jobs = DownloadJobs()
         self.omissions: list[Omission] = []
 
     async def list(self, source: Url, destination: Path) -> None:
@@ -134,14 +133,9 @@ class RemoteTree:
         self._folders_found.add(str(url))
         self._outside_links.extend(each for each in page.left_out if self._is_selected(folder, url, each))
         below = str(folder.destination / "x").removesuffix("x")
-        entries = deque(await self._resolve_unclear(url, page.entries))
-        del page  # of half a million entries each is held only until it is a job
-        folders = []
-        while entries:
-            child = self._take(folder, url, entries.popleft(), below)
-            if child is not None:
-                folders.append(child)
-        return folders
+        entries = await self._resolve_unclear(url, page.entries)
+        children = (self._take(folder, url, entry, below) for entry in entries)
+        return [child for child in children if child is not None]
 
     def _take(self, folder: _Folder, url: Url, entry: ListingEntry, below: str) -> _Folder | None:
         """Take a file, or return a folder; ``below`` is the folder's destination as text that a name follows."""
@@ -178,6 +172,8 @@ class RemoteTree:
 
     async def _resolve_unclear(self, url: Url, entries: Sequence[ListingEntry]) -> Sequence[ListingEntry]:
         """Return the entries, with those that may be folders probed: some of them, or all if one is a folder."""
+        if isinstance(entries, ListingEntries) and True not in entries.iterate_field("may_be_folder"):
+            return entries
         unsettled = [entry for entry in entries if entry.may_be_folder]
         # Names without an extension first: of these most folders are.
         unsettled.sort(key=lambda entry: "." in entry.name.strip("."))
@@ -216,6 +212,8 @@ def _find_last_name(folder: Url) -> str:
 
 def _leads_back(folder: _Folder, page: IndexPage) -> bool:
     """Return whether a page is that of a folder above it, as behind a link to one."""
+    if folder.parent is None:
+        return False
     if any(above.read_at == folder.read_at for above in folder.list_ancestors()):
         return True
     names = [above.destination.name for above in folder.list_ancestors()]

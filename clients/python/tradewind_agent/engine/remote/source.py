@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.fetch import OnConnection
-from tradewind_agent.engine.jobs import DownloadJob, SizeTrust, UploadJob
+from tradewind_agent.engine.jobs import DownloadJob, DownloadJobs, SizeTrust, UploadJob, find_repeated
 from tradewind_agent.engine.local.local_tree import list_tree
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.remote.index_page import check_segment
@@ -35,7 +35,7 @@ class DownloadList:
     ``is_folder`` : all that one folder holds was listed.
     """
 
-    jobs: list[DownloadJob]
+    jobs: DownloadJobs
     omissions: tuple[Omission, ...] = ()
     excluded: Excluded = NOTHING_EXCLUDED
     is_folder: bool = False
@@ -85,7 +85,8 @@ async def list_downloads(
             place = destination / check_segment(source.name, source) if is_folder or len(sources) > 1 else destination
             tree.jobs.append(DownloadJob(source=source, destination=str(place)))
     is_one_folder = len(sources) == 1 and not sources[0].name
-    return DownloadList(_deduplicate(tree.jobs), tuple(tree.omissions), selecting.excluded, is_one_folder)
+    jobs = DownloadJobs(_deduplicate(tree.jobs)) if find_repeated(tree.jobs.iterate_field("destination")) else tree.jobs
+    return DownloadList(jobs, tuple(tree.omissions), selecting.excluded, is_one_folder)
 
 
 def list_manifest(
@@ -98,7 +99,7 @@ def list_manifest(
     UnusableSource, UnsafeName : see `parse_manifest`.
     """
     selecting = Selecting(selection)
-    jobs = [
+    jobs = DownloadJobs(
         DownloadJob(
             source=entry.source,
             destination=str(destination / entry.path),
@@ -108,7 +109,7 @@ def list_manifest(
         )
         for entry in parse_manifest(text, base)
         if selecting.take_file(entry.path)
-    ]
+    )
     return DownloadList(jobs, excluded=selecting.excluded)
 
 

@@ -1,7 +1,7 @@
 """All objects below a prefix: page by page, and by prefixes side by side where there are many."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from tradewind_agent.engine.http.address import Url
@@ -13,7 +13,9 @@ from tradewind_agent.errors import FileFault, UnusableSource
 from tradewind_agent.stores.port import ListRequest
 from tradewind_agent.stores.s3.bucket_pages import (
     BucketPage,
+    Restoration,
     StoredObject,
+    StoredObjects,
     make_page_url,
     parse_bucket_page,
 )
@@ -21,6 +23,7 @@ from tradewind_agent.stores.s3.refusals import make_store_refusal
 
 REQUESTS_AT_ONCE = 8
 _OK = 200
+_WITH_RESTORATION = {"x-amz-optional-object-attributes": "RestoreStatus"}
 
 
 class BucketListing:
@@ -28,19 +31,21 @@ class BucketListing:
 
     ``name`` : of the bucket, in messages. ``url`` : where it is requested.
     ``request`` : whose ``on_folders`` is called with how many more prefixes are being read.
+    ``states_restoration`` : the store states in its listings how far archived objects are restored, if it is asked to.
 
     Attributes
     ----------
     clock_offset_s : how far the clock of the store was before this host's in the last answer.
     """
 
-    def __init__(self, name: str, url: Url, request: ListRequest) -> None:
+    def __init__(self, name: str, url: Url, request: ListRequest, *, states_restoration: bool = False) -> None:
         self.name, self.url = name, url
+        self.states_restoration = states_restoration
         self._request = request
         self._gate = asyncio.Semaphore(REQUESTS_AT_ONCE)
         self.clock_offset_s = 0.0
 
-    async def list(self, prefix: str, take_folder: Callable[[str], bool] = lambda _: True) -> list[StoredObject]:
+    async def list(self, prefix: str, take_folder: Callable[[str], bool] = lambda _: True) -> StoredObjects:
         """Return all objects whose keys begin with ``prefix``.
 
         A listing of more than a page is read by the prefixes below it, side by side; pages of one prefix can only be
@@ -53,13 +58,14 @@ class BucketListing:
         self._request.on_folders(1)
         page = await self._read(prefix, None, by_folder=False)
         if page.next_token is None:
-            return list(page.objects)
-        split = await self._read_all(prefix, await self._read(prefix, None, by_folder=True), by_folder=True)
-        taken = [each for each in split.prefixes if take_folder(each)]
-        if len(split.prefixes) < 2 and len(taken) == len(split.prefixes):
-            return list((await self._read_all(prefix, page, by_folder=False)).objects)
-        below = await asyncio.gather(*(self.list(each, take_folder) for each in taken))
-        return [*split.objects, *(found for each in below for found in each)]
+            return StoredObjects(page.objects)
+        objects, prefixes = await self._read_all(prefix, await self._read(prefix, None, by_folder=True), by_folder=True)
+        taken = [each for each in prefixes if take_folder(each)]
+        if len(prefixes) < 2 and len(taken) == len(prefixes):
+            return (await self._read_all(prefix, page, by_folder=False))[0]
+        for below in await asyncio.gather(*(self.list(each, take_folder) for each in taken)):
+            objects.extend(below)
+        return objects
 
     async def find(self, key: str) -> StoredObject | None:
         """Return the object of a key, which is the first of those that begin with it; ``None`` without any.
@@ -71,22 +77,27 @@ class BucketListing:
         page = await self.read_page(make_page_url(self.url, key, most_keys=1), key)
         return page.objects[0] if page.objects and page.objects[0].key == key else None
 
-    async def find_readiness(self, key: str) -> str:
-        """Return what an archived object says of its restoration; empty where that was not requested."""
-        answer = await self.request(self.url.join_path(key), "HEAD")
-        return answer.head.headers.get("x-amz-restore", "")
+    async def find_restoration(self, found: StoredObject) -> Restoration | None:
+        """Return how far an archived object is restored: as listed, or else as the object itself says."""
+        if self.states_restoration or found.restoration is not None:
+            return found.restoration
+        answer = await self.request(self.url.join_path(found.key), "HEAD")
+        stated = answer.head.headers.get("x-amz-restore", "")
+        if not stated:
+            return None
+        return Restoration.RUNNING if 'ongoing-request="true"' in stated else Restoration.DONE
 
-    async def _read_all(self, prefix: str, page: BucketPage, *, by_folder: bool) -> BucketPage:
-        """Return a page together with those that follow it."""
-        objects, prefixes, token = list(page.objects), list(page.prefixes), page.next_token
+    async def _read_all(self, prefix: str, page: BucketPage, *, by_folder: bool) -> tuple[StoredObjects, Sequence[str]]:
+        """Return the objects and the prefixes of a page and of those that follow it."""
+        objects, prefixes, token = StoredObjects(page.objects), list(page.prefixes), page.next_token
         while token is not None:
             page = await self._read(prefix, token, by_folder=by_folder)
             if page.next_token == token:
                 raise UnusableSource(f"s3://{self.name}: its pages lead back to one another")
-            objects += page.objects
+            objects.extend(page.objects)
             prefixes += page.prefixes
             token = page.next_token
-        return BucketPage(tuple(objects), tuple(prefixes), None)
+        return objects, prefixes
 
     async def _read(self, prefix: str, token: str | None, *, by_folder: bool) -> BucketPage:
         return await self.read_page(make_page_url(self.url, prefix, token, by_folder=by_folder), prefix)
@@ -98,7 +109,7 @@ class BucketListing:
         ------
         UnusableSource : the bucket cannot be listed.
         """
-        answer = await self.request(url)
+        answer = await self.request(url, headers=_WITH_RESTORATION if self.states_restoration else None)
         if answer.head.status != _OK:
             raise make_store_refusal(f"s3://{self.name} cannot be listed", answer)
         date = parse_http_date(answer.head.headers.get("date", ""))

@@ -1,10 +1,20 @@
 """One page of a bucket's listing (ListObjectsV2) as values."""
 
 import xml.etree.ElementTree as ET
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import Enum
 from urllib.parse import quote, unquote_plus, urlencode
 
+from tradewind_agent.columns import (
+    FieldColumn,
+    NumberColumn,
+    PathColumn,
+    RecordColumns,
+    TextColumn,
+    TimeColumn,
+)
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.remote.xml_index import parse_xml
 from tradewind_agent.errors import UnusableSource
@@ -17,15 +27,39 @@ _LAST = "\U0010ffff"
 """The last character in the order of keys."""
 
 
+class Restoration(Enum):
+    """What a store has done to make an archived object readable."""
+
+    RUNNING = "it is being restored"
+    DONE = "a copy of it can be read for a while"
+
+
 @dataclass(frozen=True, slots=True)
 class StoredObject:
-    """An object as a listing has it; ``storage_class`` is empty where the store names none."""
+    """An object as a listing has it; ``storage_class`` is empty where the store names none.
+
+    ``restoration`` : of an archived object, where the listing states it.
+    """
 
     key: str
     size_bytes: int | None
     etag: str | None
     modified_at: datetime | None
     storage_class: str
+    restoration: Restoration | None = None
+
+
+class StoredObjects(RecordColumns[StoredObject]):
+    """Objects of a bucket, which may be millions."""
+
+    def __init__(self, objects: Iterable[StoredObject] = ()) -> None:
+        columns: dict[str, FieldColumn] = {
+            "key": PathColumn(),
+            "size_bytes": NumberColumn(),
+            "etag": TextColumn(),
+            "modified_at": TimeColumn(),
+        }
+        super().__init__(StoredObject, columns, ("storage_class", "restoration"), objects)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +144,17 @@ def _read_object(element: ET.Element, *, is_escaped: bool) -> StoredObject:
         etag=fields.get("ETag") or None,
         modified_at=_parse_time(fields.get("LastModified", "")),
         storage_class=fields.get("StorageClass", ""),
+        restoration=_read_restoration(element.find("RestoreStatus")),
     )
+
+
+def _read_restoration(element: ET.Element | None) -> Restoration | None:
+    """Return what a listing states of a restoration; ``None`` where there was none, or the store states none."""
+    if element is None:
+        return None
+    if (element.findtext("IsRestoreInProgress") or "").lower() == "true":
+        return Restoration.RUNNING
+    return Restoration.DONE if element.findtext("RestoreExpiryDate") else None
 
 
 def _unescape(text: str, *, is_escaped: bool) -> str:

@@ -1,16 +1,16 @@
 """From objects to jobs: which can be files here, and what is left out."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from tradewind_agent.engine.http.address import Url
-from tradewind_agent.engine.jobs import DownloadJob
+from tradewind_agent.engine.jobs import DownloadJob, DownloadJobs, find_repeated
 from tradewind_agent.engine.remote.index_page import check_path
 from tradewind_agent.engine.remote.omissions import Omission, OmissionKind, make_name_omission
 from tradewind_agent.engine.remote.path_selection import Selecting
 from tradewind_agent.errors import UnsafeName
 from tradewind_agent.stores.s3.address import S3Address
-from tradewind_agent.stores.s3.bucket_pages import StoredObject
+from tradewind_agent.stores.s3.bucket_pages import StoredObject, StoredObjects
 
 _DIRECTORY_BUCKET = "--x-s3"
 """How names of directory buckets end: tags there look like sums and are none."""
@@ -46,21 +46,23 @@ class ObjectJobs:
         self._unreadable = unreadable
         self._selecting = selecting
         self._keeps_keys = keeps_keys
-        self.jobs: list[DownloadJob] = []
+        self.jobs = DownloadJobs()
         self.omissions: list[Omission] = []
 
-    def add_folder(self, objects: Iterable[StoredObject], prefix: str, destination: Path) -> None:
+    def add_folder(self, objects: StoredObjects, prefix: str, destination: Path) -> None:
         """Add the objects below a prefix, which are to be stored below ``destination``.
 
         Object stores have no folders: a key may be a file and hold others, which no file system can store.
         """
-        named = {each.key.removeprefix(prefix): each for each in objects}
-        if self._keeps_keys:
-            for path, found in named.items():
+        if find_repeated(objects.iterate_field("key")):
+            objects = StoredObjects({each.key: each for each in objects}.values())
+        holders = frozenset[str]() if self._keeps_keys else _find_holders(objects, prefix)
+        for found in objects:
+            path = found.key.removeprefix(prefix)
+            if self._keeps_keys:
                 if path:
                     self.add_object(found, path)
-            return
-        for path, found in named.items():
+                continue
             if found.size_bytes == 0 and (path == "" or path.endswith("/")):
                 continue  # it stands for a folder
             if not self._selecting.take_file(path):
@@ -70,7 +72,7 @@ class ObjectJobs:
             except UnsafeName as error:
                 self.omissions.append(make_name_omission(S3Address(self._bucket, found.key), error))
                 continue
-            if (holder := next((above for above in _list_above(path) if above in named), None)) is not None:
+            if (holder := next((above for above in _list_above(path) if above in holders), None)) is not None:
                 self._leave_out(found.key, f"cannot be stored: {holder!r} is a file and a folder at once")
                 continue
             self.add_object(found, str(destination / path))
@@ -94,6 +96,13 @@ class ObjectJobs:
     def _leave_out(self, key: str, reason: str) -> None:
         """Leave out an object."""
         self.omissions.append(Omission(str(S3Address(self._bucket, key)), reason, OmissionKind.NOT_A_FILE))
+
+
+def _find_holders(objects: StoredObjects, prefix: str) -> frozenset[str]:
+    """Return the paths that are both an object and a folder of others. Folders are far fewer than objects."""
+    begin = len(prefix)
+    folders = {above for key in objects.iterate_field("key") for above in _list_above(key[begin:])}
+    return frozenset(key[begin:] for key in objects.iterate_field("key") if key[begin:] in folders)
 
 
 def _list_above(path: str) -> Iterator[str]:

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from urllib.parse import unquote
 
 from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.http.http1 import ResponseHead
 from tradewind_agent.engine.store_hooks import StoreHooks
 from tradewind_agent.stores.s3.address import S3Address
+from tradewind_agent.stores.s3.refusals import explain_refusal, find_error_code, find_error_message
 from tradewind_agent.stores.s3.session import StoreSession
 
 _DESCRIBING = (
@@ -44,6 +46,11 @@ class ObjectSource:
     def describe(self, _url: Url, headers: Mapping[str, str]) -> dict[str, str]:
         """Return the metadata of an object, the user's own included."""
         return describe_object(headers)
+
+    def explain(self, url: Url, head: ResponseHead, body: bytes) -> str | None:
+        """Return what the error document of the store means."""
+        code = find_error_code(url, body)
+        return explain_refusal(head.status_line, code, find_error_message(url, body)) if code else None
 
 
 def unescape_key(url: Url, bucket: Url) -> str:

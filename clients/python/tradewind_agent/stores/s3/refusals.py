@@ -9,6 +9,7 @@ from tradewind_agent.engine.remote.xml_index import parse_xml
 from tradewind_agent.errors import UnusableSource
 
 _FORBIDDEN = 403
+_LONGEST_MESSAGE = 200
 
 _CHECK_KEY = "check the credentials, or name another --profile"
 _MEANINGS: Mapping[str, str] = {
@@ -59,14 +60,16 @@ def make_store_refusal(place: object, answer: FetchedAnswer) -> StoreRefused:
     """Return the error for an answer that is none of those hoped for."""
     code, status = find_error_code(answer.url, answer.body), answer.head.status
     may_not = status == _FORBIDDEN and code in ("", "AccessDenied")
-    meaning = explain_refusal(answer.head.status_line, "AccessDenied" if may_not else code)
+    message = find_error_message(answer.url, answer.body)
+    meaning = explain_refusal(answer.head.status_line, "AccessDenied" if may_not else code, message)
     region = answer.head.headers.get("x-amz-bucket-region") or _find_in_error(answer.url, answer.body, "Region")
     return StoreRefused(f"{place}: {meaning}", may_not=may_not, region=region or None)
 
 
-def explain_refusal(status_line: str, code: str) -> str:
-    """Return what an error code means and what to do; the status where the code is not known."""
-    named = f"the store answered {status_line}" + (f" ({code})" if code else "")
+def explain_refusal(status_line: str, code: str, message: str = "") -> str:
+    """Return what an error code means and what to do; the status, with code and message, where it is not known."""
+    stated = ": ".join(filter(None, (code, message)))
+    named = f"the store answered {status_line}" + (f" ({stated})" if stated else "")
     return _MEANINGS.get(code, named)
 
 
@@ -92,6 +95,12 @@ def explain_code(code: str) -> str:
 def find_error_code(url: Url, body: bytes) -> str:
     """Return the code of an error document; empty where the body is none."""
     return _find_in_error(url, body, "Code")
+
+
+def find_error_message(url: Url, body: bytes) -> str:
+    """Return the message of an error document in one line, cut where it is long; empty where the body is none."""
+    message = " ".join(_find_in_error(url, body, "Message").split())
+    return message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]}…"
 
 
 def _find_in_error(url: Url, body: bytes, name: str) -> str:

@@ -19,7 +19,7 @@ from tradewind_agent.errors import UnusableSource
 from tradewind_agent.stores.port import ListRequest, RemovalProgress, StoredRequest
 from tradewind_agent.stores.s3.address import S3Address, build_bucket_url
 from tradewind_agent.stores.s3.bucket_listing import BucketListing
-from tradewind_agent.stores.s3.bucket_pages import StoredObject
+from tradewind_agent.stores.s3.bucket_pages import Restoration, StoredObject, StoredObjects
 from tradewind_agent.stores.s3.key_search import find_objects
 from tradewind_agent.stores.s3.object_jobs import ObjectJobs
 from tradewind_agent.stores.s3.object_removal import remove_objects
@@ -102,6 +102,21 @@ class S3Store:
         is_one_folder = len(found) == 1 and not found[0].is_object
         return DownloadList(chosen.jobs, tuple(chosen.omissions), selecting.excluded, is_one_folder)
 
+    async def prepare_downloads(self, folder: Url, options: EngineOptions) -> Url:
+        """Return where objects below a prefix are requested, in the region of the bucket.
+
+        Raises
+        ------
+        UnusableSource : there is no such bucket.
+        """
+        key = self.find_key(folder)
+        try:
+            await self._ask(_list_for(options), lambda listing: listing.find(key))
+        except StoreRefused as refusal:
+            if not refusal.may_not:  # who may not list may still be allowed to read or to send
+                raise
+        return self.find_url(key)
+
     async def prepare_uploads(self, destination: Url, options: EngineOptions) -> Url:
         """Return where files are sent, in the region of the bucket.
 
@@ -109,14 +124,9 @@ class S3Store:
         ------
         UnusableSource : there is no such bucket.
         """
-        key = self.find_key(destination)
-        try:
-            await self._ask(_list_for(options), lambda listing: listing.find(key))
-        except StoreRefused as refusal:
-            if not refusal.may_not:  # who may not list may still be allowed to send
-                raise
+        place = await self.prepare_downloads(destination, options)
         options.hooks.add_receiver(self.url.origin, ObjectReceiver(self.url, self.find_key, self._session))
-        return self.find_url(key)
+        return place
 
     async def find_stored(
         self, jobs: Sequence[UploadJob | RelayJob], request: StoredRequest
@@ -173,7 +183,7 @@ class S3Store:
             return await self._ask(request, lambda listing: self._list(key, listing, selecting))
         except StoreRefused as refusal:
             if refusal.may_not and key and not key.endswith("/"):  # which may be read without being listed
-                return _Found(key, [StoredObject(key, None, None, None, "")], is_object=True)
+                return _Found(key, StoredObjects([StoredObject(key, None, None, None, "")]), is_object=True)
             raise
 
     async def _ask(self, request: ListRequest, question: Callable[[BucketListing], Awaitable[Answer]]) -> Answer:
@@ -187,12 +197,12 @@ class S3Store:
         return await question(self._open_listing(request))
 
     def _open_listing(self, request: ListRequest) -> BucketListing:
-        return BucketListing(self.bucket, self.url, request)
+        return BucketListing(self.bucket, self.url, request, states_restoration=self._session.is_aws)
 
     async def _list(self, key: str, listing: BucketListing, selecting: Selecting) -> "_Found":
         is_folder = not key or key.endswith("/")
         if not is_folder and (found := await listing.find(key)) is not None:
-            return _Found(key, [found], is_object=True)
+            return _Found(key, StoredObjects([found]), is_object=True)
         prefix = key if is_folder else f"{key}/"
 
         def take_folder(folder: str) -> bool:
@@ -238,18 +248,23 @@ class _Found:
     """What a source names: an object, or those below a prefix."""
 
     prefix: str
-    objects: Sequence[StoredObject]
+    objects: StoredObjects
     is_object: bool
 
 
 async def _find_archived(found: Sequence[_Found], listing: BucketListing) -> Mapping[str, str]:
     """Return the keys of archived objects that cannot be read, with the reason."""
-    archived = [each for part in found for each in part.objects if each.storage_class in _ARCHIVED]
-    readiness = await asyncio.gather(*(listing.find_readiness(each.key) for each in archived))
+    archived = [
+        part.objects[at]
+        for part in found
+        for at, kind in enumerate(part.objects.iterate_field("storage_class"))
+        if kind in _ARCHIVED
+    ]
+    restorations = await asyncio.gather(*(listing.find_restoration(each) for each in archived))
     reasons: dict[str, str] = {}
-    for each, stated in zip(archived, readiness, strict=True):
-        if 'ongoing-request="true"' in stated:
+    for each, restoration in zip(archived, restorations, strict=True):
+        if restoration is Restoration.RUNNING:
             reasons[each.key] = f"is being restored from {each.storage_class}; copy it when it is there"
-        elif not stated:
+        elif restoration is None:
             reasons[each.key] = f"is archived in {each.storage_class}; restore it first, such as by {_RESTORE}"
     return reasons

@@ -17,7 +17,12 @@ from tradewind_agent.engine.origin.limits import LOAD_STATUSES
 from tradewind_agent.engine.upload_exchange import FileSlice, UploadExchange
 from tradewind_agent.errors import FileFault, RefusedByServer, UnusableSource
 from tradewind_agent.stores.s3.properties import has_properties, write_properties
-from tradewind_agent.stores.s3.refusals import explain_refusal, find_common_fault, find_error_code
+from tradewind_agent.stores.s3.refusals import (
+    explain_refusal,
+    find_common_fault,
+    find_error_code,
+    find_error_message,
+)
 from tradewind_agent.stores.s3.sending.divided_upload import DividedUpload
 from tradewind_agent.stores.s3.sending.multipart import (
     PARTS_A_PAGE,
@@ -232,7 +237,8 @@ class ObjectUpload(DividedUpload):
         elif common := self._find_common_fault(head, code):
             self.host.stop(RefusedByServer(common, retryable=False, status=head.status))
         else:
-            reason, passes = explain_refusal(head.status_line, code), code in _PASSING or head.status >= _BROKEN
+            reason = explain_refusal(head.status_line, code, find_error_message(self.url, exchange.answer))
+            passes = code in _PASSING or head.status >= _BROKEN
             self.fault(RefusedByServer(reason, retryable=passes, status=head.status))
 
     def _find_common_fault(self, head: ResponseHead, code: str) -> str:

@@ -1,18 +1,27 @@
 """Chunks in transfer: queue of files, channels, plan and counters."""
 
+from array import array
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
-from tradewind_agent.engine.channels import ChunkDemand
+from tradewind_agent.engine.dealing.channels import ChunkDemand
+from tradewind_agent.engine.dealing.pending_files import JobTable, PendingFiles
 from tradewind_agent.engine.file_transfer import FileExchange, FileTransfer
 from tradewind_agent.engine.http.address import Origin
 from tradewind_agent.engine.http.connection import ReceiveBuffer
+from tradewind_agent.engine.jobs import Job
 from tradewind_agent.engine.options import DEFAULT_IO_BLOCK_BYTES
 from tradewind_agent.engine.progress import ChunkSnapshot
 from tradewind_agent.engine.request_pipeline import RequestPipeline
+
+_READY_FILES = 64
+"""Files that are made before a connection has room for them."""
+
+MakeFile = Callable[["TransferChunk", Job], FileTransfer]
+"""Makes the transfer of a job that belongs to a chunk."""
 
 
 class WorkQueue:
@@ -100,7 +109,7 @@ class Channel:
                 break
             if (exchange := self._take(file, pipeline)) is not None:
                 return exchange
-        while (waiting := self.chunk.queue.pop(pipeline)) is not None:
+        while (waiting := self.chunk.pop_file(pipeline)) is not None:
             self._files.append(waiting)
             waiting.is_placed = True
             if (exchange := self._take(waiting, pipeline)) is not None:
@@ -108,7 +117,8 @@ class Channel:
         return None
 
     def _take(self, file: FileTransfer, pipeline: RequestPipeline) -> FileExchange | None:
-        exchange = file.take(self.chunk.parallelism, pipeline.range_bytes) if file.has_undealt else None
+        most_bytes = pipeline.compute_range_bytes(in_order=file.is_summed_in_order)
+        exchange = file.take(self.chunk.parallelism, most_bytes) if file.has_undealt else None
         if exchange is None or not file.has_undealt:
             self._files.remove(file)
             file.is_placed = False
@@ -127,15 +137,17 @@ class TransferChunk:
 
     Attributes
     ----------
-    files : the files neither done nor failed.
+    files : the files neither done nor failed that have been made; others are ``pending``.
     buffer : the I/O block that the connections receive into.
     awaits_more : more files may be admitted, for which its channels stay open.
     used_part_bytes : size of the parts of the last file that went in parts.
     most_streams : connections that the origins permit for all chunks together; ``None`` without a limit.
     """
 
-    def __init__(self, plan: ChunkPlan) -> None:
+    def __init__(self, plan: ChunkPlan, make_file: MakeFile) -> None:
+        self._make_file = make_file
         self.queue = WorkQueue()
+        self.pending = PendingFiles()
         self.channels: list[Channel] = []
         self.files: set[FileTransfer] = set()
         self.buffer = ReceiveBuffer(DEFAULT_IO_BLOCK_BYTES)
@@ -184,6 +196,38 @@ class TransferChunk:
         for channel in self.channels:
             channel.return_files()
 
+    @property
+    def count(self) -> int:
+        """Return the files neither done nor failed."""
+        return len(self.files) + len(self.pending)
+
+    def list_waiting_origins(self) -> set[Origin]:
+        """Return the origins that files wait for."""
+        return self.queue.list_origins() | self.pending.list_origins()
+
+    def pop_file(self, pipeline: RequestPipeline) -> FileTransfer | None:
+        """Return the next file for a pipeline, made now or a little earlier."""
+        while True:
+            while self.pending and len(self.queue) < _READY_FILES:
+                self._make_next()
+            file = self.queue.pop(pipeline)
+            if file is not None or self.pending.list_origins() <= self.queue.list_origins():
+                return file
+            self._make_next()
+
+    def _make_next(self) -> None:
+        """Make the next pending file, whose bytes are planned already."""
+        file = self._make_file(self, self.pending.take())
+        self.files.add(file)
+        file.plan_parts(self._planned_part_bytes)
+        self.queue.add(file)
+
+    def fill(self, table: JobTable, positions: Iterable[int]) -> None:
+        """Have files wait, in place of all others that do; the last of the positions comes first."""
+        self.planned_bytes -= self.pending.total_bytes
+        self.pending.fill(table, positions)
+        self.planned_bytes += self.pending.total_bytes
+
     def add(self, file: FileTransfer, *, queued: bool = True) -> None:
         """Add a file; one in flight in another chunk's channel is not ``queued``."""
         self.files.add(file)
@@ -200,11 +244,11 @@ class TransferChunk:
     @property
     def remaining_bytes(self) -> int:
         """Exact, over all files left."""
-        return sum(file.remaining_bytes for file in self.files)
+        return sum(file.remaining_bytes for file in self.files) + self.pending.total_bytes
 
     def compute_demand(self) -> ChunkDemand:
         """Return the demand for channels; its bytes are a running count, because this is called after every file."""
-        files = max(len(self.files), self.concurrency) if self.awaits_more else len(self.files)
+        files = max(self.count, self.concurrency) if self.awaits_more else self.count
         return ChunkDemand(self.concurrency, self.parallelism, files, self._estimate_remaining_bytes)
 
     @property
@@ -222,11 +266,11 @@ class TransferChunk:
             parameters=self.get_current_parameters(),
             moved_bytes=self.moved_bytes,
             remaining_bytes=self.remaining_bytes,
-            remaining_files=len(self.files),
+            remaining_files=self.count,
             files_done=self.files_done,
             files_skipped=self.files_skipped,
             files_failed=self.files_failed,
-            finished_s=self.finished_s if not self.files else None,
+            finished_s=None if self.count else self.finished_s,
         )
 
     def get_current_parameters(self) -> Parameters:
@@ -238,6 +282,26 @@ class TransferChunk:
             io_block_bytes=self.buffer.size_bytes,
             part_bytes=self.used_part_bytes,
         )
+
+
+def find_chunk(chunks: Sequence[TransferChunk], size_bytes: int | None) -> TransferChunk:
+    """Return the chunk that files of a size belong to; ``None`` for a size that is not known."""
+    serving = [chunk for chunk in chunks if chunk.concurrency]
+    return next((chunk for chunk in serving if chunk.holds(size_bytes)), serving[-1])
+
+
+def list_pending(chunks: Iterable[TransferChunk]) -> Iterator[int]:
+    """Yield the positions of all jobs whose files are not made yet."""
+    return (position for chunk in chunks for position in chunk.pending.positions)
+
+
+def assign_pending(chunks: Sequence[TransferChunk], table: JobTable, positions: Iterable[int]) -> None:
+    """Have the files of jobs wait in the chunks that they belong to, and no others."""
+    found: dict[TransferChunk, array[int]] = {chunk: array("Q") for chunk in chunks}
+    for position in table.sort(positions):
+        found[find_chunk(chunks, table.get_size(position))].append(position)
+    for chunk, waiting in found.items():
+        chunk.fill(table, waiting)
 
 
 def require_valid_plan(plan: Sequence[ChunkPlan]) -> Sequence[ChunkPlan]:

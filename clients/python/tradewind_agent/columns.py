@@ -1,0 +1,184 @@
+"""Records of one kind by columns: a listing of a million files takes some hundred bytes a file, and not a thousand.
+
+A record is made whenever it is read. To read is cheap, to hold all at once is what this avoids.
+"""
+
+import math
+from array import array
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from operator import attrgetter
+from typing import Any, Generic, Protocol, TypeVar, overload
+
+Record = TypeVar("Record")
+
+_UNKNOWN = -1
+
+
+class FieldColumn(Protocol):
+    """The values of one field, in the order of the records."""
+
+    def append(self, value: Any, /) -> None: ...
+
+    def __getitem__(self, at: int, /) -> Any: ...
+
+
+class TextColumn:
+    """Texts; ``None`` is stored as the empty one, and read as ``missing``."""
+
+    def __init__(self, missing: str | None = None) -> None:
+        self._missing = missing
+        self._bytes = bytearray()
+        self._ends = array("Q")
+
+    def append(self, text: str | None) -> None:
+        self._bytes += (text or "").encode("utf-8", "surrogatepass")
+        self._ends.append(len(self._bytes))
+
+    def __getitem__(self, at: int) -> str | None:
+        start = self._ends[at - 1] if at else 0
+        return self._bytes[start : self._ends[at]].decode("utf-8", "surrogatepass") or self._missing
+
+
+class PathColumn:
+    """Paths; what many of them share before their last slash is stored once."""
+
+    def __init__(self) -> None:
+        self._folders = SharedColumn()
+        self._names = TextColumn("")
+
+    def append(self, path: str) -> None:
+        folder, slash, name = path.rpartition("/")
+        self._folders.append(folder + slash)
+        self._names.append(name)
+
+    def __getitem__(self, at: int) -> str:
+        return f"{self._folders[at]}{self._names[at]}"
+
+
+class NumberColumn:
+    """Whole numbers from 0 on, or ``None``."""
+
+    def __init__(self) -> None:
+        self._numbers = array("q")
+
+    def append(self, number: int | None) -> None:
+        self._numbers.append(_UNKNOWN if number is None else number)
+
+    def __getitem__(self, at: int) -> int | None:
+        number = self._numbers[at]
+        return None if number == _UNKNOWN else number
+
+    def __setitem__(self, at: int, number: int | None) -> None:
+        self._numbers[at] = _UNKNOWN if number is None else number
+
+
+class TimeColumn:
+    """Times, or ``None``; they are read in UTC."""
+
+    def __init__(self) -> None:
+        self._times_s = array("d")
+
+    def append(self, at: datetime | None) -> None:
+        self._times_s.append(math.nan if at is None else at.timestamp())
+
+    def __getitem__(self, at: int) -> datetime | None:
+        time_s = self._times_s[at]
+        return None if math.isnan(time_s) else datetime.fromtimestamp(time_s, UTC)
+
+
+class SharedColumn:
+    """Few values, each for many records: it is stored once."""
+
+    def __init__(self) -> None:
+        self._places: dict[Hashable, int] = {}
+        self._values: list[Any] = []
+        self._numbers = array("I")
+
+    def append(self, value: Hashable) -> None:
+        place = self._places.setdefault(value, len(self._values))
+        if place == len(self._values):
+            self._values.append(value)
+        self._numbers.append(place)
+
+    def __getitem__(self, at: int) -> Any:
+        return self._values[self._numbers[at]]
+
+
+class RecordColumns(Sequence[Record], Generic[Record]):
+    """Records of one class, by columns.
+
+    Parameters
+    ----------
+    make : makes a record of its fields, which are named as its attributes are.
+    columns : a column for each field that has many values.
+    shared : the other fields, two at least, which have few values; each combination of them is stored once.
+    """
+
+    def __init__(
+        self,
+        make: Callable[..., Record],
+        columns: Mapping[str, FieldColumn],
+        shared: Sequence[str],
+        records: Iterable[Record] = (),
+    ) -> None:
+        self._make, self._shared = make, shared
+        self._columns = columns
+        self._combinations = SharedColumn()
+        self._read_fields, self._read_shared = attrgetter(*columns), attrgetter(*shared)
+        self._appenders = [column.append for column in columns.values()]
+        self._getters = [(name, column.__getitem__) for name, column in columns.items()]
+        self._count = 0
+        self.extend(records)
+
+    def append(self, record: Record) -> None:
+        for append, value in zip(self._appenders, self._read_fields(record), strict=True):
+            append(value)
+        self._combinations.append(self._read_shared(record))
+        self._count += 1
+
+    def extend(self, records: Iterable[Record]) -> None:
+        for record in records:
+            self.append(record)
+
+    def iterate_field(self, name: str) -> Iterator[Any]:
+        """Yield one field of all records, which is quicker than to make each record."""
+        if name in self._columns:
+            return map(self._columns[name].__getitem__, range(self._count))
+        at = self._shared.index(name)
+        return (self._combinations[place][at] for place in range(self._count))
+
+    def _read(self, place: int) -> Record:
+        fields = dict(zip(self._shared, self._combinations[place], strict=True))
+        for name, get in self._getters:
+            fields[name] = get(place)
+        return self._make(**fields)
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, at: int) -> Record: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[Record]: ...
+
+    def __getitem__(self, at: int | slice) -> Record | list[Record]:
+        if isinstance(at, slice):
+            return [self._read(each) for each in range(*at.indices(self._count))]
+        if not -self._count <= at < self._count:
+            raise IndexError(at)
+        return self._read(at % self._count)
+
+    def __iter__(self) -> Iterator[Record]:
+        return map(self._read, range(self._count))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence) or len(other) != len(self):
+            return False
+        return all(one == another for one, another in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]  # it grows
+
+    def __repr__(self) -> str:
+        return f"<{self._count} records>"

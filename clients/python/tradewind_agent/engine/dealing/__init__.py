@@ -1,0 +1,1 @@
+"""Which file, or part of one, is requested next by which connection."""
