@@ -42,7 +42,7 @@ def probe_upload_line(url: str, clock_s: Clock = time.perf_counter) -> tuple[Fit
     ------
     CopyFailed : the server cannot be reached, is none of ours, takes no files, or the path is too uneven to tell.
     """
-    name = f"{url.rstrip('/')}/.tradewind-probe-{uuid4().hex[:8]}"
+    name = f"{url.rstrip('/')}/tradewind-probe-{uuid4().hex[:8]}"
     codecs: frozenset[Codec] = frozenset()
 
     def time_upload(http: httpx.Client, size: int) -> TimedTransfer:
