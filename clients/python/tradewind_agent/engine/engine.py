@@ -58,6 +58,7 @@ class TransferEngine:
         self._jobs = JobTable()
         self._files = WeakKeyDictionary[FileTransfer, TransferChunk]()
         self._is_open_ended = False
+        self._refused_folders = 0  # files without a folder; one alone may be a server's whim
         self._failures: list[FileFailure] = []
         self._stopped: AgentError | None = None
         self._receiving = True
@@ -250,10 +251,9 @@ class TransferEngine:
 
     def make_remote_folder(self, url: Url, then: Callable[[str], None]) -> None:
         def go_on(refusal: str) -> None:
-            left = [file.url for chunk in self._chunks for file in chunk.files]
+            self._refused_folders += bool(refusal)
             is_first = not (self._is_open_ended or any(chunk.files_done for chunk in self._chunks))
-            is_of_all = all(each.origin == url.origin and each.path.startswith(url.folder) for each in left)
-            if refusal and is_first and is_of_all and len(left) > 1:
+            if self._refused_folders > 1 and is_first and self._jobs.are_all_below(url):
                 self.stop(RefusedByServer(refusal, retryable=False))
             elif self._running:
                 then(refusal)

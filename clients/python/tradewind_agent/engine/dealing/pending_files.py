@@ -4,7 +4,7 @@ from array import array
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 
-from tradewind_agent.engine.http.address import Origin
+from tradewind_agent.engine.http.address import Origin, Url
 from tradewind_agent.engine.jobs import DownloadJobs, Job, UploadJob, find_repeated, require_distinct
 
 _UNKNOWN = -1
@@ -44,6 +44,11 @@ class JobTable:
             return self.jobs.get_origin(position)
         job = self.jobs[position]
         return job.destination.origin if isinstance(job, UploadJob) else job.source.origin
+
+    def are_all_below(self, url: Url) -> bool:
+        """Return whether all files are to be sent to the folder that ``url`` is in, or below it."""
+        destinations = (job.destination for job in self.jobs if isinstance(job, UploadJob))
+        return all(each.origin == url.origin and each.path.startswith(url.folder) for each in destinations)
 
     def sort(self, positions: Iterable[int]) -> Sequence[int]:
         """Return positions of jobs, the largest files last, and of one size the first."""

@@ -44,6 +44,8 @@ class RemoteFolders:
         return await asyncio.shield(self._making[folder])
 
     async def _make(self, folder: Url) -> str:
+        if folder.path == "/":
+            return ""  # every server has it
         parent = Url(folder.origin, folder.path.rstrip("/").rpartition("/")[0] + "/", folder.login)
         made = await self._ask("MKCOL", folder)
         if made is not None and made.head.status in _PARENT_MISSING and parent != folder:
