@@ -182,7 +182,7 @@ def copy(source: str, destination: str, state: Path) -> CopyReport:
     engine = options(
         retry=RetryPolicy(first_wait_s=0.01, longest_wait_s=0.2),
         origins=OriginBook(state / "origins.json"),
-        idle_timeout_s=stretched(1.0),
+        idle_timeout_s=stretched(2.0),
     )
     return copy_files([source], destination, options=CopyOptions(by_hand=MANY, tune=False, engine=engine))
 
