@@ -99,7 +99,7 @@ def beginnings() -> list[float]:
 def test_longer_transfer_gets_larger_sample(uneven: Path) -> None:
     data = uneven.read_bytes()
     whole = len(data) / len(pack(data, PROBE))
-    found = [sample_file(uneven, line_bps, places=beginnings).probe.ratio for line_bps in (1e12, 1e7, 1e5)]
+    found = [sample_file(uneven, line_bps, ticks(0.002), beginnings).probe.ratio for line_bps in (1e12, 1e7, 1e5)]
     assert found[2] == pytest.approx(whole)
     assert abs(found[1] / whole - 1) < 0.1 < abs(found[0] / whole - 1)
 
@@ -108,7 +108,7 @@ def test_ratio_of_sample_is_extrapolated_to_all_probed_bytes(uneven: Path) -> No
     setting, data = CodecSetting(Codec.ZSTD, 3), uneven.read_bytes()
     whole = len(data) / len(pack(data, setting))
     of_blocks, of_all = (
-        try_setting(setting, sample_file(uneven, line_bps, places=beginnings)).ratio for line_bps in (1e12, 1e5)
+        try_setting(setting, sample_file(uneven, line_bps, ticks(0.002), beginnings)).ratio for line_bps in (1e12, 1e5)
     )
     assert abs(math.log(of_all / whole)) < 0.5 * abs(math.log(of_blocks / whole))
 
@@ -136,25 +136,23 @@ def test_pieces_lie_within_the_file_apart_from_each_other(
 def test_a_codec_that_packs_side_by_side_is_as_fast_as_its_cores_together(sample: FileSample) -> None:
     bits, cores = 8 * sum(map(len, sample.blocks)), make_case(sample).cores
     is_parallel, alone = (
-        try_setting(each, sample, seconds()) for each in (CodecSetting(Codec.ZSTD, 3), CodecSetting(Codec.GZIP, 6))
+        try_setting(each, sample, ticks()) for each in (CodecSetting(Codec.ZSTD, 3), CodecSetting(Codec.GZIP, 6))
     )
     assert is_parallel[1:] == (bits * cores, bits)  # each took a second
     assert alone[1:] == (bits, bits)
 
 
-def seconds() -> Callable[[], float]:
-    """A clock that is read once a second."""
-    return partial(next, count(0.0))
+def ticks(step_s: float = 1.0) -> Callable[[], float]:
+    """A clock that is read once a second, or so often."""
+    return partial(next, count(0.0, step_s))
 
 
 def test_trials_end_once_they_have_taken_their_share_whatever_history_says(sample: FileSample) -> None:
     quick = known(sample, compress_bps=1e10)  # by which a trial takes no time; by the clock it takes some seconds
     promised_s = 400  # a fiftieth of it is eight
     total_bytes = int(promised_s * 1e6 * (sample.probe.ratio + 1.9) / 8)
-    tried = try_worthwhile_settings(sample, total_bytes, 1e6, CODECS, history=quick, clock_s=seconds())
-    assert (
-        0 < len(tried) < len(try_worthwhile_settings(sample, DAYS_LONG, 1e6, CODECS, history=quick, clock_s=seconds()))
-    )
+    tried = try_worthwhile_settings(sample, total_bytes, 1e6, CODECS, history=quick, clock_s=ticks())
+    assert 0 < len(tried) < len(try_worthwhile_settings(sample, DAYS_LONG, 1e6, CODECS, history=quick, clock_s=ticks()))
 
 
 @pytest.mark.parametrize("codec", sorted(list_available_codecs()))
