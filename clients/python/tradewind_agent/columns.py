@@ -7,10 +7,14 @@ import math
 from array import array
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from operator import attrgetter
 from typing import Any, Generic, Protocol, TypeVar, overload
 
 Record = TypeVar("Record")
+
+BLOCK_RECORDS = 20_000
+"""Records of a block that takes no more: smaller ones would leave gaps in memory when they are given back."""
 
 _UNKNOWN = -1
 
@@ -182,3 +186,67 @@ class RecordColumns(Sequence[Record], Generic[Record]):
 
     def __repr__(self) -> str:
         return f"<{self._count} records>"
+
+
+class RecordBlocks(Sequence[Record]):
+    """Records of one class by columns, in blocks that can be handed on and given back one by one.
+
+    Parameters
+    ----------
+    make_block : makes an empty block.
+
+    Attributes
+    ----------
+    blocks : in order.
+    """
+
+    def __init__(self, make_block: Callable[[], RecordColumns[Record]], records: Iterable[Record] = ()) -> None:
+        self._make_block = make_block
+        self.blocks: list[RecordColumns[Record]] = []
+        self.extend(records)
+
+    def append(self, record: Record) -> None:
+        if not self.blocks or len(self.blocks[-1]) >= BLOCK_RECORDS:
+            self.blocks.append(self._make_block())
+        self.blocks[-1].append(record)
+
+    def extend(self, records: Iterable[Record]) -> None:
+        """Add records; large blocks of others become blocks of these, which must not change any more there."""
+        if isinstance(records, RecordBlocks) and len(records) >= BLOCK_RECORDS:
+            self.blocks += records.blocks
+            return
+        for record in records:
+            self.append(record)
+
+    def drain(self) -> Iterator[Record]:
+        """Yield all records; what is read takes no memory any more."""
+        self.blocks.reverse()
+        while self.blocks:
+            yield from self.blocks.pop()
+
+    def iterate_field(self, name: str) -> Iterator[Any]:
+        """Yield one field of all records, which is quicker than to make each record."""
+        return chain.from_iterable(block.iterate_field(name) for block in self.blocks)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.blocks))
+
+    @overload
+    def __getitem__(self, at: int) -> Record: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[Record]: ...
+
+    def __getitem__(self, at: int | slice) -> Record | list[Record]:
+        if isinstance(at, slice):
+            return [self[each] for each in range(*at.indices(len(self)))]
+        if at < 0:
+            at += len(self)
+        for block in self.blocks:
+            if 0 <= at < len(block):
+                return block[at]
+            at -= len(block)
+        raise IndexError(at)
+
+    def __iter__(self) -> Iterator[Record]:
+        return chain.from_iterable(self.blocks)

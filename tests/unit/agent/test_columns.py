@@ -10,6 +10,7 @@ from tradewind_agent.engine.http.address import Login, Url
 from tradewind_agent.engine.jobs import DownloadJob, DownloadJobs, SizeTrust, find_repeated
 from tradewind_agent.engine.local.checksums import Checksum
 from tradewind_agent.engine.remote.index_page import ListingEntries, ListingEntry
+from tradewind_agent.stores.s3.bucket_pages import StoredObject, StoredObjects
 
 NOON = datetime(2026, 5, 1, 12, 0, 0, 123456, tzinfo=UTC)
 
@@ -62,6 +63,52 @@ def test_jobs_read_as_they_were_stored():
     assert list(jobs.iterate_field("destination")) == [job.destination for job in JOBS]
     with pytest.raises(IndexError):
         jobs[4]
+
+
+def list_objects(first: int, last: int) -> list[StoredObject]:
+    return [StoredObject(f"folder/{number}", number, None, NOON, "") for number in range(first, last)]
+
+
+@pytest.fixture
+def block_records(monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.setattr("tradewind_agent.columns.BLOCK_RECORDS", 500)
+    return 500
+
+
+def test_records_in_blocks_read_as_they_were_stored(block_records: int):
+    few, many = list_objects(0, 7), list_objects(7, 3 * block_records)
+    objects = StoredObjects(few)
+    objects.extend(StoredObjects(many))  # whose blocks change hands
+    objects.extend(StoredObjects(few))
+    every = [*few, *many, *few]
+    assert (list(objects), len(objects)) == (every, len(every))
+    assert all(objects[at] == every[at] for at in (0, 6, 7, block_records + 8, -1, -len(every)))
+    assert objects[5:9] == every[5:9]
+    assert list(objects.iterate_field("key")) == [each.key for each in every]
+    for outside in (len(every), -len(every) - 1):
+        with pytest.raises(IndexError):
+            objects[outside]
+
+
+def test_blocks_that_were_read_take_no_memory(block_records: int):
+    tracemalloc.start()
+    try:
+        objects, copied = StoredObjects(list_objects(0, 20 * block_records)), StoredObjects()
+        before_bytes, _ = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        for each in objects.drain():
+            copied.append(each)
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (len(objects), len(copied)) == (0, 20 * block_records)
+    assert peak_bytes < 1.3 * before_bytes
+
+
+def test_many_repeated_values_are_found(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("tradewind_agent.engine.jobs._HASHES_AT_ONCE", 10)
+    values = [*(f"value {number}" for number in range(95)), "value 7", "value 94", "value 7"]
+    assert find_repeated(values) == {hash("value 7"), hash("value 94")}
 
 
 def test_size_of_a_job_may_become_known():

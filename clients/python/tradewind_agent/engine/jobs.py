@@ -1,5 +1,6 @@
 """Jobs, one a file, and the result of a transfer."""
 
+from array import array
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -22,6 +23,8 @@ from tradewind_agent.engine.local.checksums import Checksum
 from tradewind_agent.engine.origin.book import PermittedConnections
 from tradewind_agent.engine.skipping import StoredFile
 from tradewind_agent.errors import AgentError
+
+_HASHES_AT_ONCE = 100_000
 
 
 class SizeTrust(Enum):
@@ -194,9 +197,13 @@ def list_addresses(jobs: Sequence[Job]) -> Iterator[str]:
 def find_repeated(values: Iterable[Hashable]) -> frozenset[int]:
     """Return the hashes that several of the values have: without any the values are distinct.
 
-    The values themselves are not retained.
+    The values themselves are not retained. Of many, a part is compared at a time, as sorted numbers take several times
+    the memory of the array.
     """
-    return frozenset(one for one, other in pairwise(sorted(map(hash, values))) if one == other)
+    hashes = array("q", map(hash, values))
+    parts = len(hashes) // _HASHES_AT_ONCE + 1
+    sorted_parts = (sorted(each for each in hashes if each % parts == part) for part in range(parts))
+    return frozenset(one for part in sorted_parts for one, other in pairwise(part) if one == other)
 
 
 def require_distinct(jobs: Iterable[Job]) -> Iterator[Job]:

@@ -64,7 +64,7 @@ class BucketListing:
         if len(prefixes) < 2 and len(taken) == len(prefixes):
             return (await self._read_all(prefix, page, by_folder=False))[0]
         for below in await asyncio.gather(*(self.list(each, take_folder) for each in taken)):
-            objects.extend(below)
+            objects.extend(below)  # which are few, or change hands as they are
         return objects
 
     async def find(self, key: str) -> StoredObject | None:

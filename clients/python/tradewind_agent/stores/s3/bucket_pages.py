@@ -11,6 +11,7 @@ from tradewind_agent.columns import (
     FieldColumn,
     NumberColumn,
     PathColumn,
+    RecordBlocks,
     RecordColumns,
     TextColumn,
     TimeColumn,
@@ -49,17 +50,21 @@ class StoredObject:
     restoration: Restoration | None = None
 
 
-class StoredObjects(RecordColumns[StoredObject]):
+class StoredObjects(RecordBlocks[StoredObject]):
     """Objects of a bucket, which may be millions."""
 
     def __init__(self, objects: Iterable[StoredObject] = ()) -> None:
-        columns: dict[str, FieldColumn] = {
-            "key": PathColumn(),
-            "size_bytes": NumberColumn(),
-            "etag": TextColumn(),
-            "modified_at": TimeColumn(),
-        }
-        super().__init__(StoredObject, columns, ("storage_class", "restoration"), objects)
+        super().__init__(_make_block, objects)
+
+
+def _make_block() -> RecordColumns[StoredObject]:
+    columns: dict[str, FieldColumn] = {
+        "key": PathColumn(),
+        "size_bytes": NumberColumn(),
+        "etag": TextColumn(),
+        "modified_at": TimeColumn(),
+    }
+    return RecordColumns(StoredObject, columns, ("storage_class", "restoration"))
 
 
 @dataclass(frozen=True, slots=True)

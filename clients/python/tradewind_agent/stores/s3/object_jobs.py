@@ -50,14 +50,15 @@ class ObjectJobs:
         self.omissions: list[Omission] = []
 
     def add_folder(self, objects: StoredObjects, prefix: str, destination: Path) -> None:
-        """Add the objects below a prefix, which are to be stored below ``destination``.
+        """Add the objects below a prefix, which are to be stored below ``destination``; ``objects`` is empty then.
 
         Object stores have no folders: a key may be a file and hold others, which no file system can store.
         """
         if find_repeated(objects.iterate_field("key")):
             objects = StoredObjects({each.key: each for each in objects}.values())
         holders = frozenset[str]() if self._keeps_keys else _find_holders(objects, prefix)
-        for found in objects:
+        here = str(destination / "a")[:-1]
+        for found in objects.drain():
             path = found.key.removeprefix(prefix)
             if self._keeps_keys:
                 if path:
@@ -75,7 +76,7 @@ class ObjectJobs:
             if (holder := next((above for above in _list_above(path) if above in holders), None)) is not None:
                 self._leave_out(found.key, f"cannot be stored: {holder!r} is a file and a folder at once")
                 continue
-            self.add_object(found, str(destination / path))
+            self.add_object(found, here + path)
 
     def add_object(self, found: StoredObject, destination: str) -> None:
         """Add one object, unless it cannot be read now."""

@@ -255,10 +255,11 @@ class _Found:
 async def _find_archived(found: Sequence[_Found], listing: BucketListing) -> Mapping[str, str]:
     """Return the keys of archived objects that cannot be read, with the reason."""
     archived = [
-        part.objects[at]
+        each
         for part in found
-        for at, kind in enumerate(part.objects.iterate_field("storage_class"))
-        if kind in _ARCHIVED
+        if not _ARCHIVED.isdisjoint(part.objects.iterate_field("storage_class"))
+        for each in part.objects
+        if each.storage_class in _ARCHIVED
     ]
     restorations = await asyncio.gather(*(listing.find_restoration(each) for each in archived))
     reasons: dict[str, str] = {}
