@@ -124,7 +124,8 @@ def list_files(
         return _list_uploads(sources, place, options, rules, on_folders)
     check_properties(options.properties, is_taken=False)
     if len(remote_sources) < len(sources):
-        raise InvalidValue("sources", f"are local like the destination; {hint_at_address([*sources, destination])}")
+        hint = hint_at_address([*sources, destination]) or "copy the ones, then the others"
+        raise InvalidValue("sources", f"are local, as the destination is; {hint}")
     places = _open_sources(sources, manifest, options)
     target = Target(parse_local(destination), is_folder=destination.endswith("/"))
     if rules.delete:

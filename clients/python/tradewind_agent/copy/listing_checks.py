@@ -21,14 +21,14 @@ from tradewind_agent.errors import CopyFailed, FileFault, UnusableSource
 from tradewind_agent.system_errors import explain_os_error
 
 
-def hint_at_address(places: Sequence[str]) -> str:
-    """Return how to write the remote end, in the user's words where one of the places looks like a host."""
+def hint_at_address(places: Sequence[str]) -> str | None:
+    """Return how to write the remote end, in the user's words, where one of the places looks like a host."""
     for place in places:
         host, _, _ = place.partition("/")
         is_host = ":" in host or ("." in host.strip(".") and "/" in place)
-        if is_host and not host.startswith(".") and not Path(place).exists():
+        if is_host and not host.startswith(".") and host.lower() != "file:" and not Path(place).exists():
             return f"write http://{place} if {host} is a server"
-    return "one end must be http://, https:// or s3://"
+    return None
 
 
 def parse_local(place: str) -> Path:

@@ -7,7 +7,7 @@ import pytest
 from tradewind.mobile.batching import BatchTerms, evaluate_bursts
 from tradewind.mobile.catalogue import load_shipped_catalogue
 from tradewind.mobile.queue import Burst, BurstMode, QueuedJob, ScheduledJob
-from tradewind_agent.cli.commands.copy_queue import read_boot_clock_s
+from tradewind_agent.cli.commands.copying.queue import read_boot_clock_s
 from tradewind_agent.queued.advice import Advice
 from tradewind_agent.queued.sending import WAIT_SLICE_S, send_queue
 

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tradewind_agent.cli import environment, options
-from tradewind_agent.cli.commands.copy_by_tool import CopyContext, copy_by_tool
-from tradewind_agent.cli.commands.copy_packed import (
+from tradewind_agent.cli.commands.copying.by_tool import CopyContext, copy_by_tool
+from tradewind_agent.cli.commands.copying.packed import (
     OFF,
     PreparedPacking,
     parse_compress_option,
 )
-from tradewind_agent.cli.commands.copy_queue import RadioOptions, build_radio_options, copy_queue
+from tradewind_agent.cli.commands.copying.queue import RadioOptions, build_radio_options, copy_queue
+from tradewind_agent.cli.commands.copying.within_host import are_on_this_host, copy_within_host
 from tradewind_agent.cli.dry_run import show_plan
 from tradewind_agent.cli.engine_options import bind_headers, build_engine_options
 from tradewind_agent.cli.manifest_option import check_manifest, open_manifest
@@ -133,7 +134,7 @@ def copy(
         list[str] | None,
         typer.Argument(
             metavar="SRC... DEST",
-            help="What to copy, and where to; one end at least is http(s):// or s3://, or for rclone.",
+            help="What to copy, and where to: http(s):// or s3:// addresses, or paths of this host.",
         ),
     ] = None,
     *,
@@ -155,16 +156,14 @@ def copy(
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
-    """Copy files with recommended parameters, measure it, and log it. One end at least is a server."""
+    """Copy files with recommended parameters, measure it, and log it."""
     from tradewind_agent.service.retries import BRIEF_RETRIES
 
     terminal, places, queue = Terminal(as_json, quiet), places or [], radio.queue
     mover = _choose_mover(mover, places)
     packing = parse_compress_option(compress)
-    if packing is not None and mover != OWN_MOVER:
-        raise typer.BadParameter(
-            f"{mover} does not pack files on their way; {OWN_MOVER} alone does", param_hint="--compress"
-        )
+    stays_here = queue is None and mover == OWN_MOVER and are_on_this_host(places, manifest)
+    _check_packing(packing, mover, stays_here=stays_here)
     removal.check(dry_run=dry_run, is_queue=queue is not None)
     settings = replace(settings, listing=replace(settings.listing, delete=removal.delete))
     if queue is not None:
@@ -176,7 +175,7 @@ def copy(
     with ExitStack() as closing:
         listing = None
         manifest = closing.enter_context(open_manifest(manifest))
-        if queue is None and mover == OWN_MOVER:
+        if queue is None and mover == OWN_MOVER and not stays_here:
             settings = settings if dry_run else closing.enter_context(settings.connect_early())
             listing = _list_files(places, manifest, settings, terminal)
             _warn_about_download(listing, settings, terminal)
@@ -188,6 +187,8 @@ def copy(
         context = radio.add_radio(CopyContext(terminal, client, meter()))
         if queue is not None:
             code = copy_queue(queue, settings, context, packing, dry_run=dry_run)
+        elif stays_here:
+            code = copy_within_host(places, settings, terminal, client, removal, dry_run=dry_run)
         elif listing is None:
             code = copy_by_tool(mover, places, settings, context, manifest=manifest, dry_run=dry_run)
         else:
@@ -195,6 +196,17 @@ def copy(
                 removal.confirm(listing.removal)
             code = _copy_listed(listing, settings, context, packing, dry_run=dry_run)
     raise typer.Exit(code)
+
+
+def _check_packing(packing: "PackingMode | None", mover: str, *, stays_here: bool) -> None:
+    """Refuse to pack files that another mover sends, or that are sent nowhere."""
+    if packing is None:
+        return
+    if mover != OWN_MOVER:
+        reason = f"{mover} does not pack files on their way; {OWN_MOVER} alone does"
+        raise typer.BadParameter(reason, param_hint="--compress")
+    if stays_here:
+        raise typer.BadParameter("packs files on their way to or from a server", param_hint="--compress")
 
 
 def _choose_mover(mover: str, places: "Sequence[str]") -> str:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tradewind_agent.cli import environment, options
-from tradewind_agent.cli.commands.copy_by_tool import CopyContext
-from tradewind_agent.cli.commands.copy_packed import PreparedPacking
+from tradewind_agent.cli.commands.copying.by_tool import CopyContext
+from tradewind_agent.cli.commands.copying.packed import PreparedPacking
 
 if TYPE_CHECKING:
     from tradewind_agent.compression.planning import PackingMode

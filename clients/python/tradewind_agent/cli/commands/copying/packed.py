@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from tradewind_agent.cli.commands.copy_by_tool import CopyContext
+    from tradewind_agent.cli.commands.copying.by_tool import CopyContext
     from tradewind_agent.compression.planning import PackingMode
     from tradewind_agent.copy.listing import Listing
     from tradewind_agent.copy.options import CopyOptions

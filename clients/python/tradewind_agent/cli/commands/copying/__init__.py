@@ -1,0 +1,1 @@
+"""The kinds of copies that `tradewind copy` makes besides the usual one."""
