@@ -30,6 +30,7 @@ from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.progress import Snapshot
 from tradewind_agent.errors import CopyFailed, FileFault
 from tradewind_agent.resources.limiter import ResourceLimiter
+from tradewind_agent.session.loaded_path import add_measured_rtts
 from tradewind_agent.session.logbook import Logbook
 from tradewind_agent.session.metering import HostMeter, describe_meter_failure
 from tradewind_agent.session.path_probe import measure_connect_s
@@ -37,6 +38,7 @@ from tradewind_agent.session.planning import Plan, replace_settings
 from tradewind_agent.session.records import TransferIdentity
 from tradewind_agent.session.transfer_session import TransferSession
 from tradewind_agent.sla_text import format_sla
+from tradewind_agent.stores.http import HTTP_STORE
 from tradewind_agent.tuning.ticks import Tick, build_main_settings
 
 if TYPE_CHECKING:
@@ -193,10 +195,14 @@ def run(
             )
         if stage is not None:
             stage.note_end()
+        session.identity = replace(session.identity, store=_find_store(prepared))
         by_servers = movement.result.bytes_by_servers > 0
         if by_servers != prepared.listing.by_servers:
             session.identity = _rename_mover(session.identity, prepared.listing, by_servers=by_servers)
-        path = prepared.path if by_servers else _add_measured_rtts(prepared.path, movement, prepared.options)
+        path = prepared.path
+        if not by_servers:
+            least_s, loaded_s = movement.last.path.min_rtt_s, movement.loaded_rtt_s
+            path = add_measured_rtts(path, least_s, loaded_s, stated_s=prepared.options.rtt_s)
         timeline = tuple(tuning.ticks) if tuning is not None else ()
         records = _build_records(session, prepared, held, movement, path, timeline=timeline, stage=stage)
         session.status = _find_status(movement)
@@ -212,6 +218,13 @@ def _rename_mover(identity: TransferIdentity, listing: Listing, *, by_servers: b
     """Return the identity of a copy that was moved by others than expected."""
     mover = replace(identity.mover, name=name_mover(listing, by_servers=by_servers))
     return replace(identity, mover=mover)
+
+
+def _find_store(prepared: PreparedCopy) -> str | None:
+    """Return the kind of the remote end; that a web server speaks WebDAV may only have shown meanwhile."""
+    store = prepared.listing.store
+    is_webdav = prepared.options.engine.hooks.speaks_webdav(prepared.listing.remote)
+    return "webdav" if store == HTTP_STORE.kind and is_webdav else store
 
 
 def _find_limited_end(prepared: PreparedCopy, movement: Movement) -> str:
@@ -292,17 +305,6 @@ def _discard_parts(listing: Listing, stage: TransferStage | None) -> None:
             raise CopyFailed("the receiver keeps unfinished uploads and always resumes them")
         with suppress(FileFault):  # another run holds it, or it cannot be removed: the copy of that file reports it
             PartFile(job.destination).discard()
-
-
-def _add_measured_rtts(path: Path, movement: Movement, options: CopyOptions) -> Path:
-    """Return the path with the RTTs of the transfer's own connections: under its load, and the least.
-
-    An RTT far below the user's is that to a middle box, and says nothing of the path.
-    """
-    least_s, loaded_s = movement.last.path.min_rtt_s, movement.loaded_rtt_s
-    if least_s is None or loaded_s is None or (options.rtt_s is not None and least_s < options.rtt_s / 2):
-        return replace(path, rtt_s=path.rtt_s or loaded_s)
-    return replace(path, rtt_s=max(loaded_s, least_s), min_rtt_s=least_s)
 
 
 def _build_records(

@@ -33,6 +33,7 @@ class StoreHooks:
         self._uploads: dict[Origin, MakeUpload] = {}
         self._receivers: dict[Origin, RelayReceiver] = {}
         self._sources: dict[Origin, RelaySource] = {}
+        self._webdav: set[Origin] = set()
 
     def add_signer(self, origin: Origin, signer: RequestSigner) -> None:
         """Have requests to ``origin`` signed from now on."""
@@ -49,6 +50,14 @@ class StoreHooks:
     def add_source(self, origin: Origin, source: "RelaySource") -> None:
         """Have answers of ``origin`` read as the store means them."""
         self._sources[origin] = source
+
+    def note_webdav(self, origin: Origin) -> None:
+        """Note that ``origin`` has listed or made a folder as WebDAV servers do."""
+        self._webdav.add(origin)
+
+    def speaks_webdav(self, origin: Origin) -> bool:
+        """Return whether ``origin`` has proved to be a WebDAV server."""
+        return origin in self._webdav
 
     def has_signer(self, origin: Origin) -> bool:
         """Return whether requests to ``origin`` are signed."""

@@ -1,8 +1,10 @@
 """The round-trip time of a path while a transfer loads it."""
 
 import asyncio
+from dataclasses import replace
 from typing import Protocol
 
+from tradewind.path import Path
 from tradewind_agent.engine.http.patient_loop import find_patient_loop
 from tradewind_agent.engine.path_sample import PathSample
 
@@ -44,3 +46,14 @@ class LoadedPath:
         """Smoothed round trip under load, s: the 90th percentile over the transfer; ``None`` without a sample."""
         ordered = sorted(self._rtts_s)
         return ordered[int(HIGH * (len(ordered) - 1))] if ordered else None
+
+
+def add_measured_rtts(path: Path, least_s: float | None, loaded_s: float | None, *, stated_s: float | None) -> Path:
+    """Return the path with the RTTs of the transfer's own connections: under its load, and the least.
+
+    ``stated_s`` : the RTT that the user has stated, s; one far below it is that to a middle box, and says nothing of
+    the path.
+    """
+    if least_s is None or loaded_s is None or (stated_s is not None and least_s < stated_s / 2):
+        return replace(path, rtt_s=path.rtt_s or loaded_s)
+    return replace(path, rtt_s=max(loaded_s, least_s), min_rtt_s=least_s)

@@ -7,6 +7,8 @@ import pytest
 
 from tests.integration.engine.servers.store import Store
 from tests.integration.engine.transfers import options, plan
+from tradewind_agent.copy.report import CopyReport
+from tradewind_agent.copy.run import copy_files
 from tradewind_agent.engine import TransferEngine, TransferResult, Url, list_uploads
 
 NAMES = ("a", "sub/b", "sub/deep/er/c", "sub/deep/er/d")
@@ -37,6 +39,18 @@ def test_missing_folders_are_made_once_and_the_files_sent_again(source: Path, mi
     assert store.files == {f"/up/{name}": name.encode() for name in NAMES}
     assert store.folders == {"/", "/up/", "/up/sub/", "/up/sub/deep/", "/up/sub/deep/er/"}
     assert store.methods.count("PUT") <= 2 * len(NAMES)
+
+
+@pytest.mark.parametrize(("has_folder", "kind"), [(False, "webdav"), (True, "http")])
+def test_server_that_has_made_a_folder_is_logged_as_webdav(source: Path, *, has_folder: bool, kind: str):
+    async def story() -> CopyReport:
+        async with Store() as store:
+            store.folders |= {"/up/", "/up/sub/", "/up/sub/deep/", "/up/sub/deep/er/"} if has_folder else set()
+            return await asyncio.to_thread(copy_files, [f"{source}/"], f"{store.url}/up/")
+
+    report = asyncio.run(story())
+    assert report.succeeded, report.failures
+    assert {record.store for record in report.records} == {kind}
 
 
 @pytest.mark.parametrize("missing", ["409 Conflict", "404 Not Found"])

@@ -11,7 +11,7 @@ from tradewind_agent.errors import FileFault, UnusableSource
 
 _PARENT_MISSING = frozenset({404, 409})
 _MISSING = frozenset({404, 409, 410})
-_ERROR = 400
+_CREATED, _ERROR = 201, 400
 
 
 class RemoteFolders:
@@ -53,6 +53,8 @@ class RemoteFolders:
                 return refusal
             made = await self._ask("MKCOL", folder)
         if made is None or made.head.status < _ERROR:
+            if made is not None and made.head.status == _CREATED:
+                self._options.hooks.note_webdav(folder.origin)
             return ""
         # Servers refuse a folder that somebody has made meanwhile by 405, which says the same where they make none.
         found = await self._ask("HEAD", folder)

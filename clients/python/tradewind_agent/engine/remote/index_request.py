@@ -111,7 +111,9 @@ class IndexClient:
             return None
         if answer.head.status != MULTI_STATUS:
             return None
-        return answer.url, parse_multistatus(answer.url, _unpack(answer))
+        page = parse_multistatus(answer.url, _unpack(answer))
+        self._options.hooks.note_webdav(answer.url.origin)
+        return answer.url, page
 
     async def _fetch(self, url: Url, headers: dict[str, str]) -> FetchedAnswer:
         try:
