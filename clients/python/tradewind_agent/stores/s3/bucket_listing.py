@@ -63,8 +63,10 @@ class BucketListing:
         taken = [each for each in prefixes if take_folder(each)]
         if len(prefixes) < 2 and len(taken) == len(prefixes):
             return (await self._read_all(prefix, page, by_folder=False))[0]
-        for below in await asyncio.gather(*(self.list(each, take_folder) for each in taken)):
-            objects.extend(below)  # which are few, or change hands as they are
+        lists = await asyncio.gather(*(self.list(each, take_folder) for each in taken))
+        lists.reverse()
+        while lists:  # none takes memory twice for long
+            objects.extend(lists.pop())
         return objects
 
     async def find(self, key: str) -> StoredObject | None:
