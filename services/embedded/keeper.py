@@ -26,6 +26,7 @@ PR_SET_PDEATHSIG = 1
 
 def main() -> int:
     """Keep the server that the JSON in the first argument describes; return its exit code."""
+    os.umask(0o077)  # whoever may open a lock may hold it, and so keep the server from its users
     order: dict[str, Any] = json.loads(sys.argv[1])
     folder = Path(order["folder"])
     alive = (folder / "keeper.lock").open("w", encoding="utf-8")

@@ -3,13 +3,14 @@
 import secrets
 import string
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 
 from pwdlib import PasswordHash
 
 from services.application.access.hashing_slots import AT_ONCE, MOST_WAITING, Attempt, FailedAttempts, HashingSlots
 from services.application.access.sign_in_networks import IN_A_SESSION
+from services.application.access.weak_passwords import require_strong
 from tradewind.errors import InvalidValue
 
 __all__ = ["AT_ONCE", "MAX_LENGTH", "MIN_LENGTH", "MOST_WAITING", "Attempt", "Passwords", "generate_initial_password"]
@@ -37,18 +38,23 @@ class Passwords:
         self._slots = HashingSlots(monotonic)
         self._failed = FailedAttempts(monotonic)
 
-    def hash(self, password: str) -> str:
+    def hash(self, password: str, *, own_words: Iterable[str] = ()) -> str:
         """Return the hash of a new password.
+
+        Parameters
+        ----------
+        own_words : words that a guesser knows of this user, such as the login.
 
         Raises
         ------
-        InvalidValue : it is too short, too long, or blank.
+        InvalidValue : it is too short, too long, blank, common or repetitive.
         Unavailable : too many hashes are waiting.
         """
         if not MIN_LENGTH <= len(password) <= MAX_LENGTH:
             raise InvalidValue("password", f"must have {MIN_LENGTH} to {MAX_LENGTH} characters")
         if not password.strip():
             raise InvalidValue("password", "must have other characters than blanks")
+        require_strong(password, own_words=own_words)
         with self._slots.hold_slot(SIGNED_IN):
             return self._hasher.hash(password)
 

@@ -23,6 +23,7 @@ from services.application.warehouse.query import (
 )
 from services.persistence.roles import build_login_url
 from services.persistence.warehouse.bound_statement import bind_parameters, to_query_refused
+from services.persistence.warehouse.explained import explain, is_explain
 from services.persistence.warehouse.row_streams import ROW_STREAMS, Rows, RowStream
 from tradewind.errors import QueryRefused, TooLarge, Unavailable
 from tradewind.units import format_bytes
@@ -67,6 +68,8 @@ class WarehouseQuery:
         with self._translate_failures(), self._open_connection() as connection:
             self._set_cancel(lambda: connection.cancel_safe(timeout=CANCEL_PATIENCE_S))
             statement, columns = bind_parameters(connection, query.sql, query.parameters)
+            if is_explain(statement):
+                statement = explain(connection, statement, columns, most_bytes=limits.row_bytes)
             rows_to_send = Rows(statement=statement, columns=columns, limit=rows, most_bytes=limits.row_bytes)
             stream: RowStream = ROW_STREAMS[query.format](connection, rows_to_send)
             self._set_cancel(stream.cancel)
@@ -136,7 +139,7 @@ class WarehouseQuery:
             ) from large
         except psycopg.errors.SyntaxError as wrong:  # the statement is well-formed, and cannot be part of a query
             raise QueryRefused(
-                "only rows can be asked for: one SELECT, VALUES, TABLE or WITH that changes nothing",
+                "only rows can be asked for: one SELECT, VALUES, TABLE, WITH or EXPLAIN that changes nothing",
                 sqlstate=wrong.sqlstate,
             ) from wrong
         except psycopg.errors.ProgramLimitExceeded as large:
