@@ -350,6 +350,7 @@ def _to_tick(live: _Live, received: _ReceivedHeartbeat, state: TuningState, clai
         silent_after_s=compute_silence_limit_s(received.sample.interval_s),
         start=live.start,
         is_owner_known=live.is_owner_known,
+        is_idle=received.beat.sequence > 0 and not received.beat.throughput_bps,
     )
 
 

@@ -44,15 +44,24 @@ class WarehouseQuery:
     Parameters
     ----------
     database_url : of the database, for any role.
+    note : notes the statement, before it runs.
     """
 
     def __init__(
-        self, query: Query, *, tenant_id: UUID, database_url: str, login: GetLogin, limits: QueryLimits
+        self,
+        query: Query,
+        *,
+        tenant_id: UUID,
+        database_url: str,
+        login: GetLogin,
+        note: Callable[[], None],
+        limits: QueryLimits,
     ) -> None:
         self.tenant_id = tenant_id
         self._query = query
         self._database_url = database_url
         self._login = login
+        self._note = note
         self._limits = limits
         self._cancel: Callable[[], None] | None = None
         self._cancelled = False
@@ -65,6 +74,7 @@ class WarehouseQuery:
     def read_chunks(self) -> Iterator[bytes]:
         query, limits = self._query, self._limits
         rows = min(query.limit or limits.rows, limits.rows)
+        self._note()
         with self._translate_failures(), self._open_connection() as connection:
             self._set_cancel(lambda: connection.cancel_safe(timeout=CANCEL_PATIENCE_S))
             statement, columns = bind_parameters(connection, query.sql, query.parameters)

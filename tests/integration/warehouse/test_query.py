@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from uuid import uuid4
 
 import httpx
 import psycopg
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from services.application.access.authenticate import Scope
+from services.application.shared.audit import SERVICE, ActorKind
 from services.application.warehouse.query import Format, Query, QueryLimits
 from services.bootstrap import Container, Options, build_container
 from tests.conditions import eventually
@@ -301,7 +303,7 @@ def test_odd_names_and_texts_come_through(analyst: httpx.Client) -> None:
 
 
 def test_a_query_that_is_over_can_be_cancelled(provider: Tenant, parts: Container) -> None:
-    run = parts.warehouse.query(provider.id, Query(sql="SELECT 1 AS one", format=Format.ARROW))
+    run = parts.warehouse.query(provider.id, Query(sql="SELECT 1 AS one", format=Format.ARROW), actor=SERVICE)
     assert b"".join(run.read_chunks())
     run.cancel()
 
@@ -348,3 +350,15 @@ def test_a_plan_as_json_and_one_of_a_run_come_too(analyst: httpx.Client) -> None
 )
 def test_explaining_changes_nothing(analyst: httpx.Client, statement: str) -> None:
     assert ask(analyst, statement).status_code == 422
+
+
+def test_statements_are_noted_with_who_ran_them_once_in_a_while(analyst: httpx.Client, provider: Tenant) -> None:
+    statement = f"SELECT $1::text AS word, '{uuid4()}' AS mark"
+    for _ in range(3):
+        ask(analyst, statement, "a secret")
+    ask(analyst, f"SELECT wrong {statement}", "a secret")
+    with provider.parts.store.unit_of_work(provider.id) as uow:
+        noted = [entry for entry in uow.audit.list_page(limit=50, about="query.") if statement in entry.subject]
+    assert [entry.subject.startswith("SELECT wrong") for entry in noted] == [True, False]
+    assert "a secret" not in str(noted)
+    assert {entry.actor_kind for entry in noted} == {ActorKind.KEY}
