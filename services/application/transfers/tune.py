@@ -334,12 +334,11 @@ def _resume(basis: Basis, sample: TickSample) -> TuningState:
 def _to_tick(live: _Live, received: _ReceivedHeartbeat, state: TuningState, claims: tuple[CapClaim, ...]) -> Tick:
     stored = state.to_dict()
     decision = orjson.dumps(stored["decision"])
-    stored["decision"] = orjson.Fragment(decision)
     return Tick(
         sequence=received.sample.sequence,
         known=live.known,
         owner=live.owner,
-        state=orjson.dumps(stored),
+        state=orjson.dumps(stored | {"decision": orjson.Fragment(decision)}),
         request=live.opening.request,
         heartbeat=received.body,
         decision=decision,
