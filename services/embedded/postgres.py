@@ -43,6 +43,9 @@ SESSION_MEMORY_BYTES = 512 * MIB
 """Private memory that one session, or one of its parallel workers, may take. The service's own take some 30 MB, a join
 over 430 months of three views 60 MB.
 """
+LOGINS_OF_ANALYSTS = ("tradewind_reader_", "tradewind_query_", "tradewind_person_")
+"""Beginnings of the logins that run analysts' SQL; their sessions yield the processors to the service's own."""
+
 CONNECTIONS = 200
 CONNECTIONS_OF_THE_SERVICE = 100
 """Connections that analysts' logins leave free: they are refused once all but these are taken. An API process may take
@@ -87,6 +90,7 @@ class EmbeddedPostgres(EmbeddedServer):
     instead: ClassVar[str] = "DATABASE_URL"
     # Fast shutdown, then immediate: committed transactions survive either.
     stop_steps: ClassVar[Sequence[tuple[str, float]]] = (("SIGINT", 30.0), ("SIGQUIT", 10.0))
+    yielding_titles: ClassVar[Sequence[str]] = tuple(f"postgres: {each}" for each in LOGINS_OF_ANALYSTS)
     # After kill -9 of the postmaster its backends need a moment to notice.
     passing_failures: ClassVar[Sequence[str]] = ("shared memory block", 'lock file "postmaster.pid" already exists')
 

@@ -45,6 +45,7 @@ class EmbeddedServer(abc.ABC):
     instead: ClassVar[str]  # the environment variable that replaces the embedded server
     stop_steps: ClassVar[Sequence[tuple[str, float]]]  # signals, each with the seconds to wait for its effect
     passing_failures: ClassVar[Sequence[str]] = ()  # log lines of a failed start that is worth another try
+    yielding_titles: ClassVar[Sequence[str]] = ()  # of the server's processes that leave the processors to others
     memory_bytes: int | None = None  # of each of the server's processes, shared memory apart; None: without limit
 
     def __init__(self, folder: Path, *, start_patience_s: float = 300.0) -> None:
@@ -184,6 +185,7 @@ class EmbeddedServer(abc.ABC):
             "identity": self._account.build_identity(),
             "stop_steps": self.stop_steps,
             "memory_bytes": self.memory_bytes,
+            "yielding_titles": self.yielding_titles,
         }
         log = self._folder / "log"
         if log.exists() and log.stat().st_size > LOG_LIMIT_BYTES:

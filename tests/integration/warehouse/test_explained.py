@@ -12,10 +12,10 @@ import pytest
 from services.application.access.authenticate import Scope
 from services.application.shared.audit import ActorKind
 from tests.integration.limited_queries import api, parts, provider
-from tests.integration.warehouse.test_query import ask, rows
+from tests.integration.warehouse.test_query import LIMITS, ask, rows
 from tests.stack import Tenant
 
-__all__ = ["api", "parts", "provider"]
+__all__ = ["LIMITS", "api", "parts", "provider"]
 
 
 @pytest.fixture
