@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from benchmarks.attack import customers, hosts, matrix, readers, unauthenticated
 from benchmarks.attack.cases import CASES, Case, Lost, NotApplicable
 from benchmarks.attack.scene import SERVICE_LOG, Scene, set_up_scene
-from benchmarks.attack.tilt import VictimTimes, alternate, compute_p99_s
+from benchmarks.attack.tilt import THREADS, VictimTimes, alternate, compute_p99_s
 from benchmarks.support.command import run_command
 from benchmarks.support.report import Value, judge_summary, make_parser, write_report
 
@@ -32,6 +32,9 @@ def main(argv: Sequence[str]) -> int:
     """Attack, print and write ``var/bench/attack.json``; return 1 where a case was lost or a bound missed."""
     parser = make_parser(__doc__.partition("\n")[0])
     parser.add_argument("--only", default="", metavar="WORDS", help="only cases whose name contains this")
+    parser.add_argument(
+        "--hostile", nargs="+", choices=tuple(THREADS), default=list(THREADS), help="what the hostile tenant does"
+    )
     options = parser.parse_args(argv)
     rounds, window_s = (QUICK_ROUNDS, QUICK_WINDOW_S) if options.quick else (ROUNDS, WINDOW_S)
     if options.smoke:
@@ -41,7 +44,7 @@ def main(argv: Sequence[str]) -> int:
     with set_up_scene(options.seed, smoke=options.smoke) as scene:
         postmaster = scene.service.postgres.process_id
         results = [run_case(case, scene) for case in chosen]
-        times, made = alternate(scene, rounds, window_s)
+        times, made = alternate(scene, rounds, window_s, options.hostile)
         restarted = [*scene.service.list_stopped()]
         restarted += ["postgres"] if scene.service.postgres.process_id != postmaster else []
         restarted += list_restarted(SERVICE_LOG.read_text(encoding="utf-8", errors="replace"))

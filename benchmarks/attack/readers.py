@@ -85,8 +85,8 @@ def statistics_in_plans(scene: Scene) -> int:
             kinds: dict[str, set[int]] = {}
             for condition, rows in found.items():
                 kinds.setdefault(condition.rpartition(" ")[0], set()).add(rows)
-            telling = [kind for kind, rows in kinds.items() if len(rows) > 1]
-            require(not telling, f"estimates of {view} vary with the value: {', '.join(telling)}")
+            varying = [kind for kind, rows in kinds.items() if len(rows) > 1]
+            require(not varying, f"estimates of {view} vary with the value: {', '.join(varying)}")
     return len(CONDITIONS) + len(NAMES)
 
 
@@ -139,7 +139,7 @@ def catalog_files_locks_and_settings(scene: Scene) -> int:
 
 @attack("tenant × service")
 def memory_of_a_statement(scene: Scene) -> int:
-    """A statement that needs gigabytes fails by itself; the database must not end for it."""
+    """Run a statement that needs gigabytes: it must fail by itself, without the database."""
     before = scene.service.postgres.process_id
     with log_in(scene.hostile) as session:
         try:
@@ -172,8 +172,8 @@ def connections_of_a_tenant(scene: Scene) -> int:
             require(session.execute("SELECT 1").fetchone() == (1,), "another tenant's login is refused")
         query = scene.victim.by_scope[Scope.ANALYST].post("/v1/warehouse/query", json={"sql": "SELECT 1"})
         require(query.status_code == httpx.codes.OK, f"another tenant's query: {query.status_code}")
-        asked = scene.customers[0].post("/v1/recommend", json=make_request())
-        require(asked.status_code == httpx.codes.OK, f"another tenant's recommendation: {asked.status_code}")
+        answer = scene.customers[0].post("/v1/recommend", json=make_request())
+        require(answer.status_code == httpx.codes.OK, f"another tenant's recommendation: {answer.status_code}")
     return held + 3
 
 

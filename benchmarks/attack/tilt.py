@@ -14,9 +14,10 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from http.client import HTTPConnection, HTTPException
 from typing import Any
 from uuid import uuid4
@@ -33,6 +34,11 @@ EVERY_S = 0.02
 """Between two requests of the victim, each due at its time whether or not the one before is answered."""
 
 VICTIM_CONNECTIONS = 8
+THREADS = {
+    "beat": 3, "upload": 2, "recommend": 2, "query": 2, "guess": 4, "analyse": 1, "list": 1, "log_in": 6, "idle": 1,
+}  # fmt: skip
+"""What the hostile tenant does, each in so many threads: calls, database sessions, and connections that say nothing."""
+
 SETTLE_S = 1.0
 NICENESS = 10
 PATIENCE_S = 20.0
@@ -85,13 +91,15 @@ def call_recommend(scene: Scene, for_s: float, into: list[float], errors: Counte
         thread.join()
 
 
-def alternate(scene: Scene, rounds: int, window_s: float) -> tuple[VictimTimes, Mapping[str, int]]:
+def alternate(
+    scene: Scene, rounds: int, window_s: float, actions: Sequence[str] = tuple(THREADS)
+) -> tuple[VictimTimes, Mapping[str, int]]:
     """Measure the victim without and with the hostile tenant, in turns; return its times and what the other did."""
     times, made = VictimTimes(), Counter[str]()
     call_recommend(scene, SETTLE_S, [], Counter())
     for number in range(rounds):
         call_recommend(scene, window_s, times.quiet_s, times.errors)
-        order = json.dumps(describe(scene))
+        order = json.dumps(describe(scene) | {"actions": list(actions)})
         with subprocess.Popen(
             [*PYTHON, "benchmarks.attack.tilt", order],
             stdin=subprocess.PIPE,
@@ -137,17 +145,17 @@ class HostileTenant:
 
     def run(self) -> None:
         """Attack until standard input ends."""
-        actions: list[tuple[int, Callable[[HTTPConnection], int]]] = [
-            (3, self._beat), (2, self._upload), (2, self._recommend), (2, self._query), (4, self._guess),
-            (1, self._analyse), (1, self._list),
-        ]  # fmt: skip
+        calls = {
+            "beat": self._beat, "upload": self._upload, "recommend": self._recommend, "query": self._query,
+            "guess": self._guess, "analyse": self._analyse, "list": self._list,
+        }  # fmt: skip
+        programs: dict[str, Callable[[], None]] = {name: partial(self._repeat, call) for name, call in calls.items()}
+        programs |= {"log_in": self._log_in, "idle": self._hold_idle}
         threads = [
-            threading.Thread(target=self._repeat, args=(action,), daemon=True)
-            for count, action in actions
-            for _ in range(count)
+            threading.Thread(target=programs[name], daemon=True)
+            for name in self._order["actions"]
+            for _ in range(THREADS[name])
         ]
-        threads += [threading.Thread(target=self._log_in, daemon=True) for _ in range(6)]
-        threads += [threading.Thread(target=self._hold_idle, daemon=True)]
         for thread in threads:
             thread.start()
         print("at full tilt", flush=True)

@@ -187,7 +187,7 @@ def _list_api_processes(scene: Scene) -> list[psutil.Process]:
 
 @attack("tenant × service")
 def calls_beyond_the_limit(scene: Scene) -> int:
-    """A key that calls without a pause is told when to come again, and nobody else is."""
+    """Call without a pause: the key must learn when to come again, and no other key."""
     made = 0
     with scene.open_client(scene.hostile.by_scope[Scope.ANALYST].headers["Authorization"].partition(" ")[2]) as client:
         for _ in range(400):

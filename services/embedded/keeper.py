@@ -78,7 +78,7 @@ class YieldingSessions:
         self._known: dict[str, bool] = {}
 
     def look(self) -> None:
-        """Give processes that have begun since the last look their niceness, and their parallel workers too."""
+        """Give processes that have started since the last look their niceness, and their parallel workers too."""
         if not self._titles:
             return
         try:
