@@ -30,7 +30,7 @@ from benchmarks.attack.scene import PASSWORD, Scene, make_record, make_request
 from benchmarks.support.report import ROOT
 from services.serve import PYTHON
 
-EVERY_S = 0.02
+EVERY_S = 0.05
 """Between two requests of the victim, each due at its time whether or not the one before is answered."""
 
 VICTIM_CONNECTIONS = 8
