@@ -10,6 +10,7 @@ import sys
 import time
 import traceback
 from collections.abc import Sequence
+from contextlib import nullcontext
 from datetime import UTC, datetime
 
 from benchmarks.attack import customers, hosts, matrix, readers, unauthenticated
@@ -17,6 +18,7 @@ from benchmarks.attack.cases import CASES, Case, Lost, NotApplicable
 from benchmarks.attack.scene import SERVICE_LOG, Scene, set_up_scene
 from benchmarks.attack.tilt import THREADS, VictimTimes, alternate, compute_p99_s
 from benchmarks.support.command import run_command
+from benchmarks.support.precedence import take_precedence
 from benchmarks.support.report import Value, judge_summary, make_parser, write_report
 
 TABLES = (matrix, customers, readers, unauthenticated, hosts)
@@ -41,7 +43,10 @@ def main(argv: Sequence[str]) -> int:
         rounds, window_s = SMOKE_ROUNDS, SMOKE_WINDOW_S
     started_at = datetime.now(UTC)
     chosen = [case for case in CASES if options.only in case.name and (not options.smoke or case.name in SMOKE_CASES)]
-    with set_up_scene(options.seed, smoke=options.smoke) as scene:
+    with (
+        nullcontext(False) if options.smoke else take_precedence() as prioritised,
+        set_up_scene(options.seed, smoke=options.smoke) as scene,
+    ):
         postmaster = scene.service.postgres.process_id
         results = [run_case(case, scene) for case in chosen]
         times, made = alternate(scene, rounds, window_s, options.hostile)
@@ -49,7 +54,7 @@ def main(argv: Sequence[str]) -> int:
         restarted += ["postgres"] if scene.service.postgres.process_id != postmaster else []
         restarted += list_restarted(SERVICE_LOG.read_text(encoding="utf-8", errors="replace"))
     results += [{"case": f"hostile: {name}", "calls": count} for name, count in sorted(made.items())]
-    found = summarise(results, times) | {"parts_restarted": len(restarted)}
+    found = summarise(results, times) | {"parts_restarted": len(restarted), "went_ahead_of_others": prioritised}
     for part in restarted:
         print(f"RESTARTED  {part}", flush=True)
     write_report(
