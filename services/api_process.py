@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     parser.add_argument("--http", default=HTTP, help="of a connection, as uvicorn takes it")
     parser.add_argument("--host", required=True)
     parser.add_argument("--port", required=True, type=_parse_port)
-    parser.add_argument("--forwarded-allow-ips", default="127.0.0.1", help="proxies that are believed, by commas")
+    parser.add_argument("--forwarded-allow-ips", default="", help="proxies that are believed, by commas")
     parser.add_argument("--processes", type=int, default=1, help="that answer; else 1")
     options = parser.parse_args(arguments)
     try:

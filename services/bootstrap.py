@@ -33,6 +33,7 @@ from services.application.shared.slots import Slots
 from services.application.transfers.owners import OwnerLookups
 from services.application.transfers.sessions import SessionLimits
 from services.application.transfers.tune import Tuner
+from services.application.warehouse.noted_statements import NotedStatements
 from services.application.warehouse.query import QueryLimits, StoredLogin, ensure_query_login
 from services.observability.telemetry import Event, Metrics, create_logger
 from services.observability.tracing import Tracing
@@ -218,6 +219,7 @@ def _build_warehouse(options: Options, store: Store, database_url: str) -> Wareh
     return Warehouse(
         database_url,
         login=_query_login(store),
+        note=NotedStatements(store.unit_of_work, time.monotonic).note,
         limits=options.query_limits,
         reader_address=options.reader_address,
     )

@@ -85,6 +85,7 @@ class ProcessGroup(Mapping[str, subprocess.Popen[bytes]]):
             stdout=self._output,
             stderr=self._output,
             start_new_session=True,  # Ctrl-C reaches this process only, which then stops them in order
+            umask=0o077,  # what they write (schedule, exports, metrics) is of all tenants
             preexec_fn=partial(_begin, os.getpid(), self._niceness.get(name, 0)),  # noqa: PLW1509 - one thread so far
         )
         started_s = self._monotonic()

@@ -16,6 +16,7 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from services.application.access.authenticate import Scope, hash_secret
 from services.bootstrap import Container, build_container
@@ -116,15 +117,31 @@ def run_service(settings: Settings, found: Backends) -> int:
                 _say(f"{name} had ended {describe_exit(code)}, and was started again")
             revival.look(_say)
             if not is_announced and _is_listening(settings):
-                address = f"http://{settings.host}:{settings.port}"
-                _say(f"API: {address}")
-                _say(f"agent key: {key}   (may do everything: make others for others)")
-                _say(f"pages: {address}/admin")
-                _say(f"sign in as: {login}")
-                _say(f"first: .venv/bin/tradewind login {address} --key {key}")
-                _say(f"data: {settings.data_folder}   stop: Ctrl-C")
+                announce(settings, key, login)
                 is_announced = True
     return 0
+
+
+class FirstKey(NamedTuple):
+    """The key of this machine; `is_new` at the start that made it, the only one that shows it."""
+
+    secret: str
+    is_new: bool
+
+
+def announce(settings: Settings, key: FirstKey, login: str) -> None:
+    """Say where the service answers; the key that may do everything only at the start that made it."""
+    address, file = f"http://{settings.host}:{settings.port}", settings.data_folder / AGENT_KEY
+    _say(f"API: {address}")
+    if key.is_new:
+        _say(f"agent key: {key.secret}   (may do everything: make others for others; stored in {file})")
+    else:
+        _say(f"the agent key of the first start is in {file}")
+    _say(f"pages: {address}/admin")
+    _say(f"sign in as: {login}")
+    # By standard input: an argument would show the key to every user of this machine.
+    _say(f"first: .venv/bin/tradewind login {address} --key - < {shlex.quote(str(file))}")
+    _say(f"data: {settings.data_folder}   stop: Ctrl-C")
 
 
 class Revival:
@@ -161,16 +178,16 @@ class Revival:
             self._last_error = None
 
 
-def ensure_first_key(parts: Container, file: Path) -> str:
+def ensure_first_key(parts: Container, file: Path) -> FirstKey:
     """Return a key with every scope for the tenant of this machine, created and stored in a file on first use."""
     if file.exists():
         secret = file.read_text(encoding="utf-8").strip()
         if parts.store.registry.find_key(hash_secret(secret)) is not None:
-            return secret
+            return FirstKey(secret, is_new=False)
     created = issue_key(parts, tenant=FIRST_TENANT, name="this machine", scopes=tuple(Scope))
     file.touch(mode=0o600)
     file.write_text(f"{created.secret}\n", encoding="utf-8")
-    return created.secret
+    return FirstKey(created.secret, is_new=True)
 
 
 def ensure_first_login(parts: Container, file: Path) -> str:

@@ -39,9 +39,10 @@ class Settings:
     port: int = 8080
     """TRADEWIND_PORT: Port on which the API listens."""
 
-    proxies: str = "127.0.0.1"
+    proxies: str = ""
     """TRADEWIND_PROXIES: Addresses or networks of trusted proxies, separated by commas. The API believes what they say
-    of a client's address and of TLS."""
+    of a client's address and of TLS. Without it nobody is believed, not on this machine either: `127.0.0.1` names a
+    proxy here, and with it every program."""
 
     database_url: str | None = None
     """DATABASE_URL: PostgreSQL, as the application's ordinary role. Without it the embedded PostgreSQL is used."""

@@ -163,7 +163,7 @@ def run_service(folder: Path) -> Iterator[tuple[str, str, Mapping[str, str]]]:
     with EmbeddedPostgres.temporary() as postgres, EmbeddedValkey.temporary() as valkey:
         database_url, redis_url = prepare_database(postgres.url()), valkey.url()
         with build_container(database_url=database_url, redis_url=redis_url) as parts:
-            secret = ensure_first_key(parts, folder / "key")
+            secret = ensure_first_key(parts, folder / "key").secret
         environment = {**os.environ, "DATABASE_URL": database_url, "REDIS_URL": redis_url, "TRADEWIND_CALLS": CALLS}
         port = find_free_port()
         command = [

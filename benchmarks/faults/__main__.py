@@ -159,7 +159,7 @@ def set_up_scene(seed: int, api_processes: int, *, smoke: bool) -> Iterator[tupl
 
 def _make_key(service: Service, folder: Path) -> str:
     with build_container(database_url=service.database_url, redis_url=service.valkey.url()) as parts:
-        return ensure_first_key(parts, folder / "key")
+        return ensure_first_key(parts, folder / "key").secret
 
 
 def _publish_release(service: Service, key: str, seed: int) -> None:

@@ -183,7 +183,7 @@ def run_service_with_releases(
             )
         )
         with build_container(database_url=service.database_url, redis_url=service.valkey.url()) as parts:
-            key = ensure_first_key(parts, folder / "key")
+            key = ensure_first_key(parts, folder / "key").secret
         with httpx.Client(base_url=service.address, headers={"Authorization": f"Bearer {key}"}, timeout=60) as client:
             named = [format_site_name(number, sites) for number in range(sites)]
             client.post("/v1/logs", content=b"".join(make_log_lines(seed, named))).raise_for_status()

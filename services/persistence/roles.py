@@ -42,6 +42,11 @@ COUNTS_OF_TABLES = (
 )
 """Functions that count rows, reads and bytes of a table, of all tenants together. The views pg_stat_* call them."""
 
+SESSIONS_OF_ALL = "^pg_stat_get_(activity|backend_.*|progress_info|wal_senders|subscription)$"
+"""Functions that show every session: whose it is, the name of its program, how far its work is. The views
+pg_stat_activity, pg_stat_ssl, pg_stat_gssapi and pg_stat_progress_* call them.
+"""
+
 COUNTS_IN_PG_CLASS = ("relpages", "reltuples", "relallvisible", "relallfrozen")
 """Columns of pg_class that do so."""
 
@@ -116,6 +121,7 @@ def _let_nobody_else_in(connection: psycopg.Connection) -> None:
         _keep_functions(connection, FOR_THE_SERVICE_ALONE, to=(OWNER, APP))
         _keep_functions(connection, "^set_config$", to=(OWNER, APP, TOOLS))
         _keep_functions(connection, COUNTS_OF_TABLES, to=(OWNER, APP, STATISTICS_READER))
+        _keep_functions(connection, SESSIONS_OF_ALL, to=(OWNER, APP, STATISTICS_READER))
         _keep_counts_in_pg_class(connection)
         for statement in (  # DO runs what may use up a number of transactions in each turn of a loop
             sql.SQL("GRANT USAGE ON LANGUAGE plpgsql TO {}, {}").format(owner, app),

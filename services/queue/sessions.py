@@ -82,7 +82,7 @@ class RedisSessions:
             JOURNAL,
             WATCH,
             *counted,
-            *(_format_scope_key(key.tenant_id, claim.scope) for claim in tick.claims),
+            *_list_scope_keys(key.tenant_id, [claim.scope for claim in tick.claims]),
         ]
         arguments: list[bytes | str | float] = [
             tick.known,
@@ -107,6 +107,7 @@ class RedisSessions:
             "1" if tick.is_owner_known else "",
             self._limits.of_key,
             self._limits.of_tenant,
+            "1" if tick.is_idle else "",
             *caps,
         ]
         try:
@@ -152,7 +153,7 @@ class RedisSessions:
 
     async def measure_held(self, tenant_id: UUID, scopes: Sequence[str]) -> Sequence[ScopeUsage]:
         try:
-            reply = await self._held(keys=[_format_scope_key(tenant_id, scope) for scope in scopes])
+            reply = await self._held(keys=_list_scope_keys(tenant_id, scopes))
         except (RedisError, OSError) as away:
             raise SessionsUnreachable(str(away)) from away
         return [ScopeUsage(transfers, float(weight), files, streams) for transfers, weight, files, streams in reply]
@@ -190,8 +191,9 @@ def _decode_reply(outcome: ExchangeOutcome, reply: Sequence[bytes]) -> ExchangeR
             return ExchangeResult(outcome=outcome, journalled_sequence=int(journalled), share=_share(*granted))
 
 
-def _format_scope_key(tenant_id: UUID, scope: str) -> str:
-    return f"tradewind:shares:{tenant_id}:{scope}"
+def _list_scope_keys(tenant_id: UUID, scopes: Sequence[str]) -> list[str]:
+    """Return the keys of the shares in each scope, then those of the shares' owners."""
+    return [f"tradewind:{what}:{tenant_id}:{scope}" for what in ("shares", "share-owners") for scope in scopes]
 
 
 def _live_key(tenant_id: UUID, key_id: UUID | None = None) -> str:

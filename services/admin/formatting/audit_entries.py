@@ -24,6 +24,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "quarantine": "rows in quarantine",
         "device_profile": "device profiles",
         "saved_query": "saved queries",
+        "query": "SQL that was run",
         "warehouse_login": "warehouse logins",
     }
 )

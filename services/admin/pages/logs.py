@@ -11,7 +11,15 @@ from fastapi import Form, Path, Query, Request, Response
 from services.admin.events import stream_changes
 from services.admin.rendering import STORABLE, build_page_router, redirect_after_form, render_fragment, render_page
 from services.admin.visitors import Operator, Parts, SignInsOf, Visit
-from services.application.logs.correct_rows import MAX_RETRIED, RejectionReason, dismiss_row, retry_row, retry_rows
+from services.application.logs.correct_rows import (
+    MAX_DISMISSED,
+    MAX_RETRIED,
+    RejectionReason,
+    dismiss_row,
+    dismiss_rows,
+    retry_row,
+    retry_rows,
+)
 from services.application.logs.long_jobs import LongJob, list_long_jobs
 from services.application.logs.retention_page import find_due_month, find_next_step
 from services.application.logs.rows import MAX_RAW_BYTES
@@ -101,6 +109,7 @@ def quarantine_page(
         query=partial(_query, filters),
         matching=matching,
         most_retried=MAX_RETRIED,
+        most_dismissed=MAX_DISMISSED,
         most_raw_bytes=MAX_RAW_BYTES,
     )
 
@@ -125,6 +134,21 @@ def retry_all_of(
     return redirect_after_form(
         request, here, f"{notice_text}; {retried.left} more of this reason." if retried.left else f"{notice_text}."
     )
+
+
+@router.post("/quarantine/dismiss-all")
+def dismiss_all_of(
+    request: Request,
+    visit: Operator,
+    parts: Parts,
+    field: Annotated[str, Form(max_length=LONGEST_REFUSAL, pattern=STORABLE)] = "",
+    reason: Annotated[str, Form(max_length=LONGEST_REFUSAL, pattern=STORABLE)] = "",
+) -> Response:
+    """Dismiss the rows of one reason, or all."""
+    refused_for = RejectionReason(field, reason) if field else None
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        dismissed = dismiss_rows(refused_for, uow=uow)
+    return redirect_after_form(request, QUARANTINE, f"{format_count(dismissed, 'row')} dismissed.")
 
 
 @router.post("/quarantine/{row_id}/retry")

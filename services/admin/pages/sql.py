@@ -99,7 +99,7 @@ async def run(
 ) -> Response:
     """Run a query and show its rows up to the limit of the page; stop it when its visitor leaves."""
     statement = SqlQuery(sql=sql, format=Format.JSON, limit=min(shown, parts.warehouse.limits.rows))
-    query = parts.warehouse.query(visit.visitor.tenant_id, statement)
+    query = parts.warehouse.query(visit.visitor.tenant_id, statement, actor=visit.visitor.actor)
     chart_request = ChartRequest(_parse_kind(draw), across, up, apart)
     context: dict[str, Any] = {"sql": statement.sql, "shown": shown, "chart_request": chart_request}
     status = HTTPStatus.OK
@@ -122,7 +122,7 @@ async def download(
 ) -> Response:
     """Return all rows of a query as a file, within the limits of the API; show an error next to the editor."""
     statement = SqlQuery(sql=sql, format=form)
-    query = parts.warehouse.query(visit.visitor.tenant_id, statement)
+    query = parts.warehouse.query(visit.visitor.tenant_id, statement, actor=visit.visitor.actor)
     headers = {
         "Content-Disposition": f'attachment; filename="tradewind.{ENDINGS[form]}"',
         "X-Content-Type-Options": "nosniff",

@@ -127,7 +127,7 @@ def _answer(receipt: IngestReceipt) -> Response:
         return make_problem(
             422,
             "Nothing valid",
-            f"no row is valid; {format_count(receipt.rejected, 'row')} went to the quarantine",
+            f"no row is valid; {format_count(receipt.rejected, 'row')} refused",
             fields=tuple(FieldProblem(field=each.field, reason=each.reason) for each in receipt.rejections[:1]),
             **wire.model_dump(mode="json"),
         )

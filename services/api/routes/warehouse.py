@@ -64,6 +64,7 @@ async def query(query_request: QueryRequest, request: Request, parts: Parts, pri
     run = warehouse.query(
         principal.tenant_id,
         Query(sql=query_request.sql, parameters=query_request.parameters, format=form, limit=query_request.limit),
+        actor=principal.actor,
     )
     rows = min(query_request.limit or warehouse.limits.rows, warehouse.limits.rows)
     headers = {

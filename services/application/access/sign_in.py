@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import re
 import secrets
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -154,7 +155,7 @@ class SignIns:
             raise InvalidValue("old", "is not your password")
         if old == new:
             raise InvalidValue("password", "must be another one than before")
-        new_hash = self.passwords.hash(new)
+        new_hash = self.passwords.hash(new, own_words=(user.login, *re.split(r"\W+", user.login)))
         with self.open_(visitor.tenant_id, visitor.actor) as uow:
             standing = uow.sign_in_networks.find_standing(user.id, IN_A_SESSION)
             if not _is_unchanged(user, uow.users.get(user.id)) or _is_locked_in_session(standing, now):

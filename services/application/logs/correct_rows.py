@@ -16,6 +16,9 @@ from tradewind.units import MIB
 MAX_RETRIED = 5_000
 """Rows retried at once: this many are stored in a second or two."""
 
+MAX_DISMISSED = 50_000
+"""Rows dismissed at once: this many are removed in a second or two."""
+
 MAX_RETRIED_BYTES = 32 * MIB
 """Total size of their lines: they are in memory several times while they are stored."""
 
@@ -133,3 +136,19 @@ def dismiss_row(row_id: int, *, uow: UnitOfWork) -> None:
     uow.quarantine.remove(row_id)
     uow.audit.note("quarantine.dismissed", f"row {row.row}", field=row.field, reason=row.reason)
     uow.commit()
+
+
+def dismiss_rows(refused_for: RejectionReason | None, *, uow: UnitOfWork) -> int:
+    """Take the oldest rows out of the quarantine for good, of one reason or of all; return how many.
+
+    Raises
+    ------
+    NotFound : there is none, or no longer.
+    """
+    removed = uow.quarantine.remove_all(refused_for, limit=MAX_DISMISSED)
+    if not removed:
+        raise NotFound("the quarantine has no such row, or no longer")
+    detail = {} if refused_for is None else refused_for._asdict()
+    uow.audit.note("quarantine.dismissed", f"{removed} rows", **detail)
+    uow.commit()
+    return removed

@@ -8,6 +8,7 @@ from typing import NamedTuple, Self
 from uuid import UUID
 
 from services.application.logs.lines import Line, UploadedBody
+from services.application.logs.quarantine_room import QuarantineRoom
 from services.application.logs.rows import BatchLinks, BatchOwners, Block, RejectedRow
 from services.application.shared.jobs import RefreshModels
 from services.application.shared.ports import Clock
@@ -152,7 +153,7 @@ class _BlockWrite:
     """The block that is being stored, if there is one."""
 
     def __init__(self, uow: UnitOfWork) -> None:
-        self._uow = uow
+        self._uow, self._room = uow, QuarantineRoom(uow.quarantine)
         self._current: tuple[Block, Future[Collection[int]]] | None = None
 
     def start(self, block: Block, rendered: RenderedBlock) -> None:
@@ -170,5 +171,5 @@ class _BlockWrite:
         block, stored_before = self._current[0], self._current[1].result()
         self._current = None
         block.reject_stored(stored_before)
-        self._uow.quarantine.add(block.rejected, batch_id=receipt.batch_id)
+        self._room.add(block.rejected, batch_id=receipt.batch_id)
         return receipt.add(accepted=block.accepted, already_stored=len(stored_before), rejected=block.rejected)

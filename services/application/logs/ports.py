@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from services.application.logs.export import ChangedDay, ExportedDay, ExportFailure, View, WrittenDay
     from services.application.logs.ingest import IngestReceipt, RenderedBlock
     from services.application.logs.long_jobs import Progress
+    from services.application.logs.quarantine_room import QuarantineUse
     from services.application.logs.retain import DaysOfMonth, StoredMonth
     from services.application.logs.retention_page import MonthOfTenant
     from services.application.logs.rows import AcceptedRow, KnownLink, NewRows, RejectedRow
@@ -59,10 +60,15 @@ class QuarantineRepository(Protocol):
     """Rejected rows of one tenant; a port because the application may not import persistence."""
 
     def add(self, rows: Sequence[RejectedRow], *, batch_id: UUID) -> None: ...
+    def measure(self, batch_id: UUID) -> Sequence[QuarantineUse]:
+        """Return what the rows of the key that uploaded this batch take, and those of the tenant."""
+
     def get(self, row_id: int) -> QuarantinedRow: ...
     def lock_oldest(self, refused_for: RejectionReason, *, limit: int, most_bytes: int) -> Sequence[QuarantinedRow]: ...
     def count(self, refused_for: RejectionReason | None = None) -> int: ...
     def remove(self, *row_ids: int) -> None: ...
+    def remove_all(self, refused_for: RejectionReason | None, *, limit: int) -> int:
+        """Remove the oldest rows, of one reason where that is given; return how many."""
 
 
 class ClosedMonthRepository(Protocol):

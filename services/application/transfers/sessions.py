@@ -49,7 +49,8 @@ class Tick:
     ``heartbeat``, ``decision`` : JSON, the heartbeat without its request. ``start`` : the start of the transfer as
     JSON, empty once it is stored. ``owner`` : key that the transfer belongs to; ``is_owner_known`` : the database
     confirms it, which overrules any session. ``used``, ``requested`` : files and streams in use, and those that the
-    next tick may need. ``silent_after_s`` : after so long without a heartbeat the share goes to others.
+    next tick may need. ``is_idle`` : it moved nothing since its last heartbeat. ``silent_after_s`` : after so long
+    without a heartbeat the share goes to others.
     """
 
     sequence: int
@@ -66,6 +67,7 @@ class Tick:
     silent_after_s: float
     start: bytes = b""
     is_owner_known: bool = False
+    is_idle: bool = False
 
 
 class ExchangeOutcome(StrEnum):

@@ -334,12 +334,11 @@ def _resume(basis: Basis, sample: TickSample) -> TuningState:
 def _to_tick(live: _Live, received: _ReceivedHeartbeat, state: TuningState, claims: tuple[CapClaim, ...]) -> Tick:
     stored = state.to_dict()
     decision = orjson.dumps(stored["decision"])
-    stored["decision"] = orjson.Fragment(decision)
     return Tick(
         sequence=received.sample.sequence,
         known=live.known,
         owner=live.owner,
-        state=orjson.dumps(stored),
+        state=orjson.dumps(stored | {"decision": orjson.Fragment(decision)}),
         request=live.opening.request,
         heartbeat=received.body,
         decision=decision,
@@ -350,6 +349,7 @@ def _to_tick(live: _Live, received: _ReceivedHeartbeat, state: TuningState, clai
         silent_after_s=compute_silence_limit_s(received.sample.interval_s),
         start=live.start,
         is_owner_known=live.is_owner_known,
+        is_idle=received.beat.sequence > 0 and not received.beat.throughput_bps,
     )
 
 

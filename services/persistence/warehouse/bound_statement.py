@@ -52,7 +52,7 @@ def bind_parameters(
     described = _describe(connection, sql)
     types = described.parameter_types
     if not described.columns:
-        raise QueryRefused("this statement has no rows; ask with SELECT, VALUES, TABLE or WITH")
+        raise QueryRefused("this statement has no rows; ask with SELECT, VALUES, TABLE, WITH or EXPLAIN")
     if len(types) != len(parameters):
         raise QueryRefused(f"the statement has {len(types)} parameters ($1, …), but {len(parameters)} were given")
     text = SqlText(sql)

@@ -23,6 +23,7 @@ from services.application.warehouse.query import (
 )
 from services.persistence.roles import build_login_url
 from services.persistence.warehouse.bound_statement import bind_parameters, to_query_refused
+from services.persistence.warehouse.explained import explain, is_explain
 from services.persistence.warehouse.row_streams import ROW_STREAMS, Rows, RowStream
 from tradewind.errors import QueryRefused, TooLarge, Unavailable
 from tradewind.units import format_bytes
@@ -43,15 +44,24 @@ class WarehouseQuery:
     Parameters
     ----------
     database_url : of the database, for any role.
+    note : notes the statement, before it runs.
     """
 
     def __init__(
-        self, query: Query, *, tenant_id: UUID, database_url: str, login: GetLogin, limits: QueryLimits
+        self,
+        query: Query,
+        *,
+        tenant_id: UUID,
+        database_url: str,
+        login: GetLogin,
+        note: Callable[[], None],
+        limits: QueryLimits,
     ) -> None:
         self.tenant_id = tenant_id
         self._query = query
         self._database_url = database_url
         self._login = login
+        self._note = note
         self._limits = limits
         self._cancel: Callable[[], None] | None = None
         self._cancelled = False
@@ -64,9 +74,12 @@ class WarehouseQuery:
     def read_chunks(self) -> Iterator[bytes]:
         query, limits = self._query, self._limits
         rows = min(query.limit or limits.rows, limits.rows)
+        self._note()
         with self._translate_failures(), self._open_connection() as connection:
             self._set_cancel(lambda: connection.cancel_safe(timeout=CANCEL_PATIENCE_S))
             statement, columns = bind_parameters(connection, query.sql, query.parameters)
+            if is_explain(statement):
+                statement = explain(connection, statement, columns, most_bytes=limits.row_bytes)
             rows_to_send = Rows(statement=statement, columns=columns, limit=rows, most_bytes=limits.row_bytes)
             stream: RowStream = ROW_STREAMS[query.format](connection, rows_to_send)
             self._set_cancel(stream.cancel)
@@ -136,7 +149,7 @@ class WarehouseQuery:
             ) from large
         except psycopg.errors.SyntaxError as wrong:  # the statement is well-formed, and cannot be part of a query
             raise QueryRefused(
-                "only rows can be asked for: one SELECT, VALUES, TABLE or WITH that changes nothing",
+                "only rows can be asked for: one SELECT, VALUES, TABLE, WITH or EXPLAIN that changes nothing",
                 sqlstate=wrong.sqlstate,
             ) from wrong
         except psycopg.errors.ProgramLimitExceeded as large:

@@ -13,6 +13,7 @@ import psycopg
 from psycopg import sql
 
 from services.application.warehouse.query import Format
+from services.persistence.warehouse.formulas import mark_formulas
 from services.persistence.warehouse.row_sizes import Column, format_names, limit_line_sizes, limit_row_sizes
 from tradewind.errors import QueryRefused, Unavailable
 from tradewind.units import KIB, MIB
@@ -47,9 +48,9 @@ class Rows:
     limit: int
     most_bytes: int
 
-    def select_first(self, sized: str, names: str) -> str:
+    def select_first(self, sized: str, names: str, selected: str = "*") -> str:
         """Return as many rows of ``sized`` as are sent, and one more, with their columns under these names."""
-        return f"SELECT * FROM (\n{sized}\n) AS tradewind_row ({names}) LIMIT {self.limit + 1}"  # noqa: S608 - the analyst's own, by the analyst's rights
+        return f"SELECT {selected} FROM (\n{sized}\n) AS tradewind_row ({names}) LIMIT {self.limit + 1}"  # noqa: S608 - the analyst's own, by the analyst's rights
 
 
 class _CopyStream:
@@ -67,19 +68,20 @@ class _CopyStream:
     def close(self) -> None:
         """Do nothing: the connection belongs to its owner."""
 
-    def _copy(self, sized: str, names: str, options: str) -> psycopg.sql.Composed:
-        query = sql.SQL(self._rows.select_first(sized, names))
+    def _copy(self, sized: str, names: str, options: str, selected: str = "*") -> psycopg.sql.Composed:
+        query = sql.SQL(self._rows.select_first(sized, names, selected))
         return sql.SQL("COPY ({}) TO STDOUT WITH ({})").format(query, sql.SQL(options))
 
 
 class CsvRows(_CopyStream):
-    """A header line, then rows as PostgreSQL writes them."""
+    """A header line, then rows as PostgreSQL writes them, but for texts that a spreadsheet would take for formulas."""
 
     def read_chunks(self) -> Iterator[bytes]:
         held, size = [], 0
         rows = self._rows
         sized = limit_row_sizes(rows.statement, rows.columns, rows.most_bytes)
-        statement = self._copy(sized, format_names(rows.columns), "FORMAT csv, HEADER")
+        options, harmless = "FORMAT csv, HEADER", mark_formulas(rows.columns)
+        statement = self._copy(sized, format_names(rows.columns), options, harmless)
         with self._connection.cursor() as cursor, cursor.copy(statement) as copy:
             for number, line in enumerate(copy):  # number 0 is the header
                 if number > self._limit:

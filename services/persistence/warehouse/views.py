@@ -5,6 +5,7 @@ from uuid import UUID
 
 import psycopg
 
+from services.application.shared.audit import Actor
 from services.application.warehouse.query import Query, QueryLimits, SchemaColumn, SchemaView, StoredLogin
 from services.persistence.failures import translate_failures
 from services.persistence.roles import build_login_url, replace_address
@@ -20,6 +21,7 @@ class Warehouse:
     ----------
     database_url : of the application's role.
     login : returns the account of a tenant for the service's queries; with ``True``, a renewed one.
+    note : notes a statement before it runs: tenant, actor, query.
     reader_address : host and port at which analysts reach the database; None: those that the service uses.
     """
 
@@ -28,22 +30,29 @@ class Warehouse:
         database_url: str,
         *,
         login: Callable[[UUID, bool], StoredLogin],
+        note: Callable[[UUID, Actor, Query], None],
         limits: QueryLimits,
         reader_address: str | None = None,
     ) -> None:
         self._database_url = database_url
         self._login = login
+        self._note = note
         self._reader_address = reader_address
         self.limits = limits
 
-    def query(self, tenant_id: UUID, query: Query) -> WarehouseQuery:
-        """Return the query, not started yet."""
+    def query(self, tenant_id: UUID, query: Query, *, actor: Actor) -> WarehouseQuery:
+        """Return the query of an actor, not started yet."""
 
         def ensure_login(renew: bool) -> StoredLogin:
             return self._login(tenant_id, renew)
 
         return WarehouseQuery(
-            query, tenant_id=tenant_id, database_url=self._database_url, login=ensure_login, limits=self.limits
+            query,
+            tenant_id=tenant_id,
+            database_url=self._database_url,
+            login=ensure_login,
+            note=lambda: self._note(tenant_id, actor, query),
+            limits=self.limits,
         )
 
     def describe_schema(self) -> Sequence[SchemaView]:

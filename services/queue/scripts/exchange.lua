@@ -4,26 +4,32 @@
 -- not have come back. A transfer is then granted no more than it uses, and a transfer that has not started gets nothing.
 -- The share of a silent transfer does not go to others.
 --
+-- A cap is shared by keys first, then by the transfers of a key: many transfers of one key take no more than its part from
+-- other keys. Next to other keys a transfer that moves nothing is granted half as much with each heartbeat.
+--
 -- KEYS  1 session, 2 journal, 3 mark of the watch, 4 sessions of the owner, 5 sessions of the tenant, both
 --       transfer -> ms at which it is forgotten,
---       6… one hash a scope with caps: transfer -> "weight files streams held_files held_streams expires_ms"
+--       6… one hash a scope with caps: transfer -> "weight files streams held_files held_streams expires_ms",
+--       then one a scope: transfer -> owner
 -- ARGV  1 known, 2 sequence, 3 state, 4 enquiry, 5 heartbeat, 6 decision, 7 session ttl s, 8 journal bytes,
 --       9 tenant, 10 transfer, 11 weight, 12 wanted files, 13 wanted streams, 14 used files, 15 used streams,
 --       16 silent after ms, 17 owner, 18 longest gap of the watch ms,
 --       19 for how long others may come back ms, 20 the record of its start, '' once that is stored,
 --       21 what it belongs to, '' where nothing is traced, 22 '1' where the database says whose it is,
---       23 most sessions of the owner, 24 of the tenant, 25… cap of files and cap of streams of each scope, '' for none
+--       23 most sessions of the owner, 24 of the tenant, 25 '1' where it moved nothing since its heartbeat before,
+--       26… cap of files and cap of streams of each scope, '' for none
 -- Returns one of: {'ended'}; {'anothers', owner}; {'full', 'key' or 'tenant', ms until one is forgotten};
 -- {'overtaken', state, journalled, files, streams} with the share of the stored session;
 -- {'stored', '', journalled, files, streams}. files and streams are '' where no cap is set.
 
 local session, journal = KEYS[1], KEYS[2]
-local stored = redis.call('HMGET', session, 'sequence', 'journalled', 'ended', 'owner')
+local stored = redis.call('HMGET', session, 'sequence', 'journalled', 'ended', 'owner', 'files', 'streams', 'before_files',
+  'before_streams')
 if stored[3] then return {'ended'} end
 if stored[4] and stored[4] ~= ARGV[17] then
   if ARGV[22] ~= '1' then return {'anothers', stored[4]} end
   redis.call('DEL', session) -- another key started it while the database was unreachable
-  stored = {false, false, false, false}
+  stored = {false, false, false, false, false, false}
 end
 local journalled = stored[2] or '-1'
 if stored[1] and tonumber(stored[1]) > tonumber(ARGV[1]) then
@@ -45,10 +51,11 @@ if not stored[1] then -- a new session: remove expired sessions before counting
   end
 end
 
+local scope_count = (#KEYS - 5) / 2
 local others_may_come_back =
   #KEYS > 5 and now_ms - watched_since(KEYS[3], now_ms, tonumber(ARGV[18])) < tonumber(ARGV[19])
 
-local function members(scope)
+local function members(scope, owners)
   local found, all = {}, redis.call('HGETALL', scope)
   for i = 1, #all, 2 do
     local weight, files, streams, held_files, held_streams, expires =
@@ -56,9 +63,10 @@ local function members(scope)
     if all[i] ~= transfer then
       if has_run_out(tonumber(expires), now_ms) and not others_may_come_back then
         redis.call('HDEL', scope, all[i])
+        redis.call('HDEL', owners, all[i])
       else
         found[#found + 1] = {
-          id = all[i], weight = tonumber(weight),
+          id = all[i], owner = redis.call('HGET', owners, all[i]) or all[i], weight = tonumber(weight),
           wants = {tonumber(files), tonumber(streams)}, holds = {tonumber(held_files), tonumber(held_streams)},
         }
       end
@@ -67,9 +75,9 @@ local function members(scope)
   return found
 end
 
--- Max-min fair share of `mine`: who wants less than its weighted part leaves the rest to the others. Whole numbers;
+-- Max-min fair shares by id: who wants less than its weighted part leaves the rest to the others. Whole numbers;
 -- what rounding leaves goes to those with nothing first, then in the order of their names.
-local function fair(cap, all, mine, what)
+local function fair(cap, all, what)
   local order = {}
   for i = 1, #all do order[i] = all[i] end
   table.sort(order, function(a, b)
@@ -98,41 +106,78 @@ local function fair(cap, all, mine, what)
       rest = rest - 1
     end
   end
-  return given[mine.id]
+  return given
+end
+
+-- The part of `mine`: keys share the cap by their weights, then the transfers of its key share what that gets.
+local function fair_part(cap, all, mine, what)
+  local keys, by_owner, siblings = {}, {}, {}
+  for _, each in ipairs(all) do
+    local key = by_owner[each.owner]
+    if not key then
+      key = {id = each.owner, weight = each.weight, wants = {0, 0}}
+      by_owner[each.owner] = key
+      keys[#keys + 1] = key
+    end
+    key.weight = math.max(key.weight, each.weight)
+    key.wants[what] = key.wants[what] + each.wants[what]
+    if each.owner == mine.owner then siblings[#siblings + 1] = each end
+  end
+  return fair(fair(cap, keys, what)[mine.owner], siblings, what)[mine.id]
+end
+
+-- What a transfer was granted by its heartbeat before bounds what it can be using now. Without a session nothing was
+-- granted, unless the store was lost; without a cap everything was. A heartbeat may come here several times.
+local before_field = stored[1] == ARGV[2] and 6 or 4
+local function granted_before(what) return tonumber(stored[before_field + what] or '') end
+local function used(what)
+  local reported, before = tonumber(ARGV[13 + what]), granted_before(what)
+  if before then return math.min(reported, before) end
+  if stored[1] or others_may_come_back then return reported end
+  return 0
 end
 
 local mine = {
-  id = transfer, weight = tonumber(ARGV[11]), wants = {tonumber(ARGV[12]), tonumber(ARGV[13])},
+  id = transfer, owner = ARGV[17], weight = tonumber(ARGV[11]), wants = {tonumber(ARGV[12]), tonumber(ARGV[13])},
 }
 local granted = {false, false}
-for i = 6, #KEYS do
-  local others = members(KEYS[i])
+for i = 6, 5 + scope_count do
+  local others = members(KEYS[i], KEYS[i + scope_count])
+  local is_contested = false
+  for _, each in ipairs(others) do is_contested = is_contested or each.owner ~= mine.owner end
   for what = 1, 2 do
-    local cap = ARGV[24 + 2 * (i - 6) + what]
+    local cap = ARGV[25 + 2 * (i - 6) + what]
     if cap ~= '' then
+      local before = granted_before(what)
+      if ARGV[25] == '1' and is_contested and before then
+        mine.wants[what] = math.min(mine.wants[what], math.max(1, math.floor(before / 2)))
+      end
       local free = tonumber(cap)
       local all = {mine}
       for _, each in ipairs(others) do
         free = free - each.holds[what]
         all[#all + 1] = each
       end
-      local part = math.max(0, math.min(free, fair(tonumber(cap), all, mine, what)))
-      if others_may_come_back then part = math.min(part, tonumber(ARGV[13 + what])) end
+      local part = math.max(0, math.min(free, fair_part(tonumber(cap), all, mine, what)))
+      if others_may_come_back then part = math.min(part, used(what)) end
       if not granted[what] or part < granted[what] then granted[what] = part end
     end
   end
 end
 
 -- A transfer holds what it was granted. What it uses beyond that stays held until a heartbeat reports that it is free.
-local function held(what) return math.max(granted[what] or 0, tonumber(ARGV[13 + what])) end
+local function held(what) return math.max(granted[what] or 0, used(what)) end
 local entry = table.concat({
-  ARGV[11], ARGV[12], ARGV[13], held(1), held(2), string.format('%.0f', now_ms + tonumber(ARGV[16])),
+  ARGV[11], mine.wants[1], mine.wants[2], held(1), held(2), string.format('%.0f', now_ms + tonumber(ARGV[16])),
 }, ' ')
 local scopes = {}
-for i = 6, #KEYS do
+for i = 6, 5 + scope_count do
   redis.call('HSET', KEYS[i], transfer, entry)
   redis.call('EXPIRE', KEYS[i], ARGV[7])
+  redis.call('HSET', KEYS[i + scope_count], transfer, ARGV[17])
+  redis.call('EXPIRE', KEYS[i + scope_count], ARGV[7])
   scopes[#scopes + 1] = KEYS[i]
+  scopes[#scopes + 1] = KEYS[i + scope_count]
 end
 
 local forgotten_ms = string.format('%.0f', now_ms + 1000 * ARGV[7])
@@ -142,7 +187,8 @@ for i = 4, 5 do
 end
 
 redis.call('HSET', session, 'owner', ARGV[17], 'sequence', ARGV[2], 'state', ARGV[3], 'enquiry', ARGV[4], 'scopes', table.concat(scopes, '\n'),
-  'files', granted[1] or '', 'streams', granted[2] or '')
+  'files', granted[1] or '', 'streams', granted[2] or '',
+  'before_files', granted_before(1) or '', 'before_streams', granted_before(2) or '')
 if not stored[2] then -- the database may not have the transfer yet: until then, requests for it are answered from these fields
   local heard_ms = string.format('%.0f', now_ms)
   redis.call('HSETNX', session, 'began_ms', heard_ms)

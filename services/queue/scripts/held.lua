@@ -1,15 +1,20 @@
 -- Sum up what live transfers hold of scopes with caps, for a transfer that is about to start.
 -- The caller puts watch.lua before this script.
--- KEYS  hashes of scopes, as exchange.lua keeps them. Returns for each: transfers, sum of weights, files held, streams held.
+-- KEYS  hashes of scopes, then of their owners, as exchange.lua keeps them. Returns for each scope: transfers, sum of the
+--       weights of their keys, files held, streams held.
 local now_ms = store_time_ms()
 local usage = {}
-for i = 1, #KEYS do
+for i = 1, #KEYS / 2 do
   local transfers, weights, files, streams = 0, 0, 0, 0
-  for _, entry in ipairs(redis.call('HVALS', KEYS[i])) do
+  local counted, all = {}, redis.call('HGETALL', KEYS[i])
+  for j = 1, #all, 2 do
+    local entry = all[j + 1]
     local weight, held_files, held_streams, expires = string.match(entry, '^(%S+) %S+ %S+ (%S+) (%S+) (%S+)$')
     if not has_run_out(tonumber(expires), now_ms) then
       transfers = transfers + 1
-      weights = weights + tonumber(weight)
+      local owner = redis.call('HGET', KEYS[i + #KEYS / 2], all[j]) or all[j]
+      if not counted[owner] then weights = weights + tonumber(weight) end
+      counted[owner] = true
       files = files + tonumber(held_files)
       streams = streams + tonumber(held_streams)
     end

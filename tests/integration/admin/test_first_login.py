@@ -2,10 +2,14 @@
 
 import re
 
+import pytest
+
 from services.application.access.authenticate import Scope
 from services.application.access.users import disable_user
+from services.data_folder import AGENT_KEY
 from services.prepare import FIRST_TENANT, issue_key, issue_login
-from services.serve import ensure_first_login
+from services.serve import announce, ensure_first_key, ensure_first_login
+from services.settings import Settings
 from tests.integration.admin.visitors import PASSWORD, Person, Visitor, person
 
 
@@ -30,6 +34,30 @@ def test_the_first_password_opens_nothing_but_the_choice_of_another(parts, api, 
     assert not kept.exists()
     with Visitor(base_url=api, timeout=60) as visitor:
         assert visitor.sign_in(Person(login, tenant), first).status_code == 401
+
+
+def test_the_key_that_may_do_everything_is_shown_by_the_start_that_makes_it_only(parts, tmp_path, capsys):
+    settings = Settings.from_environment({}, data_folder=tmp_path)
+    first = ensure_first_key(parts, tmp_path / AGENT_KEY)
+    announce(settings, first, "admin")
+    shown = capsys.readouterr().out
+    assert shown.count(first.secret) == 1
+    again = ensure_first_key(parts, tmp_path / AGENT_KEY)
+    assert (again.secret, again.is_new, first.is_new) == (first.secret, False, True)
+    announce(settings, again, "admin")
+    shown = capsys.readouterr().out
+    assert first.secret not in shown
+    assert str(tmp_path / AGENT_KEY) in shown
+    assert (tmp_path / AGENT_KEY).stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("password", ["aaaaaaaaaaaa", "Password1234"])
+def test_common_passwords_are_refused(parts, api, tenant, password):
+    operator = person(parts, tenant)
+    with Visitor(base_url=api, timeout=60) as visitor:
+        visitor.sign_in(operator)
+        refused = visitor.submit("/admin/account/password", old=PASSWORD, new=password, again=password)
+    assert refused.status_code == 422
 
 
 def test_user_who_is_enabled_again_keeps_the_roles(parts, api, tenant):

@@ -86,6 +86,23 @@ def test_quarantined_row_is_corrected_and_stored(parts, api, tenant, operator):
     assert again.status_code == 404
 
 
+def test_rows_of_one_reason_and_then_all_are_dismissed_on_the_page(parts, api, tenant, operator):
+    nameless, backwards = record() | {"source": ""}, record(7) | {"ended_at": "2020-01-01T00:00:00Z"}
+    upload(api, tenant, nameless, backwards, record() | {"source": ""}, record())
+    by_field = {each.field: each for each in quarantined(parts, tenant)}
+    chosen = by_field["source"]
+    page = operator.get("/admin/logs/quarantine", params={"field": chosen.field, "reason": chosen.reason}).text
+    assert "Dismiss all 2 rows of this reason for good?" in page
+    form = {"field": chosen.field, "reason": chosen.reason}
+    assert operator.submit("/admin/logs/quarantine/dismiss-all", **form).status_code == 303
+    assert [each.id for each in quarantined(parts, tenant)] == [
+        next(each.id for field, each in by_field.items() if field != "source")
+    ]
+    assert operator.submit("/admin/logs/quarantine/dismiss-all").status_code == 303
+    assert quarantined(parts, tenant) == []
+    assert operator.submit("/admin/logs/quarantine/dismiss-all").status_code == 404
+
+
 def test_rows_of_one_reason_are_found_and_tried_again_together(parts, api, tenant, operator):
     nameless, backwards = record() | {"source": ""}, record(7) | {"ended_at": "2020-01-01T00:00:00Z"}
     upload(api, tenant, nameless, backwards, record())

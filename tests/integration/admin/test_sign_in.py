@@ -10,7 +10,7 @@ from services.application.access.authenticate import hash_secret
 from services.application.access.passwords import Passwords
 from services.application.access.sign_in import LONGEST_IDLE, LONGEST_SESSION
 from services.application.access.users import add_user, disable_user
-from tests.integration.admin.visitors import PASSWORD, Visitor, entries, person, signed_in
+from tests.integration.admin.visitors import OTHER_PASSWORD, PASSWORD, Visitor, entries, person, signed_in
 from tests.stack import new_tenant
 from tradewind.errors import Conflict, InvalidValue
 
@@ -196,9 +196,10 @@ def test_a_disabled_person_is_out_at_once(parts, api, tenant, operator):
 
 def test_changing_a_password_ends_the_other_sessions(api, operator):
     with signed_in(api, operator) as here, signed_in(api, operator) as there:
-        wrong = here.submit("/admin/account/password", old="not mine, sorry", new="x" * 12, again="x" * 12)
+        wrong = here.submit("/admin/account/password", old="not mine, sorry", new=OTHER_PASSWORD, again=OTHER_PASSWORD)
         assert (wrong.status_code, "is not your password" in wrong.text) == (422, True)
-        assert here.submit("/admin/account/password", old=PASSWORD, new="x" * 12, again="x" * 12).status_code == 303
+        changed = here.submit("/admin/account/password", old=PASSWORD, new=OTHER_PASSWORD, again=OTHER_PASSWORD)
+        assert changed.status_code == 303
         assert here.get("/admin").status_code == 200
         assert there.get("/admin").status_code == 303
 

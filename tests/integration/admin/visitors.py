@@ -15,6 +15,7 @@ from services.bootstrap import Container
 from tests.stack import Tenant
 
 PASSWORD = "a password of my own"
+OTHER_PASSWORD = "one more of mine"
 HASH = PasswordHash((Argon2Hasher(time_cost=1, memory_cost=8, parallelism=1),)).hash(PASSWORD)
 """Lighter than the service's own, which costs each sign-in of each test a tenth of a second of all processors."""
 

@@ -1,4 +1,5 @@
 import shutil
+import sys
 from functools import partial
 
 import psutil
@@ -8,6 +9,7 @@ import pytest
 from services.embedded.account import find_server_account
 from services.embedded.errors import CannotStart
 from services.embedded.postgres import EmbeddedPostgres
+from tests.conditions import eventually
 from tests.endings import Program, kill_outright
 
 postgres = partial(EmbeddedPostgres, durable=False)
@@ -214,3 +216,18 @@ def test_a_start_that_fails_says_why_and_leaves_no_process(server_folder, proces
     with pytest.raises(CannotStart, match="no_such_parameter"):
         postgres(server_folder, settings={"no_such_parameter": "1"}).start()
     assert processes_below() == before
+
+
+def find_backend(session):
+    (process_id,) = session.execute("SELECT pg_backend_pid()").fetchone()
+    return psutil.Process(process_id)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="niceness of single sessions is read from /proc")
+def test_sessions_of_analysts_leave_the_processors_to_the_service(server_folder):
+    with postgres(server_folder) as server, psycopg.connect(server.url(), autocommit=True) as service:
+        service.execute("CREATE ROLE tradewind_reader_1 LOGIN")
+        with psycopg.connect(server.url("tradewind_reader_1")) as analyst:
+            usual = find_backend(service).nice()
+            eventually(lambda: find_backend(analyst).nice() == max(usual, 10))
+            assert find_backend(service).nice() == usual

@@ -10,14 +10,22 @@ from uuid import UUID, uuid4
 import pytest
 
 from services.application.access.authenticate import Scope
-from services.application.logs import correct_rows
-from services.application.logs.correct_rows import QuarantinedRow, RejectionReason, retry_row, retry_rows
+from services.application.logs import correct_rows, quarantine_room
+from services.application.logs.correct_rows import (
+    QuarantinedRow,
+    RejectionReason,
+    dismiss_rows,
+    retry_row,
+    retry_rows,
+)
 from services.application.logs.ingest import IngestReceipt, LogBatch, ingest_logs, store_batch
 from services.application.logs.lines import BodyLimits, Encoding, UploadedBody
+from services.application.logs.quarantine_room import QuarantineUse
 from services.application.shared.audit import Actor, ActorKind
 from tests.conditions import eventually
 from tests.records import ndjson, record
 from tests.stack import Tenant
+from tradewind.errors import NotFound
 
 PERSON = Actor(ActorKind.USER, uuid4())
 
@@ -144,3 +152,52 @@ def test_a_process_whose_clock_is_behind_takes_what_ended_just_now(tenant: Tenan
     receipt = ingested(tenant, row, hours=-2)
     assert (receipt.accepted, receipt.rejected) == (1, 0)
     assert receipt.received_at >= now
+
+
+def rubbish(count: int) -> bytes:
+    return b"".join(b'{"number": %d}\n' % number for number in range(count))
+
+
+def test_rejected_rows_of_one_key_leave_room_for_those_of_others(api, tenant, monkeypatch):
+    monkeypatch.setattr(quarantine_room, "OF_KEY", QuarantineUse(rows=3, bytes=1_000))
+    monkeypatch.setattr(quarantine_room, "OF_TENANT", QuarantineUse(rows=5, bytes=10_000))
+    with tenant.client(api, Scope.AGENT) as flooding, tenant.client(api, Scope.AGENT) as other:
+        first = flooding.post("/v1/logs", content=rubbish(10))
+        flooding.post("/v1/logs", content=rubbish(11))
+        assert len(quarantine(tenant)) == 3
+        assert "10 rows refused" in first.json()["detail"]
+        other.post("/v1/logs", content=rubbish(12))
+    assert len(quarantine(tenant)) == 5
+
+
+def test_long_rejected_lines_are_bounded_by_their_bytes(api, tenant, monkeypatch):
+    monkeypatch.setattr(quarantine_room, "OF_KEY", QuarantineUse(rows=100, bytes=2_500))
+    with tenant.client(api, Scope.AGENT) as flooding:
+        flooding.post("/v1/logs", content=b"".join(b'{"padding": "%s%d"}\n' % (b"x" * 900, n) for n in range(9)))
+    assert len(quarantine(tenant)) == 2
+
+
+def test_rows_that_are_stored_already_take_no_room(api, tenant):
+    with tenant.client(api, Scope.AGENT) as agent:
+        rows = ndjson([record(), record()])
+        for name in ("a", "b"):
+            answer = agent.post("/v1/logs", content=rows, headers={"Idempotency-Key": name})
+    assert (answer.json()["accepted"], answer.json()["rejected"]) == (0, 2)
+    with tenant.parts.store.unit_of_work(tenant.id) as uow:
+        assert uow.connection.exec_driver_sql("SELECT count(*) FROM log_quarantine").scalar_one() == 0
+
+
+def test_rows_of_one_reason_or_all_are_dismissed_at_once(api, tenant):
+    with tenant.client(api, Scope.AGENT) as agent:
+        agent.post("/v1/logs", content=rubbish(4))
+        agent.post("/v1/logs", content=b"no JSON\n" * 3)
+    with tenant.parts.store.unit_of_work(tenant.id) as uow:
+        reasons = uow.quarantine.group_by_reason(limit=5)
+        named = next(each for each in reasons if each.rows == 3)
+    with tenant.parts.store.unit_of_work(tenant.id, PERSON) as uow:
+        assert dismiss_rows(RejectionReason(named.field, named.reason), uow=uow) == 3
+    with tenant.parts.store.unit_of_work(tenant.id, PERSON) as uow:
+        assert dismiss_rows(None, uow=uow) == 4
+    assert quarantine(tenant) == []
+    with tenant.parts.store.unit_of_work(tenant.id) as uow, pytest.raises(NotFound):
+        dismiss_rows(None, uow=uow)

@@ -76,6 +76,13 @@ def test_processes_that_obey_are_stopped_with_what_they_started(ready_file):
     assert processes["one"].returncode == -signal.SIGTERM
 
 
+def test_files_that_processes_of_the_service_make_are_their_owners_alone(tmp_path):
+    made = tmp_path / "made"
+    with run_processes({"maker": [sys.executable, "-c", f"open({str(made)!r}, 'w').close(); {OBEDIENT}"]}, os.environ):
+        eventually(made.exists)
+    assert made.stat().st_mode & 0o777 == 0o600
+
+
 def test_variable_of_one_process_is_not_passed_to_the_others(tmp_path):
     tell = "import os, sys; print(os.environ['ALL'], os.environ.get('ONE'), file=open(sys.argv[1], 'w'), flush=True)"
     files = {name: tmp_path / name for name in ("one", "other")}

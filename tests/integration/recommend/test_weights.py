@@ -24,12 +24,19 @@ class Weighted:
         self.transfer = Transfer(client)
         self.sequence, self.holds = 0, 0
 
-    def beat(self) -> None:
-        """Tell that what was granted is in use, and take what is granted now."""
+    def beat(self, *, throughput_bps: float = 80e6, uses: int | None = None) -> None:
+        """Report that what was granted is in use, or that more is, and take what is granted now."""
         wanted = {"concurrency": CAP, "streams": CAP}
-        told = self.transfer.beat(self.sequence, wanted=wanted, chunks=[], parameters={"concurrency": self.holds or 1})
-        self.sequence += told["granted"]
-        self.holds = told["share"]["concurrency"]
+        parameters = {"concurrency": uses or self.holds or 1}
+        body = self.transfer.body(self.sequence, throughput_bps, wanted=wanted, chunks=[], parameters=parameters)
+        answer = self.transfer.send(body)
+        answer.raise_for_status()
+        answered = answer.json()
+        self.sequence += answered["granted"]
+        self.holds = answered["share"]["concurrency"]
+
+    def end(self) -> None:
+        self.transfer.client.post(f"/v1/transfers/{self.transfer.id}/complete", json={})
 
 
 @pytest.fixture
@@ -78,6 +85,47 @@ def test_a_weight_changed_meanwhile_holds_from_the_next_heartbeat_on(weighted: A
     changed = operator.patch(f"/v1/keys/{light.key_id}", json={"weight": 3})
     assert (changed.status_code, changed.json()["weight"]) == (200, 3)
     assert settled(light, heavy) == (4, 4)
+
+
+def test_many_transfers_of_one_key_leave_another_key_its_part(weighted: Any, operator: httpx.Client) -> None:
+    many, one = weighted(1), weighted(1)
+    crowd = [many, *(Weighted(many.transfer.client, many.key_id) for _ in range(6))]
+    try:
+        settled(*crowd, one)  # whoever holds all of it gives it back by its next heartbeats
+        shares = settled(*crowd, one)
+    finally:
+        for each in crowd:
+            each.end()
+    assert shares[-1] == CAP // 2
+    assert sum(shares[:-1]) <= CAP - CAP // 2
+
+
+def test_transfers_that_move_nothing_leave_their_share_to_those_that_run(weighted: Any) -> None:
+    idle, running = weighted(1), weighted(1)
+    idle.beat()
+    assert idle.holds == CAP
+    for _ in range(5):
+        running.beat()
+        idle.beat(throughput_bps=0.0)
+    running.beat()
+    assert (idle.holds, running.holds) == (1, CAP - 1)
+
+
+def test_transfer_that_moves_nothing_has_its_share_while_nobody_else_wants_it(weighted: Any) -> None:
+    idle = weighted(1)
+    for _ in range(5):
+        idle.beat(throughput_bps=0.0)
+    assert idle.holds == CAP
+
+
+def test_transfer_that_reports_to_use_more_than_its_share_keeps_nobody_out(weighted: Any) -> None:
+    greedy, modest = weighted(1), weighted(1)
+    greedy.beat()
+    for _ in range(4):
+        modest.beat()
+        greedy.beat(uses=100 * CAP)
+    modest.beat()
+    assert modest.holds == CAP // 2
 
 
 def test_weight_of_a_key_defaults_to_one(operator: httpx.Client) -> None:

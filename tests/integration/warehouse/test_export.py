@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -63,6 +64,18 @@ def exported(tenant: Tenant, logs: LogReader, tmp_path: Path) -> Exporter:
 
 def files(root: Path) -> dict[str, bytes]:
     return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+def test_exports_are_their_owners_alone(api: str, tenant: Tenant, exported: Exporter, tmp_path: Path) -> None:
+    upload(api, tenant, DAYS[0])
+    before = os.umask(0)
+    try:
+        exported(open_storage(str(tmp_path / "exports")))
+    finally:
+        os.umask(before)
+    made = [tmp_path / "exports", *(tmp_path / "exports").rglob("*")]
+    assert {path.stat().st_mode & 0o777 for path in made if path.is_dir()} == {0o700}
+    assert {path.stat().st_mode & 0o777 for path in made if path.is_file()} == {0o600}
 
 
 def test_each_day_is_a_file_with_a_manifest(api: str, tenant: Tenant, exported: Exporter, tmp_path: Path) -> None:

@@ -333,3 +333,19 @@ def test_psql_still_describes_views(dsn: str, postgres: EmbeddedPostgres, comman
         [str(postgres.program("psql")), dsn, "-Xc", command], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "SELECT usename, application_name FROM pg_stat_activity",
+        "SELECT * FROM pg_stat_get_activity(NULL)",
+        "SELECT pg_stat_get_backend_userid(id) FROM pg_stat_get_backend_idset() id",
+        "SELECT * FROM pg_stat_ssl",
+        "SELECT * FROM pg_stat_progress_copy",
+        "SELECT * FROM pg_stat_replication",
+    ],
+)
+def test_sessions_of_others_are_not_shown(dsn: str, asked: str) -> None:
+    with psycopg.connect(dsn) as session, pytest.raises(psycopg.errors.InsufficientPrivilege):
+        session.execute(asked.encode())

@@ -14,6 +14,12 @@ def test_an_empty_environment_gives_embedded_servers_and_the_usual_port():
     assert settings.data_folder == HERE
 
 
+def test_no_proxy_is_believed_unless_it_is_named():
+    assert Settings.from_environment({}, data_folder=HERE).proxies == ""
+    named = Settings.from_environment({"TRADEWIND_PROXIES": "127.0.0.1"}, data_folder=HERE)
+    assert named.proxies == "127.0.0.1"
+
+
 def test_an_empty_variable_counts_as_absent():
     assert Settings.from_environment({"DATABASE_URL": "", "TRADEWIND_PORT": " "}, data_folder=HERE).port == 8080
 

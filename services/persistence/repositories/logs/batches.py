@@ -10,6 +10,7 @@ from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 
 from services.application.logs.correct_rows import QuarantinedRow, RejectionGroup, RejectionReason
 from services.application.logs.ingest import IngestReceipt
+from services.application.logs.quarantine_room import QuarantineUse
 from services.application.logs.rows import RejectedRow
 from services.persistence.tables import batches, log_quarantine
 from tradewind.errors import NotFound
@@ -233,6 +234,30 @@ class Quarantine:
         within = select(so_far.c.id).where(so_far.c.bytes <= most_bytes)
         query = select(*_ROW).where(log_quarantine.c.id.in_(within)).order_by(log_quarantine.c.id).with_for_update()
         return [_to_quarantined(row) for row in self._connection.execute(query)]
+
+    def measure(self, batch_id: UUID) -> Sequence[QuarantineUse]:
+        """Return what the rows of the key that uploaded this batch take, and those of the tenant."""
+        uploader = select(batches.c.key_id).where(batches.c.id == batch_id).scalar_subquery()
+        of_key = batches.c.key_id.is_not_distinct_from(uploader)
+        size = func.coalesce(func.octet_length(log_quarantine.c.raw), 0) + func.octet_length(log_quarantine.c.reason)
+        rows, taken = func.count(), func.sum(size)
+        found = self._connection.execute(
+            select(rows.filter(of_key), taken.filter(of_key), rows, taken).select_from(
+                log_quarantine.join(batches, batches.c.id == log_quarantine.c.batch_id)
+            )
+        ).one()
+        return QuarantineUse(found[0], int(found[1] or 0)), QuarantineUse(found[2], int(found[3] or 0))
+
+    def remove_all(self, refused_for: RejectionReason | None, *, limit: int) -> int:
+        """Remove the oldest rows, of one reason where that is given; return how many."""
+        oldest = (
+            select(log_quarantine.c.id)
+            .where(_MENDABLE, *_filter_by_reason(refused_for))
+            .order_by(log_quarantine.c.id)
+            .limit(limit)
+            .with_for_update()
+        )
+        return self._connection.execute(delete(log_quarantine).where(log_quarantine.c.id.in_(oldest))).rowcount
 
     def remove(self, *row_ids: int) -> None:
         self._connection.execute(delete(log_quarantine).where(log_quarantine.c.id.in_(row_ids)))

@@ -1,0 +1,1 @@
+"""The service under attack: by other tenants, other customers, unauthenticated clients and other accounts."""

@@ -1,0 +1,55 @@
+"""Room in the quarantine: rejected rows are stored up to a bound of each key and of the tenant.
+
+Whoever may upload may also upload rubbish. Beyond the bound a row is still counted in its receipt, with its reason, but
+its line is not stored. The bound of a key leaves room for the rows of other keys.
+"""
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import NamedTuple
+from uuid import UUID
+
+from services.application.logs.ports import QuarantineRepository
+from services.application.logs.rows import RejectedRow
+from tradewind.units import MIB
+from tradewind.wire.logs import ALREADY_STORED
+
+
+class QuarantineUse(NamedTuple):
+    """Rows in quarantine, and the size of their lines."""
+
+    rows: int
+    bytes: int
+
+
+OF_KEY = QuarantineUse(rows=20_000, bytes=64 * MIB)
+OF_TENANT = QuarantineUse(rows=100_000, bytes=256 * MIB)
+
+
+class QuarantineRoom:
+    """What one batch may still put into the quarantine."""
+
+    def __init__(self, quarantine: QuarantineRepository) -> None:
+        self._quarantine = quarantine
+        self._left: QuarantineUse | None = None
+
+    def add(self, rejected: Sequence[RejectedRow], *, batch_id: UUID) -> None:
+        """Store as many of the rows as there is room for; rows that are stored already need no correction."""
+        rows = [row for row in rejected if row.reason != ALREADY_STORED]
+        if not rows:
+            return
+        if self._left is None:  # counted once, and only by batches that need it
+            of_key, of_tenant = self._quarantine.measure(batch_id)
+            self._left = QuarantineUse(
+                min(OF_KEY.rows - of_key.rows, OF_TENANT.rows - of_tenant.rows),
+                min(OF_KEY.bytes - of_key.bytes, OF_TENANT.bytes - of_tenant.bytes),
+            )
+        sizes = list(accumulate(_count_bytes(row) for row in rows))
+        fitting = sum(size <= self._left.bytes for size in sizes[: max(self._left.rows, 0)])
+        self._quarantine.add(rows[:fitting], batch_id=batch_id)
+        taken = sizes[fitting - 1] if fitting else 0
+        self._left = QuarantineUse(self._left.rows - fitting, self._left.bytes - taken)
+
+
+def _count_bytes(row: RejectedRow) -> int:
+    return len((row.raw or "").encode()) + len(row.reason)
