@@ -22,6 +22,7 @@ from types import MappingProxyType
 from tradewind.load_effect import LoadShift
 from tradewind.parameters import NO_CAPS, Caps
 from tradewind.prediction import (
+    ROUNDING,
     Gaussian,
     PredictedSetting,
     Quantity,
@@ -287,6 +288,8 @@ def choose_setting(table: SettingTable, sla: Sla, caps: Caps = NO_CAPS, *, datas
         compute_merit(target, quantity, sla.energy_basis), linear=is_linear(quantity, sla.energy_basis)
     )
     merits = table.compute_merits(quantity, sla.energy_basis)
+    if sla.fraction is not None:
+        promised = _prefer_expected_fraction(settings, promised, sla.fraction)
     if table.find_certifiable_merit(quantity, sla.energy_basis, sla.confidence) >= needed:
         z = compute_z(sla.confidence)
         for i in promised:
@@ -295,6 +298,22 @@ def choose_setting(table: SettingTable, sla: Sla, caps: Caps = NO_CAPS, *, datas
     contenders = table.find_contenders(quantity, sla.energy_basis) if caps == NO_CAPS else promised or order
     i = _find_likeliest(contenders, merits, needed)
     return Choice(setting=settings[i], probability=compute_probability(merits[i], needed), feasible=False)
+
+
+def _prefer_expected_fraction(
+    settings: Sequence[PredictedSetting], certified: Sequence[int], fraction: float
+) -> list[int]:
+    """Return the certified settings with those first that are expected to reach the fraction of the fastest one.
+
+    Bounds alone permit less: where the fastest settings vary widely, their bounds are low, and a steady setting far
+    below them meets a fraction of the highest bound. But who gives up a tenth of the throughput does not give up a
+    fifth. The other settings follow, the fastest first.
+    """
+    fastest = max((settings[i].log_throughput_mean for i in certified), default=-math.inf)
+    needed = fastest + math.log(fraction) - ROUNDING
+    expected = [i for i in certified if settings[i].log_throughput_mean >= needed]
+    others = [i for i in certified if settings[i].log_throughput_mean < needed]
+    return expected + sorted(others, key=lambda i: -settings[i].log_throughput_mean)
 
 
 def _find_likeliest(candidates: Sequence[int], merits: Sequence[Gaussian], needed: float) -> int:

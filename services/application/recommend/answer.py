@@ -215,7 +215,13 @@ def _solve_within(
 
 
 def _find_partition(chunk: Chunk, leaf: ServedLeaf, sla: Sla, share: float) -> Solution | None:
-    """Return the partition, solved in advance, that serves a chunk's share of the SLA, if it can be certified."""
+    """Return the partition, solved in advance, that serves a chunk's share of the SLA, if it can be certified.
+
+    A fraction of the maximum is solved for itself: partitions are about bounds alone, a fraction also about what is
+    expected (`choose_setting`).
+    """
+    if sla.fraction is not None:
+        return None
     return find_serving_partition(
         leaf.find_partitions(PartitionKey.of(sla)),
         sla,

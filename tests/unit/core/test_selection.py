@@ -279,3 +279,35 @@ def test_caps_below_every_setting_give_no_choice():
 def test_an_empty_data_set_meets_any_deadline():
     table = SettingTable((one(16, power=100), one(4, power=80)))
     assert choose_setting(table, Sla(kind=SlaKind.DEADLINE, target=1.0), dataset_bytes=0).feasible
+
+
+def test_fraction_is_of_what_the_fastest_setting_is_expected_to_reach():
+    """A steady setting 25 % slower has the higher bound, and so meets 90 % of the highest bound."""
+
+    def setting(streams, mbps, sd, power_w):
+        return PredictedSetting(
+            parameters=Parameters(concurrency=streams),
+            log_throughput_mean=math.log(mbps * 1e6),
+            log_throughput_sd=sd,
+            log_power_mean=math.log(power_w),
+            log_power_sd=0.02,
+        )
+
+    steady, fast, frugal = setting(1, 75, 0.01, 20.0), setting(8, 100, 0.2, 60.0), setting(4, 92, 0.15, 40.0)
+    table = SettingTable((steady, fast, frugal), 10.0)
+    choice = choose_setting(table, Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, fraction=0.9), dataset_bytes=1e9)
+    assert choice is not None
+    assert choice.feasible
+    assert choice.setting is frugal
+    halved = choose_setting(table, Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, fraction=0.5), dataset_bytes=1e9)
+    assert halved is not None
+    assert halved.setting is steady
+
+
+@given(tables(), st.floats(0.05, 1.0), st.sampled_from(CONFIDENCES))
+def test_fraction_stays_feasible_wherever_a_setting_is_certified(table, fraction, confidence):
+    choice = choose_setting(
+        table, Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, fraction=fraction, confidence=confidence), dataset_bytes=1e9
+    )
+    assert choice is not None
+    assert choice.feasible == any(setting.certified for setting in table.settings)
