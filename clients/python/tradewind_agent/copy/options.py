@@ -12,7 +12,7 @@ from tradewind_agent.engine.remote.omissions import REPORT_ALL, ListingRules
 from tradewind_agent.resources.limits import NO_LIMITS, Limits
 from tradewind_agent.tuning.pace import SHARE_PATIENCE_S
 
-MAX_THROUGHPUT = Sla(kind=SlaKind.MAX_THROUGHPUT)
+MAX_THROUGHPUT = Sla(kind=SlaKind.MAX_THROUGHPUT, has_default_basis=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -261,7 +261,7 @@ def _report(
         work=movement.metered.work if movement.metered else None,
         other_work=movement.other_end.work if movement.other_end else None,
         records=records,
-        sla=prepared.options.sla,
+        sla=prepared.planned.sla or prepared.options.sla,
         timeline=timeline,
         log=log,
         limits=held.verdicts,
