@@ -26,7 +26,7 @@ _WITHOUT_TARGET: Mapping[SlaKind, str] = MappingProxyType(
     {
         SlaKind.MAX_THROUGHPUT: "the most throughput",
         SlaKind.MIN_ENERGY: "the least energy",
-        SlaKind.ENERGY_EFFICIENCY: "the most bits a joule",
+        SlaKind.ENERGY_EFFICIENCY: "the most throughput a joule",
     }
 )
 

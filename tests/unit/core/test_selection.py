@@ -311,3 +311,48 @@ def test_fraction_stays_feasible_wherever_a_setting_is_certified(table, fraction
     )
     assert choice is not None
     assert choice.feasible == any(setting.certified for setting in table.settings)
+
+
+def efficiency(table, setting, basis):
+    """Throughput a joule, as a number that may be negative where the dynamic energy is."""
+    energy = -predict_merit(setting, Quantity.ENERGY, basis, table.base_power_w).mean
+    energy_j = energy if basis is EnergyBasis.DYNAMIC else math.exp(energy)
+    return energy_j / math.exp(setting.log_throughput_mean)
+
+
+@given(tables(), st.sampled_from(EnergyBasis))
+def test_energy_efficiency_is_within_five_percent_of_the_most_throughput_a_joule(table, basis):
+    choice = choose_setting(table, Sla(kind=SlaKind.ENERGY_EFFICIENCY, energy_basis=basis), dataset_bytes=1e9)
+    assert choice is not None
+    certified = [each for each in table.settings if each.certified] or table.settings
+    least = min(efficiency(table, each, basis) for each in certified)
+    assert choice.setting in certified
+    assert efficiency(table, choice.setting, basis) <= least + 0.05 * abs(least) + 1e-12 * abs(least)
+
+
+@given(tables())
+def test_most_efficient_setting_is_no_slower_than_the_most_frugal_one(table):
+    efficient, frugal = (
+        table.settings[table.order_by_cost(table.choose_objective(kind), EnergyBasis.TOTAL)[0]]
+        for kind in (SlaKind.ENERGY_EFFICIENCY, SlaKind.MIN_ENERGY)
+    )
+    assert efficient.log_throughput_mean >= frugal.log_throughput_mean - 1e-9
+
+
+def test_efficiency_pays_joules_for_speed_and_least_energy_does_not():
+    frugal = PredictedSetting(
+        parameters=Parameters(concurrency=1), log_throughput_mean=math.log(50e6), log_throughput_sd=0.01,
+        log_power_mean=math.log(20.0), log_power_sd=0.01,
+    )  # fmt: skip
+    fast = replace(
+        frugal,
+        parameters=Parameters(concurrency=8),
+        log_throughput_mean=math.log(100e6),
+        log_power_mean=math.log(50.0),
+    )
+    table = SettingTable((frugal, fast), 10.0)
+    chosen = {
+        kind: choose_setting(table, Sla(kind=kind), dataset_bytes=1e9).setting
+        for kind in (SlaKind.MIN_ENERGY, SlaKind.ENERGY_EFFICIENCY)
+    }
+    assert chosen == {SlaKind.MIN_ENERGY: frugal, SlaKind.ENERGY_EFFICIENCY: fast}
