@@ -178,7 +178,8 @@ def run(
             say=say or (lambda _: None),
         )
         session.hold_share(tuning)
-        with hold_resources(prepared.plan, prepared.listing.direction, prepared.options, limiter) as held:
+        ends = (prepared.source, prepared.destination)
+        with hold_resources(prepared.plan, prepared.listing, prepared.options, limiter, ends) as held:
             movement = move(
                 prepared.listing.jobs,
                 prepared.plan.chunks,
@@ -191,6 +192,7 @@ def run(
                 stage=stage,
                 on_snapshot=None if on_snapshot is None else lambda snapshot: on_snapshot(snapshot, prepared),
             )
+        held.finish_trial(movement.result.bytes_moved)
         if stage is not None:
             stage.note_end()
         by_servers = movement.result.bytes_by_servers > 0

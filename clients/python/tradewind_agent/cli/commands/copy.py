@@ -21,6 +21,7 @@ from tradewind_agent.cli.manifest_option import check_manifest, open_manifest
 from tradewind_agent.cli.option_groups import GroupOf, expand_groups
 from tradewind_agent.cli.progress import count_plainly, show_transfer
 from tradewind_agent.cli.removal_options import RemovalOptions, build_removal_options
+from tradewind_agent.cli.resource_options import ExploreResources
 from tradewind_agent.cli.selection_options import build_selection
 from tradewind_agent.cli.terminal import Terminal
 from tradewind_agent.cli.transfer_options import TransferOptions
@@ -110,6 +111,7 @@ def build_copy_options(
             help="Have two servers move files between them where they can, or never; then this host relays them.",
         ),
     ] = "auto",
+    explore_resources: ExploreResources = False,
     rules: Annotated["ListingRules", GroupOf(build_listing_rules)],
     engine: Annotated["EngineOptions", GroupOf(build_engine_options)],
 ) -> "CopyOptions":
@@ -123,6 +125,7 @@ def build_copy_options(
         listing=rules,
         tune=tune,
         share_patience_s=options.parse_duration_s("--wait", patience),
+        explore_resources=explore_resources,
         engine=replace(engine, third_party=third_party == "auto"),
     )
 
@@ -165,6 +168,8 @@ def copy(
         raise typer.BadParameter(
             f"{mover} does not pack files on their way; {OWN_MOVER} alone does", param_hint="--compress"
         )
+    if settings.explore_resources and mover != OWN_MOVER:
+        raise typer.BadParameter(f"only {OWN_MOVER} tries cores, not {mover}", param_hint="--explore-resources")
     removal.check(dry_run=dry_run, is_queue=queue is not None)
     settings = replace(settings, listing=replace(settings.listing, delete=removal.delete))
     if queue is not None:
