@@ -64,7 +64,7 @@ def make_copy(setup: Setup, banks_j: list[float | None], *, cpu_s_per_s: float =
 
 
 def test_budget_error_is_the_difference_from_what_both_ends_took() -> None:
-    setup = Setup(name="x", server=EndModel(10.0, 30.0), client=EndModel(20.0, 20.0), rate_bps=1.0, duration_s=1.0)
+    setup = Setup(name="x", server=EndModel(10.0, 30.0), client=EndModel(20.0, 20.0))
     spent_j = 5 * (10.0 + 20.0) + 20.0 * 0.5 * 5 / (psutil.cpu_count() or 1)
     exact = make_copy(setup, [0.0, 100.0 - spent_j, None])
     assert exact.list_budget_errors(setup, 1000.0) == pytest.approx([0.0], abs=1e-9)
@@ -74,9 +74,11 @@ def test_budget_error_is_the_difference_from_what_both_ends_took() -> None:
 
 
 def test_error_of_the_budget_is_judged_with_both_ends_metered_alone() -> None:
-    both = {"metered_ends": 2, "budget_error": 0.01, "sla_met": True}
+    both = {"metered_ends": 2, "budget_error": 0.01, "sla_met": True, "is_feasible": True}
     one = {"metered_ends": 1, "budget_error": 0.2, "sla_met": None, "is_scaling_said": True}
-    summary = summarise_live_budgets([both, both | {"budget_error": 0.02, "sla_met": False}, one])
+    hopeless = both | {"is_feasible": False, "sla_met": False}
+    summary = summarise_live_budgets([both, both | {"budget_error": 0.02, "sla_met": False}, hopeless, one])
+    assert summary["live_feasible"] == 2
     assert summary["live_budget_error_max"] == 0.02
     assert summary["live_sla_met"] == 0.5
     assert summary["one_end_budget_error_max"] == 0.2
