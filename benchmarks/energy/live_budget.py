@@ -89,7 +89,7 @@ UNMETERED = Setup(name="server not metered", server=EQUAL, client=EQUAL, duratio
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CopyPlace:
     """Where the programs of both ends run: ``wrap_server`` and ``wrap_client`` make the commands that start them."""
 
     name: str
@@ -100,16 +100,16 @@ class Place:
 
 
 @contextmanager
-def open_place(setup: Setup, seed: int) -> Iterator[Place]:
+def open_place(setup: Setup, seed: int) -> Iterator[CopyPlace]:
     """Yield the emulated path of a setup; the loopback at its rate where no path can be emulated."""
     try:
         require_permission()
     except CannotEmulate:
-        yield Place("loopback", "127.0.0.1", list, list, ("--limit-rate", f"{setup.rate_bps:g}bps"))
+        yield CopyPlace("loopback", "127.0.0.1", list, list, ("--limit-rate", f"{setup.rate_bps:g}bps"))
         return
     path = PathSpec(rate_bps=setup.rate_bps, rtt_s=setup.rtt_s)
     with Testbed(path, seed=seed, purpose="energy") as bed:
-        yield Place("testbed", bed.server.address, bed.server.build_command, bed.clients[0].build_command)
+        yield CopyPlace("testbed", bed.server.address, bed.server.build_command, bed.clients[0].build_command)
 
 
 @dataclass(slots=True)
@@ -229,7 +229,7 @@ def _measure_setup(setup: Setup, folder: Path, *, margins: Sequence[float], seed
 
 
 @contextmanager
-def _serve(setup: Setup, place: Place, source: Path, folder: Path) -> Iterator[tuple[psutil.Process, str]]:
+def _serve(setup: Setup, place: CopyPlace, source: Path, folder: Path) -> Iterator[tuple[psutil.Process, str]]:
     command = [*PYTHON, "serve-files", str(source), "--host", place.address, "--port", "0", "--json"]
     command += ["--power-profile", setup.server.option, "--base-power", BASE_POWER]
     command += ["--meter" if setup.is_server_metered else "--no-meter"]
@@ -243,7 +243,7 @@ def _serve(setup: Setup, place: Place, source: Path, folder: Path) -> Iterator[t
             process.terminate()
 
 
-def _copy(setup: Setup, place: Place, served: tuple[psutil.Process, str], folder: Path, sla: str) -> Copy:
+def _copy(setup: Setup, place: CopyPlace, served: tuple[psutil.Process, str], folder: Path, sla: str) -> Copy:
     server, url = served
     command = [*PYTHON, "copy", url, str(folder / "received"), "--sla", sla, "--energy-basis", "total", "--no-resume"]
     command += [*place.limit, "--power-profile", setup.client.option, "--base-power", BASE_POWER]
