@@ -52,6 +52,7 @@ SECTIONS = (
         "Administration",
         (
             Entry("/admin/logs", "Logs", _OPERATOR),
+            Entry("/admin/endpoints", "Endpoints"),
             Entry("/admin/limits", "Limits", _PROVIDER),
             Entry("/admin/keys", "API keys", _OPERATOR),
             Entry("/admin/users", "Users", _OPERATOR),

@@ -13,7 +13,7 @@ from tests.integration.admin.visitors import PASSWORD, person
 from tests.stack import Tenant
 
 FOR_ALL = (
-    "Overview", "Transfers", "Web connections", "Links", "Releases", "Compression", "Devices", "SLA tiers",
+    "Overview", "Transfers", "Web connections", "Links", "Releases", "Compression", "Devices", "SLA tiers", "Endpoints",
     "Price books",
 )  # fmt: skip
 MENUS = {"analyst": {*FOR_ALL, "SQL"}, "provider": {*FOR_ALL, "Usage", "Limits"}}

@@ -45,6 +45,7 @@ BODIES: dict[str, Any] = {
     "POST /v1/transfers/{transfer_id}/heartbeats": lambda owner, _: Transfer(owner.client).body(0),
     "PUT /v1/devices/{name}": PROFILE,
     "PUT /v1/price-books/{book_id}/tiers/{tier_id}": PRICE,
+    "POST /admin/endpoints/{endpoint_id}/policy": {"policy": "battery"},
     "POST /admin/keys/{key_id}/calls": {"rate_factor": "2"},
     "POST /admin/keys/{key_id}/weight": {"weight": "2"},
     "POST /admin/logs/quarantine/{row_id}/retry": lambda *_: {"raw": json.dumps(record())},

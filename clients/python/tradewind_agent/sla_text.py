@@ -26,10 +26,10 @@ _EXAMPLES = MappingProxyType(
 )
 
 
-def parse_sla(
-    text: str, *, confidence: float = DEFAULT_CONFIDENCE, energy_basis: EnergyBasis = EnergyBasis.TOTAL
-) -> Sla:
+def parse_sla(text: str, *, confidence: float = DEFAULT_CONFIDENCE, energy_basis: EnergyBasis | None = None) -> Sla:
     """Parse ``KIND`` or ``KIND=VALUE``; only ``throughput_at_least`` takes a percentage.
+
+    Without an energy basis the service takes that of the endpoints' power policy; without a service the total counts.
 
     Raises
     ------
@@ -42,13 +42,19 @@ def parse_sla(
         raise InvalidValue(
             "sla", f"unknown kind {name.strip()!r}; one of {', '.join(SlaKind)}{_suggest_kind(text)}"
         ) from None
+    make_sla = partial(
+        Sla,
+        kind=kind,
+        confidence=confidence,
+        energy_basis=energy_basis or EnergyBasis.TOTAL,
+        has_default_basis=energy_basis is None,
+    )
     if kind not in _PARSE_TARGET:
         if given:
             raise InvalidValue("sla", f"{kind} takes no value")
-        return Sla(kind=kind, confidence=confidence, energy_basis=energy_basis)
+        return make_sla()
     if not value.strip():
         raise InvalidValue("sla", f"{kind} needs a value, such as {_EXAMPLES[kind]}")
-    make_sla = partial(Sla, kind=kind, confidence=confidence, energy_basis=energy_basis)
     try:
         if kind is SlaKind.THROUGHPUT_AT_LEAST and value.strip().endswith("%"):
             return make_sla(fraction=parse_fraction(value))

@@ -9,6 +9,7 @@ import numpy as np
 from tradewind.errors import CannotFit
 from tradewind.learning.leaf_prediction import LatticeTable, LeafPrediction
 from tradewind.learning.observations import Flags, Floats, Observations
+from tradewind.learning.power_surface import PowerSurface, fit_power
 from tradewind.learning.surface.plane import Plane
 from tradewind.learning.surface.response import Surface, compute_mean_of_lognormal, compute_smearing_factor, fit_surface
 from tradewind.load_effect import LoadEffect
@@ -33,7 +34,8 @@ class LeafSurfaces:
     ----------
     axes : as in the observations.
     constant : raw values of the axes that did not vary.
-    throughput, power : surfaces of bit/s and W; ``power`` is None where too few rows were metered.
+    throughput, power : surfaces of bit/s and W (see `power_surface`); ``power`` is None where too few rows were
+        metered.
     highest_log_power : ln of the highest power seen, W: what a setting far from all metered ones is taken to draw, so
         that few metered rows neither forbid a rate nor make an unmetered setting look cheap.
     correlation : of the noise of log throughput and log power in rows with both.
@@ -44,7 +46,7 @@ class LeafSurfaces:
     axes: tuple[str, ...]
     constant: Mapping[str, float]
     throughput: Surface
-    power: Surface | None
+    power: PowerSurface | None
     highest_log_power: float
     correlation: float
     energy_smearing: float
@@ -61,7 +63,7 @@ class LeafSurfaces:
                 log_throughput_mean=t.log_mean, log_throughput_sd=t_sd, throughput_bps=bps, certified=certified
             )
         p = self.power.predict(settings, load)
-        p_sd = np.where(p.certified, self.power.compute_deviation(p), UNSEEN_POWER_LOG_SD)
+        p_sd = np.where(p.certified, p.log_sd, UNSEEN_POWER_LOG_SD)
         log_power = np.where(p.certified, p.log_mean, np.maximum(p.log_mean, self.highest_log_power))
         covariance = np.where(p.certified, self.correlation * t_sd * p_sd, 0.0)
         spread = np.sqrt(np.maximum(p_sd**2 + t_sd**2 - 2 * covariance, 0.0))
@@ -75,7 +77,7 @@ class LeafSurfaces:
             log_power_mean=np.maximum(log_power, np.log(idle_w)),
             log_power_sd=p_sd,
             log_covariance=covariance,
-            power_w=np.maximum(self.power.compute_raw_mean(p), idle_w),
+            power_w=np.maximum(p.mean_w, idle_w),
             energy_j_per_byte=BITS_PER_BYTE * np.maximum(per_bit, idle_w * np.exp(-t.log_mean)),
         )
 
@@ -139,8 +141,8 @@ def fit_leaf(
     metered = np.isfinite(watts)
     power, correlation, smearing = None, 0.0, 1.0
     if metered.sum() >= MIN_ROWS and len(np.unique(plane.cells.of_row[metered])) > 1:
-        power = fit_surface(plane, watts, start.power if start else None)
-        correlation, smearing = _estimate_joint_spread(throughput, power, np.log(watts / observations.throughput_bps))
+        power = fit_power(plane, watts, idle_power_w=idle_power_w, start=start.power if start else None)
+        correlation, smearing = _estimate_joint_spread(throughput, power, watts, observations.throughput_bps)
     return LeafSurfaces(
         axes=observations.axes,
         constant=_find_constants(observations),
@@ -184,7 +186,9 @@ def _find_constants(observations: Observations) -> Mapping[str, float]:
     )
 
 
-def _estimate_joint_spread(throughput: Surface, power: Surface, log_ratio: Floats) -> tuple[float, float]:
+def _estimate_joint_spread(
+    throughput: Surface, power: PowerSurface, power_w: Floats, throughput_bps: Floats
+) -> tuple[float, float]:
     """Return the correlation of the held-out residuals of ln T and ln P, and the smearing of P/T, over rows believed by
     both.
     """
@@ -192,11 +196,11 @@ def _estimate_joint_spread(throughput: Surface, power: Surface, log_ratio: Float
     weights = throughput.weight[both], power.weight[both]
     if both.sum() < MIN_ROWS:
         return 0.0, 1.0
-    t, p = throughput.held_out.residual[both], power.held_out.residual[both]
+    t, p = throughput.held_out.residual[both], power.compute_held_out_residuals(power_w)[both]
     size = max(float(np.sqrt((t @ t) * (p @ p))), np.finfo(np.float64).tiny)
     correlation = float(np.clip(t @ p / size, -LARGEST_CORRELATION, LARGEST_CORRELATION))
     ratio = p - t
-    predicted = log_ratio[both] - ratio
+    predicted = np.log(power_w / throughput_bps)[both] - ratio
     deviation = np.full(len(ratio), np.sqrt(np.mean(ratio**2)))
     return correlation, compute_smearing_factor(
         predicted - np.median(predicted), ratio, deviation, np.minimum(*weights)

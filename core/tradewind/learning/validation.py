@@ -198,7 +198,9 @@ def judge_folds(
                     predicted.log_power_mean,
                     predicted.log_power_sd,
                     model.power.weight[trial.test] > 0,
-                    _compute_r2_train(trial.refit.power, observations.power_w[trial.train]),
+                    _compute_r2_train(
+                        trial.refit.power.above, trial.refit.power.measure_above(observations.power_w[trial.train])
+                    ),
                 )
             )
     throughput = _summarise_held_out(on_throughput)

@@ -5,7 +5,7 @@ A further kind needs its unit and `ENERGY_KINDS` here, `outcome` for what was re
 without history, and the agent's `sla_text`; mypy names the matches that lack it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
 
@@ -68,7 +68,8 @@ class Sla:
     """One SLA.
 
     ``target`` is in bit/s, J (entire data set), W (mean) or s by ``kind``; ``fraction`` (flexible throughput) is of the
-    certifiable maximum and takes the target's place for ``throughput_at_least`` alone.
+    certifiable maximum and takes the target's place for ``throughput_at_least`` alone. ``has_default_basis`` : nobody
+    named the basis, so the power policy of the endpoints decides it (`with_basis`).
     """
 
     kind: SlaKind
@@ -76,6 +77,7 @@ class Sla:
     fraction: float | None = None
     confidence: float = DEFAULT_CONFIDENCE
     energy_basis: EnergyBasis = EnergyBasis.TOTAL
+    has_default_basis: bool = False
 
     def __post_init__(self) -> None:
         if self.confidence not in CONFIDENCES:
@@ -95,4 +97,8 @@ class Sla:
 
     def with_target(self, target: float) -> "Sla":
         """Return the same SLA with another target."""
-        return Sla(kind=self.kind, target=target, confidence=self.confidence, energy_basis=self.energy_basis)
+        return replace(self, target=target, fraction=None)
+
+    def with_basis(self, default: EnergyBasis) -> "Sla":
+        """Return the same SLA on the basis that was named, or else on ``default``, which then counts as named."""
+        return replace(self, energy_basis=default, has_default_basis=False) if self.has_default_basis else self

@@ -1,13 +1,13 @@
 """Solve one SLA on a small table of predicted settings, without numpy, so that an API or an agent on its own can.
 
-minimise    energy of a byte (throughput_at_least, deadline, min_energy, energy_efficiency) or −T (all others)
+minimise    energy of a byte E (throughput_at_least, deadline, min_energy), E / T (energy_efficiency) or −T (all others)
 subject to  mean − z(c) · sd ≥ merit of the target (see `tradewind.prediction`), certified, within the caps
 
-Energy efficiency is bits a joule, the reciprocal of the energy of a bit, so it is solved as min_energy is. An SLA
-without a target has no constraint: its settings are ranked by their medians, and the fastest of those that take about
-as little energy as the best is chosen (`SIMILAR_ENERGY`). Where power was not metered, streams count as the cost of a
-throughput: the fewest that meet the target are chosen.
-(GreenDataFlow, eqs 1 and 2; the chance constraint and the power SLA
+Energy efficiency is throughput a joule, T / E: a setting may take more energy if it is faster by a larger share. An
+SLA without a target has no constraint: its settings are ranked by their medians, and the fastest of those about as
+good as the best is chosen (`SIMILAR_ENERGY`). Where power was not metered, streams count as the cost of a throughput:
+the fewest that meet the target are chosen.
+(GreenDataFlow, eqs 1 and 2; T / E is that of the HTTP-services paper, §4.3; the chance constraint and the power SLA
 are ours.)
 """
 
@@ -22,6 +22,7 @@ from types import MappingProxyType
 from tradewind.load_effect import LoadShift
 from tradewind.parameters import NO_CAPS, Caps
 from tradewind.prediction import (
+    ROUNDING,
     Gaussian,
     PredictedSetting,
     Quantity,
@@ -72,6 +73,8 @@ class Objective(StrEnum):
     """−ln T."""
     ENERGY = "energy"
     """−merit of energy: ln E, or E on the dynamic basis."""
+    EFFICIENCY = "efficiency"
+    """ln E − ln T, or E / T on the dynamic basis: the reciprocal of throughput a joule."""
     STREAMS = "streams"
     """ln of cc · p."""
 
@@ -151,7 +154,7 @@ class SettingTable:
             return Objective.SLOWNESS
         if QUANTITY_OF.get(kind) is Quantity.THROUGHPUT and not self.knows_power:
             return Objective.STREAMS
-        return Objective.ENERGY
+        return Objective.EFFICIENCY if kind is SlaKind.ENERGY_EFFICIENCY else Objective.ENERGY
 
     def compute_costs(self, objective: Objective, basis: EnergyBasis) -> tuple[float, ...]:
         """Return what is minimised, one value a setting."""
@@ -159,7 +162,12 @@ class SettingTable:
             return tuple(-setting.log_throughput_mean for setting in self.settings)
         if objective is Objective.STREAMS:
             return tuple(math.log(setting.parameters.streams) for setting in self.settings)
-        return tuple(-energy.mean for energy in self.compute_merits(Quantity.ENERGY, basis))
+        energies = [-energy.mean for energy in self.compute_merits(Quantity.ENERGY, basis)]
+        if objective is Objective.ENERGY:
+            return tuple(energies)
+        pairs = zip(energies, (setting.log_throughput_mean for setting in self.settings), strict=True)
+        linear = is_linear(Quantity.ENERGY, basis)
+        return tuple(energy * math.exp(-rate) if linear else energy - rate for energy, rate in pairs)
 
     def order_by_cost(self, objective: Objective, basis: EnergyBasis) -> tuple[int, ...]:
         """Return the indices by rising cost, certified settings before all others; ties go to fewer streams, then to
@@ -180,17 +188,17 @@ class SettingTable:
     def choose_without_target(self, order: Sequence[int], kind: SlaKind, basis: EnergyBasis) -> int:
         """Return the setting that serves an SLA without a target, of indices ordered by `order_by_cost`.
 
-        It is the first one; where energy is minimised, it is the fastest of those with similar energy and the same
+        It is the first one; where energy counts, it is the fastest of those with a similar cost and the same
         certification.
         """
-        first = order[0]
-        if self.choose_objective(kind) is not Objective.ENERGY:
+        first, objective = order[0], self.choose_objective(kind)
+        if objective not in (Objective.ENERGY, Objective.EFFICIENCY):
             return first
-        settings, merits = self.settings, self.compute_merits(Quantity.ENERGY, basis)
-        most = merits[first].mean
-        slack = SIMILAR_ENERGY * max(-most, 0.0) if is_linear(Quantity.ENERGY, basis) else math.log1p(SIMILAR_ENERGY)
+        settings, costs = self.settings, self.compute_costs(objective, basis)
+        least = costs[first]
+        slack = SIMILAR_ENERGY * max(least, 0.0) if is_linear(Quantity.ENERGY, basis) else math.log1p(SIMILAR_ENERGY)
         similar = takewhile(
-            lambda i: merits[i].mean >= most - slack and settings[i].certified == settings[first].certified, order
+            lambda i: costs[i] <= least + slack and settings[i].certified == settings[first].certified, order
         )
         return min(similar, key=lambda i: (-settings[i].log_throughput_mean, settings[i].parameters.streams))
 
@@ -287,6 +295,8 @@ def choose_setting(table: SettingTable, sla: Sla, caps: Caps = NO_CAPS, *, datas
         compute_merit(target, quantity, sla.energy_basis), linear=is_linear(quantity, sla.energy_basis)
     )
     merits = table.compute_merits(quantity, sla.energy_basis)
+    if sla.fraction is not None:
+        promised = _prefer_expected_fraction(settings, promised, sla.fraction)
     if table.find_certifiable_merit(quantity, sla.energy_basis, sla.confidence) >= needed:
         z = compute_z(sla.confidence)
         for i in promised:
@@ -295,6 +305,20 @@ def choose_setting(table: SettingTable, sla: Sla, caps: Caps = NO_CAPS, *, datas
     contenders = table.find_contenders(quantity, sla.energy_basis) if caps == NO_CAPS else promised or order
     i = _find_likeliest(contenders, merits, needed)
     return Choice(setting=settings[i], probability=compute_probability(merits[i], needed), feasible=False)
+
+
+def _prefer_expected_fraction(
+    settings: Sequence[PredictedSetting], certified: Sequence[int], fraction: float
+) -> list[int]:
+    """Return the certified settings with those first that are expected to reach the fraction of the fastest one.
+
+    By bounds alone, steady settings far below fast ones that vary would serve. The others follow, the fastest first.
+    """
+    fastest = max((settings[i].log_throughput_mean for i in certified), default=-math.inf)
+    needed = fastest + math.log(fraction) - ROUNDING
+    expected = [i for i in certified if settings[i].log_throughput_mean >= needed]
+    others = [i for i in certified if settings[i].log_throughput_mean < needed]
+    return expected + sorted(others, key=lambda i: -settings[i].log_throughput_mean)
 
 
 def _find_likeliest(candidates: Sequence[int], merits: Sequence[Gaussian], needed: float) -> int:

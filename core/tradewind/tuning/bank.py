@@ -144,7 +144,7 @@ def _build_objective(kind: SlaKind, *, knows_power: bool) -> Objective:
     if kind in AS_FAST_AS_PERMITTED:
         return Objective.SLOWNESS
     if knows_power:
-        return Objective.ENERGY
+        return Objective.EFFICIENCY if kind is SlaKind.ENERGY_EFFICIENCY else Objective.ENERGY
     return Objective.STREAMS if QUANTITY_OF.get(kind) is not None else Objective.SLOWNESS
 
 

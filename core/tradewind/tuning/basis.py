@@ -84,13 +84,17 @@ class Basis:
 
     @cached_property
     def target(self) -> float | None:
-        """Return the SLA's target in bit/s, J a byte or W; ``None`` where it has none."""
+        """Return the SLA's target in bit/s, J a byte or W; ``None`` where it has none.
+
+        A fraction is one of the highest certifiable throughput. Where nothing is certified, as on unknown paths, it is
+        one of what the path carries: no setting exceeds that, so the fraction of the real maximum is met too.
+        """
         certifiable = (
             chunk.table.predicted.find_certifiable_throughput_bps(self.sla.confidence)
             for chunk in self.chunks
             if self.sla.fraction is not None and chunk.table is not None
         )
-        best = max((bps for bps in certifiable if bps is not None), default=None)
+        best = max((bps for bps in certifiable if bps is not None), default=self.ceiling_bps)
         return compute_target_in_unit(self.sla, dataset_bytes=self.total_bytes, certifiable_bps=best) or None
 
     @cached_property

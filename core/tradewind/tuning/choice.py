@@ -118,6 +118,10 @@ def _bound_gain(forecaster: Forecaster, goal: Goal, limits: SettingLimits, here:
     if goal.objective is Objective.ENERGY and here.j_per_byte is not None:
         least = forecaster.compute_least_j_per_byte(limits)
         return math.log(here.j_per_byte / least) if least is not None and least > 0 else math.inf
+    if goal.objective is Objective.EFFICIENCY and here.j_per_byte is not None:
+        least = forecaster.compute_least_j_per_byte(limits)
+        faster = math.log(forecaster.max_bps / here.throughput_bps)
+        return math.log(here.j_per_byte / least) + faster if least is not None and least > 0 else math.inf
     if goal.objective is Objective.STREAMS:
         return math.log(here.streams / len(forecaster.active))
     return math.log(forecaster.max_bps / here.throughput_bps)
@@ -197,7 +201,7 @@ def _select_worth_weighing(
 
     Return all of them where the current setting misses the goal, or where throughput and power cannot decide.
     """
-    if compute_shortfall(goal, here) > 0 or goal.objective is Objective.STREAMS:
+    if compute_shortfall(goal, here) > 0 or goal.objective in (Objective.STREAMS, Objective.EFFICIENCY):
         return candidates.all
     if goal.objective is Objective.ENERGY:
         if here.j_per_byte is None or not candidates.knows_power:  # so the others' power is known, too
@@ -262,6 +266,8 @@ def compute_cost(objective: Objective, outlook: Outlook) -> float:
     """Return what is minimised, as a logarithm, so that differences are relative gains."""
     if objective is Objective.ENERGY and outlook.j_per_byte is not None:
         return math.log(max(outlook.j_per_byte, 1e-300))
+    if objective is Objective.EFFICIENCY and outlook.j_per_byte is not None:
+        return math.log(max(outlook.j_per_byte, 1e-300)) - math.log(outlook.throughput_bps)
     if objective is Objective.STREAMS:
         return math.log(outlook.streams)
     return -math.log(outlook.throughput_bps)

@@ -95,4 +95,6 @@ def compute_utility(
         return math.log(min(throughput_bps, _ENOUGH * goal.floor_bps)) - price
     if goal.objective is Objective.ENERGY and j_per_byte is not None and j_per_byte > 0:
         return -math.log(j_per_byte) - price
+    if goal.objective is Objective.EFFICIENCY and j_per_byte is not None and j_per_byte > 0:
+        return math.log(throughput_bps) - math.log(j_per_byte) - price
     return math.log(throughput_bps) - price

@@ -38,7 +38,7 @@ from tradewind.tuning.choice import (
 from tradewind.tuning.forecast import Forecaster
 from tradewind.tuning.limits import SettingLimits
 
-_OWN_GAINS = {Objective.SLOWNESS: 2.0, Objective.ENERGY: 3.0, Objective.STREAMS: 0.0}
+_OWN_GAINS = {Objective.SLOWNESS: 2.0, Objective.ENERGY: 3.0, Objective.EFFICIENCY: 5.0, Objective.STREAMS: 0.0}
 """Multiples of δ by which the costs of two settings may move apart."""
 
 

@@ -7,6 +7,7 @@ from uuid import UUID
 from pydantic import Field, model_validator
 
 from tradewind.sla.kinds import EnergyBasis, SlaKind
+from tradewind.sla.power_policy import PowerPolicy
 from tradewind.wire.base import Bandwidth, BufferBytes, Name, Open, Positive, RoundTrip, Strict
 from tradewind.wire.records import WireParameters
 
@@ -29,10 +30,13 @@ class PowerProfile(Strict):
 
 
 class NewEndpoint(Strict):
+    """An endpoint to be made; ``power_policy`` decides the default energy basis of its transfers."""
+
     name: Name
     aliases: tuple[Name, ...] = Field(default=(), max_length=100)
     known_pairs: tuple[KnownPair, ...] = Field(default=(), max_length=1000)
     power_profile: PowerProfile | None = None
+    power_policy: PowerPolicy | None = None
 
 
 class EndpointChange(Strict):
@@ -42,6 +46,7 @@ class EndpointChange(Strict):
     aliases: tuple[Name, ...] | None = Field(default=None, max_length=100)
     known_pairs: tuple[KnownPair, ...] | None = Field(default=None, max_length=1000)
     power_profile: PowerProfile | None = None
+    power_policy: PowerPolicy | None = None
 
 
 class Endpoint(Open):
@@ -50,6 +55,7 @@ class Endpoint(Open):
     aliases: tuple[str, ...]
     known_pairs: tuple[KnownPair, ...]
     power_profile: PowerProfile | None = None
+    power_policy: PowerPolicy | None = None
 
 
 Weight = Annotated[float, Field(ge=0.01, le=100)]

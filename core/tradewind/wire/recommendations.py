@@ -78,11 +78,23 @@ class WireWorkload(Strict):
 
 
 class WireSla(Strict):
+    """``energy_basis`` : absent, the power policy of the endpoints decides it; the answer names it."""
+
     kind: SlaKind
     target: float | None = Field(default=None, ge=1e-9, le=1e18)
     fraction: float | None = None
     confidence: float = DEFAULT_CONFIDENCE
-    energy_basis: EnergyBasis = EnergyBasis.TOTAL
+    energy_basis: EnergyBasis | None = None
+
+    @classmethod
+    def from_sla(cls, sla: Sla) -> Self:
+        return cls(
+            kind=sla.kind,
+            target=sla.target,
+            fraction=sla.fraction,
+            confidence=sla.confidence,
+            energy_basis=None if sla.has_default_basis else sla.energy_basis,
+        )
 
     def to_sla(self) -> Sla:
         return Sla(
@@ -90,7 +102,8 @@ class WireSla(Strict):
             target=self.target,
             fraction=self.fraction,
             confidence=self.confidence,
-            energy_basis=self.energy_basis,
+            energy_basis=self.energy_basis or EnergyBasis.TOTAL,
+            has_default_basis=self.energy_basis is None,
         )
 
 

@@ -16,6 +16,7 @@ from services.admin.charts.surface import (
     build_slice_chart,
     build_solid_chart,
 )
+from services.admin.pages.tiers import find_link_basis
 from services.admin.rendering import WITH_SHADERS, build_page_router, encode_chart, render_page
 from services.admin.visitors import Parts, Signed
 from services.application.logs.roll_up import RollUp
@@ -76,13 +77,14 @@ def cluster_page(
     parts: Parts,
     *,
     shown: SurfaceQuantity = SurfaceQuantity.THROUGHPUT,
-    basis: EnergyBasis = EnergyBasis.TOTAL,
+    basis: EnergyBasis | None = None,
     confidence: Annotated[float, Query(ge=0, le=1)] = DEFAULT_CONFIDENCE,
 ) -> Response:
     """Show a cluster's surface, slices with the observed means, the trade-off and its tiers."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         release, model, leaf = find_current_cluster(cluster_id, uow)
         link = uow.links.get(model.link_id)
+        basis = basis or find_link_basis(link, uow)
     metered = leaf.model.table.knows_power
     if not metered:
         shown = SurfaceQuantity.THROUGHPUT

@@ -10,7 +10,7 @@ from fastapi import Depends, Form, Query, Request, Response
 
 from services.admin.formatting.form_numbers import parse_number
 from services.admin.formatting.price_forms import PARTS, list_priced_tiers, parse_instant, parse_price
-from services.admin.pages.tiers import LinkId, find_shown_link
+from services.admin.pages.tiers import LinkId, find_link_basis, find_shown_link
 from services.admin.pages.what_ifs import compare_books as what_if_shown
 from services.admin.rendering import build_page_router, redirect_after_form, render_page
 from services.admin.visitors import LONGEST_FORM_FIELDS, Parts, Provider, Signed
@@ -59,6 +59,7 @@ def books_page(request: Request, visit: Signed, parts: Parts) -> Response:
     """List all books with their states and dates."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         books = uow.price_books.list_all()
+        usual_basis = uow.endpoints.choose_energy_basis()
     current_book = next((book for book in books if book.is_current(parts.clock.now())), None)
     return render_page(
         request,
@@ -69,7 +70,7 @@ def books_page(request: Request, visit: Signed, parts: Parts) -> Response:
         currencies=sorted(list_currencies()),
         currency=USUAL_CURRENCY if current_book is None else current_book.currency,
         bases=tuple(EnergyBasis),
-        basis=EnergyBasis.TOTAL if current_book is None else current_book.energy_basis,
+        basis=usual_basis if current_book is None else current_book.energy_basis,
     )
 
 
@@ -103,7 +104,7 @@ def book_page(
     *,
     link: LinkId = "",
     confidence: Annotated[float, Query(ge=0, le=1)] = DEFAULT_CONFIDENCE,
-    basis: EnergyBasis = EnergyBasis.TOTAL,
+    basis: EnergyBasis | None = None,
     older: Annotated[int | None, Query(ge=1, le=BIGINT_MAX)] = None,
 ) -> Response:
     """Show one book: its prices by link and cluster, and what it changes."""
@@ -116,6 +117,7 @@ def book_page(
         release = uow.releases.find_current()
         learned = set() if release is None else set(uow.models.list_overviews(release))
         shown = find_shown_link(links, link, learned)
+        basis = basis or find_link_basis(shown, uow)
         tiers = [] if shown is None else list_link_tiers(shown.id, uow)
         changed = list_price_changes(book, current_book, uow)
         history = uow.audit.of_book(

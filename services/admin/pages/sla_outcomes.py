@@ -26,7 +26,7 @@ _WITHOUT_TARGET: Mapping[SlaKind, str] = MappingProxyType(
     {
         SlaKind.MAX_THROUGHPUT: "the most throughput",
         SlaKind.MIN_ENERGY: "the least energy",
-        SlaKind.ENERGY_EFFICIENCY: "the most bits a joule",
+        SlaKind.ENERGY_EFFICIENCY: "the most throughput a joule",
     }
 )
 
@@ -72,10 +72,13 @@ def find_target_bps(known: StoredTransfer) -> float | None:
     return compute_required_throughput_bps(sla, total_bytes=known.summary.total_bytes, share_bps=share_bps)
 
 
-def describe_outcome(known: StoredTransfer) -> Outcome:
-    """Return all that a page shows of a transfer, its samples aside."""
+def describe_outcome(known: StoredTransfer, default_basis: EnergyBasis) -> Outcome:
+    """Return all that a page shows of a transfer, its samples aside.
+
+    ``default_basis`` : by the power policies of its ends, for a transfer without an SLA.
+    """
     sla, transfer = get_sla(known), known.summary
-    basis = EnergyBasis.TOTAL if sla is None else sla.energy_basis
+    basis = default_basis if sla is None else sla.energy_basis
     energy = sum_metered_energy(_list_readings(known), basis)
     return Outcome(
         sla=_format_sla(sla, known),

@@ -9,7 +9,7 @@ from uuid import UUID
 from fastapi import Form, Query, Request, Response
 
 from services.admin.formatting.bounds_forms import SCALES, format_bound, list_typed_tiers, parse_boundaries
-from services.admin.pages.tiers import HERE
+from services.admin.pages.tiers import HERE, find_link_basis
 from services.admin.rendering import build_page_router, redirect_after_form, render_page
 from services.admin.visitors import Parts, Provider
 from services.application.models.current_cluster import find_current_cluster
@@ -59,15 +59,15 @@ def cuts_page(
     parts: Parts,
     *,
     confidence: Confidence = DEFAULT_CONFIDENCE,
-    basis: EnergyBasis = EnergyBasis.TOTAL,
+    basis: EnergyBasis | None = None,
     lower: Annotated[Bounds, Query(alias="from")] = [],  # noqa: B006 - the framework's own way
     upper: Annotated[Bounds, Query(alias="to")] = [],  # noqa: B006
 ) -> Response:
     """Show the tiers as they are, and as the limits in the address would make them."""
-    key = _build_key(kind, confidence, basis)
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         _, model, leaf = find_current_cluster(cluster_id, uow)
         link = uow.links.get(model.link_id)
+        key = _build_key(kind, confidence, basis or find_link_basis(link, uow))
         names = uow.custom_tiers.list_names()
     known, scale = _list_edges(leaf, key), SCALES[kind]
     centre = leaf.model.leaf

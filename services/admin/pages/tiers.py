@@ -13,6 +13,7 @@ from services.application.access.authenticate import Scope
 from services.application.models.custom_tiers import accept_tiers, rename_tier
 from services.application.models.learned_model import StoredLink
 from services.application.models.sla_tiers import MAX_OF_LINK, group_by_cluster
+from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import NotFound
 from tradewind.sla.kinds import DEFAULT_CONFIDENCE, EnergyBasis
 from tradewind.tiers.selection import QUANTITY_OF
@@ -37,7 +38,7 @@ def tiers_page(
     *,
     link: LinkId = "",
     confidence: Annotated[float, Query(ge=0, le=1)] = DEFAULT_CONFIDENCE,
-    basis: EnergyBasis = EnergyBasis.TOTAL,
+    basis: EnergyBasis | None = None,
 ) -> Response:
     """List the tiers of one link, each with its setting, its probability and the current price."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
@@ -46,6 +47,7 @@ def tiers_page(
         learned = set() if release is None else set(uow.models.list_overviews(release))
         reasons = {} if release is None else uow.models.list_reasons(release)
         shown = find_shown_link(links, link, learned)
+        basis = basis or find_link_basis(shown, uow)
         tiers = (
             []
             if release is None or shown is None
@@ -97,6 +99,11 @@ def accept(request: Request, tier_id: UUID, visit: Provider, parts: Parts, shown
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         accept_tiers([tier_id], uow=uow)
     return redirect_after_form(request, back_to(shown), "The tier keeps its price.")
+
+
+def find_link_basis(link: StoredLink | None, uow: UnitOfWork) -> EnergyBasis:
+    """Return the default energy basis of a link's transfers, by the power policies of its ends."""
+    return uow.endpoints.choose_energy_basis(() if link is None else (link.key.source, link.key.destination))
 
 
 def back_to(shown: str) -> str:

@@ -150,11 +150,12 @@ def _build_context(parts: Parts, visit: Signed, transfer_id: UUID) -> dict[str, 
         known = uow.journal.get(transfer_id, now=parts.clock.now())
         after = max(-1, known.summary.journalled_sequence - MOST_SAMPLES)
         samples = uow.journal.list_samples(known.summary, after=after, limit=MOST_SAMPLES)
+        basis = uow.endpoints.choose_energy_basis((known.summary.source, known.summary.destination))
     return {
         "transfer": known.summary,
         "enquiry": known.request,
         "expected": known.expected,
-        "outcome": describe_outcome(known),
+        "outcome": describe_outcome(known, basis),
         "samples": samples,
         "timeline": encode_chart(build_timeline(samples, _list_levels(known))),
         "has_power": any(each.power_w is not None for each in samples),

@@ -135,8 +135,10 @@ async def _prepare_opening(parts: Container, principal: Principal, start_request
     request = to_transfer_request(start_request, principal.weight, principal.key_id)
     priced = await compute_recommendation(request, parts, principal.tenant_id)
     tables = {kind: _parse_table(table) for kind, table in priced.table_json.items()}
+    sla = priced.recommendation.sla.sla
+    named = start_request.sla.model_copy(update={"energy_basis": sla.energy_basis})
     basis = prepare_basis(
-        sla=request.sla,
+        sla=sla,
         plan=priced.recommendation.plan,
         tables=tables,
         bins=request.bins,
@@ -149,7 +151,7 @@ async def _prepare_opening(parts: Container, principal: Principal, start_request
     return TransferOpening(
         basis=basis,
         link=request.link,
-        request=start_request.model_dump_json(exclude_none=True).encode(),
+        request=start_request.model_copy(update={"sla": named}).model_dump_json(exclude_none=True).encode(),
         start=TransferStart(expected=to_expected(priced, basis), key_id=principal.key_id)
         .model_dump_json(exclude_none=True)
         .encode(),

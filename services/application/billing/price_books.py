@@ -74,6 +74,9 @@ def draft_book(
 ) -> PriceBook:
     """Create a draft, empty or with the prices of another book.
 
+    Without an energy basis it takes that of the copied book, or else the default by the power policies of all
+    endpoints.
+
     Raises
     ------
     InvalidValue : the currency is not in use, or differs from that of the copied book.
@@ -87,7 +90,7 @@ def draft_book(
         energy_basis = energy_basis or origin.energy_basis
     if currency is None:
         raise InvalidValue("currency", "is missing; write its ISO 4217 code, such as EUR")
-    basis = energy_basis or EnergyBasis.TOTAL
+    basis = energy_basis or uow.endpoints.choose_energy_basis()
     book_id = uow.price_books.add(name, check_currency(currency), basis, clock.now())
     if origin is not None:
         uow.price_books.put(book_id, origin.prices)

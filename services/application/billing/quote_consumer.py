@@ -63,7 +63,7 @@ class StoredQuote(NamedTuple):
             book_id=None if quote is None else quote.book.id,
             amount=None if quote is None or quote.price is None else quote.price.amount,
             currency=None if quote is None else quote.book.currency,
-            energy_basis=request.sla.energy_basis if quote is None else quote.book.energy_basis,
+            energy_basis=recommendation.sla.sla.energy_basis if quote is None else quote.book.energy_basis,
             sla=request.sla.kind,
             total_bytes=request.dataset.total_bytes,
             throughput_bps=recommendation.predicted.throughput_bps.mean,

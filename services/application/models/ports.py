@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from services.application.models.tier_decisions import TierDecision
     from services.application.monitoring.overview import LowestSetting
     from tradewind.model import LinkModel
+    from tradewind.sla.kinds import EnergyBasis
     from tradewind.tiers.partitions import PartitionKey
     from tradewind.wire.inventory import Endpoint, EndpointChange, NewEndpoint
     from tradewind.wire.releases import LinkChange, TierChange
@@ -134,3 +135,4 @@ class EndpointRepository(Protocol):
 
     def add(self, new: NewEndpoint) -> Endpoint: ...
     def change(self, endpoint_id: UUID, change: EndpointChange) -> Endpoint: ...
+    def choose_energy_basis(self, names: Collection[str] | None = None) -> EnergyBasis: ...

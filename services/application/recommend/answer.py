@@ -58,10 +58,14 @@ def recommend_from_history(
     load = model.assume_load(request.load)
     chunks = request.split_into_chunks(path)
     leaves, distance = _find_nearest_leaves(request, chunks, model, load, snapshot)
+    settled = replace(
+        request, sla=snapshot.settle_basis(request.sla, request.link, [leaf.model.table for leaf in leaves])
+    )
     ceiling_bps = path.limit_bandwidth(request.rate_limit_bps).bandwidth_bps
-    solved = _solve(request, chunks, leaves, ceiling_bps or math.inf) if distance <= MAX_DOUBLINGS else None
+    solved = _solve(settled, chunks, leaves, ceiling_bps or math.inf) if distance <= MAX_DOUBLINGS else None
     if solved is None:
         return replace(request, path=path, load=load.share)
+    request = settled
     solutions, chunk_slas = solved
     room_bps = min(_compute_available_bps(model, path, load), request.rate_limit_bps or math.inf)
     predicted = predict_together(chunks, solutions, request.dataset, request.sla, room_bps)
@@ -215,7 +219,13 @@ def _solve_within(
 
 
 def _find_partition(chunk: Chunk, leaf: ServedLeaf, sla: Sla, share: float) -> Solution | None:
-    """Return the partition, solved in advance, that serves a chunk's share of the SLA, if it can be certified."""
+    """Return the partition, solved in advance, that serves a chunk's share of the SLA, if it can be certified.
+
+    A fraction of the maximum is solved for itself: partitions are about bounds alone, a fraction also about what is
+    expected (`choose_setting`).
+    """
+    if sla.fraction is not None:
+        return None
     return find_serving_partition(
         leaf.find_partitions(PartitionKey.of(sla)),
         sla,

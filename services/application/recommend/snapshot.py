@@ -20,6 +20,9 @@ from services.application.recommend.neighbours import Neighbourhood, group_by_mo
 from services.application.recommend.served_model import ServedModel
 from services.application.transfers.sessions import CapClaim
 from tradewind.path import UNKNOWN_PATH, Path
+from tradewind.sla.kinds import EnergyBasis, Sla
+from tradewind.sla.power_policy import PowerPolicy, choose_energy_basis
+from tradewind.tiers.selection import SettingTable
 from tradewind.transfer import LinkKey
 
 
@@ -28,7 +31,7 @@ class Index:
     """The current release without its lattices, as read from the store.
 
     ``aliases`` : from any other name of an endpoint to its own. ``known_paths`` : what the owners of endpoints declare
-    of the path between two endpoints, by their own names.
+    of the path between two endpoints, by their own names. ``power_policies`` : of endpoints that have one.
     """
 
     release: int | None
@@ -39,6 +42,7 @@ class Index:
     prices: PriceList = NO_PRICES
     tier_names: Mapping[UUID, str] = field(default_factory=dict)
     learned_caps: LearnedCaps = NOTHING_LEARNED
+    power_policies: Mapping[str, PowerPolicy] = field(default_factory=dict)
 
     @cached_property
     def model_ids(self) -> frozenset[UUID]:
@@ -102,6 +106,17 @@ class Snapshot:
         if bandwidth_bps is None and (indexed := self.find_link(key)) is not None:
             bandwidth_bps = indexed.path.bandwidth_bps
         return UNKNOWN_PATH if bandwidth_bps is None else Path(bandwidth_bps=bandwidth_bps)
+
+    def settle_basis(self, sla: Sla, key: LinkKey, tables: Iterable[SettingTable] = ()) -> Sla:
+        """Return an SLA with a named energy basis: without one, that of the power policies of both endpoints.
+
+        Where the tables that answer do not know dynamic energy, the total counts unless somebody names another basis.
+        """
+        if not sla.has_default_basis:
+            return sla
+        basis = choose_energy_basis(map(self.index.power_policies.get, self._own_names(key)))
+        is_known = all(table.knows_power and table.base_power_w is not None for table in tables)
+        return sla.with_basis(basis if is_known else EnergyBasis.TOTAL)
 
     def compute_permitted_caps(self, key: LinkKey, weight: float) -> EffectiveCaps | None:
         """Return the caps that limits and live transfers leave for a new transfer; ``None`` without limits."""

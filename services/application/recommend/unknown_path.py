@@ -48,9 +48,14 @@ _LEAST_ENERGY = frozenset({SlaKind.MIN_ENERGY, SlaKind.ENERGY_EFFICIENCY})
 
 @dataclass(frozen=True, slots=True)
 class _Estimate:
-    """A solution and a table for each chunk. ``origin`` : where they come from, in the words of the rationale."""
+    """A solution and a table for each chunk.
+
+    ``sla`` : what was solved, on a named energy basis.
+    ``origin`` : where they come from, in the words of the rationale.
+    """
 
     source: AnswerSource
+    sla: Sla
     solutions: Sequence[Solution]
     tables: Sequence[SettingTable]
     power_by_end: Sequence[PowerByEnd]
@@ -72,7 +77,10 @@ def recommend_unknown_path(
     request = replace(request, path=known_path.limit_bandwidth(request.rate_limit_bps))
     path, load = fill_in_assumptions(request.path), request.load or 0.0
     chunks = request.split_into_chunks(path)
-    estimate = _estimate_from_neighbours(request, snapshot, chunks, path) or _estimate_by_rules(request, chunks, path)
+    estimate = _estimate_from_neighbours(request, snapshot, chunks, path) or _estimate_by_rules(
+        request, snapshot, chunks, path
+    )
+    request = replace(request, sla=estimate.sla)
     estimate = _choose_cheaper(request, estimate, snapshot, chunks, path)
     solutions = estimate.solutions
     plan = tuple(map(plan_chunk, chunks, solutions))
@@ -195,12 +203,14 @@ def _estimate_from_neighbours(
         return None
     tables = [table.limit_throughputs(path.bandwidth_bps or math.inf) for table in tables]
     links = dict.fromkeys(leaf.link for leaves in nearest for leaf in leaves)
+    request = replace(request, sla=snapshot.settle_basis(request.sla, request.link, tables))
     names = ", ".join(
         f"{link.source} → {link.destination}{'' if link.mover == request.link.mover else f' by {link.mover}'}"
         for link in links
     )
     return _Estimate(
         AnswerSource.NEIGHBOUR,
+        request.sla,
         _solve_each(request, chunks, tables),
         tables,
         [find_power_by_end(of_chunk) for of_chunk in lenders],
@@ -245,12 +255,13 @@ def _solve_each(request: TransferRequest, chunks: Sequence[Chunk], tables: Seque
     return solutions
 
 
-def _estimate_by_rules(request: TransferRequest, chunks: Sequence[Chunk], path: Path) -> _Estimate:
+def _estimate_by_rules(request: TransferRequest, snapshot: Snapshot, chunks: Sequence[Chunk], path: Path) -> _Estimate:
     """Estimate by the closed-form rule for the SLA, with the prior's prediction of its plan."""
     rule = plan_cold_start(request.sla, chunks, request.path, request.caps, request.load)
     load = request.load or 0.0
     return _Estimate(
         AnswerSource.HEURISTIC,
+        snapshot.settle_basis(request.sla, request.link),
         [_predict_by_prior(request, chunk, plan, path) for chunk, plan in zip(chunks, rule.plan, strict=True)],
         [prior.build_table(path, chunk.dataset, load=load) for chunk in chunks],
         [{} for _ in chunks],

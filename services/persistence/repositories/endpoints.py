@@ -8,6 +8,8 @@ from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 
 from services.persistence.tables import endpoint_aliases, endpoint_pairs, endpoints
 from tradewind.errors import Conflict, NotFound
+from tradewind.sla.kinds import EnergyBasis
+from tradewind.sla.power_policy import PowerPolicy, choose_energy_basis
 from tradewind.wire.inventory import Endpoint, EndpointChange, KnownPair, NewEndpoint, PowerProfile
 
 _FIND = text(
@@ -52,7 +54,12 @@ class Endpoints:
         self._require_free([new.name, *new.aliases], owner=None)
         endpoint_id: UUID = self._connection.execute(
             insert(endpoints)
-            .values(tenant_id=self._tenant_id, name=new.name, power_profile=_to_json(new.power_profile))
+            .values(
+                tenant_id=self._tenant_id,
+                name=new.name,
+                power_profile=_to_json(new.power_profile),
+                power_policy=new.power_policy,
+            )
             .returning(endpoints.c.id)
         ).scalar_one()
         self._set_aliases(endpoint_id, new.aliases)
@@ -76,7 +83,11 @@ class Endpoints:
             self._set_aliases(endpoint_id, aliases)
         values = {
             name: value
-            for name, value in (("name", change.name), ("power_profile", _to_json(change.power_profile)))
+            for name, value in (
+                ("name", change.name),
+                ("power_profile", _to_json(change.power_profile)),
+                ("power_policy", change.power_policy),
+            )
             if value is not None
         }
         if values:
@@ -102,6 +113,12 @@ class Endpoints:
         """Return every endpoint, by name."""
         return self._read(None)
 
+    def choose_energy_basis(self, names: Collection[str] | None = None) -> EnergyBasis:
+        """Return the default energy basis of endpoints, by their own names; by default of all that the tenant has."""
+        chosen = endpoints.c.id.is_not(None) if names is None else endpoints.c.name.in_(names)
+        policies = self._connection.execute(select(endpoints.c.power_policy).where(chosen)).scalars()
+        return choose_energy_basis(PowerPolicy(policy) if policy else None for policy in policies)
+
     def _read(self, only: UUID | None) -> Sequence[Endpoint]:
         chosen = endpoints.c.id == only if only is not None else endpoints.c.id.is_not(None)
         aliases: dict[UUID, list[str]] = {}
@@ -120,6 +137,7 @@ class Endpoints:
                 aliases=tuple(aliases.get(row.id, ())),
                 known_pairs=tuple(pairs.get(row.id, ())),
                 power_profile=PowerProfile(**row.power_profile) if row.power_profile else None,
+                power_policy=PowerPolicy(row.power_policy) if row.power_policy else None,
             )
             for row in self._connection.execute(select(endpoints).where(chosen).order_by(endpoints.c.name))
         ]

@@ -20,6 +20,7 @@ endpoints = Table(
     build_tenant_column(),
     build_label("name"),
     Column("power_profile", JSONB(none_as_null=True)),
+    build_label("power_policy", nullable=True),
     UniqueConstraint("tenant_id", "name"),
 )
 

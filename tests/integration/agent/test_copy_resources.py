@@ -16,6 +16,7 @@ from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.copy.run import prepare
 from tradewind_agent.copy.run import run as run_copy
 from tradewind_agent.engine.http.rate_limit import BURST_S
+from tradewind_agent.resources.core_trials import CoreTrial, CoreTrials
 from tradewind_agent.resources.host_files import HostFolders
 from tradewind_agent.resources.limiter import ResourceLimiter
 from tradewind_agent.resources.limits import Limits
@@ -69,8 +70,17 @@ def test_a_limit_that_nothing_holds_is_reported_and_not_logged(origin, tmp_path,
     assert report.build_document()["resources"]["advice"][0]["resource"] == "frequency_hz"
 
 
-def test_recommended_limits_are_reported_but_not_applied_or_logged(origin, tmp_path, limiter):
-    prepared = recommending(origin, tmp_path, BY_HAND, cores=1, nic_bps=RATE_BPS)
+def test_recommended_limits_but_cores_are_reported_and_not_applied_or_logged(origin, tmp_path, limiter):
+    report = run_copy(recommending(origin, tmp_path, BY_HAND, cores=1, nic_bps=RATE_BPS), limiter=limiter)
+    (note,) = report.notes
+    assert note.startswith("not limited, only advised, to 8 Mbit/s of the network: ")
+    parameters = report.records[0].parameters
+    assert (parameters.cores, parameters.nic_bps) == (1, None)
+
+
+def test_recommended_limits_that_the_user_refuses_are_reported_alone(origin, tmp_path, limiter):
+    refusing = replace(BY_HAND, apply_resources=False)
+    prepared = recommending(origin, tmp_path, refusing, cores=1, nic_bps=RATE_BPS)
     report = run_copy(prepared, limiter=limiter)
     assert [note.partition(":")[0] for note in report.notes] == [
         "not limited, only advised, to 1 core",
@@ -146,3 +156,60 @@ def test_the_next_command_undoes_what_a_killed_copy_has_left(origin, tmp_path):
     assert "could not be" not in outcome.err
     assert not list(state.glob("*.json"))
     assert not any(group.exists() for group in groups)
+
+
+def test_experiment_moves_a_tenth_of_the_bytes_on_fewer_cores_and_records_them(origin, tmp_path, limiter, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    cpus = len(os.sched_getaffinity(0))
+    options = replace(BY_HAND, explore_resources=True, source="a", destination="b")
+    reports = []
+    for number in range(12):
+        prepared = prepare([origin], str(tmp_path / f"copy{number}"), options=options)
+        reports.append(run_copy(prepared, limiter=limiter))
+        assert len(os.sched_getaffinity(0)) == cpus
+    cores = [report.records[0].parameters.cores for report in reports]
+    tried = [number for number, count in enumerate(cores) if count != cpus]
+    assert len(tried) == (1 if cpus > 1 else 0)
+    for number in tried:
+        assert number >= 9
+        assert f"an experiment: {cores[number]} core" in reports[number].notes[0]
+
+
+def test_experiment_ends_with_a_copy_that_is_killed(origin, tmp_path):
+    """Cores are given back by the next command, and the bytes of the copy stay reserved."""
+    env = environment(tmp_path / "home")
+    state = tmp_path / "home" / ".local/state/tradewind"
+    cpus = len(os.sched_getaffinity(0))
+    if cpus > 1:
+        CoreTrials(state, cpus).finish(CoreTrial("a → b", cpus), 10**9)
+    slow = (
+        "--explore-resources",
+        "--limit-rate",
+        "80kbps",
+        "--source",
+        "a",
+        "--destination",
+        "b",
+        "--base-power",
+        "0s",
+    )
+    process = start("copy", origin, str(tmp_path / "copy"), *slow, env=env)
+    eventually(lambda: list((tmp_path / "copy").rglob("*")))
+    if cpus > 1:
+        assert list((state / "resources").glob("*.json"))
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert run("doctor", env=env).code in (0, 1)
+    assert not list((state / "resources").glob("*.json"))
+    if cpus > 1:
+        notes = json.loads((state / "core-trials.json").read_bytes())
+        assert notes["a → b"]["explored_bytes"] == 3 * SIZE
+
+
+def test_other_movers_try_no_cores(tmp_path):
+    outcome = run(
+        "copy", "http://127.0.0.1:1/f", str(tmp_path), "--mover", "curl", "--explore-resources",
+        env=environment(tmp_path),
+    )  # fmt: skip
+    assert outcome.code == 2
+    assert "tries cores in copies by tradewind" in outcome.error

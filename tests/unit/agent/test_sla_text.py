@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tradewind.errors import InvalidValue
-from tradewind.sla.kinds import Sla, SlaKind
+from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
 from tradewind_agent.sla_text import format_sla, parse_sla
 
 
@@ -80,4 +80,9 @@ TARGETS = st.floats(1e-3, 1e15)
     )
 )
 def test_formatted_sla_is_parsed_back(sla):
-    assert parse_sla(format_sla(sla)) == sla
+    assert parse_sla(format_sla(sla), energy_basis=sla.energy_basis) == sla
+
+
+def test_basis_that_is_not_given_is_the_services_to_choose():
+    assert parse_sla("min_energy").has_default_basis
+    assert not parse_sla("min_energy", energy_basis=EnergyBasis.TOTAL).has_default_basis

@@ -1,9 +1,13 @@
 """The benchmark of energy: what it chooses of a made-up set whose best settings are known."""
 
+from datetime import UTC, datetime, timedelta
+
 import numpy as np
+import psutil
 import pytest
 
 from benchmarks.energy.choices import FASTEST, FRACTION, HeldOutSet, has_resources, make_frugal_sla
+from benchmarks.energy.live_budget import Copy, CpuLog, EndModel, Setup, summarise_live_budgets
 from benchmarks.energy.made_up import LINE_BPS, make_set
 from benchmarks.surfaces.sets import SurfaceSet
 from tradewind.sla.kinds import EnergyBasis
@@ -40,3 +44,42 @@ def test_dynamic_energy_is_what_lies_above_the_base_power(surfaces: SurfaceSet) 
     above_w = surfaces.dynamic_energy_j * surfaces.observations.throughput_bps / (8 * surfaces.total_bytes)
     np.testing.assert_allclose(above_w, surfaces.observations.power_w - surfaces.base_power_w)
     assert has_resources(surfaces)
+
+
+def make_copy(setup: Setup, banks_j: list[float | None], *, cpu_s_per_s: float = 0.5) -> Copy:
+    """Return a copy of 100 bytes in ticks of 5 s whose ends are equally busy, with the banks that decisions stated."""
+    begin = datetime(2026, 1, 1, tzinfo=UTC)
+    log = CpuLog(psutil.Process(), psutil.Process())
+    for second in range(-1, 40):
+        log.at_s.append(begin.timestamp() + second)
+        log.cpu_s.append((cpu_s_per_s * second, cpu_s_per_s * second))
+    timeline = [
+        {
+            "sample": {"at": (begin + timedelta(seconds=5 * n)).isoformat(), "remaining_bytes": 100 - 10 * n},
+            "decision": {"sla_bank": bank_j, "reason": "metered at the destination alone"},
+        }
+        for n, bank_j in enumerate(banks_j)
+    ]
+    return Copy({"timeline": timeline, "agreement_kept": True}, log)
+
+
+def test_budget_error_is_the_difference_from_what_both_ends_took() -> None:
+    setup = Setup(name="x", server=EndModel(10.0, 30.0), client=EndModel(20.0, 20.0))
+    spent_j = 5 * (10.0 + 20.0) + 20.0 * 0.5 * 5 / (psutil.cpu_count() or 1)
+    exact = make_copy(setup, [0.0, 100.0 - spent_j, None])
+    assert exact.list_budget_errors(setup, 1000.0) == pytest.approx([0.0], abs=1e-9)
+    one_end = make_copy(setup, [0.0, 100.0 - spent_j / 2, None])
+    assert one_end.list_budget_errors(setup, 1000.0) == pytest.approx([spent_j / 2 / 1000.0])
+    assert exact.says_what_is_scaled
+
+
+def test_error_of_the_budget_is_judged_with_both_ends_metered_alone() -> None:
+    both = {"metered_ends": 2, "budget_error": 0.01, "sla_met": True, "is_feasible": True}
+    one = {"metered_ends": 1, "budget_error": 0.2, "sla_met": None, "is_scaling_said": True}
+    hopeless = both | {"is_feasible": False, "sla_met": False}
+    summary = summarise_live_budgets([both, both | {"budget_error": 0.02, "sla_met": False}, hopeless, one])
+    assert summary["live_feasible"] == 2
+    assert summary["live_budget_error_max"] == 0.02
+    assert summary["live_sla_met"] == 0.5
+    assert summary["one_end_budget_error_max"] == 0.2
+    assert summary["one_end_scaling_said"] is True

@@ -279,3 +279,80 @@ def test_caps_below_every_setting_give_no_choice():
 def test_an_empty_data_set_meets_any_deadline():
     table = SettingTable((one(16, power=100), one(4, power=80)))
     assert choose_setting(table, Sla(kind=SlaKind.DEADLINE, target=1.0), dataset_bytes=0).feasible
+
+
+def test_fraction_is_of_what_the_fastest_setting_is_expected_to_reach():
+    """A steady setting 25 % slower has the higher bound, and so meets 90 % of the highest bound."""
+
+    def setting(streams, mbps, sd, power_w):
+        return PredictedSetting(
+            parameters=Parameters(concurrency=streams),
+            log_throughput_mean=math.log(mbps * 1e6),
+            log_throughput_sd=sd,
+            log_power_mean=math.log(power_w),
+            log_power_sd=0.02,
+        )
+
+    steady, fast, frugal = setting(1, 75, 0.01, 20.0), setting(8, 100, 0.2, 60.0), setting(4, 92, 0.15, 40.0)
+    table = SettingTable((steady, fast, frugal), 10.0)
+    choice = choose_setting(table, Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, fraction=0.9), dataset_bytes=1e9)
+    assert choice is not None
+    assert choice.feasible
+    assert choice.setting is frugal
+    halved = choose_setting(table, Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, fraction=0.5), dataset_bytes=1e9)
+    assert halved is not None
+    assert halved.setting is steady
+
+
+@given(tables(), st.floats(0.05, 1.0), st.sampled_from(CONFIDENCES))
+def test_fraction_stays_feasible_wherever_a_setting_is_certified(table, fraction, confidence):
+    choice = choose_setting(
+        table, Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, fraction=fraction, confidence=confidence), dataset_bytes=1e9
+    )
+    assert choice is not None
+    assert choice.feasible == any(setting.certified for setting in table.settings)
+
+
+def efficiency(table, setting, basis):
+    """Throughput a joule, as a number that may be negative where the dynamic energy is."""
+    energy = -predict_merit(setting, Quantity.ENERGY, basis, table.base_power_w).mean
+    energy_j = energy if basis is EnergyBasis.DYNAMIC else math.exp(energy)
+    return energy_j / math.exp(setting.log_throughput_mean)
+
+
+@given(tables(), st.sampled_from(EnergyBasis))
+def test_energy_efficiency_is_within_five_percent_of_the_most_throughput_a_joule(table, basis):
+    choice = choose_setting(table, Sla(kind=SlaKind.ENERGY_EFFICIENCY, energy_basis=basis), dataset_bytes=1e9)
+    assert choice is not None
+    certified = [each for each in table.settings if each.certified] or table.settings
+    least = min(efficiency(table, each, basis) for each in certified)
+    assert choice.setting in certified
+    assert efficiency(table, choice.setting, basis) <= least + 0.05 * abs(least) + 1e-12 * abs(least)
+
+
+@given(tables())
+def test_most_efficient_setting_is_no_slower_than_the_most_frugal_one(table):
+    efficient, frugal = (
+        table.settings[table.order_by_cost(table.choose_objective(kind), EnergyBasis.TOTAL)[0]]
+        for kind in (SlaKind.ENERGY_EFFICIENCY, SlaKind.MIN_ENERGY)
+    )
+    assert efficient.log_throughput_mean >= frugal.log_throughput_mean - 1e-9
+
+
+def test_efficiency_pays_joules_for_speed_and_least_energy_does_not():
+    frugal = PredictedSetting(
+        parameters=Parameters(concurrency=1), log_throughput_mean=math.log(50e6), log_throughput_sd=0.01,
+        log_power_mean=math.log(20.0), log_power_sd=0.01,
+    )  # fmt: skip
+    fast = replace(
+        frugal,
+        parameters=Parameters(concurrency=8),
+        log_throughput_mean=math.log(100e6),
+        log_power_mean=math.log(50.0),
+    )
+    table = SettingTable((frugal, fast), 10.0)
+    chosen = {
+        kind: choose_setting(table, Sla(kind=kind), dataset_bytes=1e9).setting
+        for kind in (SlaKind.MIN_ENERGY, SlaKind.ENERGY_EFFICIENCY)
+    }
+    assert chosen == {SlaKind.MIN_ENERGY: frugal, SlaKind.ENERGY_EFFICIENCY: fast}

@@ -16,7 +16,7 @@ from tradewind.energy.power_model import FineModel
 from tradewind.errors import CannotFit, InvalidTrace, InvalidValue
 from tradewind.mobile.profiles import ValueOrigin
 from tradewind_agent.cli.commands.meter_calibrate import CalibrationOptions, calibrate_host
-from tradewind_agent.cli.commands.meter_trace import TraceOptions
+from tradewind_agent.cli.meter_trace import TraceOptions
 from tradewind_agent.cli.terminal import Terminal
 from tradewind_agent.errors import CalibrationUnusable
 from tradewind_agent.folders import build_state_folder

@@ -97,6 +97,8 @@ def test_the_dynamic_basis_counts_power_above_the_base():
         (SlaKind.MAX_THROUGHPUT, None, True, Objective.SLOWNESS),
         (SlaKind.MIN_ENERGY, None, True, Objective.ENERGY),
         (SlaKind.MIN_ENERGY, None, False, Objective.SLOWNESS),
+        (SlaKind.ENERGY_EFFICIENCY, None, True, Objective.EFFICIENCY),
+        (SlaKind.ENERGY_EFFICIENCY, None, False, Objective.SLOWNESS),
         (SlaKind.THROUGHPUT_AT_LEAST, 50e6, True, Objective.ENERGY),
         (SlaKind.THROUGHPUT_AT_LEAST, 50e6, False, Objective.STREAMS),
         (SlaKind.DEADLINE, 100.0, False, Objective.STREAMS),

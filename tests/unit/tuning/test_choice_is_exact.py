@@ -37,6 +37,7 @@ parameters = st.builds(
 goals = st.one_of(
     st.just(Goal(objective=Objective.SLOWNESS)),
     st.just(Goal(objective=Objective.ENERGY)),
+    st.just(Goal(objective=Objective.EFFICIENCY)),
     st.builds(Goal, objective=st.sampled_from((Objective.ENERGY, Objective.STREAMS)), floor_bps=st.floats(1e6, 2e8)),
     st.builds(Goal, objective=st.just(Objective.SLOWNESS), ceiling_w=st.floats(20, 120)),
     st.builds(Goal, objective=st.just(Objective.SLOWNESS), ceiling_j_per_byte=st.floats(1e-6, 2e-5)),

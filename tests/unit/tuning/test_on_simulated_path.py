@@ -1,5 +1,7 @@
 """What the controller promises, held on the simulated path with fixed seeds: properties of the algorithm alone."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.unit.tuning.simulated_path import SimulatedPath, Transfer, changed, jain, run
@@ -219,3 +221,23 @@ def test_small_medium_and_large_files_together_end_soon_and_within_caps(caps, ta
     for decision in transfer.decisions:
         assert decision.streams <= (caps.streams or decision.streams)
         assert sum(each.parameters.concurrency for each in decision.chunks) <= (caps.concurrency or 100)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("fraction", [0.3, 0.6, 0.9])
+@pytest.mark.parametrize("dataset", [BIG, SMALL_FILES], ids=["big", "small"])
+def test_fraction_of_an_unknown_maximum_is_met_with_fewer_streams(dataset, fraction, seed):
+    flexible = searching(dataset, 8, Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, fraction=fraction))
+    fastest = searching(dataset, 8)
+    for transfer in (flexible, fastest):
+        run(P, [transfer], 30, seed=seed)
+    assert mean(flexible.rates[11:]) >= 0.95 * fraction * P.oracle_bps(dataset.mean_file_bytes)
+    assert flexible.decisions[-1].streams <= fastest.decisions[-1].streams
+
+
+def test_fraction_of_a_maximum_that_nobody_knows_is_met_by_the_fastest_settings():
+    transfer = searching(BIG, 4, Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, fraction=0.5))
+    transfer = Transfer(replace(transfer.basis, path=replace(P.path, bandwidth_bps=None)), metered=True)
+    assert transfer.basis.target is None
+    run(P, [transfer], 18)
+    assert mean(transfer.rates[11:]) >= 0.8 * P.oracle_bps(BIG.mean_file_bytes)

@@ -29,6 +29,7 @@ COMMANDS = (
     "transport",
     "meter",
     "devices",
+    "endpoints",
     "sql",
     "usage",
     "releases",

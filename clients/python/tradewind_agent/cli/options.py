@@ -67,7 +67,10 @@ def parse_sla_options(
     confidence: Annotated[
         float, typer.Option(help="Required probability; rounded up to 0.5, 0.8, 0.9, 0.95 or 0.99.")
     ] = DEFAULT_CONFIDENCE,
-    energy_basis: Annotated[EnergyBasis, typer.Option(help="Energy that the SLA is about.")] = EnergyBasis.TOTAL,
+    energy_basis: Annotated[
+        EnergyBasis | None,
+        typer.Option(help="Energy that the SLA is about; by default that of the endpoints' power policy."),
+    ] = None,
 ) -> Sla:
     """Return the SLA of ``--sla``, ``--confidence`` and ``--energy-basis``."""
     try:

@@ -36,5 +36,16 @@ def build_resource_limits(
 
 Resources = Annotated["Limits", GroupOf(build_resource_limits)]
 ApplyResources = Annotated[
-    bool, typer.Option("--apply-resources", help="Limit this host's resources as recommended, not only as asked.")
+    bool | None,
+    typer.Option(
+        "--apply-resources/--no-apply-resources",
+        help="Limit this host's resources as recommended, or only as set by hand; by default the cores alone.",
+        show_default=False,
+    ),
+]
+ExploreResources = Annotated[
+    bool,
+    typer.Option(
+        "--explore-resources", help="Move up to a tenth of the bytes on fewer cores, so that models learn their effect."
+    ),
 ]

@@ -22,7 +22,7 @@ def build_transfer_options(
     path: options.KnownPath,
     load: options.Load = None,
     resources: Resources,
-    apply_resources: ApplyResources = False,
+    apply_resources: ApplyResources = None,
     tick: Annotated[str | None, typer.Option(hidden=True, metavar="TIME", help="Time between two samples.")] = None,
 ) -> "CopyOptions":
     """Return the options of a transfer; a command adds its own."""

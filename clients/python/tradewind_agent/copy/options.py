@@ -12,7 +12,7 @@ from tradewind_agent.engine.remote.omissions import REPORT_ALL, ListingRules
 from tradewind_agent.resources.limits import NO_LIMITS, Limits
 from tradewind_agent.tuning.pace import SHARE_PATIENCE_S
 
-MAX_THROUGHPUT = Sla(kind=SlaKind.MAX_THROUGHPUT)
+MAX_THROUGHPUT = Sla(kind=SlaKind.MAX_THROUGHPUT, has_default_basis=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,9 @@ class CopyOptions:
     ``tick_s`` : time between two samples; by default as the service requests, 5 s without a service.
     ``share_patience_s`` : how long to wait for a share of a path whose caps are used up.
     ``resources`` : limits that the user sets on this host.
-    ``apply_resources`` : apply recommended limits too; otherwise they are reported as advice.
+    ``apply_resources`` : whether to apply recommended limits too, or to report them as advice; by default the cores
+    are applied, since binding a process to them affects nobody else.
+    ``explore_resources`` : take part in the experiment on cores, see `resources.core_trials`.
     ``listing`` : what to do with links and unreadable files.
     ``resume`` : go on with the parts that an earlier run has left; otherwise fetch them again.
     """
@@ -47,7 +49,8 @@ class CopyOptions:
     tick_s: float | None = None
     share_patience_s: float = SHARE_PATIENCE_S
     resources: Limits = NO_LIMITS
-    apply_resources: bool = False
+    apply_resources: bool | None = None
+    explore_resources: bool = False
     listing: ListingRules = REPORT_ALL
     resume: bool = True
     engine: EngineOptions = field(default_factory=EngineOptions)

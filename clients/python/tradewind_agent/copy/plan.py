@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from tradewind.dataset import bin_sizes
 from tradewind.path import Path
-from tradewind.sla.kinds import AS_FAST_AS_PERMITTED
+from tradewind.sla.kinds import AS_FAST_AS_PERMITTED, EnergyBasis, Sla
 from tradewind.transfer import Direction
 from tradewind.units import format_bps
 from tradewind_agent.copy.listing import Listing
@@ -38,7 +38,7 @@ _SETTING = ("concurrency", "parallelism", "pipelining")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedCopy:
-    """A plan with the request that it answers.
+    """A plan with the request that it answers; the request's SLA has the energy basis that the answer names.
 
     ``request`` : sent to the service, or what would have been sent; ``None`` for a tool that is only measured.
     ``is_key_accepted`` : false once the service has refused the key.
@@ -49,6 +49,17 @@ class PlannedCopy:
     request: PlanRequest | None = None
     is_key_accepted: bool = True
     notes: tuple[str, ...] = ()
+
+    @property
+    def sla(self) -> Sla | None:
+        """The SLA of the request, on the energy basis that counts."""
+        return None if self.request is None else self.request.sla
+
+
+def settle_basis(request: PlanRequest, plan: Plan) -> PlanRequest:
+    """Return the request with the energy basis that the service has chosen; without a service the total counts."""
+    basis = EnergyBasis.TOTAL if plan.answer is None else plan.answer.sla.energy_basis
+    return replace(request, sla=request.sla.with_basis(basis))
 
 
 def plan_copy(
@@ -142,4 +153,4 @@ def plan_sizes(
             uuid4(), bins, limited_path, options.sla, options.limits, load=options.load, because=because
         )
     plan = override_settings(plan, by_hand)
-    return PlannedCopy(plan=plan, request=request, is_key_accepted=not notes, notes=notes)
+    return PlannedCopy(plan=plan, request=settle_basis(request, plan), is_key_accepted=not notes, notes=notes)

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 LEAST_MEASURED_S = 1.0
 """A shorter copy, or one that moved less than a block a file, says nothing about the I/O block."""
 
+_NOT_SHOWN = "has_default_basis"
+"""Says how the basis was chosen, which a report does not; the basis itself is there."""
+
 _NO_VERDICT = {
     NoVerdict.SHARE: "since it is a share of the best rate of the path, which this host does not know",
     NoVerdict.NOT_METERED: "since no end was metered",
@@ -190,7 +193,7 @@ class CopyReport:
             "work": _to_document(self.work),
             "other_work": _to_document(self.other_work),
             "path": _to_document(self.path),
-            "agreement": _to_document(self.sla),
+            "agreement": _build_sla_document(self.sla),
             "agreement_kept": self.is_sla_met,
             "parameters": self.parameters.list_known(),
             "advised_io_block_bytes": self.advised_io_block_bytes,
@@ -259,6 +262,8 @@ def describe_plan(plan: Plan) -> str:
         if predicted.energy_j is not None:
             energy = predicted.energy_j
             lines[-1] += f", {format_joules(energy.mean)} ({format_joules(energy.low)} – {format_joules(energy.high)})"
+            if plan.answer is not None:
+                lines[-1] += f" of {plan.answer.sla.energy_basis} energy"
     if plan.feasible is False and plan.answer is not None and _has_goal(plan.answer):
         lines.append(
             "the service has no model of this path and cannot promise that the SLA is met"
@@ -335,6 +340,10 @@ def format_efficiency(rate_bps: float, energy_j: float | None, duration_s: float
     """Format bits per joule as a part of the closing line; empty if no energy is known."""
     efficiency = _compute_efficiency(rate_bps, energy_j, duration_s)["bits_per_joule"]
     return "" if efficiency is None else f"; {format_bits_per_joule(efficiency)}"
+
+
+def _build_sla_document(sla: Sla | None) -> dict[str, Any] | None:
+    return None if sla is None else {name: value for name, value in list_known(sla).items() if name != _NOT_SHOWN}
 
 
 def _to_document(value: Any) -> dict[str, Any] | None:

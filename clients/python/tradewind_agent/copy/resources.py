@@ -4,6 +4,8 @@ The engine moves every byte of the copy, so it keeps the network and disk rate i
 and memory. Limits that are only recommended are applied if the user wants that, and reported otherwise.
 """
 
+import math
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,9 +13,11 @@ from dataclasses import dataclass, replace
 from tradewind.parameters import Parameters
 from tradewind.transfer import Direction
 from tradewind.units import BITS_PER_BYTE
+from tradewind_agent.copy.listing import Listing
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.engine.options import EngineOptions
-from tradewind_agent.resources.applied import Advice, Applied, Enforced, Verdict
+from tradewind_agent.resources.applied import Advice, Applied, Enforced, Verdict, describe
+from tradewind_agent.resources.core_trials import CoreTrial, CoreTrials
 from tradewind_agent.resources.limiter import ResourceLimiter
 from tradewind_agent.resources.limits import RESOURCES, Limits
 from tradewind_agent.session.planning import Plan
@@ -34,6 +38,7 @@ class CopyResources:
 
     ``engine`` : the engine's options, with the rate that it keeps.
     ``congestion_control`` : of the connections that send an upload; ``None`` for downloads, which the server sends.
+    ``trial`` : the cores of a copy that takes part in the experiment ``trials``.
     """
 
     applied: Applied
@@ -41,6 +46,13 @@ class CopyResources:
     not_applied: tuple[Advice, ...]
     engine: EngineOptions
     congestion_control: str | None
+    trial: CoreTrial | None = None
+    trials: CoreTrials | None = None
+
+    def finish_trial(self, moved_bytes: int) -> None:
+        """Count what the copy has moved in the experiment on cores, if it takes part."""
+        if self.trial is not None and self.trials is not None:
+            self.trials.finish(self.trial, moved_bytes)
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -50,7 +62,11 @@ class CopyResources:
     def notes(self) -> tuple[str, ...]:
         """What the user has to know: limits that are not enforced, and changes that could not be undone."""
         advice = (*self.applied.advice, *self.not_applied)
-        return (*(str(each) for each in advice), *self.applied.left)
+        trial = self.trial
+        tried = (
+            () if trial is None or not trial.is_experiment else (f"an experiment: {describe('cores', trial.cores)}",)
+        )
+        return (*tried, *(str(each) for each in advice), *self.applied.left)
 
     def apply_to_plan(self, plan: Plan) -> Plan:
         """Return the plan as records store it: with the limits that were enforced, whatever was recommended."""
@@ -66,20 +82,35 @@ class CopyResources:
 
 
 def select_limits(plan: Plan, options: CopyOptions) -> tuple[Limits, tuple[Advice, ...]]:
-    """Return the limits to apply, and advice about those that are only recommended."""
+    """Return the limits to apply, and advice about those that are only recommended.
+
+    Recommended cores are applied unless the user refuses: they bind this process alone.
+    """
     user_limits = options.resources.complete_from(Limits.of(options.by_hand))
     recommended = Limits.of(plan.parameters)
-    limits = user_limits.complete_from(recommended) if options.apply_resources else user_limits
+    limits = user_limits
+    if options.apply_resources is not False:
+        limits = limits.complete_from(recommended if options.apply_resources else Limits(cores=recommended.cores))
     not_applied = recommended.without(*limits.select_known()).select_known()
     return limits, tuple(Advice(name, value, _ONLY_RECOMMENDED) for name, value in not_applied.items())
 
 
 @contextmanager
 def hold_resources(
-    plan: Plan, direction: Direction, options: CopyOptions, limiter: ResourceLimiter
+    plan: Plan, listing: Listing, options: CopyOptions, limiter: ResourceLimiter, ends: tuple[str, str]
 ) -> Iterator[CopyResources]:
-    """Limit this process, and the engine that runs in it, until the end of the block."""
+    """Limit this process, and the engine that runs in it, until the end of the block.
+
+    ``ends`` : names of source and destination, to which the experiment on cores belongs.
+    """
+    direction = listing.direction
     limits, not_applied = select_limits(plan, options)
+    trials, trial = None, None
+    if options.explore_resources and options.resources.cores is None and options.by_hand.cores is None:
+        trials = CoreTrials.of_this_host(os.environ)
+        usual = None if limits.cores is None else math.ceil(limits.cores)
+        trial = trials.begin(" → ".join(ends), sum(listing.sizes_bytes), options.sla, usual=usual)
+        limits = Limits(cores=trial.cores).complete_from(limits)
     with limiter.apply(limits.without(*_ENGINE_LIMITS)) as applied:
         yield CopyResources(
             applied=applied,
@@ -89,6 +120,8 @@ def hold_resources(
             congestion_control=read_congestion_control(options.engine.congestion_control)
             if direction is not Direction.DOWNLOAD
             else None,
+            trial=trial,
+            trials=trials,
         )
 
 

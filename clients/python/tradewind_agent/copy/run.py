@@ -180,7 +180,8 @@ def run(
             say=say or (lambda _: None),
         )
         session.hold_share(tuning)
-        with hold_resources(prepared.plan, prepared.listing.direction, prepared.options, limiter) as held:
+        ends = (prepared.source, prepared.destination)
+        with hold_resources(prepared.plan, prepared.listing, prepared.options, limiter, ends) as held:
             movement = move(
                 prepared.listing.jobs,
                 prepared.plan.chunks,
@@ -193,6 +194,7 @@ def run(
                 stage=stage,
                 on_snapshot=None if on_snapshot is None else lambda snapshot: on_snapshot(snapshot, prepared),
             )
+        held.finish_trial(movement.result.bytes_moved)
         if stage is not None:
             stage.note_end()
         session.identity = replace(session.identity, store=_find_store(prepared))
@@ -274,7 +276,7 @@ def _report(
         work=movement.metered.work if movement.metered else None,
         other_work=movement.other_end.work if movement.other_end else None,
         records=records,
-        sla=prepared.options.sla,
+        sla=prepared.planned.sla or prepared.options.sla,
         timeline=timeline,
         log=log,
         limits=held.verdicts,

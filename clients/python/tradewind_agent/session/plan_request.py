@@ -92,7 +92,7 @@ class PlanRequest:
                 mean_file_bytes=total_bytes / file_count,
                 size_histogram=tuple(WireSizeBin(**size_bin._asdict()) for size_bin in self.bins),
             ),
-            sla=WireSla(**asdict(self.sla)),
+            sla=WireSla.from_sla(self.sla),
             path=WirePath(**asdict(self.path)),
             load=self.load,
             limits=self._build_limits(),

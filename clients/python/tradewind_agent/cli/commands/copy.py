@@ -22,6 +22,7 @@ from tradewind_agent.cli.manifest_option import check_manifest, open_manifest
 from tradewind_agent.cli.option_groups import GroupOf, expand_groups
 from tradewind_agent.cli.progress import count_plainly, show_transfer
 from tradewind_agent.cli.removal_options import RemovalOptions, build_removal_options
+from tradewind_agent.cli.resource_options import ExploreResources
 from tradewind_agent.cli.selection_options import build_selection
 from tradewind_agent.cli.terminal import Terminal
 from tradewind_agent.cli.transfer_options import TransferOptions
@@ -111,6 +112,7 @@ def build_copy_options(
             help="Have two servers move files between them where they can, or never; then this host relays them.",
         ),
     ] = "auto",
+    explore_resources: ExploreResources = False,
     rules: Annotated["ListingRules", GroupOf(build_listing_rules)],
     engine: Annotated["EngineOptions", GroupOf(build_engine_options)],
 ) -> "CopyOptions":
@@ -124,6 +126,7 @@ def build_copy_options(
         listing=rules,
         tune=tune,
         share_patience_s=options.parse_duration_s("--wait", patience),
+        explore_resources=explore_resources,
         engine=replace(engine, third_party=third_party == "auto"),
     )
 
@@ -164,6 +167,7 @@ def copy(
     packing = parse_compress_option(compress)
     stays_here = queue is None and mover == OWN_MOVER and are_on_this_host(places, manifest)
     _check_packing(packing, mover, stays_here=stays_here)
+    _check_exploring(settings, mover, stays_here=stays_here)
     removal.check(dry_run=dry_run, is_queue=queue is not None)
     settings = replace(settings, listing=replace(settings.listing, delete=removal.delete))
     if queue is not None:
@@ -207,6 +211,13 @@ def _check_packing(packing: "PackingMode | None", mover: str, *, stays_here: boo
         raise typer.BadParameter(reason, param_hint="--compress")
     if stays_here:
         raise typer.BadParameter("packs files on their way to or from a server", param_hint="--compress")
+
+
+def _check_exploring(settings: "CopyOptions", mover: str, *, stays_here: bool) -> None:
+    """Refuse to try cores where nobody would learn from that."""
+    if settings.explore_resources and (mover != OWN_MOVER or stays_here):
+        reason = "tries cores in copies by tradewind from or to a server alone"
+        raise typer.BadParameter(reason, param_hint="--explore-resources")
 
 
 def _choose_mover(mover: str, places: "Sequence[str]") -> str:

@@ -9,7 +9,7 @@ from tradewind.transfer import ResourceUsage
 from tradewind.units import format_joules
 from tradewind_agent.cli import options
 from tradewind_agent.cli.commands.meter_calibrate import CalibrationOptions, build_calibration_options, calibrate_host
-from tradewind_agent.cli.commands.meter_trace import TraceOptions, build_trace_options, split_trace
+from tradewind_agent.cli.meter_trace import TraceOptions, build_trace_options, split_trace
 from tradewind_agent.cli.option_groups import GroupOf, expand_groups
 from tradewind_agent.cli.terminal import Terminal
 

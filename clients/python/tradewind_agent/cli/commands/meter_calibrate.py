@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tradewind_agent.cli import environment, options
-from tradewind_agent.cli.commands.meter_trace import TraceOptions, format_moment, read_trace, report_corrections
+from tradewind_agent.cli.meter_trace import TraceOptions, format_moment, read_trace, report_corrections
 from tradewind_agent.cli.terminal import Terminal
 
 if TYPE_CHECKING:

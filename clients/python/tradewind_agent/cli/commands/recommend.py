@@ -1,6 +1,5 @@
 """``tradewind recommend``: ask how a transfer should be run, without running it."""
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 from uuid import uuid4
 
@@ -57,7 +56,7 @@ def recommend(
         source=source,
         destination=destination,
         dataset=WireWorkload(file_count=files, total_bytes=total_bytes),
-        sla=WireSla(**asdict(sla)),
+        sla=WireSla.from_sla(sla),
         mover=mover,
         network=network,
         path=WirePath(bandwidth_bps=path.bandwidth_bps, rtt_s=path.rtt_s),

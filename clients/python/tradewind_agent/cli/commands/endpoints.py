@@ -1,0 +1,70 @@
+"""``tradewind endpoints``: list end systems with their power policy, or set it."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tradewind.sla.power_policy import PowerPolicy
+from tradewind_agent.cli import environment, options
+from tradewind_agent.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from tradewind.wire.inventory import Endpoint
+
+HEADS = ("Endpoint", "Other names", "Power policy", "Energy that counts")
+NONE = "–"
+
+
+def register(app: typer.Typer) -> None:
+    endpoints = typer.Typer(help="Endpoints: list them, or set their power policy.", no_args_is_help=True)
+    endpoints.command("list")(list_endpoints)
+    endpoints.command("set")(set_policy)
+    app.add_typer(endpoints, name="endpoints")
+
+
+def list_endpoints(*, as_json: options.Json = False) -> None:
+    """List all endpoints with their power policy, and the energy that counts at each by default."""
+    terminal = Terminal(as_json)
+    with environment.open_client() as client:
+        found = client.endpoints()
+    _print(terminal, found)
+
+
+def set_policy(
+    name: Annotated[str, typer.Argument(help="Name of the endpoint, or one of its other names.")],
+    *,
+    power_policy: Annotated[
+        PowerPolicy,
+        typer.Option(help="Whether its host stays on anyway, is on for transfers, or runs on its battery."),
+    ],
+    as_json: options.Json = False,
+) -> None:
+    """Set the power policy of an endpoint; the key needs the scope provider.
+
+    It decides which energy SLAs, tiers and new price books count by default: the dynamic energy of hosts that stay on
+    anyway, and the total of all others.
+    """
+    from tradewind.wire.inventory import EndpointChange
+
+    terminal = Terminal(as_json)
+    with environment.open_client() as client:
+        found = next((each for each in client.endpoints() if name in (each.name, *each.aliases)), None)
+        if found is None:
+            wrong = f"{name!r} is no endpoint of yours; `tradewind endpoints list` shows them"
+            raise typer.BadParameter(wrong, param_hint="NAME")
+        changed = client.change_endpoint(found.id, EndpointChange(power_policy=power_policy))
+    _print(terminal, (changed,))
+
+
+def _print(terminal: Terminal, endpoints: "Sequence[Endpoint]") -> None:
+    rows = [
+        (
+            each.name,
+            ", ".join(each.aliases) or NONE,
+            NONE if each.power_policy is None else each.power_policy.replace("_", " "),
+            "that of the other end, or total" if each.power_policy is None else each.power_policy.energy_basis,
+        )
+        for each in endpoints
+    ]
+    terminal.print_table(HEADS, rows, {"endpoints": [each.model_dump(mode="json") for each in endpoints]})

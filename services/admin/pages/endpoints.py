@@ -1,0 +1,46 @@
+"""*Endpoints*: end systems, their other names, and the power policy that decides which energy counts."""
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import Form, Request, Response
+
+from services.admin.rendering import build_page_router, redirect_after_form, render_page
+from services.admin.visitors import Parts, Provider, Signed
+from services.application.access.authenticate import Scope
+from services.application.models.endpoints import update_endpoint
+from tradewind.sla.power_policy import PowerPolicy
+from tradewind.wire.inventory import EndpointChange
+
+router = build_page_router("/endpoints")
+
+HERE = "/admin/endpoints"
+
+
+@router.get("")
+def endpoints_page(request: Request, visit: Signed, parts: Parts) -> Response:
+    """List all endpoints with their power policies."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        endpoints, basis = uow.endpoints.list_all(), uow.endpoints.choose_energy_basis()
+    return render_page(
+        request,
+        "endpoints.html",
+        visit,
+        endpoints=endpoints,
+        policies=tuple(PowerPolicy),
+        basis=basis,
+        editable=visit.visitor.may(Scope.PROVIDER, Scope.OPERATOR),
+    )
+
+
+@router.post("/{endpoint_id}/policy")
+def set_policy(
+    request: Request, endpoint_id: UUID, visit: Provider, parts: Parts, policy: Annotated[PowerPolicy, Form()]
+) -> Response:
+    """Set the power policy of an endpoint."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        endpoint = update_endpoint(endpoint_id, EndpointChange(power_policy=policy), uow=uow)
+    parts.snapshots.forget(visit.visitor.tenant_id)
+    return redirect_after_form(
+        request, HERE, f"At {endpoint.name} the {policy.energy_basis} energy counts by default from now on."
+    )
