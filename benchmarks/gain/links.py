@@ -13,6 +13,7 @@ from tradewind.learning.load.known_load import LoadTimeline
 from tradewind.learning.observations import Floats, Observations
 from tradewind.parameters import AXES
 from tradewind.transfer import LinkKey, Status, TransferRecord
+from tradewind.units import format_count
 from tradewind_agent.history.importers.importing import import_file
 from tradewind_agent.history.importers.ports import ImportContext, ImportedRow
 
@@ -57,7 +58,8 @@ def _list_leaves(name: str, records: Sequence[TransferRecord]) -> Iterator[GainL
     log = _build_link_log(sorted(records, key=lambda each: each.started_at))
     curve = LoadTimeline.of_transfers(log.start_s, log.end_s, log.moved_bytes)
     for leaf, rows in find_leaves(reduce_log([log], EndpointCurves(curve, curve, curve))):
-        size = f"{2**leaf.log2_file_count:.0f} files of {2**leaf.log2_mean_file_bytes:.3g} bytes"
+        files = format_count(round(2**leaf.log2_file_count), "file")
+        size = f"{files} of {2**leaf.log2_mean_file_bytes:.3g} bytes, load {leaf.load:.2f}"
         yield GainLeaf(f"{name}, {size}", build_observations(rows))
 
 

@@ -300,7 +300,7 @@ def _advise_other_settings(observed: Sequence[ObservedSetting]) -> tuple[str, ..
         values = {getattr(each.parameters, axis) for each in observed} - {None}
         if len(values) == 1 and (value := max(values.pop(), 1)):
             tries = f"{value // 2} and {2 * value}" if value > 1 else f"{2 * value} and {4 * value}"
-            found.append(f"all transfers ran with {value} {words}: run some with {tries}")
+            found.append(f"{words}: {value} in all transfers, run some with {tries}")
     return tuple(found)
 
 
@@ -310,5 +310,5 @@ def _advise_beyond(leaf: LeafModel, recommended: Parameters) -> tuple[str, ...]:
     for axis, words in _AXES.items():
         values, value = leaf.lattice.values.get(axis, ()), getattr(recommended, axis)
         if value and len(values) > 1 and value == max(values):
-            found.append(f"the fastest setting has the most {words} that were tried: run some with {2 * value}")
+            found.append(f"{words}: the fastest setting has the most that were tried, run some with {2 * value}")
     return tuple(found)

@@ -93,14 +93,12 @@ def split_by_time(observations: Observations, share: float = TRAIN_SHARE) -> tup
     return train, ~train
 
 
-def find_recommended_rate(observations: Observations, model: LeafSurfaces) -> RecommendedRate | None:
-    """Return what the product recommends for ``max_throughput``; ``None`` where no setting is certified."""
-    lattice = span_lattice(observations.axes, observations.settings)
-    table = restrict_certified(model.evaluate(lattice), observations, model.throughput)
-    choice = choose_setting(SettingTable(table.build_settings()), FASTEST, dataset_bytes=1.0)
+def find_recommended_rate(model: LeafSurfaces, table: SettingTable) -> RecommendedRate | None:
+    """Return what the product recommends of a table for ``max_throughput``; ``None`` where nothing is certified."""
+    choice = choose_setting(table, FASTEST, dataset_bytes=1.0)
     if choice is None or not choice.feasible:
         return None
-    values = [getattr(choice.setting.parameters, axis, None) for axis in observations.axes]
+    values = [getattr(choice.setting.parameters, axis, None) for axis in model.axes]
     settings = np.array([[np.nan if value is None else float(value) for value in values]])
     predicted = model.throughput.predict(settings, np.full(1, MEDIAN_LOAD))
     calibration = model.throughput.calibration
@@ -131,7 +129,9 @@ def check_gain(
         model = fit_leaf(trained, start=start)
     except CannotFit:
         return None
-    rate = find_recommended_rate(trained, model)
+    lattice = span_lattice(trained.axes, trained.settings)
+    served = restrict_certified(model.evaluate(lattice), trained, model.throughput)
+    rate = find_recommended_rate(model, SettingTable(served.build_settings()))
     if rate is None:
         return None
     near = find_near_rows(tested.settings, rate.settings)
@@ -150,11 +150,15 @@ def check_gain(
     )
 
 
-def describe_gain(observations: Observations, model: LeafSurfaces) -> dict[str, float]:
+def describe_gain(observations: Observations, model: LeafSurfaces, table: SettingTable) -> dict[str, float]:
     """Return what a stored leaf keeps for the report of gains: the stated deviations at the recommended setting, and
     the back-test on later rows where there is one.
+
+    Parameters
+    ----------
+    table : of the leaf, as it is served.
     """
-    rate = find_recommended_rate(observations, model)
+    rate = find_recommended_rate(model, table)
     if rate is None:
         return {}
     found = {"gain.fit_sd": rate.fit_sd, "gain.noise_sd": rate.noise_sd}

@@ -135,7 +135,7 @@ def _fit_leaf_model(
         partitions=solve_partitions(table),
         load_effect=fitted.tabulate_load_effect(),
         power_by_end=_build_power_by_end(columns) if fitted.power else {},
-        accuracy={**validation.to_dict(), **describe_gain(observations, fitted)},
+        accuracy={**validation.to_dict(), **describe_gain(observations, fitted, table)},
         queueing_delay_p90_s=_compute_delays(axes, observations.settings, columns["queueing_delay_s"]),
         loss_baseline=_compute_quantile(columns["loss"], QUIET_QUANTILE),
     )

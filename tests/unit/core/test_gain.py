@@ -106,8 +106,8 @@ def test_links_that_save_most_come_first_and_those_without_answer_last() -> None
 def test_advice_names_what_all_transfers_have_in_common() -> None:
     [data_set] = compute_link_gain(MOVED, [used(at(SLOW, 100, 17.0), at(FAST, 20, 18.0))]).data_sets
     assert any("streams of each file" in line and "2 and 4" in line for line in data_set.advice)
-    assert not any("all transfers ran with 1 files" in line for line in data_set.advice)
-    assert any("most files at once" in line and "8" in line for line in data_set.advice)
+    assert not any("files at once: 1 in all" in line for line in data_set.advice)
+    assert any(line.startswith("files at once: the fastest") and "8" in line for line in data_set.advice)
 
 
 def test_link_without_model_is_advised_what_a_model_needs() -> None:

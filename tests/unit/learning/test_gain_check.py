@@ -13,8 +13,10 @@ from tradewind.learning.gain_check import (
     split_by_time,
 )
 from tradewind.learning.leaf import fit_leaf
+from tradewind.learning.leaf_prediction import span_lattice
 from tradewind.learning.observations import Observations
 from tradewind.learning.validation import split_randomly
+from tradewind.tiers.selection import SettingTable
 
 STEPS = (1, 2, 4, 8)
 REPEATS = 8
@@ -102,7 +104,9 @@ def test_rows_near_a_setting_lie_within_half_a_doubling_on_every_axis() -> None:
 
 def test_stored_leaf_keeps_both_deviations_and_the_later_check() -> None:
     rows = sweep(2)
-    found = describe_gain(rows, fit_leaf(rows))
+    model = fit_leaf(rows)
+    table = model.evaluate(span_lattice(rows.axes, rows.settings))
+    found = describe_gain(rows, model, SettingTable(table.build_settings()))
     assert 0 < found["gain.fit_sd"] < 0.5
     assert found["gain.noise_sd"] == pytest.approx(0.15, rel=0.5)
     assert found["gain.rows"] >= MIN_NEAR_ROWS

@@ -1,13 +1,17 @@
 """The report of gains in words, for a terminal and for a page."""
 
 from collections.abc import Iterator
+from itertools import starmap
 
 from tradewind.units import format_bps, format_bytes, format_count, format_joules
 from tradewind.wire.gain import DataSetGain, GainBackTest, GainReport, LinkGain
 from tradewind.wire.recommendations import WireInterval
 from tradewind.wire.records import WireParameters
 
-_NAMES = {"concurrency": "files at once", "parallelism": "streams each", "pipelining": "requests in flight"}
+_NAMES = {"concurrency": ("file", "at once"), "parallelism": ("stream", "each"), "pipelining": ("request", "in flight")}
+
+DAYS_ENOUGH = 28
+"""Fewer days of logs are extrapolated to a month, and the report says so."""
 
 
 def list_report_lines(report: GainReport) -> Iterator[str]:
@@ -46,6 +50,9 @@ def format_link_total(link: LinkGain) -> str:
         f"{format_count(link.transfers, 'transfer')}, {format_bytes(link.bytes_moved)} from {link.first_day} to"
         f" {link.last_day}, {link.hours_a_month:.3g} h a month"
     )
+    days = (link.last_day - link.first_day).days + 1
+    if days < DAYS_ENOUGH:
+        moved += f" (extrapolated from {format_count(days, 'day')})"
     if link.saved_hours_a_month is None:
         return f"{moved}; nothing is certified"
     joules = "" if link.saved_j_a_month is None else f" and {format_joules(link.saved_j_a_month)}"
@@ -105,5 +112,11 @@ def format_hours(hours: WireInterval) -> str:
 def format_setting(parameters: WireParameters) -> str:
     """Return the setting in words; only what the logs say."""
     known = parameters.model_dump(exclude_none=True)
-    words = [f"{value} {_NAMES.get(name, name.replace('_', ' '))}" for name, value in known.items()]
-    return ", ".join(words) or "settings that are not logged"
+    return ", ".join(starmap(_format_value, known.items())) or "settings that are not logged"
+
+
+def _format_value(name: str, value: float | str) -> str:
+    if name not in _NAMES:
+        return f"{name.replace('_', ' ')} {value}"
+    noun, how = _NAMES[name]
+    return f"{format_count(int(value), noun)} {how}"
