@@ -1,6 +1,7 @@
 """The report of gains: page, API and agent show the same computation over a release that a real refresh made."""
 
 import json
+from pathlib import Path
 
 import httpx
 import pytest
@@ -60,7 +61,7 @@ def test_page_shows_the_same_report(report: GainReport, learned: Tenant, parts: 
     assert "Recommended" in page
 
 
-def test_agent_writes_text_and_a_page_that_loads_nothing(report: GainReport, tmp_path) -> None:
+def test_agent_writes_text_and_a_page_that_loads_nothing(report: GainReport, tmp_path: Path) -> None:
     lines = list(list_report_lines(report))
     assert lines[0] == format_total(report)
     assert any("recommended" in line for line in lines)
@@ -71,7 +72,7 @@ def test_agent_writes_text_and_a_page_that_loads_nothing(report: GainReport, tmp
     assert "http" not in page.replace('http-equiv="Content-Security-Policy"', "")
 
 
-def test_names_of_links_are_text_of_the_page(report: GainReport, tmp_path) -> None:
+def test_names_of_links_are_text_of_the_page(report: GainReport, tmp_path: Path) -> None:
     link = report.links[0].model_copy(update={"source": "<b onload=x>"})
     write_gain_page(report.model_copy(update={"links": (link,)}), tmp_path / "gain.html")
     assert "<b onload" not in (tmp_path / "gain.html").read_text(encoding="utf-8")

@@ -123,4 +123,5 @@ def test_back_test_of_the_model_is_shown() -> None:
     test = compute_link_gain(MOVED, [leaf]).data_sets[0].back_test
     assert test is not None
     assert test.is_within
-    assert (test.observed, test.rows) == (pytest.approx(math.exp(0.6)), 12)
+    assert test.observed == pytest.approx(math.exp(0.6))
+    assert test.rows == 12
