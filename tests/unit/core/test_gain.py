@@ -1,8 +1,10 @@
 """What tuning would have gained on a link: rates, hours, joules, order and advice."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
+from types import MappingProxyType
 
 import pytest
 
@@ -24,7 +26,9 @@ SLOW, FAST = Parameters(concurrency=1, parallelism=1), Parameters(concurrency=4,
 """The second is what the model of the tests recommends: the fastest certified setting."""
 
 
-def used(*settings: ObservedSetting, metered: bool = False, **accuracy: float) -> LeafModel:
+def used(
+    *settings: ObservedSetting, metered: bool = False, accuracy: Mapping[str, float] = MappingProxyType({})
+) -> LeafModel:
     return replace(leaf_model(0, metered=metered), observed=settings, accuracy=accuracy)
 
 
@@ -37,7 +41,7 @@ def find_recommended_log_rate(leaf: LeafModel) -> float:
 
 
 def test_half_the_rate_takes_twice_the_hours() -> None:
-    leaf = used(at(SLOW, 100, 0.0), **{"gain.fit_sd": 0.01, "gain.noise_sd": 0.1})
+    leaf = used(at(SLOW, 100, 0.0), accuracy={"gain.fit_sd": 0.01, "gain.noise_sd": 0.1})
     slow = find_recommended_log_rate(leaf) - math.log(2)
     leaf = replace(leaf, observed=(at(SLOW, 100, slow),))
     gain = compute_link_gain(MOVED, [leaf])
@@ -67,7 +71,7 @@ def test_settings_faster_than_the_recommended_one_count_against_it() -> None:
 
 
 def test_interval_widens_with_few_transfers_a_month() -> None:
-    leaf = used(at(SLOW, 100, 17.0), **{"gain.fit_sd": 0.02, "gain.noise_sd": 0.3})
+    leaf = used(at(SLOW, 100, 17.0), accuracy={"gain.fit_sd": 0.02, "gain.noise_sd": 0.3})
     many, few = (compute_link_gain(replace(MOVED, transfers=count), [leaf]).data_sets[0] for count in (3000, 3))
     assert many.rate_bps is not None
     assert few.rate_bps is not None
@@ -119,7 +123,7 @@ def test_link_without_model_is_advised_what_a_model_needs() -> None:
 
 def test_back_test_of_the_model_is_shown() -> None:
     accuracy = {"predicted_log": 0.7, "observed_log": 0.6, "log_sd": 0.1, "rows": 12.0}
-    leaf = used(at(SLOW, 100, 17.0), **{f"gain.{name}": value for name, value in accuracy.items()})
+    leaf = used(at(SLOW, 100, 17.0), accuracy={f"gain.{name}": value for name, value in accuracy.items()})
     test = compute_link_gain(MOVED, [leaf]).data_sets[0].back_test
     assert test is not None
     assert test.is_within
