@@ -12,3 +12,35 @@ TRANSFERS_WITH_STORES = replace(
         ("store", "Kind of the remote end, such as http, s3 or webdav; NULL: unknown."),
     ),
 )
+
+_OF_ENDS = """CASE WHEN source_energy_j IS NULL AND destination_energy_j IS NULL THEN NULL
+    WHEN destination_energy_j IS NULL THEN 'source' WHEN source_energy_j IS NULL THEN 'destination' ELSE 'both' END"""
+
+TRANSFERS_WITH_ENDS = replace(
+    TRANSFERS_WITH_STORES,
+    comment="Facts: one row a transfer record. A transfer sent in chunks has a row a chunk and one with "
+    "chunk = 'whole', joined by transfer_id; a sum over this view counts its bytes twice. "
+    "Sum over warehouse.whole_transfers or warehouse.transfer_chunks.",
+    columns=(
+        *TRANSFERS_WITH_STORES.columns,
+        (
+            "energy_ends",
+            "Ends that energy_j is of: source, destination or both; NULL: not measured. Compare equal ends only.",
+            _OF_ENDS,
+        ),
+    ),
+)
+
+ENTIRE_TRANSFERS = replace(
+    TRANSFERS_WITH_ENDS,
+    name="whole_transfers",
+    comment="Facts: one row a transfer, without the rows of its chunks: the rows of warehouse.transfers to sum over.",
+    source="public.transfer_logs WHERE chunk IS NULL OR chunk = 'whole'",
+)
+
+TRANSFER_CHUNKS = replace(
+    TRANSFERS_WITH_ENDS,
+    name="transfer_chunks",
+    comment="Facts: one row a chunk of a transfer that was sent in chunks; transfer_id is that of its whole.",
+    source="public.transfer_logs WHERE chunk <> 'whole'",
+)

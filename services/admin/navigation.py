@@ -34,6 +34,7 @@ SECTIONS = (
         "What was learned",
         (
             Entry("/admin/links", "Links"),
+            Entry("/admin/gain", "Gain"),
             Entry("/admin/releases", "Releases"),
             Entry("/admin/compression", "Compression"),
             Entry("/admin/devices", "Devices"),

@@ -3,9 +3,14 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
 from tradewind.learning.observations import Flags, Floats
 from tradewind.parameters import Lattice, Parameters
 from tradewind.prediction import PredictedSetting
+
+MAX_LATTICE = 1500
+"""Settings of a lattice at most; beyond it the values of the longest axis are thinned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,3 +78,12 @@ def build_predicted_settings(
             parameters, throughput, mean, sd, covariance, p.certified.tolist(), strict=True
         )
     )
+
+
+def span_lattice(axes: tuple[str, ...], settings: Floats) -> Lattice:
+    """Return the lattice of the values that rows (n, k) have on each axis, thinned to ``MAX_LATTICE`` settings."""
+    observed = {
+        axis: tuple(np.unique(column[np.isfinite(column)]).tolist())
+        for axis, column in zip(axes, settings.T, strict=True)
+    }
+    return Lattice.spanning(observed).thin(MAX_LATTICE)

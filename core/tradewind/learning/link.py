@@ -13,20 +13,19 @@ from tradewind.energy.measured import Host
 from tradewind.errors import CannotFit
 from tradewind.learning.clustering.tiered import MIN_ROWS, find_tiers
 from tradewind.learning.current_model import ComparisonRows, CurrentModel
+from tradewind.learning.gain_check import describe_gain
 from tradewind.learning.leaf import fit_leaf
+from tradewind.learning.leaf_prediction import span_lattice
 from tradewind.learning.link_log import VALUES, ReducedLog
 from tradewind.learning.observations import Observations
 from tradewind.learning.partition import solve_partitions
 from tradewind.learning.setting_rows import LeafRows
 from tradewind.learning.validation import restrict_certified, validate_leaf
-from tradewind.parameters import AXES, Lattice, build_parameters
+from tradewind.parameters import AXES, build_parameters
 from tradewind.path import Path
 from tradewind.tiers.selection import SettingTable
 
 FloatArray = npt.NDArray[np.float64]
-
-MAX_LATTICE = 1500
-"""Settings of a lattice at most; beyond it the values of the longest axis are thinned."""
 
 FEWEST_ROWS = 20
 """Rows of a leaf on a link with little history: just enough to fit and to validate."""
@@ -50,10 +49,9 @@ def fit_link(log: ReducedLog, rng: np.random.Generator, current: CurrentModel | 
     ------
     CannotFit : not one leaf can be fitted.
     """
-    tiers = find_tiers(log.digest.cells, min_rows=min(max(log.rows // 4, FEWEST_ROWS), MIN_ROWS))
     leaves: list[model.LeafModel] = []
     failures: list[str] = []
-    for leaf, rows in zip(tiers.leaves, tiers.group_rows(log.digest), strict=True):
+    for leaf, rows in find_leaves(log):
         try:
             leaves.append(_fit_leaf_model(leaf, rows, rng, current))
         except CannotFit as reason:
@@ -67,6 +65,26 @@ def fit_link(log: ReducedLog, rng: np.random.Generator, current: CurrentModel | 
         load_median=log.load_median,
         unknown_bps=log.present_unknown_bps if np.isfinite(log.present_unknown_bps) else None,
         failures=tuple(failures),
+    )
+
+
+def find_leaves(log: ReducedLog) -> list[tuple[Leaf, LeafRows]]:
+    """Return the leaves of a link with their sampled rows, fitted or not."""
+    tiers = find_tiers(log.digest.cells, min_rows=min(max(log.rows // 4, FEWEST_ROWS), MIN_ROWS))
+    return list(zip(tiers.leaves, tiers.group_rows(log.digest), strict=True))
+
+
+def build_observations(rows: LeafRows) -> Observations:
+    """Return the rows of a leaf as its surfaces are fitted to them, on the axes that carry information."""
+    columns = _Columns(rows)
+    informative = _find_informative_axes(rows.settings)
+    return Observations(
+        axes=tuple(axis for axis, is_informative in zip(AXES, informative.tolist(), strict=True) if is_informative),
+        settings=rows.settings[rows.setting][:, informative],
+        throughput_bps=columns["throughput_bps"],
+        power_w=_build_power(columns)[0],
+        load=columns["load"],
+        started_s=columns["start_s"],
     )
 
 
@@ -98,23 +116,15 @@ def _fit_leaf_model(
     leaf: Leaf, rows: LeafRows, rng: np.random.Generator, current: CurrentModel | None
 ) -> model.LeafModel:
     columns = _Columns(rows)
-    informative = _find_informative_axes(rows.settings)
-    axes = tuple(axis for axis, is_informative in zip(AXES, informative.tolist(), strict=True) if is_informative)
-    power_w, base_power_w = _build_power(columns)
-    observations = Observations(
-        axes=axes,
-        settings=rows.settings[rows.setting][:, informative],
-        throughput_bps=columns["throughput_bps"],
-        power_w=power_w,
-        load=columns["load"],
-        started_s=columns["start_s"],
-    )
+    observations = build_observations(rows)
+    power_w, axes = observations.power_w, observations.axes
+    base_power_w = _build_power(columns)[1]
     fitted = fit_leaf(observations, idle_power_w=base_power_w or 0.0)
     predicted_now = current.predict_log_throughput(_to_comparison_rows(rows, columns)) if current else None
     validation = validate_leaf(observations, fitted, rng, current=predicted_now)
     if not validation.accepted:
         raise CannotFit("; ".join(validation.objections))
-    lattice = _build_lattice(axes, observations.settings)
+    lattice = span_lattice(axes, observations.settings)
     served = restrict_certified(fitted.evaluate(lattice), observations, fitted.throughput)
     table = SettingTable(served.build_settings(), base_power_w if fitted.power else None)
     return model.LeafModel(
@@ -125,7 +135,7 @@ def _fit_leaf_model(
         partitions=solve_partitions(table),
         load_effect=fitted.tabulate_load_effect(),
         power_by_end=_build_power_by_end(columns) if fitted.power else {},
-        accuracy=validation.to_dict(),
+        accuracy={**validation.to_dict(), **describe_gain(observations, fitted, table)},
         queueing_delay_p90_s=_compute_delays(axes, observations.settings, columns["queueing_delay_s"]),
         loss_baseline=_compute_quantile(columns["loss"], QUIET_QUANTILE),
     )
@@ -192,14 +202,6 @@ def _find_usually_metered(meters: FloatArray) -> npt.NDArray[np.bool_]:
 def _compute_quantile(values: FloatArray, q: float) -> float | None:
     known = values[np.isfinite(values)]
     return float(np.quantile(known, q)) if len(known) else None
-
-
-def _build_lattice(axes: tuple[str, ...], settings: FloatArray) -> Lattice:
-    observed = {
-        axis: tuple(np.unique(column[np.isfinite(column)]).tolist())
-        for axis, column in zip(axes, settings.T, strict=True)
-    }
-    return Lattice.spanning(observed).thin(MAX_LATTICE)
 
 
 def _build_observed_settings(

@@ -29,10 +29,10 @@ SELECT l.source || ' → ' || l.destination AS link, t.concurrency AS files_at_o
     Example(
         "What a gigabyte takes on each link",
         """\
-SELECT l.source || ' → ' || l.destination AS link, 1e9 * sum(t.energy_j) / sum(t.bytes_moved) AS j_per_gb
-  FROM transfers t JOIN links l USING (link_id)
- WHERE t.energy_j IS NOT NULL AND (t.chunk IS NULL OR t.chunk = 'whole')
- GROUP BY 1 ORDER BY 2""",
+SELECT l.source || ' → ' || l.destination AS link, t.energy_ends, 1e9 * sum(t.energy_j) / sum(t.bytes_moved) AS j_per_gb
+  FROM whole_transfers t JOIN links l USING (link_id)
+ WHERE t.energy_j IS NOT NULL
+ GROUP BY 1, 2 ORDER BY 2, 3""",
     ),
     Example(
         "Moved hour by hour",

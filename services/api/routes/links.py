@@ -7,10 +7,14 @@ from uuid import UUID
 
 from services.api.dependencies import AnyKey, Parts
 from services.api.routing import create_v1_router
+from services.application.logs.roll_up import RollUp
 from services.application.models.current_cluster import find_current_cluster
 from services.application.models.learned_model import ModelOverview, StoredLeaf, StoredLink
+from services.application.monitoring.gain import read_gain_report
+from services.application.monitoring.gain_document import to_wire_report
 from tradewind.model import LeafModel
 from tradewind.tiers.partitions import Partition
+from tradewind.wire.gain import GainReport
 from tradewind.wire.inventory import Cluster, FitVerdict, Link, SlaPartition, Surface
 from tradewind.wire.recommendations import to_wire_parameters
 
@@ -29,6 +33,14 @@ def list_links(parts: Parts, principal: AnyKey) -> Sequence[Link]:
             _link(link, release, overviews.get(link.id), reason=reasons.get(link.id), verdict=verdicts.get(link.id))
             for link in uow.links.list_all()
         ]
+
+
+@router.get("/links/gain")
+def report_gain(parts: Parts, principal: AnyKey) -> GainReport:
+    """Return what tuning would have gained on the links with most transfer time, those first that would save most."""
+    RollUp(parts.store.unit_of_work).update_for_page(principal.tenant_id)
+    with parts.store.unit_of_work(principal.tenant_id) as uow:
+        return to_wire_report(read_gain_report(uow, parts.clock.now()))
 
 
 @router.get("/links/{link_id}/clusters")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from services.application.models.sla_tiers import LinkTier
     from services.application.models.tier_decisions import TierDecision
     from services.application.monitoring.overview import LowestSetting
-    from tradewind.model import LinkModel
+    from tradewind.model import LeafModel, LinkModel
     from tradewind.sla.kinds import EnergyBasis
     from tradewind.tiers.partitions import PartitionKey
     from tradewind.wire.inventory import Endpoint, EndpointChange, NewEndpoint
@@ -93,6 +93,8 @@ class ModelRepository(Protocol):
     def find_lowest_settings(
         self, release_id: int, link_ids: Collection[UUID]
     ) -> Mapping[UUID, Sequence[LowestSetting]]: ...
+    def list_leaves(self, release_id: int, link_ids: Collection[UUID]) -> Mapping[UUID, Sequence[LeafModel]]: ...
+    def list_reasons(self, release_id: int) -> Mapping[UUID, str]: ...
     def add(self, link_id: UUID, model: LinkModel, tiers: Sequence[Sequence[Tier]], *, fitted_at: datetime) -> UUID: ...
 
 

@@ -7,6 +7,7 @@ from typing import Protocol
 from uuid import UUID
 
 from services.application.logs.long_jobs import MAX_COUNTED
+from services.application.monitoring.gain import MovedOnLink
 from services.application.monitoring.overview import (
     Day,
     Gain,
@@ -28,6 +29,7 @@ class OutcomeRepository(Protocol):
     def count_sla_outcomes(self, since: date, link_id: UUID | None = None) -> SlaOutcomes: ...
     def list_days(self, since: date, link_id: UUID | None = None) -> Sequence[Day]: ...
     def count_metered(self, link_ids: Collection[UUID]) -> Mapping[UUID, Mapping[MeteredEnds, int]]: ...
+    def sum_moved(self, *, limit: int) -> Sequence[MovedOnLink]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,6 +51,7 @@ def answers(address: str, tenant: Tenant) -> dict[str, Any]:
     assert refused == {}
     told = {path: answer.json() for path, answer in found.items()}
     told["/v1/recommend"]["transfer_id"] = None
+    told["/v1/links/gain"]["made_at"] = None
     del told["/v1/usage-statements"]  # by the key of a batch, which was not noted from the beginning
     return told
 

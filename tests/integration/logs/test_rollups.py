@@ -63,6 +63,19 @@ def test_a_day_counts_each_transfer_once(api: str, tenant: Tenant) -> None:
     assert roll_up(tenant) == 0
 
 
+def test_transfer_logged_twice_counts_by_the_record_received_last(api: str, tenant: Tenant) -> None:
+    transfer_id = str(uuid4())
+    first, last = (moved("2026-03-01", transfer_id=transfer_id) for _ in range(2))
+    first["outcome"] = first["outcome"] | {"status": "failed", "bytes_moved": GB // 2, "throughput_bps": GB / 10}
+    upload(api, tenant, first)
+    upload(api, tenant, last)
+    without_id = [moved("2026-03-01"), moved("2026-03-01")]
+    upload(api, tenant, *without_id)
+    roll_up(tenant)
+    (row,) = rollups(tenant).values()
+    assert (row["transfers"], row["succeeded"], row["bytes_moved"], row["duration_s"]) == (3, 3, 3 * GB, 120)
+
+
 def test_measured_energy_is_distinguished_from_modelled(api: str, tenant: Tenant) -> None:
     rapl = {"host": "source", "total_j": 300.0, "method": "rapl", "quality": "measured"}
     model = {"host": "destination", "total_j": 70.0, "method": "cpu_model", "quality": "assumed"}

@@ -16,6 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.transfer import TransferRecord
+from tradewind.wire.gain import GainReport
 from tradewind.wire.heartbeats import Completion, CompletionReceipt, Heartbeat, HeartbeatAnswer
 from tradewind.wire.inventory import (
     Cluster,
@@ -247,6 +248,10 @@ class Client:
 
     def links(self) -> tuple[Link, ...]:
         return self._calls.call("GET", "/v1/links", TypeAdapter(tuple[Link, ...]))
+
+    def gain(self) -> GainReport:
+        """Return what tuning would have gained on each link of the logged history."""
+        return self._calls.call("GET", "/v1/links/gain", TypeAdapter(GainReport))
 
     def clusters(self, link_id: UUID) -> tuple[Cluster, ...]:
         return self._calls.call("GET", f"/v1/links/{link_id}/clusters", TypeAdapter(tuple[Cluster, ...]))

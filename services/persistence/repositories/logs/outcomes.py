@@ -6,8 +6,10 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, Connection, and_, func, select, true
 
+from services.application.monitoring.gain import MovedOnLink
 from services.application.monitoring.overview import Day, MeteredEnds, SlaOutcomes, TunedTransfers
 from services.persistence.tables import daily_rollups, transfers
+from tradewind.gain import MovedTotals
 from tradewind.units import BITS_PER_BYTE
 
 _DAILY = daily_rollups.c
@@ -99,6 +101,40 @@ class Outcomes:
             .group_by(_DAILY.link_id)
         )
         return {row.link_id: {ends: int(getattr(row, ends)) for ends in MeteredEnds} for row in rows}
+
+    def sum_moved(self, *, limit: int) -> Sequence[MovedOnLink]:
+        """Return what all logs of a link have moved, of the links with most transfer time, over all days."""
+        time_s, bytes_moved = func.sum(_DAILY.duration_s), func.sum(_DAILY.bytes_moved)
+        rows = self._connection.execute(
+            select(
+                _DAILY.link_id,
+                func.sum(_DAILY.transfers).label("transfers"),
+                bytes_moved.label("bytes_moved"),
+                time_s.label("duration_s"),
+                func.min(_DAILY.day).label("first_day"),
+                func.max(_DAILY.day).label("last_day"),
+                func.sum(_DAILY.measured_energy_j + _DAILY.modelled_energy_j).label("energy_j"),
+                func.sum(_DAILY.metered_bytes).label("metered_bytes"),
+            )
+            .where(_DAILY.transfers > 0)
+            .group_by(_DAILY.link_id)
+            .order_by(time_s.desc(), _DAILY.link_id)
+            .limit(limit)
+        )
+        return [
+            MovedOnLink(
+                link_id=row.link_id,
+                totals=MovedTotals(
+                    transfers=int(row.transfers),
+                    bytes_moved=int(row.bytes_moved),
+                    duration_s=row.duration_s,
+                    first_day=row.first_day,
+                    last_day=row.last_day,
+                    energy_j=row.energy_j if row.metered_bytes else None,
+                ),
+            )
+            for row in rows
+        ]
 
 
 def _filter(since: date, link_id: UUID | None) -> ColumnElement[bool]:

@@ -54,6 +54,15 @@ _LOGGED: Mapping[str, str] = {
     "metered_bytes": _format_bytes("source_energy_j IS NOT NULL OR destination_energy_j IS NOT NULL"),
     **{f"metered_{ends}": f"count(*) FILTER (WHERE {_match_logged_at(ends)})" for ends in MeteredEnds},
 }
+_LOGGED_COLUMNS = (
+    "status",
+    "bytes_moved",
+    "started_at",
+    "ended_at",
+    *(f"{end}_energy_{part}" for end in ("source", "destination") for part in ("j", "quality")),
+)
+"""Columns of a log row that sums are of. A transfer logged twice counts by the record that was received last."""
+
 _GAINED = f"status = 'succeeded' AND throughput_bps > 0 AND bytes_moved > 0 AND link_id <> '{NO_LINK}'"
 _PROMISED = "((expected ->> 'feasible') IS DISTINCT FROM 'false')"
 _ENDED: Mapping[str, str] = {
@@ -119,8 +128,11 @@ def _build_statement(due: str) -> TextClause:
     ), fresh AS (
         SELECT due.day, due.link_id, logged.*, closed.* FROM whole due,
             LATERAL (
-                SELECT {_build_selection(_LOGGED)} FROM transfer_logs
-                 WHERE {_ON_THE_DAY} AND (chunk IS NULL OR chunk = 'whole')
+                SELECT {_build_selection(_LOGGED)} FROM (
+                    SELECT DISTINCT ON (coalesce(transfer_id, id)) {", ".join(_LOGGED_COLUMNS)} FROM transfer_logs
+                     WHERE {_ON_THE_DAY} AND (chunk IS NULL OR chunk = 'whole')
+                     ORDER BY coalesce(transfer_id, id), received_at DESC, ended_at DESC, id
+                ) once
             ) logged,
             LATERAL (
                 SELECT {_build_selection(_ENDED)} FROM transfers

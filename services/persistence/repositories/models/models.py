@@ -33,7 +33,9 @@ from services.persistence.repositories.models.model_rows import (
 )
 from services.persistence.tables import clusters, link_models, release_links, sla_partitions, surfaces
 from tradewind.errors import NotFound
-from tradewind.model import LinkModel
+from tradewind.model import LeafModel, LinkModel
+
+_SURFACE = tuple(column for column in surfaces.columns if column.name not in ("tenant_id", "cluster_id"))
 
 
 class Models:
@@ -215,6 +217,20 @@ class Models:
             found[row.link_id].append(LowestSetting(to_centre(row), row.log_throughput_mean, row.log_power_mean))
         return dict(found)
 
+    def list_leaves(self, release_id: int, link_ids: Collection[UUID]) -> Mapping[UUID, Sequence[LeafModel]]:
+        """Return the leaves of those of the links that a release has a model of, without their partitions."""
+        rows = self._connection.execute(
+            select(clusters, clusters.c.rows.label("leaf_rows"), release_links.c.link_id, *_SURFACE)
+            .join(clusters, clusters.c.link_model_id == release_links.c.link_model_id)
+            .join(surfaces, surfaces.c.cluster_id == clusters.c.id)
+            .where(release_links.c.release_id == release_id, release_links.c.link_id.in_(link_ids))
+            .order_by(clusters.c.link_model_id, clusters.c.ordinal)
+        )
+        found: dict[UUID, list[LeafModel]] = defaultdict(list)
+        for row in rows:
+            found[row.link_id].append(to_stored_leaf(row, ()).model)
+        return dict(found)
+
     def with_cluster(self, release_id: int, cluster_id: UUID) -> StoredModel | None:
         """Return the model that a cluster of a release belongs to."""
         found = self._read(
@@ -253,7 +269,7 @@ class Models:
             select(
                 clusters,
                 clusters.c.rows.label("leaf_rows"),
-                *(column for column in surfaces.columns if column.name not in ("tenant_id", "cluster_id")),
+                *_SURFACE,
             )
             .join(surfaces, surfaces.c.cluster_id == clusters.c.id)
             .where(clusters.c.link_model_id.in_(model_ids))

@@ -46,9 +46,10 @@ UPLOADED_ALONE = ("har",)
 
 
 def register(app: typer.Typer) -> None:
-    group = typer.Typer(help="Upload transfer logs, once or for ever.")
+    group = typer.Typer(help="Upload transfer logs, once or for ever, and report what they are worth.")
     group.command()(upload)
     group.command()(watch)
+    group.command()(report)
     app.add_typer(group, name="logs")
 
 
@@ -231,6 +232,28 @@ def _make_progress_callback(terminal: Terminal) -> "Callable[[Tally], None]":
 
     lines = build_plain_lines(terminal, known=_format_tally(Tally()))
     return lambda tally: None if lines is None else lines.say_if_due(lambda: _format_tally(tally))
+
+
+def report(
+    *,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write the report as a page that loads nothing.")
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Report what tuning would have gained on the uploaded history, those links first that would save most.
+
+    Savings are those of a month, with 90 % intervals, and only where the recommended setting is certified.
+    """
+    from tradewind_agent.history.gain_page import write_gain_page
+    from tradewind_agent.history.gain_report import list_report_lines
+
+    terminal = Terminal(as_json)
+    with environment.open_client() as client:
+        found = client.gain()
+    if html is not None:
+        write_gain_page(found, html)
+    terminal.print_result("\n".join(list_report_lines(found)), found.model_dump(mode="json"))
 
 
 def _check_format(name: str, *more: str) -> None:
