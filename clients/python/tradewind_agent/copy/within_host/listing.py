@@ -11,10 +11,11 @@ from tradewind_agent.copy.listing_checks import require_one_folder
 from tradewind_agent.copy.removal import PlannedRemoval, plan_local_removal
 from tradewind_agent.engine.local.checksums import compute_checksum
 from tradewind_agent.engine.local.local_tree import list_tree
-from tradewind_agent.engine.remote.omissions import ListingRules, Omission
+from tradewind_agent.engine.remote.omissions import ListingRules, Omission, OmissionKind
 from tradewind_agent.engine.remote.path_selection import NOTHING_EXCLUDED, Excluded, Selecting
 from tradewind_agent.engine.skipping import SkipRule
 from tradewind_agent.errors import CopyFailed, UnusableSource
+from tradewind_agent.system_errors import explain_os_error
 
 _COMPARED_SUM = "sha256"
 
@@ -106,17 +107,21 @@ def _list_below(
         if target.resolve().is_relative_to(source.resolve()):
             raise UnusableSource(f"{target} is within {source}, which would be copied into itself")
         for found in list_tree(source, rules.links, selecting):
-            if isinstance(found, Omission):
-                yield found
-            else:
-                yield LocalJob(found, target / found.relative_to(source), found.stat())
+            yield found if isinstance(found, Omission) else _make_job(found, target / found.relative_to(source))
     elif source.is_file():
         if selecting.take_file(source.name):
-            yield LocalJob(source, target / source.name if is_folder else target, source.stat())
+            yield _make_job(source, target / source.name if is_folder else target)
     elif source.exists():
         raise UnusableSource(f"{source} is neither a file nor a folder")
     else:
         raise UnusableSource(f"{source} does not exist")
+
+
+def _make_job(source: Path, destination: Path) -> LocalJob | Omission:
+    try:
+        return LocalJob(source, destination, source.stat())
+    except OSError as failure:  # gone since it was listed
+        return Omission(str(source), f"cannot be read: {explain_os_error(failure)}", OmissionKind.UNREADABLE)
 
 
 def decide(job: LocalJob, rule: SkipRule, *, compares_bytes: bool) -> LocalDecision:

@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from tradewind_agent.copy.failures import ENTIRE_TRANSFER, Failure
@@ -69,7 +69,8 @@ class LocalCopy:
             self.outcome.failures.insert(0, Failure(ENTIRE_TRANSFER, str(failure), failure.retryable))
         finally:
             for _, publication in self._written:
-                publication.part.discard()
+                with suppress(AgentError):  # what went wrong before is what the user has to know
+                    publication.part.discard()
             self.outcome.duration_s = time.monotonic() - started_s
         self._report()
         return self.outcome
