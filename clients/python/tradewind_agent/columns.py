@@ -212,7 +212,7 @@ class RecordBlocks(Sequence[Record]):
 
     def extend(self, records: Iterable[Record]) -> None:
         """Add records; large blocks of others become blocks of these, which must not change any more there."""
-        if isinstance(records, RecordBlocks) and len(records) >= BLOCK_RECORDS:
+        if isinstance(records, RecordBlocks) and 4 * len(records) >= BLOCK_RECORDS:
             self.blocks += records.blocks
             return
         for record in records:

@@ -1,7 +1,8 @@
 """All objects below a prefix: page by page, and by prefixes side by side where there are many."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from tradewind_agent.engine.http.address import Url
@@ -24,6 +25,15 @@ from tradewind_agent.stores.s3.refusals import make_store_refusal
 REQUESTS_AT_ONCE = 8
 _OK = 200
 _WITH_RESTORATION = {"x-amz-optional-object-attributes": "RestoreStatus"}
+
+
+@dataclass(slots=True)
+class _ReadPages:
+    """What some pages hold, and the token of the next one; many prefixes wait for theirs at once."""
+
+    objects: StoredObjects
+    prefixes: list[str]
+    token: str | None
 
 
 class BucketListing:
@@ -56,18 +66,19 @@ class BucketListing:
         UnusableSource : the bucket cannot be listed.
         """
         self._request.on_folders(1)
-        page = await self._read(prefix, None, by_folder=False)
-        if page.next_token is None:
-            return StoredObjects(page.objects)
-        objects, prefixes = await self._read_all(prefix, await self._read(prefix, None, by_folder=True), by_folder=True)
-        taken = [each for each in prefixes if take_folder(each)]
-        if len(prefixes) < 2 and len(taken) == len(prefixes):
-            return (await self._read_all(prefix, page, by_folder=False))[0]
+        first = await self._read(prefix, None, by_folder=False)
+        if first.token is None:
+            return first.objects
+        here = await self._read_all(prefix, await self._read(prefix, None, by_folder=True), by_folder=True)
+        taken = [each for each in here.prefixes if take_folder(each)]
+        if len(here.prefixes) < 2 and len(taken) == len(here.prefixes):
+            return (await self._read_all(prefix, first, by_folder=False)).objects
+        del first  # while others are read, what waits should take little memory
         lists = await asyncio.gather(*(self.list(each, take_folder) for each in taken))
         lists.reverse()
         while lists:  # none takes memory twice for long
-            objects.extend(lists.pop())
-        return objects
+            here.objects.extend(lists.pop())
+        return here.objects
 
     async def find(self, key: str) -> StoredObject | None:
         """Return the object of a key, which is the first of those that begin with it; ``None`` without any.
@@ -89,20 +100,20 @@ class BucketListing:
             return None
         return Restoration.RUNNING if 'ongoing-request="true"' in stated else Restoration.DONE
 
-    async def _read_all(self, prefix: str, page: BucketPage, *, by_folder: bool) -> tuple[StoredObjects, Sequence[str]]:
-        """Return the objects and the prefixes of a page and of those that follow it."""
-        objects, prefixes, token = StoredObjects(page.objects), list(page.prefixes), page.next_token
-        while token is not None:
-            page = await self._read(prefix, token, by_folder=by_folder)
-            if page.next_token == token:
+    async def _read_all(self, prefix: str, found: "_ReadPages", *, by_folder: bool) -> "_ReadPages":
+        """Add the pages that follow to what was read, and return it."""
+        while found.token is not None:
+            more = await self._read(prefix, found.token, by_folder=by_folder)
+            if more.token == found.token:
                 raise UnusableSource(f"s3://{self.name}: its pages lead back to one another")
-            objects.extend(page.objects)
-            prefixes += page.prefixes
-            token = page.next_token
-        return objects, prefixes
+            found.objects.extend(more.objects)
+            found.prefixes += more.prefixes
+            found.token = more.token
+        return found
 
-    async def _read(self, prefix: str, token: str | None, *, by_folder: bool) -> BucketPage:
-        return await self.read_page(make_page_url(self.url, prefix, token, by_folder=by_folder), prefix)
+    async def _read(self, prefix: str, token: str | None, *, by_folder: bool) -> "_ReadPages":
+        page = await self.read_page(make_page_url(self.url, prefix, token, by_folder=by_folder), prefix)
+        return _ReadPages(StoredObjects(page.objects), list(page.prefixes), page.next_token)
 
     async def read_page(self, url: Url, prefix: str) -> BucketPage:
         """Return the page of keys that begin with ``prefix``.
