@@ -12,6 +12,7 @@ def test_the_first_password_has_to_be_changed_before_any_other_page(page: Page, 
     expect(page.get_by_text("Choose your own password first")).to_be_visible()
     choose_password(page, login[1])
     page.get_by_role("button", name="Sign out").click()
+    page.get_by_label("Login").wait_for()
     sign_in(page, login[0], PASSWORD)
     expect(page.get_by_role("heading", name="Overview")).to_be_visible()
 

@@ -306,7 +306,12 @@ def test_devices_and_radios_are_listed_without_a_service_too(env):
     assert {"wifi", "lte", "5g"} == {radio["name"] for radio in document["radios"]}
 
 
-@pytest.mark.parametrize(("group", "told"), [("logs", "upload, watch"), ("transport", "install, status, remove")])
+GROUPS = [("logs", "upload, watch, report"), ("transport", "install, status, remove")]
+
+
+@pytest.mark.parametrize(("group", "told"), GROUPS)
+    ("group", "told"), [("logs", "upload, watch, report"), ("transport", "install, status, remove")]
+)
 def test_a_group_without_a_command_reports_which_it_has(env, group, told):
     refused = run(group, env=env)
     assert (refused.code, refused.error) == (2, f"tradewind: Missing command: {told}")

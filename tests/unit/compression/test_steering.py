@@ -78,7 +78,7 @@ def test_an_upload_over_a_path_much_faster_than_believed_packs_lighter_on_the_wa
 
     monkeypatch.setattr(packing, "pack", pack_in_time)
     monkeypatch.setattr(packing, "count_usable_cores", lambda: 1)
-    (tmp_path / "file").write_bytes(bytes(12_000_000))
+    (tmp_path / "file").write_bytes(bytes(64_000_000))  # next to other work a decision takes more blocks
     with (tmp_path / "file").open("rb") as file:
         packed = PackedFile(file.fileno(), os.fstat(file.fileno()), started, clock_s=lambda: now_s)
         for _ in packed.encode_pieces():  # whose receiver takes each piece at once

@@ -46,7 +46,6 @@ def test_every_command_explains_itself_and_takes_json(command, capsys):
         ["nonsense"],
         ["copy"],
         ["copy", "http://host/"],
-        ["copy", "/here", "/there"],
         ["copy", "http://host/", "/there", "--sla", "fastest"],
         ["copy", "http://host/", "/there", "--sla", "deadline"],
         ["copy", "http://host/", "/there", "--concurrency", "0"],

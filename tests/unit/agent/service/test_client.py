@@ -43,6 +43,7 @@ def test_the_public_surface_is_this():
         "batch",
         "analyse_connections",
         "links",
+        "gain",
         "clusters",
         "surface",
         "releases",

@@ -29,7 +29,7 @@ _WITH_RESTORATION = {"x-amz-optional-object-attributes": "RestoreStatus"}
 
 @dataclass(slots=True)
 class _ReadPages:
-    """What some pages hold, and the token of the next one; many prefixes wait for theirs at once."""
+    """What some pages hold, and the token of the next one; many prefixes wait for their next one at once."""
 
     objects: StoredObjects
     prefixes: list[str]
