@@ -161,7 +161,7 @@ def compute_link_gain(moved: MovedTotals, leaves: Sequence[LeafModel], reason: s
         moved=moved,
         data_sets=data_sets,
         saved_hours_a_month=saved,
-        saved_j_a_month=_sum_saved_j(moved, certified),
+        saved_j_a_month=_sum_saved_j(moved, data_sets, certified),
     )
 
 
@@ -266,12 +266,17 @@ def _compute_energy_saved(observed: Sequence[ObservedSetting], recommended: Pred
     return saved / spent if spent else None
 
 
-def _sum_saved_j(moved: MovedTotals, certified: Sequence[DataSetGain]) -> float | None:
-    """Return the joules saved a month, data sets weighed by their time; ``None`` where one of them is not known."""
+def _sum_saved_j(
+    moved: MovedTotals, data_sets: Sequence[DataSetGain], certified: Sequence[DataSetGain]
+) -> float | None:
+    """Return the joules saved a month, data sets weighed by their time; ``None`` where one of them is not known.
+
+    Data sets without a certified setting save none.
+    """
     known = [(each.weight, each.energy_saved_share) for each in certified if each.energy_saved_share is not None]
     if moved.energy_j is None or len(known) < len(certified):
         return None
-    share = sum(weight * saved for weight, saved in known) / sum(weight for weight, _ in known)
+    share = sum(weight * saved for weight, saved in known) / sum(each.weight for each in data_sets)
     return moved.energy_j / moved.months * share
 
 

@@ -108,4 +108,7 @@ def recall_agent(parts: Container, authorization: bytes) -> Principal | None:
 AgentKey = Annotated[Principal, Depends(KeyOf(frozenset({Scope.AGENT})))]
 AnalystKey = Annotated[Principal, Depends(KeyOf(frozenset({Scope.ANALYST, Scope.OPERATOR})))]
 ProviderKey = Annotated[Principal, Depends(KeyOf(frozenset({Scope.PROVIDER, Scope.OPERATOR})))]
+StaffKey = Annotated[Principal, Depends(KeyOf(frozenset({Scope.PROVIDER, Scope.ANALYST, Scope.OPERATOR})))]
+"""Keys of the tenant's own people, who see what all of its customers move."""
+
 OperatorKey = Annotated[Principal, Depends(KeyOf(frozenset({Scope.OPERATOR})))]

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from services.api.dependencies import AnyKey, Parts
+from services.api.dependencies import AnyKey, Parts, StaffKey
 from services.api.routing import create_v1_router
 from services.application.logs.roll_up import RollUp
 from services.application.models.current_cluster import find_current_cluster
@@ -36,7 +36,7 @@ def list_links(parts: Parts, principal: AnyKey) -> Sequence[Link]:
 
 
 @router.get("/links/gain")
-def report_gain(parts: Parts, principal: AnyKey) -> GainReport:
+def report_gain(parts: Parts, principal: StaffKey) -> GainReport:
     """Return what tuning would have gained on the links with most transfer time, those first that would save most."""
     RollUp(parts.store.unit_of_work).update_for_page(principal.tenant_id)
     with parts.store.unit_of_work(principal.tenant_id) as uow:

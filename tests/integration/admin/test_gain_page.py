@@ -20,7 +20,7 @@ __all__ = ["learned"]
 
 @pytest.fixture
 def report(api: str, learned: Tenant) -> GainReport:
-    with learned.client(api, Scope.AGENT) as client:
+    with learned.client(api, Scope.ANALYST) as client:
         return GainReport.model_validate_json(client.get("/v1/links/gain").raise_for_status().content)
 
 
@@ -81,7 +81,7 @@ def test_names_of_links_are_text_of_the_page(report: GainReport, tmp_path: Path)
 def test_report_is_of_its_own_tenant(api: str, learned: Tenant, parts: Container, database_url: str) -> None:
     assert learned.id
     other = new_tenant(parts, database_url)
-    with other.client(api, Scope.AGENT) as client:
+    with other.client(api, Scope.ANALYST) as client:
         found = client.get("/v1/links/gain").raise_for_status().json()
     assert found["links"] == []
     assert found["saved_hours_a_month"] is None
@@ -121,3 +121,8 @@ def test_link_without_model_says_what_to_try(api: str, parts: Container, databas
 
 def test_report_needs_a_key(api: str) -> None:
     assert httpx.get(f"{api}/v1/links/gain").status_code == 401
+
+
+def test_customers_do_not_see_what_others_move(learned: Tenant, api: str) -> None:
+    with learned.client(api, Scope.AGENT) as client:
+        assert client.get("/v1/links/gain").status_code == 403

@@ -310,8 +310,6 @@ GROUPS = [("logs", "upload, watch, report"), ("transport", "install, status, rem
 
 
 @pytest.mark.parametrize(("group", "told"), GROUPS)
-    ("group", "told"), [("logs", "upload, watch, report"), ("transport", "install, status, remove")]
-)
 def test_a_group_without_a_command_reports_which_it_has(env, group, told):
     refused = run(group, env=env)
     assert (refused.code, refused.error) == (2, f"tradewind: Missing command: {told}")

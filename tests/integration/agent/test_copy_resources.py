@@ -212,4 +212,4 @@ def test_other_movers_try_no_cores(tmp_path):
         env=environment(tmp_path),
     )  # fmt: skip
     assert outcome.code == 2
-    assert "tries cores in copies by tradewind" in outcome.error
+    assert "tries cores in single copies by tradewind" in outcome.error

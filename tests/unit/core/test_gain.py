@@ -100,6 +100,17 @@ def test_joules_need_energy_at_the_same_ends() -> None:
     assert compute_link_gain(MOVED, [used(at(SLOW, 100, 17.0))]).saved_j_a_month is None
 
 
+def test_data_sets_without_certified_settings_save_no_joules() -> None:
+    certain = used(at(SLOW, 100, 17.0, 40.0), metered=True)
+    table = SettingTable(tuple(replace(each, certified=False) for each in certain.table.settings))
+    alone, both = (
+        compute_link_gain(MOVED, leaves).saved_j_a_month
+        for leaves in ([certain], [certain, replace(certain, table=table)])
+    )
+    assert alone is not None
+    assert both == pytest.approx(alone / 2)
+
+
 def test_links_that_save_most_come_first_and_those_without_answer_last() -> None:
     leaf = used(at(SLOW, 100, 17.0))
     busy, calm = compute_link_gain(replace(MOVED, duration_s=1e6), [leaf]), compute_link_gain(MOVED, [leaf])

@@ -111,18 +111,23 @@ def hold_resources(
         usual = None if limits.cores is None else math.ceil(limits.cores)
         trial = trials.begin(" → ".join(ends), sum(listing.sizes_bytes), options.sla, usual=usual)
         limits = Limits(cores=trial.cores).complete_from(limits)
-    with limiter.apply(limits.without(*_ENGINE_LIMITS)) as applied:
-        yield CopyResources(
-            applied=applied,
-            by_engine=tuple(_list_engine_verdicts(limits, direction, options.engine)),
-            not_applied=not_applied,
-            engine=_limit_engine(options.engine, limits),
-            congestion_control=read_congestion_control(options.engine.congestion_control)
-            if direction is not Direction.DOWNLOAD
-            else None,
-            trial=trial,
-            trials=trials,
-        )
+    try:
+        with limiter.apply(limits.without(*_ENGINE_LIMITS)) as applied:
+            yield CopyResources(
+                applied=applied,
+                by_engine=tuple(_list_engine_verdicts(limits, direction, options.engine)),
+                not_applied=not_applied,
+                engine=_limit_engine(options.engine, limits),
+                congestion_control=read_congestion_control(options.engine.congestion_control)
+                if direction is not Direction.DOWNLOAD
+                else None,
+                trial=trial,
+                trials=trials,
+            )
+    except BaseException:
+        if trial is not None and trials is not None:
+            trials.finish(trial, 0)
+        raise
 
 
 def _list_engine_verdicts(limits: Limits, direction: Direction, engine: EngineOptions) -> Iterator[Enforced]:

@@ -167,7 +167,7 @@ def copy(
     packing = parse_compress_option(compress)
     stays_here = queue is None and mover == OWN_MOVER and are_on_this_host(places, manifest)
     _check_packing(packing, mover, stays_here=stays_here)
-    _check_exploring(settings, mover, stays_here=stays_here)
+    _check_exploring(settings, mover, is_alone=queue is None and not stays_here)
     removal.check(dry_run=dry_run, is_queue=queue is not None)
     settings = replace(settings, listing=replace(settings.listing, delete=removal.delete))
     if queue is not None:
@@ -213,10 +213,10 @@ def _check_packing(packing: "PackingMode | None", mover: str, *, stays_here: boo
         raise typer.BadParameter("packs files on their way to or from a server", param_hint="--compress")
 
 
-def _check_exploring(settings: "CopyOptions", mover: str, *, stays_here: bool) -> None:
-    """Refuse to try cores where nobody would learn from that."""
-    if settings.explore_resources and (mover != OWN_MOVER or stays_here):
-        reason = "tries cores in copies by tradewind from or to a server alone"
+def _check_exploring(settings: "CopyOptions", mover: str, *, is_alone: bool) -> None:
+    """Refuse to try cores where nobody would learn from that: copies of a queue share the cores of this process."""
+    if settings.explore_resources and (mover != OWN_MOVER or not is_alone):
+        reason = "tries cores in single copies by tradewind from or to a server"
         raise typer.BadParameter(reason, param_hint="--explore-resources")
 
 
