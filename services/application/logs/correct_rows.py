@@ -121,7 +121,8 @@ def retry_rows(refused_for: RejectionReason, *, uow: UnitOfWork, clock: Clock) -
 def _store_lines(lines: Sequence[str], key_id: UUID | None, uow: UnitOfWork, clock: Clock) -> IngestReceipt:
     """Store lines as a new batch of the API key that uploaded them, whatever their earlier receipt was."""
     body = UploadedBody(BytesIO("".join(f"{line}\n" for line in lines).encode()), Encoding.IDENTITY, BodyLimits())
-    batch = LogBatch(tenant_id=uow.tenant_id, idempotency_key=f"retry:{uuid4()}", body=body, key_id=key_id)
+    once = f"retry:{uuid4()}"
+    batch = LogBatch(tenant_id=uow.tenant_id, idempotency_key=once, body=body, key_id=key_id, from_quarantine=True)
     return store_batch(batch, uow=uow, clock=clock)
 
 

@@ -30,12 +30,15 @@ class LogBatch:
     """One complete upload. Without an idempotency key its content is the key.
 
     ``key_id`` : the API key that first uploaded its rows, where it is not the acting one.
+    ``from_quarantine`` : its rows have their room in the quarantine, so those that are rejected again return there,
+    however full it is.
     """
 
     tenant_id: UUID
     idempotency_key: str | None
     body: UploadedBody
     key_id: UUID | None = None
+    from_quarantine: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,18 +113,19 @@ def store_batch(batch: LogBatch, *, uow: UnitOfWork, clock: Clock) -> IngestRece
         if not receipt.nothing_valid:
             return receipt
         receipt = uow.batches.reopen(receipt, at=now)  # rows that were rejected may be valid by now
-    receipt = _store_rows(batch.body, receipt, uow)
+    room = QuarantineRoom(uow.quarantine, bounded=not batch.from_quarantine)
+    receipt = _store_rows(batch.body, receipt, uow, room)
     uow.batches.close(receipt)
     if receipt.accepted:
         uow.publish(RefreshModels(batch.tenant_id))
     return receipt
 
 
-def _store_rows(body: UploadedBody, receipt: IngestReceipt, uow: UnitOfWork) -> IngestReceipt:
+def _store_rows(body: UploadedBody, receipt: IngestReceipt, uow: UnitOfWork, room: QuarantineRoom) -> IngestReceipt:
     """Store all rows and return the receipt; each block is rendered while the one before is stored."""
     latest = receipt.received_at + CLOCK_SKEW
     earliest = uow.closed_months.hold()
-    write = _BlockWrite(uow)
+    write = _BlockWrite(uow, room)
     links = BatchLinks(uow.links, before_query=write.wait)
     owners = BatchOwners(uow.owners, before_query=write.wait)
     for lines in _list_blocks(body.read_lines()):
@@ -152,8 +156,8 @@ def _list_blocks(lines: Iterable[Line]) -> Iterator[list[Line]]:
 class _BlockWrite:
     """The block that is being stored, if there is one."""
 
-    def __init__(self, uow: UnitOfWork) -> None:
-        self._uow, self._room = uow, QuarantineRoom(uow.quarantine)
+    def __init__(self, uow: UnitOfWork, room: QuarantineRoom) -> None:
+        self._uow, self._room = uow, room
         self._current: tuple[Block, Future[Collection[int]]] | None = None
 
     def start(self, block: Block, rendered: RenderedBlock) -> None:

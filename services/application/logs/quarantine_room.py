@@ -1,7 +1,8 @@
 """Room in the quarantine: rejected rows are stored up to a bound of each key and of the tenant.
 
 Whoever may upload may also upload rubbish. Beyond the bound a row is still counted in its receipt, with its reason, but
-its line is not stored. The bound of a key leaves room for the rows of other keys.
+its line is not stored. The bound of a key leaves room for the rows of other keys. Rows that were in the quarantine and
+are rejected again need no room: each takes the place of the one that it was.
 """
 
 from collections.abc import Sequence
@@ -27,16 +28,19 @@ OF_TENANT = QuarantineUse(rows=100_000, bytes=256 * MIB)
 
 
 class QuarantineRoom:
-    """What one batch may still put into the quarantine."""
+    """What one batch may still put into the quarantine; all its rows where it is not ``bounded``."""
 
-    def __init__(self, quarantine: QuarantineRepository) -> None:
-        self._quarantine = quarantine
+    def __init__(self, quarantine: QuarantineRepository, *, bounded: bool = True) -> None:
+        self._quarantine, self._bounded = quarantine, bounded
         self._left: QuarantineUse | None = None
 
     def add(self, rejected: Sequence[RejectedRow], *, batch_id: UUID) -> None:
         """Store as many of the rows as there is room for; rows that are stored already need no correction."""
         rows = [row for row in rejected if row.reason != ALREADY_STORED]
         if not rows:
+            return
+        if not self._bounded:
+            self._quarantine.add(rows, batch_id=batch_id)
             return
         if self._left is None:  # counted once, and only by batches that need it
             of_key, of_tenant = self._quarantine.measure(batch_id)

@@ -21,11 +21,13 @@ from services.application.logs.correct_rows import (
 from services.application.logs.ingest import IngestReceipt, LogBatch, ingest_logs, store_batch
 from services.application.logs.lines import BodyLimits, Encoding, UploadedBody
 from services.application.logs.quarantine_room import QuarantineUse
+from services.application.logs.rows import RejectedRow
 from services.application.shared.audit import Actor, ActorKind
 from tests.conditions import eventually
 from tests.records import ndjson, record
 from tests.stack import Tenant
 from tradewind.errors import NotFound
+from tradewind.wire.logs import ALREADY_STORED
 
 PERSON = Actor(ActorKind.USER, uuid4())
 
@@ -185,6 +187,43 @@ def test_rows_that_are_stored_already_take_no_room(api, tenant):
     assert (answer.json()["accepted"], answer.json()["rejected"]) == (0, 2)
     with tenant.parts.store.unit_of_work(tenant.id) as uow:
         assert uow.connection.exec_driver_sql("SELECT count(*) FROM log_quarantine").scalar_one() == 0
+
+
+@pytest.mark.parametrize("bound", ["OF_KEY", "OF_TENANT"])
+@pytest.mark.parametrize("room", [QuarantineUse(rows=2, bytes=10_000), QuarantineUse(rows=10, bytes=1)])
+def test_rows_rejected_again_stay_in_a_full_quarantine(api, tenant, monkeypatch, bound, room):
+    soon, late = of_the_future(), of_the_future()
+    late["ended_at"] = (datetime.now(UTC) + timedelta(hours=9)).isoformat()
+    with tenant.client(api, Scope.AGENT) as agent:
+        assert agent.post("/v1/logs", content=ndjson([soon, late])).status_code == 422
+    first, second = quarantine(tenant)
+    reason = RejectionReason(first.field, first.reason)
+    assert reason == RejectionReason(second.field, second.reason)
+    monkeypatch.setattr(quarantine_room, bound, room)
+    with tenant.parts.store.unit_of_work(tenant.id, PERSON) as uow:
+        assert retry_rows(reason, uow=uow, clock=Later(2)) == (1, 1, 0)
+    assert [(row.raw, row.key_id) for row in quarantine(tenant)] == [(second.raw, first.key_id)]
+    with tenant.parts.store.unit_of_work(tenant.id, PERSON) as uow:
+        assert retry_rows(reason, uow=uow, clock=Later(9)) == (1, 0, 0)
+    assert {found for found, _ in stored_by(tenant)} == {soon["id"], late["id"]}
+    assert quarantine(tenant) == []
+
+
+def test_rows_that_need_no_correction_leave_the_room_to_others(api, tenant, monkeypatch):
+    """Earlier versions stored rows that came twice; no page shows them and none dismisses them."""
+    monkeypatch.setattr(quarantine_room, "OF_KEY", QuarantineUse(rows=3, bytes=1_000))
+    with tenant.client(api, Scope.AGENT) as agent:
+        agent.post("/v1/logs", content=rubbish(1))
+        with tenant.parts.store.unit_of_work(tenant.id) as uow:
+            (batch,) = uow.batches.list_page(limit=1)
+            twice = [RejectedRow(number, "id", ALREADY_STORED, "x" * 500) for number in range(3)]
+            before = uow.quarantine.measure(batch.batch_id)
+            uow.quarantine.add(twice, batch_id=batch.batch_id)
+            assert uow.quarantine.measure(batch.batch_id) == before
+            assert [use.rows for use in before] == [1, 1]
+            uow.commit()
+        agent.post("/v1/logs", content=rubbish(5))
+    assert len(quarantine(tenant)) == 3
 
 
 def test_rows_of_one_reason_or_all_are_dismissed_at_once(api, tenant):

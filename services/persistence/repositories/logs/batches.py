@@ -236,15 +236,15 @@ class Quarantine:
         return [_to_quarantined(row) for row in self._connection.execute(query)]
 
     def measure(self, batch_id: UUID) -> Sequence[QuarantineUse]:
-        """Return what the rows of the key that uploaded this batch take, and those of the tenant."""
+        """Return what the rows to correct take: of the key that uploaded this batch, and of the tenant."""
         uploader = select(batches.c.key_id).where(batches.c.id == batch_id).scalar_subquery()
         of_key = batches.c.key_id.is_not_distinct_from(uploader)
         size = func.coalesce(func.octet_length(log_quarantine.c.raw), 0) + func.octet_length(log_quarantine.c.reason)
         rows, taken = func.count(), func.sum(size)
         found = self._connection.execute(
-            select(rows.filter(of_key), taken.filter(of_key), rows, taken).select_from(
-                log_quarantine.join(batches, batches.c.id == log_quarantine.c.batch_id)
-            )
+            select(rows.filter(of_key), taken.filter(of_key), rows, taken)
+            .select_from(log_quarantine.join(batches, batches.c.id == log_quarantine.c.batch_id))
+            .where(_MENDABLE)
         ).one()
         return QuarantineUse(found[0], int(found[1] or 0)), QuarantineUse(found[2], int(found[3] or 0))
 
