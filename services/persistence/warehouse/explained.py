@@ -5,22 +5,24 @@ the tables' to prevent: see decision 44.
 """
 
 import json
-import re
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import closing
+from typing import Any, cast
 
 import psycopg
 from psycopg import sql
 
 from services.persistence.warehouse.row_sizes import Column, format_names
+from services.persistence.warehouse.sql_text import find_first_word
 from tradewind.errors import TooLarge
 from tradewind.units import format_bytes
 
-_EXPLAIN = re.compile(r"(?:\s|--[^\n]*(?:\n|\Z)|/\*.*?\*/)*EXPLAIN\b", re.IGNORECASE | re.DOTALL)
+MOST_LINES = 100_000
 
 
-def is_explain(statement: str) -> bool:
-    """Return whether the statement, which PostgreSQL has prepared, asks for a plan."""
-    return _EXPLAIN.match(statement) is not None
+def is_explain(statement: str, columns: Sequence[Column]) -> bool:
+    """Return whether the statement, which PostgreSQL has prepared with these columns, asks for a plan."""
+    return find_first_word(statement).upper() == "EXPLAIN" and [column.name for column in columns] == ["QUERY PLAN"]
 
 
 def explain(connection: psycopg.Connection, statement: str, columns: Sequence[Column], *, most_bytes: int) -> str:
@@ -28,13 +30,24 @@ def explain(connection: psycopg.Connection, statement: str, columns: Sequence[Co
 
     Raises
     ------
-    TooLarge : the plan has more bytes than a row may have.
+    TooLarge : the plan has more bytes than a row may have, or more than `MOST_LINES`; the rest of it is not read.
     """
-    with connection.cursor() as cursor:
-        lines = [line for (line,) in cursor.execute(statement.encode()).fetchall()]
+    texts: list[str] = []
+    size_bytes = 0
+    with connection.cursor() as cursor, closing(_stream(cursor, statement)) as lines:
+        for (line,) in lines:
+            text = line if isinstance(line, str) else json.dumps(line, indent=2)
+            size_bytes += len(text.encode())
+            if size_bytes > most_bytes:
+                raise TooLarge(f"the plan has more than {format_bytes(most_bytes)}, the limit of a row")
+            if len(texts) == MOST_LINES:
+                raise TooLarge(f"the plan has more than {MOST_LINES} lines, the limit")
+            texts.append(text)
         kind = "text" if cursor.description is None else cursor.description[0].type_display
-    texts = [line if isinstance(line, str) else json.dumps(line, indent=2) for line in lines]
-    if sum(map(len, texts)) > most_bytes:
-        raise TooLarge(f"the plan has more than {format_bytes(most_bytes)}, the limit of a row")
     array = sql.Literal(texts).as_string(connection)
     return f"SELECT unnest({array}::text[])::{kind} AS {format_names(columns)}"
+
+
+def _stream(cursor: psycopg.Cursor, statement: str) -> Generator[tuple[Any, ...], None, None]:
+    """Read the lines one by one; where this is closed before the last, the statement is cancelled."""
+    return cast("Generator[tuple[Any, ...], None, None]", cursor.stream(statement.encode()))

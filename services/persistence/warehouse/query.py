@@ -78,7 +78,7 @@ class WarehouseQuery:
         with self._translate_failures(), self._open_connection() as connection:
             self._set_cancel(lambda: connection.cancel_safe(timeout=CANCEL_PATIENCE_S))
             statement, columns = bind_parameters(connection, query.sql, query.parameters)
-            if is_explain(statement):
+            if is_explain(statement, columns):
                 statement = explain(connection, statement, columns, most_bytes=limits.row_bytes)
             rows_to_send = Rows(statement=statement, columns=columns, limit=rows, most_bytes=limits.row_bytes)
             stream: RowStream = ROW_STREAMS[query.format](connection, rows_to_send)

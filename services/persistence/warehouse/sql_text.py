@@ -1,4 +1,4 @@
-"""The text of one statement of an analyst: where its parameters are, and where it ends.
+"""The text of one statement of an analyst: its first word, where its parameters are, and where it ends.
 
 Only as much of PostgreSQL's lexical structure (its scan.l) as separates these from strings, names and comments. The
 server has parsed the statement before, and afterwards confirms that it reads it the same way: see `bound_statement`.
@@ -11,13 +11,13 @@ from collections.abc import Callable
 # comments to the end of a line before and after it. Bytes above 127 are letters of a name, whatever they mean.
 _TOKENS = re.compile(
     r"""
-      --[^\n\r]*
+      (?P<blank>[ \t\n\r\f\v]+|--[^\n\r]*)
     | [eE]'(?:[^'\\]|\\.|'')*'
       (?:(?:[ \t\f\v]|--[^\n\r]*+)*+[\n\r](?:[ \t\n\r\f\v]|--[^\n\r]*+[\n\r])*+'(?:[^'\\]|\\.|'')*')*
     | '(?:[^']|'')*'
     | "(?:[^"]|"")*"
     | \$(?P<tag>(?:[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_\x80-\U0010ffff]*)?)\$.*?\$(?P=tag)\$
-    | [A-Za-z_\x80-\U0010ffff][A-Za-z0-9_$\x80-\U0010ffff]*
+    | (?P<word>[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_$\x80-\U0010ffff]*)
     | \$(?P<parameter>[0-9]+)
     | (?P<comment>/\*)
     | (?P<end>;)
@@ -69,6 +69,18 @@ class SqlText:
             else:
                 text.append(piece)
         return "".join(text)
+
+
+def find_first_word(sql: str) -> str:
+    """Return the word that the statement begins with, behind blanks and comments; empty where it begins otherwise."""
+    at = 0
+    while (found := _TOKENS.match(sql, at)) is not None:
+        at = found.end()
+        if found["comment"]:
+            at = _end_of_comment(sql, at)
+        elif not found["blank"]:
+            return found["word"] or ""
+    return ""
 
 
 def _end_of_comment(sql: str, at: int) -> int:

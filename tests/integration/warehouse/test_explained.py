@@ -2,20 +2,30 @@
 
 import csv
 import io
+import time
+import tracemalloc
 from collections.abc import Iterator
 from uuid import uuid4
 
 import httpx
+import psycopg
 import pyarrow as pa
 import pytest
 
 from services.application.access.authenticate import Scope
 from services.application.shared.audit import ActorKind
+from services.persistence.warehouse import query
+from services.persistence.warehouse.explained import MOST_LINES, explain
+from services.persistence.warehouse.row_sizes import Column
 from tests.integration.limited_queries import api, parts, provider
 from tests.integration.warehouse.test_query import LIMITS, ask, rows
 from tests.stack import Tenant
+from tradewind.errors import TooLarge
+from tradewind.units import MIB
 
 __all__ = ["LIMITS", "api", "parts", "provider"]
+
+LONG = "repeat('x', 1000000)"
 
 
 @pytest.fixture
@@ -58,6 +68,61 @@ def test_a_plan_as_json_and_one_of_a_run_come_too(analyst: httpx.Client) -> None
     assert plan["QUERY PLAN"][0]["Plan"]["Node Type"] == "Result"
     (run, *_) = rows(ask(analyst, "EXPLAIN (ANALYZE, TIMING OFF) SELECT 1"))
     assert "actual rows=1" in run["QUERY PLAN"]
+
+
+@pytest.mark.parametrize(
+    "beginning", ["/* /* */ SELECT */", "-- SELECT\r", "/**/ /***/--/*\n", " \t\f\v\r\n", "/* -- */"]
+)
+def test_plans_come_behind_any_comment(analyst: httpx.Client, beginning: str) -> None:
+    (line,) = rows(ask(analyst, f"{beginning}explain (COSTS OFF) SELECT 1"))
+    assert line == {"QUERY PLAN": "Result"}
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        f"/**/ SELECT {LONG} /**/ explain FROM generate_series(1, 100000)",
+        f"/* /* */ EXPLAIN */ SELECT {LONG} FROM generate_series(1, 100000)",
+        f"--\r SELECT {LONG} --\n explain FROM generate_series(1, 100000)",
+        f'/* /* */ EXPLAIN */ SELECT {LONG} AS "QUERY PLAN" FROM generate_series(1, 100000)',
+    ],
+)
+def test_a_select_that_looks_like_a_plan_has_the_limits_of_a_select(
+    analyst: httpx.Client, statement: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> str:
+        raise AssertionError("read as a plan")
+
+    monkeypatch.setattr(query, "explain", refuse)
+    answer = ask(analyst, statement, limit=3)
+    assert [len(next(iter(row.values()))) for row in rows(answer)] == [1_000_000] * 3
+    assert answer.json()["cut"]
+
+
+@pytest.mark.parametrize(
+    ("selected", "limit"),
+    [(LONG, "16.8 MB, the limit of a row"), ("''::text", f"{MOST_LINES} lines, the limit")],
+)
+def test_no_more_of_a_plan_is_read_than_its_limit(database_url: str, selected: str, limit: str) -> None:
+    statement = f'SELECT {selected} AS "QUERY PLAN" FROM generate_series(1, 10000000)'
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        tracemalloc.start()
+        begin_s = time.monotonic()
+        try:
+            with pytest.raises(TooLarge, match=limit):
+                explain(connection, statement, [Column("QUERY PLAN", 25)], most_bytes=16 * MIB)
+            peak_bytes = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert peak_bytes < 32 * MIB
+        assert time.monotonic() - begin_s < 30  # all of it would be terabytes, or minutes
+        assert connection.execute("SELECT 1").fetchone() == (1,)  # the rest was cancelled
+
+
+def test_a_plan_of_many_lines_comes_in_order(analyst: httpx.Client) -> None:
+    statement = "EXPLAIN (COSTS OFF) " + " UNION ALL ".join(["SELECT random()"] * 300)
+    lines = [row["QUERY PLAN"] for row in rows(ask(analyst, statement))]
+    assert lines == ["Append", *["  ->  Result"] * 300]
 
 
 @pytest.mark.parametrize(
