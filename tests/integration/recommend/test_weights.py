@@ -32,7 +32,7 @@ class Weighted:
         answer = self.transfer.send(body)
         answer.raise_for_status()
         answered = answer.json()
-        self.sequence += answered["granted"]
+        self.sequence += answered["granted"] or self.sequence > 0  # only the first waits for its share
         self.holds = answered["share"]["concurrency"]
 
     def end(self) -> None:
