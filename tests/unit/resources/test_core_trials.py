@@ -69,8 +69,8 @@ def test_nothing_is_tried_under_an_sla_with_a_target(tmp_path: Path, kind):
 def test_copies_that_run_at_once_share_the_tenth(tmp_path: Path):
     trials = CoreTrials(tmp_path, 4)
     trials.finish(CoreTrial(LINK, 4), 100 * MB)
-    begun = [CoreTrials(tmp_path, 4).begin(LINK, 6 * MB, FASTEST) for _ in range(3)]
-    assert [trial.is_experiment for trial in begun] == [True, False, False]
+    trials = [CoreTrials(tmp_path, 4).begin(LINK, 6 * MB, FASTEST) for _ in range(3)]
+    assert [trial.is_experiment for trial in trials] == [True, False, False]
 
 
 def test_recommended_cores_are_the_control_group(tmp_path: Path):
