@@ -30,8 +30,8 @@ MOVER = "tradewind"
 RELAY_MOVER, THIRD_PARTY_MOVER = "tradewind-relay", "tradewind-third-party"
 """Names in records: what this host relays, and what servers move between them, say little of each other."""
 LEAST_STORE_STREAMS = 8
-"""Streams from or to an object store where the rules would use fewer: stores name 80 to 100 MB/s as the rate of one, and
-their tools open eight to ten."""
+"""Streams from or to an object store where the rules would use fewer: stores name 80 to 100 MB/s as the rate of one,
+and their tools open eight to ten."""
 
 _SETTING = ("concurrency", "parallelism", "pipelining")
 
