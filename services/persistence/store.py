@@ -48,7 +48,7 @@ class Store:
             prices, tier_names = uow.price_books.load_price_list(), uow.custom_tiers.list_names()
         aliases = {alias: endpoint.name for endpoint in endpoints for alias in endpoint.aliases}
         known_paths = {
-            (endpoint.name, pair.destination): Path(**pair.model_dump(exclude={"destination"}))
+            (endpoint.name, pair.destination): Path(**pair.model_dump(exclude={"destination", "network_energy"}))
             for endpoint in endpoints
             for pair in endpoint.known_pairs
         }
