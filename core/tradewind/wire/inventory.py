@@ -20,7 +20,7 @@ class KnownPair(Strict):
     bandwidth_bps: Bandwidth | None = None
     rtt_s: RoundTrip | None = None
     buffer_bytes: BufferBytes | None = None
-    network_energy: NetworkEnergyOfPath | None = None
+    network_energy: NetworkEnergyOfPath | None = Field(default=None, exclude_if=lambda known: known is None)
 
     @model_validator(mode="after")
     def _check_network_energy(self) -> Self:
