@@ -194,7 +194,8 @@ def test_an_objective_that_is_the_data_set_is_contradicted_and_a_rate_is_not(obj
         ({1: 60, 4: 70, 16: 72, 64: 71}, 0.9, [1, 1, 71 / 72]),
         ({1: 80, 4: 73, 16: 72, 64: 71}, 0.9, [0, 1, 71 / 72]),  # the smallest block is the fastest
         ({1: 72, 4: 73, 16: 72.5, 64: 72.5}, 0.1, [None, None, 1]),  # as far apart as two runs of one block
-        ({1: 60, 4: 70, 16: 72, 64: 60}, 0.01, [1, 0, 60 / 72]),  # not flat beyond
+        ({1: 60, 4: 70, 16: 72, 64: 60}, 0.01, [1, 1, 60 / 72]),  # not flat beyond, and dearer as it is slower
+        ({1: 60, 4: 70, 16: 72, 64: 73}, 0.01, [1, 0, 73 / 72]),  # less of the processor
     ],
 )
 def test_difference_within_the_spread_of_runs_is_not_shown(mbps_of, cpu_s, ours):
