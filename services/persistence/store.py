@@ -53,8 +53,20 @@ class Store:
             for pair in endpoint.known_pairs
         }
         power_policies = {endpoint.name: endpoint.power_policy for endpoint in endpoints if endpoint.power_policy}
+        regions = {endpoint.name: endpoint.region for endpoint in endpoints if endpoint.region}
         indexed = {keys[link_id]: model for link_id, model in models.items()}
-        return Index(release, indexed, aliases, known_paths, limits, prices, tier_names, learned_caps, power_policies)
+        return Index(
+            release,
+            indexed,
+            aliases,
+            known_paths,
+            limits,
+            prices,
+            tier_names,
+            learned_caps,
+            power_policies,
+            regions,
+        )
 
     def model(self, tenant_id: UUID, model_id: UUID) -> StoredModel:
         """Return one model of a tenant."""

@@ -134,6 +134,24 @@ def test_copy_now_says_which_region_is_unknown(
     assert "network path" in done.out
 
 
+def test_copy_without_when_reports_cost_where_a_region_is_known(
+    api: str, learned: Tenant, user: dict[str, str], origin: str, tmp_path: Path
+) -> None:
+    upload_csv(user, tmp_path, 300, 300)
+    metered = ("--power-profile", "35W,90W", "--base-power", "100ms", "--json")
+    set_region(api, learned, SOURCE, "")
+    set_region(api, learned, DESTINATION, "DE")
+    done = run("copy", origin, str(tmp_path / "copy"), *BETWEEN, *metered, env=user)
+    assert done.code == 0, done.err
+    source, destination = done.document["grid"]["ends"]
+    assert source["unknown"] == "its region is unknown"
+    assert destination["carbon_g"] == pytest.approx(destination["energy_j"] / 3.6e6 * 300)
+    assert done.document["grid"]["start"] is None
+    set_region(api, learned, DESTINATION, "")
+    plain = run("copy", origin, str(tmp_path / "again"), *BETWEEN, *metered, env=user)
+    assert "grid" not in plain.document
+
+
 def test_interrupt_while_waiting_moves_nothing(
     api: str, learned: Tenant, user: dict[str, str], origin: str, tmp_path: Path
 ) -> None:

@@ -26,8 +26,9 @@ class CopyStart:
     planned: "PlannedStart | None" = None
 
     def add_report(self, report: "CopyReport", client: "Client | None") -> "CopyReport":
-        """Return the report with the electricity of the copy, if the user has asked when it starts."""
-        if self.request is None:
+        """Return the report with the electricity of the copy, where an end's region is known or ``--when`` is given."""
+        knows_region = report.plan.answer is not None and report.plan.answer.regions is not None
+        if self.request is None and not (knows_region and report.energy):
             return report
         from tradewind_agent.grid.report import build_grid_report
 
