@@ -20,7 +20,7 @@ from tradewind.errors import InvalidValue
 
 HOUR = timedelta(hours=1)
 MOST_HOURS = 20_000
-"""Hours of one upload: a little more than two years."""
+"""Hours of one file: a little more than two years."""
 MOST_CARBON_G_PER_KWH = 2_000.0
 """More than any plant emits (lignite: about 1,100 g/kWh, life cycle; IPCC AR5, annex III): a mistake of units."""
 STEP_MINUTES = 15

@@ -6,11 +6,14 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from tradewind.grid.hours import MOST_HOURS, Hour, HourlySeries
+from tradewind.grid.hours import Hour, HourlySeries
 from tradewind.grid.network_energy import NetworkEnergyRate
 from tradewind.grid.schedule import GridEnd
 from tradewind.wire.base import REGION_NAME, Instant, Name, NonNegative, Open, Strict
 from tradewind.wire.pricing import CurrencyCode
+
+HOURS_A_REQUEST = 5_000
+"""Hours of one upload: half a MiB of JSON; the SDK sends more in parts."""
 
 RegionName = Annotated[str, StringConstraints(pattern=REGION_NAME)]
 
@@ -35,7 +38,7 @@ class RegionUpload(Strict):
     """Hours of a region, which replace stored ones of the same begin; ``currency`` is needed once there are prices."""
 
     currency: CurrencyCode | None = None
-    hours: tuple[WireHour, ...] = Field(default=(), max_length=MOST_HOURS)
+    hours: tuple[WireHour, ...] = Field(default=(), max_length=HOURS_A_REQUEST)
 
 
 class WireGap(Open):

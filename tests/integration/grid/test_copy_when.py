@@ -226,3 +226,15 @@ def test_upload_of_a_day_whose_clocks_change_says_what_is_missing(user: dict[str
     assert "BER" in run("regions", "list", env=user).out
     assert run("regions", "show", "BER", env=user).code == 0
     assert run("regions", "remove", "BER", env=user).code == 0
+
+
+def test_two_years_are_uploaded_in_parts_and_again_without_a_change(user: dict[str, str], tmp_path: Path) -> None:
+    file, begin = tmp_path / "years.csv", datetime(2024, 1, 1, tzinfo=UTC)
+    rows = (f"{(begin + timedelta(hours=i)).isoformat()},{i % 500},{i % 400}" for i in range(2 * 8784))
+    file.write_text("\n".join(["starts_at,price_per_mwh,carbon_g_per_kwh", *rows]))
+    for added, replaced in ((2 * 8784, 0), (0, 2 * 8784)):
+        done = run("regions", "upload", "IT", str(file), "--currency", "EUR", "--json", env=user)
+        assert done.code == 0, done.err
+        assert (done.document["added"], done.document["replaced"]) == (added, replaced)
+        assert done.document["region"]["hours"] == 2 * 8784
+        assert done.document["region"]["gap_count"] == 0

@@ -6,7 +6,15 @@ from datetime import datetime
 from pydantic import TypeAdapter
 
 from tradewind.grid.hours import Hour
-from tradewind.wire.regions import Grid, Region, RegionHours, RegionUpload, UploadedHours, WireHour
+from tradewind.wire.regions import (
+    HOURS_A_REQUEST,
+    Grid,
+    Region,
+    RegionHours,
+    RegionUpload,
+    UploadedHours,
+    WireHour,
+)
 from tradewind_agent.service.calls import Calls
 
 PATH = "/v1/regions"
@@ -30,13 +38,20 @@ class Regions:
         return self._calls.call("GET", f"{PATH}/{name}", TypeAdapter(RegionHours), params=parameters)
 
     def upload(self, name: str, hours: Sequence[Hour], *, currency: str | None = None) -> UploadedHours:
-        """Store hours of a region, which is created with the first upload; those of the same begin are replaced."""
+        """Store hours of a region, which is created with the first upload; those of the same begin are replaced.
+
+        Many hours are sent in parts; the same ones again, after a part has failed, change nothing.
+        """
         wire_hours = tuple(
             WireHour.model_validate({key: value for key, value in hour._asdict().items() if value is not None})
             for hour in hours
         )
-        body = RegionUpload(currency=currency, hours=wire_hours)
-        return self._calls.call("PUT", f"{PATH}/{name}", TypeAdapter(UploadedHours), body=body)
+        done: list[UploadedHours] = []
+        for first in range(0, max(len(wire_hours), 1), HOURS_A_REQUEST):
+            body = RegionUpload(currency=currency, hours=wire_hours[first : first + HOURS_A_REQUEST])
+            done.append(self._calls.call("PUT", f"{PATH}/{name}", TypeAdapter(UploadedHours), body=body))
+        added, replaced = sum(each.added for each in done), sum(each.replaced for each in done)
+        return UploadedHours(added=added, replaced=replaced, region=done[-1].region)
 
     def remove(self, name: str) -> None:
         """Remove a region with its hours; no endpoint may be in it."""
