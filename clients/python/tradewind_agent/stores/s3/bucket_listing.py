@@ -1,7 +1,7 @@
 """All objects below a prefix: page by page, and by prefixes side by side where there are many."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -53,6 +53,7 @@ class BucketListing:
         self.states_restoration = states_restoration
         self._request = request
         self._gate = asyncio.Semaphore(REQUESTS_AT_ONCE)
+        self._folders_gate = asyncio.Semaphore(REQUESTS_AT_ONCE)  # lists that grow side by side scatter their memory
         self.clock_offset_s = 0.0
 
     async def list(self, prefix: str, take_folder: Callable[[str], bool] = lambda _: True) -> StoredObjects:
@@ -67,20 +68,24 @@ class BucketListing:
         UnusableSource : the bucket cannot be listed.
         """
         self._request.on_folders(1)
-        first = await self._read(prefix, None, by_folder=False)
-        if first.token is None:
-            return first.objects
-        begin = first if _count_prefixes(first.objects, prefix) > REQUESTS_AT_ONCE else None
-        del first  # while others are read, what waits should take little memory
-        here = await self._read_all(prefix, await self._read(prefix, None, by_folder=True), by_folder=True)
-        taken = [each for each in here.prefixes if take_folder(each)]
-        if begin is not None and len(taken) == len(here.prefixes):
-            return (await self._read_all(prefix, begin, by_folder=False)).objects
-        lists = await asyncio.gather(*(self.list(each, take_folder) for each in taken))
+        async with self._folders_gate:
+            objects, below = await self._list_here(prefix, take_folder)
+        lists = await asyncio.gather(*(self.list(each, take_folder) for each in below))
         lists.reverse()
         while lists:  # none takes memory twice for long
-            here.objects.extend(lists.pop())
-        return here.objects
+            objects.extend(lists.pop())
+        return objects
+
+    async def _list_here(self, prefix: str, take_folder: Callable[[str], bool]) -> tuple[StoredObjects, Sequence[str]]:
+        """Return objects below a prefix, and the prefixes below it that are still to be listed."""
+        first = await self._read(prefix, None, by_folder=False)
+        if first.token is None:
+            return first.objects, []
+        here = await self._read_all(prefix, await self._read(prefix, None, by_folder=True), by_folder=True)
+        taken = [each for each in here.prefixes if take_folder(each)]
+        if _count_prefixes(first.objects, prefix) > REQUESTS_AT_ONCE and len(taken) == len(here.prefixes):
+            return (await self._read_all(prefix, first, by_folder=False)).objects, []
+        return here.objects, taken
 
     async def find(self, key: str) -> StoredObject | None:
         """Return the object of a key, which is the first of those that begin with it; ``None`` without any.
