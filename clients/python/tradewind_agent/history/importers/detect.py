@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from tradewind.errors import InvalidValue
-from tradewind_agent.history.importers.aria2 import require_sizes
 from tradewind_agent.history.importers.csv_logs.columns import require_transfers
 from tradewind_agent.history.importers.csv_logs.header import find_header, has_transfers
 from tradewind_agent.history.importers.ports import EmptyLog
 from tradewind_agent.history.importers.rclone_logs.evidence import is_message_of_rclone, is_text_of_rclone
-from tradewind_agent.history.importers.xferlog import LINE as XFERLOG
+from tradewind_agent.history.importers.servers.xferlog import LINE as XFERLOG
+from tradewind_agent.history.importers.tools.aria2 import require_sizes
 
 FORMATS = ("gridftp", "rclone", "fts", "aria2", "aws", "s5cmd", "xferlog", "globus", "curl", "csv", "ndjson")
 """That are read line by line; a HAR is one document, see `tradewind_agent.har.upload`."""
