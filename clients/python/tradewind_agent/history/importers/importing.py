@@ -14,9 +14,9 @@ from tradewind_agent.history.importers.ndjson import NdjsonImporter
 from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, Importer, ImportReport, RefusedRow
 from tradewind_agent.history.importers.rclone_logs.records import RcloneImporter
 from tradewind_agent.history.importers.servers.gridftp import GridFtpImporter
-from tradewind_agent.history.importers.servers.xferlog import XferlogImporter
-from tradewind_agent.history.importers.services.fts import FtsImporter
-from tradewind_agent.history.importers.services.globus import GlobusImporter
+from tradewind_agent.history.importers.servers.xferlog import XFERLOG
+from tradewind_agent.history.importers.services.fts import FTS
+from tradewind_agent.history.importers.services.globus import GLOBUS
 from tradewind_agent.history.importers.tools.aria2 import Aria2Importer
 from tradewind_agent.history.importers.tools.aws import AwsImporter
 from tradewind_agent.history.importers.tools.curl import CurlImporter
@@ -28,12 +28,12 @@ def build_known_importers() -> Mapping[str, Importer]:
     importers: tuple[Importer, ...] = (
         GridFtpImporter(),
         RcloneImporter(),
-        FtsImporter(),
+        FTS,
         Aria2Importer(),
         AwsImporter(),
         S5cmdImporter(),
-        XferlogImporter(),
-        GlobusImporter(),
+        XFERLOG,
+        GLOBUS,
         CurlImporter(),
         CsvImporter(),
         NdjsonImporter(),

@@ -9,7 +9,9 @@ from typing import Protocol
 
 from tradewind.energy.measured import Host
 from tradewind.errors import InvalidValue
+from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.transfer import TransferRecord
+from tradewind_agent.history.importers.fields import require_name
 from tradewind_agent.history.importers.log_text import LogText
 
 SYNTHETIC_START = datetime(2000, 1, 1, tzinfo=UTC)
@@ -89,6 +91,13 @@ class ImportContext:
     @property
     def zone(self) -> tzinfo:
         return self.timezone or UTC
+
+    @property
+    def path(self) -> Path:
+        """What is given of the path."""
+        if self.bandwidth_bps is self.rtt_s is None:
+            return UNKNOWN_PATH
+        return Path(bandwidth_bps=self.bandwidth_bps, rtt_s=self.rtt_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,3 +215,16 @@ class Importer(Protocol):
         InvalidValue : the log as a whole cannot be read, or lacks what only the context can give (the field is then
             the option).
         """
+
+
+def require_ends(context: ImportContext) -> tuple[str, str]:
+    """Return the ends that a log does not name and the context must.
+
+    Raises
+    ------
+    InvalidValue : one was not given; the reason names the option.
+    """
+    return (
+        require_name("source", "--source", context.source),
+        require_name("destination", "--destination", context.destination),
+    )

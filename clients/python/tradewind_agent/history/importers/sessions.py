@@ -1,14 +1,47 @@
 """From one line a file, as servers and transfer services write, to records with the concurrency that overlaps show."""
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from tradewind.errors import InvalidValue
 from tradewind.transfer import TransferRecord
 from tradewind_agent.history.importers.fields import require_possible_rate
-from tradewind_agent.history.importers.log_text import Line
+from tradewind_agent.history.importers.log_text import Line, LogText
 from tradewind_agent.history.importers.overlap import OverlapWindow
-from tradewind_agent.history.importers.ports import ImportedRow, ImportReport, RefusedRow, refuse_row
+from tradewind_agent.history.importers.ports import (
+    ImportContext,
+    ImportedRow,
+    ImportReport,
+    RefusedRow,
+    refuse_row,
+)
+
+UTC_ASSUMED = "times without a zone are taken as UTC; --timezone names another"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionImporter:
+    """A format with one line a file.
+
+    ``read`` : make a record of a line, ``None`` of one that is no transfer, which it counts as skipped.
+    ``assumptions`` : what is taken for granted of every line.
+    ``has_zone`` : the times have a zone, or need none.
+    """
+
+    name: str
+    read: Callable[[Line, ImportContext, ImportReport], TransferRecord | None]
+    assumptions: Sequence[str] = ()
+    has_zone: bool = True
+
+    def read_rows(
+        self, text: LogText, context: ImportContext, report: ImportReport
+    ) -> Iterator[ImportedRow | RefusedRow]:
+        """Yield a record a file; otherwise as ``Importer.read_rows``."""
+        if not self.has_zone and context.timezone is None:
+            report.assume(UTC_ASSUMED)
+        for assumption in self.assumptions:
+            report.assume(assumption)
+        return read_sessions(text.read_lines(), lambda line: self.read(line, context, report), report)
 
 
 def read_sessions(
@@ -16,7 +49,7 @@ def read_sessions(
 ) -> Iterator[ImportedRow | RefusedRow]:
     """Yield records of a log of single files, with concurrency from simultaneous transfers of the same host pair.
 
-    ``read`` makes a record of a line, ``None`` of a line that is no row, or raises ``InvalidValue``.
+    ``read`` makes a record of a line that is not empty, ``None`` of one that is no row, or raises ``InvalidValue``.
     """
     items = (_read(line, read) for line in lines)
     return add_concurrency((item for item in items if item is not None), report)
@@ -44,7 +77,7 @@ def _read(line: Line, read: Callable[[Line], TransferRecord | None]) -> Imported
     try:
         if line.fault is not None:
             raise line.fault
-        record = read(line)
+        record = read(line) if line.text.strip() else None
         if record is None:
             return None
         require_possible_rate(record.outcome.throughput_bps, record.path.bandwidth_bps)

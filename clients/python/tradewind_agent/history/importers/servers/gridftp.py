@@ -10,12 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from tradewind.dataset import DataSet
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 from tradewind.path import Path
-from tradewind.transfer import Direction, LinkKey, Mover, Status, TransferOutcome, TransferRecord
-from tradewind.units import compute_throughput_bps
+from tradewind.transfer import Direction, Status, TransferRecord
 from tradewind_agent.history.importers.endpoints import is_unknown_address, name_endpoint
 from tradewind_agent.history.importers.fields import (
     check_instant,
@@ -24,8 +22,8 @@ from tradewind_agent.history.importers.fields import (
     parse_setting,
     round_within,
 )
-from tradewind_agent.history.importers.identity import compute_record_id
 from tradewind_agent.history.importers.log_text import Line, LogText
+from tradewind_agent.history.importers.logged_transfer import LoggedTransfer
 from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, ImportReport, RefusedRow
 from tradewind_agent.history.importers.sessions import read_sessions
 
@@ -82,8 +80,6 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport, pools
     ------
     InvalidValue : a line of a transfer that is damaged, or lacks an end.
     """
-    if not line.text.strip():
-        return None
     values = _build_values(line.text)
     if not {"DATE", "START", "NBYTES"} & values.keys():
         report.skip("messages of the server")
@@ -97,41 +93,26 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport, pools
     direction, source, destination = _read_ends(values, context)
     started_at = _parse_moment("started_at", values.get("START", ""), context)
     ended_at = _parse_moment("ended_at", values.get("DATE", ""), context)
-    if ended_at <= started_at:
-        raise InvalidValue("ended_at", "is not after started_at")
     complete = values.get("CODE") == _COMPLETE
     moved = round_within("outcome.bytes_moved", parse_number("outcome.bytes_moved", values.get("NBYTES", "")), 0)
     pools.note(values, destination if direction is Direction.DOWNLOAD else source)
-    mover = Mover(context.mover or "gridftp")
-    link = LinkKey(source, destination, context.network, mover.name)
-    return TransferRecord(
-        id=compute_record_id(link, line.number, line.text),
+    return LoggedTransfer(
         started_at=started_at,
         ended_at=ended_at,
         source=source,
         destination=destination,
-        mover=mover,
+        mover="gridftp",
         protocol="gridftp",
         direction=direction,
-        dataset=DataSet(file_count=1, total_bytes=moved),
-        outcome=TransferOutcome(
-            status=Status.SUCCEEDED if complete else Status.FAILED,
-            bytes_moved=moved,
-            files_done=int(complete),
-            files_failed=int(not complete),
-            throughput_bps=compute_throughput_bps(moved, (ended_at - started_at).total_seconds()),
-        ),
-        path=Path(
-            bandwidth_bps=context.bandwidth_bps,
-            rtt_s=context.rtt_s,
-            buffer_bytes=_parse_size("path.buffer_bytes", values.get("BUFFER", "0")),
-        ),
+        status=Status.SUCCEEDED if complete else Status.FAILED,
+        moved_bytes=moved,
+        total_bytes=moved,
+        path=Path(buffer_bytes=_parse_size("path.buffer_bytes", values.get("BUFFER", "0"))),
         parameters=Parameters(
             parallelism=parse_setting("parameters.parallelism", values.get("STREAMS", "")),
             io_block_bytes=_parse_size("parameters.io_block_bytes", values.get("BLOCK", "0")),
         ),
-        network=context.network,
-    )
+    ).to_record(line, context)
 
 
 def _build_values(text: str) -> Mapping[str, str]:

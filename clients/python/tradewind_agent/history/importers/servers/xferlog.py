@@ -4,41 +4,22 @@ The server's own name is not in a line. See xferlog(5).
 """
 
 import re
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from tradewind.dataset import DataSet
 from tradewind.errors import InvalidValue
-from tradewind.path import Path
-from tradewind.transfer import Direction, LinkKey, Mover, Status, TransferOutcome, TransferRecord
-from tradewind.units import compute_throughput_bps
+from tradewind.transfer import Direction, Status, TransferRecord
 from tradewind_agent.history.importers.csv_logs.instants import spell_out
 from tradewind_agent.history.importers.endpoints import name_endpoint
-from tradewind_agent.history.importers.fields import check_instant, check_name, round_within
-from tradewind_agent.history.importers.identity import compute_record_id
-from tradewind_agent.history.importers.log_text import Line, LogText
-from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, ImportReport, RefusedRow
-from tradewind_agent.history.importers.sessions import read_sessions
+from tradewind_agent.history.importers.fields import check_name, round_within
+from tradewind_agent.history.importers.log_text import Line
+from tradewind_agent.history.importers.logged_transfer import LoggedTransfer
+from tradewind_agent.history.importers.ports import ImportContext, ImportReport
+from tradewind_agent.history.importers.sessions import SessionImporter
 
 LINE = re.compile(
     r"(?P<ended>[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}) (?P<seconds>\d{1,9}) (?P<host>\S+) "
     r"(?P<bytes>\d{1,18}) \S.* [ab] [CUT_]+ (?P<way>[oid]) [agr] \S+ (?P<service>\S+) [01] \S+(?: (?P<end>[ci]))?"
 )
-
-
-class XferlogImporter:
-    """Logs in the format of xferlog."""
-
-    name = "xferlog"
-
-    def read_rows(
-        self, text: LogText, context: ImportContext, report: ImportReport
-    ) -> Iterator[ImportedRow | RefusedRow]:
-        """Yield a record a file; otherwise as ``Importer.read_rows``."""
-        if context.timezone is None:
-            report.assume("times without a zone are taken as UTC; --timezone names another")
-        report.assume("durations are in full seconds, as the server writes them")
-        return read_sessions(text.read_lines(), lambda line: _read_record(line, context, report), report)
 
 
 def _read_record(line: Line, context: ImportContext, report: ImportReport) -> TransferRecord | None:
@@ -50,8 +31,7 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Tr
     """
     found = LINE.fullmatch(line.text.strip())
     if found is None or found["way"] == "d":
-        if line.text.strip():
-            report.skip("deletions, and lines of no transfer")
+        report.skip("deletions, and lines of no transfer")
         return None
     size = round_within("dataset.total_bytes", int(found["bytes"]), 0)
     succeeded = found["end"] != "i"
@@ -62,27 +42,19 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Tr
     ended_at = _parse_end(found["ended"], context)
     is_sent = found["way"] == "o"
     source, destination = _name_ends(found["host"], context, is_sent=is_sent)
-    mover = Mover(context.mover or check_name("mover.name", found["service"]))
-    return TransferRecord(
-        id=compute_record_id(LinkKey(source, destination, context.network, mover.name), line.number, line.text),
-        started_at=check_instant("started_at", ended_at - timedelta(seconds=duration_s)),
-        ended_at=check_instant("ended_at", ended_at),
+    service = check_name("mover.name", found["service"])
+    return LoggedTransfer(
+        started_at=ended_at - timedelta(seconds=duration_s),
+        ended_at=ended_at,
         source=source,
         destination=destination,
-        mover=mover,
-        protocol=check_name("protocol", found["service"]).lower(),
+        mover=service,
+        protocol=service.lower(),
         direction=Direction.DOWNLOAD if is_sent else Direction.UPLOAD,
-        dataset=DataSet(file_count=1, total_bytes=size),
-        outcome=TransferOutcome(
-            status=Status.SUCCEEDED if succeeded else Status.FAILED,
-            bytes_moved=size,
-            files_done=int(succeeded),
-            files_failed=int(not succeeded),
-            throughput_bps=compute_throughput_bps(size, duration_s),
-        ),
-        path=Path(bandwidth_bps=context.bandwidth_bps, rtt_s=context.rtt_s),
-        network=context.network,
-    )
+        status=Status.SUCCEEDED if succeeded else Status.FAILED,
+        moved_bytes=size,
+        total_bytes=size,
+    ).to_record(line, context)
 
 
 def _parse_end(text: str, context: ImportContext) -> datetime:
@@ -100,3 +72,11 @@ def _name_ends(host: str, context: ImportContext, *, is_sent: bool) -> tuple[str
         raise InvalidValue(end, f"is the server, which the line does not name; give it with --{end}")
     server = check_name(end, server)
     return (server, client) if is_sent else (client, server)
+
+
+XFERLOG = SessionImporter(
+    name="xferlog",
+    read=_read_record,
+    assumptions=("durations are in full seconds, as the server writes them",),
+    has_zone=False,
+)

@@ -1,37 +1,21 @@
 """Tasks of the Globus transfer service, as ``globus task list -F json`` and ``task show -F json`` print them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
 
-from tradewind.dataset import DataSet
 from tradewind.errors import InvalidValue
-from tradewind.path import Path
-from tradewind.transfer import Direction, LinkKey, Mover, Status, TransferOutcome, TransferRecord
-from tradewind.units import compute_throughput_bps
+from tradewind.transfer import Direction, Status, TransferRecord
 from tradewind_agent.history.importers.endpoints import name_endpoint
 from tradewind_agent.history.importers.fields import check_instant, check_name, parse_number, round_within
-from tradewind_agent.history.importers.identity import compute_record_id
 from tradewind_agent.history.importers.json_messages import find_message, find_text
-from tradewind_agent.history.importers.log_text import Line, LogText
-from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, ImportReport, RefusedRow
-from tradewind_agent.history.importers.sessions import read_sessions
+from tradewind_agent.history.importers.log_text import Line
+from tradewind_agent.history.importers.logged_transfer import LoggedTransfer
+from tradewind_agent.history.importers.ports import ImportContext, ImportReport
+from tradewind_agent.history.importers.sessions import SessionImporter
 
 _STATUS: Mapping[str, Status] = MappingProxyType({"SUCCEEDED": Status.SUCCEEDED, "FAILED": Status.FAILED})
 _NOT_ENDED = frozenset({"ACTIVE", "INACTIVE"})
-
-
-class GlobusImporter:
-    """Task documents of Globus Transfer."""
-
-    name = "globus"
-
-    def read_rows(
-        self, text: LogText, context: ImportContext, report: ImportReport
-    ) -> Iterator[ImportedRow | RefusedRow]:
-        """Yield a record a task; otherwise as ``Importer.read_rows``."""
-        report.assume("a task lasts from its request to its completion, with the time in the queue")
-        return read_sessions(text.read_lines(), lambda line: _read_record(line, context, report), report)
 
 
 def _read_record(line: Line, context: ImportContext, report: ImportReport) -> TransferRecord | None:
@@ -41,8 +25,6 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Tr
     ------
     InvalidValue : it is damaged, or has an impossible value.
     """
-    if not line.text.strip():
-        return None
     task = find_message(line.text)
     state = find_text(task, "status")
     if find_text(task, "type") not in ("", "TRANSFER") or state in _NOT_ENDED:
@@ -59,37 +41,27 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Tr
         _parse_moment("started_at", task, "request_time"),
         _parse_moment("ended_at", task, "completion_time"),
     )
-    if ended_at <= started_at:
-        raise InvalidValue("ended_at", "is not after started_at")
     source = _name_end("source", task, context.source, context)
     destination = _name_end("destination", task, context.destination, context)
-    mover = Mover(context.mover or "globus")
     done = _read_count("outcome.files_done", task, "files_transferred")
     files = max(
         _read_count("dataset.file_count", task, "files") - _read_count("dataset.file_count", task, "files_skipped"),
         done,
         1,
     )
-    return TransferRecord(
-        id=compute_record_id(LinkKey(source, destination, context.network, mover.name), line.number, line.text),
+    return LoggedTransfer(
         started_at=started_at,
         ended_at=ended_at,
         source=source,
         destination=destination,
-        mover=mover,
-        protocol="unknown",
+        mover="globus",
         direction=Direction.THIRD_PARTY,
-        dataset=DataSet(file_count=files, total_bytes=max(moved, 1)),
-        outcome=TransferOutcome(
-            status=status,
-            bytes_moved=moved,
-            files_done=done if status is Status.FAILED else files,
-            files_failed=max(files - done, 0) if status is Status.FAILED else 0,
-            throughput_bps=compute_throughput_bps(moved, (ended_at - started_at).total_seconds()),
-        ),
-        path=Path(bandwidth_bps=context.bandwidth_bps, rtt_s=context.rtt_s),
-        network=context.network,
-    )
+        status=status,
+        moved_bytes=moved,
+        total_bytes=max(moved, 1),
+        file_count=files,
+        files_done=done if status is Status.FAILED else None,
+    ).to_record(line, context)
 
 
 def _read_count(name: str, task: Mapping[str, object], key: str) -> int:
@@ -113,3 +85,10 @@ def _name_end(end: str, task: Mapping[str, object], given: str | None, context: 
     if given is None:
         raise InvalidValue(end, f"is not in the task; give it with --{end}")
     return check_name(end, given)
+
+
+GLOBUS = SessionImporter(
+    name="globus",
+    read=_read_record,
+    assumptions=("a task lasts from its request to its completion, with the time in the queue",),
+)

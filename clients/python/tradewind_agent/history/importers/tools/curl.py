@@ -4,23 +4,20 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
-from tradewind.dataset import DataSet
 from tradewind.errors import InvalidValue
-from tradewind.path import Path
-from tradewind.transfer import Direction, LinkKey, Mover, Status, TransferOutcome, TransferRecord
+from tradewind.transfer import Direction, Status, TransferRecord
 from tradewind.units import compute_throughput_bps
 from tradewind_agent.history.importers.endpoints import name_endpoint
 from tradewind_agent.history.importers.fields import (
-    check_instant,
     check_name,
     parse_number,
     parse_positive,
     require_possible_rate,
     round_within,
 )
-from tradewind_agent.history.importers.identity import compute_record_id
 from tradewind_agent.history.importers.json_messages import find_message, find_text
 from tradewind_agent.history.importers.log_text import Line, LogText
+from tradewind_agent.history.importers.logged_transfer import LoggedTransfer
 from tradewind_agent.history.importers.ports import (
     SYNTHETIC_START,
     ImportContext,
@@ -93,27 +90,20 @@ def _read_record(line: Line, context: ImportContext, start: datetime) -> Transfe
         _name_end("destination", remote or context.destination if is_upload else context.destination, context),
     )
     version = find_text(message, "curl_version").removeprefix("libcurl/").split(" ")[0] or None
-    mover = Mover(context.mover or "curl", version)
-    return TransferRecord(
-        id=compute_record_id(LinkKey(source, destination, context.network, mover.name), line.number, line.text),
-        started_at=check_instant("started_at", start),
-        ended_at=check_instant("ended_at", start + timedelta(seconds=duration_s)),
+    return LoggedTransfer(
+        started_at=start,
+        ended_at=start + timedelta(seconds=duration_s),
         source=source,
         destination=destination,
-        mover=mover,
+        mover="curl",
+        version=version,
         protocol=find_text(message, "scheme").lower() or "unknown",
         direction=Direction.UPLOAD if is_upload else Direction.DOWNLOAD,
-        dataset=DataSet(file_count=1, total_bytes=max(moved, 1)),
-        outcome=TransferOutcome(
-            status=Status.SUCCEEDED if succeeded else Status.FAILED,
-            bytes_moved=moved,
-            files_done=int(succeeded),
-            files_failed=int(not succeeded),
-            throughput_bps=rate_bps,
-        ),
-        path=Path(bandwidth_bps=context.bandwidth_bps, rtt_s=context.rtt_s),
-        network=context.network,
-    )
+        status=Status.SUCCEEDED if succeeded else Status.FAILED,
+        moved_bytes=moved,
+        total_bytes=max(moved, 1),
+        rate_bps=rate_bps,
+    ).to_record(line, context)
 
 
 def _read_count(message: Mapping[str, object], key: str) -> int:
