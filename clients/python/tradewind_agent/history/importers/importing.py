@@ -13,14 +13,21 @@ from tradewind_agent.history.importers.log_text import LogText
 from tradewind_agent.history.importers.ndjson import NdjsonImporter
 from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, Importer, ImportReport, RefusedRow
 from tradewind_agent.history.importers.rclone_logs.records import RcloneImporter
+from tradewind_agent.history.importers.servers.dcache import DCACHE
 from tradewind_agent.history.importers.servers.gridftp import GridFtpImporter
 from tradewind_agent.history.importers.servers.xferlog import XFERLOG
+from tradewind_agent.history.importers.servers.xrootd import XROOTD
 from tradewind_agent.history.importers.services.fts import FTS
-from tradewind_agent.history.importers.services.globus import GLOBUS
+from tradewind_agent.history.importers.services.globus import GlobusImporter
+from tradewind_agent.history.importers.services.htcondor import HtcondorImporter
+from tradewind_agent.history.importers.services.rucio import RUCIO
 from tradewind_agent.history.importers.tools.aria2 import Aria2Importer
 from tradewind_agent.history.importers.tools.aws import AwsImporter
+from tradewind_agent.history.importers.tools.azcopy import AzcopyImporter
 from tradewind_agent.history.importers.tools.curl import CurlImporter
+from tradewind_agent.history.importers.tools.iperf3 import IPERF3
 from tradewind_agent.history.importers.tools.s5cmd import S5cmdImporter
+from tradewind_agent.history.importers.tools.wget import WgetImporter
 
 
 def build_known_importers() -> Mapping[str, Importer]:
@@ -33,8 +40,15 @@ def build_known_importers() -> Mapping[str, Importer]:
         AwsImporter(),
         S5cmdImporter(),
         XFERLOG,
-        GLOBUS,
+        GlobusImporter(),
         CurlImporter(),
+        WgetImporter(),
+        AzcopyImporter(),
+        IPERF3,
+        DCACHE,
+        XROOTD,
+        RUCIO,
+        HtcondorImporter(),
         CsvImporter(),
         NdjsonImporter(),
     )

@@ -1,7 +1,8 @@
 """What a log says of one transfer, and the record that it makes."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
+from urllib.parse import urlsplit
 
 from tradewind.dataset import DataSet
 from tradewind.errors import InvalidValue
@@ -9,10 +10,12 @@ from tradewind.parameters import UNKNOWN_PARAMETERS, Parameters
 from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.transfer import Direction, LinkKey, Mover, Status, TransferOutcome, TransferRecord
 from tradewind.units import compute_throughput_bps
-from tradewind_agent.history.importers.fields import check_instant
+from tradewind_agent.history.importers.endpoints import is_unknown_address, name_endpoint
+from tradewind_agent.history.importers.fields import check_instant, check_name
 from tradewind_agent.history.importers.identity import compute_record_id
+from tradewind_agent.history.importers.instants import parse_epoch
 from tradewind_agent.history.importers.log_text import Line
-from tradewind_agent.history.importers.ports import ImportContext
+from tradewind_agent.history.importers.ports import ImportContext, ImportReport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,3 +88,83 @@ class LoggedTransfer:
             store=self.store,
             network=context.network,
         )
+
+
+def name_end(end: str, found: str, context: ImportContext) -> str:
+    """Return the name of an end as the log has it, or as the user gives it where the log has none.
+
+    Parameters
+    ----------
+    end : "source" or "destination".
+
+    Raises
+    ------
+    InvalidValue : neither names it, or no name can be made of it.
+    """
+    if found.strip() and not is_unknown_address(found):
+        return check_name(end, name_endpoint(found, context.aliases))
+    given = context.source if end == "source" else context.destination
+    if given is None:
+        raise InvalidValue(end, f"is not in the log; give it with --{end}")
+    return check_name(end, given)
+
+
+def name_server_and_client(client: str, context: ImportContext, *, is_sent: bool) -> tuple[str, str]:
+    """Return source and destination of a line that names the client alone; the server is what the user names.
+
+    Raises
+    ------
+    InvalidValue : the user does not name the server.
+    """
+    server_end, client_end = ("source", "destination") if is_sent else ("destination", "source")
+    given = context.source if is_sent else context.destination
+    if given is None:
+        raise InvalidValue(server_end, f"is the server, which the line does not name; give it with --{server_end}")
+    server, name = check_name(server_end, given), check_name(client_end, name_endpoint(client, context.aliases))
+    return (server, name) if is_sent else (name, server)
+
+
+def find_url_part(url: str, part: str) -> str:
+    """Return a part of an address, such as its ``hostname``; "" where it has none."""
+    try:
+        return getattr(urlsplit(url), part) or ""
+    except ValueError:
+        return ""
+
+
+def parse_moment(name: str, text: str, zone: tzinfo = UTC) -> datetime:
+    """Parse a time in any notation that logs of services use: ISO 8601, or s, ms, µs or ns since 1970.
+
+    Raises
+    ------
+    InvalidValue : it is missing, or no time.
+    """
+    stripped = text.strip()
+    if (at := parse_epoch(stripped)) is not None:
+        return at
+    try:
+        at = datetime.fromisoformat(stripped)
+    except ValueError:
+        raise InvalidValue(name, f"is no time: {stripped[:40]!r}" if stripped else "is missing") from None
+    return at if at.utcoffset() is not None else at.replace(tzinfo=zone)
+
+
+def add_year(at: datetime, context: ImportContext, report: ImportReport) -> datetime:
+    """Return a time whose log writes no year, with the year of ``--start``, or else by when the file was written to.
+
+    Raises
+    ------
+    InvalidValue : nothing dates it, or it does not exist in that year.
+    """
+    if context.started_at is not None:
+        year = context.started_at.astimezone(context.zone).year
+    elif context.written_at is not None:
+        latest = context.written_at.astimezone(context.zone)
+        year = latest.year - (1 if (at.month, at.day) > (latest.month, latest.day) else 0)
+        report.assume(f"the year is {year}, by when the file was last written to; --start names another")
+    else:
+        raise InvalidValue("ended_at", "has no year; give --start")
+    try:
+        return at.replace(year=year)
+    except ValueError:
+        raise InvalidValue("ended_at", f"does not exist in {year}") from None

@@ -40,9 +40,11 @@ SYNONYMS: Mapping[str, str] = MappingProxyType(
             "enddatetime endts finishedtime",
             "date": "date startdate day",
             "time": "time timeofday",
-            "source": "source src sourcehost srchost sourceendpoint from sender sourceurl srcurl",
-            "destination": "destination dest dst desthost dsthost destinationhost destinationendpoint to receiver "
-            "destinationurl dsturl",
+            "source": "source src sourcehost srchost sourcehostname srchostname sourceendpoint sourceendpointname "
+            "sourceendpointdisplayname sourcesite srcsite srcrse from sender sourceurl srcurl",
+            "destination": "destination dest dst desthost dsthost destinationhost desthostname dsthostname "
+            "destinationhostname destinationendpoint destinationendpointname destinationendpointdisplayname "
+            "destinationsite destsite dstsite dstrse to receiver destinationurl dsturl",
             "network": "network testbednetwork site",
             "protocol": "protocol proto",
             "version": "version",
@@ -157,7 +159,10 @@ def find_quantity(title: str) -> tuple[str | None, str | None]:
 
 
 _PROGRAMS: Mapping[str, frozenset[str]] = MappingProxyType(
-    {"gsutil": frozenset({"uploadid", "sourcesize", "bytestransferred"})}
+    {
+        "gsutil": frozenset({"uploadid", "sourcesize", "bytestransferred"}),
+        "globus": frozenset({"sourceendpointdisplayname", "requesttime", "bytestransferred"}),
+    }
 )
 """Programs by columns that only their tables have."""
 

@@ -8,11 +8,10 @@ from datetime import datetime, timedelta
 
 from tradewind.errors import InvalidValue
 from tradewind.transfer import Direction, Status, TransferRecord
-from tradewind_agent.history.importers.csv_logs.instants import spell_out
-from tradewind_agent.history.importers.endpoints import name_endpoint
 from tradewind_agent.history.importers.fields import check_name, round_within
+from tradewind_agent.history.importers.instants import spell_out
 from tradewind_agent.history.importers.log_text import Line
-from tradewind_agent.history.importers.logged_transfer import LoggedTransfer
+from tradewind_agent.history.importers.logged_transfer import LoggedTransfer, name_server_and_client
 from tradewind_agent.history.importers.ports import ImportContext, ImportReport
 from tradewind_agent.history.importers.sessions import SessionImporter
 
@@ -41,7 +40,7 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Tr
     duration_s = float(found["seconds"])
     ended_at = _parse_end(found["ended"], context)
     is_sent = found["way"] == "o"
-    source, destination = _name_ends(found["host"], context, is_sent=is_sent)
+    source, destination = name_server_and_client(found["host"], context, is_sent=is_sent)
     service = check_name("mover.name", found["service"])
     return LoggedTransfer(
         started_at=ended_at - timedelta(seconds=duration_s),
@@ -62,16 +61,6 @@ def _parse_end(text: str, context: ImportContext) -> datetime:
         return datetime.fromisoformat(spell_out(text)).replace(tzinfo=context.zone)
     except ValueError:
         raise InvalidValue("ended_at", f"does not exist: {text!r}") from None
-
-
-def _name_ends(host: str, context: ImportContext, *, is_sent: bool) -> tuple[str, str]:
-    """Return source and destination: the client is in the line, the server is what the user names."""
-    client = check_name("destination" if is_sent else "source", name_endpoint(host, context.aliases))
-    end, server = ("source", context.source) if is_sent else ("destination", context.destination)
-    if server is None:
-        raise InvalidValue(end, f"is the server, which the line does not name; give it with --{end}")
-    server = check_name(end, server)
-    return (server, client) if is_sent else (client, server)
 
 
 XFERLOG = SessionImporter(

@@ -3,17 +3,15 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
-from urllib.parse import urlsplit
 
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.transfer import Direction, Status, TransferRecord
-from tradewind_agent.history.importers.endpoints import name_endpoint
 from tradewind_agent.history.importers.fields import check_instant, check_name, parse_number, round_within
 from tradewind_agent.history.importers.json_messages import find_message, find_object, find_text
 from tradewind_agent.history.importers.log_text import Line
-from tradewind_agent.history.importers.logged_transfer import LoggedTransfer
+from tradewind_agent.history.importers.logged_transfer import LoggedTransfer, find_url_part, name_end
 from tradewind_agent.history.importers.ports import ImportContext, ImportReport
 from tradewind_agent.history.importers.sessions import SessionImporter
 
@@ -52,8 +50,8 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Tr
     size = _read_count("dataset.total_bytes", message, "f_size" if find_text(message, "f_size") else "file_size")
     if status is Status.SUCCEEDED and moved == 0:
         raise InvalidValue("outcome.bytes_moved", "is zero")
-    source = _find_host("source", message, ("src_hostname", "src_url"), context.source, context)
-    destination = _find_host("destination", message, ("dst_hostname", "dst_url"), context.destination, context)
+    source = _name_end("source", message, "src", context)
+    destination = _name_end("destination", message, "dst", context)
     return LoggedTransfer(
         started_at=started_at,
         ended_at=ended_at,
@@ -94,26 +92,13 @@ def _read_chosen(field: str, message: Mapping[str, object], key: str, highest: i
     return (round_within(field, parse_number(field, text), 0, highest) or None) if text.strip() else None
 
 
-def _find_url_part(url: str, part: str) -> str:
-    try:
-        return getattr(urlsplit(url), part) or ""
-    except ValueError:
-        return ""
-
-
-def _find_host(
-    end: str, message: Mapping[str, object], keys: tuple[str, str], given: str | None, context: ImportContext
-) -> str:
-    host = find_text(message, keys[0]).strip() or _find_url_part(find_text(message, keys[1]), "hostname")
-    if host:
-        return check_name(end, name_endpoint(host, context.aliases))
-    if given is None:
-        raise InvalidValue(end, f"is not in the message; give it with --{end}")
-    return check_name(end, given)
+def _name_end(end: str, message: Mapping[str, object], side: str, context: ImportContext) -> str:
+    host = find_text(message, f"{side}_hostname").strip()
+    return name_end(end, host or find_url_part(find_text(message, f"{side}_url"), "hostname"), context)
 
 
 def _find_protocol(message: Mapping[str, object]) -> str:
-    scheme = _find_url_part(find_text(message, "src_url"), "scheme")
+    scheme = find_url_part(find_text(message, "src_url"), "scheme")
     return check_name("protocol", scheme) if scheme else "unknown"
 
 

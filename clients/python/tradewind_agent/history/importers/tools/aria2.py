@@ -21,7 +21,7 @@ from tradewind_agent.history.importers.fields import (
     round_within,
 )
 from tradewind_agent.history.importers.log_text import Line, LogText
-from tradewind_agent.history.importers.logged_transfer import LoggedTransfer
+from tradewind_agent.history.importers.logged_transfer import LoggedTransfer, add_year
 from tradewind_agent.history.importers.ports import (
     ImportContext,
     ImportedRow,
@@ -129,21 +129,13 @@ class _Log:
         return self._date(at)
 
     def _date(self, at: datetime) -> datetime:
-        """Return a time with its year: that of the latest summary, or the option's, or else the file's."""
-        known = self.latest or self.context.started_at
-        written_at = self.context.written_at
-        if known is not None:
-            year = known.year + (1 if self.latest is not None and at.month < known.month else 0)
-        elif written_at is not None:
-            latest = written_at.astimezone(self.context.zone)
-            year = latest.year - (1 if (at.month, at.day) > (latest.month, latest.day) else 0)
-            self.report.assume(f"the year is {year}, by when the file was last written to; --start names another")
-        else:
-            raise InvalidValue("ended_at", "has no year: the log has no summary that names it; give --start")
+        """Return a time with its year: that of the latest summary, or what else dates the log."""
+        if self.latest is None:
+            return add_year(at, self.context, self.report)
         try:
-            return at.replace(year=year)
+            return at.replace(year=self.latest.year + (at.month < self.latest.month))
         except ValueError:
-            raise InvalidValue("ended_at", f"does not exist in {year}") from None
+            raise InvalidValue("ended_at", f"does not exist in {self.latest.year}") from None
 
 
 def require_sizes(lines: Iterable[str]) -> None:
