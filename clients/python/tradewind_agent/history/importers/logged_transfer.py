@@ -64,9 +64,7 @@ class LoggedTransfer:
             rate_bps = compute_throughput_bps(self.moved_bytes, (ended_at - started_at).total_seconds())
         mover = Mover(context.mover or self.mover, self.version)
         return TransferRecord(
-            id=compute_record_id(
-                LinkKey(self.source, self.destination, context.network, mover.name), line.number, line.text
-            ),
+            id=compute_record_id(LinkKey(self.source, self.destination, context.network, mover.name), line),
             started_at=started_at,
             ended_at=ended_at,
             source=self.source,

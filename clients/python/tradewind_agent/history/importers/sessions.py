@@ -15,6 +15,7 @@ from tradewind_agent.history.importers.ports import (
     RefusedRow,
     refuse_row,
 )
+from tradewind_agent.history.importers.reading.repeats import count_repeats
 
 UTC_ASSUMED = "times without a zone are taken as UTC; --timezone names another"
 
@@ -41,17 +42,17 @@ class SessionImporter:
             report.assume(UTC_ASSUMED)
         for assumption in self.assumptions:
             report.assume(assumption)
-        return read_sessions(text.read_lines(), lambda line: self.read(line, context, report), report)
+        return read_sessions(text, lambda line: self.read(line, context, report), context, report)
 
 
 def read_sessions(
-    lines: Iterable[Line], read: Callable[[Line], TransferRecord | None], report: ImportReport
+    text: LogText, read: Callable[[Line], TransferRecord | None], context: ImportContext, report: ImportReport
 ) -> Iterator[ImportedRow | RefusedRow]:
     """Yield records of a log of single files, with concurrency from simultaneous transfers of the same host pair.
 
     ``read`` makes a record of a line that is not empty, ``None`` of one that is no row, or raises ``InvalidValue``.
     """
-    items = (_read(line, read) for line in lines)
+    items = (_read(line, read) for line in count_repeats(text.read_lines(), context.lines_before))
     return add_concurrency((item for item in items if item is not None), report)
 
 

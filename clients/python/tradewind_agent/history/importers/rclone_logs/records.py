@@ -134,7 +134,7 @@ def _build_record(run: Run, line: Line, context: ImportContext, report: ImportRe
     mover = Mover(context.mover or "rclone", run.version)
     source, destination = require_ends(context)
     return TransferRecord(
-        id=compute_record_id(LinkKey(source, destination, context.network, mover.name), line.number, line.text),
+        id=compute_record_id(LinkKey(source, destination, context.network, mover.name), line),
         started_at=check_instant("started_at", run.ended_at - timedelta(seconds=duration_s)),
         ended_at=check_instant("ended_at", run.ended_at),
         source=source,

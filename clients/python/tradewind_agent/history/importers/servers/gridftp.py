@@ -52,7 +52,7 @@ class GridFtpImporter:
             report.assume("times are UTC, as the server writes them")
         report.assume("a file stored is an upload and one retrieved a download; that a third party asked is not logged")
         pools = _Pools(report)
-        return read_sessions(text.read_lines(), lambda line: _read_record(line, context, report, pools), report)
+        return read_sessions(text, lambda line: _read_record(line, context, report, pools), context, report)
 
 
 @dataclass(slots=True)

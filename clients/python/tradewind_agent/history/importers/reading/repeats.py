@@ -1,0 +1,35 @@
+"""Lines that say when their transfer ran are known by what they say, and equal ones by their order.
+
+The same transfer then has the same id in every log that holds its line: in an export that overlaps an earlier one, in
+a log that was rotated by copying, or in a file and a part of it.
+"""
+
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+
+from tradewind_agent.history.importers.reading.lines import Line
+
+NEAR_LINES = 1000
+"""Lines among which equal ones are of several transfers; those farther apart are the same line in two exports."""
+
+
+def count_repeats(lines: Iterable[Line], before: Iterable[str] = ()) -> Iterator[Line]:
+    """Yield lines with the number of equal ones that stand shortly before each.
+
+    Parameters
+    ----------
+    before : texts of the lines before a part that is read on from an offset.
+    """
+    near = deque((hash(text) for text in before), maxlen=NEAR_LINES)
+    counts = Counter(near)
+    for line in lines:
+        key = hash(line.text)
+        repeats = counts[key]
+        if len(near) == NEAR_LINES:
+            oldest = near[0]
+            counts[oldest] -= 1
+            if not counts[oldest]:
+                del counts[oldest]
+        near.append(key)
+        counts[key] += 1
+        yield line._replace(repeats=repeats)
