@@ -12,6 +12,7 @@ from tradewind.errors import InvalidValue
 from tradewind.path import Path
 from tradewind.transfer import Direction, Status, TransferOutcome, TransferRecord
 from tradewind.units import BITS_PER_BYTE, compute_throughput_bps, format_bps, format_bytes, format_count
+from tradewind_agent.history.importers.csv_logs.attempts import Item, find_attempt, take_last_attempts
 from tradewind_agent.history.importers.csv_logs.columns import (
     Columns,
     declare_units,
@@ -129,13 +130,12 @@ def _list_rows(
     lines: Iterator[Line], last_line: Line, reader: "_RowReader", report: ImportReport
 ) -> Iterator[ImportedRow | RefusedRow]:
     left_out: Counter[NoTransfer] = Counter()
-    for line in lines:
-        if line.number > last_line.number and line.text != last_line.text:
-            item = reader.read(line)
-            if isinstance(item, NoTransfer):
-                left_out[item] += 1
-            else:
-                yield item
+    data = (line for line in lines if line.number > last_line.number and line.text != last_line.text)
+    for item in reader.read_all(data):
+        if isinstance(item, NoTransfer):
+            left_out[item] += 1
+        else:
+            yield item
     for why, rows in left_out.items():
         report.assume(f"rows {why.value} are no transfers to record: {format_count(rows, 'row')} left out")
 
@@ -177,6 +177,14 @@ class _RowReader:
             (self._place[each] for each in ("moved_size", "total_size", "file_size") if each in self._place),
             self._width,
         )
+
+    def read_all(self, lines: Iterator[Line]) -> Iterator[Item]:
+        """Yield what rows say; of the attempts of a transfer the last one."""
+        columns = self._reading.columns
+        find = find_attempt(columns)
+        if find is None:
+            return map(self.read, lines)
+        return take_last_attempts((self.read(line), *find(columns.split(line.text))) for line in lines)
 
     def read(self, line: Line) -> ImportedRow | RefusedRow | NoTransfer:
         if line.fault is not None:

@@ -50,6 +50,7 @@ SYNONYMS: Mapping[str, str] = MappingProxyType(
             "version": "version",
             "mover": "appname application tool program mover client utility",
             "operation": "transtype operation ftpcommand verb transferdirection direction",
+            "attempt": "attempt attemptnumber attemptno attemptid try retry retrynumber retryno",
             "file_type": "filetype contenttype datatype",
             "set": "timestamps set setid campaign round",
             "status": "status transferstatus jobstatus finalstatus transferresult finalstate transferstate "
@@ -156,6 +157,20 @@ def find_quantity(title: str) -> tuple[str | None, str | None]:
         if alone in units:
             return quantity, units[alone]
     return None, None
+
+
+_IDENTITIES = frozenset(
+    {
+        "id", "transferid", "taskid", "jobid", "fileid", "requestid", "file", "filename", "object", "objectname",
+        "name", "path", "key",
+    }
+)  # fmt: skip
+"""Columns that say which transfer a row is of."""
+
+
+def is_identity(title: str) -> bool:
+    """Return whether a column says which transfer a row is of."""
+    return _PLAIN.sub("", title.lower()) in _IDENTITIES
 
 
 _PROGRAMS: Mapping[str, frozenset[str]] = MappingProxyType(

@@ -19,6 +19,7 @@ class NoTransfer(Enum):
     SKIPPED = "that moved nothing over the network"
     NOT_ENDED = "of transfers that had not ended"
     OTHER_COMMAND = "of listings and other commands"
+    REPEATED = "of attempts that were repeated"
     EMPTY = "of empty files, or that moved no byte,"
 
 
