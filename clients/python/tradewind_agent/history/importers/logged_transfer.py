@@ -1,7 +1,8 @@
 """What a log says of one transfer, and the record that it makes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from tradewind.dataset import DataSet
@@ -11,16 +12,19 @@ from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.transfer import Direction, LinkKey, Mover, Status, TransferOutcome, TransferRecord
 from tradewind.units import compute_throughput_bps
 from tradewind_agent.history.importers.endpoints import is_unknown_address, name_endpoint
-from tradewind_agent.history.importers.fields import check_instant, check_name
+from tradewind_agent.history.importers.fields import check_instant, check_name, to_utc
 from tradewind_agent.history.importers.identity import compute_record_id
 from tradewind_agent.history.importers.instants import parse_epoch
 from tradewind_agent.history.importers.log_text import Line
 from tradewind_agent.history.importers.ports import ImportContext, ImportReport
 
+_REMEMBERED = 4096
+"""Distinct settings and paths of a log."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedTransfer:
-    """One transfer in the values of the record.
+    """One transfer in the values of the record; it ended after it started, within 1990 to 2100.
 
     ``mover`` : its program, unless the user names another.
     ``files_done`` : all files of a success and none of a failure, where the log does not count them.
@@ -46,27 +50,32 @@ class LoggedTransfer:
     parameters: Parameters = UNKNOWN_PARAMETERS
     store: str | None = None
 
-    def to_record(self, line: Line, context: ImportContext) -> TransferRecord:
+    def __post_init__(self) -> None:
+        check_instant("started_at", self.started_at)
+        check_instant("ended_at", self.ended_at)
+        if self.ended_at <= self.started_at:
+            raise InvalidValue("ended_at", "is not after started_at")
+
+    def compute_rate_bps(self) -> float:
+        """Return the rate as the log has it, or else bytes over duration."""
+        if self.rate_bps is not None:
+            return self.rate_bps
+        return compute_throughput_bps(self.moved_bytes, (self.ended_at - self.started_at).total_seconds())
+
+    def to_record(self, line: Line, context: ImportContext, *, concurrency: int | None = None) -> TransferRecord:
         """Return the record of a transfer whose last line, or only one, is ``line``.
 
-        Raises
-        ------
-        InvalidValue : it ended before it started, or outside 1990 to 2100.
+        Parameters
+        ----------
+        concurrency : as other lines show it; ``None`` leaves that of the parameters.
         """
-        started_at = check_instant("started_at", self.started_at)
-        ended_at = check_instant("ended_at", self.ended_at)
-        if ended_at <= started_at:
-            raise InvalidValue("ended_at", "is not after started_at")
         succeeded = self.status is Status.SUCCEEDED
         done = (self.file_count if succeeded else 0) if self.files_done is None else self.files_done
-        rate_bps = self.rate_bps
-        if rate_bps is None:
-            rate_bps = compute_throughput_bps(self.moved_bytes, (ended_at - started_at).total_seconds())
-        mover = Mover(context.mover or self.mover, self.version)
+        mover = _make_mover(context.mover or self.mover, self.version)
         return TransferRecord(
             id=compute_record_id(LinkKey(self.source, self.destination, context.network, mover.name), line),
-            started_at=started_at,
-            ended_at=ended_at,
+            started_at=to_utc(self.started_at),
+            ended_at=to_utc(self.ended_at),
             source=self.source,
             destination=self.destination,
             mover=mover,
@@ -78,14 +87,29 @@ class LoggedTransfer:
                 bytes_moved=self.moved_bytes,
                 files_done=done,
                 files_failed=0 if succeeded else max(self.file_count - done, 0),
-                throughput_bps=rate_bps,
+                throughput_bps=self.compute_rate_bps(),
                 retransmitted_bytes=self.retransmitted_bytes,
             ),
-            path=self.path.complete_from(context.path),
-            parameters=self.parameters,
+            path=complete_path(self.path, context.path),
+            parameters=self.parameters if concurrency is None else set_concurrency(self.parameters, concurrency),
             store=self.store,
             network=context.network,
         )
+
+
+_make_mover = lru_cache(_REMEMBERED)(Mover)
+
+
+@lru_cache(_REMEMBERED)
+def set_concurrency(parameters: Parameters, concurrency: int) -> Parameters:
+    """Return parameters with another concurrency; logs repeat a few."""
+    return replace(parameters, concurrency=concurrency)
+
+
+@lru_cache(_REMEMBERED)
+def complete_path(path: Path, given: Path) -> Path:
+    """Return a path with what the user gives of it."""
+    return path.complete_from(given)
 
 
 def name_end(end: str, found: str, context: ImportContext) -> str:
@@ -144,7 +168,8 @@ def parse_moment(name: str, text: str, zone: tzinfo = UTC) -> datetime:
         at = datetime.fromisoformat(stripped)
     except ValueError:
         raise InvalidValue(name, f"is no time: {stripped[:40]!r}" if stripped else "is missing") from None
-    return at if at.utcoffset() is not None else at.replace(tzinfo=zone)
+    # As UTC: Python takes times of one zone from each other as its clock shows them, though it was changed in between.
+    return (at if at.utcoffset() is not None else at.replace(tzinfo=zone)).astimezone(UTC)
 
 
 def add_year(at: datetime, context: ImportContext, report: ImportReport) -> datetime:

@@ -21,15 +21,16 @@ def count_repeats(lines: Iterable[Line], before: Iterable[str] = ()) -> Iterator
     before : texts of the lines before a part that is read on from an offset.
     """
     near = deque((hash(text) for text in before), maxlen=NEAR_LINES)
-    counts = Counter(near)
-    for line in lines:
-        key = hash(line.text)
-        repeats = counts[key]
+    counts: dict[int, int] = dict(Counter(near))
+    for number, text, fault, origin, _ in lines:
+        key = hash(text)
         if len(near) == NEAR_LINES:
-            oldest = near[0]
-            counts[oldest] -= 1
-            if not counts[oldest]:
+            oldest = near.popleft()
+            if counts[oldest] == 1:
                 del counts[oldest]
+            else:
+                counts[oldest] -= 1
+        repeats = counts.get(key, 0)
         near.append(key)
-        counts[key] += 1
-        yield line._replace(repeats=repeats)
+        counts[key] = repeats + 1
+        yield Line(number, text, fault, origin, repeats)

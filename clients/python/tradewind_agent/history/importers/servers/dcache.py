@@ -4,10 +4,10 @@ The line is written when the transfer has ended; text has no year. The server's 
 """
 
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from tradewind.errors import InvalidValue
-from tradewind.transfer import Direction, Status, TransferRecord
+from tradewind.transfer import Direction, Status
 from tradewind_agent.history.importers.fields import check_name, parse_number, round_within
 from tradewind_agent.history.importers.json_messages import find_message, find_object, find_text, read_count
 from tradewind_agent.history.importers.log_text import Line
@@ -34,8 +34,8 @@ _CLIENT = re.compile(r"\[(?P<v6>[^\]]+)\]|(?P<host>[^\s:]+)(?:[: ]\d+)?(?=[: ]|$
 _COPIES_INSIDE = "copies between pools"
 
 
-def _read_record(line: Line, context: ImportContext, report: ImportReport) -> TransferRecord | None:
-    """Return the record of a line or message; ``None`` for what is no transfer, which is counted.
+def _read_record(line: Line, context: ImportContext, report: ImportReport) -> LoggedTransfer | None:
+    """Return the transfer of a line or message; ``None`` for what is no transfer, which is counted.
 
     Raises
     ------
@@ -54,8 +54,7 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Tr
     client = protocol and _CLIENT.match(protocol["rest"])
     if protocol is None or client is None:
         raise InvalidValue("protocol", f"names no client: {found['protocol'][:40]!r}")
-    return _build_record(
-        line,
+    return _build_transfer(
         context,
         report,
         ended_at=_read_time(found, context, report),
@@ -68,7 +67,7 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Tr
     )
 
 
-def _read_message(line: Line, context: ImportContext, report: ImportReport) -> TransferRecord | None:
+def _read_message(line: Line, context: ImportContext, report: ImportReport) -> LoggedTransfer | None:
     message = find_message(line.text)
     if find_text(message, "msgType") != "transfer":
         report.skip("requests, removals and copies to tape")
@@ -77,8 +76,7 @@ def _read_message(line: Line, context: ImportContext, report: ImportReport) -> T
         report.skip(_COPIES_INSIDE)
         return None
     protocol = find_object(message, "protocolInfo")
-    return _build_record(
-        line,
+    return _build_transfer(
         context,
         report,
         ended_at=parse_moment("ended_at", find_text(message, "date"), context.zone),
@@ -91,8 +89,7 @@ def _read_message(line: Line, context: ImportContext, report: ImportReport) -> T
     )
 
 
-def _build_record(
-    line: Line,
+def _build_transfer(
     context: ImportContext,
     report: ImportReport,
     *,
@@ -103,7 +100,7 @@ def _build_record(
     is_sent: bool,
     client: str,
     protocol: str,
-) -> TransferRecord | None:
+) -> LoggedTransfer | None:
     if duration_ms == 0 or (succeeded and moved == 0):
         report.skip("empty files, and transfers of less than a millisecond")
         return None
@@ -120,7 +117,7 @@ def _build_record(
         status=Status.SUCCEEDED if succeeded else Status.FAILED,
         moved_bytes=size,
         total_bytes=size,
-    ).to_record(line, context)
+    )
 
 
 def _read_time(found: re.Match[str], context: ImportContext, report: ImportReport) -> datetime:
@@ -131,7 +128,7 @@ def _read_time(found: re.Match[str], context: ImportContext, report: ImportRepor
     except ValueError:
         raise InvalidValue("ended_at", f"does not exist: {found[0][:20]!r}") from None
     at = at.replace(tzinfo=context.zone)
-    return at if year else add_year(at, context, report)
+    return (at if year else add_year(at, context, report)).astimezone(UTC)
 
 
 DCACHE = SessionImporter(

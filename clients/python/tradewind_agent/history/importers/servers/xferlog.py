@@ -4,10 +4,10 @@ The server's own name is not in a line. See xferlog(5).
 """
 
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from tradewind.errors import InvalidValue
-from tradewind.transfer import Direction, Status, TransferRecord
+from tradewind.transfer import Direction, Status
 from tradewind_agent.history.importers.fields import check_name, round_within
 from tradewind_agent.history.importers.instants import spell_out
 from tradewind_agent.history.importers.log_text import Line
@@ -21,8 +21,8 @@ LINE = re.compile(
 )
 
 
-def _read_record(line: Line, context: ImportContext, report: ImportReport) -> TransferRecord | None:
-    """Return the record of a line; ``None`` for lines of no transfer, which are counted.
+def _read_record(line: Line, context: ImportContext, report: ImportReport) -> LoggedTransfer | None:
+    """Return the transfer of a line; ``None`` for lines of no transfer, which are counted.
 
     Raises
     ------
@@ -53,12 +53,12 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Tr
         status=Status.SUCCEEDED if succeeded else Status.FAILED,
         moved_bytes=size,
         total_bytes=size,
-    ).to_record(line, context)
+    )
 
 
 def _parse_end(text: str, context: ImportContext) -> datetime:
     try:
-        return datetime.fromisoformat(spell_out(text)).replace(tzinfo=context.zone)
+        return datetime.fromisoformat(spell_out(text)).replace(tzinfo=context.zone).astimezone(UTC)
     except ValueError:
         raise InvalidValue("ended_at", f"does not exist: {text!r}") from None
 

@@ -7,7 +7,7 @@ Members are those of the OSG's collector (``read``, ``write``, ``server_hostname
 from collections.abc import Mapping
 
 from tradewind.errors import InvalidValue
-from tradewind.transfer import Direction, Status, TransferRecord
+from tradewind.transfer import Direction, Status
 from tradewind_agent.history.importers.json_messages import find_message, find_text, read_count
 from tradewind_agent.history.importers.log_text import Line
 from tradewind_agent.history.importers.logged_transfer import LoggedTransfer, name_end, parse_moment
@@ -25,8 +25,8 @@ def is_closed_file(message: Mapping[str, object]) -> bool:
     return keys >= _TIMES and any(keys >= names for names in _COUNTS) and bool(keys & _NAMES)
 
 
-def _read_record(line: Line, context: ImportContext, report: ImportReport) -> TransferRecord | None:
-    """Return the record of a closed file; ``None`` for one that moved nothing, or is no file, which is counted.
+def _read_record(line: Line, context: ImportContext, report: ImportReport) -> LoggedTransfer | None:
+    """Return the transfer of a closed file; ``None`` for one that moved nothing, or is no file, which is counted.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Tr
         status=Status.SUCCEEDED,
         moved_bytes=sent or taken,
         total_bytes=sent or taken,
-    ).to_record(line, context)
+    )
 
 
 def _count_bytes(message: Mapping[str, object]) -> tuple[int, int]:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 from tradewind.path import Path
-from tradewind.transfer import Direction, Status, TransferRecord
+from tradewind.transfer import Direction, Status
 from tradewind_agent.history.importers.fields import check_instant, check_name, parse_number, round_within
 from tradewind_agent.history.importers.json_messages import find_message, find_object, find_text
 from tradewind_agent.history.importers.log_text import Line
@@ -23,8 +23,8 @@ _LATEST_MS = 4.1e12
 _MOST_STREAMS = 32767
 
 
-def _read_record(line: Line, context: ImportContext, report: ImportReport) -> TransferRecord | None:
-    """Return the record of a message; ``None`` for what is no message of a transfer's end, which is counted.
+def _read_record(line: Line, context: ImportContext, report: ImportReport) -> LoggedTransfer | None:
+    """Return the transfer of a message; ``None`` for what is no message of a transfer's end, which is counted.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Tr
             parallelism=_read_chosen("parameters.parallelism", message, "nstreams", _MOST_STREAMS),
             io_block_bytes=_read_chosen("parameters.io_block_bytes", message, "block_size"),
         ),
-    ).to_record(line, context)
+    )
 
 
 def _parse_moment(field: str, message: Mapping[str, object], key: str) -> datetime:

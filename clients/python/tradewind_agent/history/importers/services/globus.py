@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from tradewind.errors import InvalidValue
-from tradewind.transfer import Direction, Status, TransferRecord
+from tradewind.transfer import Direction, Status
 from tradewind_agent.history.importers.json_messages import find_message, find_text, read_count
 from tradewind_agent.history.importers.log_text import Line, LogText
 from tradewind_agent.history.importers.logged_transfer import LoggedTransfer, name_end, parse_moment
@@ -19,8 +19,8 @@ _STATUS: Mapping[str, Status] = MappingProxyType({"SUCCEEDED": Status.SUCCEEDED,
 _NOT_ENDED = frozenset({"ACTIVE", "INACTIVE"})
 
 
-def _read_record(line: Line, context: ImportContext, report: ImportReport) -> TransferRecord | None:
-    """Return the record of a task; ``None`` for one that moved nothing or goes on, which is counted.
+def _read_record(line: Line, context: ImportContext, report: ImportReport) -> LoggedTransfer | None:
+    """Return the transfer of a task; ``None`` for one that moved nothing or goes on, which is counted.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Tr
         total_bytes=max(moved, 1),
         file_count=files,
         files_done=done if status is Status.FAILED else None,
-    ).to_record(line, context)
+    )
 
 
 def _name_end(end: str, task: Mapping[str, object], context: ImportContext) -> str:

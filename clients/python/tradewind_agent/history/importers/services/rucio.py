@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from tradewind.transfer import Direction, Status, TransferRecord
+from tradewind.transfer import Direction, Status
 from tradewind_agent.history.importers.json_messages import find_message, find_text, read_count
 from tradewind_agent.history.importers.log_text import Line
 from tradewind_agent.history.importers.logged_transfer import LoggedTransfer, name_end, parse_moment
@@ -25,8 +25,8 @@ def is_trace(message: Mapping[str, object]) -> bool:
     return "eventType" in message and bool({"traceId", "clientState", "eventVersion"} & message.keys())
 
 
-def _read_record(line: Line, context: ImportContext, report: ImportReport) -> TransferRecord | None:
-    """Return the record of a trace; ``None`` for one of no transfer, which is counted.
+def _read_record(line: Line, context: ImportContext, report: ImportReport) -> LoggedTransfer | None:
+    """Return the transfer of a trace; ``None`` for one of no transfer, which is counted.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Tr
         status=Status.SUCCEEDED if succeeded else Status.FAILED,
         moved_bytes=size if succeeded else 0,
         total_bytes=size,
-    ).to_record(line, context)
+    )
 
 
 RUCIO = SessionImporter(

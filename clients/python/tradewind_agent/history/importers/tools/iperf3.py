@@ -9,7 +9,7 @@ from datetime import timedelta
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 from tradewind.path import Path
-from tradewind.transfer import Direction, Status, TransferRecord
+from tradewind.transfer import Direction, Status
 from tradewind_agent.history.importers.fields import MAX_SETTING, parse_positive, round_within
 from tradewind_agent.history.importers.json_messages import find_message, find_object, find_text, read_count
 from tradewind_agent.history.importers.log_text import Line
@@ -24,8 +24,8 @@ def is_test(message: Mapping[str, object]) -> bool:
     return isinstance(start, dict) and "end" in message and find_text(start, "version").startswith("iperf")
 
 
-def _read_record(line: Line, context: ImportContext, report: ImportReport) -> TransferRecord | None:
-    """Return the record of a test; ``None`` for one that failed or was not of TCP, which is counted.
+def _read_record(line: Line, context: ImportContext, report: ImportReport) -> LoggedTransfer | None:
+    """Return the transfer of a test; ``None`` for one that failed or was not of TCP, which is counted.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Tr
                 "parameters.parallelism", read_count("parameters.parallelism", settings, "num_streams"), 1, MAX_SETTING
             )
         ),
-    ).to_record(line, context)
+    )
 
 
 def _read_path(end: Mapping[str, object]) -> Path:

@@ -6,7 +6,7 @@ Sizes are exact; the mean rate is rounded to three digits by wget, in powers of 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from tradewind.errors import InvalidValue
 from tradewind.transfer import Direction, Status, TransferRecord
@@ -97,7 +97,7 @@ def _read_record(
     if rate_bps == 0 or (duration_s := BITS_PER_BYTE * moved / rate_bps) > _LONGEST_S:
         raise InvalidValue("outcome.throughput_bps", "is zero, or next to it")
     try:
-        ended_at = datetime.fromisoformat(saved["at"]).replace(tzinfo=context.zone)
+        ended_at = datetime.fromisoformat(saved["at"]).replace(tzinfo=context.zone).astimezone(UTC)
     except ValueError:
         raise InvalidValue("ended_at", f"does not exist: {saved['at']!r}") from None
     return LoggedTransfer(
