@@ -27,8 +27,8 @@ class _Locale:
     delimiter: str
 
     def write(self, value: float, digits: int) -> str:
-        whole, _, fraction = f"{value:,.{digits}f}".partition(".")
-        text = whole.replace(",", self.thousands) + (self.point + fraction if fraction else "")
+        integer, _, fraction = f"{value:,.{digits}f}".partition(".")
+        text = integer.replace(",", self.thousands) + (self.point + fraction if fraction else "")
         return f'"{text}"' if self.delimiter in text else text
 
 

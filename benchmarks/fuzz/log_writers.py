@@ -146,7 +146,7 @@ def _write_rclone_text(random: Random) -> WrittenLog:
 
 
 def without_changes_of_clocks(records: Sequence[Truth], zone: str) -> Sequence[Truth]:
-    """Return records that allow an hour where clocks were put back, as nothing in such a log tells the two."""
+    """Return records that allow an hour where clocks were put back, as such a log does not distinguish the two."""
     local = ZoneInfo(zone)
     return [
         replace(each, start_tolerance_s=3600.0 + each.start_tolerance_s)

@@ -8,7 +8,9 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from migrations.reader_isolation import TABLES_IN_PLANS, VIEWS_BEHIND_FUNCTIONS
+from migrations.analyst_views import ANALYST_VIEWS
+from migrations.reader_isolation import TABLES_IN_PLANS
+from migrations.reader_isolation import VIEWS_BEHIND_FUNCTIONS as FIRST_VIEWS
 from services.bootstrap import Container
 from services.persistence.roles import READER
 from tests.integration.warehouse.other_facts import beaten, quote
@@ -19,6 +21,7 @@ from tests.stack import Tenant, new_tenant
 __all__ = ["postgres"]
 
 TABLE_OF = dict(zip(("transfers", "heartbeats", "quotes"), TABLES_IN_PLANS, strict=True))
+VIEWS_BEHIND_FUNCTIONS = (*FIRST_VIEWS, *(view.name for view in ANALYST_VIEWS))
 VIEWS_IN_PLANS = ("transfers", "whole_transfers", "transfer_chunks", "heartbeats", "quotes")
 STORED = 600
 DAYS = 20
