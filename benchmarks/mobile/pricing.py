@@ -93,5 +93,6 @@ def price_tail_saving(rows: Sequence[Row], constants: Constants) -> float:
         for number in range(TAIL_JOBS)
     ]
     plan = plan_batches(jobs, BatchTerms(radio=constants.radio))
-    bits_j = BITS_PER_BYTE * sum(job.total_bytes for job in jobs) * constants.radio.receive_j_per_bit.value
+    bits = float(BITS_PER_BYTE * sum(job.total_bytes for job in jobs))
+    bits_j = constants.radio.compute_bits_energy_j(bits, 0.0, bits / rate_bps)
     return plan.saved_j / (plan.separate_active_j + plan.separate_tail_j + bits_j)

@@ -95,9 +95,8 @@ class CellRuns:
                 cut_s=cut_s + START_PATIENCE_S,
                 make_judge=partial(self._make_judge, search_run),
             )
-            done_bytes = run.path.up.bytes if self._direction == UP else run.bytes_done
             return run, {
-                "score_bps": search_run.score_bps(run.duration_s, done_bytes),
+                "score_bps": search_run.score_bps(run.duration_s, run.bytes_done),
                 "searched": self._name_search(tool),
             }
 

@@ -27,6 +27,10 @@ AGENT = (
     ("TRADEWIND_KEY", "API key. It precedes the stored one."),
     ("TRADEWIND_KEY_FILE", "File that holds the API key."),
     ("TRADEWIND_SPOOL", "Folder in which records wait while the service is unreachable."),
+    (
+        "TRADEWIND_POWER_METER",
+        "Meter of this host for all commands, as `--power-meter` takes it, such as `ipmi` or `redfish:https://bmc`.",
+    ),
     ("TRADEWIND_SPOOL_MAX", "Size that the spool may reach, such as `256MiB`."),
     ("TRADEWIND_SERVE_TOKEN", "Token that `serve-files` demands of its clients, as a bearer token or a password."),
     ("TRADEWIND_PROGRESS", "Time between two lines of progress where standard error is no terminal, such as `1min`."),

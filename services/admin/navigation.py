@@ -54,6 +54,7 @@ SECTIONS = (
         (
             Entry("/admin/logs", "Logs", _OPERATOR),
             Entry("/admin/endpoints", "Endpoints"),
+            Entry("/admin/regions", "Regions"),
             Entry("/admin/limits", "Limits", _PROVIDER),
             Entry("/admin/keys", "API keys", _OPERATOR),
             Entry("/admin/users", "Users", _OPERATOR),

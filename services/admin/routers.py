@@ -8,11 +8,11 @@ from fastapi.routing import APIRoute
 
 from services.admin import static_files
 from services.admin.access import account, audit, keys, sign_on, users
+from services.admin.inventory import endpoints, regions
 from services.admin.pages import (
     compression,
     connections,
     devices,
-    endpoints,
     exports,
     gain,
     limits,
@@ -48,6 +48,7 @@ _ROUTERS = (
     compression.router,
     devices.router,
     endpoints.router,
+    regions.router,
     sql.router,
     exports.router,
     logs.router,

@@ -48,13 +48,25 @@ class Store:
             prices, tier_names = uow.price_books.load_price_list(), uow.custom_tiers.list_names()
         aliases = {alias: endpoint.name for endpoint in endpoints for alias in endpoint.aliases}
         known_paths = {
-            (endpoint.name, pair.destination): Path(**pair.model_dump(exclude={"destination"}))
+            (endpoint.name, pair.destination): Path(**pair.model_dump(exclude={"destination", "network_energy"}))
             for endpoint in endpoints
             for pair in endpoint.known_pairs
         }
         power_policies = {endpoint.name: endpoint.power_policy for endpoint in endpoints if endpoint.power_policy}
+        regions = {endpoint.name: endpoint.region for endpoint in endpoints if endpoint.region}
         indexed = {keys[link_id]: model for link_id, model in models.items()}
-        return Index(release, indexed, aliases, known_paths, limits, prices, tier_names, learned_caps, power_policies)
+        return Index(
+            release,
+            indexed,
+            aliases,
+            known_paths,
+            limits,
+            prices,
+            tier_names,
+            learned_caps,
+            power_policies,
+            regions,
+        )
 
     def model(self, tenant_id: UUID, model_id: UUID) -> StoredModel:
         """Return one model of a tenant."""

@@ -44,6 +44,7 @@ from services.persistence.repositories.models.release_work import ReleaseWork
 from services.persistence.repositories.models.releases import Releases
 from services.persistence.repositories.models.sla_tiers import SlaTiers
 from services.persistence.repositories.models.tier_decisions import TierDecisions
+from services.persistence.repositories.regions import Regions
 from services.persistence.repositories.saved_queries import SavedQueries
 from services.persistence.repositories.transfers.stored import Transfers
 from services.persistence.repositories.transfers.transfer_owners import TransferOwners
@@ -204,6 +205,10 @@ class UnitOfWork:
     @cached_property
     def endpoints(self) -> Endpoints:
         return Endpoints(self.connection, self.tenant_id)
+
+    @cached_property
+    def regions(self) -> Regions:
+        return Regions(self.connection, self.tenant_id)
 
     @cached_property
     def keys(self) -> Keys:

@@ -67,6 +67,12 @@ def _device(owner: Owner) -> str:
     return name
 
 
+def _region(owner: Owner) -> str:
+    name = f"region-{uuid4().hex[:8]}"
+    owner.client.put(f"/v1/regions/{name}", json={"currency": "EUR"}).raise_for_status()
+    return name
+
+
 def _batch(owner: Owner) -> str:
     sent = ndjson([record()]) + b"broken\n"
     return owner.client.post("/v1/logs", content=sent).raise_for_status().json()["batch_id"]
@@ -133,6 +139,7 @@ THINGS: dict[str, Callable[[Owner], object]] = {
     "name": _device,
     "page_load_id": _page_load,
     "query_id": _saved_query,
+    "region": _region,
     "release_id": lambda owner: owner.listed("/v1/releases")["id"],
     "row_id": _refused_row,
     "tier_id": lambda owner: owner.listed("/v1/sla-tiers")["tier_id"],

@@ -195,7 +195,7 @@ def check_examples(claim: Claim, claims: Claims) -> Finding:
     """Check that measurements are within their bounds, and that equation 20 or 22 is more accurate than either bound.
 
     That is, it is nearer to what was measured than the nearer bound, and within `EXAMPLE_TOLERANCE`, for some numbers
-    that are printed as these are.
+    that are printed as these are. All of them are the paper's own: where they agree, nothing is reproduced by it.
     """
     network = claims["003-fig5"].values["net"]
     equation = 22 if "download" in claim.statement else 20
@@ -224,7 +224,7 @@ def check_examples(claim: Claim, claims: Claims) -> Finding:
                 source=Source.CODE,
             )
         )
-    return make_finding(*comparisons)
+    return make_finding_elsewhere(PHONES, comparisons)
 
 
 def _estimate(low: Range, high: Range, network_mbps: float) -> Range:

@@ -141,7 +141,7 @@ def check_power_models(claim: Claim, _claims: Claims) -> Finding:
     model = fit_fine(samples)
     alone = FineModel(12.0, {COMPONENT_OF[name]: 40.0 for name in claim.values["features_cpu"]})
     of_cpu = fit_cpu([CalibrationSample(n, each, alone.predict_power_w(each)) for n, each in enumerate(usages)])
-    return make_finding(
+    comparisons = (
         compare_computed("components whose power is fitted", len(features), len(model.component_w)),
         *(
             compare_recovered(f"power of {name}, W", watts, model.component_w.get(name, 0.0), relative=SD_TOLERANCE)
@@ -151,6 +151,7 @@ def check_power_models(claim: Claim, _claims: Claims) -> Finding:
             "power of a host at full load by its CPU alone, W", 52.0, of_cpu.full_w, relative=SD_TOLERANCE
         ),
     )
+    return make_finding_elsewhere(f"{HOSTS}, and the meter that these were fitted by", comparisons)
 
 
 def check_tools(_claim: Claim, _claims: Claims) -> Finding:

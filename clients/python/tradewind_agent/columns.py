@@ -4,6 +4,7 @@ A record is made whenever it is read. To read is cheap, to hold all at once is w
 """
 
 import math
+import re
 from array import array
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -17,6 +18,13 @@ BLOCK_RECORDS = 20_000
 """Records of a block that takes no more: smaller ones would leave gaps in memory when they are given back."""
 
 _UNKNOWN = -1
+
+_MD5_TAG = re.compile('"[0-9a-f]{32}"')
+_MD5_MARK = b"\xff"
+"""Begins no text in UTF-8."""
+
+_SAME_NAME = "/"
+"""No name has a slash."""
 
 
 class FieldColumn(Protocol):
@@ -33,31 +41,67 @@ class TextColumn:
     def __init__(self, missing: str | None = None) -> None:
         self._missing = missing
         self._bytes = bytearray()
-        self._ends = array("Q")
+        self._ends = array("I")
+
+    def __len__(self) -> int:
+        return len(self._ends)
 
     def append(self, text: str | None) -> None:
-        self._bytes += (text or "").encode("utf-8", "surrogatepass")
-        self._ends.append(len(self._bytes))
+        self._bytes += self._encode(text or "")
+        try:
+            self._ends.append(len(self._bytes))
+        except OverflowError:  # more than 4 GiB of them
+            self._ends = array("Q", self._ends)
+            self._ends.append(len(self._bytes))
 
     def __getitem__(self, at: int) -> str | None:
         start = self._ends[at - 1] if at else 0
-        return self._bytes[start : self._ends[at]].decode("utf-8", "surrogatepass") or self._missing
+        return self._decode(self._bytes[start : self._ends[at]]) or self._missing
+
+    def _encode(self, text: str) -> bytes:
+        return text.encode("utf-8", "surrogatepass")
+
+    def _decode(self, stored: bytearray) -> str:
+        return stored.decode("utf-8", "surrogatepass")
+
+
+class TagColumn(TextColumn):
+    """ETags, or ``None``; the sum in a tag that is an MD5, as most are, takes half as many bytes as its digits."""
+
+    def _encode(self, text: str) -> bytes:
+        return _MD5_MARK + bytes.fromhex(text[1:-1]) if _MD5_TAG.fullmatch(text) else super()._encode(text)
+
+    def _decode(self, stored: bytearray) -> str:
+        return f'"{stored[1:].hex()}"' if stored.startswith(_MD5_MARK) else super()._decode(stored)
 
 
 class PathColumn:
-    """Paths; what many of them share before their last slash is stored once."""
+    """Paths; what many of them share before their last slash is stored once.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    followed : paths that get their values first, and mostly have the same names in their folders.
+    """
+
+    def __init__(self, followed: "PathColumn | None" = None) -> None:
+        self._followed = followed
         self._folders = SharedColumn()
         self._names = TextColumn("")
 
     def append(self, path: str) -> None:
         folder, slash, name = path.rpartition("/")
+        if self._followed is not None and name == self._followed.get_name(len(self._names)):
+            name = _SAME_NAME
         self._folders.append(folder + slash)
         self._names.append(name)
 
+    def get_name(self, at: int) -> str:
+        """Return what is behind the last slash."""
+        name = self._names[at] or ""
+        return self._followed.get_name(at) if self._followed is not None and name == _SAME_NAME else name
+
     def __getitem__(self, at: int) -> str:
-        return f"{self._folders[at]}{self._names[at]}"
+        return f"{self._folders[at]}{self.get_name(at)}"
 
 
 class NumberColumn:

@@ -176,7 +176,7 @@ def examine_meter(choice: MeterChoice) -> list[Finding]:
     """Report which meter is used, and why not a better one."""
     meter = choice.meter
     text = f"{meter.method} ({meter.quality}): {meter.description}"
-    if meter.quality is EnergyQuality.MEASURED:
+    if choice.note is None and meter.quality is EnergyQuality.MEASURED:
         return [make_good_finding("meter", text)]
     reasons = "; ".join(f"no {method}: {reason}" for method, reason in choice.refusals)
     return [make_note_finding("meter", text, f"{reasons}; --power-profile states the power of this host")]

@@ -57,6 +57,9 @@ def find_radio(name: str, radios: Mapping[str, RadioProfile]) -> RadioProfile:
     return radios[name]
 
 
+SATURATION = "saturation_bps"
+
+
 @cache
 def load_shipped_catalogue() -> Catalogue:
     """Load the profiles of the package, once."""
@@ -81,10 +84,11 @@ def parse_radio(name: str, content: Mapping[str, Any]) -> RadioProfile:
     ------
     InvalidValue : a value is missing, out of its domain or without source.
     """
-    if unknown := set(content) - {"title", *RADIO_FIELDS}:
+    if unknown := set(content) - {"title", SATURATION, *RADIO_FIELDS}:
         raise InvalidValue(f"{name}.{min(unknown)}", "is not known of a radio")
     figures = {figure: _parse_sourced(name, figure, content) for figure in RADIO_FIELDS}
-    return RadioProfile(name=name, title=str(content.get("title", name)), **figures)
+    saturation_bps = _parse_sourced(name, SATURATION, content) if SATURATION in content else None
+    return RadioProfile(name=name, title=str(content.get("title", name)), saturation_bps=saturation_bps, **figures)
 
 
 def parse_device(name: str, content: Mapping[str, Any], radios: Mapping[str, RadioProfile]) -> DeviceProfile:

@@ -75,7 +75,7 @@ def model_energy_split(
 ) -> EnergySplit:
     """Return the split by the profiles' constants.
 
-    E_d = (P_active − P_idle) · t + Σ P_component · u · t + J/bit · bits.
+    E_d = (P_active − P_idle) · t + Σ P_component · u · t + E_bits, see `RadioProfile.compute_bits_energy_j`.
 
     Parameters
     ----------
@@ -85,8 +85,8 @@ def model_energy_split(
     components_w = sum(
         device.component_w[name].value * share for name, share in work.utilisation.items() if name in device.component_w
     )
-    bits_j = BITS_PER_BYTE * (
-        radio.receive_j_per_bit.value * work.received_bytes + radio.send_j_per_bit.value * work.sent_bytes
+    bits_j = radio.compute_bits_energy_j(
+        BITS_PER_BYTE * work.received_bytes, BITS_PER_BYTE * work.sent_bytes, work.duration_s
     )
     return EnergySplit(
         base_j=compute_base_energy_j(work.duration_s, device.compute_base_w(radio, screen_on=screen_on)),

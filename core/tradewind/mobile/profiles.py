@@ -15,6 +15,9 @@ from tradewind.errors import InvalidValue, NotFound
 MAX_VALUE = 1e6
 """Highest W, J/bit or s of any device, to catch mistakes and keep all sums finite. An assumption."""
 
+MAX_RATE_BPS = 1e13
+"""Highest rate of any radio, likewise."""
+
 
 class ValueOrigin(StrEnum):
     PUBLISHED = "published"
@@ -45,7 +48,8 @@ class RadioProfile:
     ----------
     idle_w : mean power when it is on and nothing is sent, W.
     active_w : power while a transfer runs, whatever its rate, W.
-    receive_j_per_bit, send_j_per_bit : energy of each bit on top.
+    receive_j_per_bit, send_j_per_bit : energy of each bit on top, at low rates.
+    saturation_bps : rate at which a bit takes half of that; ``None`` where its energy is the same at all rates.
     tail_w, tail_s : power after the last byte, and for how long before the radio is idle again.
     """
 
@@ -57,9 +61,12 @@ class RadioProfile:
     send_j_per_bit: SourcedValue
     tail_w: SourcedValue
     tail_s: SourcedValue
+    saturation_bps: SourcedValue | None = None
 
     def __post_init__(self) -> None:
         _check_figures(self.name, {name: getattr(self, name) for name in RADIO_FIELDS})
+        if self.saturation_bps is not None:
+            _check_saturation(self.name, self.saturation_bps)
         for name in ("active_w", "tail_w"):
             if getattr(self, name).value < self.idle_w.value:
                 raise InvalidValue(f"{self.name}.{name}", "must not be below idle_w")
@@ -72,6 +79,18 @@ class RadioProfile:
     def tail_above_idle_w(self) -> float:
         return self.tail_w.value - self.idle_w.value
 
+    def compute_bits_energy_j(self, received_bits: float, sent_bits: float, duration_s: float) -> float:
+        """Return the energy of bits that took ``duration_s``: e · bits / (1 + R / R_s) with R their mean rate.
+
+        A radio takes most of its power for being on, and little more for each further bit: e · R / (1 + R / R_s) rises
+        to e · R_s and no further.
+        """
+        energy_j = self.receive_j_per_bit.value * received_bits + self.send_j_per_bit.value * sent_bits
+        if self.saturation_bps is None or not duration_s > 0:
+            return energy_j
+        rate_bps = (received_bits + sent_bits) / duration_s
+        return energy_j / (1 + rate_bps / self.saturation_bps.value)
+
     def compute_tail_energy_j(self, gap_s: float) -> float:
         """Return E_tail = (P_tail − P_b) · min(gap, t_tail), the energy after a transfer until the next one, ``gap_s``
         later.
@@ -79,7 +98,7 @@ class RadioProfile:
         return self.tail_above_idle_w * min(gap_s, self.tail_s.value)
 
     def scale(self, factor: float) -> "RadioProfile":
-        """Return the profile with every power and energy multiplied; times stay."""
+        """Return the profile with every power and energy multiplied; times and rates stay."""
         powers = {name: getattr(self, name).scale(factor) for name in RADIO_FIELDS if name != "tail_s"}
         return replace(self, **powers)
 
@@ -144,6 +163,13 @@ class DeviceProfile:
             component_w={name: figure.scale(factor) for name, figure in self.component_w.items()},
             radios={name: radio.scale(factor) for name, radio in self.radios.items()},
         )
+
+
+def _check_saturation(owner: str, figure: SourcedValue) -> None:
+    if not 0 < figure.value <= MAX_RATE_BPS:
+        raise InvalidValue(f"{owner}.saturation_bps", f"must be above 0 and at most {MAX_RATE_BPS:g}")
+    if not figure.source.strip():
+        raise InvalidValue(f"{owner}.saturation_bps.source", "must say where the figure comes from")
 
 
 def _check_figures(owner: str, figures: Mapping[str, SourcedValue]) -> None:

@@ -18,6 +18,7 @@ BIGINT_MAX = 2**63 - 1
 _NO_ZEROS = r"^[^\x00]*$"
 NO_CONTROLS = r"^[^\x00-\x1f]+$"
 PROFILE_NAME = r"^[a-z0-9][a-z0-9._-]{0,62}$"
+REGION_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$"
 CPU_CLASS = r"^[a-z0-9][a-z0-9_.\-/]*$"
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME_LENGTH, pattern=NO_CONTROLS)]
@@ -51,6 +52,7 @@ PATTERN_DESCRIPTIONS: Mapping[str, str] = MappingProxyType(
         NO_CONTROLS: "must have no control characters",
         _NO_ZEROS: "must have no control characters",
         PROFILE_NAME: "must be lower case letters, digits, dots, dashes and underscores, 63 at most",
+        REGION_NAME: "must be letters, digits, dots, dashes and underscores, 63 at most",
         CPU_CLASS: "must be lower case letters, digits and . - _ /, such as x86-64/amd-epyc/2",
     }
 )

@@ -50,7 +50,10 @@ class WireSourced(Strict):
 
 
 class WireRadioProfile(Strict):
-    """Power of a radio: idle, active, each bit on top, and the tail after the last byte."""
+    """Power of a radio: idle, active, each bit on top, and the tail after the last byte.
+
+    ``saturation_bps`` : rate at which a bit takes half of its energy at low rates; absent, it takes the same at all.
+    """
 
     name: ProfileName
     title: Name
@@ -60,15 +63,19 @@ class WireRadioProfile(Strict):
     send_j_per_bit: WireSourced
     tail_w: WireSourced
     tail_s: WireSourced
+    saturation_bps: WireSourced | None = None
 
     def to_profile(self) -> RadioProfile:
         figures = {name: getattr(self, name).to_sourced() for name in RADIO_FIELDS}
-        return RadioProfile(name=self.name, title=self.title, **figures)
+        saturation_bps = None if self.saturation_bps is None else self.saturation_bps.to_sourced()
+        return RadioProfile(name=self.name, title=self.title, saturation_bps=saturation_bps, **figures)
 
     @classmethod
     def from_domain(cls, radio: RadioProfile) -> Self:
         figures = {name: WireSourced.from_domain(getattr(radio, name)) for name in RADIO_FIELDS}
-        return cls(name=radio.name, title=radio.title, **figures)
+        known = radio.saturation_bps
+        saturation_bps = None if known is None else WireSourced.from_domain(known)
+        return cls(name=radio.name, title=radio.title, saturation_bps=saturation_bps, **figures)
 
 
 class NewDeviceProfile(Strict):

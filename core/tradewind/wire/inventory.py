@@ -1,7 +1,7 @@
 """Endpoints, keys, links, clusters and surfaces: what a tenant owns and what was learned from it."""
 
 from datetime import datetime
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
 from pydantic import Field, model_validator
@@ -10,6 +10,7 @@ from tradewind.sla.kinds import EnergyBasis, SlaKind
 from tradewind.sla.power_policy import PowerPolicy
 from tradewind.wire.base import Bandwidth, BufferBytes, Name, Open, Positive, RoundTrip, Strict
 from tradewind.wire.records import WireParameters
+from tradewind.wire.regions import NetworkEnergyOfPath, RegionName
 
 
 class KnownPair(Strict):
@@ -19,6 +20,13 @@ class KnownPair(Strict):
     bandwidth_bps: Bandwidth | None = None
     rtt_s: RoundTrip | None = None
     buffer_bytes: BufferBytes | None = None
+    network_energy: NetworkEnergyOfPath | None = Field(default=None, exclude_if=lambda known: known is None)
+
+    @model_validator(mode="after")
+    def _check_network_energy(self) -> Self:
+        if self.network_energy is not None:
+            self.network_energy.to_rate().check()
+        return self
 
 
 class PowerProfile(Strict):
@@ -30,23 +38,28 @@ class PowerProfile(Strict):
 
 
 class NewEndpoint(Strict):
-    """An endpoint to be made; ``power_policy`` decides the default energy basis of its transfers."""
+    """An endpoint to be made.
+
+    ``power_policy`` : decides the default energy basis of its transfers. ``region`` : of its electricity.
+    """
 
     name: Name
     aliases: tuple[Name, ...] = Field(default=(), max_length=100)
     known_pairs: tuple[KnownPair, ...] = Field(default=(), max_length=1000)
     power_profile: PowerProfile | None = None
     power_policy: PowerPolicy | None = None
+    region: RegionName | None = None
 
 
 class EndpointChange(Strict):
-    """Fields that are absent stay as they are."""
+    """Fields that are absent stay as they are; an empty ``region`` takes the endpoint out of its region."""
 
     name: Name | None = None
     aliases: tuple[Name, ...] | None = Field(default=None, max_length=100)
     known_pairs: tuple[KnownPair, ...] | None = Field(default=None, max_length=1000)
     power_profile: PowerProfile | None = None
     power_policy: PowerPolicy | None = None
+    region: RegionName | Literal[""] | None = None
 
 
 class Endpoint(Open):
@@ -56,6 +69,7 @@ class Endpoint(Open):
     known_pairs: tuple[KnownPair, ...]
     power_profile: PowerProfile | None = None
     power_policy: PowerPolicy | None = None
+    region: str | None = None
 
 
 Weight = Annotated[float, Field(ge=0.01, le=100)]

@@ -261,7 +261,16 @@ class WireTable(Open):
         )
 
 
+class WireRegions(Open):
+    """The electricity regions of both ends; ``null`` where one is unknown."""
+
+    source: str | None = None
+    destination: str | None = None
+
+
 class RecommendResponse(Open):
+    """``regions`` : absent where neither end's is known."""
+
     transfer_id: UUID
     parameters: WireParameters
     chunks: tuple[WireChunkPlan, ...]
@@ -274,6 +283,7 @@ class RecommendResponse(Open):
     nearest_data_distance: float | None = None
     flags: dict[str, str]
     not_expressible: tuple[str, ...] = ()
+    regions: WireRegions | None = None
 
 
 def to_wire_parameters(parameters: Parameters) -> WireParameters:

@@ -13,6 +13,7 @@ from tradewind.sla.pricing import PriceModel
 KINDS: Mapping[str, str] = MappingProxyType(
     {
         "endpoint": "endpoints",
+        "region": "electricity regions",
         "key": "API keys",
         "limit": "limits",
         "user": "people and sign-ins",

@@ -35,6 +35,15 @@ SELECT l.source || ' → ' || l.destination AS link, t.energy_ends, 1e9 * sum(t.
  GROUP BY 1, 2 ORDER BY 2, 3""",
     ),
     Example(
+        "CO2 and cost of hosts by region",
+        """\
+SELECT source_region AS region, source_currency AS currency, count(*) AS transfers,
+       sum(source_carbon_g) AS carbon_g, sum(source_cost) AS cost
+  FROM transfer_footprints
+ WHERE source_carbon_g IS NOT NULL OR source_cost IS NOT NULL
+ GROUP BY 1, 2 ORDER BY 1""",
+    ),
+    Example(
         "Moved hour by hour",
         """\
 SELECT date_trunc('hour', started_at) AS hour, sum(bytes_moved) / 1e9 AS gigabytes

@@ -43,6 +43,9 @@ async def recommend_parameters(recommend_request: FullRecommendRequest, parts: P
         parts.quotes.note(principal.tenant_id, quote)
     parts.metrics.recommended[priced.recommendation.source].inc()
     body = encode_answer(priced)
+    regions = (await load_snapshot(parts, principal.tenant_id)).find_regions(transfer_request.link)
+    if any(regions):
+        body = append_field(body, b"regions", orjson.dumps(dict(zip(("source", "destination"), regions, strict=True))))
     if recommend_request.compression is not None:
         advice = await get_advice(to_query(recommend_request.compression), parts, principal.tenant_id)
         body = append_field(body, b"compression", advice.model_dump_json().encode())

@@ -31,7 +31,7 @@ class Index:
     """The current release without its lattices, as read from the store.
 
     ``aliases`` : from any other name of an endpoint to its own. ``known_paths`` : what the owners of endpoints declare
-    of the path between two endpoints, by their own names. ``power_policies`` : of endpoints that have one.
+    of the path between two endpoints, by their own names. ``power_policies``, ``regions`` : of endpoints that have one.
     """
 
     release: int | None
@@ -43,6 +43,7 @@ class Index:
     tier_names: Mapping[UUID, str] = field(default_factory=dict)
     learned_caps: LearnedCaps = NOTHING_LEARNED
     power_policies: Mapping[str, PowerPolicy] = field(default_factory=dict)
+    regions: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def model_ids(self) -> frozenset[UUID]:
@@ -117,6 +118,13 @@ class Snapshot:
         basis = choose_energy_basis(map(self.index.power_policies.get, self._own_names(key)))
         is_known = all(table.knows_power and table.base_power_w is not None for table in tables)
         return sla.with_basis(basis if is_known else EnergyBasis.TOTAL)
+
+    def find_regions(self, key: LinkKey) -> tuple[str | None, str | None]:
+        """Return the electricity regions of both endpoints; ``None`` where one is unknown."""
+        if not self.index.regions:
+            return None, None
+        source, destination = self._own_names(key)
+        return self.index.regions.get(source), self.index.regions.get(destination)
 
     def compute_permitted_caps(self, key: LinkKey, weight: float) -> EffectiveCaps | None:
         """Return the caps that limits and live transfers leave for a new transfer; ``None`` without limits."""

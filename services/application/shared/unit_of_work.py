@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from services.application.advice.connections import PageLoadRepository
     from services.application.advice.devices import DeviceProfileRepository
     from services.application.billing.ports import PriceBookRepository, QuoteRepository, UsageRepository
+    from services.application.grid.regions import RegionRepository
     from services.application.limits.caps import LimitRepository
     from services.application.logs.ports import (
         BatchRepository,
@@ -129,6 +130,8 @@ class UnitOfWork(Protocol):
     def compression(self) -> CompressionHistory: ...
     @property
     def page_loads(self) -> PageLoadRepository: ...
+    @property
+    def regions(self) -> RegionRepository: ...
     @property
     def device_profiles(self) -> DeviceProfileRepository: ...
     def publish(self, event: Event) -> None:

@@ -6,8 +6,9 @@ from uuid import UUID
 from sqlalchemy import Connection, delete, func, insert, select, text, update
 from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 
-from services.persistence.tables import endpoint_aliases, endpoint_pairs, endpoints
-from tradewind.errors import Conflict, NotFound
+from services.persistence.repositories.regions import read_network_energy
+from services.persistence.tables import endpoint_aliases, endpoint_pairs, endpoints, regions
+from tradewind.errors import Conflict, InvalidValue, NotFound
 from tradewind.sla.kinds import EnergyBasis
 from tradewind.sla.power_policy import PowerPolicy, choose_energy_basis
 from tradewind.wire.inventory import Endpoint, EndpointChange, KnownPair, NewEndpoint, PowerProfile
@@ -49,6 +50,7 @@ class Endpoints:
         Raises
         ------
         Conflict : the name or an alias is taken, or given twice.
+        InvalidValue : there is no such region.
         """
         self._lock_names()
         self._require_free([new.name, *new.aliases], owner=None)
@@ -59,6 +61,7 @@ class Endpoints:
                 name=new.name,
                 power_profile=_to_json(new.power_profile),
                 power_policy=new.power_policy,
+                region=self._find_region(new.region),
             )
             .returning(endpoints.c.id)
         ).scalar_one()
@@ -73,6 +76,7 @@ class Endpoints:
         ------
         NotFound : the tenant has no such endpoint.
         Conflict : the name or an alias is taken, or given twice.
+        InvalidValue : there is no such region.
         """
         self._lock_names()
         before = self.get(endpoint_id)
@@ -81,7 +85,7 @@ class Endpoints:
             self._require_free([name, *aliases], owner=endpoint_id)
             self._connection.execute(delete(endpoint_aliases).where(endpoint_aliases.c.endpoint_id == endpoint_id))
             self._set_aliases(endpoint_id, aliases)
-        values = {
+        values: dict[str, object] = {
             name: value
             for name, value in (
                 ("name", change.name),
@@ -90,6 +94,8 @@ class Endpoints:
             )
             if value is not None
         }
+        if change.region is not None:
+            values["region"] = self._find_region(change.region or None)
         if values:
             self._connection.execute(update(endpoints).where(endpoints.c.id == endpoint_id).values(values))
         if change.known_pairs is not None:
@@ -138,6 +144,7 @@ class Endpoints:
                 known_pairs=tuple(pairs.get(row.id, ())),
                 power_profile=PowerProfile(**row.power_profile) if row.power_profile else None,
                 power_policy=PowerPolicy(row.power_policy) if row.power_policy else None,
+                region=row.region,
             )
             for row in self._connection.execute(select(endpoints).where(chosen).order_by(endpoints.c.name))
         ]
@@ -159,6 +166,7 @@ class Endpoints:
                     bandwidth_bps=row.bandwidth_bps,
                     rtt_s=row.rtt_s,
                     buffer_bytes=row.buffer_bytes,
+                    network_energy=read_network_energy(row),
                 )
             )
         return pairs
@@ -173,6 +181,12 @@ class Endpoints:
             raise Conflict(f"{min(taken)!r} is the name or an alias of another endpoint")
         if len(set(names)) < len(names):
             raise Conflict("the name and aliases of an endpoint must differ from each other")
+
+    def _find_region(self, name: str | None) -> str | None:
+        """Return the name of a region that exists; ``None`` stays."""
+        if name is None or self._connection.execute(select(regions.c.name).where(regions.c.name == name)).first():
+            return name
+        raise InvalidValue("region", f"there is no region {name!r}; upload its hours first")
 
     def _set_aliases(self, endpoint_id: UUID, aliases: Collection[str]) -> None:
         if aliases:
@@ -200,6 +214,7 @@ class Endpoints:
                     "bandwidth_bps": pair.bandwidth_bps,
                     "rtt_s": pair.rtt_s,
                     "buffer_bytes": pair.buffer_bytes,
+                    **_list_network_values(pair),
                 }
                 for destination_id, pair in by_id.items()
             ],
@@ -213,6 +228,15 @@ def _list_names_after(before: Endpoint, change: EndpointChange) -> tuple[str, tu
     aliases = remaining if change.aliases is None else change.aliases
     is_renamed = name != before.name and before.name not in aliases
     return name, (*aliases, before.name) if is_renamed else aliases
+
+
+def _list_network_values(pair: KnownPair) -> dict[str, object]:
+    known = pair.network_energy
+    return {
+        "network_low_j_per_gb": None if known is None else known.low_j_per_gb,
+        "network_high_j_per_gb": None if known is None else known.high_j_per_gb,
+        "network_energy_source": None if known is None else known.source,
+    }
 
 
 def _to_json(profile: PowerProfile | None) -> dict[str, object] | None:

@@ -27,6 +27,7 @@ from services.persistence.tables.models import (
 )
 from services.persistence.tables.pages import page_connections, page_loads
 from services.persistence.tables.prices import own_cuts, price_books, prices, quotes, tier_decisions, tier_names
+from services.persistence.tables.regions import region_hours, regions
 from services.persistence.tables.retention import closed_months, sealed_months, sealed_transfers, sealed_usage
 from services.persistence.tables.rollups import daily_rollups, rollup_marks
 from services.persistence.tables.submissions import submissions
@@ -66,6 +67,8 @@ __all__ = [
     "price_books",
     "prices",
     "quotes",
+    "region_hours",
+    "regions",
     "release_endpoints",
     "release_links",
     "releases",

@@ -21,6 +21,7 @@ endpoints = Table(
     build_label("name"),
     Column("power_profile", JSONB(none_as_null=True)),
     build_label("power_policy", nullable=True),
+    build_label("region", nullable=True),
     UniqueConstraint("tenant_id", "name"),
 )
 
@@ -42,6 +43,9 @@ endpoint_pairs = Table(
     build_quantity("bandwidth_bps"),
     build_quantity("rtt_s"),
     build_quantity("buffer_bytes"),
+    build_quantity("network_low_j_per_gb"),
+    build_quantity("network_high_j_per_gb"),
+    build_label("network_energy_source", nullable=True),
 )
 
 links = Table(

@@ -22,7 +22,10 @@ ASKED = {
     "dataset": {"file_count": 100, "total_bytes": 10**9},
     "sla": {"kind": "max_throughput"},
 }
-PARAMETERS = {"/v1/usage-statements": {"month": "2026-03"}}
+PARAMETERS = {
+    "/v1/usage-statements": {"month": "2026-03"},
+    "/v1/grid": {"source": "alpha", "destination": "omega", "begin": "2026-03-01T00:00:00Z"},
+}
 OBJECTS = """
     SELECT relname::text FROM pg_class
      WHERE relnamespace IN ('public'::regnamespace, to_regnamespace('warehouse')) AND NOT relispartition

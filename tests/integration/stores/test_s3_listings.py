@@ -23,8 +23,8 @@ PAGE = 3
 class Listing:
     """Answers pages of a listing of ``keys``; counts the requests by prefix."""
 
-    def __init__(self, keys: list[str]) -> None:
-        self.keys = sorted(keys)
+    def __init__(self, keys: list[str], most: int = PAGE) -> None:
+        self.keys, self.most = sorted(keys), most
         self.requests: list[str] = []
 
     async def __call__(self, asked: RoughRequest, writer: asyncio.StreamWriter) -> None:
@@ -36,7 +36,7 @@ class Listing:
             ends = [key.find("/", len(prefix)) for key in rows]
             rows = sorted({key if end < 0 else key[: end + 1] for key, end in zip(rows, ends, strict=True)})
         left = [row for row in rows if row > after]
-        page = left[: min(PAGE, int(query["max-keys"]))]
+        page = left[: min(self.most, int(query["max-keys"]))]
         body = "".join(map(_write_row, page))
         if len(left) > len(page):
             body += f"<IsTruncated>true</IsTruncated><NextContinuationToken>{escape(page[-1])}</NextContinuationToken>"
@@ -80,8 +80,27 @@ def test_all_pages_are_read_by_prefixes_side_by_side():
 
 def test_keys_without_folders_are_read_page_by_page():
     keys = [f"key{number}" for number in range(10)]
-    found = list_bucket(Listing(keys))
+    listing = Listing(keys)
+    found = list_bucket(listing)
     assert sorted(job.destination for job in found.jobs) == [f"/out/{key}" for key in keys]
+    assert len(listing.requests) == 1 + 4  # the first page shows that there is more than one; then each once
+
+
+def test_many_prefixes_of_few_keys_are_read_page_by_page():
+    """Stores charge for requests: one a prefix would cost as many as there are keys."""
+    keys = [f"run-{number:03d}/result" for number in range(120)]
+    listing = Listing(keys, most=30)
+    found = list_bucket(listing)
+    assert sorted(job.destination for job in found.jobs) == [f"/out/{key}" for key in keys]
+    assert set(listing.requests) == {""}
+    assert len(listing.requests) == 4 + 4  # the prefixes and the keys
+
+
+def test_many_prefixes_are_read_one_by_one_where_few_are_selected():
+    listing = Listing([f"run-{number:03d}/result" for number in range(120)], most=30)
+    found = list_bucket(listing, selection=PathSelection.parse(["run-007/*"], []))
+    assert [job.destination for job in found.jobs] == ["/out/run-007/result"]
+    assert set(listing.requests) == {"", "run-007/"}
 
 
 def test_prefixes_that_hold_nothing_selected_are_not_listed():

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from tradewind_agent.columns import NumberColumn, PathColumn, SharedColumn, TextColumn, TimeColumn
+from tradewind_agent.columns import NumberColumn, PathColumn, SharedColumn, TagColumn, TextColumn, TimeColumn
 from tradewind_agent.engine.http.address import Login, Url
 from tradewind_agent.engine.jobs import DownloadJob, DownloadJobs, SizeTrust, find_repeated
 from tradewind_agent.engine.local.checksums import Checksum
@@ -27,6 +27,7 @@ def fill(column, values: list) -> list:
         (TextColumn(), ["a", None, "b \0 ü", "\udcff\ud800", "c"]),
         (TextColumn(""), ["", "a", ""]),
         (PathColumn(), ["a/b/c", "a/b/d", "e", "/f", "g/", "", "h//i"]),
+        (TagColumn(), [f'"{"0f" * 16}"', None, f'"{"0F" * 16}"', f'W/"{"0f" * 16}"', f'"{"0f" * 16}-3"', "\xff"]),
         (NumberColumn(), [0, None, 2**62, 1]),
         (TimeColumn(), [None, NOON, datetime(1969, 1, 1, tzinfo=UTC)]),
         (SharedColumn(), [True, "x", None, True, (1, 2)]),
@@ -35,6 +36,18 @@ def fill(column, values: list) -> list:
 )
 def test_values_read_as_they_were_stored(column, values: list):
     assert fill(column, values) == values
+
+
+def test_paths_with_the_names_of_others_read_as_they_were_stored():
+    others = PathColumn()
+    column = PathColumn(others)
+    followed = ["s/a", "s/b%20c", "s/d", "s/", "s/e", "x"]
+    paths = ["/out/a", "/out/b c", "/out/", "/out/", "e", ""]
+    for other, path in zip(followed, paths, strict=True):
+        others.append(other)
+        column.append(path)
+    assert [column[at] for at in range(len(paths))] == paths
+    assert [others[at] for at in range(len(paths))] == followed
 
 
 def test_times_of_other_zones_are_read_in_utc():

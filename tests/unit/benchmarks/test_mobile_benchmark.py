@@ -49,7 +49,7 @@ def held(grounds, repeated=None):
 def test_energy_is_that_of_the_profiles_per_100_mb_with_the_screen_on():
     split = split_energy(run(1, 1, 80e6, cpu_s=5.0), WIFI)  # 100 MB in 10 s; 20 s of a phone's four cores: half of them
     assert split.base_j == pytest.approx(10 * (0.3 + 0.6 + 0.005))
-    assert split.dynamic_j == pytest.approx(10 * (0.13286 - 0.005 + 3.2 * 0.5) + 0.8e9 * 1.3701e-7)
+    assert split.dynamic_j == pytest.approx(10 * (0.13286 - 0.005 + 3.2 * 0.5) + 0.8e9 * 1.3701e-7 / (1 + 80e6 / 20e6))
     assert split.tail_j == pytest.approx((0.1193 - 0.005) * 0.2381 / 2)
     assert price_energy_j(run(1, 1, 0.0), WIFI) == math.inf
 

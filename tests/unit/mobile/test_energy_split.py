@@ -23,8 +23,8 @@ def test_the_model_splits_by_hand():
     work = TransferWork(duration_s=10, received_bytes=12_500_000, utilisation={"cpu": 0.5})
     split = model_energy_split(S5, LTE, work, screen_on=True)
     assert split.base_j == pytest.approx(10 * (0.3 + 0.6 + 0.02))
-    # 10 s at 10 Mbit/s: 51.97 mW a Mbit/s are 0.5197 W; half the CPU is 1.6 W
-    assert split.dynamic_j == pytest.approx(10 * (1.28804 - 0.02 + 0.5197 + 1.6))
+    # 10 s at 10 Mbit/s: 51.97 mW a Mbit/s are 0.5197 W, saturated at 40 Mbit/s; half the CPU is 1.6 W
+    assert split.dynamic_j == pytest.approx(10 * (1.28804 - 0.02 + 0.5197 / (1 + 10 / 40) + 1.6))
     assert split.tail_j == pytest.approx(1.04 * 11.576)
     assert split.total_j == pytest.approx(split.base_j + split.dynamic_j, rel=1e-9)
 

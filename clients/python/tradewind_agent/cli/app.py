@@ -30,6 +30,7 @@ COMMANDS = (
     "meter",
     "devices",
     "endpoints",
+    "regions",
     "sql",
     "usage",
     "releases",

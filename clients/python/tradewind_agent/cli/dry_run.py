@@ -13,13 +13,16 @@ if TYPE_CHECKING:
     from tradewind_agent.copy.removal import PlannedRemoval
     from tradewind_agent.copy.run import PreparedCopy
     from tradewind_agent.engine.jobs import Job
+    from tradewind_agent.grid.start_planner import PlannedStart
 
 NAMED_FILES = 5
 """Files that the text names; the document lists all."""
 
 
-def show_plan(terminal: Terminal, prepared: "PreparedCopy", notes: "Sequence[str]") -> None:
-    """Show the files, what of them is there already, the ``notes`` on how they are encoded, and the plan."""
+def show_plan(
+    terminal: Terminal, prepared: "PreparedCopy", notes: "Sequence[str]", start: "PlannedStart | None" = None
+) -> None:
+    """Show the files, what of them is there already, the ``notes`` on how they are encoded, the start and the plan."""
     from tradewind.units import format_bytes, format_count
     from tradewind_agent.copy.omissions_report import build_omissions_document, describe_omissions
     from tradewind_agent.copy.preview import preview_copy
@@ -47,11 +50,13 @@ def show_plan(terminal: Terminal, prepared: "PreparedCopy", notes: "Sequence[str
         **({} if removal is None else {"to_remove": removal.list_places(), "removal_obstacle": removal.obstacle}),
         "plan": build_plan_document(prepared.plan),
         "notes": list(notes),
+        **({} if start is None else {"start": start.build_document()}),
     }
     ends = f"{prepared.source} to {prepared.destination}{_describe_preview(preview, files, about)}"
     removed = "" if removal is None else removal.describe()
     lines = [f"{head}{ends}{describe_omissions(listing)}{removed}", *_name_files(listing, preview)]
     lines += name_removals(removal)
+    lines += [] if start is None else [start.format_line()]
     terminal.print_result("\n".join((*lines, *notes, describe_plan(prepared.plan))), document)
 
 

@@ -31,12 +31,21 @@ PowerProfileText = Annotated[
         help="Power of this host idle and at full load, such as 35W,90W, for the model where nothing can be metered.",
     ),
 ]
+PowerMeter = Annotated[
+    str | None,
+    typer.Option(
+        "--power-meter",
+        metavar="METER",
+        help="Meter of this host: ipmi, redfish:https://bmc, scaphandre:URL or kepler:URL; TRADEWIND_POWER_METER too.",
+    ),
+]
 BasePower = Annotated[
     str, typer.Option(metavar="TIME", help="Measure the idle power first for so long; 0s for not at all.")
 ]
 
 if TYPE_CHECKING:
     from tradewind_agent.meters import CalibratedMeter
+    from tradewind_agent.meters.external.source import MeterSource
     from tradewind_agent.session.metering import HostMeter
 
 _Value = TypeVar("_Value")
@@ -155,6 +164,7 @@ def _require_positive(option: str, value: float | None) -> float | None:
 
 def build_host_meter(
     *,
+    power_meter: PowerMeter = None,
     power_profile: PowerProfileText = None,
     base_power: BasePower = "1s",
 ) -> "HostMeter":
@@ -163,8 +173,21 @@ def build_host_meter(
 
     profile = read_if("--power-profile", parse_power_profile, power_profile)
     return HostMeter.of_this_host(
-        profile, calibrated=find_calibrated_meter(), base_power_s=read("--base-power", parse_seconds, base_power)
+        profile,
+        calibrated=find_calibrated_meter(),
+        base_power_s=read("--base-power", parse_seconds, base_power),
+        source=find_meter_source(power_meter),
     )
+
+
+def find_meter_source(text: str | None = None) -> "MeterSource | None":
+    """Return the meter that the user names, by an option or in the environment; ``None`` for none."""
+    named = text or os.environ.get("TRADEWIND_POWER_METER")
+    if not named:
+        return None
+    from tradewind_agent.meters.external.source import parse_meter_source
+
+    return read("--power-meter" if text else "TRADEWIND_POWER_METER", parse_meter_source, named)
 
 
 def find_calibrated_meter() -> "CalibratedMeter | None":
@@ -180,15 +203,17 @@ Meter = Annotated["HostMeter", GroupOf(build_host_meter)]
 
 def choose_host_meter(
     *,
+    power_meter: PowerMeter = None,
     power_profile: PowerProfileText = None,
     base_power: BasePower = "1s",
 ) -> "Callable[[], HostMeter]":
     """Return a function that builds the meter of this host: loading it takes longer than a server takes to answer."""
-    if power_profile is not None:  # a wrong one is reported before anything else is done
-        meter = build_host_meter(power_profile=power_profile, base_power=base_power)
+    find_meter_source(power_meter)  # what is wrong is reported before anything else is done
+    if power_profile is not None:
+        meter = build_host_meter(power_meter=power_meter, power_profile=power_profile, base_power=base_power)
         return lambda: meter
     read("--base-power", parse_seconds, base_power)
-    return partial(build_host_meter, base_power=base_power)
+    return partial(build_host_meter, power_meter=power_meter, base_power=base_power)
 
 
 LaterMeter = Annotated["Callable[[], HostMeter]", GroupOf(choose_host_meter)]

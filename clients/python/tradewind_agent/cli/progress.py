@@ -5,10 +5,15 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tradewind.units import compute_throughput_bps, format_bps, format_bytes, format_count, parse_seconds
 from tradewind_agent.cli.options import read
 from tradewind_agent.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from tradewind_agent.copy.run import PreparedCopy
+    from tradewind_agent.engine.progress import Snapshot
 
 INTERVAL_VARIABLE = "TRADEWIND_PROGRESS"
 DEFAULT_INTERVAL = "10s"
@@ -136,3 +141,14 @@ def _show_plainly(lines: PlainLines) -> Show:
         lines.say_if_due(format_line)
 
     return show
+
+
+def make_snapshot_callback(show: Show) -> "Callable[[Snapshot, PreparedCopy], None]":
+    """Return what shows each snapshot of a copy."""
+
+    def show_snapshot(snapshot: "Snapshot", prepared: "PreparedCopy") -> None:
+        files = snapshot.files_done + snapshot.files_skipped + snapshot.files_failed
+        total_bytes = snapshot.moved_bytes + snapshot.remaining_bytes
+        show(snapshot.moved_bytes, total_bytes, files, len(prepared.listing.jobs))
+
+    return show_snapshot

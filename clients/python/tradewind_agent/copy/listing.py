@@ -1,6 +1,7 @@
 """The files of a copy: what the sources hold, in which direction it goes, and how large each file is."""
 
 import asyncio
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -62,7 +63,7 @@ class Listing:
     jobs: Sequence[Job] = field(repr=False)  # asyncio writes results out as it looks at its handler of signals
     direction: Direction
     remote: Origin
-    sizes_bytes: tuple[int, ...] = field(repr=False)
+    sizes_bytes: Sequence[int] = field(repr=False)
     sizes_are_exact: bool
     left_out: tuple[Omission, ...] = ()
     accepted: tuple[Omission, ...] = ()
@@ -308,15 +309,16 @@ async def _list_downloads(
         below = [place[begin:] for place in jobs.iterate_field("destination")]
         obstacle = _find_obstacle(found.omissions)
         removal = await asyncio.to_thread(plan_local_removal, str(target.path), below, rules.selection, obstacle)
-    sizes = tuple(jobs.iterate_field("size_bytes"))
-    known = sizes if None not in sizes else tuple(size for size in sizes if size is not None)
+    known = array("q", (size for size in jobs.iterate_field("size_bytes") if size is not None))
+    are_known = len(known) == len(jobs)
     estimate = round(sum(known) / len(known)) if known else 0
+    guessed = (estimate if size is None else size for size in jobs.iterate_field("size_bytes"))
     return Listing(
         jobs=jobs,
         direction=Direction.DOWNLOAD,
         remote=remote,
-        sizes_bytes=sizes if known is sizes else tuple(estimate if size is None else size for size in sizes),
-        sizes_are_exact=known is sizes and SizeTrust.ROUNDED not in jobs.iterate_field("size_trust"),
+        sizes_bytes=known if are_known else array("q", guessed),
+        sizes_are_exact=are_known and SizeTrust.ROUNDED not in jobs.iterate_field("size_trust"),
         left_out=found.omissions,
         excluded=found.excluded,
         removal=removal,

@@ -8,7 +8,6 @@ from uuid import uuid4
 from tradewind.dataset import bin_sizes
 from tradewind.path import Path
 from tradewind.sla.kinds import AS_FAST_AS_PERMITTED, EnergyBasis, Sla
-from tradewind.transfer import Direction
 from tradewind.units import format_bps
 from tradewind_agent.copy.listing import Listing
 from tradewind_agent.copy.options import CopyOptions
@@ -30,8 +29,9 @@ if TYPE_CHECKING:
 MOVER = "tradewind"
 RELAY_MOVER, THIRD_PARTY_MOVER = "tradewind-relay", "tradewind-third-party"
 """Names in records: what this host relays, and what servers move between them, say little of each other."""
-LEAST_STORE_STREAMS = 4
-"""Streams to an object store where the rules would use fewer: stores name 80 to 100 MB/s as the rate of one."""
+LEAST_STORE_STREAMS = 8
+"""Streams from or to an object store where the rules would use fewer: stores name 80 to 100 MB/s as the rate of one,
+and their tools open eight to ten."""
 
 _SETTING = ("concurrency", "parallelism", "pipelining")
 
@@ -67,7 +67,7 @@ def plan_copy(
 ) -> PlannedCopy:
     """Return the plan of a copy with the agent's own engine; see `plan_sizes`."""
     planned = plan_sizes(listing.sizes_bytes, path, names, options, client, mover=name_mover(listing))
-    if listing.store == "s3" and listing.direction is Direction.DOWNLOAD and planned.plan.source == HEURISTIC:
+    if listing.store == "s3" and listing.receiver is None and planned.plan.source == HEURISTIC:
         return replace(planned, plan=_use_several_streams(planned.plan, options))
     return planned
 

@@ -32,6 +32,7 @@ from tradewind_agent.tuning.ticks import Tick
 
 if TYPE_CHECKING:
     from tradewind.wire.recommendations import RecommendResponse, WireSlaAnswer
+    from tradewind_agent.grid.report import GridReport
 
 LEAST_MEASURED_S = 1.0
 """A shorter copy, or one that moved less than a block a file, says nothing about the I/O block."""
@@ -64,6 +65,7 @@ class CopyReport:
     ``left_out`` : what the sources hold and the copy did not move; ``accepted`` : the same with the user's consent.
     ``excluded`` : what the user's selection has left alone; ``None`` where all is selected.
     ``removal`` : what was removed at the destination; ``None`` where nothing was to be.
+    ``grid`` : cost and carbon of the energy; ``None`` where nobody asked.
     """
 
     plan: Plan
@@ -93,6 +95,7 @@ class CopyReport:
     removal: Removal | None = None
     encoded: EncodedBytes | None = None
     bytes_by_servers: int = 0
+    grid: "GridReport | None" = None
 
     @property
     def is_complete(self) -> bool:
@@ -158,7 +161,8 @@ class CopyReport:
         removed = "" if self.removal is None else self.removal.format_part()
         encoded = f"; {self.encoded.format_line()}" if self.encoded is not None and self.files_done else ""
         rest = f"{format_failures(self.failures)}{describe_omissions(self)}{removed}"
-        return f"{prefix}{done}{rest}; log {self.log}{encoded}"
+        grid = f"; {self.grid.format_line()}" if self.grid is not None else ""
+        return f"{prefix}{done}{rest}; log {self.log}{encoded}{grid}"
 
     def _format_verdict(self) -> str:
         """Format whether the SLA was met, or why nobody can say; empty without a target."""
@@ -204,6 +208,7 @@ class CopyReport:
             "log": self.log,
             "notes": list(self.notes),
             **({} if self.encoded is None else self.encoded.build_document()),
+            **({} if self.grid is None else {"grid": self.grid.build_document()}),
         }
 
 

@@ -105,6 +105,10 @@ class FileDownload(StoredDownload):
         self._reads.add(read)
         return read
 
+    def may_divide(self, read: RangeRead) -> bool:
+        is_entire = read is self._sole_read or self._version.in_one_answer
+        return read in self._reads and not is_entire and self._version.validator is not None
+
     # Answers.
 
     def judge(self, read: RangeRead, head: ResponseHead) -> OnAnswerEnd | None:
@@ -293,6 +297,8 @@ class FileDownload(StoredDownload):
         if read not in self._reads:
             return  # a read of an outdated version says nothing about this one
         self._settle_read(read)
+        if fault is None:
+            self._even_share = (0, 0)  # what was given up goes to all streams that are idle
         if (counted := self.count_loss(fault)) is not None:
             self.fault(counted)
         if self.has_undealt:

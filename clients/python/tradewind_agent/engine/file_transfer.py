@@ -35,13 +35,10 @@ from tradewind_agent.errors import (
 
 _EXPIRED = frozenset({400, 401, 403, 404, 410})
 """Statuses by which servers refuse signed addresses that have expired."""
-
 _MOST_REFUSALS = 3
 """Refusals of a file among others before it is requested alone, and alone before it fails."""
-
 _MOST_EXTRA_TRIES = 6
 """Additional tries of a file, while its origin serves others, before it is requested alone."""
-
 _MOST_FREE_LOSSES = 32
 """Times that a request may be lost behind an answered one before that counts as a fault of the file."""
 
@@ -65,6 +62,10 @@ class FileExchange(PipelinedExchange, Protocol):
     @property
     def moved_bytes(self) -> int:
         """Return the file bytes moved so far."""
+
+    @property
+    def can_be_divided(self) -> bool:
+        """Return whether what it still has to move can be requested again in several parts, and nothing is lost."""
 
 
 class TransferHost(Protocol):
@@ -145,8 +146,7 @@ class FileTransfer(ABC):
         self._progressed = False
         self.progress = 0
         self._refusals = self._extra_tries = self._refusals_alone = self._free_losses = 0
-        self._others_progress = 0
-        self._even_share = (0, 0)  # streams, bytes
+        self._others_progress, self._even_share = 0, (0, 0)  # progress; streams and bytes
 
     @abstractmethod
     def take(self, streams: int, most_bytes: int) -> FileExchange | None:
@@ -311,8 +311,8 @@ class FileTransfer(ABC):
     def redirect(self, head: ResponseHead) -> None:
         """Follow a redirect; credentials are not sent to another host."""
         self._redirects += 1
-        if self._redirects > self.host.options.most_redirects:
-            self.give_up(f"more than {self.host.options.most_redirects} redirects")
+        if self._redirects > (most := self.host.options.most_redirects):
+            self.give_up(f"more than {most} redirects")
             return
         try:
             place = self.url.join(head.headers.get("location", ""))

@@ -15,7 +15,7 @@ from tradewind_agent.columns import (
     PathColumn,
     RecordColumns,
     SharedColumn,
-    TextColumn,
+    TagColumn,
     TimeColumn,
 )
 from tradewind_agent.engine.http.address import Origin, Url
@@ -67,15 +67,15 @@ class _UrlColumn:
 
     def __init__(self) -> None:
         self._servers = SharedColumn()
-        self._targets = PathColumn()
+        self.targets = PathColumn()
 
     def append(self, url: Url) -> None:
         self._servers.append((url.origin, url.login))
-        self._targets.append(url.target)
+        self.targets.append(url.target)
 
     def __getitem__(self, at: int) -> Url:
         origin, login = self._servers[at]
-        return Url(origin, self._targets[at], login)
+        return Url(origin, self.targets[at], login)
 
     def get_origin(self, at: int) -> Origin:
         origin: Origin = self._servers[at][0]
@@ -89,10 +89,10 @@ class DownloadJobs(RecordColumns[DownloadJob]):
         self._sizes, self._sources = NumberColumn(), _UrlColumn()
         columns: dict[str, FieldColumn] = {
             "source": self._sources,
-            "destination": PathColumn(),
+            "destination": PathColumn(self._sources.targets),
             "size_bytes": self._sizes,
             "checksum": SharedColumn(),
-            "etag": TextColumn(),
+            "etag": TagColumn(),
             "modified_at": TimeColumn(),
         }
         super().__init__(DownloadJob, columns, ("size_trust", "least_bytes", "has_md5_tag", "may_be_folder"), jobs)

@@ -20,6 +20,8 @@ from tradewind_agent.engine.origin.traits import OriginTraits
 from tradewind_agent.engine.path_sample import PathSampler
 from tradewind_agent.engine.request_pipeline import RequestPipeline
 
+_LOOK_AGAIN_S = 0.5
+"""How often idle pipelines look for a part of what others are slow to fetch."""
 RETIREMENT_S = 1.0
 """Time that a connection in excess has to finish its requests before it is closed. On a congested path a few megabytes
 take a minute, in which too many connections would keep the path congested."""
@@ -48,6 +50,7 @@ class ChannelPool:
         self.rate_limit = RateLimit(options.rate_bytes_per_s, self._loop)
         self._retiring: set[RequestPipeline] = set()
         self._dealing_soon = False
+        self._later: asyncio.TimerHandle | None = None
         self._shut = False
 
     def get_traits(self, origin: Origin) -> OriginTraits:
@@ -229,6 +232,15 @@ class ChannelPool:
             self._dealing_soon = True
             self._loop.call_soon(self._deal)
 
+    def _deal_later(self) -> None:
+        """Deal again after a while, if only once: a stream may become slow without any event."""
+        if self._later is None and not self._shut:
+            self._later = self._loop.call_later(_LOOK_AGAIN_S, self._deal_again)
+
+    def _deal_again(self) -> None:
+        self._later = None
+        self.deal_soon()
+
     def _deal(self) -> None:
         """Deal work breadth first: to pipelines with the fewest requests, to each channel's first before its second."""
         self._dealing_soon = False
@@ -256,6 +268,8 @@ class ChannelPool:
             self.crash(defect)
             return False
         if exchange is None:
+            if not pipeline.outstanding and not self.rate_limit.is_set and pipeline.channel.divide_slowest(pipeline):
+                self._deal_later()
             return False
         pipeline.assign(exchange)
         return True
@@ -286,6 +300,8 @@ class ChannelPool:
     async def shut(self) -> None:
         """Close every connection, and wait for that."""
         self._shut = True
+        if self._later is not None:
+            self._later.cancel()
         for tests in self._tests.values():
             tests.close()
         await asyncio.gather(*(pipeline.shut() for pipeline in tuple(self.pipelines)))

@@ -27,6 +27,9 @@ class ReadingFile(Protocol):
     def judge(self, read: "RangeRead", head: ResponseHead) -> OnAnswerEnd | None:
         """Judge an answer's head; ``None`` means that its body is stored."""
 
+    def may_divide(self, read: "RangeRead") -> bool:
+        """Return whether the rest of this read may be fetched by several others."""
+
     def store(self, read: "RangeRead", data: memoryview) -> None: ...
 
     def read_complete(self, read: "RangeRead") -> None: ...
@@ -104,6 +107,10 @@ class RangeRead:
     @property
     def can_be_followed(self) -> bool:
         return not self.is_alone
+
+    @property
+    def can_be_divided(self) -> bool:
+        return self.ranged and not self.peek and self.file.may_divide(self)
 
     def match_answer(self, got: ContentRange) -> tuple[int, int] | None:
         """Return the last byte and total size of a partial answer; ``None`` if it is not the requested part.

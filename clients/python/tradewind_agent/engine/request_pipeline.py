@@ -5,6 +5,7 @@ from collections import deque
 from contextlib import suppress
 from typing import Protocol
 
+from tradewind_agent.engine.dealing.stream_rate import StreamRate
 from tradewind_agent.engine.depth_control import DepthControl
 from tradewind_agent.engine.file_transfer import FileExchange
 from tradewind_agent.engine.http.address import Origin
@@ -27,16 +28,6 @@ _MIN_REQUESTED_BYTES = 256 * 1024
 _REQUESTED_SHARE = 0.5
 """Share of its even part of the remaining bytes that a connection requests at once. The rest goes to whichever
 connection finishes first, so that none is left with many files at the end (guided self-scheduling)."""
-
-_FIRST_RANGE_BYTES = 4 * 1024 * 1024
-_LONGEST_RANGE_BYTES = 1 << 30
-_RANGE_S = 2.0
-"""Duration of a range request, about: short enough that a retune takes effect soon …"""
-_RANGE_ROUND_TRIPS = 50
-"""… but at least this many round trips, so that the gap between two requests costs at most 2 %."""
-_IN_ORDER_RANGE_S = 0.1
-"""Duration of a range of a file that is summed meanwhile: no stream is far before the first gap."""
-
 
 _BUSY = frozenset({429, 503, 509})
 
@@ -61,6 +52,12 @@ class ExchangeSource(Protocol):
 
     def take_exchange(self, pipeline: "RequestPipeline") -> FileExchange | None:
         """Return the next request for ``pipeline``; ``None`` where nothing is left to request."""
+
+    def divide_slowest(self, idle: "RequestPipeline") -> bool:
+        """Have ``idle``, for which nothing is left, fetch a part of what another pipeline is slow to fetch.
+
+        Returns whether others are still busy, so that this may be of use later.
+        """
 
 
 class PipelineHost(Protocol):
@@ -124,8 +121,7 @@ class RequestPipeline:
         self._failures = 0
         self._is_cautious = False
         self._depth = DepthControl(host.deal_soon)
-        self._rate_bytes_per_s: float | None = None
-        self._round_trip_s = 0.0
+        self._rate = StreamRate()
         self._idle_since = self._loop.time()
         self._is_shut = False
 
@@ -175,14 +171,18 @@ class RequestPipeline:
         return self._host.get_traits(self.origin)
 
     def compute_range_bytes(self, *, in_order: bool = False) -> int:
-        """Return the length of the next range, from the rate and the round trip measured so far.
+        """Return the length of the next range; ``in_order`` : its bytes are used in their order."""
+        return self._rate.compute_range_bytes(in_order=in_order)
 
-        ``in_order`` : the bytes are used in their order, so that ranges are to be short.
+    def compute_time_left_s(self) -> float:
+        """Return how long what is in flight will take at its rate so far; 0 where that is not known yet, or the rest
+        cannot be divided.
         """
-        if self._rate_bytes_per_s is None:
-            return _FIRST_RANGE_BYTES
-        lasting_s = max(_IN_ORDER_RANGE_S if in_order else _RANGE_S, _RANGE_ROUND_TRIPS * self._round_trip_s)
-        return min(max(int(self._rate_bytes_per_s * lasting_s), _FIRST_RANGE_BYTES), _LONGEST_RANGE_BYTES)
+        if not self.is_connected or not self._outstanding or not all(each.can_be_divided for each in self._outstanding):
+            return 0.0
+        left_bytes = sum(exchange.expected_bytes for exchange in self._outstanding)
+        lasted_s = self._loop.time() - self._idle_since
+        return self._rate.compute_time_left_s(self._outstanding[0].moved_bytes, lasted_s, left_bytes)
 
     def can_serve(self, origin: Origin) -> bool:
         """Return whether a request to ``origin`` can be sent now: it permits that, and no other origin is in use."""
@@ -205,7 +205,9 @@ class RequestPipeline:
     def _send(self, connection: Connection, exchange: FileExchange) -> None:
         window = 1 if self._is_cautious or self.channel is None else self._compute_window(self.channel)
         before = self._outstanding[-2] if len(self._outstanding) > 1 else None
-        self._depth.send(connection, exchange, before, self._traits, window=window, round_trip_s=self._round_trip_s)
+        self._depth.send(
+            connection, exchange, before, self._traits, window=window, round_trip_s=self._rate.round_trip_s
+        )
 
     def _on_dialled(self, task: "asyncio.Task[Connection]") -> None:
         self._dialling = None
@@ -261,7 +263,7 @@ class RequestPipeline:
         exchange = self._outstanding.popleft()
         self._is_cautious = False
         now = self._loop.time()
-        self._measure(exchange.moved_bytes, now - self._idle_since)
+        self._rate.measure(exchange.moved_bytes, now - self._idle_since)
         self._idle_since = now
         if head.status in LOAD_STATUSES:
             self._is_cautious = True
@@ -273,7 +275,7 @@ class RequestPipeline:
             self._failures = 0
             self.has_served = True
         if connection.first_byte_s is not None:
-            self._round_trip_s = connection.first_byte_s
+            self._rate.round_trip_s = connection.first_byte_s
         assert self.origin is not None
         self._host.get_traits(self.origin).note_answer(connection.answered, keep_alive=head.keep_alive)
         if not connection.in_flight and connection.is_open and (held := self._depth.take_held()) is not None:
@@ -305,10 +307,6 @@ class RequestPipeline:
 
     def on_defect(self, error: Exception) -> None:
         self._host.crash(error)
-
-    def _measure(self, moved_bytes: int, duration_s: float) -> None:
-        if moved_bytes >= _FIRST_RANGE_BYTES // 4 and duration_s > 0:
-            self._rate_bytes_per_s = moved_bytes / duration_s
 
     def retire(self) -> None:
         """Close the idle connection, and cancel the back-off."""

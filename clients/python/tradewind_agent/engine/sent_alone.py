@@ -12,6 +12,10 @@ class SentAlone:
     def can_be_followed(self) -> bool:
         return False
 
+    @property
+    def can_be_divided(self) -> bool:
+        return False
+
     def set_apart(self, _others: Sequence[ExpectedAnswer]) -> bool:
         return False
 

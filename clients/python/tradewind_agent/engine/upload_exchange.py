@@ -136,6 +136,10 @@ class UploadExchange:
         """Return false for a query: the end of an answer to HEAD is only known when nothing follows it."""
         return self.sent is not None
 
+    @property
+    def can_be_divided(self) -> bool:
+        return False
+
     def set_apart(self, others: Sequence[ExpectedAnswer]) -> bool:
         expected = self.expected_answer
         return expected is not None and all(expected.differs_from(other) for other in others)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from tradewind.energy.measured import EnergyMethod, EnergyQuality
 from tradewind.energy.power_model import CpuModel, FineModel
+from tradewind.mobile.profiles import COMPONENTS
 from tradewind_agent.meters.utilisation import HostCounters, compute_usage
 
 
@@ -45,7 +46,8 @@ class CalibratedMeter:
         """Return the energy since the first reading, J."""
         if self._last is not None:
             used = compute_usage(self._last, counters)
-            power_w = self.model.predict_power_w({"cpu": used.cpu or 0.0, "disk": used.disk or 0.0})
+            known = {name: getattr(used, name) or 0.0 for name in COMPONENTS}
+            power_w = self.model.predict_power_w(known)
             self._energy_j += power_w * (counters.at_s - self._last.at_s)
         self._last = counters
         return self._energy_j

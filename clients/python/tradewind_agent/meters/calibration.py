@@ -13,10 +13,11 @@ from tradewind.wire.devices import NewDeviceProfile, WireSourced
 from tradewind_agent.meters.ladder import LadderStep
 from tradewind_agent.meters.power_trace import PowerTrace
 
-LOADED = ("cpu", "disk")
-"""What the ladder loads."""
-NOT_LOADED = ("memory", "network", "radio")
-"""What it does not: of memory only its use is read, and sending needs a peer."""
+LADDER = ("cpu", "disk", "memory", "nic")
+"""What the ladder can load; the network only with a file of another host."""
+NOT_LOADED = ("radio",)
+_NAMES = {"nic": "network"}
+"""Where users know a component by another name."""
 LARGEST_ERROR_SHARE, NO_SPREAD = 0.8, 1e-6
 """A model errs by a fifth less than the mean of the other steps, else the load does not explain the power. That mean
 errs by more than rounding, else there is nothing to explain."""
@@ -49,14 +50,19 @@ class Calibration:
 
     @property
     def measured_w(self) -> Mapping[str, float]:
-        """Power of the components themselves: with RAPL, a disk's is only what the sockets draw while it works."""
-        unseen = ("disk",) if self.method == EnergyMethod.RAPL else ()
+        """Power of the components themselves: with RAPL, a disk's is only what the sockets draw while it works.
+
+        RAPL counts memory where it has a zone of it, which the source names.
+        """
+        unseen: tuple[str, ...] = ()
+        if self.method == EnergyMethod.RAPL:
+            unseen = ("disk", "nic") if "dram" in self.source else ("disk", "nic", "memory")
         return {name: power_w for name, power_w in self.component_w.items() if name not in unseen}
 
     @property
     def not_measured(self) -> tuple[str, ...]:
         """What the ladder does not load, or without effect: on tmpfs or overlay no disk is busier for it."""
-        return (*(name for name in LOADED if name not in self.measured_w), *NOT_LOADED)
+        return (*(_NAMES.get(name, name) for name in LADDER if name not in self.measured_w), *NOT_LOADED)
 
     def build_device_profile(self, producer: str, model: str) -> NewDeviceProfile:
         """Build the device profile that the service stores."""

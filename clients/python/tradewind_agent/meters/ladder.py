@@ -1,9 +1,11 @@
 """The calibration ladder: load this host's components step by step and note what each step takes.
 
-Memory is left out: only its fill level is known, which takes no power. The network is left out: without a peer
-there is nothing to load it with.
+Processors hash, the disk writes, memory is filled, and the network receives a file of another host, where one is named.
+Of memory the fill level is what a transfer's model can read, so that is what is varied: of most memory it takes next to
+no power, and the fit then says so.
 """
 
+import errno
 import hashlib
 import os
 import tempfile
@@ -15,10 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+import psutil
+
 from tradewind.errors import CannotFit
 from tradewind.transfer import ResourceUsage
-from tradewind.units import MIB
+from tradewind.units import GIB, KIB, MIB
 from tradewind_agent.meters.meter import MeterUnavailable
+from tradewind_agent.meters.network_load import NetworkLoad
 from tradewind_agent.meters.utilisation import HostCounters, compute_usage
 
 STEP_S = 5.0
@@ -29,8 +34,18 @@ WARM_UP_SHARE = 0.25
 """Of a step, before it is measured: clocks and temperatures follow a load late."""
 SAMPLE_S = 1.0
 """How often a meter is read in a step: a battery's gauge shows the present power, not the energy since."""
+MEMORY_SHARE = 0.5
+"""Of the memory that is free, at full load: the host has to go on working."""
+MOST_MEMORY_BYTES = GIB
+"""Filled within a second. Of a host whose use this moves by less than 2 % the memory counts as not measured."""
 _SLICE_S = 0.05
 _BLOCK = bytes(MIB // 4)
+_PAGE_BYTES = 4 * KIB
+_CONTROL_GROUP_FILES = (
+    ("memory.max", "memory.current"),
+    ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
+)
+"""Limit and use of a container's memory, in control groups of version 2 and 1."""
 
 Load = Callable[[float], AbstractContextManager[None]]
 """Loads a component to a share of 0..1 for as long as its block lasts."""
@@ -47,8 +62,8 @@ class LadderStep:
     power_w: float | None
 
 
-def build_host_loads(cpus: int, folder: Path) -> dict[str, Load]:
-    """Return the loads of this host: its processors, and the disk of ``folder``."""
+def build_host_loads(cpus: int, folder: Path, file_url: str | None = None) -> dict[str, Load]:
+    """Return the loads of this host: processors, memory, the disk of ``folder``, the network with a ``file_url``."""
 
     @contextmanager
     def load_disk(share: float) -> Iterator[None]:
@@ -63,10 +78,40 @@ def build_host_loads(cpus: int, folder: Path) -> dict[str, Load]:
             with _run_in_background(1, share, write):
                 yield
 
-    return {
+    loads: dict[str, Load] = {
         "cpu": lambda share: _run_in_background(cpus, share, lambda: hashlib.sha256(_BLOCK).digest()),
         "disk": load_disk,
+        "memory": fill_memory,
     }
+    if file_url is not None:
+        network = NetworkLoad(file_url)
+        loads["nic"] = lambda share: _run_in_background(network.streams, share, network.receive)
+    return loads
+
+
+@contextmanager
+def fill_memory(share: float) -> Iterator[None]:
+    """Fill ``share`` of half of the free memory for as long as the block lasts."""
+    size = int(share * min(MEMORY_SHARE * find_free_memory_bytes(), MOST_MEMORY_BYTES)) // _PAGE_BYTES * _PAGE_BYTES
+    try:
+        filled = bytearray(size)
+        filled[::_PAGE_BYTES] = b"\x01" * (size // _PAGE_BYTES)  # a page takes memory once it is written
+    except MemoryError:
+        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM)) from None
+    yield
+    del filled
+
+
+def find_free_memory_bytes(groups: Path = Path("/sys/fs/cgroup")) -> float:
+    """Return the memory that this process may still take: of the host, or of its container if that is less."""
+    free_bytes = float(psutil.virtual_memory().available)
+    for limit, used in _CONTROL_GROUP_FILES:
+        try:
+            left_bytes = float((groups / limit).read_text()) - float((groups / used).read_text())
+        except (OSError, ValueError):  # no such control group, or one without a limit, which says "max"
+            continue
+        free_bytes = min(free_bytes, max(left_bytes, 0.0))
+    return free_bytes
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from tradewind.errors import InvalidTrace
 from tradewind.transfer import ResourceUsage
 from tradewind_agent.meters.cpu_model import CpuWork
 from tradewind_agent.meters.meter import Meter, MeterUnavailable
+from tradewind_agent.meters.steady import SteadyEnergy
 from tradewind_agent.meters.trace import EnergyTrace
 from tradewind_agent.meters.utilisation import HostCounters, compute_usage
 
@@ -44,10 +45,11 @@ class MeterResult:
 
     Attributes
     ----------
-    energy : None when it was not measured: ``failure`` says why.
+    energy : None when it was not measured: ``failure`` says why. Where a part of it was bridged, it counts as assumed.
     usage : means of the host.
     work : duration and CPU time of the process tree, for ``reprice``.
     samples : readings taken.
+    notes : what the user should know of the meter, each once.
     """
 
     energy: EnergyReading | None
@@ -55,6 +57,7 @@ class MeterResult:
     work: CpuWork
     samples: int
     failure: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 class MeterSession:
@@ -67,6 +70,7 @@ class MeterSession:
     host : which end of the transfer this is.
     base_w : power before the transfer (``measure_base_power``); the meter's own by default.
     tail_j : what the radio takes after the last byte, where that is known; part of the reading.
+    note : what the user should know of the meter, such as why it is not the one that was named.
     interval_s : between samples.
     wait : sleeps; replaced to control time.
     """
@@ -79,6 +83,7 @@ class MeterSession:
         host: Host,
         base_w: float | None = None,
         tail_j: float | None = None,
+        note: str | None = None,
         interval_s: float = DEFAULT_INTERVAL_S,
         wait: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
@@ -91,6 +96,7 @@ class MeterSession:
         self._count = 0
         self._memory_s = 0.0
         self._failure: str | None = None
+        self._note, self._steady = note, SteadyEnergy()
         self._task: asyncio.Task[None] | None = None
         self._sampling = asyncio.Lock()
 
@@ -120,6 +126,7 @@ class MeterSession:
             ),
             samples=self._count,
             failure=self._failure,
+            notes=self._list_notes(),
         )
 
     def find_latest(self, over_s: float = 0.0) -> LiveSample | None:
@@ -131,7 +138,7 @@ class MeterSession:
             usage=compute_usage(self._samples[-2], self._samples[-1]),
             power_w=None if self._failure else self.trace.compute_mean_power_w(over_s),
             method=self._meter.method,
-            quality=self._meter.quality,
+            quality=self._meter.quality if self._steady.irregularity is None else EnergyQuality.ASSUMED,
         )
 
     async def _sample_on(self) -> None:
@@ -152,20 +159,34 @@ class MeterSession:
             self._count += 1
 
     def _read_meter(self, counters: HostCounters) -> None:
-        if self._failure is None:
-            try:
-                self.trace.add(counters.at_s, self._meter.read_energy_j(counters))
-            except MeterUnavailable as error:
-                self._failure = str(error)
+        """Read the meter; one that cannot be read is tried again with the next sample."""
+        try:
+            energy_j = self._steady.correct(counters.at_s, self._meter.read_energy_j(counters))
+        except MeterUnavailable as error:
+            self._failure = str(error)
+            return
+        if self._failure is not None:
+            self._steady.note_absence(self._failure)
+            self._failure = None
+        self.trace.add(counters.at_s, energy_j)
+
+    def _list_notes(self) -> tuple[str, ...]:
+        found: tuple[str, ...] = () if self._note is None else (self._note,)
+        if self._failure is None and self._steady.irregularity is not None:
+            found += (f"the meter {self._steady.irregularity}; the energy counts as assumed",)
+        return found
 
     def _find_reading(self) -> EnergyReading | None:
         if self._failure is not None:
             return None
         try:
-            return replace(self.trace.build_reading(self._meter, self._host, self._base_w), tail_j=self._tail_j)
+            reading = self.trace.build_reading(self._meter, self._host, self._base_w)
         except InvalidTrace as error:
             self._failure = str(error)
             return None
+        is_steady = self._steady.irregularity is None
+        quality = reading.quality if is_steady else EnergyQuality.ASSUMED
+        return replace(reading, tail_j=self._tail_j, quality=quality)
 
 
 async def measure_base_power(

@@ -133,7 +133,11 @@ def _list_children(process: psutil.Process) -> Iterator[psutil.Process]:
     if not (threads / str(process.pid) / "children").exists():
         yield from process.children()
         return
-    for children_file in threads.glob("*/children"):
+    try:
+        lists = list(threads.glob("*/children"))
+    except OSError:  # the process has ended since
+        return
+    for children_file in lists:
         with suppress(OSError):  # the thread has ended since
             for child in children_file.read_text().split():
                 with suppress(psutil.NoSuchProcess):

@@ -90,7 +90,7 @@ def prepare_copy_by(
         places[:-1], places[-1], manifest=manifest, options=options.copy.engine, rules=options.copy.listing
     )
     jobs = _require_downloads(name, listing)
-    workload = Workload(listing.sizes_bytes, listing.sizes_are_exact)
+    workload = Workload(tuple(listing.sizes_bytes), listing.sizes_are_exact)
     line = CommandLine(installed.program, (), environment)
     sized, destination = list(zip(jobs, workload.sizes_bytes, strict=True)), Path(str(parse_local_path(places[-1])))
     task = _build_web_task(mover, line, sized, destination=destination, folder=folder)

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from tradewind_agent.compression.service import Compression
     from tradewind_agent.service.mobile import Mobile
     from tradewind_agent.service.prices import Prices
+    from tradewind_agent.service.regions import Regions
     from tradewind_agent.service.releases import Releases
     from tradewind_agent.service.usage import Usage
     from tradewind_agent.service.warehouse import Warehouse
@@ -286,6 +287,13 @@ class Client:
         from tradewind_agent.service.mobile import Mobile  # noqa: PLC0415 -- a copy does without
 
         return Mobile(self._calls)
+
+    @cached_property
+    def regions(self) -> "Regions":
+        """Electricity regions, their hours, and those of a transfer's ends."""
+        from tradewind_agent.service.regions import Regions  # noqa: PLC0415 -- a copy does without
+
+        return Regions(self._calls)
 
     @cached_property
     def usage(self) -> "Usage":

@@ -22,6 +22,7 @@ from tradewind_agent.meters import (
     choose_meter,
     measure_base_power,
 )
+from tradewind_agent.meters.external.source import MeterSource
 
 if TYPE_CHECKING:
     from tradewind.mobile.profiles import RadioProfile
@@ -59,9 +60,11 @@ class HostMeter:
         *,
         calibrated: CalibratedMeter | None = None,
         base_power_s: float = BASE_POWER_S,
+        source: MeterSource | None = None,
     ) -> "HostMeter":
-        """Choose RAPL, the battery, the calibrated model, or the CPU model with ``profile`` or assumed coefficients."""
-        choice = choose_meter(logical_cpus=psutil.cpu_count() or 1, profile=profile, calibrated=calibrated)
+        """Choose ``source``, RAPL, the battery, the calibrated model, or the CPU model, assumed without ``profile``."""
+        cpus = psutil.cpu_count() or 1
+        choice = choose_meter(logical_cpus=cpus, profile=profile, calibrated=calibrated, source=source)
         return cls(choice, HostReader(time.monotonic), base_power_s)
 
     def count_all_processes(self) -> "HostMeter":
@@ -80,6 +83,7 @@ class HostMeter:
             host=host,
             base_w=base_w,
             tail_j=None if self.radio is None else self.radio.compute_tail_energy_j(inf),
+            note=self.choice.note,
             interval_s=SAMPLE_INTERVAL_S,
         )
 
@@ -97,10 +101,11 @@ class HostMeter:
 
 
 def describe_meter_failure(metered: MeterResult | None) -> tuple[str, ...]:
-    """Return a note for the user if the energy was not measured to the end, else nothing."""
-    if metered is None or metered.failure is None:
+    """Return notes for the user on energy that was not measured to the end, or by a meter that misbehaved."""
+    if metered is None:
         return ()
-    return (f"energy was not measured to the end: {metered.failure}",)
+    failure = () if metered.failure is None else (f"energy was not measured to the end: {metered.failure}",)
+    return (*metered.notes, *failure)
 
 
 def parse_power_profile(text: str) -> PowerProfile:

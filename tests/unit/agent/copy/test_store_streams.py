@@ -1,4 +1,4 @@
-"""Copies from object stores use several streams where the closed-form rules alone plan fewer."""
+"""Copies from and to object stores use several streams where the closed-form rules alone plan fewer."""
 
 from pathlib import Path as FilePath
 
@@ -34,14 +34,15 @@ def plan(
     return [chunk.parameters for chunk in planned.plan.chunks]
 
 
-def test_one_large_object_comes_over_four_streams():
-    (setting,) = plan()
-    assert (setting.concurrency, setting.parallelism) == (1, 4)
+@pytest.mark.parametrize("direction", Direction)
+def test_one_large_object_goes_over_eight_streams(direction: Direction):
+    (setting,) = plan(direction=direction)
+    assert (setting.concurrency, setting.parallelism) == (1, 8)
 
 
 def test_several_objects_that_come_at_once_need_no_more_streams_each():
     (setting,) = plan(files=20)
-    assert (setting.streams or 0) >= 4
+    assert (setting.streams or 0) >= 8
     assert setting.parallelism == 1
 
 
@@ -49,7 +50,6 @@ def test_several_objects_that_come_at_once_need_no_more_streams_each():
     "options",
     [
         {"store": "http"},
-        {"direction": Direction.UPLOAD},
         {"by_hand": Parameters(parallelism=1)},
         {"limits": Caps(streams=2)},
         {"limits": Caps(parallelism=2)},

@@ -50,6 +50,7 @@ def test_the_public_surface_is_this():
         "warehouse",
         "compression",
         "mobile",
+        "regions",
         "usage",
         "prices",
         "endpoints",

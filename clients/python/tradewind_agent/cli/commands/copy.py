@@ -3,6 +3,7 @@
 import signal
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,31 +16,32 @@ from tradewind_agent.cli.commands.copying.packed import (
     parse_compress_option,
 )
 from tradewind_agent.cli.commands.copying.queue import RadioOptions, build_radio_options, copy_queue
+from tradewind_agent.cli.commands.copying.start_later import CopyStart, check_start_of, plan_start
 from tradewind_agent.cli.commands.copying.within_host import are_on_this_host, copy_within_host
 from tradewind_agent.cli.dry_run import show_plan
 from tradewind_agent.cli.engine_options import bind_headers, build_engine_options
 from tradewind_agent.cli.manifest_option import check_manifest, open_manifest
 from tradewind_agent.cli.option_groups import GroupOf, expand_groups
-from tradewind_agent.cli.progress import count_plainly, show_transfer
+from tradewind_agent.cli.progress import count_plainly, make_snapshot_callback, show_transfer
 from tradewind_agent.cli.removal_options import RemovalOptions, build_removal_options
 from tradewind_agent.cli.resource_options import ExploreResources
 from tradewind_agent.cli.selection_options import build_selection
+from tradewind_agent.cli.start_options import build_start_request
 from tradewind_agent.cli.terminal import Terminal
 from tradewind_agent.cli.transfer_options import TransferOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from tradewind.parameters import Parameters
-    from tradewind_agent.cli.progress import Show
     from tradewind_agent.compression.planning import PackingMode
     from tradewind_agent.copy.listing import Listing
     from tradewind_agent.copy.options import CopyOptions
-    from tradewind_agent.copy.run import PreparedCopy
     from tradewind_agent.engine.options import EngineOptions
-    from tradewind_agent.engine.progress import Snapshot
     from tradewind_agent.engine.remote.omissions import ListingRules
     from tradewind_agent.engine.remote.path_selection import PathSelection
+    from tradewind_agent.grid.start_planner import StartRequest
+    from tradewind_agent.service.client import Client
 
 OWN_MOVER = "tradewind"
 
@@ -148,6 +150,7 @@ def copy(
     ] = None,
     removal: Annotated[RemovalOptions, GroupOf(build_removal_options)],
     radio: Annotated["RadioOptions", GroupOf(build_radio_options)],
+    starting: Annotated["StartRequest | None", GroupOf(build_start_request)],
     mover: Annotated[
         str, typer.Option(help="Who moves the bytes: tradewind, rclone, aria2, curl or globus-url-copy.")
     ] = OWN_MOVER,
@@ -160,14 +163,13 @@ def copy(
     as_json: options.Json = False,
 ) -> None:
     """Copy files with recommended parameters, measure it, and log it."""
-    from tradewind_agent.service.retries import BRIEF_RETRIES
-
     terminal, places, queue = Terminal(as_json, quiet), places or [], radio.queue
     mover = _choose_mover(mover, places)
     packing = parse_compress_option(compress)
     stays_here = queue is None and mover == OWN_MOVER and are_on_this_host(places, manifest)
     _check_packing(packing, mover, stays_here=stays_here)
     _check_exploring(settings, mover, is_alone=queue is None and not stays_here)
+    check_start_of(starting, mover, OWN_MOVER, is_alone=queue is None and not stays_here)
     removal.check(dry_run=dry_run, is_queue=queue is not None)
     settings = replace(settings, listing=replace(settings.listing, delete=removal.delete))
     if queue is not None:
@@ -177,17 +179,19 @@ def copy(
         settings = replace(settings, engine=bind_headers(settings.engine, places))
     _end_cleanly_when_stopped()
     with ExitStack() as closing:
-        listing = None
+        listing, start, client = None, CopyStart(starting), None
         manifest = closing.enter_context(open_manifest(manifest))
+        if starting is not None and starting.waits:
+            client = _open_client(closing)
+            find_files = partial(_list_files, places, manifest, settings, terminal)
+            start, settings = plan_start(starting, find_files, settings, client, terminal, dry_run=dry_run)
         if queue is None and mover == OWN_MOVER and not stays_here:
             settings = settings if dry_run else closing.enter_context(settings.connect_early())
             listing = _list_files(places, manifest, settings, terminal)
             _warn_about_download(listing, settings, terminal)
             if packing is not None and listing.receiver is not None:
                 raise typer.BadParameter("one end must be this host, where files are packed", param_hint="--compress")
-        client = environment.open_client_if_configured(BRIEF_RETRIES)
-        if client is not None:
-            closing.enter_context(client)
+        client = client or _open_client(closing)
         context = radio.add_radio(CopyContext(terminal, client, meter()))
         if queue is not None:
             code = copy_queue(queue, settings, context, packing, dry_run=dry_run)
@@ -198,8 +202,15 @@ def copy(
         else:
             if not dry_run:
                 removal.confirm(listing.removal)
-            code = _copy_listed(listing, settings, context, packing, dry_run=dry_run)
+            code = _copy_listed(listing, settings, context, packing, start, dry_run=dry_run)
     raise typer.Exit(code)
+
+
+def _open_client(closing: ExitStack) -> "Client | None":
+    from tradewind_agent.service.retries import BRIEF_RETRIES
+
+    client = environment.open_client_if_configured(BRIEF_RETRIES)
+    return None if client is None else closing.enter_context(client)
 
 
 def _check_packing(packing: "PackingMode | None", mover: str, *, stays_here: bool) -> None:
@@ -242,6 +253,7 @@ def _copy_listed(
     settings: "CopyOptions",
     context: CopyContext,
     packing: "PackingMode | None",
+    start: CopyStart,
     *,
     dry_run: bool,
 ) -> int:
@@ -254,7 +266,7 @@ def _copy_listed(
     packed = None if packing is None else PreparedPacking(listing, packing, settings, context)
     prepared = prepare_listed(listing, options=settings, client=client) if packed is None else packed.prepared
     if dry_run:
-        show_plan(terminal, prepared, () if packed is None else packed.notes)
+        show_plan(terminal, prepared, () if packed is None else packed.notes, start.planned)
         is_hindered = listing.removal is not None and listing.removal.obstacle is not None
         return 1 if listing.left_out or is_hindered else 0
     logbook = Logbook(spool=environment.open_spool(terminal), client=client)
@@ -262,13 +274,14 @@ def _copy_listed(
         terminal.note(line)
     say = None if terminal.quiet else terminal.note
     with show_transfer(terminal) as show:
-        on_snapshot = show and _make_snapshot_callback(show)
+        on_snapshot = show and make_snapshot_callback(show)
         if packed is None:
             report = run(
                 prepared, client=client, logbook=logbook, meter=context.meter, on_snapshot=on_snapshot, say=say
             )
         else:
             report = packed.run(logbook, on_snapshot=on_snapshot, say=say, metered=True)
+    report = start.add_report(report, client)
     for line in (*report.notes, *report.list_further_failures()):
         terminal.note(line)
     terminal.print_result(report.format_line(), report.build_document())
@@ -335,12 +348,3 @@ def _check_places(places: list[str], manifest: str | None, mover: str) -> None:
             check_address(place)
         except UnusableSource as wrong:
             raise typer.BadParameter(str(wrong), param_hint="SRC... DEST") from None
-
-
-def _make_snapshot_callback(show: "Show") -> "Callable[[Snapshot, PreparedCopy], None]":
-    def show_snapshot(snapshot: "Snapshot", prepared: "PreparedCopy") -> None:
-        files = snapshot.files_done + snapshot.files_skipped + snapshot.files_failed
-        total_bytes = snapshot.moved_bytes + snapshot.remaining_bytes
-        show(snapshot.moved_bytes, total_bytes, files, len(prepared.listing.jobs))
-
-    return show_snapshot

@@ -25,10 +25,11 @@ def doctor(*, as_json: options.Json = False) -> None:
 
     terminal = Terminal(as_json)
     spool = environment.open_spool(terminal)
+    meter = HostMeter.of_this_host(calibrated=options.find_calibrated_meter(), source=options.find_meter_source())
     findings: list[Finding] = [
         *diagnosis.examine_service(os.environ, lambda: datetime.now(UTC)),
         *diagnosis.examine_tcp(),
-        *diagnosis.examine_meter(HostMeter.of_this_host(calibrated=options.find_calibrated_meter()).choice),
+        *diagnosis.examine_meter(meter.choice),
         *diagnosis.examine_spool(spool),
         *diagnosis.examine_disk({"spool disk": spool.folder, "this folder": Path.cwd()}),
     ]

@@ -1,4 +1,4 @@
-"""``tradewind endpoints``: list end systems with their power policy, or set it."""
+"""``tradewind endpoints``: list end systems with their power policy and region, or set them."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -12,48 +12,56 @@ from tradewind_agent.cli.terminal import Terminal
 if TYPE_CHECKING:
     from tradewind.wire.inventory import Endpoint
 
-HEADS = ("Endpoint", "Other names", "Power policy", "Energy that counts")
+HEADS = ("Endpoint", "Other names", "Power policy", "Energy that counts", "Region")
 NONE = "–"
 
 
 def register(app: typer.Typer) -> None:
-    endpoints = typer.Typer(help="Endpoints: list them, or set their power policy.", no_args_is_help=True)
+    endpoints = typer.Typer(help="Endpoints: list them, or set their power policy and region.", no_args_is_help=True)
     endpoints.command("list")(list_endpoints)
-    endpoints.command("set")(set_policy)
+    endpoints.command("set")(set_endpoint)
     app.add_typer(endpoints, name="endpoints")
 
 
 def list_endpoints(*, as_json: options.Json = False) -> None:
-    """List all endpoints with their power policy, and the energy that counts at each by default."""
+    """List all endpoints with their power policy, the energy that counts at each by default, and their region."""
     terminal = Terminal(as_json)
     with environment.open_client() as client:
         found = client.endpoints()
     _print(terminal, found)
 
 
-def set_policy(
+def set_endpoint(
     name: Annotated[str, typer.Argument(help="Name of the endpoint, or one of its other names.")],
     *,
     power_policy: Annotated[
-        PowerPolicy,
+        PowerPolicy | None,
         typer.Option(help="Whether its host stays on anyway, is on for transfers, or runs on its battery."),
-    ],
+    ] = None,
+    region: Annotated[
+        str | None,
+        typer.Option(help="Electricity region of its host, see `tradewind regions`; an empty one takes it out."),
+    ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Set the power policy of an endpoint; the key needs the scope provider.
+    """Set the power policy or the electricity region of an endpoint; the key needs the scope provider.
 
-    It decides which energy SLAs, tiers and new price books count by default: the dynamic energy of hosts that stay on
-    anyway, and the total of all others.
+    The policy decides which energy SLAs, tiers and new price books count by default: the dynamic energy of hosts that
+    stay on anyway, and the total of all others.
     """
     from tradewind.wire.inventory import EndpointChange
 
+    if power_policy is None and region is None:
+        raise typer.BadParameter("name --power-policy, --region or both", param_hint="set")
     terminal = Terminal(as_json)
     with environment.open_client() as client:
         found = next((each for each in client.endpoints() if name in (each.name, *each.aliases)), None)
         if found is None:
             wrong = f"{name!r} is no endpoint of yours; `tradewind endpoints list` shows them"
             raise typer.BadParameter(wrong, param_hint="NAME")
-        changed = client.change_endpoint(found.id, EndpointChange(power_policy=power_policy))
+        given = {"power_policy": power_policy, "region": region}
+        change = EndpointChange.model_validate({name: value for name, value in given.items() if value is not None})
+        changed = client.change_endpoint(found.id, change)
     _print(terminal, (changed,))
 
 
@@ -64,6 +72,7 @@ def _print(terminal: Terminal, endpoints: "Sequence[Endpoint]") -> None:
             ", ".join(each.aliases) or NONE,
             NONE if each.power_policy is None else each.power_policy.replace("_", " "),
             "that of the other end, or total" if each.power_policy is None else each.power_policy.energy_basis,
+            each.region or NONE,
         )
         for each in endpoints
     ]

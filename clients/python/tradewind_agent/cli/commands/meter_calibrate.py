@@ -32,11 +32,13 @@ TRACE_LATE_S = 5.0
 @dataclass(frozen=True, slots=True)
 class CalibrationOptions:
     """``afresh`` : not what an earlier one has left. ``step_s`` : ``None`` for as long as the meter needs.
-    ``upload_as`` : name of the profile at the service; ``None`` where it is only kept here."""
+    ``upload_as`` : name of the profile at the service; ``None`` where it is only kept here.
+    ``file_url`` : of a file on another host, by which the network is loaded; ``None`` leaves it out."""
 
     afresh: bool
     step_s: float | None
     upload_as: str | None
+    file_url: str | None = None
 
 
 def build_calibration_options(
@@ -54,6 +56,10 @@ def build_calibration_options(
             metavar="TIME", help="Of --calibrate: how long each step takes.", show_default="5s; on battery 40s"
         ),
     ] = None,
+    receive: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Of --calibrate: a large file of another host, to load the network with."),
+    ] = None,
     upload: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Upload the calibration, or the one kept, as the profile of that device."),
@@ -62,6 +68,8 @@ def build_calibration_options(
     """Return the requested options of a calibration; ``None`` where none is requested."""
     if not calibrate and step is not None:
         raise typer.BadParameter("goes with --calibrate", param_hint="--step")
+    if not calibrate and receive is not None:
+        raise typer.BadParameter("goes with --calibrate", param_hint="--receive")
     if not calibrate and upload is None:
         return None
     from tradewind.wire.devices import parse_profile_name
@@ -70,7 +78,19 @@ def build_calibration_options(
         calibrate,
         None if step is None else options.parse_duration_s("--step", step),
         options.read_if("--upload", parse_profile_name, upload),
+        None if receive is None else _check_file_url(receive),
     )
+
+
+def _check_file_url(url: str) -> str:
+    """Refuse what is no address of a web server."""
+    from tradewind_agent.engine.http.address import Url
+    from tradewind_agent.errors import UnusableSource
+
+    try:
+        return str(Url.parse(url))
+    except UnusableSource as wrong:
+        raise typer.BadParameter(str(wrong), param_hint="--receive") from None
 
 
 def calibrate_host(
@@ -155,7 +175,7 @@ def _calibrate(
     by_gauge = trace is None and meter.method is EnergyMethod.BATTERY
     with tempfile.TemporaryDirectory(prefix="tradewind-", dir=Path.cwd()) as folder:
         steps = climb(
-            build_host_loads(host.reader.read().logical_cpus, Path(folder)),
+            build_host_loads(host.reader.read().logical_cpus, Path(folder), request.file_url),
             read=host.reader.read,
             energy_j=meter.read_energy_j if trace is None else None,
             step_s=request.step_s or (GAUGE_STEP_S if by_gauge else STEP_S),

@@ -20,6 +20,9 @@ from tradewind_agent.engine.request_pipeline import RequestPipeline
 _READY_FILES = 64
 """Files that are made before a connection has room for them."""
 
+_WORTH_DIVIDING_S = 1.0
+"""To divide what ends sooner costs more, in a connection and in bytes on their way, than it gains."""
+
 MakeFile = Callable[["TransferChunk", Job], FileTransfer]
 """Makes the transfer of a job that belongs to a chunk."""
 
@@ -123,6 +126,17 @@ class Channel:
             self._files.remove(file)
             file.is_placed = False
         return exchange
+
+    def divide_slowest(self, idle: RequestPipeline) -> bool:
+        """Give up the request that would end last by far: its rest is dealt again, in parts for all that are idle.
+
+        A stream that has lost its window would hold the end of a file up alone. Returns whether any is busy.
+        """
+        slowest = max(self.pipelines, key=RequestPipeline.compute_time_left_s)
+        origin = slowest.origin
+        if slowest.compute_time_left_s() > _WORTH_DIVIDING_S and origin is not None and idle.can_serve(origin):
+            slowest.dismiss()
+        return any(pipeline.is_busy for pipeline in self.pipelines)
 
     def return_files(self) -> None:
         """Put files with undealt bytes back into the chunk's queue, for another channel."""

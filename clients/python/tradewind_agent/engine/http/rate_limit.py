@@ -48,6 +48,10 @@ class RateLimit:
         self._parts: dict[RateLimited, float] = {}
         self._timer: asyncio.TimerHandle | None = None
 
+    @property
+    def is_set(self) -> bool:
+        return self._rate is not None
+
     def change(self, rate_bytes_per_s: float | None) -> None:
         """Change the rate from now on."""
         self._fill()  # at the old rate

@@ -50,6 +50,9 @@ class RelayReading(FileDownload, ReadingLeg):
     def remaining_bytes(self) -> int:
         return 0 if self.is_over else self._file.remaining_bytes
 
+    def may_divide(self, read: RangeRead) -> bool:  # noqa: ARG002 -- units are sent as they are divided
+        return False
+
     def take(self, streams: int, most_bytes: int) -> RangeRead | None:  # noqa: ARG002 -- units decide
         if not self._opened:
             self._opened = True

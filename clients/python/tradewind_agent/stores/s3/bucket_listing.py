@@ -59,7 +59,8 @@ class BucketListing:
         """Return all objects whose keys begin with ``prefix``.
 
         A listing of more than a page is read by the prefixes below it, side by side; pages of one prefix can only be
-        read one after the other. Prefixes below that ``take_folder`` refuses are not read then.
+        read one after the other. Prefixes below that ``take_folder`` refuses are not read then. Where each prefix holds
+        few keys that would take many times the requests, which stores charge for: then it goes page by page.
 
         Raises
         ------
@@ -69,11 +70,12 @@ class BucketListing:
         first = await self._read(prefix, None, by_folder=False)
         if first.token is None:
             return first.objects
+        begin = first if _count_prefixes(first.objects, prefix) > REQUESTS_AT_ONCE else None
+        del first  # while others are read, what waits should take little memory
         here = await self._read_all(prefix, await self._read(prefix, None, by_folder=True), by_folder=True)
         taken = [each for each in here.prefixes if take_folder(each)]
-        if len(here.prefixes) < 2 and len(taken) == len(here.prefixes):
-            return (await self._read_all(prefix, first, by_folder=False)).objects
-        del first  # while others are read, what waits should take little memory
+        if begin is not None and len(taken) == len(here.prefixes):
+            return (await self._read_all(prefix, begin, by_folder=False)).objects
         lists = await asyncio.gather(*(self.list(each, take_folder) for each in taken))
         lists.reverse()
         while lists:  # none takes memory twice for long
@@ -155,3 +157,9 @@ class BucketListing:
         except FileFault as fault:
             does = "listed" if method == "GET" else "asked"
             raise UnusableSource(f"s3://{self.name} cannot be {does}: {fault}") from fault
+
+
+def _count_prefixes(objects: StoredObjects, prefix: str) -> int:
+    """Count the prefixes directly below ``prefix`` that the keys have."""
+    paths = (key[len(prefix) :].partition("/") for key in objects.iterate_field("key"))
+    return len({folder for folder, slash, _ in paths if slash})

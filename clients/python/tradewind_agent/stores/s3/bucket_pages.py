@@ -13,7 +13,7 @@ from tradewind_agent.columns import (
     PathColumn,
     RecordBlocks,
     RecordColumns,
-    TextColumn,
+    TagColumn,
     TimeColumn,
 )
 from tradewind_agent.engine.http.address import Url
@@ -61,7 +61,7 @@ def _make_block() -> RecordColumns[StoredObject]:
     columns: dict[str, FieldColumn] = {
         "key": PathColumn(),
         "size_bytes": NumberColumn(),
-        "etag": TextColumn(),
+        "etag": TagColumn(),
         "modified_at": TimeColumn(),
     }
     return RecordColumns(StoredObject, columns, ("storage_class", "restoration"))

@@ -1,4 +1,4 @@
-"""*Endpoints*: end systems, their other names, and the power policy that decides which energy counts."""
+"""*Endpoints*: end systems, their other names, the power policy that decides which energy counts, and the region."""
 
 from typing import Annotated
 from uuid import UUID
@@ -10,18 +10,23 @@ from services.admin.visitors import Parts, Provider, Signed
 from services.application.access.authenticate import Scope
 from services.application.models.endpoints import update_endpoint
 from tradewind.sla.power_policy import PowerPolicy
+from tradewind.wire.base import REGION_NAME
 from tradewind.wire.inventory import EndpointChange
 
 router = build_page_router("/endpoints")
 
 HERE = "/admin/endpoints"
 
+RegionChoice = Annotated[str, Form(pattern=f"^$|{REGION_NAME}")]
+"""The name of a region, or nothing: none."""
+
 
 @router.get("")
 def endpoints_page(request: Request, visit: Signed, parts: Parts) -> Response:
-    """List all endpoints with their power policies."""
+    """List all endpoints with their power policies and regions."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         endpoints, basis = uow.endpoints.list_all(), uow.endpoints.choose_energy_basis()
+        regions = [each.name for each in uow.regions.list_all()]
     return render_page(
         request,
         "endpoints.html",
@@ -29,6 +34,7 @@ def endpoints_page(request: Request, visit: Signed, parts: Parts) -> Response:
         endpoints=endpoints,
         policies=tuple(PowerPolicy),
         basis=basis,
+        regions=regions,
         editable=visit.visitor.may(Scope.PROVIDER, Scope.OPERATOR),
     )
 
@@ -44,3 +50,16 @@ def set_policy(
     return redirect_after_form(
         request, HERE, f"At {endpoint.name} the {policy.energy_basis} energy counts by default from now on."
     )
+
+
+@router.post("/{endpoint_id}/region")
+def set_region(
+    request: Request, endpoint_id: UUID, visit: Provider, parts: Parts, region: RegionChoice = ""
+) -> Response:
+    """Set the electricity region of an endpoint, or none."""
+    change = EndpointChange.model_validate({"region": region})
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        endpoint = update_endpoint(endpoint_id, change, uow=uow)
+    parts.snapshots.forget(visit.visitor.tenant_id)
+    where = f"is in {endpoint.region}" if endpoint.region else "is in no known region"
+    return redirect_after_form(request, HERE, f"{endpoint.name} {where} from now on.")

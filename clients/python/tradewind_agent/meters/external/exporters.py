@@ -1,0 +1,131 @@
+"""Energy of a host as Scaphandre or Kepler export it for Prometheus.
+
+Metric names are those of Scaphandre 1.0 (references, "Metrics available") and of Kepler's "Kepler Metrics", releases
+0.10 and later, and those of its releases before. Of each the widest that is there counts: the platform, else packages
+and memory. Zones within a package are part of it and not added.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tradewind.energy.measured import EnergyMethod, EnergyQuality
+from tradewind_agent.meters.external.exposition import Sample, parse_samples
+from tradewind_agent.meters.external.gauge import GaugeMeter, check_power_w
+from tradewind_agent.meters.external.http_read import HttpReader
+from tradewind_agent.meters.meter import Meter, MeterUnavailable
+from tradewind_agent.meters.utilisation import HostCounters
+
+RENEW_S = 1.0
+_MICRO = 1e-6
+
+SCAPHANDRE_ENERGY, SCAPHANDRE_POWER = "scaph_host_energy_microjoules", "scaph_host_power_microwatts"
+KEPLER_PLATFORM, KEPLER_PACKAGE = "kepler_node_platform_joules_total", "kepler_node_package_joules_total"
+KEPLER_DRAM, KEPLER_CPU = "kepler_node_dram_joules_total", "kepler_node_cpu_joules_total"
+KEPLER_PLATFORM_POWER = "kepler_platform_watts"
+SOCKETS, ENTIRE_HOST = "sockets only, the whole host's processes", "the whole host"
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """What an exporter may have of a host: ``add_up`` makes one value of its samples, ``None`` where they are none.
+
+    ``is_power`` : a gauge in W, else a counter in J.
+    """
+
+    names: tuple[str, ...]
+    add_up: Callable[[Sequence[Sample]], float | None]
+    covers: str
+    is_power: bool = False
+
+
+def _sum_of(*names: str, factor: float = 1.0) -> Callable[[Sequence[Sample]], float | None]:
+    def add_up(samples: Sequence[Sample]) -> float | None:
+        values = [sample.value for sample in samples if sample.name in names]
+        total = factor * sum(values)
+        return total if values and total > 0 else None  # a metric without a source is there with 0
+
+    return add_up
+
+
+def _add_zones(samples: Sequence[Sample]) -> float | None:
+    """Sum the zones of processors: ``psys`` alone where it is, as it holds all others; else packages and memory."""
+    zones = [(sample.labels.get("zone", "").lower(), sample.value) for sample in samples if sample.name == KEPLER_CPU]
+    psys = [value for zone, value in zones if zone.startswith("psys")]
+    parts = [value for zone, value in zones if zone.startswith(("package", "dram"))]
+    total = sum(psys or parts)
+    return total if total > 0 else None
+
+
+def _find_largest(samples: Sequence[Sample]) -> float | None:
+    """Return the largest: controllers report a server next to its parts."""
+    values = [sample.value for sample in samples if sample.name == KEPLER_PLATFORM_POWER]
+    return max(values, default=0.0) or None
+
+
+SCAPHANDRE = (
+    Series((SCAPHANDRE_ENERGY,), _sum_of(SCAPHANDRE_ENERGY, factor=_MICRO), SOCKETS),
+    Series((SCAPHANDRE_POWER,), _sum_of(SCAPHANDRE_POWER, factor=_MICRO), SOCKETS, is_power=True),
+)
+KEPLER = (
+    Series((KEPLER_PLATFORM,), _sum_of(KEPLER_PLATFORM), ENTIRE_HOST),
+    Series((KEPLER_PLATFORM_POWER,), _find_largest, ENTIRE_HOST, is_power=True),
+    Series((KEPLER_CPU,), _add_zones, SOCKETS),
+    Series((KEPLER_PACKAGE, KEPLER_DRAM), _sum_of(KEPLER_PACKAGE, KEPLER_DRAM), SOCKETS),
+)
+"""The widest first."""
+
+
+@dataclass(slots=True)
+class CounterMeter:
+    """A counter of joules; it has the granularity of the exporter, up to some seconds."""
+
+    read_j: Callable[[], float]
+    description: str
+    quality: EnergyQuality
+    base_w: float | None = None
+
+    @property
+    def method(self) -> EnergyMethod:
+        return EnergyMethod.METER
+
+    def read_energy_j(self, counters: HostCounters) -> float:  # noqa: ARG002 -- the counter stands for itself
+        """Return the energy that the exporter has counted, J."""
+        return self.read_j()
+
+
+def open_exporter_meter(name: str, series: Sequence[Series], reader: HttpReader, path: str) -> Meter:
+    """Return the meter of the first series that the exporter has.
+
+    Raises
+    ------
+    MeterUnavailable : it has none, or cannot be read.
+    """
+    names = [each for one in series for each in one.names]
+    samples = _read_samples(reader, path, names)
+    for one in series:
+        if one.add_up(samples) is None:
+            continue
+
+        def read(chosen: Series = one) -> float:
+            value = chosen.add_up(_read_samples(reader, path, chosen.names))
+            if value is None:
+                raise MeterUnavailable(f"{reader.base_url}{path} has no {chosen.names[0]} any more")
+            return check_power_w(value)
+
+        quality = EnergyQuality.ASSUMED if _is_modelled(samples, one.names) else EnergyQuality.MEASURED
+        description = f"{name}, {' + '.join(one.names)} of {reader.base_url}: {one.covers}"
+        if one.is_power:
+            return GaugeMeter(read, description, RENEW_S, quality)
+        return CounterMeter(read, description, quality)
+    raise MeterUnavailable(f"{reader.base_url}{path} has none of {', '.join(names)} above 0")
+
+
+def _is_modelled(samples: Sequence[Sample], names: Sequence[str]) -> bool:
+    """Return whether the exporter says that a model has made its values, as Kepler does in virtual machines."""
+    sources = {sample.labels.get("source", "").lower() for sample in samples if sample.name in names}
+    return any("model" in source or "estimat" in source for source in sources)
+
+
+def _read_samples(reader: HttpReader, path: str, names: Sequence[str]) -> Sequence[Sample]:
+    text = reader.get(path).decode("utf-8", "replace")
+    return tuple(parse_samples(text, frozenset(names)))

@@ -1,0 +1,64 @@
+"""Energy of a meter that jumps, goes backward, or is away for a while: such intervals are bridged, and that is noted.
+
+Within an interval that cannot be, the power of the last good one holds, or of the next one before the first. What a
+counter has counted while it could not be read is in its next value.
+"""
+
+import math
+from dataclasses import dataclass, field
+
+from tradewind_agent.meters.meter import MeterUnavailable
+
+MOST_HOST_W = 20_000.0
+"""More than any host takes: a server with eight of the largest accelerators is specified with 14.3 kW."""
+
+
+@dataclass(slots=True)
+class SteadyEnergy:
+    """Makes a meter's values an energy that never falls, nor jumps.
+
+    Attributes
+    ----------
+    irregularity : the first one, in words; ``None`` while the meter behaves.
+    """
+
+    irregularity: str | None = None
+    _energy_j: float = 0.0
+    _power_w: float | None = None
+    _unbridged_s: float = 0.0
+    _last: tuple[float, float] | None = field(default=None)
+
+    def note_absence(self, reason: str) -> None:
+        """Note that the meter could not be read, and could again later."""
+        self._note(f"could not be read for a while: {reason}")
+
+    def correct(self, at_s: float, value_j: float) -> float:
+        """Return the energy until now, J, with a likely value for each interval that cannot be.
+
+        Raises
+        ------
+        MeterUnavailable : the value is no number.
+        """
+        if not math.isfinite(value_j):
+            raise MeterUnavailable(f"it reports {value_j} J, which is no energy")
+        if self._last is not None and at_s > self._last[0]:
+            duration_s = at_s - self._last[0]
+            self._energy_j += self._check_step(value_j - self._last[1], duration_s)
+        self._last = (at_s, value_j)
+        return self._energy_j
+
+    def _check_step(self, step_j: float, duration_s: float) -> float:
+        power_w = step_j / duration_s
+        if 0 <= power_w <= MOST_HOST_W:
+            bridged_j = power_w * self._unbridged_s
+            self._unbridged_s, self._power_w = 0.0, power_w
+            return step_j + bridged_j
+        self._note("went backward" if step_j < 0 else f"jumped by {step_j:.3g} J within {duration_s:.3g} s")
+        if self._power_w is None:
+            self._unbridged_s += duration_s
+            return 0.0
+        return self._power_w * duration_s
+
+    def _note(self, irregularity: str) -> None:
+        if self.irregularity is None:
+            self.irregularity = irregularity

@@ -1,0 +1,1 @@
+"""Pages of what the tenant has, and where it is: endpoints and electricity regions."""

@@ -1,0 +1,1 @@
+"""Electricity regions: uploaded, shown, and what copies and the warehouse make of them."""

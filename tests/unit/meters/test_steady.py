@@ -1,0 +1,107 @@
+"""Meters that jump, go backward or vanish: the energy goes on, is bridged by the last power, and is marked."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from tests.unit.meters.made_up import PROFILE, START, later
+from tradewind.energy.measured import EnergyMethod, EnergyQuality, Host
+from tradewind_agent.meters import CpuModelMeter, HostCounters, MeterResult, MeterSession, MeterUnavailable
+from tradewind_agent.meters.choice import choose_meter
+from tradewind_agent.meters.external.source import parse_meter_source
+from tradewind_agent.meters.steady import SteadyEnergy
+from tradewind_agent.session.metering import describe_meter_failure
+
+
+class RecordedMeter:
+    """A counter that shows recorded values, a second apart; ``None`` where it could not be read."""
+
+    method, quality = EnergyMethod.METER, EnergyQuality.MEASURED
+    base_w: float | None = None
+    description = "recorded"
+
+    def __init__(self, values: Sequence[float | None]) -> None:
+        self._values = iter(values)
+
+    def read_energy_j(self, counters: HostCounters) -> float:
+        value = next(self._values)
+        if value is None:
+            raise MeterUnavailable("http://bmc does not answer")
+        return value
+
+
+def measure(*values: float | None, note: str | None = None) -> MeterResult:
+    async def run() -> MeterResult:
+        times = iter(range(len(values)))
+        samples, all_but_last = iter(range(1, len(values) - 1)), asyncio.Event()
+
+        async def wait(_seconds: float) -> None:
+            if next(samples, None) is None:
+                all_but_last.set()
+                await asyncio.Event().wait()
+
+        session = MeterSession(
+            RecordedMeter(values), lambda: later(next(times)), host=Host.SOURCE, note=note, wait=wait
+        )
+        await session.start()
+        await all_but_last.wait()
+        return await session.stop()
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("values", "joules", "irregularity"),
+    [
+        ((0, 10, 20, 30), 30, None),
+        ((500, 510, 4, 14), 30, "went backward"),
+        ((0, 10, 9e9, 9e9 + 10), 30, "jumped by 9e\\+09 J"),
+        ((0, 8e8, 8e8 + 10, 8e8 + 20), 30, "jumped"),
+        ((0, 10, None, 30), 30, "could not be read for a while: http://bmc"),
+        ((0, None, None, 30), 30, "could not be read"),
+    ],
+)
+def test_energy_goes_on_over_what_cannot_be(
+    values: tuple[float | None, ...], joules: float, irregularity: str | None
+) -> None:
+    result = measure(*values)
+    assert result.energy is not None
+    assert result.energy.total_j == pytest.approx(joules)
+    expected = EnergyQuality.MEASURED if irregularity is None else EnergyQuality.ASSUMED
+    assert result.energy.quality is expected
+    notes = describe_meter_failure(result)
+    assert len(notes) == (irregularity is not None), "each thing is noted once"
+    if irregularity is not None:
+        assert notes[0].startswith("the meter ")
+        assert irregularity.replace("\\", "") in notes[0]
+
+
+def test_meter_that_is_away_at_the_end_measures_nothing() -> None:
+    result = measure(0, 10, 20, None)
+    assert result.energy is None
+    assert describe_meter_failure(result) == ("energy was not measured to the end: http://bmc does not answer",)
+
+
+def test_value_that_is_no_number_is_no_energy() -> None:
+    with pytest.raises(MeterUnavailable, match="no energy"):
+        SteadyEnergy().correct(0.0, float("nan"))
+
+
+def test_models_are_untouched() -> None:
+    meter, steady = CpuModelMeter(PROFILE), SteadyEnergy()
+    counters = [START, later(1, cpu_s=2), later(2, cpu_s=2)]
+    raw = [meter.read_energy_j(each) for each in counters]
+    corrected = [steady.correct(each.at_s, joules) for each, joules in zip(counters, raw, strict=True)]
+    assert [one - raw[0] for one in raw] == pytest.approx(corrected)
+    assert steady.irregularity is None
+
+
+def test_named_meter_that_cannot_be_read_is_replaced_and_that_is_noted() -> None:
+    source = parse_meter_source("kepler:http://127.0.0.1:9")
+    choice = choose_meter(logical_cpus=4, profile=PROFILE, source=source)
+    assert choice.note is not None
+    assert choice.note.startswith("kepler:http://127.0.0.1:9/ cannot be read: ")
+    assert "instead" in choice.note
+    assert choice.refusals[0][0] is EnergyMethod.METER
+    assert describe_meter_failure(measure(0, 10, 20, note=choice.note)) == (choice.note,)
