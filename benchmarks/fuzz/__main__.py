@@ -6,15 +6,20 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from benchmarks.fuzz.entire_api import Extent, request_api
+from benchmarks.fuzz.log_round_trips import FORMATS, run_round_trips
 from benchmarks.fuzz.readers import BATCH_SIZE, feed_reader, list_readers
 from benchmarks.fuzz.transfer_runs import run_transfers
 from benchmarks.support import report
 from benchmarks.support.command import run_command
 
 MINUTES, QUICK_MINUTES, SMOKE_MINUTES = 20.0, 0.25, 0.001
+LOGS, QUICK_LOGS, SMOKE_LOGS = 36_000, 3_600, 36
+"""Logs that are written and read; their formats take turns."""
+
 TRANSFERS, QUICK_TRANSFERS, SMOKE_TRANSFERS = 10_000, 500, 20
 SMOKE_AT_ONCE = 20
 """Examples that each reader gets at least."""
+LOG_CASE = "written logs of"
 MOST_SHOWN = 100
 """Failures of a target that are printed in full."""
 
@@ -28,13 +33,16 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         "--transfers", type=int, help=f"from random servers; {TRANSFERS}, or {QUICK_TRANSFERS} with --quick"
     )
+    parser.add_argument("--logs", type=int, help=f"to write and read; {LOGS}, or {QUICK_LOGS} with --quick")
     options = parser.parse_args(argv)
     started_at = datetime.now(UTC)
     usual = SMOKE_MINUTES if options.smoke else QUICK_MINUTES if options.quick else MINUTES
     extent = Extent.SMOKE if options.smoke else Extent.QUICK if options.quick else Extent.FULL
     batch_size = SMOKE_AT_ONCE if options.smoke else BATCH_SIZE
     transfers = SMOKE_TRANSFERS if options.smoke else QUICK_TRANSFERS if options.quick else TRANSFERS
+    logs = SMOKE_LOGS if options.smoke else QUICK_LOGS if options.quick else LOGS
     found = [
+        *read_written_logs(options.logs or logs, seed=options.seed),
         fetch_from_random_servers(options.transfers or transfers, seed=options.seed),
         *feed_readers(options.minutes or usual, options.seed, batch_size),
         *feed_api(extent, seed=options.seed),
@@ -43,6 +51,9 @@ def main(argv: Sequence[str]) -> int:
         "examples": sum(each.examples for each in found),
         "server_errors": sum(each.server_errors for each in found),
         "failures": sum(len(each.failures) for each in found),
+        "logs": sum(each.examples for each in found if each.case.startswith(LOG_CASE)),
+        "logs_refused": sum(each.refused for each in found),
+        "logs_silently_wrong": sum(len(each.failures) for each in found if each.case.startswith(LOG_CASE)),
     }
     results = [each.to_row() for each in found]
     for each in found:
@@ -64,13 +75,14 @@ class TargetResult:
     """The result of a target.
 
     ``examples`` : number of inputs that were read or answered; ``failures`` : the distinct ways in which that went
-    wrong.
+    wrong; ``refused`` : logs that were refused, as a whole or in part.
     """
 
     case: str
     examples: int
     failures: Sequence[str]
     server_errors: int = 0
+    refused: int = 0
 
     def to_row(self) -> dict[str, report.Value]:
         return {
@@ -78,8 +90,18 @@ class TargetResult:
             "examples": self.examples,
             "failures": len(self.failures),
             "server_errors": self.server_errors,
+            "refused": self.refused,
             "first": (*self.failures, "")[0].partition("\n")[0],
         }
+
+
+def read_written_logs(count: int, *, seed: int) -> Iterator[TargetResult]:
+    """Write logs of known transfers and read them; yield a result for each format."""
+    tally = run_round_trips(count, seed)
+    for name in sorted(FORMATS):
+        wrong = [each for each in tally.wrong if each.startswith(f"{name} {seed}/")]
+        examples = tally.read[name] + tally.refused[name] + len(wrong)
+        yield TargetResult(f"{LOG_CASE} {name}", examples, wrong, refused=tally.refused[name])
 
 
 def fetch_from_random_servers(count: int, *, seed: int) -> TargetResult:

@@ -57,14 +57,58 @@ DESCRIPTIONS = {
         "The server's name is that of `--source` or `--destination`. Durations are in seconds; times have no zone.",
     ),
     "globus": (
-        "Tasks of Globus: `globus task list -F json`, `globus task show -F json`",
+        "Tasks of Globus (`globus task list -F json`, `task show`), and the events of one (`task event-list -F json`)",
         "a task",
-        "A task lasts from its request to its completion, with the time in the queue. Deletions are skipped.",
+        (
+            "A task lasts from its request to its completion, with the time in the queue; by its events, from its "
+            "start. Events hold the settings, but no ends. Deletions are skipped. A CSV of tasks is read as `csv`."
+        ),
     ),
     "curl": (
         "Reports of `curl -w '%{json}\\n'`",
         "a transfer",
         "They have no time of day: transfers follow each other, from `--start` on.",
+    ),
+    "wget": (
+        "Log of wget (`-o`, `-a`, or what it prints), in any language",
+        "a file",
+        "wget rounds rates to three digits. Of several tries the last one counts. `--no-verbose` leaves out the rates.",
+    ),
+    "azcopy": (
+        "Log file of a job of azcopy, what it prints, or `--output-type json`",
+        "a job",
+        (
+            "The summary holds bytes and minutes. What is printed as text has no time of day: jobs follow each other, "
+            "from `--start` on."
+        ),
+    ),
+    "iperf3": (
+        "Reports of `iperf3 --json` on TCP",
+        "a test",
+        "It moves memory, not files, so it is a link of its own (mover `iperf3`) with measured round-trip times.",
+    ),
+    "dcache": (
+        "Billing of dCache, as text files or as messages to Kafka",
+        "a run of overlapping lines",
+        (
+            "The server's name is that of `--source` or `--destination`. A transfer lasts as long as its client was "
+            "connected. Requests, removals, tape and copies between pools are skipped."
+        ),
+    ),
+    "xrootd": (
+        "Closed files of XRootD's monitoring, as collectors of the OSG and of WLCG publish them",
+        "a run of overlapping messages",
+        "A file lasts from open to close. Files that were read and written are refused.",
+    ),
+    "rucio": (
+        "Traces of rucio's clients and of pilots",
+        "a run of overlapping messages",
+        "Sites are the ends. Files that were there already, and failures before the copy began, are skipped.",
+    ),
+    "htcondor": (
+        "Transfer history of HTCondor (`FILE_TRANSFER_STATS_LOG`), and ads of its plugins",
+        "a file",
+        "Times are in seconds; the time of the connection refines them where it agrees.",
     ),
     "csv": (
         "A table with a header line, separated by commas, semicolons, tabs or bars",
@@ -102,6 +146,7 @@ NOTATIONS = """\
 - **Units.** Where columns differ as two units do, such as by a factor of 8, or only habit would decide, the agent
   refuses the file. `--unit COLUMN=UNIT` settles it.
 - **Ends** may be addresses or paths; the host counts. A local path is the end that `--source` or `--destination` names.
+- **Attempts.** Of the rows of one transfer with a growing `attempt`, the last one decides.
 - **Settings.** Without columns of settings, files at once follow from overlapping rows."""
 
 COLUMNS = """\

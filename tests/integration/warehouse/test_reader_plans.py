@@ -8,6 +8,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from migrations.analyst_views import ANALYST_VIEWS
 from migrations.reader_isolation import TABLES_IN_PLANS, VIEWS_BEHIND_FUNCTIONS
 from services.bootstrap import Container
 from services.persistence.roles import READER
@@ -20,7 +21,7 @@ __all__ = ["postgres"]
 
 TABLE_OF = dict(zip(("transfers", "heartbeats", "quotes"), TABLES_IN_PLANS, strict=True))
 VIEWS_IN_PLANS = ("transfers", "whole_transfers", "transfer_chunks", "transfer_footprints", "heartbeats", "quotes")
-SMALL_VIEWS = (*VIEWS_BEHIND_FUNCTIONS, "link_regions", "region_hours")
+SMALL_VIEWS = (*VIEWS_BEHIND_FUNCTIONS, "link_regions", "region_hours", *(view.name for view in ANALYST_VIEWS))
 STORED = 600
 DAYS = 20
 

@@ -137,3 +137,29 @@ def test_failures_are_read_with_their_reasons_and_by_their_numbers(title, good, 
     imported, refused, _ = run(rows(title, good, bad, good))
     assert refused == []
     assert [item.record.outcome.status is Status.SUCCEEDED for item in imported] == [True, False, True]
+
+
+@pytest.mark.parametrize("title", ["ret_code", "exit_code"])
+def test_replies_of_a_server_under_the_title_of_an_exit_code_are_replies(title):
+    lines = [
+        f"start,duration_s,bytes,{title}",
+        "2026-03-01 10:00:00,20,1000000,226",
+        "2026-03-01 10:01:00,20,1000000,426",
+    ]
+    imported, _, _ = run(lines)
+    assert [item.record.outcome.status for item in imported] == [Status.SUCCEEDED, Status.FAILED]
+
+
+def test_exit_codes_of_windows_are_failures():
+    lines = [
+        "start,duration_s,bytes,exit_code",
+        "2026-03-01 10:00:00,20,1000000,0",
+        "2026-03-01 10:01:00,20,1000000,3221225786",
+    ]
+    imported, _, _ = run(lines)
+    assert [item.record.outcome.status for item in imported] == [Status.SUCCEEDED, Status.FAILED]
+
+
+def test_codes_that_cannot_be_read_are_not_taken_for_successes():
+    with pytest.raises(InvalidValue, match="is no known word or code: 'E17'"):
+        run(["start,duration_s,bytes,exit_code", "2026-03-01 10:00:00,20,1000000,E17"])

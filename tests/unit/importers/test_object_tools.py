@@ -10,7 +10,7 @@ from tests.unit.importers.logs import run
 from tradewind.transfer import Direction, Status
 from tradewind_agent.history.importers.detect import detect
 
-UPLOAD = Path(__file__).with_name("aws-debug.log").read_bytes().decode().removesuffix("\n").split("\n")
+UPLOAD = Path(__file__).parent.joinpath("corpus/samples/aws.log").read_bytes().decode().removesuffix("\n").split("\n")
 
 
 def test_run_of_aws_with_debug_is_a_record():

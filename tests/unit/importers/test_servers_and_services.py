@@ -120,3 +120,9 @@ def test_reports_of_curl_without_bytes_are_skipped_and_a_growing_file_is_left_to
     assert sum(found.skipped.values()) == 1 + ("no reports of curl" in found.skipped)
     with pytest.raises(InvalidValue, match="`logs upload` reads it"):
         run([report()], ImportContext(destination="here", in_parts=True))
+
+
+def test_duration_of_a_file_is_right_where_clocks_were_put_forward_meanwhile():
+    berlin = ImportContext(source="srv", timezone=ZoneInfo("Europe/Berlin"))
+    record = run([ftp(at="Sun Mar 30 03:30:00 2025", seconds=3600)], berlin)[0][0].record
+    assert (record.duration_s, record.started_at) == (3600, datetime(2025, 3, 30, 0, 30, tzinfo=UTC))

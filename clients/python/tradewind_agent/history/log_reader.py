@@ -1,5 +1,6 @@
 """Read parts of growing logs as records, by the importers, as a watch does."""
 
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -53,8 +54,11 @@ class ImportingReader:
         is_head_conclusive: bool,
         format_name: str,
         written_at: datetime | None = None,
+        before: bytes = b"",
     ) -> ImportedPart:
         """Return the records of a part; what the wire does not take counts as refused.
+
+        ``before`` : the lines before the part.
 
         Raises
         ------
@@ -62,7 +66,15 @@ class ImportingReader:
         """
         records: list[TransferRecord] = []
         reasons: list[str] = []
-        context = replace(self.context, in_parts=True, is_head_conclusive=is_head_conclusive, written_at=written_at)
+        with LogText(io.BytesIO(before)) as text:
+            lines_before = [line.text for line in text.read_lines()]
+        context = replace(
+            self.context,
+            in_parts=True,
+            is_head_conclusive=is_head_conclusive,
+            written_at=written_at,
+            lines_before=lines_before,
+        )
         rows = import_file(log, format=format_name, context=context, first_row=first_row, head_rows=head_rows)
         for item in rows:
             if not isinstance(item, ImportedRow):

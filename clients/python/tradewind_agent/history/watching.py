@@ -39,10 +39,10 @@ from tradewind_agent.system_errors import explain_os_error
 LONGEST_WAIT_S = 600.0
 """Lines of single files wait at most so long for those that overlap with them."""
 
-RUN_FORMATS = frozenset({"rclone", "aria2", "aws"})
+RUN_FORMATS = frozenset({"rclone", "aria2", "aws", "azcopy", "wget", "htcondor"})
 """Formats whose records sum up a run of many lines: taken when the log has been quiet, all of it together."""
 
-OVERLAPPING = frozenset({"gridftp", "fts", "xferlog", "globus"})
+OVERLAPPING = frozenset({"gridftp", "fts", "xferlog", "globus", "dcache", "xrootd", "rucio", "iperf3"})
 """Formats with a line a file, whose concurrency shows in neighbouring lines: taken together as far as possible."""
 
 _SPOOL_SHARE = 0.5
@@ -308,6 +308,7 @@ class Watch:
             is_head_conclusive=head_bytes is not None,
             format_name=format_name,
             written_at=log.written_at,
+            before=log.read_before(part.start) if format_name in OVERLAPPING | {"csv"} else b"",
         )
 
     def _finish_pending(self) -> None:

@@ -7,17 +7,27 @@ header names what a log of transfers needs. Where two formats have about as much
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from tradewind.errors import InvalidValue
-from tradewind_agent.history.importers.aria2 import require_sizes
 from tradewind_agent.history.importers.csv_logs.columns import require_transfers
 from tradewind_agent.history.importers.csv_logs.header import find_header, has_transfers
 from tradewind_agent.history.importers.ports import EmptyLog
 from tradewind_agent.history.importers.rclone_logs.evidence import is_message_of_rclone, is_text_of_rclone
-from tradewind_agent.history.importers.xferlog import LINE as XFERLOG
+from tradewind_agent.history.importers.servers.dcache import BILLING
+from tradewind_agent.history.importers.servers.xferlog import LINE as XFERLOG
+from tradewind_agent.history.importers.servers.xrootd import is_closed_file
+from tradewind_agent.history.importers.services.htcondor import is_history
+from tradewind_agent.history.importers.services.rucio import is_trace
+from tradewind_agent.history.importers.tools.aria2 import require_sizes
+from tradewind_agent.history.importers.tools.azcopy import EVIDENCE as AZCOPY
+from tradewind_agent.history.importers.tools.iperf3 import is_test
+from tradewind_agent.history.importers.tools.wget import BRIEF, REQUEST
 
-FORMATS = ("gridftp", "rclone", "fts", "aria2", "aws", "s5cmd", "xferlog", "globus", "curl", "csv", "ndjson")
+FORMATS = (
+    "gridftp", "rclone", "fts", "aria2", "aws", "s5cmd", "xferlog", "globus", "curl", "wget", "azcopy", "iperf3",
+    "dcache", "xrootd", "rucio", "htcondor", "csv", "ndjson",
+)  # fmt: skip
 """That are read line by line; a HAR is one document, see `tradewind_agent.har.upload`."""
 
 _LINES_LOOKED_AT = 200
@@ -30,6 +40,10 @@ _AWS = re.compile(
     r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - \S+ - awscli\.|(?:upload|download|copy|move): \S.* to \S"
     r"|Completed [\d.]+ \w+/~?[\d.]+ \w+ .*remaining"
 )
+_WGET = re.compile("|".join(pattern.pattern for pattern in (REQUEST, BRIEF)))
+_PATTERNS = (
+    ("aria2", _ARIA2), ("aws", _AWS), ("xferlog", XFERLOG), ("azcopy", AZCOPY), ("dcache", BILLING), ("wget", _WGET),
+)  # fmt: skip
 _HAR = re.compile(r'\s*\{\s*"log"\s*:\s*\{')
 _SHOWN_MEMBERS = 12
 
@@ -95,9 +109,11 @@ def _find_format(line: str) -> str | None:
     """Return the format that a single line is evidence of, ``None`` if it could be of any."""
     if "NBYTES=" in line and "START=" in line and "DATE=" in line:
         return "gridftp"
-    for name, pattern in (("aria2", _ARIA2), ("aws", _AWS), ("xferlog", XFERLOG)):
+    for name, pattern in _PATTERNS:
         if pattern.match(line):
             return name
+    if is_history(line):
+        return "htcondor"
     if is_text_of_rclone(line):
         return "rclone"
     if line.lstrip().startswith("{"):
@@ -107,15 +123,34 @@ def _find_format(line: str) -> str | None:
 
 
 def _find_format_of_message(message: Mapping[str, object]) -> str | None:
+    return next((name for name, is_one in _MESSAGES if is_one(message)), None)
+
+
+def _is_message_of_fts(message: Mapping[str, object]) -> bool:
     inner = message.get("data")
-    if "tr_id" in message or (isinstance(inner, dict) and "tr_id" in inner):
-        return "fts"
-    if "outcome" in message and "dataset" in message:
-        return "ndjson"
-    if "operation" in message and ("success" in message or "error" in message):
-        return "s5cmd"
-    if message.get("DATA_TYPE") == "task" or {"bytes_transferred", "request_time"} <= message.keys():
-        return "globus"
-    if {"size_download", "time_total", "speed_download"} <= message.keys():
-        return "curl"
-    return "rclone" if is_message_of_rclone(message) else None
+    return "tr_id" in message or (isinstance(inner, dict) and "tr_id" in inner)
+
+
+def _is_message_of_globus(message: Mapping[str, object]) -> bool:
+    return message.get("DATA_TYPE") in ("task", "event") or {"bytes_transferred", "request_time"} <= message.keys()
+
+
+def _has(*members: str) -> Callable[[Mapping[str, object]], bool]:
+    """Return whether a message has all of some members."""
+    return lambda message: message.keys() >= set(members)
+
+
+_MESSAGES: Sequence[tuple[str, Callable[[Mapping[str, object]], bool]]] = (
+    ("fts", _is_message_of_fts),
+    ("ndjson", _has("outcome", "dataset")),
+    ("s5cmd", lambda message: "operation" in message and ("success" in message or "error" in message)),
+    ("globus", _is_message_of_globus),
+    ("curl", _has("size_download", "time_total", "speed_download")),
+    ("azcopy", _has("MessageType", "MessageContent", "TimeStamp")),
+    ("dcache", _has("msgType", "cellName", "pnfsid")),
+    ("iperf3", is_test),
+    ("rucio", is_trace),
+    ("xrootd", is_closed_file),
+    ("rclone", is_message_of_rclone),
+)
+"""How messages of each format are recognised; the first that fits."""

@@ -2,11 +2,16 @@
 
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 from tradewind.errors import InvalidValue
 
+_REMEMBERED = 4096
+"""Distinct addresses of a log."""
 
+
+@lru_cache(_REMEMBERED)
 def _parse_address(text: str) -> IPv4Address | IPv6Address | None:
     try:
         address = ip_address(text.strip().removeprefix("[").removesuffix("]").partition("%")[0])
@@ -16,10 +21,18 @@ def _parse_address(text: str) -> IPv4Address | IPv6Address | None:
     return mapped or address
 
 
+@lru_cache(_REMEMBERED)
 def is_unknown_address(text: str) -> bool:
     """Return whether an address stands for an unknown end, such as ``0.0.0.0``, ``0::0`` or the host itself."""
     address = _parse_address(text)
     return not text.strip() or (address is not None and (address.is_unspecified or address.is_loopback))
+
+
+@lru_cache(_REMEMBERED)
+def _normalise(text: str) -> tuple[str, IPv4Address | IPv6Address | None]:
+    """Return an address in its shortest form, and parsed; other names as they are."""
+    address = _parse_address(text)
+    return (text.strip() if address is None else str(address)), address
 
 
 def name_endpoint(text: str, aliases: Mapping[str, str]) -> str:
@@ -29,8 +42,7 @@ def name_endpoint(text: str, aliases: Mapping[str, str]) -> str:
     ----------
     aliases : names by patterns such as ``192.0.2.*`` or ``dtn*.example.org``, or by networks such as ``192.0.2.0/24``.
     """
-    address = _parse_address(text)
-    name = text.strip() if address is None else str(address)
+    name, address = _normalise(text)
     for pattern, alias in aliases.items():
         if fnmatchcase(name.lower(), pattern.lower()) or (address is not None and _is_within(address, pattern)):
             return alias

@@ -2,6 +2,7 @@
 
 import math
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from tradewind.errors import InvalidValue
 from tradewind.transfer import RATE_TOLERANCE
@@ -13,6 +14,9 @@ UNKNOWN_TEXTS = frozenset({"", "na", "n/a", "nan", "none", "null", "-", "unknown
 
 MAX_SETTING = 32767
 """Highest setting of a parameter that a record holds."""
+
+_REMEMBERED = 4096
+"""Names that logs repeat."""
 
 _SETTING_DIGITS = 9
 _EARLIEST = datetime(1990, 1, 1, tzinfo=UTC)
@@ -81,6 +85,7 @@ def parse_setting(field: str, text: str, lowest: int = 1) -> int | None:
     return round_within(field, value, lowest, MAX_SETTING)
 
 
+@lru_cache(_REMEMBERED)
 def check_name(field: str, text: str) -> str:
     """Return the name of an endpoint, program or network, without blanks around it, if it can be stored.
 
@@ -112,7 +117,12 @@ def check_instant(field: str, value: datetime) -> datetime:
     """
     if not _EARLIEST <= value < _END:
         raise InvalidValue(field, f"is outside 1990 to 2100: {value.isoformat()}")
-    return value.astimezone(UTC)
+    return to_utc(value)
+
+
+def to_utc(value: datetime) -> datetime:
+    """Return a time with zone as UTC."""
+    return value if value.tzinfo is UTC else value.astimezone(UTC)
 
 
 def require_name(field: str, option: str, value: str | None) -> str:

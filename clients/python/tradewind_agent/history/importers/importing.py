@@ -7,20 +7,27 @@ from pathlib import Path
 from typing import IO
 
 from tradewind.errors import InvalidValue
-from tradewind_agent.history.importers.aria2 import Aria2Importer
-from tradewind_agent.history.importers.aws import AwsImporter
 from tradewind_agent.history.importers.csv_logs.families import CsvImporter
-from tradewind_agent.history.importers.curl import CurlImporter
 from tradewind_agent.history.importers.detect import detect
-from tradewind_agent.history.importers.fts import FtsImporter
-from tradewind_agent.history.importers.globus import GlobusImporter
-from tradewind_agent.history.importers.gridftp import GridFtpImporter
 from tradewind_agent.history.importers.log_text import LogText
 from tradewind_agent.history.importers.ndjson import NdjsonImporter
 from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, Importer, ImportReport, RefusedRow
 from tradewind_agent.history.importers.rclone_logs.records import RcloneImporter
-from tradewind_agent.history.importers.s5cmd import S5cmdImporter
-from tradewind_agent.history.importers.xferlog import XferlogImporter
+from tradewind_agent.history.importers.servers.dcache import DCACHE
+from tradewind_agent.history.importers.servers.gridftp import GridFtpImporter
+from tradewind_agent.history.importers.servers.xferlog import XFERLOG
+from tradewind_agent.history.importers.servers.xrootd import XROOTD
+from tradewind_agent.history.importers.services.fts import FTS
+from tradewind_agent.history.importers.services.globus import GlobusImporter
+from tradewind_agent.history.importers.services.htcondor import HtcondorImporter
+from tradewind_agent.history.importers.services.rucio import RUCIO
+from tradewind_agent.history.importers.tools.aria2 import Aria2Importer
+from tradewind_agent.history.importers.tools.aws import AwsImporter
+from tradewind_agent.history.importers.tools.azcopy import AzcopyImporter
+from tradewind_agent.history.importers.tools.curl import CurlImporter
+from tradewind_agent.history.importers.tools.iperf3 import IPERF3
+from tradewind_agent.history.importers.tools.s5cmd import S5cmdImporter
+from tradewind_agent.history.importers.tools.wget import WgetImporter
 
 
 def build_known_importers() -> Mapping[str, Importer]:
@@ -28,13 +35,20 @@ def build_known_importers() -> Mapping[str, Importer]:
     importers: tuple[Importer, ...] = (
         GridFtpImporter(),
         RcloneImporter(),
-        FtsImporter(),
+        FTS,
         Aria2Importer(),
         AwsImporter(),
         S5cmdImporter(),
-        XferlogImporter(),
+        XFERLOG,
         GlobusImporter(),
         CurlImporter(),
+        WgetImporter(),
+        AzcopyImporter(),
+        IPERF3,
+        DCACHE,
+        XROOTD,
+        RUCIO,
+        HtcondorImporter(),
         CsvImporter(),
         NdjsonImporter(),
     )

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 
 from tradewind.errors import InvalidValue
+from tradewind_agent.history.importers.fields import parse_number, round_within
 
 
 def find_message(text: str) -> Mapping[str, object]:
@@ -36,3 +37,14 @@ def find_object(message: Mapping[str, object], key: str) -> Mapping[str, object]
     """Return an object inside an object, empty if it is absent or something else."""
     value = message.get(key)
     return value if isinstance(value, dict) else {}
+
+
+def read_count(field: str, message: Mapping[str, object], key: str) -> int:
+    """Return a whole number ≥ 0 of a message, 0 where it has none.
+
+    Raises
+    ------
+    InvalidValue : it is no such number.
+    """
+    text = find_text(message, key)
+    return round_within(field, parse_number(field, text), 0) if text else 0

@@ -1,7 +1,7 @@
 """What every importer takes and gives: context in, transfer records and refused rows out, a report at the end."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from enum import StrEnum
@@ -9,7 +9,9 @@ from typing import Protocol
 
 from tradewind.energy.measured import Host
 from tradewind.errors import InvalidValue
+from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.transfer import TransferRecord
+from tradewind_agent.history.importers.fields import require_name
 from tradewind_agent.history.importers.log_text import LogText
 
 SYNTHETIC_START = datetime(2000, 1, 1, tzinfo=UTC)
@@ -57,6 +59,7 @@ class ImportContext:
     units : units of columns by title or quantity, such as ``{"size": "MB"}``; they go before all evidence.
     decimal : the decimal mark of numbers in a CSV log.
     aliases : names of endpoints by patterns of addresses, such as ``{"192.0.2.*": "pool"}``; the first that fits.
+    lines_before : what stands before a part of a log that is read on, to count equal lines by.
     written_at : when the log was last written to; it dates times that have no year.
     repair_sizes : replace a file size that contradicts time and energy by that of the sets of its file type that agree,
         instead of refusing the rows.
@@ -78,6 +81,7 @@ class ImportContext:
     decimal: DecimalMark | None = None
     aliases: Mapping[str, str] = field(default_factory=dict)
     written_at: datetime | None = None
+    lines_before: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         for option, value in (("--bandwidth", self.bandwidth_bps), ("--rtt", self.rtt_s)):
@@ -89,6 +93,13 @@ class ImportContext:
     @property
     def zone(self) -> tzinfo:
         return self.timezone or UTC
+
+    @property
+    def path(self) -> Path:
+        """What is given of the path."""
+        if self.bandwidth_bps is self.rtt_s is None:
+            return UNKNOWN_PATH
+        return Path(bandwidth_bps=self.bandwidth_bps, rtt_s=self.rtt_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,3 +217,16 @@ class Importer(Protocol):
         InvalidValue : the log as a whole cannot be read, or lacks what only the context can give (the field is then
             the option).
         """
+
+
+def require_ends(context: ImportContext) -> tuple[str, str]:
+    """Return the ends that a log does not name and the context must.
+
+    Raises
+    ------
+    InvalidValue : one was not given; the reason names the option.
+    """
+    return (
+        require_name("source", "--source", context.source),
+        require_name("destination", "--destination", context.destination),
+    )

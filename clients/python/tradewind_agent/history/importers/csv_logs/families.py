@@ -12,9 +12,11 @@ from tradewind.errors import InvalidValue
 from tradewind.path import Path
 from tradewind.transfer import Direction, Status, TransferOutcome, TransferRecord
 from tradewind.units import BITS_PER_BYTE, compute_throughput_bps, format_bps, format_bytes, format_count
+from tradewind_agent.history.importers.csv_logs.attempts import Item, find_attempt, take_last_attempts
 from tradewind_agent.history.importers.csv_logs.columns import (
     Columns,
     declare_units,
+    has_start,
     is_tuned,
     require_transfers,
 )
@@ -53,6 +55,7 @@ from tradewind_agent.history.importers.ports import (
     RefusedRow,
     refuse_row,
 )
+from tradewind_agent.history.importers.reading.repeats import count_repeats
 from tradewind_agent.history.importers.sessions import add_concurrency
 
 _SIZE_TOLERANCE = 0.05
@@ -87,7 +90,7 @@ class CsvImporter:
             more = f" and {len(unread) - _TITLES_SHOWN} more" if len(unread) > _TITLES_SHOWN else ""
             report.assume(f"columns that are not known tell nothing of a transfer: {unread_titles}{more}")
         reader = _RowReader(infer_columns(columns, text, context, report), context, report)
-        rows = _list_rows(text, columns, last_line, reader, report)
+        rows = _list_rows(_join_rows(text, columns, context), last_line, reader, report)
         return rows if is_tuned(columns) else add_concurrency(rows, report)
 
 
@@ -114,17 +117,25 @@ def _read_head(text: LogText, context: ImportContext) -> tuple[Columns, Line]:
     return declare_units(found.columns, context.units), head[found.lines - 1]
 
 
+def _join_rows(text: LogText, columns: Columns, context: ImportContext) -> Iterator[Line]:
+    """Yield the rows of a log; those that say when they started are known by what they say."""
+    rows = join_rows(columns, text.read_lines())
+    if not has_start(columns):
+        return rows
+    before = join_rows(columns, (Line(0, line) for line in context.lines_before))
+    return count_repeats(rows, (line.text for line in before))
+
+
 def _list_rows(
-    text: LogText, columns: Columns, last_line: Line, reader: "_RowReader", report: ImportReport
+    lines: Iterator[Line], last_line: Line, reader: "_RowReader", report: ImportReport
 ) -> Iterator[ImportedRow | RefusedRow]:
     left_out: Counter[NoTransfer] = Counter()
-    for line in join_rows(columns, text.read_lines()):
-        if line.number > last_line.number and line.text != last_line.text:
-            item = reader.read(line)
-            if isinstance(item, NoTransfer):
-                left_out[item] += 1
-            else:
-                yield item
+    data = (line for line in lines if line.number > last_line.number and line.text != last_line.text)
+    for item in reader.read_all(data):
+        if isinstance(item, NoTransfer):
+            left_out[item] += 1
+        else:
+            yield item
     for why, rows in left_out.items():
         report.assume(f"rows {why.value} are no transfers to record: {format_count(rows, 'row')} left out")
 
@@ -167,16 +178,24 @@ class _RowReader:
             self._width,
         )
 
+    def read_all(self, lines: Iterator[Line]) -> Iterator[Item]:
+        """Yield what rows say; of the attempts of a transfer the last one."""
+        columns = self._reading.columns
+        find = find_attempt(columns)
+        if find is None:
+            return map(self.read, lines)
+        return take_last_attempts((self.read(line), *find(columns.split(line.text))) for line in lines)
+
     def read(self, line: Line) -> ImportedRow | RefusedRow | NoTransfer:
         if line.fault is not None:
             return refuse_row(line.number, line.fault, line.text)
         try:
-            return self._read(line.number, line.text)
+            return self._read(line)
         except InvalidValue as invalid:
             return refuse_row(line.number, invalid, line.text)
 
-    def _read(self, number: int, text: str) -> ImportedRow | NoTransfer:
-        row = [*self._reading.columns.split_fields(text), ""]
+    def _read(self, line: Line) -> ImportedRow | NoTransfer:
+        row = [*self._reading.columns.split_fields(line.text), ""]
         status = self._reading.statuses.read(row)
         if isinstance(status, NoTransfer):
             return status
@@ -190,7 +209,7 @@ class _RowReader:
         ended_at = check_instant("ended_at", started_at + timedelta(seconds=duration_s))
         self._clock.note_end(ended_at)
         record = TransferRecord(
-            id=compute_record_id(ends.link, number, text),
+            id=compute_record_id(ends.link, line),
             started_at=started_at,
             ended_at=ended_at,
             source=ends.source,
@@ -205,7 +224,7 @@ class _RowReader:
             network=ends.network,
             energy=self._build_energy(row, duration_s) if self._has_energy else (),
         )
-        return ImportedRow(record, number, self._repeated.group(self._group_texts(row)))
+        return ImportedRow(record, line.number, self._repeated.group(self._group_texts(row)))
 
     def _has_moved_nothing(self, row: list[str]) -> bool:
         """Return whether a row without a failure counts no bytes, as of a file that was there already."""

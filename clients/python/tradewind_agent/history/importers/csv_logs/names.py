@@ -40,14 +40,17 @@ SYNONYMS: Mapping[str, str] = MappingProxyType(
             "enddatetime endts finishedtime",
             "date": "date startdate day",
             "time": "time timeofday",
-            "source": "source src sourcehost srchost sourceendpoint from sender sourceurl srcurl",
-            "destination": "destination dest dst desthost dsthost destinationhost destinationendpoint to receiver "
-            "destinationurl dsturl",
+            "source": "source src sourcehost srchost sourcehostname srchostname sourceendpoint sourceendpointname "
+            "sourceendpointdisplayname sourcesite srcsite srcrse from sender sourceurl srcurl",
+            "destination": "destination dest dst desthost dsthost destinationhost desthostname dsthostname "
+            "destinationhostname destinationendpoint destinationendpointname destinationendpointdisplayname "
+            "destinationsite destsite dstsite dstrse to receiver destinationurl dsturl",
             "network": "network testbednetwork site",
             "protocol": "protocol proto",
             "version": "version",
             "mover": "appname application tool program mover client utility",
             "operation": "transtype operation ftpcommand verb transferdirection direction",
+            "attempt": "attempt attemptnumber attemptno attemptid try retry retrynumber retryno",
             "file_type": "filetype contenttype datatype",
             "set": "timestamps set setid campaign round",
             "status": "status transferstatus jobstatus finalstatus transferresult finalstate transferstate "
@@ -156,8 +159,25 @@ def find_quantity(title: str) -> tuple[str | None, str | None]:
     return None, None
 
 
+_IDENTITIES = frozenset(
+    {
+        "id", "transferid", "taskid", "jobid", "fileid", "requestid", "file", "filename", "object", "objectname",
+        "name", "path", "key",
+    }
+)  # fmt: skip
+"""Columns that say which transfer a row is of."""
+
+
+def is_identity(title: str) -> bool:
+    """Return whether a column says which transfer a row is of."""
+    return _PLAIN.sub("", title.lower()) in _IDENTITIES
+
+
 _PROGRAMS: Mapping[str, frozenset[str]] = MappingProxyType(
-    {"gsutil": frozenset({"uploadid", "sourcesize", "bytestransferred"})}
+    {
+        "gsutil": frozenset({"uploadid", "sourcesize", "bytestransferred"}),
+        "globus": frozenset({"sourceendpointdisplayname", "requesttime", "bytestransferred"}),
+    }
 )
 """Programs by columns that only their tables have."""
 

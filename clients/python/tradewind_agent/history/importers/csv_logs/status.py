@@ -19,6 +19,7 @@ class NoTransfer(Enum):
     SKIPPED = "that moved nothing over the network"
     NOT_ENDED = "of transfers that had not ended"
     OTHER_COMMAND = "of listings and other commands"
+    REPEATED = "of attempts that were repeated"
     EMPTY = "of empty files, or that moved no byte,"
 
 
@@ -54,6 +55,9 @@ _PLAIN = re.compile(r"[^a-z0-9]+")
 
 _SURE_TITLES = frozenset({"status", "transferstatus", "jobstatus", "finalstatus", "transferresult", "finalstate"})
 """Titles that can mean nothing else; ``state`` may be one of the United States."""
+
+_AMBIGUOUS_TITLES = frozenset({"code", "rc", "errno"})
+"""Titles of codes that may be of something else; what they hold decides."""
 
 _LEAST_KNOWN = 0.5
 """Share of the sampled values that must be known words for a column to be one of statuses."""
@@ -98,7 +102,7 @@ def build_status_reader(columns: Columns, rows: Iterable[Sequence[str]], report:
 
     Raises
     ------
-    InvalidValue : a column of statuses holds 0 and 1, which may mean either.
+    InvalidValue : a column of statuses holds 0 and 1, which may mean either; or one of codes holds none.
     """
     sampled = list(rows)
     readers: dict[int, Reader] = {}
@@ -130,7 +134,7 @@ def _is_known(text: str) -> bool:
 
 def _find_status(title: str, values: Sequence[str]) -> Reader | None:
     """Return how a column of statuses is read: words, codes, or not at all."""
-    if (code := _find_response_code(title, values) or _exit_code(title, values)) is not None:
+    if (code := _find_response_code(title, values) or _find_small_code(values)) is not None:
         if set(values) <= {"0", "1"} and "1" in values:
             advice = "call the column success or exit_code"
             raise InvalidValue("outcome.status", f"is 0 or 1 in the column {title}, which may mean either; {advice}")
@@ -144,16 +148,40 @@ def _find_response_code(_: str, values: Sequence[str]) -> Reader | None:
     return _read_response if all(_parse_number(value) in _RESPONSES for value in values) else None
 
 
-def _exit_code(_: str, values: Sequence[str]) -> Reader | None:
+def _find_small_code(values: Sequence[str]) -> Reader | None:
     return _read_exit_code if all(_parse_number(value) in _EXIT_CODES for value in values) else None
+
+
+def _find_exit_code(title: str, values: Sequence[str]) -> Reader | None:
+    """Return how a column of exit codes is read: as such, as replies of a server, or as words.
+
+    Raises
+    ------
+    InvalidValue : it is none of these; a failure must not pass for a success.
+    """
+    codes = [_parse_number(value) for value in values]
+    if all(code in _RESPONSES for code in codes) and any(code in _OK_RESPONSES for code in codes):
+        return _read_response
+    if None not in codes:
+        return _read_exit_code
+    return _find_words(title, values)
+
+
+def _find_words(title: str, values: Sequence[str]) -> Reader | None:
+    if sum(_find_word(value) is not None for value in values) < _LEAST_KNOWN * len(values):
+        if _normalise(title) in _AMBIGUOUS_TITLES:
+            return None
+        unknown = next(value for value in values if _find_word(value) is None)
+        raise InvalidValue("outcome.status", f"in the column {title} is no known word or code: {unknown[:40]!r}")
+    return _read_word
 
 
 _CHOICES: Mapping[str, Callable[[str, Sequence[str]], Reader | None]] = MappingProxyType(
     {
         "status": _find_status,
         "success": lambda _title, _values: _read_word,
-        "exit_code": _exit_code,
-        "response_code": _find_response_code,
+        "exit_code": _find_exit_code,
+        "response_code": lambda title, values: _find_response_code(title, values) or _find_words(title, values),
         "failure": lambda _title, _values: _read_failure,
         "operation": lambda _title, values: _find_operation(values),
     }

@@ -9,8 +9,8 @@ from types import MappingProxyType
 
 from tradewind.errors import InvalidValue
 from tradewind_agent.history.importers.csv_logs.columns import Columns, has_start
-from tradewind_agent.history.importers.csv_logs.instants import describe_epoch, find_zone, parse_epoch, spell_out
 from tradewind_agent.history.importers.fields import UNKNOWN_TEXTS, check_instant
+from tradewind_agent.history.importers.instants import describe_epoch, find_zone, parse_epoch, spell_out
 from tradewind_agent.history.importers.ports import SYNTHETIC_START, ImportContext, ImportReport
 
 _DATE = re.compile(r"(\d{1,4})[-/.](\d{1,2})[-/.](\d{1,4})")

@@ -12,19 +12,24 @@ from datetime import timedelta
 from tradewind.dataset import DataSet
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
-from tradewind.path import Path
 from tradewind.transfer import Direction, LinkKey, Mover, Status, TransferOutcome, TransferRecord
 from tradewind.units import compute_throughput_bps, format_count
 from tradewind_agent.history.importers.fields import (
     MAX_SETTING,
     check_instant,
-    require_name,
     require_possible_rate,
     round_within,
 )
 from tradewind_agent.history.importers.identity import compute_record_id
 from tradewind_agent.history.importers.log_text import Line, LogText
-from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, ImportReport, RefusedRow, refuse_row
+from tradewind_agent.history.importers.ports import (
+    ImportContext,
+    ImportedRow,
+    ImportReport,
+    RefusedRow,
+    refuse_row,
+    require_ends,
+)
 from tradewind_agent.history.importers.rclone_logs.messages import read_messages
 from tradewind_agent.history.importers.rclone_logs.runs import Run, read_count, read_seconds, split_runs
 
@@ -48,8 +53,7 @@ class RcloneImporter:
         self, text: LogText, context: ImportContext, report: ImportReport
     ) -> Iterator[ImportedRow | RefusedRow]:
         """Yield a record a run; otherwise as ``Importer.read_rows``."""
-        require_name("source", "--source", context.source)
-        require_name("destination", "--destination", context.destination)
+        require_ends(context)
         return _list_rows(text, context, report)
 
 
@@ -128,10 +132,9 @@ def _build_record(run: Run, line: Line, context: ImportContext, report: ImportRe
             report.assume("times without a zone are taken as UTC; --timezone names another")
     complete = run.files.copied == files and run.files.smallest_bytes is not None
     mover = Mover(context.mover or "rclone", run.version)
-    source = require_name("source", "--source", context.source)
-    destination = require_name("destination", "--destination", context.destination)
+    source, destination = require_ends(context)
     return TransferRecord(
-        id=compute_record_id(LinkKey(source, destination, context.network, mover.name), line.number, line.text),
+        id=compute_record_id(LinkKey(source, destination, context.network, mover.name), line),
         started_at=check_instant("started_at", run.ended_at - timedelta(seconds=duration_s)),
         ended_at=check_instant("ended_at", run.ended_at),
         source=source,
@@ -152,7 +155,7 @@ def _build_record(run: Run, line: Line, context: ImportContext, report: ImportRe
             files_failed=errors,
             throughput_bps=rate_bps,
         ),
-        path=Path(bandwidth_bps=context.bandwidth_bps, rtt_s=context.rtt_s),
+        path=context.path,
         parameters=_build_parameters(run, report),
         store=run.files.source_kind if run.files.source_kind in _STORES else None,
         network=context.network,

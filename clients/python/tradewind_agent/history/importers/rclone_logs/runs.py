@@ -26,6 +26,9 @@ _LIMITED = re.compile(
     r"(Starting bandwidth limiter at|Scheduled bandwidth change\. (?:Bandwidth )?[Ll]imit set to) (.{1,60}?) ?Bytes?/s"
 )
 _KIND = re.compile(r"\*([a-z0-9]{1,40})\.\w{1,40}")
+_ROUNDED = timedelta(seconds=2)
+"""By which two starts of one run may differ where a log has times in full seconds."""
+
 _LONGEST_RUN_S = 1e8
 
 
@@ -111,6 +114,13 @@ class Run:
         elif _DRY.search(spoken) is not None:
             self.later_files.is_dry = True
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether its last stats say that all is moved."""
+        bytes_left = read_count(self.stats, "totalBytes") - read_count(self.stats, "bytes")
+        files_left = read_count(self.stats, "totalTransfers") - read_count(self.stats, "transfers")
+        return bytes_left <= 0 and files_left <= 0 and not self.stats.get("transferring")
+
     def close(self) -> None:
         """Take the lines behind the last stats line as this run's own."""
         self.files.add(self.later_files)
@@ -179,12 +189,11 @@ class Event:
             return False
         if self.elapsed_s < run.elapsed_s:
             return True
-        return (
-            self.at is not None
-            and run.ended_at is not None
-            and self.elapsed_s > 0
-            and self.at - timedelta(seconds=self.elapsed_s) > run.ended_at
-        )
+        if self.at is None or run.ended_at is None or self.elapsed_s == 0:
+            return False
+        started_at = self.at - timedelta(seconds=self.elapsed_s)
+        run_started_at = run.ended_at - timedelta(seconds=run.elapsed_s)
+        return started_at > run.ended_at or (run.is_complete and started_at - run_started_at > _ROUNDED)
 
 
 def split_runs(messages: Iterable[tuple[Line, Message] | RefusedRow]) -> Iterator[Run | RefusedRow]:

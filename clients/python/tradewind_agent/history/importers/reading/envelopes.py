@@ -39,10 +39,8 @@ _PREFIXES: Sequence[re.Pattern[str]] = tuple(
 _COMPOSE = re.compile(r"(?P<origin>[\w.-]+) +\| ?(?P<rest>.*)$")
 _REPLICA = re.compile(r".*[-_]\d+")
 _BEFORE_JSON = re.compile(r"(?P<head>[^{}\",;]{1,200}?)(?P<rest>\{\s*\"[^\n]*\})\s*$")
-_SUSPECT = re.compile(
-    r"[\x00-\x08\x0a-\x1f]|\{\s*\"|^(?:[<>\"']|\[pod/|\[ *\d+\.|[A-Z][a-z]{2} [ \d]|\d{4}-\d\d-\d\dT\S+ |\d+\.\d{6} )"
-)
-"""A line without this has no envelope, but that of docker compose; most lines are not looked at further."""
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f]")
+_BEGINNING = re.compile(r"[<>\"']|\[pod/|\[ *\d+\.|[A-Z][a-z]{2} [ \d]|\d{4}-\d\d-\d\dT\S+ |\d+\.\d{6} ")
 
 _MOST_LAYERS = 4
 _LINES_LOOKED_AT = 20
@@ -91,7 +89,7 @@ def unwrap_lines(lines: Iterable[Line]) -> Iterator[Line]:
     has_services = _names_services(first)
     pieces: dict[str, tuple[int, str]] = {}
     for line in chain(first, source):
-        if line.fault is not None or not (has_services or _SUSPECT.search(line.text)):
+        if line.fault is not None or not (has_services or _may_be_wrapped(line.text)):
             yield line
             continue
         for content in _open_envelopes(line.text, has_services=has_services):
@@ -103,6 +101,13 @@ def unwrap_lines(lines: Iterable[Line]) -> Iterator[Line]:
                 yield Line(number, text, origin=content.origin)
     for origin, (number, text) in pieces.items():
         yield Line(number, text, origin=origin)
+
+
+def _may_be_wrapped(text: str) -> bool:
+    """Return whether a line may have an envelope, but that of docker compose; most lines are not looked at further."""
+    if _BEGINNING.match(text) is not None or ('"' in text and "{" in text):
+        return True
+    return not text.isprintable() and _CONTROL.search(text) is not None
 
 
 def _names_services(first: Sequence[Line]) -> bool:

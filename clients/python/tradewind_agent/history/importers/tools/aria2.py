@@ -10,22 +10,26 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
-from tradewind.dataset import DataSet
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
-from tradewind.path import Path
-from tradewind.transfer import Direction, LinkKey, Mover, Status, TransferOutcome, TransferRecord
+from tradewind.transfer import Direction, Status, TransferRecord
 from tradewind.units import BITS_PER_BYTE, parse_bps, parse_bytes
 from tradewind_agent.history.importers.fields import (
     MAX_SETTING,
     check_instant,
-    require_name,
     require_possible_rate,
     round_within,
 )
-from tradewind_agent.history.importers.identity import compute_record_id
 from tradewind_agent.history.importers.log_text import Line, LogText
-from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, ImportReport, RefusedRow, refuse_row
+from tradewind_agent.history.importers.logged_transfer import LoggedTransfer, add_year
+from tradewind_agent.history.importers.ports import (
+    ImportContext,
+    ImportedRow,
+    ImportReport,
+    RefusedRow,
+    refuse_row,
+    require_ends,
+)
 
 _SIZE = r"[0-9.]{1,12}(?:[KMGTP]i)?B"
 _PROGRESS = re.compile(rf"#([0-9a-f]{{6}}) ({_SIZE})/({_SIZE})(?:\([0-9]+%\))?(?: CN:([0-9]{{1,5}}))?")
@@ -125,21 +129,13 @@ class _Log:
         return self._date(at)
 
     def _date(self, at: datetime) -> datetime:
-        """Return a time with its year: that of the latest summary, or the option's, or else the file's."""
-        known = self.latest or self.context.started_at
-        written_at = self.context.written_at
-        if known is not None:
-            year = known.year + (1 if self.latest is not None and at.month < known.month else 0)
-        elif written_at is not None:
-            latest = written_at.astimezone(self.context.zone)
-            year = latest.year - (1 if (at.month, at.day) > (latest.month, latest.day) else 0)
-            self.report.assume(f"the year is {year}, by when the file was last written to; --start names another")
-        else:
-            raise InvalidValue("ended_at", "has no year: the log has no summary that names it; give --start")
+        """Return a time with its year: that of the latest summary, or what else dates the log."""
+        if self.latest is None:
+            return add_year(at, self.context, self.report)
         try:
-            return at.replace(year=year)
+            return at.replace(year=self.latest.year + (at.month < self.latest.month))
         except ValueError:
-            raise InvalidValue("ended_at", f"does not exist in {year}") from None
+            raise InvalidValue("ended_at", f"does not exist in {self.latest.year}") from None
 
 
 def require_sizes(lines: Iterable[str]) -> None:
@@ -169,8 +165,7 @@ class Aria2Importer:
         self, text: LogText, context: ImportContext, report: ImportReport
     ) -> Iterator[ImportedRow | RefusedRow]:
         """Yield a record a file; otherwise as ``Importer.read_rows``."""
-        require_name("source", "--source", context.source)
-        require_name("destination", "--destination", context.destination)
+        require_ends(context)
         require_sizes(text.read_sample().split("\n"))
         if context.timezone is None:
             report.assume("times without a zone are taken as UTC; --timezone names another")
@@ -218,30 +213,20 @@ def _build_record(result: re.Match[str], line: Line, log: _Log) -> TransferRecor
     duration_s = BITS_PER_BYTE * moved / rate_bps
     if not 1e-6 <= duration_s <= _LONGEST_S:
         raise InvalidValue("ended_at", f"is not after started_at by a possible time: {duration_s:g} s")
-    mover = Mover(context.mover or "aria2")
-    source = require_name("source", "--source", context.source)
-    destination = require_name("destination", "--destination", context.destination)
-    return TransferRecord(
-        id=compute_record_id(LinkKey(source, destination, context.network, mover.name), line.number, line.text),
-        started_at=check_instant("started_at", ended_at - timedelta(seconds=duration_s)),
+    source, destination = require_ends(context)
+    return LoggedTransfer(
+        started_at=ended_at - timedelta(seconds=duration_s),
         ended_at=ended_at,
         source=source,
         destination=destination,
-        mover=mover,
-        protocol="unknown",
+        mover="aria2",
         direction=Direction.DOWNLOAD,
-        dataset=DataSet(file_count=1, total_bytes=total),
-        outcome=TransferOutcome(
-            status=status,
-            bytes_moved=moved,
-            files_done=int(succeeded),
-            files_failed=int(not succeeded),
-            throughput_bps=rate_bps,
-        ),
-        path=Path(bandwidth_bps=context.bandwidth_bps, rtt_s=context.rtt_s),
+        status=status,
+        moved_bytes=moved,
+        total_bytes=total,
+        rate_bps=rate_bps,
         parameters=Parameters(
             concurrency=round_within("parameters.concurrency", download.concurrent, 1, MAX_SETTING),
             parallelism=min(download.connections, MAX_SETTING) or None,
         ),
-        network=context.network,
-    )
+    ).to_record(line, context)

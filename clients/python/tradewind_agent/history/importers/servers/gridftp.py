@@ -8,35 +8,47 @@ RETR one that went from HOST to DEST.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
+from functools import lru_cache
 
-from tradewind.dataset import DataSet
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 from tradewind.path import Path
-from tradewind.transfer import Direction, LinkKey, Mover, Status, TransferOutcome, TransferRecord
-from tradewind.units import compute_throughput_bps
+from tradewind.transfer import Direction, Status
 from tradewind_agent.history.importers.endpoints import is_unknown_address, name_endpoint
 from tradewind_agent.history.importers.fields import (
-    check_instant,
     check_name,
     parse_number,
     parse_setting,
     round_within,
+    to_utc,
 )
-from tradewind_agent.history.importers.identity import compute_record_id
 from tradewind_agent.history.importers.log_text import Line, LogText
+from tradewind_agent.history.importers.logged_transfer import LoggedTransfer
 from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, ImportReport, RefusedRow
 from tradewind_agent.history.importers.sessions import read_sessions
 
 _BEFORE_FILE = ("DATE", "HOST", "PROG", "NL.EVNT", "START", "USER", "FILE")
 _AFTER_FILE = ("BUFFER", "BLOCK", "NBYTES", "VOLUME", "STREAMS", "STRIPES", "DEST", "TYPE", "CODE", "TASKID", "retrans")
 _KEY = re.compile(rf"(?:^|\s)({'|'.join(re.escape(key) for key in (*_BEFORE_FILE, *_AFTER_FILE))})=")
-_MOMENT = re.compile(r"([0-9]{14})(?:\.([0-9]{1,6}))?")
+_USUAL_KEYS = (
+    "DATE", "HOST", "START", "FILE", "BUFFER", "BLOCK", "NBYTES", "STREAMS", "DEST", "TYPE", "CODE", "TASKID",
+)  # fmt: skip
+_USUAL = re.compile(
+    r"DATE=(\S+) HOST=(\S+) PROG=\S+ NL\.EVNT=\S+ START=(\S+) USER=[^\s=]* FILE=([^=]*) BUFFER=(\d+) BLOCK=(\d+) "
+    r"NBYTES=(\d+) VOLUME=[^\s=]* STREAMS=(\d+) STRIPES=\d+ DEST=(\[[^\]=]*\]) TYPE=(\w+) CODE=(\d+)"
+    r"(?: TASKID=([^\s=]+))?(?: retrans=[\d,]*)?"
+)
+"""The line of today's servers, where no name holds a ``=``."""
+
+_MOMENT = re.compile(r"[0-9]{14}(?:\.[0-9]{1,6})?")
 _PEER = re.compile(r"[0-9]*\[([^\]]*)\]")
 _COMPLETE = "226"
 _RECEIVED = frozenset({"STOR", "ESTO", "APPE"})
 _SENT = frozenset({"RETR", "ERET"})
+_REMEMBERED = 4096
+"""Distinct settings of a log."""
+
 _MOST_TASKS = 10_000
 """Tasks whose peers are remembered."""
 
@@ -54,7 +66,7 @@ class GridFtpImporter:
             report.assume("times are UTC, as the server writes them")
         report.assume("a file stored is an upload and one retrieved a download; that a third party asked is not logged")
         pools = _Pools(report)
-        return read_sessions(text.read_lines(), lambda line: _read_record(line, context, report, pools), report)
+        return read_sessions(text, lambda line: _read_record(line, context, report, pools), context, report)
 
 
 @dataclass(slots=True)
@@ -65,7 +77,7 @@ class _Pools:
     peers: dict[str, str] = field(default_factory=dict)
 
     def note(self, values: Mapping[str, str], peer: str) -> None:
-        task = values.get("TASKID", "none")
+        task = values.get("TASKID") or "none"
         if task == "none" or len(self.peers) >= _MOST_TASKS:
             return
         if (other := self.peers.setdefault(task, peer)) != peer:
@@ -75,15 +87,13 @@ class _Pools:
             )
 
 
-def _read_record(line: Line, context: ImportContext, report: ImportReport, pools: _Pools) -> TransferRecord | None:
-    """Return the record of a line; ``None`` for lines of no transfer, which are counted.
+def _read_record(line: Line, context: ImportContext, report: ImportReport, pools: _Pools) -> LoggedTransfer | None:
+    """Return the transfer of a line; ``None`` for lines of no transfer, which are counted.
 
     Raises
     ------
     InvalidValue : a line of a transfer that is damaged, or lacks an end.
     """
-    if not line.text.strip():
-        return None
     values = _build_values(line.text)
     if not {"DATE", "START", "NBYTES"} & values.keys():
         report.skip("messages of the server")
@@ -97,40 +107,35 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport, pools
     direction, source, destination = _read_ends(values, context)
     started_at = _parse_moment("started_at", values.get("START", ""), context)
     ended_at = _parse_moment("ended_at", values.get("DATE", ""), context)
-    if ended_at <= started_at:
-        raise InvalidValue("ended_at", "is not after started_at")
     complete = values.get("CODE") == _COMPLETE
     moved = round_within("outcome.bytes_moved", parse_number("outcome.bytes_moved", values.get("NBYTES", "")), 0)
     pools.note(values, destination if direction is Direction.DOWNLOAD else source)
-    mover = Mover(context.mover or "gridftp")
-    link = LinkKey(source, destination, context.network, mover.name)
-    return TransferRecord(
-        id=compute_record_id(link, line.number, line.text),
+    return LoggedTransfer(
         started_at=started_at,
         ended_at=ended_at,
         source=source,
         destination=destination,
-        mover=mover,
+        mover="gridftp",
         protocol="gridftp",
         direction=direction,
-        dataset=DataSet(file_count=1, total_bytes=moved),
-        outcome=TransferOutcome(
-            status=Status.SUCCEEDED if complete else Status.FAILED,
-            bytes_moved=moved,
-            files_done=int(complete),
-            files_failed=int(not complete),
-            throughput_bps=compute_throughput_bps(moved, (ended_at - started_at).total_seconds()),
-        ),
-        path=Path(
-            bandwidth_bps=context.bandwidth_bps,
-            rtt_s=context.rtt_s,
-            buffer_bytes=_parse_size("path.buffer_bytes", values.get("BUFFER", "0")),
-        ),
-        parameters=Parameters(
-            parallelism=parse_setting("parameters.parallelism", values.get("STREAMS", "")),
-            io_block_bytes=_parse_size("parameters.io_block_bytes", values.get("BLOCK", "0")),
-        ),
-        network=context.network,
+        status=Status.SUCCEEDED if complete else Status.FAILED,
+        moved_bytes=moved,
+        total_bytes=moved,
+        path=_read_path(values.get("BUFFER", "0")),
+        parameters=_read_parameters(values.get("STREAMS", ""), values.get("BLOCK", "0")),
+    )
+
+
+@lru_cache(_REMEMBERED)
+def _read_path(buffer: str) -> Path:
+    return Path(buffer_bytes=_parse_size("path.buffer_bytes", buffer))
+
+
+@lru_cache(_REMEMBERED)
+def _read_parameters(streams: str, block: str) -> Parameters:
+    return Parameters(
+        parallelism=parse_setting("parameters.parallelism", streams),
+        io_block_bytes=_parse_size("parameters.io_block_bytes", block),
     )
 
 
@@ -139,6 +144,9 @@ def _build_values(text: str) -> Mapping[str, str]:
 
     A file name may hold blanks and even ``KEY=``: of keys after it the last counts, of others the first.
     """
+    usual = _USUAL.fullmatch(text)
+    if usual is not None:
+        return dict(zip(_USUAL_KEYS, usual.groups(""), strict=True))
     found = list(_KEY.finditer(text))
     values: dict[str, str] = {}
     ends = [*(match.start() for match in found[1:]), len(text)]
@@ -150,14 +158,16 @@ def _build_values(text: str) -> Mapping[str, str]:
 
 
 def _parse_moment(name: str, text: str, context: ImportContext) -> datetime:
-    match = _MOMENT.fullmatch(text)
-    if match is None:
+    if _MOMENT.fullmatch(text) is None:
         raise InvalidValue(name, "is missing" if not text else f"is no time: {text[:40]!r}")
     try:
-        second = datetime.strptime(match[1], "%Y%m%d%H%M%S").replace(tzinfo=context.timezone or UTC)
+        at = datetime(
+            int(text[:4]), int(text[4:6]), int(text[6:8]), int(text[8:10]), int(text[10:12]), int(text[12:14]),
+            int(text[15:] or 0), tzinfo=context.timezone or UTC,
+        )  # fmt: skip
     except ValueError:
         raise InvalidValue(name, f"does not exist: {text[:40]!r}") from None
-    return check_instant(name, second + timedelta(microseconds=int(match[2] or 0)))
+    return to_utc(at)
 
 
 def _parse_size(name: str, text: str) -> int | None:

@@ -2,25 +2,18 @@ r"""Reports of ``curl -w '%{json}\n'``: an object a transfer, without the time o
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
-from urllib.parse import urlsplit
 
-from tradewind.dataset import DataSet
 from tradewind.errors import InvalidValue
-from tradewind.path import Path
-from tradewind.transfer import Direction, LinkKey, Mover, Status, TransferOutcome, TransferRecord
+from tradewind.transfer import Direction, Status, TransferRecord
 from tradewind.units import compute_throughput_bps
-from tradewind_agent.history.importers.endpoints import name_endpoint
 from tradewind_agent.history.importers.fields import (
-    check_instant,
-    check_name,
     parse_number,
     parse_positive,
     require_possible_rate,
-    round_within,
 )
-from tradewind_agent.history.importers.identity import compute_record_id
-from tradewind_agent.history.importers.json_messages import find_message, find_text
+from tradewind_agent.history.importers.json_messages import find_message, find_text, read_count
 from tradewind_agent.history.importers.log_text import Line, LogText
+from tradewind_agent.history.importers.logged_transfer import LoggedTransfer, find_url_part, name_end
 from tradewind_agent.history.importers.ports import (
     SYNTHETIC_START,
     ImportContext,
@@ -79,7 +72,7 @@ def _read_record(line: Line, context: ImportContext, start: datetime) -> Transfe
     InvalidValue : a value is missing or impossible.
     """
     message = find_message(line.text)
-    received, sent = (_read_count(message, key) for key in ("size_download", "size_upload"))
+    received, sent = (read_count("outcome.bytes_moved", message, key) for key in ("size_download", "size_upload"))
     moved, is_upload = max(received, sent), sent > received
     succeeded = _has_succeeded(message)
     if moved == 0 and succeeded:
@@ -87,37 +80,24 @@ def _read_record(line: Line, context: ImportContext, start: datetime) -> Transfe
     duration_s = parse_positive("ended_at", find_text(message, "time_total"))
     rate_bps = compute_throughput_bps(moved, duration_s)
     require_possible_rate(rate_bps, context.bandwidth_bps)
-    remote = _find_host(message)
-    source, destination = (
-        _name_end("source", context.source if is_upload else remote or context.source, context),
-        _name_end("destination", remote or context.destination if is_upload else context.destination, context),
-    )
+    remote = find_url_part(find_text(message, "url_effective") or find_text(message, "url"), "hostname")
+    source = name_end("source", "" if is_upload else remote, context)
+    destination = name_end("destination", remote if is_upload else "", context)
     version = find_text(message, "curl_version").removeprefix("libcurl/").split(" ")[0] or None
-    mover = Mover(context.mover or "curl", version)
-    return TransferRecord(
-        id=compute_record_id(LinkKey(source, destination, context.network, mover.name), line.number, line.text),
-        started_at=check_instant("started_at", start),
-        ended_at=check_instant("ended_at", start + timedelta(seconds=duration_s)),
+    return LoggedTransfer(
+        started_at=start,
+        ended_at=start + timedelta(seconds=duration_s),
         source=source,
         destination=destination,
-        mover=mover,
+        mover="curl",
+        version=version,
         protocol=find_text(message, "scheme").lower() or "unknown",
         direction=Direction.UPLOAD if is_upload else Direction.DOWNLOAD,
-        dataset=DataSet(file_count=1, total_bytes=max(moved, 1)),
-        outcome=TransferOutcome(
-            status=Status.SUCCEEDED if succeeded else Status.FAILED,
-            bytes_moved=moved,
-            files_done=int(succeeded),
-            files_failed=int(not succeeded),
-            throughput_bps=rate_bps,
-        ),
-        path=Path(bandwidth_bps=context.bandwidth_bps, rtt_s=context.rtt_s),
-        network=context.network,
-    )
-
-
-def _read_count(message: Mapping[str, object], key: str) -> int:
-    return round_within("outcome.bytes_moved", parse_number("outcome.bytes_moved", find_text(message, key) or "0"), 0)
+        status=Status.SUCCEEDED if succeeded else Status.FAILED,
+        moved_bytes=moved,
+        total_bytes=max(moved, 1),
+        rate_bps=rate_bps,
+    ).to_record(line, context)
 
 
 def _has_succeeded(message: Mapping[str, object]) -> bool:
@@ -126,16 +106,3 @@ def _has_succeeded(message: Mapping[str, object]) -> bool:
         return False
     code = find_text(message, "response_code") or find_text(message, "http_code")
     return not code or code == "0" or int(parse_number("outcome.status", code)) in _OK_RESPONSES
-
-
-def _find_host(message: Mapping[str, object]) -> str | None:
-    try:
-        return urlsplit(find_text(message, "url_effective") or find_text(message, "url")).hostname
-    except ValueError:
-        return None
-
-
-def _name_end(end: str, name: str | None, context: ImportContext) -> str:
-    if name is None:
-        raise InvalidValue(f"--{end}", "is needed: curl does not name this end")
-    return check_name(end, name_endpoint(name, context.aliases))

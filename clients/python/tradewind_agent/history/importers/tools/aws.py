@@ -10,16 +10,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 
-from tradewind.dataset import DataSet
 from tradewind.errors import InvalidUnit, InvalidValue
 from tradewind.parameters import Parameters
-from tradewind.path import Path
-from tradewind.transfer import Direction, LinkKey, Mover, Status, TransferOutcome, TransferRecord
+from tradewind.transfer import Direction, Status, TransferRecord
 from tradewind.units import compute_throughput_bps, parse_bytes
-from tradewind_agent.history.importers.fields import check_instant, require_name, require_possible_rate
-from tradewind_agent.history.importers.identity import compute_record_id
+from tradewind_agent.history.importers.fields import require_possible_rate
 from tradewind_agent.history.importers.log_text import Line, LogText
-from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, ImportReport, RefusedRow, refuse_row
+from tradewind_agent.history.importers.logged_transfer import LoggedTransfer
+from tradewind_agent.history.importers.ports import (
+    ImportContext,
+    ImportedRow,
+    ImportReport,
+    RefusedRow,
+    refuse_row,
+    require_ends,
+)
 
 _DEBUG = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) - \S+ - ([\w.]+) - \w+ - (.*)", re.DOTALL)
 _VERSION = re.compile(r"CLI version: aws-cli/(\S+)")
@@ -63,8 +68,7 @@ class AwsImporter:
         self, text: LogText, context: ImportContext, report: ImportReport
     ) -> Iterator[ImportedRow | RefusedRow]:
         """Yield a record a run; otherwise as ``Importer.read_rows``."""
-        require_name("source", "--source", context.source)
-        require_name("destination", "--destination", context.destination)
+        require_ends(context)
         return _list_rows(text, context, report)
 
 
@@ -146,35 +150,29 @@ def _build_record(run: _Run, context: ImportContext, report: ImportReport) -> Tr
     ended_at = max(run.ended_at, run.started_at + _SHORTEST_RUN)
     rate_bps = compute_throughput_bps(run.moved_bytes, (ended_at - run.started_at).total_seconds())
     require_possible_rate(rate_bps, context.bandwidth_bps)
-    source = require_name("source", "--source", context.source)
-    destination = require_name("destination", "--destination", context.destination)
-    mover = Mover(context.mover or "aws", run.version)
-    is_complete = run.moved_bytes >= run.planned_bytes
-    link = LinkKey(source, destination, context.network, mover.name)
-    return TransferRecord(
-        id=compute_record_id(link, run.first.number, run.first.text),
-        started_at=check_instant("started_at", run.started_at),
-        ended_at=check_instant("ended_at", ended_at),
+    source, destination = require_ends(context)
+    return LoggedTransfer(
+        started_at=run.started_at,
+        ended_at=ended_at,
         source=source,
         destination=destination,
-        mover=mover,
+        mover="aws",
+        version=run.version,
         protocol="s3",
         direction=_find_direction(run, report),
-        dataset=DataSet(
-            file_count=run.files_done + run.files_failed, total_bytes=max(run.moved_bytes, run.planned_bytes)
-        ),
-        outcome=TransferOutcome(
-            status=Status.FAILED if run.files_failed else Status.SUCCEEDED if is_complete else Status.CANCELLED,
-            bytes_moved=run.moved_bytes,
-            files_done=run.files_done,
-            files_failed=run.files_failed,
-            throughput_bps=rate_bps,
-        ),
-        path=Path(bandwidth_bps=context.bandwidth_bps, rtt_s=context.rtt_s),
+        status=Status.FAILED
+        if run.files_failed
+        else Status.SUCCEEDED
+        if run.moved_bytes >= run.planned_bytes
+        else Status.CANCELLED,
+        moved_bytes=run.moved_bytes,
+        total_bytes=max(run.moved_bytes, run.planned_bytes),
+        file_count=run.files_done + run.files_failed,
+        files_done=run.files_done,
+        rate_bps=rate_bps,
         parameters=Parameters(part_bytes=run.part_bytes if run.has_parts else None),
         store="s3",
-        network=context.network,
-    )
+    ).to_record(run.first, context)
 
 
 def _find_direction(run: _Run, report: ImportReport) -> Direction:

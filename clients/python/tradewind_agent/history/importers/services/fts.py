@@ -1,23 +1,19 @@
 """Completion messages of FTS (a JSON object a file): strings in 2016, typed values under ``data`` from 2017 on."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
-from urllib.parse import urlsplit
 
-from tradewind.dataset import DataSet
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 from tradewind.path import Path
-from tradewind.transfer import Direction, LinkKey, Mover, Status, TransferOutcome, TransferRecord
-from tradewind.units import compute_throughput_bps
-from tradewind_agent.history.importers.endpoints import name_endpoint
+from tradewind.transfer import Direction, Status
 from tradewind_agent.history.importers.fields import check_instant, check_name, parse_number, round_within
-from tradewind_agent.history.importers.identity import compute_record_id
 from tradewind_agent.history.importers.json_messages import find_message, find_object, find_text
-from tradewind_agent.history.importers.log_text import Line, LogText
-from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, ImportReport, RefusedRow
-from tradewind_agent.history.importers.sessions import read_sessions
+from tradewind_agent.history.importers.log_text import Line
+from tradewind_agent.history.importers.logged_transfer import LoggedTransfer, find_url_part, name_end
+from tradewind_agent.history.importers.ports import ImportContext, ImportReport
+from tradewind_agent.history.importers.sessions import SessionImporter
 
 _STATUS: Mapping[str, Status] = MappingProxyType(
     {"ok": Status.SUCCEEDED, "error": Status.FAILED, "abort": Status.CANCELLED, "canceled": Status.CANCELLED}
@@ -27,28 +23,13 @@ _LATEST_MS = 4.1e12
 _MOST_STREAMS = 32767
 
 
-class FtsImporter:
-    """Messages of the topic ``transfer.fts_monitoring_complete``."""
-
-    name = "fts"
-
-    def read_rows(
-        self, text: LogText, context: ImportContext, report: ImportReport
-    ) -> Iterator[ImportedRow | RefusedRow]:
-        """Yield a record a file; otherwise as ``Importer.read_rows``."""
-        report.assume("a transfer lasts from the begin to the end of copying, without the preparation by the storage")
-        return read_sessions(text.read_lines(), lambda line: _read_record(line, context, report), report)
-
-
-def _read_record(line: Line, context: ImportContext, report: ImportReport) -> TransferRecord | None:
-    """Return the record of a message; ``None`` for what is no message of a transfer's end, which is counted.
+def _read_record(line: Line, context: ImportContext, report: ImportReport) -> LoggedTransfer | None:
+    """Return the transfer of a message; ``None`` for what is no message of a transfer's end, which is counted.
 
     Raises
     ------
     InvalidValue : a message that is damaged, or has an impossible value.
     """
-    if not line.text.strip():
-        return None
     if not line.text.lstrip().startswith("{"):
         report.skip("no messages of FTS")
         return None
@@ -60,41 +41,29 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Tr
     status = _STATUS.get(find_text(message, "t_final_transfer_state").strip().lower())
     if status is None:
         raise InvalidValue("outcome.status", f"is unknown: {find_text(message, 't_final_transfer_state')[:40]!r}")
-    if status not in (None, Status.SUCCEEDED) and find_text(message, "timestamp_tr_st") == "0":
+    if status is not Status.SUCCEEDED and find_text(message, "timestamp_tr_st") == "0":
         report.skip("copies that failed before they started")
         return None
     started_at = _parse_moment("started_at", message, "timestamp_tr_st")
     ended_at = _parse_moment("ended_at", message, "timestamp_tr_comp")
-    if ended_at <= started_at:
-        raise InvalidValue("ended_at", "is not after started_at")
     moved = _read_count("outcome.bytes_moved", message, "tr_bt_transfered")
     size = _read_count("dataset.total_bytes", message, "f_size" if find_text(message, "f_size") else "file_size")
-    succeeded = status is Status.SUCCEEDED
-    if succeeded and moved == 0:
+    if status is Status.SUCCEEDED and moved == 0:
         raise InvalidValue("outcome.bytes_moved", "is zero")
-    mover = Mover(context.mover or "fts")
-    source = _find_host("source", message, ("src_hostname", "src_url"), context.source, context)
-    destination = _find_host("destination", message, ("dst_hostname", "dst_url"), context.destination, context)
-    return TransferRecord(
-        id=compute_record_id(LinkKey(source, destination, context.network, mover.name), line.number, line.text),
+    source = _name_end("source", message, "src", context)
+    destination = _name_end("destination", message, "dst", context)
+    return LoggedTransfer(
         started_at=started_at,
         ended_at=ended_at,
         source=source,
         destination=destination,
-        mover=mover,
+        mover="fts",
         protocol=_find_protocol(message),
         direction=Direction.THIRD_PARTY,
-        dataset=DataSet(file_count=1, total_bytes=max(size, moved)),
-        outcome=TransferOutcome(
-            status=status,
-            bytes_moved=moved,
-            files_done=int(succeeded),
-            files_failed=int(not succeeded),
-            throughput_bps=compute_throughput_bps(moved, (ended_at - started_at).total_seconds()),
-        ),
+        status=status,
+        moved_bytes=moved,
+        total_bytes=max(size, moved),
         path=Path(
-            bandwidth_bps=context.bandwidth_bps,
-            rtt_s=context.rtt_s,
             buffer_bytes=_read_chosen("path.buffer_bytes", message, "tcp_buf_size")
             or _read_chosen("path.buffer_bytes", message, "buf_size"),
         ),
@@ -102,7 +71,6 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Tr
             parallelism=_read_chosen("parameters.parallelism", message, "nstreams", _MOST_STREAMS),
             io_block_bytes=_read_chosen("parameters.io_block_bytes", message, "block_size"),
         ),
-        network=context.network,
     )
 
 
@@ -124,24 +92,18 @@ def _read_chosen(field: str, message: Mapping[str, object], key: str, highest: i
     return (round_within(field, parse_number(field, text), 0, highest) or None) if text.strip() else None
 
 
-def _find_url_part(url: str, part: str) -> str:
-    try:
-        return getattr(urlsplit(url), part) or ""
-    except ValueError:
-        return ""
-
-
-def _find_host(
-    end: str, message: Mapping[str, object], keys: tuple[str, str], given: str | None, context: ImportContext
-) -> str:
-    host = find_text(message, keys[0]).strip() or _find_url_part(find_text(message, keys[1]), "hostname")
-    if host:
-        return check_name(end, name_endpoint(host, context.aliases))
-    if given is None:
-        raise InvalidValue(end, f"is not in the message; give it with --{end}")
-    return check_name(end, given)
+def _name_end(end: str, message: Mapping[str, object], side: str, context: ImportContext) -> str:
+    host = find_text(message, f"{side}_hostname").strip()
+    return name_end(end, host or find_url_part(find_text(message, f"{side}_url"), "hostname"), context)
 
 
 def _find_protocol(message: Mapping[str, object]) -> str:
-    scheme = _find_url_part(find_text(message, "src_url"), "scheme")
+    scheme = find_url_part(find_text(message, "src_url"), "scheme")
     return check_name("protocol", scheme) if scheme else "unknown"
+
+
+FTS = SessionImporter(
+    name="fts",
+    read=_read_record,
+    assumptions=("a transfer lasts from the begin to the end of copying, without the preparation by the storage",),
+)

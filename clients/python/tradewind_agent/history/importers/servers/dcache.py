@@ -1,0 +1,139 @@
+"""Billing of dCache, as its text files and as the messages that it sends to Kafka: a transfer of a pool is a record.
+
+The line is written when the transfer has ended; text has no year. The server's own name is not in it.
+"""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from tradewind.errors import InvalidValue
+from tradewind.transfer import Direction, Status
+from tradewind_agent.history.importers.fields import check_name, parse_number, round_within
+from tradewind_agent.history.importers.json_messages import find_message, find_object, find_text, read_count
+from tradewind_agent.history.importers.log_text import Line
+from tradewind_agent.history.importers.logged_transfer import (
+    LoggedTransfer,
+    add_year,
+    name_server_and_client,
+    parse_moment,
+)
+from tradewind_agent.history.importers.ports import ImportContext, ImportReport
+from tradewind_agent.history.importers.sessions import SessionImporter
+
+_TIME = r"(?P<year>\d{4}[.-])?(?P<month>\d\d)[.-](?P<day>\d\d)[ T](?P<clock>\d\d:\d\d:\d\d)(?:[:.,]\d+)?\S*"
+LINE = re.compile(
+    rf"{_TIME} \[pool:[^\]]+:transfer\] \[[^,\]]*,-?\d+\] (?:\[.*?\] )?(?:\S+@\S+|<[Uu]nknown>) (?P<moved>\d{{1,18}}) "
+    r"(?P<ms>\d{1,15}) (?P<created>true|false) \{(?P<protocol>[^}]*)\}(?P<rest>.*)"
+)
+BILLING = re.compile(rf"{_TIME} \[(?:pool|door):[^\]]+:\w+\] ")
+"""How every line of billing begins."""
+
+_RESULT = re.compile(r'\{(-?\d+):"')
+_PROTOCOL = re.compile(r"(?P<name>\w+)-[\d.]+[: ]\s*(?P<rest>.+)")
+_CLIENT = re.compile(r"\[(?P<v6>[^\]]+)\]|(?P<host>[^\s:]+)(?:[: ]\d+)?(?=[: ]|$)")
+_COPIES_INSIDE = "copies between pools"
+
+
+def _read_record(line: Line, context: ImportContext, report: ImportReport) -> LoggedTransfer | None:
+    """Return the transfer of a line or message; ``None`` for what is no transfer, which is counted.
+
+    Raises
+    ------
+    InvalidValue : the server's name is needed, or a value is impossible.
+    """
+    if line.text.startswith("{"):
+        return _read_message(line, context, report)
+    found = LINE.fullmatch(line.text.strip())
+    if found is None:
+        report.skip("requests, removals and copies to tape")
+        return None
+    if "[pool:" in found["rest"] or "[p2p=true]" in found["rest"]:
+        report.skip(_COPIES_INSIDE)
+        return None
+    result, protocol = _RESULT.search(found["rest"]), _PROTOCOL.match(found["protocol"])
+    client = protocol and _CLIENT.match(protocol["rest"])
+    if protocol is None or client is None:
+        raise InvalidValue("protocol", f"names no client: {found['protocol'][:40]!r}")
+    return _build_transfer(
+        context,
+        report,
+        ended_at=_read_time(found, context, report),
+        duration_ms=float(found["ms"]),
+        moved=int(found["moved"]),
+        succeeded=result is not None and result[1] == "0",
+        is_sent=found["created"] == "false",
+        client=client["v6"] or client["host"],
+        protocol=protocol["name"],
+    )
+
+
+def _read_message(line: Line, context: ImportContext, report: ImportReport) -> LoggedTransfer | None:
+    message = find_message(line.text)
+    if find_text(message, "msgType") != "transfer":
+        report.skip("requests, removals and copies to tape")
+        return None
+    if message.get("isP2p") is True:
+        report.skip(_COPIES_INSIDE)
+        return None
+    protocol = find_object(message, "protocolInfo")
+    return _build_transfer(
+        context,
+        report,
+        ended_at=parse_moment("ended_at", find_text(message, "date"), context.zone),
+        duration_ms=parse_number("ended_at", find_text(message, "transferTime")),
+        moved=read_count("outcome.bytes_moved", message, "transferSize"),
+        succeeded=find_text(find_object(message, "status"), "code") == "0",
+        is_sent=find_text(message, "isWrite") != "write",
+        client=find_text(protocol, "host"),
+        protocol=find_text(protocol, "protocol"),
+    )
+
+
+def _build_transfer(
+    context: ImportContext,
+    report: ImportReport,
+    *,
+    ended_at: datetime,
+    duration_ms: float,
+    moved: int,
+    succeeded: bool,
+    is_sent: bool,
+    client: str,
+    protocol: str,
+) -> LoggedTransfer | None:
+    if duration_ms == 0 or (succeeded and moved == 0):
+        report.skip("empty files, and transfers of less than a millisecond")
+        return None
+    source, destination = name_server_and_client(client, context, is_sent=is_sent)
+    size = round_within("dataset.total_bytes", moved, 0)
+    return LoggedTransfer(
+        started_at=ended_at - timedelta(milliseconds=round_within("ended_at", duration_ms, 0, 10**13)),
+        ended_at=ended_at,
+        source=source,
+        destination=destination,
+        mover="dcache",
+        protocol=check_name("protocol", protocol).lower(),
+        direction=Direction.DOWNLOAD if is_sent else Direction.UPLOAD,
+        status=Status.SUCCEEDED if succeeded else Status.FAILED,
+        moved_bytes=size,
+        total_bytes=size,
+    )
+
+
+def _read_time(found: re.Match[str], context: ImportContext, report: ImportReport) -> datetime:
+    """Return the time of a line; its default notation has no year."""
+    year = found["year"]
+    try:
+        at = datetime.fromisoformat(f"{year[:4] if year else 2000}-{found['month']}-{found['day']}T{found['clock']}")
+    except ValueError:
+        raise InvalidValue("ended_at", f"does not exist: {found[0][:20]!r}") from None
+    at = at.replace(tzinfo=context.zone)
+    return (at if year else add_year(at, context, report)).astimezone(UTC)
+
+
+DCACHE = SessionImporter(
+    name="dcache",
+    read=_read_record,
+    assumptions=("a transfer lasts as long as its client was connected",),
+    has_zone=False,
+)

@@ -1,0 +1,71 @@
+"""Transfer log of FTP servers (wu-ftpd, ProFTPD, vsftpd): a line a file, written when it ended, with whole seconds.
+
+The server's own name is not in a line. See xferlog(5).
+"""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from tradewind.errors import InvalidValue
+from tradewind.transfer import Direction, Status
+from tradewind_agent.history.importers.fields import check_name, round_within
+from tradewind_agent.history.importers.instants import spell_out
+from tradewind_agent.history.importers.log_text import Line
+from tradewind_agent.history.importers.logged_transfer import LoggedTransfer, name_server_and_client
+from tradewind_agent.history.importers.ports import ImportContext, ImportReport
+from tradewind_agent.history.importers.sessions import SessionImporter
+
+LINE = re.compile(
+    r"(?P<ended>[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}) (?P<seconds>\d{1,9}) (?P<host>\S+) "
+    r"(?P<bytes>\d{1,18}) \S.* [ab] [CUT_]+ (?P<way>[oid]) [agr] \S+ (?P<service>\S+) [01] \S+(?: (?P<end>[ci]))?"
+)
+
+
+def _read_record(line: Line, context: ImportContext, report: ImportReport) -> LoggedTransfer | None:
+    """Return the transfer of a line; ``None`` for lines of no transfer, which are counted.
+
+    Raises
+    ------
+    InvalidValue : the server's name is needed, or a value is impossible.
+    """
+    found = LINE.fullmatch(line.text.strip())
+    if found is None or found["way"] == "d":
+        report.skip("deletions, and lines of no transfer")
+        return None
+    size = round_within("dataset.total_bytes", int(found["bytes"]), 0)
+    succeeded = found["end"] != "i"
+    if size == 0 or found["seconds"] == "0":
+        report.skip("empty files, and transfers of less than a second, whose rate is unknown")
+        return None
+    duration_s = float(found["seconds"])
+    ended_at = _parse_end(found["ended"], context)
+    is_sent = found["way"] == "o"
+    source, destination = name_server_and_client(found["host"], context, is_sent=is_sent)
+    service = check_name("mover.name", found["service"])
+    return LoggedTransfer(
+        started_at=ended_at - timedelta(seconds=duration_s),
+        ended_at=ended_at,
+        source=source,
+        destination=destination,
+        mover=service,
+        protocol=service.lower(),
+        direction=Direction.DOWNLOAD if is_sent else Direction.UPLOAD,
+        status=Status.SUCCEEDED if succeeded else Status.FAILED,
+        moved_bytes=size,
+        total_bytes=size,
+    )
+
+
+def _parse_end(text: str, context: ImportContext) -> datetime:
+    try:
+        return datetime.fromisoformat(spell_out(text)).replace(tzinfo=context.zone).astimezone(UTC)
+    except ValueError:
+        raise InvalidValue("ended_at", f"does not exist: {text!r}") from None
+
+
+XFERLOG = SessionImporter(
+    name="xferlog",
+    read=_read_record,
+    assumptions=("durations are in full seconds, as the server writes them",),
+    has_zone=False,
+)

@@ -1,0 +1,1 @@
+"""What programs print that a user runs: aria2, aws, azcopy, curl, iperf3, s5cmd, wget."""

@@ -1,0 +1,220 @@
+"""Jobs of azcopy: its log file, what it prints, and what it prints with ``--output-type json``; a job is a record.
+
+The summary has the bytes and the minutes. The log file and JSON have times; what is printed as text has none.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from tradewind.errors import InvalidValue
+from tradewind.transfer import Direction, Status, TransferRecord
+from tradewind.units import compute_throughput_bps
+from tradewind_agent.history.importers.csv_logs.endpoints import find_endpoint, is_local
+from tradewind_agent.history.importers.fields import parse_number, parse_positive, require_possible_rate, round_within
+from tradewind_agent.history.importers.json_messages import find_message, find_text, read_count
+from tradewind_agent.history.importers.log_text import Line, LogText
+from tradewind_agent.history.importers.logged_transfer import LoggedTransfer, name_end, parse_moment
+from tradewind_agent.history.importers.ports import (
+    SYNTHETIC_START,
+    ImportContext,
+    ImportedRow,
+    ImportReport,
+    RefusedRow,
+    refuse_row,
+)
+
+EVIDENCE = re.compile(
+    r"(?:\d{4}/\d\d/\d\d \d\d:\d\d:\d\d )?(?:AzcopyVersion |Job [0-9a-f-]{36} (?:has started|[Ss]ummary)"
+    r"|Final Job Status: |INFO: azcopy|Elapsed Time \(Minutes\): )|[\d.]+ %, \d+ Done, \d+ Failed, \d+ Pending"
+)
+_TIMED = re.compile(r"(?P<at>\d{4}/\d\d/\d\d \d\d:\d\d:\d\d)(?:\.\d+)? ?(?P<rest>.*)")
+_SUMMARY = re.compile(r"Job (?P<job>[0-9a-f-]{36}) [Ss]ummary")
+_COMMAND = re.compile(r"Job-Command (?:copy|cp|c|sync|s) (?P<rest>.*)")
+_FIGURE = re.compile(r"(?P<name>[A-Z][\w ()]+): *(?P<value>\S+)")
+_DONE = ("Number of File Transfers Completed", "Number of Transfers Completed", "Number of Copy Transfers Completed")
+_FAILED = ("Number of File Transfers Failed", "Number of Transfers Failed", "Number of Copy Transfers Failed")
+_BYTES = ("Total Number of Bytes Transferred", "TotalBytesTransferred")
+_MINUTES, _END = "Elapsed Time (Minutes)", "Final Job Status"
+_SHORTEST = timedelta(milliseconds=1)
+
+
+@dataclass(slots=True)
+class _Job:
+    """What was said of a job so far; ``summary`` is the line that its summary begins with."""
+
+    version: str | None = None
+    places: list[str] = field(default_factory=list)
+    started_at: datetime | None = None
+    seen_at: datetime | None = None
+    summary: Line | None = None
+    figures: dict[str, str] = field(default_factory=dict)
+
+    def find_figure(self, *names: str) -> str:
+        """Return a figure of the summary by the first of its names that is there, else ""."""
+        return next((self.figures[name] for name in names if name in self.figures), "")
+
+    def read_count(self, field_name: str, *names: str) -> int:
+        """Return a whole number of the summary, 0 where it has none."""
+        return round_within(field_name, parse_number(field_name, self.find_figure(*names) or "0"), 0)
+
+
+class AzcopyImporter:
+    """Logs and output of azcopy."""
+
+    name = "azcopy"
+
+    def read_rows(
+        self, text: LogText, context: ImportContext, report: ImportReport
+    ) -> Iterator[ImportedRow | RefusedRow]:
+        """Yield a record a job; otherwise as ``Importer.read_rows``."""
+        return _Reader(context, report).list_rows(text)
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Reads the jobs of a log; ``clock`` is where a job without any time begins."""
+
+    context: ImportContext
+    report: ImportReport
+    job: _Job = field(default_factory=_Job)
+    clock: datetime | None = None
+
+    def list_rows(self, text: LogText) -> Iterator[ImportedRow | RefusedRow]:
+        for line in text.read_lines():
+            try:
+                if line.fault is not None:
+                    raise line.fault
+                is_over = self._read_message(line) if line.text.startswith("{") else self._read_text(line)
+                if is_over and self.job.summary is not None:
+                    record = self._build_record(self.job.summary)
+                    if record is not None:
+                        yield ImportedRow(record, self.job.summary.number)
+            except InvalidValue as invalid:
+                is_over = True
+                yield refuse_row(line.number, invalid, line.text)
+            if is_over:
+                self.job = _Job(version=self.job.version, seen_at=self.job.seen_at)
+        if self.job.summary is not None:
+            cut = InvalidValue("outcome.status", "is not in the log: the summary is cut off")
+            yield refuse_row(self.job.summary.number, cut, self.job.summary.text)
+
+    def _read_text(self, line: Line) -> bool:
+        """Note what a line of text says; return whether it ends a job."""
+        job, text = self.job, line.text.split("\r")[-1].strip()
+        if (timed := _TIMED.fullmatch(text)) is not None:
+            text = timed["rest"].strip()
+            job.seen_at = self._parse_time(timed["at"])
+        if text.startswith("AzcopyVersion"):
+            job.version = text.split()[-1]
+        elif (command := _COMMAND.match(text)) is not None:
+            job.places = [word.strip("\"'") for word in command["rest"].split() if not word.startswith("-")][:2]
+        elif (summary := _SUMMARY.match(text)) is not None:
+            job.summary, job.figures = line._replace(text=summary[0]), {}
+        elif job.summary is not None and (figure := _FIGURE.fullmatch(text)) is not None:
+            job.figures[figure["name"]] = figure["value"]
+            return figure["name"] == _END
+        return False
+
+    def _read_message(self, line: Line) -> bool:
+        """Note what a message says; return whether it ends a job."""
+        message = find_message(line.text)
+        try:
+            content = json.loads(find_text(message, "MessageContent"))
+        except (ValueError, RecursionError):
+            content = {}
+        at = parse_moment("started_at", find_text(message, "TimeStamp"))
+        self.job.seen_at = at
+        if self.job.started_at is None:
+            self.job.started_at = at
+        if find_text(message, "MessageType") != "EndOfJob" or not isinstance(content, dict):
+            return False
+        self.job.summary = line
+        self.job.figures = {
+            _BYTES[0]: str(read_count("outcome.bytes_moved", content, "TotalBytesTransferred")),
+            _DONE[0]: str(read_count("outcome.files_done", content, "TransfersCompleted")),
+            _FAILED[0]: str(read_count("outcome.files_failed", content, "TransfersFailed")),
+            _END: find_text(content, "JobStatus"),
+        }
+        return True
+
+    def _build_record(self, line: Line) -> TransferRecord | None:
+        """Return the record of the job whose summary begins with a line; ``None`` for one that moved nothing.
+
+        Raises
+        ------
+        InvalidValue : the summary lacks something, or an end has no name.
+        """
+        job = self.job
+        if not job.find_figure(*_BYTES):
+            raise InvalidValue("outcome.bytes_moved", "is not in the summary, as of azcopy before 10.2")
+        moved = job.read_count("outcome.bytes_moved", *_BYTES)
+        done, failed = job.read_count("outcome.files_done", *_DONE), job.read_count("outcome.files_failed", *_FAILED)
+        if moved == 0:
+            self.report.skip("jobs that moved no byte")
+            return None
+        started_at, ended_at = self._find_span()
+        require_possible_rate(
+            compute_throughput_bps(moved, (ended_at - started_at).total_seconds()), self.context.bandwidth_bps
+        )
+        is_cancelled = job.find_figure(_END).lower().startswith("cancel")
+        source, destination, direction = self._find_ends()
+        return LoggedTransfer(
+            started_at=started_at,
+            ended_at=ended_at,
+            source=source,
+            destination=destination,
+            mover="azcopy",
+            version=job.version,
+            protocol="https",
+            direction=direction,
+            status=Status.CANCELLED if is_cancelled else Status.FAILED if failed else Status.SUCCEEDED,
+            moved_bytes=moved,
+            total_bytes=moved,
+            file_count=max(done + failed, 1),
+            files_done=done,
+        ).to_record(line, self.context)
+
+    def _find_span(self) -> tuple[datetime, datetime]:
+        """Return start and end: the summary follows the end, and jobs without any time follow each other."""
+        job = self.job
+        if job.started_at is not None and job.seen_at is not None:
+            return job.started_at, max(job.seen_at, job.started_at + _SHORTEST)
+        lasted = timedelta(minutes=parse_positive("ended_at", job.find_figure(_MINUTES)))
+        if job.seen_at is not None:
+            return job.seen_at - lasted, job.seen_at
+        if self.context.in_parts:
+            raise InvalidValue("started_at", "is not in what azcopy prints: `logs upload` reads it once it is complete")
+        start = self.clock or self.context.started_at or SYNTHETIC_START
+        self.report.assume(f"jobs have no time and follow each other by their duration, from {start.isoformat()}")
+        self.clock = start + lasted
+        return start, self.clock
+
+    def _find_ends(self) -> tuple[str, str, Direction]:
+        """Return the ends and the direction, by the command where the log has it."""
+        if len(self.job.places) < 2:
+            self.report.assume("the log does not tell local from remote: jobs are recorded as uploads")
+            return name_end("source", "", self.context), name_end("destination", "", self.context), Direction.UPLOAD
+        first, second = self.job.places
+        direction = (
+            Direction.THIRD_PARTY
+            if not (is_local(first) or is_local(second))
+            else Direction.UPLOAD
+            if is_local(first)
+            else Direction.DOWNLOAD
+        )
+        aliases = self.context.aliases
+        return (
+            find_endpoint("source", first, self.context.source, aliases),
+            find_endpoint("destination", second, self.context.destination, aliases),
+            direction,
+        )
+
+    def _parse_time(self, text: str) -> datetime:
+        """Return a time of the log file, which is in UTC whatever the host's zone."""
+        try:
+            return datetime.strptime(text, "%Y/%m/%d %H:%M:%S").replace(tzinfo=UTC)
+        except ValueError:
+            raise InvalidValue("ended_at", f"does not exist: {text!r}") from None

@@ -1,0 +1,115 @@
+"""Log of wget (``-o`` or ``-a``), in any language: a file that was saved is a record.
+
+Sizes are exact; the mean rate is rounded to three digits by wget, in powers of 1024 unless it counts bits.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from tradewind.errors import InvalidValue
+from tradewind.transfer import Direction, Status, TransferRecord
+from tradewind.units import BITS_PER_BYTE
+from tradewind_agent.history.importers.fields import require_possible_rate, round_within
+from tradewind_agent.history.importers.log_text import Line, LogText
+from tradewind_agent.history.importers.logged_transfer import LoggedTransfer, find_url_part, name_end
+from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, ImportReport, RefusedRow, refuse_row
+from tradewind_agent.history.importers.sessions import UTC_ASSUMED
+
+REQUEST = re.compile(r"--\d{4}-\d\d-\d\d \d\d:\d\d:\d\d--  (?:\([^)]*\) +)?(?P<url>\S+)")
+SAVED = re.compile(
+    r"(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \((?P<rate>\d+(?:[.,]\d+)?) (?P<power>[KMGT]?)(?P<unit>[Bb])/s\) - "
+    r".*\[(?P<moved>\d+)(?:/(?P<size>\d+))?\]$"
+)
+BRIEF = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d URL:\S+ \[\d+(?:/\d+)?\] -> ")
+_ANSWER = re.compile(r".*\.\.\. (?P<code>\d{3})\b")
+_BROKEN = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \([^)]*/s\) - .* (?P<at_byte>\d+)(?:/\d+)?\. ")
+_NO_TIMES = InvalidValue("started_at", "is not in the log of wget --no-verbose; leave that option out")
+_PARTIAL = "206"
+_POWERS = " KMGT"
+_LONGEST_S = 1e8
+
+
+@dataclass(slots=True)
+class _Request:
+    """The file that is being fetched: its address, the last answer's code, and what an earlier try left on the disk."""
+
+    url: str = ""
+    code: str = ""
+    held_bytes: int = 0
+
+
+class WgetImporter:
+    """Logs of wget with its default verbosity."""
+
+    name = "wget"
+
+    def read_rows(
+        self, text: LogText, context: ImportContext, report: ImportReport
+    ) -> Iterator[ImportedRow | RefusedRow]:
+        """Yield a record a file; otherwise as ``Importer.read_rows``."""
+        if context.timezone is None:
+            report.assume(UTC_ASSUMED)
+        report.assume("a file lasts for its bytes over the mean rate, as rounded by wget")
+        return _list_rows(text, context, report)
+
+
+def _list_rows(text: LogText, context: ImportContext, report: ImportReport) -> Iterator[ImportedRow | RefusedRow]:
+    request = _Request()
+    for line in text.read_lines():
+        try:
+            if line.fault is not None or BRIEF.match(line.text):
+                raise line.fault or _NO_TIMES
+            if (started := REQUEST.match(line.text)) is not None:
+                same = started["url"] == request.url
+                request = _Request(started["url"], held_bytes=request.held_bytes if same else 0)
+            elif (saved := SAVED.match(line.text.rstrip())) is not None:
+                record = _read_record(saved, line, request, context, report)
+                request = _Request()
+                if record is not None:
+                    yield ImportedRow(record, line.number)
+            elif (broken := _BROKEN.match(line.text)) is not None:
+                request.held_bytes = int(broken["at_byte"][:18])
+            elif (answer := _ANSWER.match(line.text)) is not None:
+                request.code = answer["code"]
+        except InvalidValue as invalid:
+            yield refuse_row(line.number, invalid, line.text)
+
+
+def _read_record(
+    saved: re.Match[str], line: Line, request: _Request, context: ImportContext, report: ImportReport
+) -> TransferRecord | None:
+    """Return the record of a saved file; ``None`` for an empty one. Of several tries the last one counts.
+
+    Raises
+    ------
+    InvalidValue : its rate or time is impossible, or the log names no address.
+    """
+    held = request.held_bytes if request.code == _PARTIAL else 0
+    moved = round_within("outcome.bytes_moved", int(saved["moved"][:19]) - held, 0)
+    if moved == 0:
+        report.skip("empty files")
+        return None
+    power = float(1000 if saved["unit"] == "b" else 1024) ** _POWERS.index(saved["power"] or " ")
+    rate_bps = float(saved["rate"].replace(",", ".")) * power * (1 if saved["unit"] == "b" else BITS_PER_BYTE)
+    require_possible_rate(rate_bps, context.bandwidth_bps)
+    if rate_bps == 0 or (duration_s := BITS_PER_BYTE * moved / rate_bps) > _LONGEST_S:
+        raise InvalidValue("outcome.throughput_bps", "is zero, or next to it")
+    try:
+        ended_at = datetime.fromisoformat(saved["at"]).replace(tzinfo=context.zone).astimezone(UTC)
+    except ValueError:
+        raise InvalidValue("ended_at", f"does not exist: {saved['at']!r}") from None
+    return LoggedTransfer(
+        started_at=ended_at - timedelta(seconds=duration_s),
+        ended_at=ended_at,
+        source=name_end("source", find_url_part(request.url, "hostname"), context),
+        destination=name_end("destination", "", context),
+        mover="wget",
+        protocol=find_url_part(request.url, "scheme") or "unknown",
+        direction=Direction.DOWNLOAD,
+        status=Status.SUCCEEDED,
+        moved_bytes=moved,
+        total_bytes=moved,
+        rate_bps=rate_bps,
+    ).to_record(line, context)
