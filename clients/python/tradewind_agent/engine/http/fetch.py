@@ -106,6 +106,7 @@ async def _send_once(
     finally:
         connection.abort()
         await connection.closed
+        connection.buffer.resize(0)  # Python looks for cycles rarely here
     assert single.head is not None
     return FetchedAnswer(url, single.head, single.take_body())
 
