@@ -74,8 +74,8 @@ class RedisSessions:
         self._journal_bytes = journal_bytes
         watching = f"local longest_silence_ms = {_LONGEST_SILENCE_MS}\n{(_SCRIPTS / 'watch.lua').read_text()}"
         self._watch = client.register_script(f"{watching}return watched_since(KEYS[1], store_time_ms(), ARGV[1] + 0)")
-        turns = f"local turn_ms = {round(1000 * turn_s)}\n"
-        self._exchange = client.register_script(watching + turns + (_SCRIPTS / "exchange.lua").read_text())
+        turn = f"local turn_ms = {round(1000 * turn_s)}\n"
+        self._exchange = client.register_script(watching + turn + (_SCRIPTS / "exchange.lua").read_text())
         self._line = SharedConnection(client)
         self._end = client.register_script((_SCRIPTS / "end.lua").read_text())
         self._held = client.register_script(watching + (_SCRIPTS / "held.lua").read_text())

@@ -1,7 +1,6 @@
 """Sessions of live transfers in a real store: what one heartbeat does in one step."""
 
 import asyncio
-import itertools
 import random
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -208,64 +207,6 @@ def test_a_weight_of_three_gets_three_times_as_much(run: Any) -> None:
             a = await sessions.exchange(heavy, tick(sequence, claims=claims, requested=(1, 16), weight=3.0))
             b = await sessions.exchange(light, tick(sequence, claims=claims, requested=(1, 16)))
         assert (a.share.streams, b.share.streams) == (12, 4)
-
-    run(story)
-
-
-@pytest.mark.parametrize("transfers_a_key", [1, 3])
-def test_keys_beyond_the_units_of_a_cap_take_turns(run: Any, transfers_a_key: int) -> None:
-    """Nobody ever ends, and the same names come first in every turn: each transfer gets a unit all the same."""
-
-    async def story(sessions: RedisSessions) -> None:
-        turn_s, cap, claims = 0.05, 2, streams_of(2)
-        turning = RedisSessions(sessions._client, turn_s=turn_s)
-        live = {new_transfer(): UUID(int=100 + number // transfers_a_key) for number in range(7 * transfers_a_key)}
-        uses = dict.fromkeys(live, 0)
-        served: set[TransferKey] = set()
-        started = asyncio.get_running_loop().time()
-        for sequence in itertools.count():
-            for key, owner in live.items():
-                wants = tick(sequence, claims=claims, requested=(1, 1), used=(0, uses[key]), owner=owner)
-                uses[key] = (await turning.exchange(key, wants)).share.streams or 0
-                assert sum(uses.values()) <= cap
-                if uses[key]:
-                    served.add(key)
-            turns = (asyncio.get_running_loop().time() - started) / turn_s
-            if len(served) == len(live):
-                return
-            assert turns < 60 * len(live) / cap, f"{len(live) - len(served)} never had a unit"
-
-    run(story)
-
-
-def test_units_stay_where_they_are_within_a_turn(run: Any) -> None:
-    async def story(sessions: RedisSessions) -> None:
-        turning, claims = RedisSessions(sessions._client, turn_s=10 * 365 * 86_400.0), streams_of(3)
-        live = dict.fromkeys([new_transfer() for _ in range(9)], 0)
-        holders = []
-        for sequence in range(8):
-            for number, key in enumerate(live):
-                wants = tick(
-                    sequence, claims=claims, requested=(1, 1), used=(0, live[key]), owner=UUID(int=100 + number)
-                )
-                live[key] = (await turning.exchange(key, wants)).share.streams or 0
-            holders.append({key for key, streams in live.items() if streams})
-        assert len(holders[-1]) == 3
-        assert all(each == holders[-1] for each in holders[4:])
-
-    run(story)
-
-
-def test_weight_of_a_key_is_the_largest_of_its_transfers(run: Any) -> None:
-    async def story(sessions: RedisSessions) -> None:
-        for weights in ((1.0, 3.0, 2.0), (3.0, 2.0, 1.0)):
-            claims = streams_of(8)
-            for weight in weights:
-                await sessions.exchange(new_transfer(), tick(0, claims=claims, requested=(1, 1), weight=weight))
-            other = tick(0, claims=claims, requested=(1, 1), weight=0.5, owner=UUID(int=9))
-            await sessions.exchange(new_transfer(), other)
-            (held,) = await sessions.measure_held(TENANT, [claims[0].scope])
-            assert (held.transfers, held.weight, held.streams) == (4, 3.5, 4)
 
     run(story)
 
