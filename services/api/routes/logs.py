@@ -116,6 +116,7 @@ def _to_wire(receipt: IngestReceipt) -> BatchReceipt:
         accepted=receipt.accepted,
         rejected=receipt.rejected,
         rejections=receipt.rejections,
+        not_quarantined=receipt.not_quarantined,
         received_at=receipt.received_at,
         duplicate=receipt.repeated,
     )

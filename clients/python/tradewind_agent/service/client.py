@@ -69,6 +69,11 @@ class UploadReport:
         return sum(receipt.rejected for receipt in self.receipts)
 
     @property
+    def not_quarantined(self) -> int:
+        """Rejected rows that the service has not stored, as the quarantine was full."""
+        return sum(receipt.not_quarantined for receipt in self.receipts)
+
+    @property
     def stored_any(self) -> bool:
         """Whether the service has any of it, be it from before."""
         return any(receipt.stored_any for receipt in self.receipts)
