@@ -40,7 +40,7 @@ class NewEndpoint(Strict):
 
 
 class EndpointChange(Strict):
-    """Fields that are absent stay as they are."""
+    """Fields that are absent stay as they are; a ``power_profile`` or ``power_policy`` of null is removed."""
 
     name: Name | None = None
     aliases: tuple[Name, ...] | None = Field(default=None, max_length=100)
