@@ -29,7 +29,8 @@ from services.application.recommend.lookup import Snapshots
 from services.application.shared.audit import SERVICE
 from services.application.shared.ports import Clock
 from services.application.shared.single_flight import SingleFlight
-from services.application.shared.slots import Slots
+from services.application.shared.slots import AT_ONCE, Slots
+from services.application.shared.yielding_processes import YieldingProcesses
 from services.application.transfers.owners import OwnerLookups
 from services.application.transfers.sessions import SessionLimits
 from services.application.transfers.tune import Tuner
@@ -120,6 +121,7 @@ class Container:
     completion_slots: Slots
     upload_slots: Slots
     planning_slots: Slots
+    computing: YieldingProcesses
     spools: Spools
     client: redis.Redis
     session_client: redis.asyncio.Redis
@@ -169,6 +171,9 @@ def build_container(*, database_url: str, redis_url: str, options: Options | Non
         lookups = SingleFlight()
         quotes = QuoteRecorder(session_client, partial(_log_waiting_quotes, log), time.time)
         owners = OwnerLookups(store.unit_of_work, quotes.find_key, lookups, time.monotonic)
+        computing, passwords = YieldingProcesses(), Passwords()
+        closing.callback(computing.close)
+        closing.callback(passwords.close)
         yield Container(
             store=store,
             warehouse=_build_warehouse(options, store, database_url),
@@ -179,9 +184,10 @@ def build_container(*, database_url: str, redis_url: str, options: Options | Non
             lookups=lookups,
             unknown_path_lock=asyncio.Lock(),
             analysis_slots=Slots("logs of browsers", done="analysed", at_once=1),
-            completion_slots=Slots("ends of transfers"),
-            upload_slots=Slots("uploads"),
+            completion_slots=Slots("ends of transfers", of_group=AT_ONCE - 1),
+            upload_slots=Slots("uploads", of_group=AT_ONCE - 1),
             planning_slots=Slots("queues of jobs", done="planned", at_once=1),
+            computing=computing,
             spools=Spools(),
             client=client,
             session_client=session_client,
@@ -196,7 +202,7 @@ def build_container(*, database_url: str, redis_url: str, options: Options | Non
             watch=_watch(options, store, client),
             log=log,
             body_limits=BodyLimits(),
-            passwords=Passwords(),
+            passwords=passwords,
             refused_sign_ins=RefusedSignIns(partial(_log_refused_sign_in, log)),
             sealing_key=RedisSealingKey(client),
             options=options,

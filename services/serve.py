@@ -117,7 +117,7 @@ def run_service(settings: Settings, found: Backends) -> int:
                 _say(f"{name} had ended {describe_exit(code)}, and was started again")
             revival.look(_say)
             if not is_announced and _is_listening(settings):
-                announce(settings, key, login)
+                announce(settings, key, login, elsewhere=find_folders_elsewhere(found, settings.data_folder))
                 is_announced = True
     return 0
 
@@ -129,8 +129,11 @@ class FirstKey(NamedTuple):
     is_new: bool
 
 
-def announce(settings: Settings, key: FirstKey, login: str) -> None:
-    """Say where the service answers; the key that may do everything only at the start that made it."""
+def announce(settings: Settings, key: FirstKey, login: str, *, elsewhere: Sequence[Path] = ()) -> None:
+    """Say where the service answers; the key that may do everything only at the start that made it.
+
+    ``elsewhere`` : folders of embedded servers that could not reach their place in the data folder.
+    """
     address, file = f"http://{settings.host}:{settings.port}", settings.data_folder / AGENT_KEY
     _say(f"API: {address}")
     if key.is_new:
@@ -141,7 +144,13 @@ def announce(settings: Settings, key: FirstKey, login: str) -> None:
     _say(f"sign in as: {login}")
     # By standard input: an argument would show the key to every user of this machine.
     _say(f"first: .venv/bin/tradewind login {address} --key - < {shlex.quote(str(file))}")
-    _say(f"data: {settings.data_folder}   stop: Ctrl-C")
+    _say(f"data: {', '.join(map(str, (settings.data_folder, *elsewhere)))}   stop: Ctrl-C")
+
+
+def find_folders_elsewhere(backends: Backends, data_folder: Path) -> Sequence[Path]:
+    """Return the folders of embedded servers that are not in the data folder, as their account cannot reach it."""
+    inside = data_folder.resolve()
+    return [server.folder for server in backends.embedded if not server.folder.is_relative_to(inside)]
 
 
 class Revival:

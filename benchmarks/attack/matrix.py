@@ -108,7 +108,9 @@ def _read_lists(client: httpx.Client) -> Mapping[str, str]:
         if method == "GET" and "{" not in path and not path.startswith(("/v1/warehouse", "/v1/usage")):
             answer = client.get(path)
             text = re.sub(
-                r'"(last_used_at|heard_at|last_heartbeat_at|ended_at|status|state)":("[^"]*"|null)', "", answer.text
+                r'"(made_at|last_used_at|heard_at|last_heartbeat_at|ended_at|status|state)":("[^"]*"|null)',
+                "",
+                answer.text,
             )
             found[path] = text
     return found

@@ -32,7 +32,15 @@ HEADS = (
     b"GET /healthz HTTP/1.1\r\nHost: x\r\nX: a\0b\r\n\r\n",
     b"GET /healthz HTTP/1.1\r\nHost: x\r\nX: b\r\n Transfer-Encoding: chunked\r\n\r\n",
 )
-WEAK = ("aaaaaaaaaaaa", "Password1234", "qwertyuiop12", "123456789012", "abcabcabcabc")
+WEAK = (
+    "aaaaaaaaaaaa",
+    "Password1234",
+    "qwertyuiop12",
+    "123456789012",
+    "abcabcabcabc",
+    "q9w8e7r6t5y4",
+    "ppaasswwoorrdd",
+)
 
 
 @attack("anybody × service")

@@ -18,6 +18,8 @@ TradewindError
     └── UnknownSchema       the database is there, with a schema of another version
 """
 
+from typing import Self
+
 
 class TradewindError(Exception):
     """Base of all errors that callers may see.
@@ -37,6 +39,10 @@ class InvalidValue(TradewindError):
         super().__init__(f"{field}: {reason}")
         self.field = field
         self.reason = reason
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str, str]]:
+        """Return how another process makes it again."""
+        return type(self), (self.field, self.reason)
 
 
 class InvalidUnit(InvalidValue):

@@ -8,7 +8,7 @@ from migrations.row_level_security import APP, READER, let_readers, protect
 from migrations.warehouse_views import statements
 
 revision = "2026_11_28_2110"
-down_revision = "2026_11_28_1900"
+down_revision = "2026_11_28_2030"
 branch_labels = None
 depends_on = None
 step = "expand"

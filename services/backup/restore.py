@@ -10,7 +10,7 @@ from services.backup.files import report_os_errors
 from services.backup.folder import UNFINISHED, Backup, BackupFolder
 from services.backup.tools import read_control_data
 from services.data_folder import POSTGRES
-from services.embedded.account import create_private_folder
+from services.embedded.account import hand_over
 from services.embedded.errors import CannotStart
 from services.embedded.postgres import EmbeddedPostgres
 
@@ -104,11 +104,10 @@ def _make_service(folder: BackupFolder, backup: Backup, into: Path, until: datet
     _require_empty(into)
     server = EmbeddedPostgres(into / POSTGRES, start_patience_s=RECOVERY_PATIENCE_S, settings=CLOSED_MEANWHILE)
     partial = server.folder / "data.partial"
-    create_private_folder(partial, server.account)
+    partial.mkdir(mode=0o700)  # the caller's until it is complete: the server's account can swap nothing in it
     restore_cluster(folder, backup, partial, until=until)
     if not server.account.is_caller:
-        for path in (partial, *partial.rglob("*")):
-            os.chown(path, server.account.uid, server.account.gid, follow_symlinks=False)
+        hand_over(partial, os.geteuid(), server.account)
     for file in (each for each in backup.files.rglob("*") if each.is_file()):
         attachments = file.relative_to(backup.files)
         home = server.folder / attachments.name if attachments.parts[0] == POSTGRES else into / attachments

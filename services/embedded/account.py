@@ -4,7 +4,8 @@ Started by an ordinary user, a server runs as that user and keeps its files in t
 as an account of its own, `tradewind`, which root's first start makes: PostgreSQL refuses root, and every program of an
 account that others use too, such as `nobody`, could read the database. Where no account can be made (a container with a
 read-only /etc, say) it runs as `nobody` all the same, with a warning. What the account cannot reach (a checkout in
-root's home, say) then goes to ``/var/tmp/tradewind-<hash of the given folder>``, which survives a reboot.
+root's home, say) then goes to ``/var/lib/tradewind-<hash of the given folder>``, where root alone can put something.
+Earlier versions took ``/var/tmp``; what is there stays in use.
 """
 
 import contextlib
@@ -26,7 +27,12 @@ from typing import IO, Any
 
 from services.embedded.errors import CannotStart
 
+SYSTEM_FOLDER = Path("/var/lib")
+"""For root's servers: nobody else can take a name in it first, and nothing removes what is old."""
+
 PUBLIC_FOLDER = Path("/var/tmp")  # noqa: S108 - known names in it are checked for their owner before use
+"""Where root's servers were before, and are where the system's folder is read-only."""
+
 SHORT_FOLDER = Path("/tmp")  # noqa: S108 - as above
 UNPRIVILEGED = "tradewind"
 SHARED = "nobody"
@@ -163,7 +169,7 @@ def make_reachable_folder(preferred: Path, account: Account) -> Path:
     folder.chmod(0o711)
     if _is_open_to_others(folder):
         return folder
-    folder = PUBLIC_FOLDER / f"tradewind-{_compute_short_hash(folder)}"
+    folder = _find_place(f"tradewind-{_compute_short_hash(folder)}")
     _own_folder(folder)
     folder.chmod(0o711)
     return folder
@@ -185,7 +191,7 @@ def create_private_folder(folder: Path, account: Account) -> None:
             os.chown(folder, account.uid, account.gid)
     uid = folder.lstat().st_uid
     if not account.is_caller and uid != account.uid and _is_former(uid) and _is_callers_alone(folder.parent):
-        _hand_over(folder, uid, account)
+        hand_over(folder, uid, account)
     _require_owner(folder, account.uid)
     with _open_folder(folder, account.uid) as opened:
         os.fchmod(opened, 0o700)
@@ -205,7 +211,7 @@ def _is_callers_alone(folder: Path) -> bool:
     return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
-def _hand_over(folder: Path, former_uid: int, account: Account) -> None:
+def hand_over(folder: Path, former_uid: int, account: Account) -> None:
     """Give the account what the former one has in a folder, whatever that one swaps for a link meanwhile.
 
     Files of others are left alone: a hard link to one may be among them. The folder comes last: until then a start that
@@ -265,9 +271,9 @@ def make_program_reachable(packages: Path, parts: Sequence[str], program: str, v
     original = packages / program
     if account.is_caller or (_is_open_to_others(original.parent) and original.stat().st_mode & stat.S_IROTH):
         return original
-    copy = PUBLIC_FOLDER / f"tradewind-programs-{_compute_short_hash(original, version)}"
+    copy = _find_place(f"tradewind-programs-{_compute_short_hash(original, version)}")
     if not copy.exists():
-        partial = Path(tempfile.mkdtemp(prefix="tradewind-programs-", dir=PUBLIC_FOLDER))
+        partial = Path(tempfile.mkdtemp(prefix="tradewind-programs-", dir=copy.parent))
         for part in parts:
             shutil.copytree(packages / part, partial / part, symlinks=True)
         for path in [partial, *partial.rglob("*")]:
@@ -279,6 +285,21 @@ def make_program_reachable(packages: Path, parts: Sequence[str], program: str, v
             shutil.rmtree(partial)
     _require_owner(copy, os.geteuid())
     return copy / program
+
+
+def _find_place(name: str) -> Path:
+    """Return where a folder of root's that other accounts can reach is, or is to be.
+
+    A folder of another user in the public place is none of ours, whatever its name: anybody may have put it there.
+    """
+    public = PUBLIC_FOLDER / name
+    if not os.access(SYSTEM_FOLDER, os.W_OK):
+        return public
+    with contextlib.suppress(FileNotFoundError):
+        found = public.lstat()
+        if found.st_uid == os.geteuid() and stat.S_ISDIR(found.st_mode):
+            return public
+    return SYSTEM_FOLDER / name
 
 
 def _own_folder(folder: Path) -> None:

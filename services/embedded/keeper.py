@@ -23,6 +23,8 @@ from typing import Any, TextIO
 POLL_S = 0.2
 PR_SET_PDEATHSIG = 1
 YIELDING_NICENESS = 10
+LOOKS_AT_NEW = 5
+"""Of so many looks at the sessions one is at all of them, the others at new ones: some 30 µs each."""
 PARALLEL_WORKER = "postgres: parallel worker for PID "
 
 
@@ -76,9 +78,14 @@ class YieldingSessions:
         self._children = Path(f"/proc/{server}/task/{server}/children")
         self._titles = tuple(titles)
         self._known: dict[str, bool] = {}
+        self._looks = 0
 
     def look(self) -> None:
-        """Give processes that have started since the last look their niceness, and their parallel workers too."""
+        """Give processes that have started since the last look their niceness, and their parallel workers too.
+
+        All are looked at again now and then: a session has no title before its client has named itself, which it may
+        put off, and another process may have got the number of one that ended.
+        """
         if not self._titles:
             return
         try:
@@ -86,8 +93,9 @@ class YieldingSessions:
         except OSError:
             return
         self._known = {child: self._known[child] for child in children if child in self._known}
+        self._looks += 1
         for child in children:
-            if child not in self._known:
+            if child not in self._known or self._looks % LOOKS_AT_NEW == 0:
                 self._known[child] = self._is_yielding(child) and _yield_processors(int(child))
 
     def _is_yielding(self, child: str) -> bool:

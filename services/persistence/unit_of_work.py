@@ -160,7 +160,7 @@ class UnitOfWork:
 
     @cached_property
     def links(self) -> Links:
-        return Links(self.connection, self.tenant_id)
+        return Links(self.connection, self.tenant_id, self._key_id)
 
     @cached_property
     def limits(self) -> LimitsOfTenant:

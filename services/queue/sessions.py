@@ -34,6 +34,9 @@ _LONGEST_GAP_MS = round(1000 * LONGEST_GAP_S)
 _LONGEST_SILENCE_MS = round(1000 * LONGEST_SILENCE_S)
 _COMING_BACK_MS = round(1000 * COMING_BACK_S)
 
+TURN_S = 60.0
+"""Time for which a unit of a cap stays where it is while others wait. Handing it over takes two or three heartbeats."""
+
 SESSION_TTL_S = 900
 ENDED_TTL_S = 300
 """Longer than any heartbeat is under way; later ones find in the database that the transfer has finished."""
@@ -57,11 +60,13 @@ class RedisSessions:
         journal_bytes: int = JOURNAL_BYTES,
         limits: SessionLimits = SessionLimits(),  # noqa: B008 -- frozen
         trace: Callable[[], str] = lambda: "",
+        turn_s: float = TURN_S,
     ) -> None:
         """Prepare the scripts; ``limits`` : of sessions at once; beyond them none is started, and those there are go
         on.
 
         ``trace`` : trace of the current heartbeat, for the worker that stores it; empty where none is traced.
+        ``turn_s`` : where there are more keys than a cap has units, how long those that have one keep it.
         """
         self._limits = limits
         self._client = client
@@ -69,7 +74,8 @@ class RedisSessions:
         self._journal_bytes = journal_bytes
         watching = f"local longest_silence_ms = {_LONGEST_SILENCE_MS}\n{(_SCRIPTS / 'watch.lua').read_text()}"
         self._watch = client.register_script(f"{watching}return watched_since(KEYS[1], store_time_ms(), ARGV[1] + 0)")
-        self._exchange = client.register_script(watching + (_SCRIPTS / "exchange.lua").read_text())
+        turn = f"local turn_ms = {round(1000 * turn_s)}\n"
+        self._exchange = client.register_script(watching + turn + (_SCRIPTS / "exchange.lua").read_text())
         self._line = SharedConnection(client)
         self._end = client.register_script((_SCRIPTS / "end.lua").read_text())
         self._held = client.register_script(watching + (_SCRIPTS / "held.lua").read_text())

@@ -52,7 +52,10 @@ class NewEndpoint(Strict):
 
 
 class EndpointChange(Strict):
-    """Fields that are absent stay as they are; an empty ``region`` takes the endpoint out of its region."""
+    """Fields that are absent stay as they are.
+
+    A ``power_profile`` or ``power_policy`` of null is removed; an empty ``region`` takes the endpoint out of any.
+    """
 
     name: Name | None = None
     aliases: tuple[Name, ...] | None = Field(default=None, max_length=100)

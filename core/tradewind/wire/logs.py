@@ -25,6 +25,8 @@ class BatchReceipt(Open):
     accepted: int
     rejected: int
     rejections: tuple[Rejection, ...] = ()
+    not_quarantined: int = 0
+    """Refused rows beyond the room of the quarantine: they are counted, but not stored for correction."""
     received_at: datetime | None = None
     duplicate: bool = False
     """True when the idempotency key had been used for the same content: nothing was stored again."""

@@ -1,6 +1,6 @@
 """*Endpoints*: end systems, their other names, the power policy that decides which energy counts, and the region."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 from uuid import UUID
 
 from fastapi import Form, Request, Response
@@ -41,15 +41,19 @@ def endpoints_page(request: Request, visit: Signed, parts: Parts) -> Response:
 
 @router.post("/{endpoint_id}/policy")
 def set_policy(
-    request: Request, endpoint_id: UUID, visit: Provider, parts: Parts, policy: Annotated[PowerPolicy, Form()]
+    request: Request,
+    endpoint_id: UUID,
+    visit: Provider,
+    parts: Parts,
+    policy: Annotated[PowerPolicy | Literal["unknown"], Form()],
 ) -> Response:
-    """Set the power policy of an endpoint."""
+    """Set the power policy of an endpoint, or remove it."""
+    power_policy = None if policy == "unknown" else policy
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
-        endpoint = update_endpoint(endpoint_id, EndpointChange(power_policy=policy), uow=uow)
+        endpoint = update_endpoint(endpoint_id, EndpointChange(power_policy=power_policy), uow=uow)
     parts.snapshots.forget(visit.visitor.tenant_id)
-    return redirect_after_form(
-        request, HERE, f"At {endpoint.name} the {policy.energy_basis} energy counts by default from now on."
-    )
+    counts = f"the {power_policy.energy_basis}" if power_policy else "that of the other end, or the total"
+    return redirect_after_form(request, HERE, f"At {endpoint.name} {counts} energy counts by default from now on.")
 
 
 @router.post("/{endpoint_id}/region")

@@ -112,7 +112,7 @@ async def _plan_queue(
     """Return the plan; ``None`` while other queues are planned, so that the rest of the page does not wait."""
     try:
         async with parts.planning_slots.hold(tenant_id):
-            return await run_in_threadpool(plan_batches, queue, terms)
+            return await parts.computing.compute(plan_batches, queue, terms)
     except Unavailable:
         return None
 

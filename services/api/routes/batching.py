@@ -22,7 +22,7 @@ async def advise(batching_request: BatchingRequest, parts: Parts, principal: Age
     radio = await run_in_threadpool(_find_radio, batching_request, parts, principal)
     jobs, terms = batching_request.to_jobs(), batching_request.to_terms(radio)
     async with parts.planning_slots.hold(principal.tenant_id):
-        plan = await run_in_threadpool(plan_batches, jobs, terms)
+        plan = await parts.computing.compute(plan_batches, jobs, terms)
     return BatchingAdvice.from_domain(plan, radio)
 
 

@@ -8,9 +8,8 @@ from fastapi.concurrency import run_in_threadpool
 from services.api.dependencies import AgentKey, Body, Parts
 from services.api.routing import create_v1_router
 from services.application.access.authenticate import Principal
-from services.application.advice.connections import analyse_connections, compute_content_sha256, store_analysis
+from services.application.advice.connections import analyse_content, store_analysis
 from services.bootstrap import Container
-from tradewind.connections.har import decode_har
 from tradewind.path import BOUNDS, Path
 from tradewind.wire.base import MAX_NAME_LENGTH
 from tradewind.wire.connections import ConnectionAnalysis
@@ -50,13 +49,8 @@ async def analyse(  # noqa: PLR0917 -- FastAPI passes all of them by name
     """
     path = Path(rtt_s=rtt_s, bandwidth_bps=bandwidth_bps)
     async with parts.analysis_slots.hold(principal.tenant_id):
-        sha256, analysis = await run_in_threadpool(_analyse, body, path, proxy)
+        sha256, analysis = await parts.computing.compute(analyse_content, body, path, proxy)
     return await run_in_threadpool(_keep, sha256, analysis, parts, principal)
-
-
-def _analyse(body: bytes, path: Path, proxy: str | None) -> tuple[bytes, ConnectionAnalysis]:
-    har = decode_har(body)
-    return compute_content_sha256(har), analyse_connections(har, path=path, proxy=proxy)
 
 
 def _keep(sha256: bytes, analysis: ConnectionAnalysis, parts: Container, principal: Principal) -> ConnectionAnalysis:

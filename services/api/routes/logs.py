@@ -70,7 +70,7 @@ async def upload_logs(
             idempotency_key=idempotency_key,
             body=UploadedBody(spool.file, encoding, parts.body_limits),
         )
-        async with parts.upload_slots.hold():
+        async with parts.upload_slots.hold(principal.tenant_id):
             receipt = await run_in_threadpool(_ingest, batch, parts, principal)
     return _answer(receipt)
 
@@ -116,6 +116,7 @@ def _to_wire(receipt: IngestReceipt) -> BatchReceipt:
         accepted=receipt.accepted,
         rejected=receipt.rejected,
         rejections=receipt.rejections,
+        not_quarantined=receipt.not_quarantined,
         received_at=receipt.received_at,
         duplicate=receipt.repeated,
     )

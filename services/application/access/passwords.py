@@ -1,17 +1,10 @@
 """Passwords of users: hashed by argon2id, never stored, and slow to guess."""
 
-import os
 import secrets
 import string
-import sys
-import threading
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import cached_property
-
-from pwdlib import PasswordHash
 
 from services.application.access.hashing_slots import (
     AT_ONCE,
@@ -21,8 +14,10 @@ from services.application.access.hashing_slots import (
     FailedAttempts,
     HashingSlots,
 )
+from services.application.access.password_hashes import hash_password, verify_password
 from services.application.access.sign_in_networks import IN_A_SESSION
 from services.application.access.weak_passwords import require_strong
+from services.application.shared.yielding_processes import YieldingProcesses
 from tradewind.errors import InvalidValue
 
 __all__ = ["AT_ONCE", "MAX_LENGTH", "MIN_LENGTH", "MOST_WAITING", "Attempt", "Passwords", "generate_initial_password"]
@@ -32,16 +27,13 @@ MIN_LENGTH, MAX_LENGTH = 12, 200
 SIGNED_IN = Attempt(IN_A_SESSION, is_known=True)
 """The attempt of a signed-in user who sets a password for another user."""
 
-HASHING_NICENESS = 10
-"""A hash takes four threads a tenth of a second: without it, guesses would take the processors from recommendations."""
-
 INITIAL_LENGTH = 21
 INITIAL_CHARACTERS = "".join(each for each in string.ascii_letters + string.digits if each not in "0O1lI")
 """Characters that a reader cannot confuse, and no dash that a command would take for an option: 122 bits together."""
 
 
 class Passwords:
-    """Hashes and verifies passwords, a few at once in one process.
+    """Hashes and verifies passwords, a few at once, in processes that yield to those that answer.
 
     Parameters
     ----------
@@ -49,12 +41,9 @@ class Passwords:
     """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._hasher = PasswordHash.recommended()
         self._slots = HashingSlots(monotonic)
         self._failed = FailedAttempts(monotonic)
-        self._threads = ThreadPoolExecutor(
-            AT_ONCE + KNOWN_AT_ONCE, thread_name_prefix="hashing", initializer=_yield_processors
-        )
+        self._processes = YieldingProcesses(AT_ONCE + KNOWN_AT_ONCE)
 
     def hash(self, password: str, *, own_words: Iterable[str] = ()) -> str:
         """Return the hash of a new password.
@@ -74,7 +63,7 @@ class Passwords:
             raise InvalidValue("password", "must have other characters than blanks")
         require_strong(password, own_words=own_words)
         with self._slots.hold_slot(SIGNED_IN):
-            return self._threads.submit(self._hasher.hash, password).result()
+            return self._processes.run(hash_password, password)
 
     def matches(self, password: str, stored_hash: str | None, attempt: Attempt = Attempt()) -> bool:  # noqa: B008 -- frozen
         """Return whether a password has this hash; it takes as long without a hash, so that time reveals nothing.
@@ -93,23 +82,19 @@ class Passwords:
         if not attempt.is_known:
             self._failed.require_few(attempt.network)
         with self._slots.hold_slot(attempt):
-            verified = self._threads.submit(self._hasher.verify, password, stored_hash or self._dummy_hash)
-            is_right = verified.result() and stored_hash is not None
+            verified = self._processes.run(verify_password, password, stored_hash or self._dummy_hash)
+            is_right = verified and stored_hash is not None
         if not is_right and attempt.network != IN_A_SESSION:
             self._failed.add(attempt.network)
         return is_right
 
     @cached_property
     def _dummy_hash(self) -> str:
-        return self._hasher.hash(generate_initial_password())
+        return self._processes.run(hash_password, generate_initial_password())
 
-
-def _yield_processors() -> None:
-    """Make this thread nice, and those that it starts; on Linux niceness is a thread's, elsewhere a process's."""
-    if sys.platform == "linux":
-        with suppress(OSError):
-            thread = threading.get_native_id()
-            os.setpriority(os.PRIO_PROCESS, thread, max(os.getpriority(os.PRIO_PROCESS, thread), HASHING_NICENESS))
+    def close(self) -> None:
+        """End the processes that hash."""
+        self._processes.close()
 
 
 def generate_initial_password() -> str:

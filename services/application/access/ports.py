@@ -40,6 +40,7 @@ class TenantRepository(Protocol):
     """The tenant itself; a port because the application may not import persistence."""
 
     def add(self, name: str) -> None: ...
+    def get_name(self) -> str: ...
 
 
 class UserRepository(Protocol):

@@ -2,7 +2,6 @@
 
 import hashlib
 import hmac
-import re
 import secrets
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -155,7 +154,7 @@ class SignIns:
             raise InvalidValue("old", "is not your password")
         if old == new:
             raise InvalidValue("password", "must be another one than before")
-        new_hash = self.passwords.hash(new, own_words=(user.login, *re.split(r"\W+", user.login)))
+        new_hash = self.passwords.hash(new, own_words=self._list_own_words(found, user))
         with self.open_(visitor.tenant_id, visitor.actor) as uow:
             standing = uow.sign_in_networks.find_standing(user.id, IN_A_SESSION)
             if not _is_unchanged(user, uow.users.get(user.id)) or _is_locked_in_session(standing, now):
@@ -164,6 +163,11 @@ class SignIns:
             uow.user_sessions.end_all(visitor.user.id, but=hash_secret(secret))
             uow.audit.note("user.password_changed", visitor.user.login)
             uow.commit()
+
+    def _list_own_words(self, found: FoundUser, user: User) -> tuple[str, ...]:
+        """Return the words that a guesser knows of a user."""
+        with self.open_(found.tenant_id, SERVICE) as uow:
+            return user.login, uow.tenants.get_name()
 
     def _load_user(self, found: FoundUser, network: str) -> tuple[User, Standing]:
         with self.open_(found.tenant_id, SERVICE) as uow:

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from services.application.shared.ports import Clock
 from services.application.shared.unit_of_work import UnitOfWork
-from tradewind.connections.har import Har
+from tradewind.connections.har import decode_har
 from tradewind.path import Path
 from tradewind.wire.connections import AnalysedPage, ConnectionAnalysis, analyse_har
 
@@ -83,19 +83,17 @@ class PageLoadRepository(Protocol):
         """Remove all but the newest ``number`` pages, and of these all beyond ``objects`` objects in total."""
 
 
-def compute_content_sha256(har: Har) -> bytes:
-    """Return the hash of the analysed parts of a log, which identifies it."""
-    return hashlib.sha256(json.dumps(har.slim()).encode()).digest()
-
-
-def analyse_connections(har: Har, *, path: Path, proxy: str | None = None) -> ConnectionAnalysis:
-    """Return the analysis of a log without storing anything.
+def analyse_content(content: bytes, path: Path, proxy: str | None = None) -> tuple[bytes, ConnectionAnalysis]:
+    """Return the hash of the analysed parts of a log, which identifies it, and its analysis; nothing is stored.
 
     Raises
     ------
-    InvalidValue : the log has no entries.
+    InvalidValue : it is no HAR, or has no entries.
+    TooLarge : it has too many entries or pages.
     """
-    return analyse_har(har, path=path, proxy=proxy)
+    har = decode_har(content)
+    sha256 = hashlib.sha256(json.dumps(har.slim()).encode()).digest()
+    return sha256, analyse_har(har, path=path, proxy=proxy)
 
 
 def store_analysis(

@@ -15,6 +15,9 @@ from tradewind.wire.limits import LearnedLimit, WireLimit
 MAX_AGE = timedelta(days=1)
 """Lifetime of a learned cap: it may have been a bad hour of the server. Agents keep their own as long."""
 
+MOST_LEARNED_OF_KEY = 1_000
+"""Most endpoints for which a key learns a cap in that time: each process has all of them in memory."""
+
 MAX_CLOCK_LEAD = timedelta(minutes=5)
 """By how much the clock of an agent may be ahead."""
 

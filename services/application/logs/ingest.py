@@ -52,6 +52,8 @@ class IngestReceipt:
     accepted: int = 0
     rejected: int = 0
     already_stored: int = 0
+    not_quarantined: int = 0
+    """Rejected rows that the quarantine had no room for: their lines are not stored."""
     rejections: tuple[Rejection, ...] = ()
     repeated: bool = False
     """The idempotency key was used before: this is the receipt of that time."""
@@ -61,7 +63,7 @@ class IngestReceipt:
         """Whether every row was rejected for its content, and none because it is stored already."""
         return self.accepted == 0 and self.already_stored == 0
 
-    def add(self, *, accepted: int, already_stored: int, rejected: Sequence[RejectedRow]) -> Self:
+    def add(self, *, accepted: int, already_stored: int, not_quarantined: int, rejected: Sequence[RejectedRow]) -> Self:
         """Return the receipt with the rows of one more block."""
         room = MAX_REJECTIONS_SHOWN - len(self.rejections)
         shown = tuple(Rejection(row=row.row, field=row.field, reason=row.reason) for row in rejected[:room])
@@ -70,6 +72,7 @@ class IngestReceipt:
             accepted=self.accepted + accepted,
             rejected=self.rejected + len(rejected),
             already_stored=self.already_stored + already_stored,
+            not_quarantined=self.not_quarantined + not_quarantined,
             rejections=self.rejections + shown,
         )
 
@@ -175,5 +178,9 @@ class _BlockWrite:
         block, stored_before = self._current[0], self._current[1].result()
         self._current = None
         block.reject_stored(stored_before)
-        self._room.add(block.rejected, batch_id=receipt.batch_id)
-        return receipt.add(accepted=block.accepted, already_stored=len(stored_before), rejected=block.rejected)
+        return receipt.add(
+            accepted=block.accepted,
+            already_stored=len(stored_before),
+            not_quarantined=self._room.add(block.rejected, batch_id=receipt.batch_id),
+            rejected=block.rejected,
+        )

@@ -1,8 +1,8 @@
 """Room in the quarantine: rejected rows are stored up to a bound of each key and of the tenant.
 
 Whoever may upload may also upload rubbish. Beyond the bound a row is still counted in its receipt, with its reason, but
-its line is not stored. The bound of a key leaves room for the rows of other keys. Rows that were in the quarantine and
-are rejected again need no room: each takes the place of the one that it was.
+its line is not stored: the receipt says how many. The bound of a key leaves room for the rows of other keys. Rows that
+were in the quarantine and are rejected again need no room: each takes the place of the one that it was.
 """
 
 from collections.abc import Sequence
@@ -34,14 +34,17 @@ class QuarantineRoom:
         self._quarantine, self._bounded = quarantine, bounded
         self._left: QuarantineUse | None = None
 
-    def add(self, rejected: Sequence[RejectedRow], *, batch_id: UUID) -> None:
-        """Store as many of the rows as there is room for; rows that are stored already need no correction."""
+    def add(self, rejected: Sequence[RejectedRow], *, batch_id: UUID) -> int:
+        """Store as many of the rows as there is room for, and return how many there was none for.
+
+        Rows that are stored already need no correction, and so no room.
+        """
         rows = [row for row in rejected if row.reason != ALREADY_STORED]
         if not rows:
-            return
+            return 0
         if not self._bounded:
             self._quarantine.add(rows, batch_id=batch_id)
-            return
+            return 0
         if self._left is None:  # counted once, and only by batches that need it
             of_key, of_tenant = self._quarantine.measure(batch_id)
             self._left = QuarantineUse(
@@ -53,6 +56,7 @@ class QuarantineRoom:
         self._quarantine.add(rows[:fitting], batch_id=batch_id)
         taken = sizes[fitting - 1] if fitting else 0
         self._left = QuarantineUse(self._left.rows - fitting, self._left.bytes - taken)
+        return len(rows) - fitting
 
 
 def _count_bytes(row: RejectedRow) -> int:

@@ -67,6 +67,12 @@ class LinkTally:
     last_log_at: datetime
 
 
+MOST_LINKS_OF_KEY = 20_000
+"""Links that uploads of one key make: each is looked at by every fit and page. A grid of 140 sites has as many."""
+
+NO_ROOM_FOR_LINK = f"makes a new link, and uploads of this key have made {MOST_LINKS_OF_KEY:,}, the limit"
+
+
 class BatchLinks:
     """The links that occur in a batch.
 
@@ -78,11 +84,19 @@ class BatchLinks:
     def __init__(self, links: LinkRepository, *, before_query: Callable[[], None]) -> None:
         self._links = links
         self._before_query = before_query
-        self._known: dict[LinkNames, LinkTally] = {}
+        self._known: dict[LinkNames, LinkTally | None] = {}
 
     def recall(self, names: LinkNames) -> LinkTally | None:
-        """Return the link if it was looked up before."""
-        return self._known.get(names)
+        """Return the link if it was looked up before.
+
+        Raises
+        ------
+        InvalidValue : it is a new one, and the key may make no more.
+        """
+        found = self._known.get(names)
+        if found is None and names in self._known:
+            raise InvalidValue("destination", NO_ROOM_FOR_LINK)
+        return found
 
     def look_up(self, rows: Iterable[WireRecord]) -> None:
         """Look up the links of these records that are not known yet."""
@@ -93,13 +107,14 @@ class BatchLinks:
         self._before_query()
         found = self._links.resolve(keys.values())
         for names, key in keys.items():
-            self._known[names] = LinkTally(found[key], 0, unknown[names])
+            link = found.get(key)
+            self._known[names] = None if link is None else LinkTally(link, 0, unknown[names])
 
     def sum_new_rows(self) -> Mapping[UUID, NewRows]:
         """Return the new rows of the batch by link; a link may occur under several names."""
         totals: dict[UUID, NewRows] = {}
         for tally in self._known.values():
-            if tally.rows:
+            if tally is not None and tally.rows:
                 before = totals.get(tally.link.id, NewRows(0, tally.last_log_at))
                 last_log_at = max(before.last_log_at, tally.last_log_at)
                 totals[tally.link.id] = NewRows(before.rows + tally.rows, last_log_at)
@@ -204,9 +219,9 @@ class Block:
         self._links.look_up(record for _, record in rows)
         self._owners.look_up(record for _, record in rows)
         for line, record in rows:
-            tally = self._links.recall(_link_names(record))
-            assert tally is not None
             try:
+                tally = self._links.recall(_link_names(record))
+                assert tally is not None
                 self._owners.require_own(record)
                 yield self._accept(line, record, tally)
             except InvalidValue as wrong:

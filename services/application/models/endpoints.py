@@ -32,7 +32,7 @@ def update_endpoint(endpoint_id: UUID, change: EndpointChange, *, uow: UnitOfWor
     Conflict : the name or an alias is taken, or occurs twice.
     """
     endpoint = uow.endpoints.change(endpoint_id, change)
-    uow.audit.note("endpoint.changed", endpoint.name, **change.model_dump(mode="json", exclude_none=True))
+    uow.audit.note("endpoint.changed", endpoint.name, **change.model_dump(mode="json", exclude_unset=True))
     uow.publish(EndpointsChanged(uow.tenant_id))
     uow.commit()
     return endpoint

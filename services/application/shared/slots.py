@@ -20,14 +20,22 @@ class Slots:
     Parameters
     ----------
     what, done : what is done, and its participle, for the message of a refusal.
+    of_group : most pieces of a group at once.
     """
 
     def __init__(
-        self, what: str, *, done: str = "stored", at_once: int = AT_ONCE, patience_s: float = PATIENCE_S
+        self,
+        what: str,
+        *,
+        done: str = "stored",
+        at_once: int = AT_ONCE,
+        of_group: int = 1,
+        patience_s: float = PATIENCE_S,
     ) -> None:
         self._what, self._done, self._patience_s = what, done, patience_s
         self._free = asyncio.Semaphore(at_once)
-        self._locks: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
+        self._of_group = of_group
+        self._groups: WeakValueDictionary[Hashable, asyncio.Semaphore] = WeakValueDictionary()
 
     @asynccontextmanager
     async def hold(self, group: Hashable | None = None) -> AsyncIterator[None]:
@@ -35,7 +43,7 @@ class Slots:
 
         Parameters
         ----------
-        group : has one piece here at a time, running or waiting, so that its others do not delay other groups.
+        group : has so many pieces here at a time, running or first in line; its others do not delay other groups.
 
         Raises
         ------
@@ -45,7 +53,8 @@ class Slots:
             try:
                 async with asyncio.timeout(self._patience_s):
                     if group is not None:
-                        await stack.enter_async_context(self._locks.setdefault(group, asyncio.Lock()))
+                        of_group = self._groups.setdefault(group, asyncio.Semaphore(self._of_group))
+                        await stack.enter_async_context(of_group)
                     await stack.enter_async_context(self._free)
             except TimeoutError:
                 raise Unavailable(f"{self._what} come faster than they are {self._done}; send it again") from None

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from services.application.logs.ingest import LogBatch, store_batch
 from services.application.logs.lines import BodyLimits, Encoding, UploadedBody
+from services.application.logs.rows import NO_ROOM_FOR_LINK
 from services.application.shared.ports import Clock
 from services.application.shared.unit_of_work import UnitOfWork
 from services.application.transfers.owners import make_foreign_transfer_error
@@ -186,7 +187,10 @@ def _is_possible(spooled: SpooledHeartbeat) -> bool:
 
 def _find_link_id(total: WireRecord, uow: UnitOfWork) -> UUID:
     key = LinkKey(total.source, total.destination, total.network, total.mover.name)
-    return uow.links.resolve([key])[key].id
+    link = uow.links.resolve([key]).get(key)
+    if link is None:
+        raise InvalidValue("destination", NO_ROOM_FOR_LINK)
+    return link.id
 
 
 def _to_end(total: WireRecord, now: datetime, sla: Sla | None, link_id: UUID) -> TransferEnd:

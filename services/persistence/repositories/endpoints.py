@@ -1,9 +1,10 @@
 """Endpoints by name or alias, and what their owner knows of the paths between them."""
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, delete, func, insert, select, text, update
+from sqlalchemy import Connection, delete, func, insert, null, select, text, update
 from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 
 from services.persistence.repositories.regions import read_network_energy
@@ -85,15 +86,11 @@ class Endpoints:
             self._require_free([name, *aliases], owner=endpoint_id)
             self._connection.execute(delete(endpoint_aliases).where(endpoint_aliases.c.endpoint_id == endpoint_id))
             self._set_aliases(endpoint_id, aliases)
-        values: dict[str, object] = {
-            name: value
-            for name, value in (
-                ("name", change.name),
-                ("power_profile", _to_json(change.power_profile)),
-                ("power_policy", change.power_policy),
-            )
-            if value is not None
-        }
+        values: dict[str, Any] = {} if change.name is None else {"name": change.name}
+        if "power_profile" in change.model_fields_set:
+            values["power_profile"] = null() if change.power_profile is None else _to_json(change.power_profile)
+        if "power_policy" in change.model_fields_set:
+            values["power_policy"] = change.power_policy
         if change.region is not None:
             values["region"] = self._find_region(change.region or None)
         if values:

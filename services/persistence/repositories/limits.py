@@ -8,9 +8,10 @@ from sqlalchemy import Connection, delete, func, select
 from sqlalchemy.dialects.postgresql import insert
 
 from services.application.limits.caps import Limit, LimitScope
-from services.application.limits.learned_caps import MAX_AGE, LearnedCap
+from services.application.limits.learned_caps import MAX_AGE, MOST_LEARNED_OF_KEY, LearnedCap
 from services.persistence.repositories.endpoints import Endpoints
 from services.persistence.tables import api_keys, endpoints, learned_limits, limits
+from tradewind.errors import InvalidValue
 
 
 class LimitsOfTenant:
@@ -87,10 +88,19 @@ class LimitsOfTenant:
         """Store what the agents of a key have learned of an endpoint; an earlier refusal replaces no later one.
 
         What has had its lifetime is removed.
+
+        Raises
+        ------
+        InvalidValue : the key has learned of too many endpoints within that time.
         """
         is_over = learned_limits.c.refused_at <= func.now() - MAX_AGE
         self._connection.execute(delete(learned_limits).where(is_over))
-        (endpoint_id,) = Endpoints(self._connection, self._tenant_id).resolve([endpoint]).values()
+        names = Endpoints(self._connection, self._tenant_id)
+        of_key = select(func.count()).select_from(learned_limits).where(learned_limits.c.key_id == key_id)
+        others = of_key.where(learned_limits.c.endpoint_id.is_distinct_from(names.find([endpoint]).get(endpoint)))
+        if self._connection.execute(others).scalar_one() >= MOST_LEARNED_OF_KEY:
+            raise InvalidValue("endpoint", f"is one too many: a key learns of {MOST_LEARNED_OF_KEY:,} in a day")
+        (endpoint_id,) = names.resolve([endpoint]).values()
         statement = insert(learned_limits).values(
             tenant_id=self._tenant_id,
             endpoint_id=endpoint_id,

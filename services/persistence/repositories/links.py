@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy import Connection, bindparam, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
-from services.application.logs.rows import KnownLink, NewRows
+from services.application.logs.rows import MOST_LINKS_OF_KEY, KnownLink, NewRows
 from services.application.models.learned_model import Span, StoredLink
 from services.persistence.repositories.endpoints import Endpoints
 from services.persistence.tables import endpoints, links, transfer_logs
@@ -45,25 +45,59 @@ class _Ends(NamedTuple):
 
 
 class Links:
-    """Links of one tenant."""
+    """Links of one tenant.
 
-    def __init__(self, connection: Connection, tenant_id: UUID) -> None:
+    Parameters
+    ----------
+    key_id : the key that makes new ones; ``None`` where a user does.
+    """
+
+    def __init__(self, connection: Connection, tenant_id: UUID, key_id: UUID | None) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
+        self._key_id = key_id
         self._resolved: dict[LinkKey, KnownLink] = {}
+        self._room: int | None = None
 
     def resolve(self, keys: Collection[LinkKey]) -> Mapping[LinkKey, KnownLink]:
-        """Return links by names or aliases of their ends, each looked up once; create unknown endpoints and links."""
+        """Return links by names or aliases of their ends, each looked up once; create unknown endpoints and links.
+
+        Links for which the key has no room are left out, and their endpoints are not created.
+        """
+        self._find_known(set(keys) - self._resolved.keys())
         if unknown := set(keys) - self._resolved.keys():
-            names = {name for key in unknown for name in (key.source, key.destination)}
-            ids = Endpoints(self._connection, self._tenant_id).resolve(names)
-            ends = {key: _Ends(ids[key.source], ids[key.destination], key.network, key.mover) for key in unknown}
-            found = self._find_between(set(ends.values()))
-            if missing := set(ends.values()) - found.keys():
-                self._create(missing)
-                found = self._find_between(set(ends.values()))
-            self._resolved |= {key: found[end] for key, end in ends.items()}
-        return {key: self._resolved[key] for key in keys}
+            permitted = sorted(unknown, key=str)[: self._count_room()]
+            if permitted:
+                names = {name for key in permitted for name in (key.source, key.destination)}
+                ids = Endpoints(self._connection, self._tenant_id).resolve(names)
+                self._create(
+                    {_Ends(ids[key.source], ids[key.destination], key.network, key.mover) for key in permitted}
+                )
+                self._find_known(permitted)
+        return {key: self._resolved[key] for key in keys if key in self._resolved}
+
+    def _find_known(self, keys: Collection[LinkKey]) -> None:
+        """Remember those of these links that exist."""
+        if not keys:
+            return
+        names = {name for key in keys for name in (key.source, key.destination)}
+        ids = Endpoints(self._connection, self._tenant_id).find(names)
+        ends = {
+            key: _Ends(ids[key.source], ids[key.destination], key.network, key.mover)
+            for key in keys
+            if key.source in ids and key.destination in ids
+        }
+        found = self._find_between(set(ends.values()))
+        self._resolved |= {key: found[end] for key, end in ends.items() if end in found}
+
+    def _count_room(self) -> int | None:
+        """Return how many more links the key may make; ``None`` : any number."""
+        if self._key_id is None:
+            return None
+        if self._room is None:  # counted once, and only by batches that make links
+            made = select(func.count()).select_from(links).where(links.c.made_by == self._key_id)
+            self._room = max(0, MOST_LINKS_OF_KEY - self._connection.execute(made).scalar_one())
+        return self._room
 
     def _find_between(self, ends: Collection["_Ends"]) -> Mapping["_Ends", KnownLink]:
         """Return at least those of these links that exist."""
@@ -82,7 +116,10 @@ class Links:
     def _create(self, ends: Collection["_Ends"]) -> None:
         # In one order, so that two batches with the same new links do not wait for each other in a circle.
         ordered = sorted(ends, key=lambda end: (end.source_id, end.destination_id, end.network or "", end.mover))
-        self._connection.execute(_CREATE, [{"tenant_id": self._tenant_id, **end._asdict()} for end in ordered])
+        made_by = {"tenant_id": self._tenant_id, "made_by": self._key_id}
+        self._connection.execute(_CREATE, [made_by | end._asdict() for end in ordered])
+        if self._room is not None:
+            self._room = max(0, self._room - len(ordered))
 
     def count(self, new_rows: Mapping[UUID, NewRows]) -> None:
         """Add the rows of a batch; the links then have newer logs than models."""

@@ -63,6 +63,7 @@ links = Table(
     Column("fitted_version", BigInteger, nullable=False, server_default=text("0")),
     Column("refit_rows", BigInteger),
     build_instant("refit_at", nullable=True),
+    Column("made_by", Uuid),
     UniqueConstraint(
         "tenant_id", "source_id", "destination_id", "network", "mover", postgresql_nulls_not_distinct=True
     ),

@@ -36,6 +36,7 @@ batches = Table(
     Column("accepted", BigInteger, nullable=False),
     Column("rejected", BigInteger, nullable=False),
     Column("already_stored", BigInteger, nullable=False),
+    Column("not_quarantined", BigInteger, nullable=False, server_default=text("0")),
     Column("rejections", JSONB, nullable=False),
     Column("key_id", Uuid, ForeignKey("api_keys.id", ondelete="SET NULL")),
     UniqueConstraint("tenant_id", "idempotency_key"),

@@ -1,11 +1,12 @@
 -- One heartbeat in one step: remember the state, hand the tick to the journal, claim the transfer's share.
 --
--- The caller puts watch.lua before this script. For a while after the store was lost or unreachable, other transfers may
+-- The caller puts watch.lua and the local `turn_ms` before this script. For a while after the store was lost or unreachable, other transfers may
 -- not have come back. A transfer is then granted no more than it uses, and a transfer that has not started gets nothing.
 -- The share of a silent transfer does not go to others.
 --
 -- A cap is shared by keys first, then by the transfers of a key: many transfers of one key take no more than its part from
 -- other keys. Next to other keys a transfer that moves nothing is granted half as much with each heartbeat.
+-- Where there are more of them than the cap has units, they take turns, drawn again every `turn_ms`.
 --
 -- KEYS  1 session, 2 journal, 3 mark of the watch, 4 sessions of the owner, 5 sessions of the tenant, both
 --       transfer -> ms at which it is forgotten,
@@ -76,7 +77,15 @@ local function members(scope, owners)
 end
 
 -- Max-min fair shares by id: who wants less than its weighted part leaves the rest to the others. Whole numbers;
--- what rounding leaves goes to those with nothing first, then in the order of their names.
+-- what rounding leaves goes to those with nothing first, by lot in each turn, so that none of them waits for ever. Then
+-- it goes in the order of their names, so that a share that is in use does not change with each turn.
+local turn = string.format('%.0f', math.floor(now_ms / turn_ms))
+local lots = {}
+local function lot(id)
+  lots[id] = lots[id] or redis.sha1hex(turn .. ' ' .. id)
+  return lots[id]
+end
+
 local function fair(cap, all, what)
   local order = {}
   for i = 1, #all do order[i] = all[i] end
@@ -96,8 +105,9 @@ local function fair(cap, all, what)
   end
   table.sort(order, function(a, b)
     local x, y = math.min(given[a.id], 1), math.min(given[b.id], 1)
-    if x == y then return a.id < b.id end
-    return x < y
+    if x ~= y then return x < y end
+    if x == 0 and lot(a.id) ~= lot(b.id) then return lot(a.id) < lot(b.id) end
+    return a.id < b.id
   end)
   for _, each in ipairs(order) do
     if rest < 1 then break end

@@ -60,6 +60,14 @@ def test_common_passwords_are_refused(parts, api, tenant, password):
     assert refused.status_code == 422
 
 
+def test_name_of_the_tenant_is_no_password(parts, api, tenant):
+    operator, password = person(parts, tenant), f"{str(tenant.id)[:8]}-2026"  # the tenant is named by its ID
+    with Visitor(base_url=api, timeout=60) as visitor:
+        visitor.sign_in(operator)
+        refused = visitor.submit("/admin/account/password", old=PASSWORD, new=password, again=password)
+    assert (refused.status_code, "tried first" in refused.text) == (422, True)
+
+
 def test_user_who_is_enabled_again_keeps_the_roles(parts, api, tenant):
     analyst = person(parts, tenant, "analyst")
     person(parts, tenant)  # somebody must stay an operator

@@ -9,7 +9,9 @@ import pytest
 
 from services.application.access.authenticate import Scope
 from services.application.limits.caps import LimitScope
+from services.application.logs import quarantine_room
 from services.application.logs.correct_rows import RejectionReason, retry_rows
+from services.application.logs.quarantine_room import QuarantineUse
 from services.application.logs.rows import MAX_RAW_BYTES
 from tests.integration.admin.visitors import person, signed_in
 from tests.integration.agent.support.command import environment, run
@@ -46,6 +48,12 @@ def test_batches_and_refused_rows_are_counted_as_they_are_stored(parts, api, ten
     assert "1 row in the quarantine" in page
     cells = [re.sub(r"<[^>]+>|\s", "", cell) for cell in re.findall(r'<td class="number">(.*?)</td>', page, re.DOTALL)]
     assert cells == ["1", "1", "1", "0", "1", "0", "1"]  # by reason; then of each batch, the newest first
+
+
+def test_page_says_how_many_rows_had_no_room_in_the_quarantine(api, tenant, operator, monkeypatch):
+    monkeypatch.setattr(quarantine_room, "OF_KEY", QuarantineUse(rows=1, bytes=10_000))
+    upload(api, tenant, *({"number": number} for number in range(4)))
+    assert "3 without room in the quarantine: not stored" in operator.get("/admin/logs").text
 
 
 def test_rows_that_are_changed_change_the_numbers_of_logs_releases_and_links(parts, api, tenant, admin_database_url):

@@ -45,6 +45,19 @@ def test_policy_is_stored_and_left_alone_by_other_changes(api: str, tenant: Tena
         assert wrong.status_code == 422
 
 
+def test_policy_and_profile_are_removed_by_null_alone(api: str, tenant: Tenant) -> None:
+    power = {"idle_w": 5.0, "full_w": 9.0, "source": "a meter"}
+    with tenant.client(api, Scope.PROVIDER) as client:
+        new = {"name": "phone", "power_policy": "battery", "power_profile": power}
+        address = f"/v1/endpoints/{client.post('/v1/endpoints', json=new).json()['id']}"
+        unchanged = client.patch(address, json={"aliases": []}).json()
+        assert (unchanged["power_policy"], unchanged["power_profile"]) == ("battery", power)
+        without = client.patch(address, json={"power_policy": None}).json()
+        assert (without["power_policy"], without["power_profile"]) == (None, power)
+        assert client.patch(address, json={"power_profile": None}).json()["power_profile"] is None
+        assert client.get(address).json()["power_profile"] is None
+
+
 def test_recommendations_follow_the_policy_and_name_the_basis(api: str, learned: Tenant) -> None:
     with learned.client(api) as client:
         set_policy(client, "battery")
@@ -93,8 +106,11 @@ def test_page_lists_policies_and_providers_set_them(api: str, learned: Tenant) -
         tiers = provider.get("/admin/tiers").text
         assert '<option value="dynamic" selected' in tiers
         assert '<option value="total" selected' in provider.get("/admin/tiers", params={"basis": "total"}).text
+        with learned.client(api) as client:
+            assert find(client)["power_policy"] == "always_on"
+        provider.submit(f"/admin/endpoints/{endpoint['id']}/policy", policy="unknown")
     with learned.client(api) as client:
-        assert find(client)["power_policy"] == "always_on"
+        assert find(client)["power_policy"] is None
 
 
 @pytest.mark.parametrize("scope", [Scope.ANALYST])
@@ -113,6 +129,8 @@ def test_command_sets_a_policy_by_any_name_and_lists_it(api: str, tenant: Tenant
     assert done.code == 0, done.err
     assert done.document["endpoints"][0]["power_policy"] == "always_on"
     assert "always on" in run("endpoints", "list", env=at).out
+    cleared = run("endpoints", "set", "ocean.example.org", "--power-policy", "unknown", "--json", env=at)
+    assert cleared.document["endpoints"][0]["power_policy"] is None
     unknown = run("endpoints", "set", "lake", "--power-policy", "battery", env=at)
     assert unknown.code == 2
     assert "no endpoint of yours" in unknown.err

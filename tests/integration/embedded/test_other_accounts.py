@@ -12,7 +12,14 @@ import psycopg
 import pytest
 
 from services.embedded import account
-from services.embedded.account import create_private_folder, find_server_account, open_private
+from services.embedded.account import (
+    Account,
+    create_private_folder,
+    find_server_account,
+    hand_over,
+    make_reachable_folder,
+    open_private,
+)
 from services.embedded.errors import CannotStart
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
@@ -79,6 +86,55 @@ def test_a_cluster_of_the_former_account_is_handed_over(server_folder):
     with postgres(server_folder) as server, psycopg.connect(server.url()) as connection:
         assert connection.execute("SELECT value FROM stored").fetchone() == (7,)
         assert (server.folder / "data" / "base").stat().st_uid == server.account.uid
+
+
+@ONLY_ROOT_CHANGES_ACCOUNTS
+def test_target_of_a_link_is_not_handed_over(tmp_path):
+    nobody = pwd.getpwnam("nobody")
+    folder, outside = tmp_path / "data.partial", tmp_path / "outside"
+    for each in (folder / "base", outside):
+        each.mkdir(parents=True)
+        (each / "file").touch()
+    (folder / "link").symlink_to(outside)
+    hand_over(folder, 0, Account(name="nobody", uid=nobody.pw_uid, gid=nobody.pw_gid, is_caller=False))
+    given = [folder, folder / "base", folder / "base" / "file", folder / "link"]
+    assert {path.lstat().st_uid for path in given} == {nobody.pw_uid}
+    assert {path.lstat().st_uid for path in (outside, outside / "file")} == {0}
+
+
+@pytest.fixture
+def hidden(tmp_path, monkeypatch):
+    """A folder that no other account reaches, next to the places that root's servers may take instead."""
+    for name, place, mode in (("lib", "SYSTEM_FOLDER", 0o755), ("tmp", "PUBLIC_FOLDER", 0o1777)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name).chmod(mode)
+        monkeypatch.setattr(account, place, tmp_path / name)
+    (tmp_path / "home").mkdir(mode=0o700)
+    return tmp_path / "home" / "checkout" / "var" / "postgres"
+
+
+@ONLY_ROOT_CHANGES_ACCOUNTS
+def test_server_that_cannot_reach_its_folder_goes_where_nobody_else_can_be_first(hidden, tmp_path):
+    nobody = pwd.getpwnam("nobody")
+    server_account = Account(name="nobody", uid=nobody.pw_uid, gid=nobody.pw_gid, is_caller=False)
+    found = make_reachable_folder(hidden, server_account)
+    assert (found.parent, found.stat().st_uid) == (tmp_path / "lib", 0)
+    trap = tmp_path / "tmp" / found.name
+    trap.mkdir()
+    os.chown(trap, nobody.pw_uid, nobody.pw_gid)
+    assert make_reachable_folder(hidden, server_account) == found
+    trap.rmdir()
+    trap.symlink_to(tmp_path / "home")
+    assert make_reachable_folder(hidden, server_account) == found
+
+
+@ONLY_ROOT_CHANGES_ACCOUNTS
+def test_folder_of_an_earlier_version_in_the_public_place_stays_in_use(hidden, tmp_path):
+    nobody = pwd.getpwnam("nobody")
+    server_account = Account(name="nobody", uid=nobody.pw_uid, gid=nobody.pw_gid, is_caller=False)
+    name = make_reachable_folder(hidden, server_account).name
+    (tmp_path / "tmp" / name).mkdir()
+    assert make_reachable_folder(hidden, server_account) == tmp_path / "tmp" / name
 
 
 @pytest.fixture

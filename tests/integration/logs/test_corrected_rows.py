@@ -21,13 +21,11 @@ from services.application.logs.correct_rows import (
 from services.application.logs.ingest import IngestReceipt, LogBatch, ingest_logs, store_batch
 from services.application.logs.lines import BodyLimits, Encoding, UploadedBody
 from services.application.logs.quarantine_room import QuarantineUse
-from services.application.logs.rows import RejectedRow
 from services.application.shared.audit import Actor, ActorKind
 from tests.conditions import eventually
 from tests.records import ndjson, record
 from tests.stack import Tenant
 from tradewind.errors import NotFound
-from tradewind.wire.logs import ALREADY_STORED
 
 PERSON = Actor(ActorKind.USER, uuid4())
 
@@ -168,6 +166,8 @@ def test_rejected_rows_of_one_key_leave_room_for_those_of_others(api, tenant, mo
         flooding.post("/v1/logs", content=rubbish(11))
         assert len(quarantine(tenant)) == 3
         assert "10 rows refused" in first.json()["detail"]
+        assert (first.json()["rejected"], first.json()["not_quarantined"]) == (10, 7)
+        assert flooding.get(f"/v1/logs/batches/{first.json()['batch_id']}").json()["not_quarantined"] == 7
         other.post("/v1/logs", content=rubbish(12))
     assert len(quarantine(tenant)) == 5
 
@@ -207,23 +207,6 @@ def test_rows_rejected_again_stay_in_a_full_quarantine(api, tenant, monkeypatch,
         assert retry_rows(reason, uow=uow, clock=Later(9)) == (1, 0, 0)
     assert {found for found, _ in stored_by(tenant)} == {soon["id"], late["id"]}
     assert quarantine(tenant) == []
-
-
-def test_rows_that_need_no_correction_leave_the_room_to_others(api, tenant, monkeypatch):
-    """Earlier versions stored rows that came twice; no page shows them and none dismisses them."""
-    monkeypatch.setattr(quarantine_room, "OF_KEY", QuarantineUse(rows=3, bytes=1_000))
-    with tenant.client(api, Scope.AGENT) as agent:
-        agent.post("/v1/logs", content=rubbish(1))
-        with tenant.parts.store.unit_of_work(tenant.id) as uow:
-            (batch,) = uow.batches.list_page(limit=1)
-            twice = [RejectedRow(number, "id", ALREADY_STORED, "x" * 500) for number in range(3)]
-            before = uow.quarantine.measure(batch.batch_id)
-            uow.quarantine.add(twice, batch_id=batch.batch_id)
-            assert uow.quarantine.measure(batch.batch_id) == before
-            assert [use.rows for use in before] == [1, 1]
-            uow.commit()
-        agent.post("/v1/logs", content=rubbish(5))
-    assert len(quarantine(tenant)) == 3
 
 
 def test_rows_of_one_reason_or_all_are_dismissed_at_once(api, tenant):

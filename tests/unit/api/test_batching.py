@@ -10,6 +10,7 @@ import pytest
 from services.api.routes.batching import advise
 from services.application.access.authenticate import Principal, Scope
 from services.application.shared.slots import Slots
+from services.application.shared.yielding_processes import YieldingProcesses
 from tradewind.errors import Unavailable
 from tradewind.wire.batching import BatchingRequest
 
@@ -30,7 +31,7 @@ class OneTransaction:
 
 
 def advised(store, turns):
-    return advise(ASKED, SimpleNamespace(store=store, planning_slots=turns), PROVIDER)
+    return advise(ASKED, SimpleNamespace(store=store, planning_slots=turns, computing=YieldingProcesses()), PROVIDER)
 
 
 def test_no_transaction_waits_for_a_plan():

@@ -1,16 +1,10 @@
 """Passwords cost their checkers dear, so not everybody is checked at once."""
 
-import os
-import sys
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
-import pytest
-
 from services.application.access.passwords import (
     AT_ONCE,
-    HASHING_NICENESS,
     MOST_WAITING,
     Passwords,
     generate_initial_password,
@@ -43,19 +37,3 @@ def test_initial_passwords_have_letters_and_digits_alone_so_that_no_command_take
     passwords = {generate_initial_password() for _ in range(200)}
     assert len(passwords) == 200
     assert all(each.isascii() and each.isalnum() for each in passwords)
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="niceness is a thread's on Linux alone")
-def test_hashing_leaves_the_processors_to_others_and_nothing_else_does():
-    passwords, own = Passwords(), os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
-    seen = []
-
-    class Watched:
-        def verify(self, password, stored_hash):
-            seen.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
-            return True
-
-    passwords._hasher = Watched()
-    assert passwords.matches("whatever it is", "a hash")
-    assert seen == [max(own, HASHING_NICENESS)]
-    assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == own

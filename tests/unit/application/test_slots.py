@@ -26,6 +26,28 @@ def test_slots_bound_concurrent_work():
     assert asyncio.run(story()) == 2
 
 
+def test_one_group_leaves_a_slot_to_others():
+    async def story():
+        slots, at_work, most = Slots("uploads", at_once=4, of_group=3), 0, 0
+
+        async def work():
+            nonlocal at_work, most
+            async with slots.hold("greedy"):
+                at_work += 1
+                most = max(most, at_work)
+                await asyncio.sleep(0.01)
+                at_work -= 1
+
+        greedy = [asyncio.create_task(work()) for _ in range(20)]
+        await asyncio.sleep(0)
+        async with asyncio.timeout(5), slots.hold("other"):
+            assert at_work == 3
+        await asyncio.gather(*greedy)
+        return most
+
+    assert asyncio.run(story()) == 3
+
+
 def test_refusal_names_the_work_that_was_not_done():
     async def story():
         slots = Slots("queues of jobs", done="planned", at_once=1, patience_s=0.01)

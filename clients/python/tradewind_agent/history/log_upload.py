@@ -147,12 +147,14 @@ def upload_report(reports: list[FileReport], uploaded: UploadReport | None) -> t
             for each in receipt.rejections
         ]
         if uploaded.rejected > len(rejections):
-            lines.append(
-                f"  rejected {uploaded.rejected - len(rejections)} more, which the service keeps in quarantine"
-            )
+            lines.append(f"  rejected {uploaded.rejected - len(rejections)} more; receipts name the first ones")
+        if uploaded.not_quarantined:
+            lost = format_count(uploaded.not_quarantined, "rejected row")
+            lines.append(f"  the service's quarantine is full: {lost} not stored; correct and upload them again")
         document |= {
             "accepted": uploaded.accepted,
             "rejected": uploaded.rejected,
+            "not_quarantined": uploaded.not_quarantined,
             "batches": [str(receipt.batch_id) for receipt in uploaded.receipts],
             "rejections": rejections,
         }

@@ -70,6 +70,11 @@ class UploadReport:
         return sum(receipt.rejected for receipt in self.receipts)
 
     @property
+    def not_quarantined(self) -> int:
+        """Rejected rows that the service has not stored, as the quarantine was full."""
+        return sum(receipt.not_quarantined for receipt in self.receipts)
+
+    @property
     def stored_any(self) -> bool:
         """Whether the service has any of it, be it from before."""
         return any(receipt.stored_any for receipt in self.receipts)
@@ -198,19 +203,11 @@ class Client:
         A batch without a valid row has a receipt too: the service keeps its rows in quarantine.
         """
         try:
-            response = self._calls.send(
-                "POST",
-                "/v1/logs",
-                content=batch.compressed,
-                headers={
-                    "Content-Type": "application/x-ndjson",
-                    "Content-Encoding": "zstd",
-                    "Idempotency-Key": idempotency_key or batch.sha256,
-                },
-            )
+            coding = {"Content-Type": "application/x-ndjson", "Content-Encoding": "zstd"}
+            headers = {**coding, "Idempotency-Key": idempotency_key or batch.sha256}
+            response = self._calls.send("POST", "/v1/logs", content=batch.compressed, headers=headers)
         except RequestRefused as refusal:
-            receipt = _parse_receipt(refusal)
-            if receipt is None:
+            if (receipt := _parse_receipt(refusal)) is None:
                 raise
             return receipt
         return self._calls.parse(response, TypeAdapter(BatchReceipt))

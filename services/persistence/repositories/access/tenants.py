@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from sqlalchemy import Connection, insert
+from sqlalchemy import Connection, insert, select
 
 from services.persistence.tables import tenants
 
@@ -17,3 +17,8 @@ class Tenants:
     def add(self, name: str) -> None:
         """Register the unit of work's own tenant."""
         self._connection.execute(insert(tenants).values(id=self._tenant_id, name=name))
+
+    def get_name(self) -> str:
+        """Return the name of the unit of work's own tenant."""
+        name: str = self._connection.execute(select(tenants.c.name).where(tenants.c.id == self._tenant_id)).scalar_one()
+        return name

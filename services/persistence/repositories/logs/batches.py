@@ -14,14 +14,11 @@ from services.application.logs.quarantine_room import QuarantineUse
 from services.application.logs.rows import RejectedRow
 from services.persistence.tables import batches, log_quarantine
 from tradewind.errors import NotFound
-from tradewind.wire.logs import ALREADY_STORED, Rejection
+from tradewind.wire.logs import Rejection
 
 _NOT_YET_KNOWN = bytes(32)
 """Hash of a batch that is still open; nobody else sees it."""
 
-
-_MENDABLE = log_quarantine.c.reason != ALREADY_STORED
-"""A row that came twice needs no correction."""
 
 _ROW = (
     log_quarantine,
@@ -101,6 +98,7 @@ class Batches:
                 accepted=receipt.accepted,
                 rejected=receipt.rejected,
                 already_stored=receipt.already_stored,
+                not_quarantined=receipt.not_quarantined,
                 rejections=[each.model_dump() for each in receipt.rejections],
             )
         )
@@ -139,6 +137,7 @@ def _build_receipt(row: Row[tuple[object, ...]], *, repeated: bool) -> IngestRec
         accepted=row.accepted,
         rejected=row.rejected,
         already_stored=row.already_stored,
+        not_quarantined=row.not_quarantined,
         rejections=tuple(Rejection(**each) for each in row.rejections),
         repeated=repeated,
     )
@@ -172,7 +171,7 @@ class Quarantine:
     def count(self, refused_for: RejectionReason | None = None) -> int:
         """Return how many rows wait to be corrected or dismissed; of one reason where that is given."""
         return self._connection.execute(
-            select(func.count()).select_from(log_quarantine).where(_MENDABLE, *_filter_by_reason(refused_for))
+            select(func.count()).select_from(log_quarantine).where(*_filter_by_reason(refused_for))
         ).scalar_one()
 
     def group_by_reason(self, *, limit: int) -> Sequence[RejectionGroup]:
@@ -184,7 +183,6 @@ class Quarantine:
                 func.count().label("rows"),
                 func.max(log_quarantine.c.id).label("newest"),
             )
-            .where(_MENDABLE)
             .group_by(log_quarantine.c.field, log_quarantine.c.reason)
             .order_by(func.count().desc(), func.max(log_quarantine.c.id).desc())
             .limit(limit)
@@ -200,7 +198,7 @@ class Quarantine:
         refused_for: RejectionReason | None = None,
     ) -> Sequence[QuarantinedRow]:
         """Return at most ``limit`` rows older than the row ``before``, the newest first."""
-        filters = select(*_ROW).where(_MENDABLE, *_filter_by_reason(refused_for))
+        filters = select(*_ROW).where(*_filter_by_reason(refused_for))
         query = filters.order_by(log_quarantine.c.id.desc()).limit(limit)
         if before is not None:
             query = query.where(log_quarantine.c.id < before)
@@ -225,7 +223,7 @@ class Quarantine:
         """Return rows of one reason whose text is stored, within both bounds, locked until the transaction ends."""
         oldest = (
             select(log_quarantine.c.id, func.octet_length(log_quarantine.c.raw).label("bytes"))
-            .where(_MENDABLE, *_filter_by_reason(refused_for), log_quarantine.c.raw.is_not(None))
+            .where(*_filter_by_reason(refused_for), log_quarantine.c.raw.is_not(None))
             .order_by(log_quarantine.c.id)
             .limit(limit)
             .subquery()
@@ -242,9 +240,9 @@ class Quarantine:
         size = func.coalesce(func.octet_length(log_quarantine.c.raw), 0) + func.octet_length(log_quarantine.c.reason)
         rows, taken = func.count(), func.sum(size)
         found = self._connection.execute(
-            select(rows.filter(of_key), taken.filter(of_key), rows, taken)
-            .select_from(log_quarantine.join(batches, batches.c.id == log_quarantine.c.batch_id))
-            .where(_MENDABLE)
+            select(rows.filter(of_key), taken.filter(of_key), rows, taken).select_from(
+                log_quarantine.join(batches, batches.c.id == log_quarantine.c.batch_id)
+            )
         ).one()
         return QuarantineUse(found[0], int(found[1] or 0)), QuarantineUse(found[2], int(found[3] or 0))
 
@@ -252,7 +250,7 @@ class Quarantine:
         """Remove the oldest rows, of one reason where that is given; return how many."""
         oldest = (
             select(log_quarantine.c.id)
-            .where(_MENDABLE, *_filter_by_reason(refused_for))
+            .where(*_filter_by_reason(refused_for))
             .order_by(log_quarantine.c.id)
             .limit(limit)
             .with_for_update()

@@ -52,7 +52,16 @@ def test_rows_are_counted_through_the_batches_of_an_upload():
 
 def test_rejections_that_the_receipt_does_not_name_are_counted():
     text, _ = format_uploads(receipt(1, 0, (1, "id", "is missing"), rejected=150))
-    assert text.endswith("  rejected 149 more, which the service keeps in quarantine")
+    assert text.endswith("  rejected 149 more; receipts name the first ones")
+
+
+def test_rejected_rows_that_a_full_quarantine_did_not_store_are_reported():
+    full = receipt(1, 0, (1, "id", "is missing"), rejected=150).model_copy(update={"not_quarantined": 40})
+    text, document = format_uploads(receipt(2, 1), full)
+    assert "quarantine is full: 40 rejected rows not stored" in text
+    assert document["not_quarantined"] == 40
+    text, document = format_uploads(receipt(1, 0, (1, "id", "is missing")))
+    assert ("quarantine" in text, document["not_quarantined"]) == (False, 0)
 
 
 def test_report_counts_rows_that_were_stored_before():

@@ -1,6 +1,7 @@
 """``tradewind endpoints``: list end systems with their power policy and region, or set them."""
 
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,6 +12,16 @@ from tradewind_agent.cli.terminal import Terminal
 
 if TYPE_CHECKING:
     from tradewind.wire.inventory import Endpoint
+
+
+class ChosenPolicy(StrEnum):
+    """A power policy, or none."""
+
+    ALWAYS_ON = PowerPolicy.ALWAYS_ON
+    ON_FOR_TRANSFERS = PowerPolicy.ON_FOR_TRANSFERS
+    BATTERY = PowerPolicy.BATTERY
+    UNKNOWN = "unknown"
+
 
 HEADS = ("Endpoint", "Other names", "Power policy", "Energy that counts", "Region")
 NONE = "–"
@@ -35,8 +46,8 @@ def set_endpoint(
     name: Annotated[str, typer.Argument(help="Name of the endpoint, or one of its other names.")],
     *,
     power_policy: Annotated[
-        PowerPolicy | None,
-        typer.Option(help="Whether its host stays on anyway, is on for transfers, or runs on its battery."),
+        ChosenPolicy | None,
+        typer.Option(help="Whether its host stays on anyway, is on for transfers, or runs on its battery; or unknown."),
     ] = None,
     region: Annotated[
         str | None,
@@ -59,9 +70,10 @@ def set_endpoint(
         if found is None:
             wrong = f"{name!r} is no endpoint of yours; `tradewind endpoints list` shows them"
             raise typer.BadParameter(wrong, param_hint="NAME")
-        given = {"power_policy": power_policy, "region": region}
-        change = EndpointChange.model_validate({name: value for name, value in given.items() if value is not None})
-        changed = client.change_endpoint(found.id, change)
+        given: dict[str, object] = {} if region is None else {"region": region}
+        if power_policy is not None:
+            given["power_policy"] = None if power_policy is ChosenPolicy.UNKNOWN else PowerPolicy(power_policy)
+        changed = client.change_endpoint(found.id, EndpointChange.model_validate(given))
     _print(terminal, (changed,))
 
 

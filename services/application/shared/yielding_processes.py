@@ -1,0 +1,117 @@
+"""Processes next to an answering one, which compute what would hold up its answers.
+
+A thread shares the interpreter with the event loop: one call that reads a document of 20 MB keeps it for tenths of a
+second, and a thread of low priority keeps it for as long as it waits for a processor. Another process does neither.
+
+They are started by name, and not forked: a fork of a process with threads inherits what these have locked. A process
+of `multiprocessing` would run the main module of whoever starts it once more.
+"""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.connection import Connection, Pipe
+from typing import Any, TypeVar, cast
+
+from tradewind.errors import Unavailable
+
+Result = TypeVar("Result")
+
+NICENESS = 19
+"""Whoever answers gets the processors first."""
+
+
+class YieldingProcesses:
+    """Run functions in processes of their own, which start when they are first needed and end with this one.
+
+    Functions are found by their import path, and imported without the rest of the service: their modules should need
+    little. Arguments, results and errors are pickled.
+
+    Parameters
+    ----------
+    at_once : functions that run at a time; others wait.
+    """
+
+    def __init__(self, at_once: int = 1) -> None:
+        self._free = threading.Semaphore(at_once)
+        self._idle: list[_Process] = []
+
+    def run(self, function: Callable[..., Result], *arguments: object) -> Result:
+        """Wait for what the function returns, or raise its error.
+
+        Raises
+        ------
+        Unavailable : the process was killed, or has no memory left; the next call starts another.
+        """
+        with self._free:
+            try:
+                process = self._idle.pop()
+            except IndexError:
+                process = _Process()
+            try:
+                result, error = process.call(function, arguments)
+            except (EOFError, OSError):
+                process.end()
+                raise Unavailable("the process that was computing this has ended; send it again") from None
+            self._idle.append(process)
+        if error is not None:
+            raise error
+        return cast("Result", result)
+
+    async def compute(self, function: Callable[..., Result], *arguments: object) -> Result:
+        """Await what `run` returns."""
+        return await asyncio.to_thread(self.run, function, *arguments)
+
+    def close(self) -> None:
+        """End the processes that compute nothing; one that does is not used again."""
+        while self._idle:
+            self._idle.pop().end()
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class _Process:
+    def __init__(self) -> None:
+        self._connection, other = Pipe()
+        command = [sys.executable, "-P", "-m", __name__, str(other.fileno())]
+        with other:
+            self._started = subprocess.Popen(command, pass_fds=[other.fileno()], stdin=subprocess.DEVNULL)
+
+    def call(self, function: Callable[..., object], arguments: tuple[object, ...]) -> tuple[object, Exception | None]:
+        self._connection.send((function, arguments))
+        answer: tuple[object, Exception | None] = self._connection.recv()
+        return answer
+
+    def end(self) -> None:
+        self._connection.close()
+        self._started.kill()
+        self._started.wait()
+
+
+def _serve(connection: Connection) -> None:
+    """Compute what is sent, until the other end is closed, be it because its process was killed."""
+    while True:
+        try:
+            function, arguments = connection.recv()
+        except EOFError:
+            return
+        answer: tuple[Any, Exception | None]
+        try:
+            answer = function(*arguments), None
+        except Exception as error:  # noqa: BLE001 -- the caller raises it
+            answer = None, error
+        connection.send(answer)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes of a terminal
+    with suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, 0, max(os.getpriority(os.PRIO_PROCESS, 0), NICENESS))
+    with suppress(BrokenPipeError, ConnectionResetError):
+        _serve(Connection(int(sys.argv[1])))

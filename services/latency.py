@@ -1,0 +1,33 @@
+"""The processor comes soon to a process that answers, next to others that compute (Linux from 6.12 on)."""
+
+import ctypes
+import os
+import platform
+import struct
+import sys
+
+SLICE_NS = 200_000
+"""Time of an uninterrupted run. Whoever wakes up with a short one need not wait until the slice of another ends, which
+takes milliseconds, however nice that one is."""
+
+SCHED_SETATTR = {"x86_64": 314, "aarch64": 274}
+"""Numbers of the system call, which the C library does not wrap everywhere."""
+
+SCHED_OTHER, RESET_ON_FORK = 0, 1
+ATTRIBUTES = "=IIQiIQQQ"
+"""`struct sched_attr`, sched_setattr(2): size, policy, flags, nice, priority, runtime, deadline, period."""
+
+
+def shorten_slice() -> bool:
+    """Give this thread short slices, but no other that it starts; return whether the system knows them.
+
+    Older kernels take the call and go on as before.
+    """
+    number = SCHED_SETATTR.get(platform.machine()) if sys.platform == "linux" else None
+    if number is None:
+        return False
+    nice = os.getpriority(os.PRIO_PROCESS, 0)
+    size = struct.calcsize(ATTRIBUTES)
+    attributes = struct.pack(ATTRIBUTES, size, SCHED_OTHER, RESET_ON_FORK, nice, 0, SLICE_NS, 0, 0)
+    failed: int = ctypes.CDLL(None).syscall(number, 0, ctypes.create_string_buffer(attributes, size), 0)
+    return failed == 0
