@@ -6,11 +6,12 @@
 --
 -- A cap is shared by keys first, then by the transfers of a key: many transfers of one key take no more than its part from
 -- other keys. Next to other keys a transfer that moves nothing is granted half as much with each heartbeat.
--- Where there are more of them than the cap has units, they take turns, drawn again every `turn_ms`.
+-- Where there are more of them than the cap has units, a unit that moves bytes stays where it is, as no transfer can do
+-- with less than one once it runs; free and idle units go by lot, drawn again every `turn_ms`.
 --
 -- KEYS  1 session, 2 journal, 3 mark of the watch, 4 sessions of the owner, 5 sessions of the tenant, both
 --       transfer -> ms at which it is forgotten,
---       6… one hash a scope with caps: transfer -> "weight files streams held_files held_streams expires_ms",
+--       6… one hash a scope with caps: transfer -> "weight files streams held_files held_streams expires_ms idle",
 --       then one a scope: transfer -> owner
 -- ARGV  1 known, 2 sequence, 3 state, 4 enquiry, 5 heartbeat, 6 decision, 7 session ttl s, 8 journal bytes,
 --       9 tenant, 10 transfer, 11 weight, 12 wanted files, 13 wanted streams, 14 used files, 15 used streams,
@@ -59,8 +60,8 @@ local others_may_come_back =
 local function members(scope, owners)
   local found, all = {}, redis.call('HGETALL', scope)
   for i = 1, #all, 2 do
-    local weight, files, streams, held_files, held_streams, expires =
-      string.match(all[i + 1], '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$')
+    local weight, files, streams, held_files, held_streams, expires, idle =
+      string.match(all[i + 1], '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) ?(%S*)$')
     if all[i] ~= transfer then
       if has_run_out(tonumber(expires), now_ms) and not others_may_come_back then
         redis.call('HDEL', scope, all[i])
@@ -69,6 +70,7 @@ local function members(scope, owners)
         found[#found + 1] = {
           id = all[i], owner = redis.call('HGET', owners, all[i]) or all[i], weight = tonumber(weight),
           wants = {tonumber(files), tonumber(streams)}, holds = {tonumber(held_files), tonumber(held_streams)},
+          moves = idle ~= '1',
         }
       end
     end
@@ -77,8 +79,8 @@ local function members(scope, owners)
 end
 
 -- Max-min fair shares by id: who wants less than its weighted part leaves the rest to the others. Whole numbers;
--- what rounding leaves goes to those with nothing first, by lot in each turn, so that none of them waits for ever. Then
--- it goes in the order of their names, so that a share that is in use does not change with each turn.
+-- what rounding leaves goes to those with nothing first: who moves bytes with one keeps it, the others have it by lot in
+-- each turn. Then it goes in the order of their names, so that a share that is in use does not change with each turn.
 local turn = string.format('%.0f', math.floor(now_ms / turn_ms))
 local lots = {}
 local function lot(id)
@@ -106,6 +108,7 @@ local function fair(cap, all, what)
   table.sort(order, function(a, b)
     local x, y = math.min(given[a.id], 1), math.min(given[b.id], 1)
     if x ~= y then return x < y end
+    if x == 0 and a.keeps[what] ~= b.keeps[what] then return a.keeps[what] end
     if x == 0 and lot(a.id) ~= lot(b.id) then return lot(a.id) < lot(b.id) end
     return a.id < b.id
   end)
@@ -125,12 +128,14 @@ local function fair_part(cap, all, mine, what)
   for _, each in ipairs(all) do
     local key = by_owner[each.owner]
     if not key then
-      key = {id = each.owner, weight = each.weight, wants = {0, 0}}
+      key = {id = each.owner, weight = each.weight, wants = {0, 0}, keeps = {false, false}}
       by_owner[each.owner] = key
       keys[#keys + 1] = key
     end
     key.weight = math.max(key.weight, each.weight)
     key.wants[what] = key.wants[what] + each.wants[what]
+    each.keeps = {each.moves and each.holds[1] > 0, each.moves and each.holds[2] > 0}
+    key.keeps[what] = key.keeps[what] or each.keeps[what]
     if each.owner == mine.owner then siblings[#siblings + 1] = each end
   end
   return fair(fair(cap, keys, what)[mine.owner], siblings, what)[mine.id]
@@ -149,6 +154,7 @@ end
 
 local mine = {
   id = transfer, owner = ARGV[17], weight = tonumber(ARGV[11]), wants = {tonumber(ARGV[12]), tonumber(ARGV[13])},
+  holds = {used(1), used(2)}, moves = ARGV[25] ~= '1',
 }
 local granted = {false, false}
 for i = 6, 5 + scope_count do
@@ -179,6 +185,7 @@ end
 local function held(what) return math.max(granted[what] or 0, used(what)) end
 local entry = table.concat({
   ARGV[11], mine.wants[1], mine.wants[2], held(1), held(2), string.format('%.0f', now_ms + tonumber(ARGV[16])),
+  ARGV[25] == '1' and '1' or '0',
 }, ' ')
 local scopes = {}
 for i = 6, 5 + scope_count do

@@ -16,7 +16,9 @@ __all__ = ["run"]
 
 @pytest.mark.parametrize("transfers_a_key", [1, 3])
 def test_each_key_beyond_the_units_of_a_cap_has_one_in_some_turn(run: Any, transfers_a_key: int) -> None:
-    """Nobody ever ends, and the same names come first in every turn: each transfer gets a unit all the same."""
+    """Nobody ever ends, and the same names come first in every turn: each transfer gets a unit that another leaves
+    idle.
+    """
 
     async def story(sessions: RedisSessions) -> None:
         turn_s, cap, claims = 0.05, 2, streams_of(2)
@@ -27,8 +29,8 @@ def test_each_key_beyond_the_units_of_a_cap_has_one_in_some_turn(run: Any, trans
         started = asyncio.get_running_loop().time()
         for sequence in itertools.count():
             for key, owner in live.items():
-                wants = tick(sequence, claims=claims, requested=(1, 1), used=(0, uses[key]), owner=owner)
-                uses[key] = (await turning.exchange(key, wants)).share.streams or 0
+                claim = {"claims": claims, "requested": (1, 1), "used": (0, uses[key]), "is_idle": sequence > 0}
+                uses[key] = (await turning.exchange(key, tick(sequence, owner=owner, **claim))).share.streams or 0
                 assert sum(uses.values()) <= cap
                 if uses[key]:
                     served.add(key)
@@ -36,6 +38,33 @@ def test_each_key_beyond_the_units_of_a_cap_has_one_in_some_turn(run: Any, trans
             if len(served) == len(live):
                 return
             assert elapsed_turns < 60 * len(live) / cap, f"{len(live) - len(served)} never had a unit"
+
+    run(story)
+
+
+def test_units_that_move_bytes_are_taken_from_nobody_and_the_next_has_them_by_lot(run: Any) -> None:
+    """A transfer that runs cannot do with less than one stream: a cap would be exceeded."""
+
+    async def story(sessions: RedisSessions) -> None:
+        turn_s, cap, claims = 0.02, 2, streams_of(2)
+        turning = RedisSessions(sessions._client, turn_s=turn_s)
+        waiting = {new_transfer(): UUID(int=100 + number) for number in range(9)}
+        beats = dict.fromkeys(waiting, 0)
+        running: dict[TransferKey, int] = {}  # how often it has been heard of since it began
+        while waiting:
+            for key, owner in tuple(waiting.items()):
+                is_running = key in running
+                claim = {"claims": claims, "requested": (1, 1), "used": (0, int(is_running)), "is_idle": not is_running}
+                share = (await turning.exchange(key, tick(beats[key], owner=owner, **claim))).share
+                beats[key] += 1
+                assert share.streams == 1 or not is_running
+                if share.streams:
+                    running[key] = running.get(key, 0) + 1
+                assert len(running) <= cap
+                if running.get(key, 0) > 8:  # over several turns
+                    await turning.end(key)
+                    del running[key], waiting[key]
+            await asyncio.sleep(turn_s / 4)
 
     run(story)
 
