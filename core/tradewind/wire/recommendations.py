@@ -2,10 +2,10 @@
 
 import math
 from decimal import Decimal
-from typing import Self
+from typing import Annotated, Self
 from uuid import UUID
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, StringConstraints, model_validator
 from pydantic_core import to_json
 
 from tradewind.dataset import ChunkKind, DataSet, SizeBin
@@ -125,6 +125,10 @@ class WireLimits(Strict):
         return Caps(**{name: value for name, value in self if name != "throughput_bps"})
 
 
+MOST_LABELS = 20
+LabelKey = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,49}$")]
+
+
 class RecommendRequest(Strict):
     model_config = ConfigDict(
         json_schema_extra={
@@ -149,6 +153,11 @@ class RecommendRequest(Strict):
     load: float | None = Field(default=None, ge=0, le=1)
     device: Name | None = None
     limits: WireLimits | None = None
+    labels: dict[LabelKey, Name] | None = Field(
+        default=None,
+        max_length=MOST_LABELS,
+        description="What the transfer belongs to, such as activity, user and project; stored with it for analysts.",
+    )
 
     def to_path(self) -> Path:
         return Path(**dict(self.path)) if self.path else UNKNOWN_PATH

@@ -1,6 +1,6 @@
 """The options of a copy."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -22,6 +22,7 @@ class CopyOptions:
     ``by_hand`` : parameters that the user sets. With concurrency, parallelism and pipelining set, no recommendation is
     requested; the copy still claims a share, and what is set beyond the share is cut.
     ``source``, ``destination`` : endpoint names; by default the host in the address and the name of this host.
+    ``labels`` : what the transfer belongs to, such as a project, for those who analyse transfers.
     ``bandwidth_bps``, ``rtt_s`` : of the path where known; otherwise the RTT is timed.
     ``load`` : share of the path that other traffic uses, 0..1, where known.
     ``limits`` : caps on what may be recommended.
@@ -41,6 +42,7 @@ class CopyOptions:
     source: str | None = None
     destination: str | None = None
     network: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
     bandwidth_bps: float | None = None
     rtt_s: float | None = None
     load: float | None = None

@@ -130,6 +130,7 @@ def plan_sizes(
         destination=names[1],
         mover=mover,
         network=options.network,
+        labels=options.labels,
         bins=bins,
         sla=options.sla,
         path=path,

@@ -1,7 +1,8 @@
 """What the agent asks the service for, as values of this host; the wire models load when it is sent."""
 
 import re
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 from tradewind.dataset import SizeBin
@@ -28,6 +29,7 @@ class PlanRequest:
     ``bins`` : sizes of the files, at least one file.
     ``load`` : share of the path that other traffic uses, 0..1; ``None`` if unknown.
     ``caps``, ``rate_limit_bps`` : what the user permits at most.
+    ``labels`` : what the transfer belongs to, such as a project.
     """
 
     source: str
@@ -40,6 +42,7 @@ class PlanRequest:
     load: float | None = None
     caps: Caps = NO_CAPS
     rate_limit_bps: float | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     def check(self) -> None:
         """Check that a service could read the request, also where there is none: records have the same values.
@@ -56,7 +59,8 @@ class PlanRequest:
         names = [self.source, self.destination, self.mover, *([] if self.network is None else [self.network])]
         settings = [value for value in (*asdict(self.caps).values(), self.load) if value is not None]
         return (
-            all(_PLAIN_NAME.fullmatch(name) for name in names)
+            not self.labels
+            and all(_PLAIN_NAME.fullmatch(name) for name in names)
             and all(0 <= value <= _HIGHEST_SETTING for value in settings)
             and (self.load is None or self.load <= 1)
             and _is_within(self.rate_limit_bps, _RATES_BPS)
@@ -96,6 +100,7 @@ class PlanRequest:
             path=WirePath(**asdict(self.path)),
             load=self.load,
             limits=self._build_limits(),
+            labels=dict(self.labels) or None,
         )
 
     def _build_limits(self) -> "WireLimits | None":
