@@ -116,8 +116,11 @@ class LinkRepository(Protocol):
     def list_all(self) -> Sequence[StoredLink]: ...
     def get(self, link_id: UUID) -> StoredLink: ...
     def find_span(self, link_id: UUID) -> Span | None: ...
-    def resolve(self, keys: Collection[LinkKey]) -> Mapping[LinkKey, KnownLink]:
-        """Return links by names or aliases of their ends; create unknown endpoints and links, as far as the key may."""
+    def resolve(self, keys: Collection[LinkKey], *, is_bounded: bool = True) -> Mapping[LinkKey, KnownLink]:
+        """Return links by names or aliases of their ends; create unknown endpoints and links.
+
+        ``is_bounded`` : as far as the key may; those that it may not make are left out.
+        """
 
     def count(self, new_rows: Mapping[UUID, NewRows]) -> None: ...
 

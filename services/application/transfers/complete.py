@@ -9,7 +9,6 @@ from uuid import UUID
 
 from services.application.logs.ingest import LogBatch, store_batch
 from services.application.logs.lines import BodyLimits, Encoding, UploadedBody
-from services.application.logs.rows import NO_ROOM_FOR_LINK
 from services.application.shared.ports import Clock
 from services.application.shared.unit_of_work import UnitOfWork
 from services.application.transfers.owners import make_foreign_transfer_error
@@ -69,6 +68,8 @@ def complete_transfer(
     news = _to_news(transfer_id, total, completion.heartbeats, now)
     with uow:
         news = replace(news, owner=_require_own(transfer_id, uow, started_by))
+        # What the service saw begin is stored and billed, however many links uploads of the key have made.
+        uow.links.resolve({_get_link_key(record) for record in completion.records}, is_bounded=False)
         receipt = store_batch(_to_batch(uow.tenant_id, completion.records, limits), uow=uow, clock=clock)
         new_heartbeats = _store_heartbeats(news, uow)
         is_stored = receipt.accepted == len(completion.records)
@@ -186,11 +187,12 @@ def _is_possible(spooled: SpooledHeartbeat) -> bool:
 
 
 def _find_link_id(total: WireRecord, uow: UnitOfWork) -> UUID:
-    key = LinkKey(total.source, total.destination, total.network, total.mover.name)
-    link = uow.links.resolve([key]).get(key)
-    if link is None:
-        raise InvalidValue("destination", NO_ROOM_FOR_LINK)
-    return link.id
+    key = _get_link_key(total)
+    return uow.links.resolve([key], is_bounded=False)[key].id
+
+
+def _get_link_key(record: WireRecord) -> LinkKey:
+    return LinkKey(record.source, record.destination, record.network, record.mover.name)
 
 
 def _to_end(total: WireRecord, now: datetime, sla: Sla | None, link_id: UUID) -> TransferEnd:

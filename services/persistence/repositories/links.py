@@ -59,14 +59,14 @@ class Links:
         self._resolved: dict[LinkKey, KnownLink] = {}
         self._room: int | None = None
 
-    def resolve(self, keys: Collection[LinkKey]) -> Mapping[LinkKey, KnownLink]:
+    def resolve(self, keys: Collection[LinkKey], *, is_bounded: bool = True) -> Mapping[LinkKey, KnownLink]:
         """Return links by names or aliases of their ends, each looked up once; create unknown endpoints and links.
 
-        Links for which the key has no room are left out, and their endpoints are not created.
+        Links for which the key has no room are left out where that ``is_bounded``, and their endpoints are not created.
         """
         self._find_known(set(keys) - self._resolved.keys())
         if unknown := set(keys) - self._resolved.keys():
-            permitted = sorted(unknown, key=str)[: self._count_room()]
+            permitted = sorted(unknown, key=str)[: self._count_room() if is_bounded else None]
             if permitted:
                 names = {name for key in permitted for name in (key.source, key.destination)}
                 ids = Endpoints(self._connection, self._tenant_id).resolve(names)

@@ -11,7 +11,8 @@
 --
 -- KEYS  1 session, 2 journal, 3 mark of the watch, 4 sessions of the owner, 5 sessions of the tenant, both
 --       transfer -> ms at which it is forgotten,
---       6… one hash a scope with caps: transfer -> "weight files streams held_files held_streams expires_ms idle",
+--       6… one hash a scope with caps: transfer -> "weight files streams held_files held_streams expires_ms",
+--       where half a millisecond more says that it was idle: scripts of other versions read the same six numbers
 --       then one a scope: transfer -> owner
 -- ARGV  1 known, 2 sequence, 3 state, 4 enquiry, 5 heartbeat, 6 decision, 7 session ttl s, 8 journal bytes,
 --       9 tenant, 10 transfer, 11 weight, 12 wanted files, 13 wanted streams, 14 used files, 15 used streams,
@@ -60,8 +61,8 @@ local others_may_come_back =
 local function members(scope, owners)
   local found, all = {}, redis.call('HGETALL', scope)
   for i = 1, #all, 2 do
-    local weight, files, streams, held_files, held_streams, expires, idle =
-      string.match(all[i + 1], '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) ?(%S*)$')
+    local weight, files, streams, held_files, held_streams, expires =
+      string.match(all[i + 1], '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$')
     if all[i] ~= transfer then
       if has_run_out(tonumber(expires), now_ms) and not others_may_come_back then
         redis.call('HDEL', scope, all[i])
@@ -70,7 +71,7 @@ local function members(scope, owners)
         found[#found + 1] = {
           id = all[i], owner = redis.call('HGET', owners, all[i]) or all[i], weight = tonumber(weight),
           wants = {tonumber(files), tonumber(streams)}, holds = {tonumber(held_files), tonumber(held_streams)},
-          moves = idle ~= '1',
+          moves = tonumber(expires) % 1 == 0,
         }
       end
     end
@@ -184,8 +185,8 @@ end
 -- A transfer holds what it was granted. What it uses beyond that stays held until a heartbeat reports that it is free.
 local function held(what) return math.max(granted[what] or 0, used(what)) end
 local entry = table.concat({
-  ARGV[11], mine.wants[1], mine.wants[2], held(1), held(2), string.format('%.0f', now_ms + tonumber(ARGV[16])),
-  ARGV[25] == '1' and '1' or '0',
+  ARGV[11], mine.wants[1], mine.wants[2], held(1), held(2),
+  string.format('%.0f', now_ms + tonumber(ARGV[16])) .. (ARGV[25] == '1' and '.5' or ''),
 }, ' ')
 local scopes = {}
 for i = 6, 5 + scope_count do

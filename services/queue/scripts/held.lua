@@ -9,7 +9,7 @@ for i = 1, #KEYS / 2 do
   local weight_of, all = {}, redis.call('HGETALL', KEYS[i])
   for j = 1, #all, 2 do
     local entry = all[j + 1]
-    local weight, held_files, held_streams, expires = string.match(entry, '^(%S+) %S+ %S+ (%S+) (%S+) (%S+)')
+    local weight, held_files, held_streams, expires = string.match(entry, '^(%S+) %S+ %S+ (%S+) (%S+) (%S+)$')
     if not has_run_out(tonumber(expires), now_ms) then
       transfers = transfers + 1
       local owner = redis.call('HGET', KEYS[i + #KEYS / 2], all[j]) or all[j]

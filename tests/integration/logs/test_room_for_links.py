@@ -1,12 +1,14 @@
 """Links, endpoints and learned caps that one key can make are bounded; what other keys make is not."""
 
 from datetime import UTC, datetime
+from uuid import uuid4
 
 import httpx
 import pytest
 
 from services.application.access.authenticate import Scope
 from services.persistence.repositories import limits, links
+from tests.integration.transfers.test_transfers_api import complete, completion
 from tests.records import ndjson, record
 from tests.stack import Tenant
 
@@ -34,6 +36,18 @@ def test_key_makes_no_more_links_than_its_room_and_keeps_those_it_has(
         assert len(root.get("/v1/links").json()) == 4
     assert {"a", "b", "c", "f"} <= names
     assert names.isdisjoint({"d", "e"})
+
+
+def test_transfer_that_the_service_saw_is_stored_whatever_links_its_key_has_made(
+    api: str, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was quoted, and is billed by what is stored."""
+    monkeypatch.setattr(links, "MOST_LINKS_OF_KEY", 0)
+    with tenant.client(api, Scope.AGENT) as client:
+        transfer_id = str(uuid4())
+        receipt = complete(client, transfer_id, completion(transfer_id))
+        assert (receipt["accepted"], receipt["rejected"]) == (1, 0)
+        assert upload(client, "a")["rejected"] == 1
 
 
 def test_key_learns_caps_of_so_many_endpoints_in_a_day(

@@ -1,5 +1,6 @@
 """Chunks in transfer: queue of files, channels, plan and counters."""
 
+import statistics
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,6 +23,10 @@ _READY_FILES = 64
 
 _WORTH_DIVIDING_S = 1.0
 """To divide what ends sooner costs more, in a connection and in bytes on their way, than it gains."""
+
+_FAR_BEHIND = 2.0
+"""Multiple of the time that half of the others still need, idle ones none: streams that are about as slow end about as
+soon."""
 
 MakeFile = Callable[["TransferChunk", Job], FileTransfer]
 """Makes the transfer of a job that belongs to a chunk."""
@@ -132,11 +137,16 @@ class Channel:
 
         A stream that has lost its window would hold the end of a file up alone. Returns whether any is busy.
         """
-        slowest = max(self.pipelines, key=RequestPipeline.compute_time_left_s)
-        origin = slowest.origin
-        if slowest.compute_time_left_s() > _WORTH_DIVIDING_S and origin is not None and idle.can_serve(origin):
+        busy = [pipeline for pipeline in self.pipelines if pipeline.is_busy]
+        if not busy or not all(pipeline.is_connected for pipeline in busy):
+            return bool(busy)  # the rest of another one is about to be dealt, or a stream about to start
+        left_s = {pipeline: pipeline.compute_time_left_s() for pipeline in self.pipelines}
+        slowest = max(busy, key=lambda each: left_s[each])
+        others_s = statistics.median([left_s[each] for each in self.pipelines if each is not slowest])
+        is_far_behind = left_s[slowest] > max(_WORTH_DIVIDING_S, _FAR_BEHIND * others_s)
+        if is_far_behind and slowest.origin is not None and idle.can_serve(slowest.origin):
             slowest.dismiss()
-        return any(pipeline.is_busy for pipeline in self.pipelines)
+        return True
 
     def return_files(self) -> None:
         """Put files with undealt bytes back into the chunk's queue, for another channel."""
