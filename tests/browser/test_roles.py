@@ -14,7 +14,7 @@ from tests.stack import Tenant
 
 FOR_ALL = (
     "Overview", "Transfers", "Web connections", "Links", "Gain", "Releases", "Compression", "Devices", "SLA tiers",
-    "Endpoints", "Price books",
+    "Endpoints", "Regions", "Price books",
 )  # fmt: skip
 MENUS = {"analyst": {*FOR_ALL, "SQL"}, "provider": {*FOR_ALL, "Usage", "Limits"}}
 FORBIDDEN, NOT_FOUND, INVALID = 403, 404, 422

@@ -97,7 +97,7 @@ def test_a_host_is_calibrated_by_a_trace_metered_by_it_and_reported_to_the_servi
     env = environment(tmp_path / "home", TRADEWIND_URL=api, TRADEWIND_KEY=tenant.secret)
     if (found := calibrate(tmp_path, env, "--upload", "router")) is None:
         return
-    assert (found["steps"], found["uploaded_as"]) == (10, "router")
+    assert (found["steps"], found["uploaded_as"]) == (15, "router")
     assert found["source"].startswith("calibrated by the trace meter")
     full_w = found["idle_w"] + found["component_w"]["cpu"]
     assert full_w == pytest.approx(IDLE_W + CPU_W, rel=0.2)
