@@ -19,6 +19,7 @@ from tradewind.grid.hours import MOST_HOURS, Hour
 STARTS_AT, PRICE, PRICE_PER_MWH, CARBON = "starts_at", "price_per_kwh", "price_per_mwh", "carbon_g_per_kwh"
 COLUMNS = (STARTS_AT, PRICE, PRICE_PER_MWH, CARBON)
 KWH_PER_MWH = 1000.0
+_FIRST_YEAR, _LAST_YEAR = 1970, 9000
 
 
 def find_zone(name: str) -> ZoneInfo:
@@ -102,6 +103,8 @@ def _read_instant(where: str, text: str | None, zone: ZoneInfo | None, last: dat
         at = datetime.fromisoformat(text)
     except ValueError:
         raise InvalidValue(where, f"{STARTS_AT} is no time such as 2026-10-25T02:00+01:00: {text!r}") from None
+    if not _FIRST_YEAR <= at.year <= _LAST_YEAR:
+        raise InvalidValue(where, f"{STARTS_AT} is in no year from {_FIRST_YEAR} to {_LAST_YEAR}: {text!r}")
     if at.tzinfo is not None:
         return at.astimezone(UTC)
     if zone is None:

@@ -6,7 +6,6 @@ c(t)  the signal of a region: price, in its currency a kWh, or carbon intensity,
 An hour that nobody stated is unknown: it is never filled in, and whatever depends on it is unknown too.
 """
 
-import math
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,8 @@ from tradewind.errors import InvalidValue
 HOUR = timedelta(hours=1)
 MOST_HOURS = 20_000
 """Hours of one file: a little more than two years."""
+MOST_PRICE_PER_KWH = 1e6
+"""In any currency, of either sign: a mistake of units."""
 MOST_CARBON_G_PER_KWH = 2_000.0
 """More than any plant emits (lignite: about 1,100 g/kWh, life cycle; IPCC AR5, annex III): a mistake of units."""
 STEP_MINUTES = 15
@@ -85,8 +86,9 @@ def _check_hour(field: str, hour: Hour) -> None:
         raise InvalidValue(f"{field}.starts_at", f"must be at a full quarter of an hour, got {at.isoformat()}")
     if hour.price_per_kwh is None and hour.carbon_g_per_kwh is None:
         raise InvalidValue(field, "has neither a price nor a carbon intensity; leave out hours that are unknown")
-    if hour.price_per_kwh is not None and not math.isfinite(hour.price_per_kwh):
-        raise InvalidValue(f"{field}.price_per_kwh", "must be finite")
+    if hour.price_per_kwh is not None and not abs(hour.price_per_kwh) <= MOST_PRICE_PER_KWH:
+        reason = f"must be within -{MOST_PRICE_PER_KWH:g} and {MOST_PRICE_PER_KWH:g} a kWh, got {hour.price_per_kwh:g}"
+        raise InvalidValue(f"{field}.price_per_kwh", reason)
     carbon = hour.carbon_g_per_kwh
     if carbon is not None and not 0 <= carbon <= MOST_CARBON_G_PER_KWH:
         reason = f"must be within 0 and {MOST_CARBON_G_PER_KWH:g} g/kWh, got {carbon:g}"

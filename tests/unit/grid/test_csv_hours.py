@@ -69,6 +69,8 @@ def test_offsets_make_the_zone_needless_and_units_are_converted() -> None:
         ([], "line 1", "must name"),
         (["starts_at,price_per_kwh", "2026-01-01T00:00,1"], "line 2", "no offset"),
         (["starts_at,price_per_kwh", "tomorrow,1"], "line 2", "no time such as"),
+        (["starts_at,price_per_kwh", "9999-12-31T23:00-05:00,1"], "line 2", "no year from"),
+        (["starts_at,price_per_kwh", "0001-01-01T00:00+05:00,1"], "line 2", "no year from"),
         (["starts_at,price_per_kwh", "2026-01-01T00:00Z,12 ct"], "line 2", "no number"),
         (["starts_at,price_per_kwh", "2026-01-01T00:00Z,0,1"], "line 2", "more cells"),
         (["starts_at,price_per_kwh", "2026-01-01T01:00Z,1", "2026-01-01T00:00Z,1"], "line 3", "order of time"),

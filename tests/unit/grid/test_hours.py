@@ -30,7 +30,9 @@ def test_hours_are_sorted_and_may_have_negative_prices() -> None:
         ([hour(0), hour(0.25)], "hours.1", "average it by hours"),
         ([hour(1 / 6)], "hours.0.starts_at", "quarter"),
         ([hour(0, None)], "hours.0", "neither"),
-        ([hour(0, float("inf"))], "hours.0.price_per_kwh", "finite"),
+        ([hour(0, float("inf"))], "hours.0.price_per_kwh", "within"),
+        ([hour(0, float("nan"))], "hours.0.price_per_kwh", "within"),
+        ([hour(0, 1e308)], "hours.0.price_per_kwh", "within"),
         ([hour(0, None, -1.0)], "hours.0.carbon_g_per_kwh", "within 0 and 2000"),
         ([hour(0, None, 400_000.0)], "hours.0.carbon_g_per_kwh", "within 0 and 2000"),
         ([Hour(datetime(2026, 1, 1), 0.1)], "hours.0.starts_at", "no time zone"),  # noqa: DTZ001 -- the point of it

@@ -3,9 +3,11 @@
 from datetime import UTC, datetime, time, timedelta, tzinfo
 
 from tradewind.errors import InvalidUnit, InvalidValue
+from tradewind.grid.schedule import LONGEST_WAIT
 from tradewind.units import parse_seconds
 
 EXAMPLES = "6h, 07:00 or 2026-11-29T07:00+01:00"
+TOO_FAR = f"it must be within {LONGEST_WAIT.days} days"
 _LONGEST_S = 366 * 86_400.0
 """Longer ones are no durations of a copy, and would leave the calendar."""
 
@@ -20,7 +22,7 @@ def parse_deadline(text: str, now: datetime, zone: tzinfo | None = None) -> date
 
     Raises
     ------
-    InvalidValue : no time, a local time that clocks skip or have twice, or one that has passed.
+    InvalidValue : no time, a local time that clocks skip or have twice, one that has passed, or one too far.
     """
     text = text.strip()
     try:
@@ -29,6 +31,8 @@ def parse_deadline(text: str, now: datetime, zone: tzinfo | None = None) -> date
         deadline = _parse_instant(text, now, zone)
     if deadline <= now:
         raise InvalidValue("deadline", f"{text!r} has passed")
+    if deadline > now + LONGEST_WAIT:
+        raise InvalidValue("deadline", f"{text!r} is too far; {TOO_FAR}")
     return deadline.astimezone(UTC)
 
 
@@ -40,6 +44,8 @@ def _parse_instant(text: str, now: datetime, zone: tzinfo | None) -> datetime:
             at = datetime.fromisoformat(text)
         except ValueError:
             raise InvalidValue("deadline", f"{text!r} is no time; write it like {EXAMPLES}") from None
+        if abs(at.year - now.year) > 1:
+            raise InvalidValue("deadline", f"{text!r} is in another year; {TOO_FAR}") from None
         if "T" not in text.upper() and " " not in text:
             raise InvalidValue("deadline", f"{text!r} has no time of day; write it like {EXAMPLES}") from None
         return at if at.tzinfo is not None else _localize(at, zone)

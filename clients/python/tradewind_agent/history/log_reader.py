@@ -1,6 +1,5 @@
 """Read parts of growing logs as records, by the importers, as a watch does."""
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -54,11 +53,8 @@ class ImportingReader:
         is_head_conclusive: bool,
         format_name: str,
         written_at: datetime | None = None,
-        before: bytes = b"",
     ) -> ImportedPart:
         """Return the records of a part; what the wire does not take counts as refused.
-
-        ``before`` : the lines before the part.
 
         Raises
         ------
@@ -66,15 +62,7 @@ class ImportingReader:
         """
         records: list[TransferRecord] = []
         reasons: list[str] = []
-        with LogText(io.BytesIO(before)) as text:
-            lines_before = [line.text for line in text.read_lines()]
-        context = replace(
-            self.context,
-            in_parts=True,
-            is_head_conclusive=is_head_conclusive,
-            written_at=written_at,
-            lines_before=lines_before,
-        )
+        context = replace(self.context, in_parts=True, is_head_conclusive=is_head_conclusive, written_at=written_at)
         rows = import_file(log, format=format_name, context=context, first_row=first_row, head_rows=head_rows)
         for item in rows:
             if not isinstance(item, ImportedRow):

@@ -20,7 +20,6 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from tradewind.units import MIB
-from tradewind_agent.history.importers.reading.repeats import NEAR_LINES
 from tradewind_agent.history.packed_stream import MAGIC_BYTES, is_packed
 
 MAX_PART_BYTES = 4 * MIB
@@ -30,7 +29,6 @@ HEAD_BYTES = 256 * 1024
 """Of a log's beginning, that tell what its columns are called, and mean."""
 
 _FINGERPRINT_BYTES = 256
-_BEFORE_BYTES = 512 * 1024
 _ROTATION = re.compile(r"[.-]\d[\d.-]*$")
 _SCAN_BYTES = MIB
 
@@ -112,13 +110,6 @@ class LogFile:
     def read_head(self, until: int) -> bytes:
         """Read the first lines before an offset: some formats state there the names and meanings of their columns."""
         return self._read_bytes(0, self._find_last_line_end(0, min(until, HEAD_BYTES)))
-
-    def read_before(self, offset: int) -> bytes:
-        """Read the last lines before an offset, by which equal lines are counted."""
-        begin = max(offset - _BEFORE_BYTES, 0)
-        found = self._read_bytes(begin, offset)
-        lines = found.splitlines(keepends=True)[1 if begin else 0 :]
-        return b"".join(lines[-NEAR_LINES:])
 
     def read_next_part(self, *, most_bytes: int | None = MAX_PART_BYTES, until: int | None = None) -> "Part | None":
         """Read the complete lines after ``position``; return ``None`` where there are none.

@@ -308,7 +308,6 @@ class Watch:
             is_head_conclusive=head_bytes is not None,
             format_name=format_name,
             written_at=log.written_at,
-            before=log.read_before(part.start) if format_name in OVERLAPPING | {"csv"} else b"",
         )
 
     def _finish_pending(self) -> None:

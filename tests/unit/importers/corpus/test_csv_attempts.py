@@ -13,8 +13,8 @@ def row(minute: int, status: str, attempt: object, *, name: str = "", moved: int
 
 
 def test_last_attempt_decides():
-    rows = [row(0, "failed", 1), row(1, "failed", 2), row(2, "ok", 3), row(3, "ok", 1)]
-    imported, refused, report = run([HEAD.format(id=""), *rows])
+    drawn = [(0, "failed", 1), (1, "failed", 2), (2, "ok", 3), (3, "ok", 1)]
+    imported, refused, report = run([HEAD.format(id="file,"), *(row(*each, name="f,") for each in drawn)])
     assert [(item.row, item.record.outcome.status) for item in imported] == [
         (4, Status.SUCCEEDED),
         (5, Status.SUCCEEDED),
@@ -36,10 +36,24 @@ def test_attempts_of_several_transfers_may_alternate():
 
 @pytest.mark.parametrize("attempts", [("1/3", "2/3"), ("0", "1"), ("", "1")])
 def test_attempts_are_numbers_in_any_notation(attempts):
-    imported, _, _ = run([HEAD.format(id=""), row(0, "failed", attempts[0]), row(1, "ok", attempts[1])])
+    rows = [row(0, "failed", attempts[0], name="f,"), row(1, "ok", attempts[1], name="f,")]
+    imported, _, _ = run([HEAD.format(id="file,"), *rows])
     assert [item.row for item in imported] == [3]
 
 
 def test_first_attempt_of_a_further_transfer_replaces_nothing():
-    imported, _, _ = run([HEAD.format(id=""), row(0, "ok", 1), row(1, "ok", 1)])
+    imported, _, _ = run([HEAD.format(id="file,"), row(0, "failed", 1, name="f,"), row(1, "ok", 1, name="f,")])
     assert len(imported) == 2
+
+
+def test_transfer_that_succeeded_is_replaced_by_none():
+    rows = [row(0, "ok", 1, name="f,"), row(1, "ok", 2, name="f,")]
+    imported, _, _ = run([HEAD.format(id="file,"), *rows])
+    assert len(imported) == 2
+
+
+@pytest.mark.parametrize("title", ["attempt", "retry", "try"])
+def test_transfers_without_a_name_are_no_attempts_of_one_another(title: str):
+    rows = [row(0, "ok", 0), row(1, "failed", 1), row(2, "ok", 2)]
+    imported, _, _ = run([HEAD.format(id="").replace("attempt", title), *rows])
+    assert len(imported) == 3

@@ -11,15 +11,13 @@ _NAMESPACE = UUID("3f0f1c57-6a8e-5d0a-9a53-5b1f9f2f8d11").bytes
 
 
 def compute_record_id(link: LinkKey, line: Line) -> UUID:
-    """Return the name-based id (version 5, RFC 9562) of a row: its link and text, and its line number or order.
+    """Return the name-based id (version 5, RFC 9562) of a row: its link, line number and text.
 
-    Lines that are known by what they say have the same id in every log, whichever number they have there.
     Compression, line ends and the name of the file leave it alone, so that uploading a log twice stores it once. A log
     uploaded again with corrected ends, network or mover is another log: its rows are new, and feed the right link.
     """
     # A line has no line breaks and a name no control characters: the parts cannot run into one another.
-    place = str(line.number) if line.repeats is None else f"={line.repeats}"
     ends = (link.source, link.destination, link.network or "", link.mover)
-    name = "\n".join((*ends, place, line.text)).encode(errors="replace")
+    name = "\n".join((*ends, str(line.number), line.text)).encode(errors="replace")
     digest = sha1(_NAMESPACE + name, usedforsecurity=False).digest()
     return UUID(bytes=digest[:16], version=5)

@@ -1,7 +1,7 @@
 """What every importer takes and gives: context in, transfer records and refused rows out, a report at the end."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from enum import StrEnum
@@ -59,7 +59,6 @@ class ImportContext:
     units : units of columns by title or quantity, such as ``{"size": "MB"}``; they go before all evidence.
     decimal : the decimal mark of numbers in a CSV log.
     aliases : names of endpoints by patterns of addresses, such as ``{"192.0.2.*": "pool"}``; the first that fits.
-    lines_before : what stands before a part of a log that is read on, to count equal lines by.
     written_at : when the log was last written to; it dates times that have no year.
     repair_sizes : replace a file size that contradicts time and energy by that of the sets of its file type that agree,
         instead of refusing the rows.
@@ -81,7 +80,6 @@ class ImportContext:
     decimal: DecimalMark | None = None
     aliases: Mapping[str, str] = field(default_factory=dict)
     written_at: datetime | None = None
-    lines_before: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         for option, value in (("--bandwidth", self.bandwidth_bps), ("--rtt", self.rtt_s)):

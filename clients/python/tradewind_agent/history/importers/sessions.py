@@ -15,7 +15,6 @@ from tradewind_agent.history.importers.ports import (
     RefusedRow,
     refuse_row,
 )
-from tradewind_agent.history.importers.reading.repeats import count_repeats
 
 _OVERLAP_ASSUMED = (
     "concurrency is the mean number of transfers of the same host pair under way in this log, pipelining is unknown"
@@ -57,7 +56,7 @@ def read_sessions(
     """
     report.assume(_OVERLAP_ASSUMED)
     window: OverlapWindow[tuple[Line, LoggedTransfer] | RefusedRow] = OverlapWindow()
-    for line in count_repeats(text.read_lines(), context.lines_before):
+    for line in text.read_lines():
         transfer = _read(line, read, context)
         if transfer is None:
             continue

@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from tradewind.transfer import Status
 from tradewind_agent.history.importers.csv_logs.columns import Columns
 from tradewind_agent.history.importers.csv_logs.names import is_identity
 from tradewind_agent.history.importers.csv_logs.status import NoTransfer
@@ -17,7 +18,6 @@ _HELD_ROWS = 4096
 """Rows held back until a further attempt may have been read."""
 
 _ENDS = ("source", "destination")
-_SIZES = ("file_size", "total_size", "file_count")
 _NUMBER = re.compile(r"\s*(\d{1,9})")
 
 
@@ -29,13 +29,15 @@ class _HeldRow:
 
 
 def find_attempt(columns: Columns) -> Callable[[list[str]], tuple[Key, int]] | None:
-    """Return how to tell which transfer a row is an attempt of, and its number; ``None`` without such a column."""
+    """Return how to tell which transfer a row is an attempt of, and its number.
+
+    ``None`` without a column of attempts, or without one that names the transfer: many have the same ends and size.
+    """
     at = columns.place.get("attempt")
-    if at is None:
-        return None
     identities = [place for place, title in enumerate(columns.header) if is_identity(title)]
-    quantities = _ENDS if identities else _ENDS + _SIZES
-    places = [*identities, *(columns.place[name] for name in quantities if name in columns.place)]
+    if at is None or not identities:
+        return None
+    places = [*identities, *(columns.place[name] for name in _ENDS if name in columns.place)]
     width = len(columns.header)
 
     def find(row: list[str]) -> tuple[Key, int]:
@@ -47,12 +49,12 @@ def find_attempt(columns: Columns) -> Callable[[list[str]], tuple[Key, int]] | N
 
 
 def take_last_attempts(items: Iterable[tuple[Item, Key, int]]) -> Iterator[Item]:
-    """Yield rows in their order; a row that a further attempt follows becomes `NoTransfer.REPEATED`."""
+    """Yield rows in their order; a failed one that a further attempt follows becomes `NoTransfer.REPEATED`."""
     held: deque[_HeldRow] = deque()
     latest: dict[Key, _HeldRow] = {}
     for item, key, attempt in items:
         before = latest.get(key)
-        if before is not None and before.attempt < attempt and isinstance(before.item, ImportedRow):
+        if before is not None and before.attempt < attempt and _has_failed(before.item):
             before.item = NoTransfer.REPEATED
         row = _HeldRow(item, key, attempt)
         latest[key] = row
@@ -61,6 +63,10 @@ def take_last_attempts(items: Iterable[tuple[Item, Key, int]]) -> Iterator[Item]
             yield _release(held, latest)
     while held:
         yield _release(held, latest)
+
+
+def _has_failed(item: Item) -> bool:
+    return isinstance(item, ImportedRow) and item.record.outcome.status is not Status.SUCCEEDED
 
 
 def _release(held: deque[_HeldRow], latest: dict[Key, _HeldRow]) -> Item:

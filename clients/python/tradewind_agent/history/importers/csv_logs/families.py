@@ -16,7 +16,6 @@ from tradewind_agent.history.importers.csv_logs.attempts import Item, find_attem
 from tradewind_agent.history.importers.csv_logs.columns import (
     Columns,
     declare_units,
-    has_start,
     is_tuned,
     require_transfers,
 )
@@ -55,7 +54,6 @@ from tradewind_agent.history.importers.ports import (
     RefusedRow,
     refuse_row,
 )
-from tradewind_agent.history.importers.reading.repeats import count_repeats
 from tradewind_agent.history.importers.sessions import add_concurrency
 
 _SIZE_TOLERANCE = 0.05
@@ -90,7 +88,7 @@ class CsvImporter:
             more = f" and {len(unread) - _TITLES_SHOWN} more" if len(unread) > _TITLES_SHOWN else ""
             report.assume(f"columns that are not known tell nothing of a transfer: {unread_titles}{more}")
         reader = _RowReader(infer_columns(columns, text, context, report), context, report)
-        rows = _list_rows(_join_rows(text, columns, context), last_line, reader, report)
+        rows = _list_rows(join_rows(columns, text.read_lines()), last_line, reader, report)
         return rows if is_tuned(columns) else add_concurrency(rows, report)
 
 
@@ -115,15 +113,6 @@ def _read_head(text: LogText, context: ImportContext) -> tuple[Columns, Line]:
         raise InvalidValue("csv", "has no header")
     require_transfers(found.columns)
     return declare_units(found.columns, context.units), head[found.lines - 1]
-
-
-def _join_rows(text: LogText, columns: Columns, context: ImportContext) -> Iterator[Line]:
-    """Yield the rows of a log; those that say when they started are known by what they say."""
-    rows = join_rows(columns, text.read_lines())
-    if not has_start(columns):
-        return rows
-    before = join_rows(columns, (Line(0, line) for line in context.lines_before))
-    return count_repeats(rows, (line.text for line in before))
 
 
 def _list_rows(

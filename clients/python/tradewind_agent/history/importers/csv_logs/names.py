@@ -50,7 +50,7 @@ SYNONYMS: Mapping[str, str] = MappingProxyType(
             "version": "version",
             "mover": "appname application tool program mover client utility",
             "operation": "transtype operation ftpcommand verb transferdirection direction",
-            "attempt": "attempt attemptnumber attemptno attemptid try retry retrynumber retryno",
+            "attempt": "attempt attemptnumber attemptno attemptid retrynumber retryno",
             "file_type": "filetype contenttype datatype",
             "set": "timestamps set setid campaign round",
             "status": "status transferstatus jobstatus finalstatus transferresult finalstate transferstate "

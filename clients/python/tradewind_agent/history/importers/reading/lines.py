@@ -21,14 +21,12 @@ class Line(NamedTuple):
     """Line ``number`` (from 1) without its end, or the fault for which it has no text.
 
     ``origin`` : process or container that wrote it, as far as its envelope says; lines of several may alternate.
-    ``repeats`` : how many equal lines stand shortly before it, where lines are known by what they say; see `repeats`.
     """
 
     number: int
     text: str
     fault: InvalidValue | None = None
     origin: str = ""
-    repeats: int | None = None
 
 
 def is_document(beginning: str) -> bool:

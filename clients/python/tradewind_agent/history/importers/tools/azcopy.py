@@ -33,6 +33,8 @@ EVIDENCE = re.compile(
 _TIMED = re.compile(r"(?P<at>\d{4}/\d\d/\d\d \d\d:\d\d:\d\d)(?:\.\d+)? ?(?P<rest>.*)")
 _SUMMARY = re.compile(r"Job (?P<job>[0-9a-f-]{36}) [Ss]ummary")
 _COMMAND = re.compile(r"Job-Command (?:copy|cp|c|sync|s) (?P<rest>.*)")
+_WORD = re.compile(r"""(?:"[^"]*"|'[^']*'|\S)+""")
+_ENDS = 2
 _FIGURE = re.compile(r"(?P<name>[A-Z][\w ()]+): *(?P<value>\S+)")
 _DONE = ("Number of File Transfers Completed", "Number of Transfers Completed", "Number of Copy Transfers Completed")
 _FAILED = ("Number of File Transfers Failed", "Number of Transfers Failed", "Number of Copy Transfers Failed")
@@ -110,7 +112,7 @@ class _Reader:
         if text.startswith("AzcopyVersion"):
             job.version = text.split()[-1]
         elif (command := _COMMAND.match(text)) is not None:
-            job.places = [word.strip("\"'") for word in command["rest"].split() if not word.startswith("-")][:2]
+            job.places = _find_places(command["rest"])
         elif (summary := _SUMMARY.match(text)) is not None:
             job.summary, job.figures = line._replace(text=summary[0]), {}
         elif job.summary is not None and (figure := _FIGURE.fullmatch(text)) is not None:
@@ -218,3 +220,20 @@ class _Reader:
             return datetime.strptime(text, "%Y/%m/%d %H:%M:%S").replace(tzinfo=UTC)
         except ValueError:
             raise InvalidValue("ended_at", f"does not exist: {text!r}") from None
+
+
+def _find_places(command: str) -> list[str]:
+    """Return source and destination of a command line, or nothing where the options leave other than two words.
+
+    Which options have a value is not known: a word behind one is taken for its value, unless it is an address.
+    """
+    places, after_option = [], False
+    for word in _WORD.findall(command):
+        plain = word.strip("\"'")
+        if word.startswith("-"):
+            after_option = "=" not in word
+            continue
+        if not after_option or "://" in plain:
+            places.append(plain)
+        after_option = False
+    return places if len(places) == _ENDS else []

@@ -1,0 +1,50 @@
+"""What the command and the mode of a tool say: the ends of a copy, and which tests tell of one direction alone."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.unit.importers.logs import run
+from tradewind.transfer import Direction
+
+SAMPLES = Path(__file__).with_name("samples")
+AZCOPY = (SAMPLES / "azcopy.log").read_text(encoding="utf-8").splitlines()
+ADDRESS = "https://acct.blob.core.windows.net/box"
+
+
+def with_command(command: str) -> list[str]:
+    return [
+        f"{line.partition('Job-Command')[0]}Job-Command copy {command}" if "Job-Command" in line else line
+        for line in AZCOPY
+    ]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        f'"/data/my set" {ADDRESS} --recursive',
+        f"--put-md5 --from-to LocalBlob --block-size-mb 8 /data/set {ADDRESS}",
+        f"/data/set --cap-mbps=80 '{ADDRESS}'",
+    ],
+)
+def test_ends_of_azcopy_are_no_options_and_may_have_blanks(command: str):
+    imported, refused, report = run(with_command(command))
+    assert refused == []
+    assert {(item.record.destination, item.record.direction) for item in imported} == {
+        ("acct.blob.core.windows.net", Direction.UPLOAD)
+    }
+    assert not any("does not tell" in each for each in report.assumptions)
+
+
+def test_ends_that_options_leave_open_are_not_guessed():
+    _, _, report = run(with_command(f"--recursive /data/set {ADDRESS}"))
+    assert any("does not tell" in each for each in report.assumptions)
+
+
+def test_iperf3_of_both_directions_is_left_out():
+    document = json.loads((SAMPLES / "iperf3.json").read_text(encoding="utf-8"))
+    document["start"]["test_start"]["bidir"] = 1
+    imported, refused, report = run(json.dumps(document, indent=1).splitlines())
+    assert (imported, refused) == ([], [])
+    assert report.skipped
