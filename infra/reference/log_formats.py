@@ -146,7 +146,7 @@ NOTATIONS = """\
 - **Units.** Where columns differ as two units do, such as by a factor of 8, or only habit would decide, the agent
   refuses the file. `--unit COLUMN=UNIT` settles it.
 - **Ends** may be addresses or paths; the host counts. A local path is the end that `--source` or `--destination` names.
-- **Attempts.** Of the rows of one transfer with a growing `attempt`, the last one decides.
+- **Attempts.** A failed row of a named file gives way to one of a higher `attempt`.
 - **Settings.** Without columns of settings, files at once follow from overlapping rows."""
 
 COLUMNS = """\
