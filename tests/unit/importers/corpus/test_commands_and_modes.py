@@ -42,9 +42,42 @@ def test_ends_that_options_leave_open_are_not_guessed():
     assert any("does not tell" in each for each in report.assumptions)
 
 
-def test_iperf3_of_both_directions_is_left_out():
+@pytest.mark.parametrize(
+    "length",
+    [
+        "Length: 30000000 (29M), 10000000 (9.5M) remaining [application/x-7z]",
+        "Länge: 30000000 (29M), 10000000 (9,5M) sind noch übrig [text/plain]",
+        "长度：30000000 (29M)，剩余 10000000 (9.5M) [text/plain]",
+    ],
+)
+def test_wget_counts_what_came_and_not_what_was_there(length: str):
+    """The rate is that of the bytes that came."""
+    imported, refused, _ = run(
+        [
+            "--2026-11-28 23:04:25--  http://host.example/f.bin",
+            "Connecting to host.example... connected.",
+            "HTTP request sent, awaiting response... 206 Partial Content",
+            length,
+            "Saving to: ‘f.bin’",
+            "",
+            "2026-11-28 23:04:26 (10.0 MB/s) - ‘f.bin’ saved [30000000/30000000]",
+            "",
+        ],
+    )
+    assert refused == []
+    (item,) = imported
+    assert item.record.outcome.bytes_moved == 10_000_000
+    assert item.record.duration_s == pytest.approx(10_000_000 / (10 * 2**20), abs=0.001)
+
+
+@pytest.mark.parametrize("place", ["start", "end"])
+def test_iperf3_of_both_directions_is_left_out(place: str):
+    """Some versions tell it by the sums of the other direction alone."""
     document = json.loads((SAMPLES / "iperf3.json").read_text(encoding="utf-8"))
-    document["start"]["test_start"]["bidir"] = 1
+    if place == "start":
+        document["start"]["test_start"]["bidir"] = 1
+    else:
+        document["end"]["sum_received_bidir_reverse"] = document["end"]["sum_received"]
     imported, refused, report = run(json.dumps(document, indent=1).splitlines())
     assert (imported, refused) == ([], [])
     assert report.skipped

@@ -38,7 +38,7 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Lo
     if not is_test(message) or find_text(message, "error") or find_text(settings, "protocol") != "TCP":
         report.skip("tests that failed or were not of TCP, and other objects")
         return None
-    if find_text(settings, "bidir") == "1":
+    if find_text(settings, "bidir") == "1" or any(str(name).endswith("bidir_reverse") for name in end):
         report.skip("tests of both directions at once, whose halves shared the path")
         return None
     moved = read_count("outcome.bytes_moved", received, "bytes")

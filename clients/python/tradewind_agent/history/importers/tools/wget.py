@@ -27,17 +27,23 @@ _ANSWER = re.compile(r".*\.\.\. (?P<code>\d{3})\b")
 _BROKEN = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \([^)]*/s\) - .* (?P<at_byte>\d+)(?:/\d+)?\. ")
 _NO_TIMES = InvalidValue("started_at", "is not in the log of wget --no-verbose; leave that option out")
 _PARTIAL = "206"
+_IN_BRACKETS = re.compile(r"\([^)]*\)")
+_SIZE_AND_REST = 2
 _POWERS = " KMGT"
 _LONGEST_S = 1e8
 
 
 @dataclass(slots=True)
 class _Request:
-    """The file that is being fetched: its address, the last answer's code, and what an earlier try left on the disk."""
+    """The file that is being fetched: its address, the last answer's code, and what an earlier try left on the disk.
+
+    ``left_bytes`` : what a partial answer has, by the line of lengths; an earlier run may have left the rest.
+    """
 
     url: str = ""
     code: str = ""
     held_bytes: int = 0
+    left_bytes: int | None = None
 
 
 class WgetImporter:
@@ -72,9 +78,20 @@ def _list_rows(text: LogText, context: ImportContext, report: ImportReport) -> I
             elif (broken := _BROKEN.match(line.text)) is not None:
                 request.held_bytes = int(broken["at_byte"][:18])
             elif (answer := _ANSWER.match(line.text)) is not None:
-                request.code = answer["code"]
+                request.code, request.left_bytes = answer["code"], None
+            elif request.code == _PARTIAL and request.left_bytes is None:
+                request.left_bytes = _read_left_bytes(line.text)
         except InvalidValue as invalid:
             yield refuse_row(line.number, invalid, line.text)
+
+
+def _read_left_bytes(text: str) -> int | None:
+    """Return the second number of ``Length: 30000000 (29M), 10000000 (9.5M) remaining [type]``, in any language."""
+    numbers = re.findall(r"\d+", _IN_BRACKETS.sub("", text.partition("[")[0]))
+    is_length = (
+        len(numbers) == _SIZE_AND_REST and not text.startswith(" ") and int(numbers[1][:18]) <= int(numbers[0][:18])
+    )
+    return int(numbers[1][:18]) if is_length else None
 
 
 def _read_record(
@@ -87,7 +104,8 @@ def _read_record(
     InvalidValue : its rate or time is impossible, or the log names no address.
     """
     held = request.held_bytes if request.code == _PARTIAL else 0
-    moved = round_within("outcome.bytes_moved", int(saved["moved"][:19]) - held, 0)
+    came = int(saved["moved"][:19]) - held if request.left_bytes is None else request.left_bytes
+    moved = round_within("outcome.bytes_moved", came, 0)
     if moved == 0:
         report.skip("empty files")
         return None
