@@ -1,13 +1,21 @@
 """Meters that jump, go backward or vanish: the energy goes on, is bridged by the last power, and is marked."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, count, cycle
 
 import pytest
 
 from tests.unit.meters.made_up import PROFILE, START, later
 from tradewind.energy.measured import EnergyMethod, EnergyQuality, Host
-from tradewind_agent.meters import CpuModelMeter, HostCounters, MeterResult, MeterSession, MeterUnavailable
+from tradewind_agent.meters import (
+    CpuModelMeter,
+    HostCounters,
+    MeterResult,
+    MeterSession,
+    MeterUnavailable,
+    measure_base_power,
+)
 from tradewind_agent.meters.choice import choose_meter
 from tradewind_agent.meters.external.source import parse_meter_source
 from tradewind_agent.meters.steady import SteadyEnergy
@@ -21,7 +29,7 @@ class RecordedMeter:
     base_w: float | None = None
     description = "recorded"
 
-    def __init__(self, values: Sequence[float | None]) -> None:
+    def __init__(self, values: Iterable[float | None]) -> None:
         self._values = iter(values)
 
     def read_energy_j(self, counters: HostCounters) -> float:
@@ -105,3 +113,25 @@ def test_named_meter_that_cannot_be_read_is_replaced_and_that_is_noted() -> None
     assert "instead" in choice.note
     assert choice.refusals[0][0] is EnergyMethod.METER
     assert describe_meter_failure(measure(0, 10, 20, note=choice.note)) == (choice.note,)
+
+
+def test_counter_that_stands_still_between_refreshes_is_assumed() -> None:
+    """Of a constant 100 W it shows 0 W and then 300."""
+    result = measure(0.0, 0.0, 0.0, 300.0)
+    assert result.energy is not None
+    assert (result.energy.total_j, result.energy.quality) == (300.0, EnergyQuality.ASSUMED)
+    assert describe_meter_failure(result) == ("the meter stood still for 1 s; the energy counts as assumed",)
+
+
+def test_counter_that_was_never_refreshed_tells_no_energy() -> None:
+    result = measure(700.0, 700.0, 700.0)
+    assert result.energy is None
+    assert any("counted nothing" in note for note in describe_meter_failure(result))
+
+
+@pytest.mark.parametrize(("each_j", "watts"), [((25,), 25.0), ((0, 0, 500), None), ((0,), None)])
+def test_base_power_is_not_that_of_a_coarse_counter(each_j: Sequence[float], watts: float | None) -> None:
+    times = count()
+    meter = RecordedMeter(accumulate(cycle(each_j)))
+    found = asyncio.run(measure_base_power(meter, lambda: later(next(times)), duration_s=0.1))
+    assert found == (watts if watts is None else pytest.approx(watts))

@@ -14,6 +14,9 @@ from tradewind_agent.meters.steady import SteadyEnergy
 from tradewind_agent.meters.trace import EnergyTrace
 from tradewind_agent.meters.utilisation import HostCounters, compute_usage
 
+BASE_LOOKS = 4
+"""Intervals in which the base power is measured: a coarse counter stands still in some of them."""
+
 DEFAULT_INTERVAL_S = 1.0
 
 
@@ -138,7 +141,7 @@ class MeterSession:
             usage=compute_usage(self._samples[-2], self._samples[-1]),
             power_w=None if self._failure else self.trace.compute_mean_power_w(over_s),
             method=self._meter.method,
-            quality=self._meter.quality if self._steady.irregularity is None else EnergyQuality.ASSUMED,
+            quality=self._meter.quality if self.is_steady else EnergyQuality.ASSUMED,
         )
 
     async def _sample_on(self) -> None:
@@ -172,9 +175,14 @@ class MeterSession:
 
     def _list_notes(self) -> tuple[str, ...]:
         found: tuple[str, ...] = () if self._note is None else (self._note,)
-        if self._failure is None and self._steady.irregularity is not None:
+        if self._failure is None and not self.is_steady:
             found += (f"the meter {self._steady.irregularity}; the energy counts as assumed",)
         return found
+
+    @property
+    def is_steady(self) -> bool:
+        """Return whether the meter has behaved so far."""
+        return self._steady.irregularity is None
 
     def _find_reading(self) -> EnergyReading | None:
         if self._failure is not None:
@@ -184,8 +192,10 @@ class MeterSession:
         except InvalidTrace as error:
             self._failure = str(error)
             return None
-        is_steady = self._steady.irregularity is None
-        quality = reading.quality if is_steady else EnergyQuality.ASSUMED
+        if reading.total_j == 0 and not self.is_steady:
+            self._failure = "the meter counted nothing meanwhile"
+            return None
+        quality = reading.quality if self.is_steady else EnergyQuality.ASSUMED
         return replace(reading, tail_j=self._tail_j, quality=quality)
 
 
@@ -196,11 +206,16 @@ async def measure_base_power(
     duration_s: float = 2.0,
     wait: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> float | None:
-    """Mean power before a transfer, for meters that do not know it; None when it cannot be measured."""
+    """Return the mean power before a transfer, for meters that do not know it, W.
+
+    ``None`` where it cannot be measured, such as by a counter that is refreshed more seldom than it is looked at here.
+    """
     if meter.base_w is not None:
         return meter.base_w
-    session = MeterSession(meter, read, host=Host.SOURCE, interval_s=duration_s, wait=wait)
+    session = MeterSession(meter, read, host=Host.SOURCE, interval_s=duration_s / BASE_LOOKS, wait=wait)
     await session.start()
     await wait(duration_s)
     result = await session.stop()
-    return None if result.energy is None else result.energy.total_j / result.work.duration_s
+    if result.energy is None or not session.is_steady:
+        return None
+    return result.energy.total_j / result.work.duration_s

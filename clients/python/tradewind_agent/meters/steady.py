@@ -1,4 +1,5 @@
-"""Energy of a meter that jumps, goes backward, or is away for a while: such intervals are bridged, and that is noted.
+"""Energy of a meter that jumps, goes backward, stands still, or is away for a while: such intervals are bridged where
+they can be, and that is noted.
 
 Within an interval that cannot be, the power of the last good one holds, or of the next one before the first. What a
 counter has counted while it could not be read is in its next value.
@@ -49,6 +50,8 @@ class SteadyEnergy:
 
     def _check_step(self, step_j: float, duration_s: float) -> float:
         power_w = step_j / duration_s
+        if step_j == 0:  # no host takes nothing: the meter is read more often than it is refreshed
+            self._note(f"stood still for {duration_s:.3g} s")
         if 0 <= power_w <= MOST_HOST_W:
             bridged_j = power_w * self._unbridged_s
             self._unbridged_s, self._power_w = 0.0, power_w
