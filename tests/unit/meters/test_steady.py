@@ -123,7 +123,7 @@ def test_counter_that_stands_still_between_refreshes_is_assumed() -> None:
     assert describe_meter_failure(result) == ("the meter stood still for 1 s; the energy counts as assumed",)
 
 
-def test_counter_that_was_never_refreshed_tells_no_energy() -> None:
+def test_counter_that_was_never_refreshed_has_no_energy() -> None:
     result = measure(700.0, 700.0, 700.0)
     assert result.energy is None
     assert any("counted nothing" in note for note in describe_meter_failure(result))
