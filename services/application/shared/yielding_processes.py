@@ -23,7 +23,7 @@ from tradewind.errors import Unavailable
 Result = TypeVar("Result")
 
 NICENESS = 5
-"""Whoever answers gets the processors first; the workers, which fit for minutes at 10, do not keep a sign-in waiting."""
+"""Whoever answers gets the processors first; workers, which fit for minutes at 10, do not hold up a sign-in."""
 
 
 class YieldingProcesses:

@@ -115,7 +115,7 @@ def test_named_meter_that_cannot_be_read_is_replaced_and_that_is_noted() -> None
     assert describe_meter_failure(measure(0, 10, 20, note=choice.note)) == (choice.note,)
 
 
-def test_counter_that_stands_still_between_refreshes_is_assumed() -> None:
+def test_counter_unchanged_between_refreshes_is_assumed() -> None:
     """Of a constant 100 W it shows 0 W and then 300."""
     result = measure(0.0, 0.0, 0.0, 300.0)
     assert result.energy is not None
