@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.file_identity import identity
 from tests.integration.engine.fetching import CONTENT, SMALL
 from tests.integration.engine.servers.rough_server import Answer, RoughRequest, RoughServer, head, paced, plain
 from tests.integration.engine.transfers import jobs_for, options, plan, until
@@ -112,7 +113,7 @@ def test_destination_that_is_no_file_is_refused_before_any_request(tmp_path: Pat
             there.mkdir()
     if linked:
         (tmp_path / "file").symlink_to(there)
-    before = (tmp_path / "file").lstat()
+    before = identity(tmp_path / "file")
 
     async def story() -> tuple[TransferResult, RoughServer]:
         async with RoughServer({"/file": plain(CONTENT)}) as server:
@@ -121,7 +122,7 @@ def test_destination_that_is_no_file_is_refused_before_any_request(tmp_path: Pat
     result, server = asyncio.run(story())
     assert server.asked == []
     assert f"is a {kind}; a copy replaces only files" in result.failures[0].reason
-    assert (tmp_path / "file").lstat() == before
+    assert identity(tmp_path / "file") == before
     assert names_in(tmp_path) == {"file", there.name}
 
 

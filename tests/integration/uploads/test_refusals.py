@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.file_identity import identity
 from tests.integration.serve_files.serving import Wire, ask, serving, sha256
 from tests.integration.uploads.sending import CONTENT, PARTS, bytes_on_disk, files_in, send_part, server_process
 from tradewind_agent.serve import Server, ServerLimits
@@ -42,10 +43,10 @@ def test_special_files_are_never_replaced(server: Server, root: Path, linked: bo
     os.mkfifo(root / ("there" if linked else "f"))
     if linked:
         (root / "f").symlink_to("there")
-    before = (root / "f").lstat()
+    before = identity(root / "f")
     fields = {"Content_Range": "bytes 0-3/4", "Tradewind_Upload": "u"} if in_parts else {}
     assert ask(server.port, "PUT", "/f", b"data", **fields).status == 409
-    assert (root / "f").lstat() == before
+    assert identity(root / "f") == before
 
 
 def test_part_files_are_neither_served_nor_listed(server: Server, root: Path):
