@@ -22,6 +22,7 @@ from tradewind.units import compute_throughput_bps
 from tradewind_agent.engine import DownloadJob, EngineOptions, Snapshot, TransferEngine, Url
 from tradewind_agent.meters import build_assumed_profile
 from tradewind_agent.meters.cpu_model import compute_modelled_energy_j
+from tradewind_agent.session.loaded_path import LoadedPath
 
 
 class TickRow(TypedDict):
@@ -35,6 +36,7 @@ class TickRow(TypedDict):
     setting: tuple[int, int, int]
     rtt_s: float | None
     min_rtt_s: float | None
+    settled_rtt_s: float | None
     loss: float | None
     power_w: float | None
     kind: str
@@ -57,6 +59,7 @@ def make_sample(sequence: int, now: Snapshot, before: Snapshot, *, at_s: float, 
         remaining_files=now.remaining_files,
         rtt_s=now.path.rtt_s,
         min_rtt_s=now.path.min_rtt_s,
+        settled_rtt_s=now.path.settled_rtt_s,
         sent_bytes=now.path.sent_bytes,
         retransmitted_bytes=now.path.retransmitted_bytes,
         power_w=power_w,
@@ -84,12 +87,14 @@ async def drive(task: Task, tuner: Tuner, on_tick: Callable[[TickRow], None]) ->
     """Run the transfer for the task's ticks, or to its end, and report each tick."""
     engine = TransferEngine(tuner.plan, EngineOptions(durable=False))
     running = asyncio.create_task(engine.run(list(make_jobs(task))))
+    watching = asyncio.create_task(LoadedPath().watch(engine))  # as a copy does, so that round trips can settle
     try:
         await _drive_ticks(task, tuner, engine, running, on_tick)
     finally:
-        running.cancel()
-        with suppress(asyncio.CancelledError):
-            await running
+        for each in (watching, running):
+            each.cancel()
+            with suppress(asyncio.CancelledError):
+                await each
 
 
 async def _drive_ticks(
@@ -131,6 +136,7 @@ def _make_row(sample: TickSample, earlier: TickSample | None, decision: TunerDec
         setting=(known.concurrency or 1, known.parallelism or 1, known.pipelining or 1),
         rtt_s=sample.rtt_s,
         min_rtt_s=sample.min_rtt_s,
+        settled_rtt_s=sample.settled_rtt_s,
         loss=_compute_loss_share(sample, earlier),
         power_w=sample.power_w,
         kind=decision.kind,

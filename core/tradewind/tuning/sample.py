@@ -37,6 +37,7 @@ _HIGHEST = {
     "interval_s": MAX_S,
     "rtt_s": MAX_S,
     "min_rtt_s": MAX_S,
+    "settled_rtt_s": MAX_S,
     "power_w": MAX_BPS,
 }
 """None of these is below 0."""
@@ -61,7 +62,8 @@ class TickSample:
     count from the transfer's start, so that a lost tick loses nothing. ``at_s`` is any clock in seconds: it may jump,
     the controller then counts intervals. Sequence 0 precedes the first byte and has an interval of 0. Where ``chunks``
     is empty, as of a tool that reports only sums, the sums are split over the chunks of the plan. ``power_ends``
-    gives power by end; where it is empty, ``power_w`` is of all the ends that the SLA counts.
+    gives power by end; where it is empty, ``power_w`` is of all the ends that the SLA counts. ``settled_rtt_s`` is the
+    round trip that half of the tick's samples share, as those of an empty queue do; ``None`` where they differ.
 
     Raises
     ------
@@ -77,6 +79,7 @@ class TickSample:
     remaining_files: int
     rtt_s: float | None = None
     min_rtt_s: float | None = None
+    settled_rtt_s: float | None = None
     sent_bytes: int | None = None
     retransmitted_bytes: int | None = None
     power_w: float | None = None

@@ -70,6 +70,9 @@ class Heartbeat(Strict):
 
     ``power_w`` is of the end that sends the heartbeat. ``power_ends`` names that end, and the other one where its
     server reports its meter; without it ``power_w`` is of one end, nobody knows which.
+
+    ``settled_rtt_s`` is the round trip that half of the samples within the tick share to 1 %: that of the path without
+    a queue. It is absent where they differ.
     """
 
     sequence: Sequence
@@ -82,6 +85,7 @@ class Heartbeat(Strict):
     parameters: WireParameters
     rtt_s: Positive | None = None
     min_rtt_s: Positive | None = None
+    settled_rtt_s: Positive | None = None
     sent_bytes: Count | None = None
     retransmitted_bytes: Count | None = None
     power_w: NonNegative | None = None
@@ -110,6 +114,7 @@ class Heartbeat(Strict):
             remaining_files=self.remaining_files,
             rtt_s=self.rtt_s,
             min_rtt_s=self.min_rtt_s,
+            settled_rtt_s=self.settled_rtt_s,
             sent_bytes=self.sent_bytes,
             retransmitted_bytes=self.retransmitted_bytes,
             power_w=self.power_w,

@@ -8,7 +8,7 @@ from tradewind.path import Path
 from tradewind_agent.engine.http.patient_loop import find_patient_loop
 from tradewind_agent.engine.path_sample import PathSample
 
-SAMPLE_INTERVAL_S = 0.5
+SAMPLE_INTERVAL_S = 0.25
 
 HIGH = 0.9
 """Quantile of the samples: the queue that the transfer fills again and again, without its longest moment."""

@@ -91,6 +91,7 @@ class Sampling:
         return {
             "rtt_s": seen.rtt_s,
             "min_rtt_s": seen.min_rtt_s,
+            "settled_rtt_s": seen.settled_rtt_s,
             "sent_bytes": seen.sent_bytes,
             "retransmitted_bytes": min(seen.retransmitted_bytes, seen.sent_bytes),
         }

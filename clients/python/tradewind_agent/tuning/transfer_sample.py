@@ -43,6 +43,7 @@ class TransferSample:
     parameters: Parameters
     rtt_s: float | None = None
     min_rtt_s: float | None = None
+    settled_rtt_s: float | None = None
     sent_bytes: int | None = None
     retransmitted_bytes: int | None = None
     power_w: float | None = None
@@ -70,6 +71,7 @@ class TransferSample:
             remaining_files=self.remaining_files,
             rtt_s=self.rtt_s,
             min_rtt_s=self.min_rtt_s,
+            settled_rtt_s=self.settled_rtt_s,
             sent_bytes=self.sent_bytes,
             retransmitted_bytes=self.retransmitted_bytes,
             power_w=self.power_w,

@@ -26,6 +26,7 @@ _SAME = (
     "remaining_files",
     "rtt_s",
     "min_rtt_s",
+    "settled_rtt_s",
     "sent_bytes",
     "retransmitted_bytes",
     "power_w",

@@ -90,8 +90,7 @@ class StreamLimit:
 
     ``streams`` : most streams at present; ``None`` where congestion sets no limit. ``before`` : streams at the first
     cut; once regained, the limit is lifted. ``before_last`` : those at the last cut, or at the first of those in vain.
-    ``cut_delay_s``, ``cut_loss`` : what the last cut was for, 0 where not for that; ``cut_bps`` : throughput when it
-    was for delay. ``accepted_delay_s``,
+    ``cut_delay_s``, ``cut_loss`` : what the last cut was for, 0 where not for that. ``accepted_delay_s``,
     ``accepted_loss`` : what turned out not to be of our making. ``limited_s`` : elapsed time of the last cut or raise.
     ``signs`` : ticks in a row with a signal that has not been acted upon. ``in_vain`` : cuts in a row that eased
     nothing, before the last.
@@ -102,7 +101,6 @@ class StreamLimit:
     before_last: int = 0
     cut_delay_s: float = 0.0
     cut_loss: float = 0.0
-    cut_bps: float = 0.0
     accepted_delay_s: float = 0.0
     accepted_loss: float = 0.0
     limited_s: float = 0.0
@@ -125,9 +123,7 @@ class StreamLimit:
             return self.cut_loss > 0 and loss > LOSS_NOT_REDUCED * self.cut_loss
         return self.cut_delay_s > 0 and delay_s > DELAY_NOT_REDUCED * self.cut_delay_s
 
-    def cut(
-        self, signal: Signal, streams: int, *, delay_s: float, loss: float, throughput_bps: float, elapsed_s: float
-    ) -> Self:
+    def cut(self, signal: Signal, streams: int, *, delay_s: float, loss: float, elapsed_s: float) -> Self:
         """Reduce the streams to 0.7 of the current ones, rounded up, by at least one; one stays."""
         again = self.was_in_vain(signal, delay_s=delay_s, loss=loss)
         return replace(
@@ -137,7 +133,6 @@ class StreamLimit:
             before_last=self.before_last if again else streams,
             cut_delay_s=delay_s if signal is Signal.DELAY else 0.0,
             cut_loss=loss if signal is Signal.LOSS else 0.0,
-            cut_bps=throughput_bps if signal is Signal.DELAY else 0.0,
             limited_s=elapsed_s,
             signs=0,
             in_vain=self.in_vain + 1 if again else 0,
@@ -169,7 +164,6 @@ class StreamLimit:
             streams=streams,
             cut_delay_s=0.0,
             cut_loss=0.0,
-            cut_bps=0.0,
             limited_s=elapsed_s,
             signs=0,
             in_vain=0,

@@ -19,7 +19,7 @@ from tradewind.units import format_count
 def back_off(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> Proposal | None:
     """Give up streams, or restore what was given up in vain; then no other rule decides. ``None`` when quiet."""
     if seen.is_longer and seen.signal is Signal.QUIET:
-        reason = f"{1e3 * seen.rtt_s:.3g} ms behind no queue: the path has become longer"
+        reason = f"{1e3 * seen.base_rtt.found_s:.3g} ms behind no queue: the path has become longer"
         return _propose_restored(replace(state, limit=state.limit.lift()), seen, state.limit.before_last, reason)
     return _answer(basis, state, seen, goal)
 
@@ -45,8 +45,7 @@ def _answer(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> 
         if seen.has_room:  # it may be the path's own loss: a search on a radio goes on
             return None
         return Proposal(state, DecisionKind.DWELL, f"{what}; streams are given up if it goes on", here)
-    rate_bps, elapsed_s = seen.throughput_bps, seen.elapsed_s
-    cut = limit.cut(signal, seen.streams, delay_s=delay_s, loss=loss, throughput_bps=rate_bps, elapsed_s=elapsed_s)
+    cut = limit.cut(signal, seen.streams, delay_s=delay_s, loss=loss, elapsed_s=seen.elapsed_s)
     state = _give_up(basis, replace(state, limit=cut), seen, goal)
     most = max(state.limit.streams or 1, len(seen.active))
     reason = f"{what}: from {seen.streams} to at most {format_count(most, 'stream')}"

@@ -114,7 +114,7 @@ def cut(limit: StreamLimit, why: Signal, streams: int, *, delay_s=0.1, loss=0.01
     """The limit after one more tick with this signal."""
     if limit.was_in_vain(why, delay_s=delay_s, loss=loss):
         return limit.take_back(why, delay_s=delay_s, loss=loss, elapsed_s=at_s)
-    return limit.cut(why, streams, delay_s=delay_s, loss=loss, throughput_bps=90e6, elapsed_s=at_s)
+    return limit.cut(why, streams, delay_s=delay_s, loss=loss, elapsed_s=at_s)
 
 
 @given(st.integers(1, 500), st.sampled_from([Signal.DELAY, Signal.LOSS]))
@@ -167,10 +167,10 @@ def test_only_the_cut_that_was_in_vain_is_taken_back():
 
 
 def test_cuts_in_vain_in_a_row_are_taken_back_together():
-    first = StreamLimit().cut(Signal.LOSS, 24, delay_s=0.0, loss=0.01, throughput_bps=90e6, elapsed_s=5.0)
-    second = first.cut(Signal.LOSS, 17, delay_s=0.0, loss=0.0095, throughput_bps=90e6, elapsed_s=10.0)
+    first = StreamLimit().cut(Signal.LOSS, 24, delay_s=0.0, loss=0.01, elapsed_s=5.0)
+    second = first.cut(Signal.LOSS, 17, delay_s=0.0, loss=0.0095, elapsed_s=10.0)
     assert (first.in_vain, second.in_vain, second.before_last) == (0, 1, 24)
-    assert second.cut(Signal.LOSS, 12, delay_s=0.0, loss=0.005, throughput_bps=90e6, elapsed_s=15.0).in_vain == 0
+    assert second.cut(Signal.LOSS, 12, delay_s=0.0, loss=0.005, elapsed_s=15.0).in_vain == 0
     assert second.take_back(Signal.LOSS, delay_s=0.0, loss=0.0095, elapsed_s=15.0).streams is None
 
 

@@ -29,7 +29,7 @@ from tradewind_agent.engine.relay.sending import PUT_RECEIVER
 _ADMITTED_A_CHUNK = 256
 """Files of each chunk that are under way at most: enough for all connections, and few enough to forget."""
 
-_ROUND_TRIPS = ("rtt_s", "min_rtt_s", "first_byte_s", "min_first_byte_s")
+_ROUND_TRIPS = ("rtt_s", "min_rtt_s", "settled_rtt_s", "first_byte_s", "min_first_byte_s")
 
 
 class _ReadingEngine(TransferEngine):

@@ -91,6 +91,7 @@ class ToolConnections:
             known = self._known.setdefault(each.cookie, _KnownConnection(each.info, ReceiverLoss(self._polled_s)))
             known.loss.count_losses(each.info, at_s)
             known.info = replace(each.info, lost_bytes=known.loss.compute_lost_bytes(each.info))
+        self._sampler.note_rtt([each.info for each in seen], receiving=self._receiving)
 
 
 def watch_connections(task: ToolTask, say: Callable[[str], None]) -> ToolConnections | None:
