@@ -118,15 +118,15 @@ def observe(basis: Basis, state: TuningState, sample: TickSample) -> Observation
     # A queue that others keep full does not empty with our streams: what is left after a cut is judged as before it.
     before_cuts = max(streams, state.limit.before)
     stated_min_rtt_s = sample.min_rtt_s or basis.path.min_rtt_s or 0.0
-    base_rtt = state.base_rtt.update(sample)
-    sample, power_note = _count_power(basis, sample)
-    sample = base_rtt.correct_sample(_set_shortest_rtt(basis, sample, tables, before_cuts))
-    expected_delay_s = congestion.compute_expected_delay_s(tables, before_cuts, max(stated_min_rtt_s, base_rtt.found_s))
-    longer_by_s = base_rtt.found_s - max(stated_min_rtt_s, state.base_rtt.found_s)
     loss, tolerated_loss = (
         _find_loss(state, sample),
         congestion.compute_tolerated_loss(basis.loss_baseline, state.limit),
     )
+    base_rtt = state.base_rtt.update(sample, is_overflowing=loss is None or loss.share > tolerated_loss)
+    sample, power_note = _count_power(basis, sample)
+    sample = base_rtt.correct_sample(_set_shortest_rtt(basis, sample, tables, before_cuts))
+    expected_delay_s = congestion.compute_expected_delay_s(tables, before_cuts, max(stated_min_rtt_s, base_rtt.found_s))
+    longer_by_s = base_rtt.found_s - max(stated_min_rtt_s, state.base_rtt.found_s)
     view = build_forecaster(basis, active, state.belief, basis.z)
     power_w = sample.power_w
     if power_w is None and view is not None:

@@ -84,7 +84,7 @@ def test_round_trips_behind_a_queue_do_not_settle():
     assert settled_after([0.15 + 0.003 * (7 * i % 20) for i in range(20)]) is None
 
 
-def test_few_samples_or_those_of_a_connection_that_stands_still_say_nothing():
+def test_few_samples_or_those_of_an_idle_connection_say_nothing():
     assert settled_after([0.15 + 1e-6 * i for i in range(7)]) is None
     assert settled_after([0.15] * 20) is None
 

@@ -1,10 +1,11 @@
 """The round trip without a queue (Vegas' BaseRTT), where the path has become longer.
 
 The kernel reports the shortest one of five minutes; until then a longer path looks like a queue. But a queue swings
-with every window that CUBIC cuts, and an empty one has one round trip: the path's. Where the samples within a tick
-settle at a round trip, and again at the same one soon after, no queue is there. BBR drains the pipe for such a sample
-(ProbeRTT); here a cut for delay does, which the longer path has caused, and the pipe that a longer path leaves half
-empty for a while.
+with every window that CUBIC cuts, and an empty one has one round trip: the path's. A crowd keeps a queue full, whose
+round trips are equal, too, but it loses what the queue has no room for. Where the samples within a tick settle at a
+round trip, and again at the same one soon after, and nothing is lost beyond the path's own, no queue is there. BBR
+drains the pipe for such a sample (ProbeRTT); here a cut for delay does, which the longer path has caused, and the pipe
+that a longer path leaves half empty for a while.
 """
 
 from dataclasses import dataclass, replace
@@ -31,11 +32,11 @@ class BaseRtt:
     settled_s: float = 0.0
     ticks: int = 0
 
-    def update(self, sample: TickSample) -> Self:
-        """Return the state after one more tick."""
+    def update(self, sample: TickSample, *, is_overflowing: bool) -> Self:
+        """Return the state after one more tick; ``is_overflowing`` : more was lost than the path's own, or may be."""
         if sample.rtt_s is None:
             return self
-        found_s, settled_s = min(self.found_s, sample.rtt_s), sample.settled_rtt_s
+        found_s, settled_s = min(self.found_s, sample.rtt_s), None if is_overflowing else sample.settled_rtt_s
         if settled_s is None:
             is_recent = self.settled_s > 0 and self.ticks + 1 < SOON_TICKS
             return type(self)(found_s, self.settled_s, self.ticks + 1) if is_recent else type(self)(found_s)

@@ -90,6 +90,7 @@ class StreamLimit:
 
     ``streams`` : most streams at present; ``None`` where congestion sets no limit. ``before`` : streams at the first
     cut; once regained, the limit is lifted. ``before_last`` : those at the last cut, or at the first of those in vain.
+    ``before_delay`` : those at the first of the last cuts for delay, 0 without one.
     ``cut_delay_s``, ``cut_loss`` : what the last cut was for, 0 where not for that. ``accepted_delay_s``,
     ``accepted_loss`` : what turned out not to be of our making. ``limited_s`` : elapsed time of the last cut or raise.
     ``signs`` : ticks in a row with a signal that has not been acted upon. ``in_vain`` : cuts in a row that eased
@@ -99,6 +100,7 @@ class StreamLimit:
     streams: int | None = None
     before: int = 0
     before_last: int = 0
+    before_delay: int = 0
     cut_delay_s: float = 0.0
     cut_loss: float = 0.0
     accepted_delay_s: float = 0.0
@@ -131,6 +133,7 @@ class StreamLimit:
             streams=max(1, min(streams - 1, math.ceil(DECREASE * streams))),
             before=max(self.before, streams),
             before_last=self.before_last if again else streams,
+            before_delay=self.before_delay or streams if signal is Signal.DELAY else 0,
             cut_delay_s=delay_s if signal is Signal.DELAY else 0.0,
             cut_loss=loss if signal is Signal.LOSS else 0.0,
             limited_s=elapsed_s,
@@ -151,6 +154,12 @@ class StreamLimit:
             return accepted.lift()
         return accepted.raise_to(self.before_last, elapsed_s)
 
+    def undo_delay_cuts(self, elapsed_s: float) -> Self:
+        """Undo the cuts for delay, which a longer path explains; what was cut for loss before stays cut."""
+        if self.before_delay >= self.before:
+            return self.lift()
+        return self.raise_to(self.before_delay, elapsed_s)
+
     def regain_after_quiet(self, elapsed_s: float, dwell_s: float) -> Self:
         """Permit one more stream after each quiet dwell; lift the limit once those of the first cut are regained."""
         if self.streams is None or elapsed_s - self.limited_s < dwell_s:
@@ -162,6 +171,7 @@ class StreamLimit:
         return replace(
             self,
             streams=streams,
+            before_delay=0,
             cut_delay_s=0.0,
             cut_loss=0.0,
             limited_s=elapsed_s,

@@ -18,9 +18,10 @@ from tradewind.units import format_count
 
 def back_off(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> Proposal | None:
     """Give up streams, or restore what was given up in vain; then no other rule decides. ``None`` when quiet."""
-    if seen.is_longer and seen.signal is Signal.QUIET:
+    if seen.is_longer and seen.signal is Signal.QUIET and state.limit.before_delay:
+        restored = state.limit.undo_delay_cuts(seen.elapsed_s)
         reason = f"{1e3 * seen.base_rtt.found_s:.3g} ms behind no queue: the path has become longer"
-        return _propose_restored(replace(state, limit=state.limit.lift()), seen, state.limit.before_last, reason)
+        return _propose_restored(replace(state, limit=restored), seen, state.limit.before_delay, reason)
     return _answer(basis, state, seen, goal)
 
 
