@@ -126,10 +126,16 @@ def another_process(client: httpx.Client, database_url: str, redis_url: str) -> 
 
 def end_session(tenant: Tenant, transfer: Transfer, redis_url: str) -> None:
     """As the completion of a transfer does."""
+    end_sessions(tenant, redis_url, transfer.id)
+
+
+def end_sessions(tenant: Tenant, redis_url: str, only: str = "*") -> None:
+    """End all transfers of a tenant: one that a test leaves is live for a while, and counts in plans of the next."""
 
     async def end() -> None:
         store = redis.asyncio.Redis.from_url(redis_url)
-        await RedisSessions(store).end(TransferKey(tenant.id, UUID(transfer.id)))
+        async for name in store.scan_iter(f"tradewind:session:{tenant.id}:{only}"):
+            await RedisSessions(store).end(TransferKey(tenant.id, UUID(name.decode().rpartition(":")[2])))
         await store.aclose()
 
     asyncio.run(end())

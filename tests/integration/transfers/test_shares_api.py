@@ -15,6 +15,7 @@ from tests.integration.live_transfers import (
     another_process,
     client,
     end_session,
+    end_sessions,
     learned,
     transfer,
 )
@@ -25,7 +26,8 @@ __all__ = ["client", "learned", "transfer"]
 
 @pytest.fixture
 def limited(client: httpx.Client, learned: Tenant, api: str, redis_url: str) -> Iterator[httpx.Client]:
-    """A provider's client; the limits that it sets are removed again, and the shares that transfers held of them."""
+    """A provider's client; the limits that it sets are removed again, and what transfers held of them."""
+    end_sessions(learned, redis_url)
     with learned.client(api) as provider:
         yield provider
         for limit in provider.get("/v1/limits").json():
