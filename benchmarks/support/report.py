@@ -33,7 +33,7 @@ def make_parser(purpose: str, *, seed: int = 1) -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="smaller, with the same parts")
     parser.add_argument("--smoke", action=_Smoke, help="smallest, in seconds: shows that it runs, measures nothing")
     parser.add_argument(
-        "--data", type=_parse_existing_folder, nargs="+", default=[], metavar="DIR", help="folders of measurements"
+        "--data", type=parse_existing_folder, nargs="+", default=[], metavar="DIR", help="folders of measurements"
     )
     parser.add_argument("--seed", type=int, default=seed, help="seed of everything drawn at random")
     return parser
@@ -60,7 +60,7 @@ def open_scratch_folder(name: str, usual_folder: Path, *, smoke: bool) -> Iterat
         yield Path(folder)
 
 
-def _parse_existing_folder(text: str) -> Path:
+def parse_existing_folder(text: str) -> Path:
     path = Path(text).resolve()
     if not path.is_dir():
         raise argparse.ArgumentTypeError(f"{text} is no folder")

@@ -66,6 +66,7 @@ _PARTS = {
     "reference": (
         "core/tradewind/tuning/reference",
         "core/tradewind/heuristics.py",
+        "benchmarks/tuning/falcon_bayes.py",
         "benchmarks/tuning/tuners.py",
     ),
     "testbed": (

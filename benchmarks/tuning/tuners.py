@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from benchmarks.tuning.falcon_bayes import FalconBayes
 from benchmarks.tuning.task import Task
 from tradewind.dataset import SizeBin
 from tradewind.errors import InvalidValue
@@ -156,6 +157,7 @@ _MAKERS: Mapping[str, Callable[[Task], Tuner]] = MappingProxyType(
         "mine": lambda task: ReferenceTuner(MinE((task.chunk,), task.path)),
         "maxthr": lambda task: ReferenceTuner(MaxThr((task.chunk,), task.path)),
         "falcon": lambda task: ReferenceTuner(FalconGradient((task.chunk,), task.path)),
+        "falcon_bayes": lambda task: ReferenceTuner(FalconBayes((task.chunk,), task.path)),
         "fts3": lambda task: ReferenceTuner(Fts3((task.chunk,))),
         STATIC: _make_static,
     }

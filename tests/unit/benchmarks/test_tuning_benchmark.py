@@ -8,12 +8,15 @@ import pytest
 from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.tuning import history, metrics
 from benchmarks.tuning.driver import TickRow, make_jobs
+from benchmarks.tuning.falcon_bayes import FalconBayes
 from benchmarks.tuning.oracle import StaticLattice, find_best_setting
 from benchmarks.tuning.summary import compare_tuners, make_timeline, summarise
 from benchmarks.tuning.task import Task
 from benchmarks.tuning.tuners import OURS, STATIC, VARIANTS, make_tuner
 from tests.unit.tuning.simulated_path import SimulatedPath
+from tradewind.dataset import Chunk, ChunkKind, DataSet
 from tradewind.errors import InvalidValue
+from tradewind.path import Path as NetworkPath
 from tradewind.tuning import ChunkProgress, TickSample
 
 SIMULATED = SimulatedPath()
@@ -239,3 +242,40 @@ def test_timeline_has_queue_and_decision_of_each_tick():
     [line] = make_timeline(cell("step/a", OURS, 0))
     assert line["queue ms"] == pytest.approx(10.0)
     assert line["decided"] == "4 streams"
+
+
+def try_workers(rate_bps, ticks):
+    """Return the numbers of workers that the Bayesian search tries on a path without loss."""
+    files = DataSet(file_count=10_000, total_bytes=10**9)
+    variant = FalconBayes(
+        (Chunk(ChunkKind.SMALL, files, None),), NetworkPath(bandwidth_bps=1e9, rtt_s=0.06), workers=64
+    )
+    state, _ = variant.begin()
+    tried = []
+    for tick in range(1, ticks + 1):
+        tried.append(state.workers)
+        state, plan = variant.step(
+            state,
+            TickSample(
+                sequence=tick,
+                at_s=5.0 * tick,
+                interval_s=5.0,
+                bytes_moved=0,
+                throughput_bps=rate_bps(state.workers),
+                remaining_bytes=10**9,
+                remaining_files=10_000,
+            ),
+        )
+        assert sum(each.parameters.concurrency for each in plan) == state.workers
+    return tried
+
+
+def test_bayesian_search_begins_at_random_and_ends_near_the_highest_utility():
+    tried = try_workers(lambda workers: 1e7 * min(workers, 20), 30)
+    assert len(set(tried[:3])) == 3
+    assert sorted(tried[-9:])[4] in range(15, 26)
+
+
+def test_bayesian_search_is_the_same_for_the_same_seed_and_bears_a_path_that_carries_nothing():
+    assert try_workers(lambda workers: 1e7 * workers, 8) == try_workers(lambda workers: 1e7 * workers, 8)
+    assert all(1 <= workers <= 64 for workers in try_workers(lambda _: 0.0, 12))

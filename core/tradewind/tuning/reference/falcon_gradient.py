@@ -11,7 +11,7 @@ from enum import StrEnum
 from tradewind.dataset import Chunk
 from tradewind.heuristics import MAX_CHANNELS, plan_max_throughput
 from tradewind.path import Path
-from tradewind.tuning.reference.variant import Plan, list_chunks_left
+from tradewind.tuning.reference.variant import Plan, compute_loss, list_chunks_left
 from tradewind.tuning.sample import TickSample
 
 K = 1.02
@@ -58,9 +58,8 @@ class FalconGradient:
         return state, plan_max_throughput(self.chunks, self.path, state.probed)
 
     def step(self, state: FalconState, sample: TickSample) -> tuple[FalconState, Plan]:
-        now = self._move_workers(
-            state, compute_utility(sample.throughput_bps, state.probed, _compute_loss(state, sample))
-        )
+        loss = compute_loss(sample, sent_bytes=state.sent_bytes, retransmitted_bytes=state.retransmitted_bytes)
+        now = self._move_workers(state, compute_utility(sample.throughput_bps, state.probed, loss))
         now = replace(now, sent_bytes=sample.sent_bytes or 0, retransmitted_bytes=sample.retransmitted_bytes or 0)
         left = list_chunks_left(self.chunks, sample) or self.chunks
         return now, plan_max_throughput(left, self.path, now.probed)
@@ -75,9 +74,3 @@ class FalconGradient:
         step = theta * math.ceil(state.workers * relative)
         workers = max(FIRST_WORKERS, min(state.workers + step, max(self.workers - 1, FIRST_WORKERS)))
         return FalconState(workers=workers, theta=theta)
-
-
-def _compute_loss(state: FalconState, sample: TickSample) -> float:
-    sent = (sample.sent_bytes or 0) - state.sent_bytes
-    again = (sample.retransmitted_bytes or 0) - state.retransmitted_bytes
-    return min(max(again / sent, 0.0), 1.0) if sent > 0 else 0.0

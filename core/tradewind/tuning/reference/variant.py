@@ -39,6 +39,13 @@ def list_chunks_left(chunks: Sequence[Chunk], sample: TickSample) -> tuple[Chunk
     )
 
 
+def compute_loss(sample: TickSample, *, sent_bytes: int, retransmitted_bytes: int) -> float:
+    """Return the share of the tick's bytes that were sent again; the counters are those of the tick before."""
+    sent = (sample.sent_bytes or 0) - sent_bytes
+    again = (sample.retransmitted_bytes or 0) - retransmitted_bytes
+    return min(max(again / sent, 0.0), 1.0) if sent > 0 else 0.0
+
+
 def require_power_w(sample: TickSample) -> float:
     """Return the power of the tick.
 
