@@ -1,13 +1,13 @@
-"""Measure a set: held-out accuracy against gradient boosting, choices, load, drift, outliers, time."""
+"""Measure a set: held-out accuracy against other models, choices, load, drift, outliers, time."""
 
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from sklearn.ensemble import HistGradientBoostingRegressor
 from threadpoolctl import threadpool_limits
 
+from benchmarks.surfaces.baselines import measure_baselines
 from benchmarks.surfaces.sets import SurfaceSet
 from tradewind.learning.leaf import LeafSurfaces, fit_leaf
 from tradewind.learning.observations import Flags, Floats, Observations
@@ -52,7 +52,7 @@ class Predictions:
 
 
 def measure_held_out(surfaces: SurfaceSet, seed: int) -> Mapping[str, dict[str, float]]:
-    """Return figures of the throughput and, where metered, the energy surface on one split, and the baseline's."""
+    """Return figures of the throughput and, where metered, the energy surface on one split, and the baselines'."""
     o = surfaces.observations
     train, test = split_randomly(len(o), np.random.default_rng(seed))
     model = fit_leaf(o.take(train))
@@ -65,10 +65,10 @@ def measure_held_out(surfaces: SurfaceSet, seed: int) -> Mapping[str, dict[str, 
             prediction.log_throughput_sd,
         ).compute_figures()
     }
-    found["throughput"]["gbm_accuracy"] = _measure_baseline(surfaces.inputs, o.throughput_bps, train, test, seed)
+    found["throughput"] |= measure_baselines(surfaces.inputs, o.throughput_bps, train, test, seed)
     if prediction.energy_j_per_byte is not None:
         found["energy"] = _measure_energy(surfaces, model, test)
-        found["energy"]["gbm_accuracy"] = _measure_baseline(surfaces.inputs, surfaces.energy_j, train, test, seed)
+        found["energy"] |= measure_baselines(surfaces.inputs, surfaces.energy_j, train, test, seed)
     return found
 
 
@@ -96,14 +96,6 @@ def _measure_energy(surfaces: SurfaceSet, model: LeafSurfaces, test: Flags) -> d
     return Predictions(
         surfaces.energy_j[rows], prediction.energy_j_per_byte * size, log_mean, np.sqrt(variance)
     ).compute_figures()
-
-
-def _measure_baseline(inputs: Floats, target: Floats, train: Flags, test: Flags, seed: int) -> float:
-    """Return the accuracy of gradient boosting on the log of the target, same rows and inputs."""
-    known = np.isfinite(target)
-    model = HistGradientBoostingRegressor(random_state=seed)
-    model.fit(inputs[train & known], np.log(target[train & known]))
-    return compute_accuracy(target[test & known], np.exp(model.predict(inputs[test & known])))
 
 
 def measure_choice_regret(surfaces: SurfaceSet, seed: int) -> float:

@@ -14,7 +14,11 @@ from benchmarks.surfaces import __main__, sets
 SUMMARY = {
     "accuracy_median",
     "gbm_accuracy_median",
+    "forest_accuracy_median",
+    "process_accuracy_median",
+    "additive_accuracy_median",
     "wins_vs_gbm",
+    "wins_vs_best",
     "regret_median",
     "pick_vs_best_observed",
     "coverage90",
