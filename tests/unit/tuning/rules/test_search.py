@@ -101,3 +101,38 @@ def test_a_search_over_two_large_files_goes_back_to_what_did_best():
         tried.append((after.concurrency, after.parallelism))
     assert tried == [(2, 1), (2, 2), (2, 4), (2, 3), (2, 4)]
     assert transfer.decision.reason.endswith("8 have done best and stay")
+
+
+SMALL_FILES = DataSet(file_count=4000, total_bytes=4 * 10**10)
+
+
+def first_try(streams, **seen):
+    """Return the decision after the first tick of a search, behind a queue of 60 ms over a path of 60 ms."""
+    transfer = searching(SMALL_FILES, streams)
+    _, decision = stepped(transfer, sample(transfer, **{"throughput_bps": 95e6, "rtt_s": 0.12, **seen}))
+    return decision
+
+
+def test_streams_that_fill_the_pipe_at_once_stay():
+    decision = first_try(32)
+    assert decision.streams == 32
+    assert decision.reason.endswith("32 have done best and stay")
+
+
+@pytest.mark.parametrize(("streams", "seen"), [(8, {}), (32, {"rtt_s": 0.062})])
+def test_few_streams_or_a_pipe_that_is_not_full_are_tried_on(streams, seen):
+    assert first_try(streams, **seen).streams > streams
+
+
+def test_streams_that_lose_bytes_behind_a_full_queue_are_tried_fewer():
+    transfer = searching(SMALL_FILES, 32)
+    for number in (1, 2):
+        lossy = sample(
+            transfer,
+            throughput_bps=95e6,
+            rtt_s=0.12,
+            sent_bytes=number * 60_000_000,
+            retransmitted_bytes=(number - 1) * 600_000,
+        )
+        transfer.state, transfer.decision = stepped(transfer, lossy)
+    assert transfer.decision.streams < 32
