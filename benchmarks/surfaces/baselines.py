@@ -1,11 +1,13 @@
 """The models that surfaces are compared with: each learns the logarithm of a target from the same rows and inputs."""
 
+import warnings
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 from sklearn.impute import SimpleImputer
@@ -64,6 +66,8 @@ def measure_baselines(inputs: Floats, target: Floats, train: Flags, test: Flags,
         if name == "process" and len(rows) > MOST_PROCESS_ROWS:
             used = np.random.default_rng(seed).choice(rows, MOST_PROCESS_ROWS, replace=False)
         model = make(inputs.shape[1], seed)
-        model.fit(inputs[used], np.log(target[used]))
+        with warnings.catch_warnings():  # the length of an axis that says nothing has no upper bound
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(inputs[used], np.log(target[used]))
         found[f"{name}_accuracy"] = compute_accuracy(target[unseen], np.exp(model.predict(inputs[unseen])))
     return found
