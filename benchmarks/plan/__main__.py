@@ -100,6 +100,9 @@ def _measure_stale(chosen: Sequence[Planned], options: argparse.Namespace) -> in
     store, failed = RecordStore(quick=False), []
     stale = [each for each in chosen if (known := store.find(each.name)) is None or list_changed(each, known)]
     for number, planned in enumerate(stale, start=1):
+        if planned.needs_data and not options.data:
+            sys.stderr.write(f"{number} of {len(stale)}: {planned.name} is left out, as it needs --data\n")
+            continue
         sys.stderr.write(f"{number} of {len(stale)}: {planned.name}, usually {planned.minutes} minutes\n")
         if not options.busy:
             wait_until_quiet()
@@ -117,6 +120,9 @@ def _measure_stale(chosen: Sequence[Planned], options: argparse.Namespace) -> in
 def _record_quick(chosen: Sequence[Planned], options: argparse.Namespace) -> int:
     store = RecordStore(quick=True)
     for planned in (each for each in chosen if each.figures):
+        if planned.needs_data and not options.data:
+            sys.stderr.write(f"{planned.name} is left out, as it needs --data\n")
+            continue
         if not options.busy:
             wait_until_quiet()
         runs = [measure(planned, [*_list_arguments(planned, options.data), "--quick"]) for _ in range(REPEATS)]
@@ -135,6 +141,9 @@ def _record_quick(chosen: Sequence[Planned], options: argparse.Namespace) -> int
 def _check(chosen: Sequence[Planned], options: argparse.Namespace) -> int:
     store, rows, worse = RecordStore(quick=True), list[dict[str, Value]](), False
     for planned in (each for each in chosen if each.figures):
+        if planned.needs_data and not options.data:
+            rows.append({"benchmark": planned.name, "verdict": "needs --data"})
+            continue
         record = store.find(planned.name)
         if record is None:
             rows.append({"benchmark": planned.name, "verdict": "no record; --check --record makes it"})

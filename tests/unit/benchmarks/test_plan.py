@@ -147,6 +147,28 @@ def test_a_check_says_what_has_no_record(stores: Path, capsys: pytest.CaptureFix
     assert "no record; --check --record makes it" in capsys.readouterr().out
 
 
+def test_what_needs_data_is_left_out_without_and_gets_them_otherwise(
+    stores: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(plan, "PLAN", (replace(GAIN, needs_data=True),))
+    RecordStore(quick=True, folder=stores).store(record())
+    received = []
+
+    def measure(planned, arguments):
+        received.append(arguments)
+        return record()
+
+    monkeypatch.setattr(plan, "measure", measure)
+    for words in (["--check"], ["--check", "--record"], ["--plan", "--measure", "--busy"]):
+        assert plan.main(words) == 0
+    said = capsys.readouterr()
+    assert "needs --data" in said.out
+    assert said.err.count("left out, as it needs --data") == 2
+    assert received == []
+    assert plan.main(["--check", "--data", str(stores)]) == 0
+    assert received == [["--data", str(stores), "--quick"]]
+
+
 @pytest.mark.parametrize("words", [["--plan", "speed"], ["--check", "--measure"], ["--plan", "--record"]])
 def test_mistakes_are_one_line(stores: Path, words, capsys: pytest.CaptureFixture[str]):
     assert plan.main(words) == 1
