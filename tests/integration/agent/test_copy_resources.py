@@ -16,10 +16,10 @@ from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.copy.run import prepare
 from tradewind_agent.copy.run import run as run_copy
 from tradewind_agent.engine.http.rate_limit import BURST_S
-from tradewind_agent.resources.core_trials import CoreTrial, CoreTrials
 from tradewind_agent.resources.host_files import HostFolders
 from tradewind_agent.resources.limiter import ResourceLimiter
 from tradewind_agent.resources.limits import Limits
+from tradewind_agent.resources.resource_trials import ResourceTrial, ResourceTrials
 
 SIZE = 600_000
 BY_HAND = CopyOptions(by_hand=Parameters(concurrency=2, parallelism=1, pipelining=1))
@@ -181,7 +181,7 @@ def test_experiment_ends_with_a_copy_that_is_killed(origin, tmp_path):
     state = tmp_path / "home" / ".local/state/tradewind"
     cpus = len(os.sched_getaffinity(0))
     if cpus > 1:
-        CoreTrials(state, cpus).finish(CoreTrial("a → b", cpus), 10**9)
+        ResourceTrials(state, cpus).finish(ResourceTrial("a → b", cpus), 10**9)
     slow = (
         "--explore-resources",
         "--limit-rate",
@@ -202,7 +202,7 @@ def test_experiment_ends_with_a_copy_that_is_killed(origin, tmp_path):
     assert run("doctor", env=env).code in (0, 1)
     assert not list((state / "resources").glob("*.json"))
     if cpus > 1:
-        notes = json.loads((state / "core-trials.json").read_bytes())
+        notes = json.loads((state / "resource-trials.json").read_bytes())
         assert notes["a → b"]["explored_bytes"] == 3 * SIZE
 
 

@@ -46,6 +46,8 @@ ApplyResources = Annotated[
 ExploreResources = Annotated[
     bool,
     typer.Option(
-        "--explore-resources", help="Move up to a tenth of the bytes on fewer cores, so that models learn their effect."
+        "--explore-resources",
+        help="Move up to a tenth of the bytes on fewer cores, so that models learn their effect; with "
+        "--apply-resources at lower frequencies too.",
     ),
 ]
