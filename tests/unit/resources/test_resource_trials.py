@@ -110,3 +110,26 @@ def test_links_that_were_not_used_for_long_are_forgotten(tmp_path: Path):
         trials.finish(ResourceTrial(f"link {number}", 4), 100 * MB)
     assert not trials.begin("link 0", MB, FASTEST).is_experiment
     assert trials.begin(f"link {MOST_LINKS + 2}", MB, FASTEST).is_experiment
+
+
+def test_frequencies_are_tried_with_every_number_of_cores(tmp_path: Path):
+    trials, tried = ResourceTrials(tmp_path, 2), []
+    for _ in range(300):
+        trial = trials.begin(LINK, MB, FASTEST, frequencies_hz=(1e9, 2e9, 3e9))
+        if trial.is_experiment:
+            tried.append((trial.cores, trial.frequency_hz))
+        else:
+            assert (trial.cores, trial.frequency_hz) == (2, 3e9)
+        trials.finish(trial, MB)
+    counts = [tried.count((cores, hz)) for cores in (1, 2) for hz in (1e9, 2e9, 3e9) if (cores, hz) != (2, 3e9)]
+    assert len(tried) == sum(counts) >= 25
+    assert max(counts) - min(counts) <= 1
+    assert tried[0] == (2, 2e9)
+
+
+def test_host_with_one_cpu_tries_frequencies_alone(tmp_path: Path):
+    trials = ResourceTrials(tmp_path, 1)
+    trials.finish(ResourceTrial(LINK, 1), 1000 * MB)
+    trial = trials.begin(LINK, MB, FASTEST, frequencies_hz=(1e9, 2e9))
+    assert (trial.cores, trial.frequency_hz) == (1, 1e9)
+    assert trial.describe() == "1 core at 1 GHz"

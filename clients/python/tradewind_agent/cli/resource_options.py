@@ -51,3 +51,10 @@ ExploreResources = Annotated[
         "--apply-resources at lower frequencies too.",
     ),
 ]
+LimitBothEnds = Annotated[
+    bool,
+    typer.Option(
+        "--limit-both-ends",
+        help="Request the same cores and frequency of a serve-files at the other end, where its --accept-limits does.",
+    ),
+]

@@ -25,6 +25,7 @@ from tradewind_agent.resources.limiter import ResourceLimiter
 from tradewind_agent.resources.limits import RESOURCES, Limits
 from tradewind_agent.resources.resource_trials import ResourceTrial, ResourceTrials
 from tradewind_agent.session.planning import Plan, combine_chunk_settings
+from tradewind_agent.session.transfer_naming import format_resources
 from tradewind_agent.transport.choosing import read_congestion_control
 
 _ENGINE_LIMITS = ("nic_bps", "disk_bps")
@@ -63,9 +64,17 @@ class CopyResources:
         self.adjusted.adjust(Limits.of(combine_chunk_settings(tuple(plan))))
         return self.state_resources(plan)
 
+    @property
+    def _in_effect(self) -> Parameters:
+        return Applied((*self.applied.enforced, *self.adjusted.applied.enforced)).parameters
+
+    def format_in_effect(self) -> str:
+        """Return the cores and the frequency that are in effect, as the other end reads them."""
+        return format_resources(Limits.of(self._in_effect).select_only(*ADJUSTABLE))
+
     def state_resources(self, plan: Sequence[ChunkPlan]) -> tuple[ChunkPlan, ...]:
         """Return the plan with the cores and the frequency that are in effect."""
-        in_effect = Applied((*self.applied.enforced, *self.adjusted.applied.enforced)).parameters
+        in_effect = self._in_effect
         stated = {name: getattr(in_effect, name) for name in ADJUSTABLE}
         return tuple(chunk._replace(parameters=replace(chunk.parameters, **stated)) for chunk in plan)
 

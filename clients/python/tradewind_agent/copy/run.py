@@ -193,6 +193,7 @@ def run(
                 other_meter=prepared.listing.meter,
                 tuning=tuning,
                 stage=stage,
+                read_resources=held.format_in_effect if prepared.options.limit_both_ends else None,
                 on_snapshot=None if on_snapshot is None else lambda snapshot: on_snapshot(snapshot, prepared),
             )
         held.finish_trial(movement.result.bytes_moved)
