@@ -62,9 +62,9 @@ class ChunkBasis:
         """Return the resources that the table knows and that a transfer with these may change to."""
         if not adjustable or self.table is None:
             return ()
-        in_force = find_nearest(self._settings, resources)
+        current = find_nearest(self._settings, resources)
         certified = [each.parameters for each in self.table.predicted.settings if each.certified]
-        return list_alternatives(certified, in_force, adjustable)
+        return list_alternatives(certified, current, adjustable)
 
     @cached_property
     def _settings(self) -> tuple[Parameters, ...]:

@@ -1,7 +1,7 @@
 """Cores and frequency of a host while a transfer runs: which of them a table knows, and which may be changed.
 
 GreenDataFlow calls them a resource group, and chooses it again whenever load or path have changed (algorithm 1). Here
-a table is cut to the settings with the resources in force, and is looked up there; see `choice.choose_best` for other
+a table is cut to the settings with the current resources, and is looked up there; see `choice.choose_best` for other
 resources.
 """
 
@@ -52,35 +52,35 @@ class HostResources(NamedTuple):
 ANY_RESOURCES = HostResources()
 
 
-def find_nearest(settings: Sequence[Parameters], in_force: HostResources) -> HostResources:
-    """Return the resources of a table's settings that are nearest to those in force, on each axis by itself.
+def find_nearest(settings: Sequence[Parameters], current: HostResources) -> HostResources:
+    """Return the resources of a table's settings that are nearest to the current ones, on each axis by itself.
 
     An axis is left open where the table or the transfer does not state it, and frequency where no setting has both.
     """
-    cores = _find_nearest_value((setting.cores for setting in settings), in_force.cores)
-    frequency_hz = _find_nearest_value((setting.frequency_hz for setting in settings), in_force.frequency_hz)
+    cores = _find_nearest_value((setting.cores for setting in settings), current.cores)
+    frequency_hz = _find_nearest_value((setting.frequency_hz for setting in settings), current.frequency_hz)
     nearest = HostResources(None if cores is None else int(cores), frequency_hz)
     return nearest if any(map(nearest.includes, settings)) else nearest._replace(frequency_hz=None)
 
 
-def _find_nearest_value(values: Iterable[float | None], in_force: float | None) -> float | None:
+def _find_nearest_value(values: Iterable[float | None], current: float | None) -> float | None:
     known = {value for value in values if value is not None}
-    if in_force is None or not known:
+    if current is None or not known:
         return None
-    return min(known, key=lambda value: (abs(math.log(value / in_force)), value))
+    return min(known, key=lambda value: (abs(math.log(value / current)), value))
 
 
 def list_alternatives(
-    settings: Iterable[Parameters], in_force: HostResources, adjustable: Collection[str]
+    settings: Iterable[Parameters], current: HostResources, adjustable: Collection[str]
 ) -> tuple[HostResources, ...]:
     """Return the other resources that settings of a table have and that differ only where they may be changed."""
     found: dict[HostResources, None] = {}
     for setting in settings:
         stated = HostResources.of(setting)
         changed = HostResources(
-            stated.cores if "cores" in adjustable else in_force.cores,
-            stated.frequency_hz if "frequency_hz" in adjustable else in_force.frequency_hz,
+            stated.cores if "cores" in adjustable else current.cores,
+            stated.frequency_hz if "frequency_hz" in adjustable else current.frequency_hz,
         )
-        if changed != in_force and changed.includes(setting):
+        if changed != current and changed.includes(setting):
             found[changed] = None
     return tuple(found)

@@ -140,7 +140,7 @@ def test_frequency_follows_and_is_given_back(tmp_path, driver):
     assert notes(tmp_path / "ledger") == []
 
 
-def test_refused_frequency_is_said_once_and_left(tmp_path):
+def test_refused_frequency_is_reported_once_and_left(tmp_path):
     host = build_tree(tmp_path / "cpus", INTEL_PSTATE)
     limiter = ResourceLimiter(tmp_path / "ledger", host, Stubborn())
     with AdjustedResources(limiter, NO_LIMITS, ("cores", "frequency_hz")) as adjusted:

@@ -1,4 +1,4 @@
-"""Cores and frequency while a transfer runs: looked up as they are in force, changed where that pays."""
+"""Cores and frequency while a transfer runs: looked up as they are current, changed where that pays."""
 
 import math
 from dataclasses import replace
@@ -60,11 +60,11 @@ class Transfer:
     def setting(self) -> Parameters:
         return self.state.decision.chunks[0].parameters
 
-    def run(self, ticks: int, gain: float = 1.0, in_force: HostResources | None = None) -> Parameters:
-        """Tick, and return the last setting; ``in_force`` : resources that the host has whatever is decided."""
+    def run(self, ticks: int, gain: float = 1.0, current: HostResources | None = None) -> Parameters:
+        """Tick, and return the last setting; ``current`` : resources that the host has whatever is decided."""
         for _ in range(ticks):
             self.sequence += 1
-            setting = self.setting if in_force is None else in_force.apply_to(self.setting)
+            setting = self.setting if current is None else current.apply_to(self.setting)
             rate_bps = gain * compute_rate_bps(setting)
             self.moved += int(rate_bps * TICK_S / 8)
             left = TOTAL_BYTES - self.moved
@@ -126,7 +126,7 @@ def test_setting_of_least_energy_is_found_among_all_cores():
     assert energy[0] <= 1.11 * energy[1]
 
 
-def test_rate_is_compared_with_the_cores_in_force_not_with_the_fastest():
+def test_rate_is_compared_with_the_cores_current_not_with_the_fastest():
     """On one core the table's rate of one core is expected, so nothing seems to have changed."""
     transfer = Transfer(Sla(kind=SlaKind.MAX_THROUGHPUT), replace(START, cores=1), adjustable=())
     transfer.run(5)
@@ -135,7 +135,7 @@ def test_rate_is_compared_with_the_cores_in_force_not_with_the_fastest():
 
 def test_host_that_cannot_follow_is_judged_by_what_it_has():
     transfer = Transfer(at_least(80e6), START)
-    transfer.run(10, gain=0.5, in_force=HostResources(cores=2))
+    transfer.run(10, gain=0.5, current=HostResources(cores=2))
     assert transfer.state.belief.path.mean == pytest.approx(math.log(0.5), abs=0.1)
 
 
@@ -147,7 +147,7 @@ def test_stored_state_goes_on_with_its_cores():
 
 
 @pytest.mark.parametrize(
-    ("in_force", "nearest"),
+    ("current", "nearest"),
     [
         (HostResources(2, 1.8e9), HostResources(2, 2e9)),
         (HostResources(3, None), HostResources(4, None)),
@@ -155,9 +155,9 @@ def test_stored_state_goes_on_with_its_cores():
         (ANY_RESOURCES, ANY_RESOURCES),
     ],
 )
-def test_nearest_resources_of_the_table_are_looked_up(in_force, nearest):
+def test_nearest_resources_of_the_table_are_looked_up(current, nearest):
     table = [Parameters(cores=cores, frequency_hz=hz) for cores in (2, 4) for hz in (1e9, 2e9)]
-    assert find_nearest(table, in_force) == nearest
+    assert find_nearest(table, current) == nearest
 
 
 def test_frequency_is_left_open_where_no_setting_has_both():

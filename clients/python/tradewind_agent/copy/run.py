@@ -173,14 +173,9 @@ def run(
         )
         ends = (prepared.source, prepared.destination)
         with hold_resources(prepared.plan, prepared.listing, prepared.options, limiter, ends) as held:
+            say = say or (lambda _: None)
             tuning = build_tuning(
-                prepared.planned,
-                prepared.listing,
-                prepared.options,
-                held,
-                service=client,
-                live=live,
-                say=say or (lambda _: None),
+                prepared.planned, prepared.listing, prepared.options, held, service=client, live=live, say=say
             )
             session.hold_share(tuning)
             movement = move(

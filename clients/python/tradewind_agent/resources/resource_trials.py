@@ -88,7 +88,7 @@ class ResourceTrials:
         Parameters
         ----------
         usual : cores that the copy would have anyway, such as recommended ones; by default all.
-        frequencies_hz : frequencies that may be tried, the highest of which is the usual one.
+        frequencies_hz : frequencies that may be tried, ascending or not; the highest is the usual one.
         """
         usual = min(usual or self.cpus, self.cpus)
         known_hz: Sequence[float | None] = sorted(frequencies_hz) or [None]
