@@ -112,7 +112,7 @@ def _measure_cell(cell: CoreCell, folder: Path, *, smoke: bool, seed: int) -> di
         for _ in range(1 if smoke else JUDGED_RUNS):
             for setting in dict.fromkeys((fastest, frugal)):
                 judged.setdefault(setting, []).append(copy(setting))
-    return {"case": f"cores: {cell.name}", "place": place.name} | _judge(history, judged, fastest, frugal)
+    return {"case": f"cores: {cell.name}", "place": place.name} | judge_runs(history, judged, fastest, frugal)
 
 
 _FASTEST = Sla(kind=SlaKind.MAX_THROUGHPUT)
@@ -147,7 +147,7 @@ def _choose(history: Sequence[tuple[Parameters, Measured]], grid: Sequence[Param
     return choice.setting.parameters
 
 
-def _judge(
+def judge_runs(
     history: Sequence[tuple[Parameters, Measured]],
     judged: dict[Parameters, list[Measured]],
     fastest: Parameters,
