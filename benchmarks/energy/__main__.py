@@ -9,6 +9,7 @@ energy with cores varied for real (`core_cells`). ``--only`` names one of ``logs
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from benchmarks.energy.live_budget import measure_live_budgets, summarise_live_b
 from benchmarks.energy.made_up import make_set
 from benchmarks.support import report
 from benchmarks.support.command import run_command
+from benchmarks.support.precedence import take_precedence
 from benchmarks.surfaces.sets import SurfaceSet, read_sets
 from tradewind.learning.partition import solve_partitions
 from tradewind.sla.kinds import DEFAULT_CONFIDENCE, EnergyBasis, Sla, SlaKind
@@ -68,7 +70,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             live = measure_live_budgets(Path(folder), quick=options.quick, smoke=options.smoke, seed=options.seed)
             summary |= summarise_live_budgets(live)
         if "cores" in options.only and not options.quick:
-            cores = measure_core_cells(Path(folder), smoke=options.smoke, seed=options.seed)
+            with nullcontext() if options.smoke else take_precedence():
+                cores = measure_core_cells(Path(folder), smoke=options.smoke, seed=options.seed)
             summary |= summarise_core_cells(cores)
     report.write_report(
         "energy",

@@ -46,7 +46,7 @@ SAVING = 0.75
 NO_WORSE = 1.05
 """Runs of one setting differ by about this much; energy above it counts as more."""
 
-HISTORY_RUNS, JUDGED_RUNS = 2, 3
+HISTORY_RUNS, JUDGED_RUNS = 4, 5
 COPY_PATIENCE_S = 120.0
 
 AXES = ("concurrency", "parallelism", "cores")
