@@ -69,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if "live" in options.only:
             live = measure_live_budgets(Path(folder), quick=options.quick, smoke=options.smoke, seed=options.seed)
             summary |= summarise_live_budgets(live)
-        if "cores" in options.only and not options.quick:
+        if "cores" in options.only and (options.smoke or not options.quick):
             with nullcontext() if options.smoke else take_precedence():
                 cores = measure_core_cells(Path(folder), smoke=options.smoke, seed=options.seed)
             summary |= summarise_core_cells(cores)

@@ -46,7 +46,10 @@ SAVING = 0.75
 NO_WORSE = 1.05
 """Runs of one setting differ by about this much; energy above it counts as more."""
 
-HISTORY_RUNS, JUDGED_RUNS = 4, 5
+HISTORY_RUNS, JUDGED_RUNS, SMOKE_RUNS = 4, 5, 2
+LEAST_J = 0.5
+"""Dynamic energy of one tick of the processors' clock, 10 ms, by the proxy: less is not measured."""
+
 COPY_PATIENCE_S = 120.0
 
 AXES = ("concurrency", "parallelism", "cores")
@@ -105,7 +108,7 @@ def _measure_cell(cell: CoreCell, folder: Path, *, smoke: bool, seed: int) -> di
     with open_place(setup, seed) as place, _serve(place, source, folder) as url:
         copy = _Copy(setup, place, url, folder)
         history: list[tuple[Parameters, Measured]] = []
-        for _ in range(1 if smoke else HISTORY_RUNS):
+        for _ in range(SMOKE_RUNS if smoke else HISTORY_RUNS):
             history += [(grid[i], copy(grid[i])) for i in draw.permutation(len(grid))]
         fastest, frugal = (_choose(history, grid, sla) for sla in (_FASTEST, _FRUGAL))
         judged: dict[Parameters, list[Measured]] = {}
@@ -163,13 +166,13 @@ def judge_runs(
     least = min(enough, key=lambda each: each.dynamic_j)
     fast, slow = _take_median(judged[fastest]), _take_median(judged[frugal])
     return {
-        "brute_force_dynamic": least.dynamic_j / most.dynamic_j,
+        "brute_force_dynamic": least.dynamic_j / max(most.dynamic_j, LEAST_J),
         "has_frugal_setting": least.dynamic_j <= SAVING * most.dynamic_j,
         "fastest": _describe(fastest),
         "frugal": _describe(frugal),
         "fastest_mbps": fast.throughput_bps / 1e6,
         "fastest_vs_best": fast.throughput_bps / most.throughput_bps,
-        "frugal_dynamic": slow.dynamic_j / fast.dynamic_j,
+        "frugal_dynamic": slow.dynamic_j / max(fast.dynamic_j, LEAST_J),
         "frugal_throughput": slow.throughput_bps / fast.throughput_bps,
     }
 
