@@ -2,27 +2,38 @@
 
 The baseline is gradient boosting, which makes the same choices from the same training rows.
 
-The energy budget of live copies is measured too, with logs or without (`live_budget`).
+The energy budget of live copies is measured too, with logs or without (`live_budget`), and so are settings of little
+energy with cores varied for real (`core_cells`). ``--only`` names one of ``logs``, ``live`` and ``cores``.
 """
 
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.energy.choices import FASTEST, HeldOutSet, Outcome, has_resources, make_frugal_sla
+from benchmarks.energy.choices import (
+    FASTEST,
+    HeldOutSet,
+    Outcome,
+    compute_throughput_scatter,
+    has_resources,
+    make_frugal_sla,
+)
+from benchmarks.energy.core_cells import FRACTION, NO_WORSE, SAVING, measure_core_cells, summarise_core_cells
 from benchmarks.energy.live_budget import measure_live_budgets, summarise_live_budgets
 from benchmarks.energy.made_up import make_set
 from benchmarks.support import report
 from benchmarks.support.command import run_command
+from benchmarks.support.precedence import take_precedence
 from benchmarks.surfaces.sets import SurfaceSet, read_sets
 from tradewind.learning.partition import solve_partitions
 from tradewind.sla.kinds import DEFAULT_CONFIDENCE, EnergyBasis, Sla, SlaKind
-from tradewind.tiers.selection import SettingTable
+from tradewind.tiers.selection import Choice, SettingTable
 
 SEEDS, QUICK_SEEDS, SMOKE_SEEDS = 20, 4, 1
 PROMISES = 5
@@ -31,36 +42,54 @@ PROMISES = 5
 AT_MOST = {"dynamic_vs_fastest_median": 0.65, "total_vs_fastest_median": 0.95, "promise_coverage_error": 0.03}
 AT_LEAST = {"throughput_vs_fastest_min": 0.88, "distinct_settings_min": 4, "promise_coverage": DEFAULT_CONFIDENCE}
 LIVE_AT_MOST, LIVE_AT_LEAST = {"live_budget_error_max": 0.05}, {"live_sla_met": 0.95}
+CORES_NEVER = {"core_dynamic_vs_fastest_anywhere_max": NO_WORSE}
+CORES_AT_MOST = CORES_NEVER | {"core_dynamic_vs_fastest_max": SAVING}
+CORES_AT_LEAST = {"core_throughput_vs_fastest_min": FRACTION}
+PARTS = ("logs", "live", "cores")
 WRONG_USAGE = 2
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    options = report.make_parser((__doc__ or "").partition("\n")[0], seed=0).parse_args(argv)
+    parser = report.make_parser((__doc__ or "").partition("\n")[0], seed=0)
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="measure these parts alone")
+    options = parser.parse_args(argv)
     started_at = datetime.now(UTC)
-    sets = [each for each in read_sets(options.data) if has_resources(each)]
-    if not sets and options.smoke:
+    of_logs = "logs" in options.only
+    sets = [each for each in read_sets(options.data if of_logs else []) if has_resources(each)]
+    if of_logs and not sets and options.smoke:
         sets = [make_set(options.seed)]
-    if not sets and options.data:
+    if of_logs and not sets and options.data:
         print("energy: no logs in --data vary cores and frequency", file=sys.stderr)
         return WRONG_USAGE
     seeds = SMOKE_SEEDS if options.smoke else QUICK_SEEDS if options.quick else SEEDS
     results = [_measure(each, range(options.seed, options.seed + seeds)) for each in sets]
     summary = _summarise(results) if sets else {}
     with tempfile.TemporaryDirectory(prefix="tradewind-energy-") as folder:
-        live = measure_live_budgets(Path(folder), quick=options.quick, smoke=options.smoke, seed=options.seed)
-    summary |= summarise_live_budgets(live)
+        live, cores = [], []
+        if "live" in options.only:
+            live = measure_live_budgets(Path(folder), quick=options.quick, smoke=options.smoke, seed=options.seed)
+            summary |= summarise_live_budgets(live)
+        if "cores" in options.only and (options.smoke or not options.quick):
+            with nullcontext() if options.smoke else take_precedence():
+                cores = measure_core_cells(Path(folder), smoke=options.smoke, seed=options.seed)
+            summary |= summarise_core_cells(cores)
     report.write_report(
         "energy",
         quick=options.quick,
         smoke=options.smoke,
-        results=[*results, *live],
+        results=[*results, *live, *cores],
         summary=summary,
         started_at=started_at,
     )
     if options.quick:
         return 0
-    of_logs = report.judge_summary(summary, AT_MOST, AT_LEAST) if sets else 0
-    return of_logs or report.judge_summary(summary, LIVE_AT_MOST, LIVE_AT_LEAST)
+    missed = report.judge_summary(summary, AT_MOST, AT_LEAST) if sets else 0
+    if live:
+        missed = report.judge_summary(summary, LIVE_AT_MOST, LIVE_AT_LEAST) or missed
+    if cores:
+        found = bool(summary["core_cells_with_frugal_setting"])
+        missed = report.judge_summary(summary, CORES_AT_MOST if found else CORES_NEVER, CORES_AT_LEAST) or missed
+    return missed
 
 
 def _measure(surfaces: SurfaceSet, seeds: range) -> dict[str, Any]:
@@ -68,12 +97,17 @@ def _measure(surfaces: SurfaceSet, seeds: range) -> dict[str, Any]:
     chosen: dict[str, list[tuple[Outcome, Outcome]]] = {}
     promises: list[tuple[float, bool]] = []
     distinct: list[int] = []
+    picks: list[tuple[tuple[Choice, Outcome], tuple[Choice, Outcome]]] = []
+    residuals: dict[int, float] = {}
     for seed in seeds:
         held_out = HeldOutSet(surfaces, seed)
-        _, fastest = held_out.choose(FASTEST)
+        fastest = held_out.choose(FASTEST)
         for basis in EnergyBasis:
-            _, frugal = held_out.choose(make_frugal_sla(basis))
-            chosen.setdefault(basis.value, []).append((fastest, frugal))
+            frugal = held_out.choose(make_frugal_sla(basis))
+            chosen.setdefault(basis.value, []).append((fastest[1], frugal[1]))
+            if basis is EnergyBasis.DYNAMIC:
+                picks.append((frugal, fastest))
+        residuals |= held_out.list_residuals()
         chosen.setdefault("boosting", []).append(held_out.choose_by_boosting(EnergyBasis.DYNAMIC))
         promises += _check_promises(held_out)
         distinct.append(_count_distinct_settings(held_out.table))
@@ -82,6 +116,7 @@ def _measure(surfaces: SurfaceSet, seeds: range) -> dict[str, Any]:
     result |= _compute_ratios(chosen["total"], "on_total_")
     result |= _compute_ratios(chosen["boosting"], "boosting_")
     result |= _compare_with_boosting(chosen["dynamic"], chosen["boosting"])
+    result |= compute_throughput_scatter(picks, residuals, seeds.start)
     return result | {
         "distinct_settings": int(np.median(distinct)),
         "promises": len(promises),

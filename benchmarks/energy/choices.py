@@ -1,6 +1,7 @@
 """Choose settings of held-out rows, by the product's surfaces and SLAs, and by gradient boosting."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,13 +21,17 @@ from tradewind.tiers.selection import Choice, SettingTable, choose_setting
 FRACTION = 0.9
 """Of the highest throughput, which a setting of little energy keeps."""
 
+FAST_SHARE = 0.5
+"""Rows at this share of the highest predicted throughput show how much single rows like the chosen ones scatter."""
+
 FASTEST = Sla(kind=SlaKind.MAX_THROUGHPUT)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the rows of one setting had: its held-out row."""
+    """What the rows of one setting had: its held-out ``row``."""
 
+    row: int
     throughput_bps: float
     total_j: float
     dynamic_j: float
@@ -60,6 +65,17 @@ class HeldOutSet:
         assert choice is not None, "nothing is capped"
         return choice, self._read(next(i for i, one in enumerate(self.table.settings) if one is choice.setting))
 
+    def list_residuals(self) -> dict[int, float]:
+        """Return ln(throughput / predicted) of the held-out rows that the surfaces take for fast, by row."""
+        settings = self.table.settings
+        least = max(each.log_throughput_mean for each in settings) + math.log(FAST_SHARE)
+        rates = self._surfaces.observations.throughput_bps
+        return {
+            int(row): math.log(rates[row]) - each.log_throughput_mean
+            for row, each in zip(self._rows, settings, strict=True)
+            if each.log_throughput_mean >= least
+        }
+
     def choose_by_boosting(self, basis: EnergyBasis) -> tuple[Outcome, Outcome]:
         """Return the fastest setting, and the one of least energy at `FRACTION` of its throughput, by predicted means
         of gradient boosting: no spread, no promise.
@@ -84,6 +100,7 @@ class HeldOutSet:
         surfaces, row = self._surfaces, self._rows[index]
         size = surfaces.total_bytes[row]
         return Outcome(
+            row=int(row),
             throughput_bps=float(surfaces.observations.throughput_bps[row]),
             total_j=float(surfaces.energy_j[row] / size),
             dynamic_j=float(surfaces.dynamic_energy_j[row] / size),
@@ -108,3 +125,42 @@ def _list_parameters(observations: Observations, settings: Floats) -> Iterator[P
     used = [(axis, column) for column, axis in enumerate(observations.axes) if axis in AXES]
     for row in settings:
         yield build_parameters({axis: float(row[column]) for axis, column in used})
+
+
+DRAWS = 2000
+
+
+def compute_throughput_scatter(
+    picks: Sequence[tuple[tuple[Choice, Outcome], tuple[Choice, Outcome]]],
+    residuals: Mapping[int, float],
+    seed: int,
+) -> dict[str, float]:
+    """Return how far the ratio of the throughputs of two choices scatters by single rows alone.
+
+    Each row that was chosen gets the deviation of another fast row, drawn at random, the same in every split. So the
+    interval is what the figure could have been had the surfaces been right, with as many different rows.
+
+    Parameters
+    ----------
+    picks : of each split the frugal and the fastest choice.
+    residuals : ln(held out / predicted) of fast rows, see `HeldOutSet.list_residuals`.
+    """
+    pool = np.array(list(residuals.values()))
+    rows = sorted({outcome.row for pair in picks for _, outcome in pair})
+    place = {row: column for column, row in enumerate(rows)}
+    deviations = np.random.default_rng(seed).choice(pool - pool.mean(), (DRAWS, len(rows)))
+    frugal, fastest = (
+        sum(
+            np.exp(pair[side][0].setting.log_throughput_mean + deviations[:, place[pair[side][1].row]])
+            for pair in picks
+        )
+        for side in (0, 1)
+    )
+    expected = [sum(math.exp(pair[side][0].setting.log_throughput_mean) for pair in picks) for side in (0, 1)]
+    low, high = np.quantile(frugal / fastest, (0.05, 0.95))
+    return {
+        "throughput_vs_fastest_predicted": expected[0] / expected[1],
+        "throughput_vs_fastest_low": float(low),
+        "throughput_vs_fastest_high": float(high),
+        "rows_chosen": len(rows),
+    }

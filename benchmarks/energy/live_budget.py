@@ -233,9 +233,7 @@ def _serve(setup: Setup, place: CopyPlace, source: Path, folder: Path) -> Iterat
     command = [*PYTHON, "serve-files", str(source), "--host", place.address, "--port", "0", "--json"]
     command += ["--power-profile", setup.server.option, "--base-power", BASE_POWER]
     command += ["--meter" if setup.is_server_metered else "--no-meter"]
-    with subprocess.Popen(
-        place.wrap_server(command), env=_build_environment(folder), stdout=subprocess.PIPE
-    ) as process:
+    with subprocess.Popen(place.wrap_server(command), env=build_environment(folder), stdout=subprocess.PIPE) as process:
         try:
             assert process.stdout is not None
             yield psutil.Process(process.pid), json.loads(process.stdout.readline())["url"]
@@ -249,7 +247,7 @@ def _copy(setup: Setup, place: CopyPlace, served: tuple[psutil.Process, str], fo
     command += [*place.limit, "--power-profile", setup.client.option, "--base-power", BASE_POWER]
     command += ["--bandwidth", f"{setup.rate_bps:g}bps", "--rtt", f"{setup.rtt_s:g}s", "--json", "--quiet"]
     with subprocess.Popen(
-        place.wrap_client(command), env=_build_environment(folder), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        place.wrap_client(command), env=build_environment(folder), stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         log = CpuLog(server, psutil.Process(process.pid))
         watcher = threading.Thread(target=log.run)
@@ -267,7 +265,7 @@ def _copy(setup: Setup, place: CopyPlace, served: tuple[psutil.Process, str], fo
     return Copy(json.loads(out), log)
 
 
-def _build_environment(folder: Path) -> dict[str, str]:
+def build_environment(folder: Path) -> dict[str, str]:
     """Return the environment of somebody of whom nothing is known: no service, no spool, no calibrated meter."""
     known = {name: os.environ[name] for name in ("PATH", "LANG", "PYTHONPATH", "VIRTUAL_ENV") if name in os.environ}
     return known | {"HOME": str(folder), "PYTHONUNBUFFERED": "1"}

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.papers.catalogue import Claims
 from benchmarks.papers.form import Measurable, Rows, compute_mbps
-from benchmarks.papers.paths import SEED, Run, make_path
+from benchmarks.papers.paths import SEED, Run, find_window_bytes, make_path
 from benchmarks.papers.transfers import SetUp, set_up_on_testbed
 from benchmarks.papers.trial import SOURCES, TrialSite
 from benchmarks.support.report import ROOT, name_machine
@@ -79,7 +79,11 @@ class Workbench:
     def build_key(self, run: Measurable, digest: Mapping[str, str], machine: str) -> str:
         """Return the key of a row: what was run, by which sources, and where."""
         if isinstance(run, Run):
-            what = f"{run.name}; {make_path(run.path, self.claims)}; {self.cut_s:g} s; {digest[_find_part(run)]}"
+            window = find_window_bytes(run, self.claims)
+            limited = "" if window is None else f", window {window} B"
+            what = (
+                f"{run.name}; {make_path(run.path, self.claims)}{limited}; {self.cut_s:g} s; {digest[_find_part(run)]}"
+            )
         else:
             what = f"{run.name}; {run.describe_conditions(self.claims)}; {digest[_find_part(run)]}"
         return what if machine == UNNAMED else f"{what}; {machine}"

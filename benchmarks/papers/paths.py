@@ -14,7 +14,7 @@ from benchmarks.papers.printed import read_bytes_both_ways
 from benchmarks.testbed.path_spec import PathSpec
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
-from tradewind.units import MBIT
+from tradewind.units import BITS_PER_BYTE, MBIT
 
 SEED = 1
 """Seed of files, and of what the paths lose."""
@@ -79,6 +79,26 @@ def make_path(name: str, claims: Claims) -> PathSpec:
     else:
         raise InvalidValue("path", f"{name!r} is none of the papers'")
     return PathSpec(rate_bps=mbps * MBIT, rtt_s=rtt_ms / 1e3, loss_rate=LOSS_RATE)
+
+
+def find_window_bytes(run: Run, claims: Claims) -> int | None:
+    """Return the window with which one stream reaches what the paper's did; ``None`` where it gives no such rate.
+
+    The paper's hosts and phones had smaller windows than Linux has today. Then one stream fills less of a path, and
+    several gain more.
+    """
+    if run.files == "000/3gb":
+        mbps = float(claims["000-fig3"].values["3GB"]["from"])
+    elif run.path == SYDNEY:
+        mbps = float(claims["000-fig2-cc"].values["video"]["thr_Mbps_cc1"])
+    elif run.path in (NEAR, FAR, COASTS):
+        http = claims["002-fig2"].values
+        mbps = float(http["max_Mbps"] / http["video_cc_gain_X_1to8"])
+        if run.path == FAR:
+            mbps /= 2  # its rates at first are about half of those of the nearer path
+    else:
+        return None
+    return round(mbps * MBIT * make_path(run.path, claims).rtt_s / BITS_PER_BYTE)
 
 
 def draw_sizes(name: str, claims: Claims, seed: int) -> Sequence[int]:

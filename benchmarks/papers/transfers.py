@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from benchmarks.papers.paths import Run, draw_sizes, make_path
+from benchmarks.papers.paths import Run, draw_sizes, find_window_bytes, make_path
 from benchmarks.papers.trial import TrialSite
 from benchmarks.testbed import origins
 from benchmarks.testbed.data_sets import write_files
@@ -21,6 +21,11 @@ SetUp = Callable[[str, str, TrialSite, float], AbstractContextManager[Maker]]
 """Sets up a path with its files, by their names, and yields what makes runs; each run is cut after so many seconds."""
 
 
+_RECEIVE_BUFFERS = "net.ipv4.tcp_rmem"
+_BUFFER_SHARE = 2
+"""Bytes of a receive buffer for each byte of the window: the kernel keeps half for its own (tcp_adv_win_scale)."""
+
+
 @contextmanager
 def set_up_on_testbed(path: str, files: str, yard: TrialSite, cut_s: float) -> Iterator[Maker]:
     sizes = draw_sizes(files, yard.claims, yard.seed)
@@ -29,8 +34,12 @@ def set_up_on_testbed(path: str, files: str, yard: TrialSite, cut_s: float) -> I
         served = Path(work) / "served"
         write_files(served, sizes, yard.seed)
         with Testbed(make_path(path, yard.claims), seed=yard.seed) as bed, origins.run_nginx(bed, served) as url:
+            usual = bed.run(bed.clients[0], ["sysctl", "-n", _RECEIVE_BUFFERS]).strip()
 
             def make(run: Run) -> Row:
+                window = find_window_bytes(run, yard.claims)
+                buffers = usual if window is None else f"4096 {_BUFFER_SHARE * window} {_BUFFER_SHARE * window}"
+                bed.run(bed.clients[0], ["sysctl", "-q", "-w", f"{_RECEIVE_BUFFERS}={buffers}"])
                 with tempfile.TemporaryDirectory(dir=work, prefix="run-") as name:
                     ran = _run_copy(run, bed, url, Path(name), cut_s)
                 return _make_row(ran, bed, total_bytes=sum(sizes), prioritised=yard.prioritised)

@@ -1,19 +1,21 @@
 """What stays the same while a transfer runs: its SLA, the plan it started with, and what was learned of its path."""
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from tradewind.dataset import ChunkKind
 from tradewind.energy.ends import BOTH_ENDS, PowerByEnd
 from tradewind.energy.measured import Host
 from tradewind.errors import InvalidValue
-from tradewind.parameters import NO_CAPS, Caps
+from tradewind.parameters import NO_CAPS, Caps, Parameters
 from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.prediction import compute_z
 from tradewind.recommendation import ChunkPlan, CompactTable
 from tradewind.sla.kinds import Sla
 from tradewind.tiers.selection import compute_target_in_unit
 from tradewind.tuning.expectation import Expectation
+from tradewind.tuning.resources import ANY_RESOURCES, HostResources, find_nearest, list_alternatives
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,7 @@ class ChunkBasis:
     file_count: int
     total_bytes: int
     table: CompactTable | None = None
+    _by_resources: dict[HostResources, Expectation] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def kind(self) -> ChunkKind:
@@ -43,6 +46,30 @@ class ChunkBasis:
             return None
         return Expectation(self.table.predicted)
 
+    def expect(self, resources: HostResources) -> Expectation | None:
+        """Return the table's settings with the resources nearest to these; ``None`` without a table."""
+        if self.expectation is None or resources == ANY_RESOURCES:
+            return self.expectation
+        if (known := self._by_resources.get(resources)) is None:
+            nearest = find_nearest(self._settings, resources)
+            known = self.expectation
+            if not all(map(nearest.includes, self._settings)):
+                known = Expectation(self.expectation.table, nearest)
+            self._by_resources[resources] = known
+        return known
+
+    def list_other_resources(self, resources: HostResources, adjustable: Collection[str]) -> tuple[HostResources, ...]:
+        """Return the resources that the table knows and that a transfer with these may change to."""
+        if not adjustable or self.table is None:
+            return ()
+        current = find_nearest(self._settings, resources)
+        certified = [each.parameters for each in self.table.predicted.settings if each.certified]
+        return list_alternatives(certified, current, adjustable)
+
+    @cached_property
+    def _settings(self) -> tuple[Parameters, ...]:
+        return () if self.table is None else tuple(each.parameters for each in self.table.predicted.settings)
+
     def count_files_left(self, remaining_bytes: int, remaining_files: int, started: int = 0) -> int:
         """Return how many files ``remaining_bytes`` of this chunk may be, 1 … ``remaining_files`` (at least 1).
 
@@ -58,7 +85,7 @@ class Basis:
 
     ``caps`` are those granted for the entire transfer: concurrency and streams are held by the sum over its chunks. A
     new grant is a new basis (``dataclasses.replace``); the next step obeys it. ``rate_limit_bps`` is what the user
-    permits at most.
+    permits at most. ``adjustable`` : resources of `resources.ADJUSTABLE` that the agent can change while it runs.
     """
 
     sla: Sla
@@ -67,6 +94,7 @@ class Basis:
     caps: Caps = NO_CAPS
     base_power_w: float | None = None
     rate_limit_bps: float | None = None
+    adjustable: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         if not self.chunks:

@@ -56,7 +56,21 @@ class SettingChoice:
 def choose_best(forecaster: Forecaster, goal: Goal, limits: SettingLimits) -> SettingChoice:
     """Return the best settings within the limits, at any distance; the current ones where no change could be
     worthwhile.
+
+    Other cores or frequencies are chosen where they may be changed and do better, by settings of their own.
     """
+    chosen = _choose_with_current_resources(forecaster, goal, limits)
+    for other in forecaster.list_with_other_resources(limits.caps):
+        settings = _search_settings(other, goal, limits, list_current_settings(other, limits))
+        found = predict_outlook(other, settings)
+        max_gain = max(chosen.max_gain, _compute_max_gain(goal, chosen.present, found))
+        if _rank(goal, found) < _rank(goal, chosen.outlook):
+            chosen = replace(chosen, settings=settings, outlook=found)
+        chosen = replace(chosen, max_gain=max_gain)
+    return chosen
+
+
+def _choose_with_current_resources(forecaster: Forecaster, goal: Goal, limits: SettingLimits) -> SettingChoice:
     present = list_current_settings(forecaster, limits)
     here = predict_outlook(forecaster, present)
     bound = math.inf if _is_fastest_of_one(goal, present) else _bound_gain(forecaster, goal, limits, here)
@@ -64,11 +78,16 @@ def choose_best(forecaster: Forecaster, goal: Goal, limits: SettingLimits) -> Se
         return SettingChoice(present, here, here, bound)
     settings = _search_settings(forecaster, goal, limits, present)
     found = predict_outlook(forecaster, settings)
+    return SettingChoice(settings, found, here, _compute_max_gain(goal, here, found))
+
+
+def _compute_max_gain(goal: Goal, here: Outlook, found: Outlook) -> float:
+    """Return what the best setting gains at most, where ``found`` was chosen among those about as good."""
     gained = compute_cost(goal.objective, here) - compute_cost(goal.objective, found)
     given_up = -math.log1p(-RELAXATION) if goal.objective is Objective.SLOWNESS else 0.0
     if goal == MOST_FRUGAL:
         given_up = math.log1p(SIMILAR_ENERGY)
-    return SettingChoice(settings, found, here, gained + given_up)
+    return gained + given_up
 
 
 def count_sufficient_streams(forecaster: Forecaster, limits: SettingLimits) -> int:
@@ -139,7 +158,7 @@ def predict_outlook(forecaster: Forecaster, settings: Sequence[Parameters]) -> O
 
 
 def _is_tried(forecaster: Forecaster, settings: Sequence[Parameters]) -> bool:
-    return tuple(settings) == tuple([chunk.parameters for chunk in forecaster.active])
+    return not forecaster.is_hypothetical and tuple(settings) == tuple([each.parameters for each in forecaster.active])
 
 
 def _improve_one(
@@ -289,9 +308,14 @@ def is_worthwhile(chosen: SettingChoice, goal: Goal, *, remaining_s: float, rtt_
 
 
 def step_toward(here: Parameters, there: Parameters) -> Parameters:
-    """Return the setting nearest to ``there`` within the trust region of one tick: × 2 or ± 2 on each axis."""
+    """Return the setting nearest to ``there`` within the trust region of one tick: × 2 or ± 2 on each axis.
+
+    Cores and frequency change at once: they open no connections.
+    """
     return replace(
         here,
+        cores=there.cores,
+        frequency_hz=there.frequency_hz,
         concurrency=_clamp_axis(here.concurrency or 1, there.concurrency or 1, 1),
         parallelism=_clamp_axis(here.parallelism or 1, there.parallelism or 1, 1),
         pipelining=there.pipelining

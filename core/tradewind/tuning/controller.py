@@ -30,6 +30,7 @@ from tradewind.tuning.limits import First, SettingLimits, fit_to_limits
 from tradewind.tuning.observation import Observation, limit_chunks_to_channels, observe
 from tradewind.tuning.path.change import ChangeDetector
 from tradewind.tuning.path.congestion import Signal
+from tradewind.tuning.resources import HostResources
 from tradewind.tuning.rules.back_off import back_off
 from tradewind.tuning.rules.exploring import begin_search, count_doublings_to_regain, explore
 from tradewind.tuning.rules.following import follow_table
@@ -278,9 +279,9 @@ def _format_reason(basis: Basis, proposal: Proposal, seen: Observation) -> str:
     return proposal.reason
 
 
-def _list_axes(settings: Sequence[Parameters]) -> list[tuple[int | None, int | None]]:
-    """Return concurrency and parallelism of each chunk: changes of these open and close connections."""
-    return [(setting.concurrency, setting.parallelism) for setting in settings]
+def _list_axes(settings: Sequence[Parameters]) -> list[tuple[int | float | None, ...]]:
+    """Return what of each chunk takes time to show itself: concurrency and parallelism, cores and frequency."""
+    return [(setting.concurrency, setting.parallelism, *HostResources.of(setting)) for setting in settings]
 
 
 def _build_goal(basis: Basis, seen: Observation) -> Goal:

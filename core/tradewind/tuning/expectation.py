@@ -8,8 +8,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 from tradewind.parameters import Parameters
+from tradewind.prediction import PredictedSetting
 from tradewind.tiers.selection import SettingTable
 from tradewind.tuning.limits import Point, Room, SettingLimits, limit_requests
+from tradewind.tuning.resources import ANY_RESOURCES, HostResources
 
 RELAXATION = 0.015
 """Share of the throughput that may be given up for fewer streams (HARP's parameter relaxation)."""
@@ -84,17 +86,24 @@ class Candidates:
 
 @dataclass(frozen=True)
 class Expectation:
-    """A table prepared for lookups, once a transfer."""
+    """A table prepared for lookups, once a transfer: all of it, or its settings with some ``resources`` alone."""
 
     table: SettingTable
+    resources: HostResources = ANY_RESOURCES
     _candidates: dict[Room, Candidates] = field(default_factory=dict, init=False, repr=False, compare=False)
     _between: dict[Point, ExpectedPerformance] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @cached_property
+    def _settings(self) -> tuple[PredictedSetting, ...]:
+        if self.resources == ANY_RESOURCES:
+            return self.table.settings
+        return tuple(setting for setting in self.table.settings if self.resources.includes(setting.parameters))
 
     @cached_property
     def entries(self) -> Mapping[Point, ExpectedPerformance]:
         """Return the entries by (cc, p, pp); of entries that differ only in fixed axes, the fastest."""
         entries: dict[Point, ExpectedPerformance] = {}
-        for setting in self.table.settings:
+        for setting in self._settings:
             power = setting.log_power_mean
             expected = ExpectedPerformance(
                 math.exp(setting.log_throughput_mean),
@@ -109,12 +118,12 @@ class Expectation:
     @cached_property
     def is_certified(self) -> bool:
         """Return whether logs of this path support any entry."""
-        return any(setting.certified for setting in self.table.settings)
+        return any(setting.certified for setting in self._settings)
 
     @cached_property
     def chosen_from(self) -> tuple[Point, ...]:
         """Return the entries that logs support, or all where logs support none."""
-        certified = [to_point(setting.parameters) for setting in self.table.settings if setting.certified]
+        certified = [to_point(setting.parameters) for setting in self._settings if setting.certified]
         return tuple(dict.fromkeys(certified)) or tuple(self.entries)
 
     @cached_property

@@ -18,13 +18,14 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tradewind.parameters import Parameters
+from tradewind.parameters import Caps, Parameters
 from tradewind.sla.kinds import EnergyBasis
 from tradewind.tuning.bank import compute_above_base_w, compute_energy_per_byte
 from tradewind.tuning.basis import Basis, ChunkBasis
 from tradewind.tuning.expectation import Candidates, Expectation, ExpectedPerformance
 from tradewind.tuning.limits import SettingLimits
 from tradewind.tuning.path.belief import Belief
+from tradewind.tuning.resources import HostResources
 from tradewind.units import BITS_PER_BYTE
 
 UNTRIED_SHARE = 0.25
@@ -60,7 +61,7 @@ class Forecaster:
 
     ``z`` is the quantile of the SLA's confidence, ``expected_now`` the tables' expectation of each chunk at its current
     setting, ``pipe_bps`` is C, ``bits`` what is left of each chunk, and ``alone_bps`` what each chunk reaches at its
-    best alone.
+    best alone. ``is_hypothetical`` : the transfer runs with other resources, so that no setting has been tried.
     """
 
     def __init__(
@@ -72,7 +73,9 @@ class Forecaster:
         *,
         belief: Belief,
         z: float,
+        is_hypothetical: bool = False,
     ) -> None:
+        self.is_hypothetical = is_hypothetical
         self.basis, self.active, self.expectations, self.expected_now = basis, active, expectations, expected_now
         self.belief, self.z = belief, z
         self.path_sd, self.path_gain = belief.path.sd, math.exp(belief.path.mean)
@@ -89,6 +92,24 @@ class Forecaster:
     def with_belief(self, belief: Belief) -> "Forecaster":
         """Return a forecaster of the same moment with another belief."""
         return Forecaster(self.basis, self.active, self.expectations, self.expected_now, belief=belief, z=self.z)
+
+    def list_with_other_resources(self, caps: Caps) -> "list[Forecaster]":
+        """Return a forecaster for each choice of cores and frequency that all chunks' tables know and ``caps`` permit.
+
+        All chunks of a transfer run on the same host, and so with the same resources.
+        """
+        listed = [
+            chunk.basis.list_other_resources(HostResources.of(chunk.parameters), self.basis.adjustable)
+            for chunk in self.active
+        ]
+        common = [each for each in listed[0] if each.are_within(caps) and all(each in others for others in listed[1:])]
+        found = []
+        for resources in common:
+            active = tuple(chunk._replace(parameters=resources.apply_to(chunk.parameters)) for chunk in self.active)
+            other = build_forecaster(self.basis, active, self.belief, self.z, is_hypothetical=True)
+            if other is not None:
+                found.append(other)
+        return found
 
     def predict_outlook(self, found: Sequence[ExpectedPerformance], streams: int, *, tried: bool = False) -> Outlook:
         """Return the outlook where each chunk alone would reach ``found``; ``tried`` if these are the current
@@ -287,16 +308,21 @@ class ChunkForecaster:
         return found
 
 
-def build_forecaster(basis: Basis, active: tuple[ActiveChunk, ...], belief: Belief, z: float) -> Forecaster | None:
-    """Return a forecaster, or ``None`` where a chunk has no table."""
-    expectations = tuple(expectation for chunk in active if (expectation := chunk.basis.expectation) is not None)
+def build_forecaster(
+    basis: Basis, active: tuple[ActiveChunk, ...], belief: Belief, z: float, *, is_hypothetical: bool = False
+) -> Forecaster | None:
+    """Return a forecaster by the tables' settings with the chunks' resources; ``None`` where a chunk has no table."""
+    found = (chunk.basis.expect(HostResources.of(chunk.parameters)) for chunk in active)
+    expectations = tuple(expectation for expectation in found if expectation is not None)
     if not active or len(expectations) < len(active):
         return None
     expected_now = [
         _predict_performance(expectation, chunk.parameters, chunk.files_left)
         for expectation, chunk in zip(expectations, active, strict=True)
     ]
-    return Forecaster(basis, active, expectations, tuple(expected_now), belief=belief, z=z)
+    return Forecaster(
+        basis, active, expectations, tuple(expected_now), belief=belief, z=z, is_hypothetical=is_hypothetical
+    )
 
 
 def _compute_base_of_table_w(chunk: ChunkBasis, base_w: float) -> float:

@@ -8,6 +8,7 @@ from tradewind.tuning.expectation import to_point
 from tradewind.tuning.observation import Observation, compute_log_ratios
 from tradewind.tuning.path.belief import FIRST_NOISE, Belief, Gain, Measurement, build_prior_belief
 from tradewind.tuning.path.change import ChangeDetector
+from tradewind.tuning.resources import HostResources
 from tradewind.tuning.sample import MIN_W
 from tradewind.tuning.state import TuningState
 
@@ -20,7 +21,7 @@ REOPENED_SD = 0.5
 
 def build_prior(basis: Basis) -> Belief:
     """Return the belief before the first byte: the tables at the recommended settings, or no information."""
-    tables = [chunk.expectation for chunk in basis.chunks]
+    tables = [chunk.expect(HostResources.of(chunk.plan.parameters)) for chunk in basis.chunks]
     sds = [
         table.predict_performance(*to_point(chunk.plan.parameters)).log_sd
         for chunk, table in zip(basis.chunks, tables, strict=True)

@@ -1,6 +1,6 @@
 """The basis that a transfer is tuned on, from a recommendation: the same for the service and an agent on its own."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from tradewind.dataset import ChunkKind, SizeBin
 from tradewind.parameters import NO_CAPS, Caps
@@ -19,6 +19,7 @@ def prepare_basis(
     path: Path = UNKNOWN_PATH,
     caps: Caps = NO_CAPS,
     rate_limit_bps: float | None = None,
+    adjustable: Collection[str] = (),
 ) -> Basis:
     """Return the basis of a transfer of the files in ``bins`` that starts with ``plan``.
 
@@ -39,4 +40,11 @@ def prepare_basis(
         for chunk, count, total in zip(plan, counts, totals, strict=True)
         if count
     )
-    return Basis(sla=sla, chunks=chunks, path=path, caps=caps, rate_limit_bps=rate_limit_bps)
+    return Basis(
+        sla=sla,
+        chunks=chunks,
+        path=path,
+        caps=caps,
+        rate_limit_bps=rate_limit_bps,
+        adjustable=frozenset(adjustable),
+    )

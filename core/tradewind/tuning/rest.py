@@ -16,8 +16,8 @@ monotone and homogeneous in the rates, and so is the time in the bytes left: bet
 may compete: asked with bounds eased by H already, the search has weighed all who may come to while ε ≤ H. Fewer files,
 channels or streams take choices away and add none.
 
-What no bound is known of is searched each tick: a goal that is missed, streams limited for the sake of others, and
-requests in flight that fewer files cut to another number.
+What no bound is known of is searched each tick: a goal that is missed, cores or frequency that may be changed, streams
+limited for the sake of others, and requests in flight that fewer files cut to another number.
 """
 
 import math
@@ -93,7 +93,7 @@ class Rest:
 
 def build_rest(chosen: SettingChoice, view: Forecaster, goal: Goal, limits: SettingLimits) -> Rest | None:
     """Return until when no change is worthwhile; ``None`` where the next tick has to search again."""
-    if compute_shortfall(goal, chosen.present) > 0:
+    if compute_shortfall(goal, chosen.present) > 0 or view.list_with_other_resources(limits.caps):
         return None
     if goal.has_bounds:
         chosen = choose_best(view, goal.relax(HYSTERESIS), limits)

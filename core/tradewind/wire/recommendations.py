@@ -2,7 +2,7 @@
 
 import math
 from decimal import Decimal
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 from uuid import UUID
 
 from pydantic import ConfigDict, Field, StringConstraints, model_validator
@@ -153,6 +153,11 @@ class RecommendRequest(Strict):
     load: float | None = Field(default=None, ge=0, le=1)
     device: Name | None = None
     limits: WireLimits | None = None
+    adjustable_resources: tuple[Literal["cores", "frequency_hz"], ...] | None = Field(
+        default=None,
+        max_length=2,
+        description="Resources of its host that the agent can change while the transfer runs.",
+    )
     labels: dict[LabelKey, Name] | None = Field(
         default=None,
         max_length=MOST_LABELS,

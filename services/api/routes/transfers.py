@@ -147,6 +147,7 @@ async def _prepare_opening(parts: Container, principal: Principal, start_request
         ),
         caps=request.caps,
         rate_limit_bps=request.rate_limit_bps,
+        adjustable=start_request.adjustable_resources or (),
     )
     return TransferOpening(
         basis=basis,

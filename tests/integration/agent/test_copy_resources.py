@@ -13,13 +13,14 @@ from tests.integration.agent.support.command import environment, run, start
 from tests.integration.serve_files.serving import serving
 from tradewind.parameters import Parameters
 from tradewind_agent.copy.options import CopyOptions
+from tradewind_agent.copy.resources import hold_resources, list_adjustable
 from tradewind_agent.copy.run import prepare
 from tradewind_agent.copy.run import run as run_copy
 from tradewind_agent.engine.http.rate_limit import BURST_S
-from tradewind_agent.resources.core_trials import CoreTrial, CoreTrials
 from tradewind_agent.resources.host_files import HostFolders
 from tradewind_agent.resources.limiter import ResourceLimiter
 from tradewind_agent.resources.limits import Limits
+from tradewind_agent.resources.resource_trials import ResourceTrial, ResourceTrials
 
 SIZE = 600_000
 BY_HAND = CopyOptions(by_hand=Parameters(concurrency=2, parallelism=1, pipelining=1))
@@ -181,7 +182,7 @@ def test_experiment_ends_with_a_copy_that_is_killed(origin, tmp_path):
     state = tmp_path / "home" / ".local/state/tradewind"
     cpus = len(os.sched_getaffinity(0))
     if cpus > 1:
-        CoreTrials(state, cpus).finish(CoreTrial("a → b", cpus), 10**9)
+        ResourceTrials(state, cpus).finish(ResourceTrial("a → b", cpus), 10**9)
     slow = (
         "--explore-resources",
         "--limit-rate",
@@ -202,7 +203,7 @@ def test_experiment_ends_with_a_copy_that_is_killed(origin, tmp_path):
     assert run("doctor", env=env).code in (0, 1)
     assert not list((state / "resources").glob("*.json"))
     if cpus > 1:
-        notes = json.loads((state / "core-trials.json").read_bytes())
+        notes = json.loads((state / "resource-trials.json").read_bytes())
         assert notes["a → b"]["explored_bytes"] == 3 * SIZE
 
 
@@ -213,3 +214,36 @@ def test_other_movers_try_no_cores(tmp_path):
     )  # fmt: skip
     assert outcome.code == 2
     assert "tries cores in single copies by tradewind" in outcome.error
+
+
+def test_cores_follow_the_plan_while_a_copy_runs_and_its_record_has_those_of_most_bytes(origin, tmp_path, limiter):
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("needs two CPUs")
+    before = os.sched_getaffinity(0)
+    prepared = recommending(origin, tmp_path, replace(BY_HAND, apply_resources=None), cores=1)
+    with hold_resources(prepared.plan, prepared.listing, prepared.options, limiter, ("a", "b")) as held:
+        assert list_adjustable(prepared.options) == ("cores",)
+        assert len(os.sched_getaffinity(0)) == 1
+        assert held.state_resources(prepared.plan.chunks)[0].parameters.cores == 1
+        wider = tuple(each._replace(parameters=replace(each.parameters, cores=2)) for each in prepared.plan.chunks)
+        assert held.adjust(wider)[0].parameters.cores == 2
+        assert os.sched_getaffinity(0) == before or len(os.sched_getaffinity(0)) == 2
+        main = {each.chunk: each.parameters for each in held.state_resources(wider)}
+        assert held.apply_to_plan(prepared.plan, main).chunks[0].parameters.cores == 2
+        assert held.apply_to_plan(prepared.plan, {}).chunks[0].parameters.cores == 1
+    assert os.sched_getaffinity(0) == before
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        (BY_HAND, ("cores",)),
+        (replace(BY_HAND, apply_resources=True), ("cores", "frequency_hz")),
+        (replace(BY_HAND, apply_resources=False), ()),
+        (replace(BY_HAND, apply_resources=True, resources=Limits(cores=1)), ("frequency_hz",)),
+        (replace(BY_HAND, explore_resources=True), ()),
+        (replace(BY_HAND, tune=False), ()),
+    ],
+)
+def test_only_what_is_applied_and_not_set_by_hand_may_change(options, names):
+    assert list_adjustable(options) == names

@@ -6,10 +6,19 @@ import numpy as np
 import psutil
 import pytest
 
-from benchmarks.energy.choices import FASTEST, FRACTION, HeldOutSet, has_resources, make_frugal_sla
+from benchmarks.energy.choices import (
+    FASTEST,
+    FRACTION,
+    HeldOutSet,
+    compute_throughput_scatter,
+    has_resources,
+    make_frugal_sla,
+)
+from benchmarks.energy.core_cells import Measured, judge_runs, summarise_core_cells
 from benchmarks.energy.live_budget import Copy, CpuLog, EndModel, Setup, summarise_live_budgets
 from benchmarks.energy.made_up import LINE_BPS, make_set
 from benchmarks.surfaces.sets import SurfaceSet
+from tradewind.parameters import Parameters
 from tradewind.sla.kinds import EnergyBasis
 
 SEEDS = 5
@@ -83,3 +92,34 @@ def test_error_of_the_budget_is_judged_with_both_ends_metered_alone() -> None:
     assert summary["live_sla_met"] == 0.5
     assert summary["one_end_budget_error_max"] == 0.2
     assert summary["one_end_scaling_said"] is True
+
+
+def test_scatter_of_the_throughput_contains_what_the_surfaces_predict(surfaces: SurfaceSet) -> None:
+    picks = []
+    residuals: dict[int, float] = {}
+    for seed in range(SEEDS):
+        held_out = HeldOutSet(surfaces, seed)
+        picks.append((held_out.choose(make_frugal_sla(EnergyBasis.DYNAMIC)), held_out.choose(FASTEST)))
+        residuals |= held_out.list_residuals()
+    scatter = compute_throughput_scatter(picks, residuals, 0)
+    assert scatter["throughput_vs_fastest_low"] < scatter["throughput_vs_fastest_predicted"]
+    assert scatter["throughput_vs_fastest_predicted"] < scatter["throughput_vs_fastest_high"]
+    exact = compute_throughput_scatter(picks, dict.fromkeys(residuals, 0.1), 0)
+    assert exact["throughput_vs_fastest_low"] == pytest.approx(exact["throughput_vs_fastest_predicted"])
+    assert 2 <= scatter["rows_chosen"] <= 2 * SEEDS
+
+
+def test_cell_is_judged_by_runs_of_its_own() -> None:
+    fast, frugal = (Parameters(concurrency=cc, parallelism=1, cores=cores) for cc, cores in ((8, 2), (2, 1)))
+    history = [(fast, Measured(100e6, 10.0, 8.0)), (frugal, Measured(95e6, 6.0, 8.4))]
+    runs = {fast: [Measured(99e6, 10.0, 8.0)] * 3, frugal: [Measured(94e6, 7.0, 8.4)] * 3}
+    row = {"case": "x"} | judge_runs(history, runs, fast, frugal)
+    assert row["brute_force_dynamic"] == pytest.approx(0.6)
+    assert row["has_frugal_setting"] is True
+    assert row["frugal_dynamic"] == pytest.approx(0.7)
+    assert (row["fastest"], row["frugal"]) == ("8 × 1, 2 cores", "2 × 1, 1 core")
+    other = row | {"has_frugal_setting": False, "frugal_dynamic": 1.01, "frugal_throughput": 1.0}
+    summary = summarise_core_cells([row, other])
+    assert summary["core_dynamic_vs_fastest_max"] == pytest.approx(0.7)
+    assert summary["core_dynamic_vs_fastest_anywhere_max"] == pytest.approx(1.01)
+    assert summary["core_cells_with_frugal_setting"] == 1

@@ -46,6 +46,15 @@ ApplyResources = Annotated[
 ExploreResources = Annotated[
     bool,
     typer.Option(
-        "--explore-resources", help="Move up to a tenth of the bytes on fewer cores, so that models learn their effect."
+        "--explore-resources",
+        help="Move up to a tenth of the bytes on fewer cores, so that models learn their effect; with "
+        "--apply-resources at lower frequencies too.",
+    ),
+]
+LimitBothEnds = Annotated[
+    bool,
+    typer.Option(
+        "--limit-both-ends",
+        help="Request the same cores and frequency of a serve-files at the other end, where its --accept-limits does.",
     ),
 ]

@@ -80,6 +80,7 @@ def move(
     other_meter: bytes | None = None,
     tuning: Tuning | None = None,
     stage: TransferStage | None = None,
+    read_resources: Callable[[], str] | None = None,
     on_snapshot: Callable[[Snapshot], None] | None = None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Movement:
@@ -92,12 +93,16 @@ def move(
     other_meter : the server's answer about its meter; ``None`` requests it while the transfer runs.
     tuning : changes the plan while the transfer runs; the first byte waits until it has claimed a share.
     stage : encodes files on their way; without one their bytes go as they are.
+    read_resources : returns the resources that suffice at the other end; ``None`` requests nothing there.
     on_snapshot : called some twenty times a second, and once at the end.
 
     Raises
     ------
     CopyFailed : no share of the path came free in time.
     """
+    if read_resources is not None and transfer_id is not None:
+        server = OtherEnd.of(jobs, transfer_id, host, options)  # named, whether energy is metered or not
+        options = options if server is None else server.with_resources(read_resources).options
     make_transfer = make_plain_transfer if stage is None else stage.make_transfer
 
     def make_engine(options: EngineOptions) -> Engine:

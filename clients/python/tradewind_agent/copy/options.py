@@ -32,7 +32,8 @@ class CopyOptions:
     ``resources`` : limits that the user sets on this host.
     ``apply_resources`` : whether to apply recommended limits too, or to report them as advice; by default the cores
     are applied, since binding a process to them affects nobody else.
-    ``explore_resources`` : take part in the experiment on cores, see `resources.core_trials`.
+    ``limit_both_ends`` : whether the server is requested to use the same cores and frequency.
+    ``explore_resources`` : take part in the experiment on cores and frequency, see `resources.resource_trials`.
     ``listing`` : what to do with links and unreadable files.
     ``resume`` : go on with the parts that an earlier run has left; otherwise fetch them again.
     """
@@ -53,6 +54,7 @@ class CopyOptions:
     resources: Limits = NO_LIMITS
     apply_resources: bool | None = None
     explore_resources: bool = False
+    limit_both_ends: bool = False
     listing: ListingRules = REPORT_ALL
     resume: bool = True
     engine: EngineOptions = field(default_factory=EngineOptions)

@@ -11,6 +11,7 @@ from tradewind.sla.kinds import AS_FAST_AS_PERMITTED, EnergyBasis, Sla
 from tradewind.units import format_bps
 from tradewind_agent.copy.listing import Listing
 from tradewind_agent.copy.options import CopyOptions
+from tradewind_agent.copy.resources import list_adjustable
 from tradewind_agent.errors import KeyRefused, ScopeMissing
 from tradewind_agent.session.plan_request import PlanRequest
 from tradewind_agent.session.planning import (
@@ -66,7 +67,10 @@ def plan_copy(
     listing: Listing, path: Path, names: tuple[str, str], options: CopyOptions, client: "Client | None"
 ) -> PlannedCopy:
     """Return the plan of a copy with the agent's own engine; see `plan_sizes`."""
-    planned = plan_sizes(listing.sizes_bytes, path, names, options, client, mover=name_mover(listing))
+    adjustable = () if listing.by_servers else list_adjustable(options)
+    planned = plan_sizes(
+        listing.sizes_bytes, path, names, options, client, mover=name_mover(listing), adjustable=adjustable
+    )
     if listing.store == "s3" and listing.receiver is None and planned.plan.source == HEURISTIC:
         return replace(planned, plan=_use_several_streams(planned.plan, options))
     return planned
@@ -108,6 +112,7 @@ def plan_sizes(
     client: "Client | None",
     *,
     mover: str,
+    adjustable: tuple[str, ...] = (),
 ) -> PlannedCopy:
     """Return the parameters of each chunk.
 
@@ -118,6 +123,7 @@ def plan_sizes(
     sizes_bytes : of the files to move, at least one.
     names : of source and destination.
     mover : name of the program that will move them.
+    adjustable : resources of this host that may change meanwhile.
 
     Raises
     ------
@@ -137,6 +143,7 @@ def plan_sizes(
         load=options.load,
         caps=options.limits,
         rate_limit_bps=options.rate_limit_bps,
+        adjustable=adjustable,
     )
     request.check()
     if all(getattr(by_hand, name) is not None for name in _SETTING):

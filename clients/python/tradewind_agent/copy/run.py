@@ -34,7 +34,7 @@ from tradewind_agent.session.loaded_path import add_measured_rtts
 from tradewind_agent.session.logbook import Logbook
 from tradewind_agent.session.metering import HostMeter, describe_meter_failure
 from tradewind_agent.session.path_probe import measure_connect_s
-from tradewind_agent.session.planning import Plan, replace_settings
+from tradewind_agent.session.planning import Plan
 from tradewind_agent.session.records import TransferIdentity
 from tradewind_agent.session.transfer_session import TransferSession
 from tradewind_agent.sla_text import format_sla
@@ -171,20 +171,16 @@ def run(
         live = session.open_ticks(
             DataSet.of_sizes(prepared.listing.sizes_bytes), prepared.plan.parameters, prepared.path
         )
-        tuning = build_tuning(
-            prepared.planned,
-            prepared.listing,
-            prepared.options,
-            service=client,
-            live=live,
-            say=say or (lambda _: None),
-        )
-        session.hold_share(tuning)
         ends = (prepared.source, prepared.destination)
         with hold_resources(prepared.plan, prepared.listing, prepared.options, limiter, ends) as held:
+            say = say or (lambda _: None)
+            tuning = build_tuning(
+                prepared.planned, prepared.listing, prepared.options, held, service=client, live=live, say=say
+            )
+            session.hold_share(tuning)
             movement = move(
                 prepared.listing.jobs,
-                prepared.plan.chunks,
+                held.state_resources(prepared.plan.chunks),
                 held.engine,
                 meter=None if prepared.listing.by_servers else meter,
                 host=Host.SOURCE if prepared.listing.direction is Direction.UPLOAD else Host.DESTINATION,
@@ -192,6 +188,7 @@ def run(
                 other_meter=prepared.listing.meter,
                 tuning=tuning,
                 stage=stage,
+                read_resources=held.format_in_effect if prepared.options.limit_both_ends else None,
                 on_snapshot=None if on_snapshot is None else lambda snapshot: on_snapshot(snapshot, prepared),
             )
         held.finish_trial(movement.result.bytes_moved)
@@ -323,7 +320,7 @@ def _build_records(
     is_measured = movement.result.files_done or (movement.cancelled and movement.result.bytes_moved)
     if not is_measured:
         return ()
-    used_plan = held.apply_to_plan(replace_settings(prepared.plan, build_main_settings(timeline)))
+    used_plan = held.apply_to_plan(prepared.plan, build_main_settings(timeline))
     total, chunks = summarize_chunks(used_plan, prepared.listing, movement, _find_status(movement))
     if stage is not None:
         total, chunks = add_codecs(used_plan, total, chunks, stage)

@@ -10,11 +10,12 @@ from tradewind.parameters import Caps, Parameters
 from tradewind_agent.copy.listing import Listing
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.copy.plan import PlannedCopy
+from tradewind_agent.copy.resources import CopyResources
 from tradewind_agent.session.live_ticks import LiveTicks
 from tradewind_agent.session.plan_request import PlanRequest
 from tradewind_agent.session.planning import GIVEN
 from tradewind_agent.tuning.local_controller import LocalController, build_basis
-from tradewind_agent.tuning.loop import Tuning
+from tradewind_agent.tuning.loop import Adjust, Tuning
 from tradewind_agent.tuning.pace import Pace
 from tradewind_agent.tuning.sampling import Sampling
 
@@ -29,6 +30,7 @@ def build_tuning(
     planned: PlannedCopy,
     listing: Listing,
     options: CopyOptions,
+    resources: CopyResources,
     *,
     service: "Heartbeats | None",
     live: LiveTicks,
@@ -38,14 +40,16 @@ def build_tuning(
 
     A plan that must not change still needs a share of what the path's transfers may use together.
     """
+    stated = replace(planned.plan, chunks=resources.state_resources(planned.plan.chunks))
     return build_tuning_for_sizes(
-        planned,
+        replace(planned, plan=stated),
         listing.sizes_bytes,
         options,
         sees_path=options.engine.proxies.find_proxy(listing.remote) is None,
         service=service,
         live=live,
         say=say,
+        adjust=resources.adjust,
     )
 
 
@@ -58,8 +62,12 @@ def build_tuning_for_sizes(
     service: "Heartbeats | None",
     live: LiveTicks,
     say: Callable[[str], None],
+    adjust: Adjust | None = None,
 ) -> Tuning | None:
-    """Return the loop of a transfer of files of these sizes; see `Sampling` for ``sees_path``."""
+    """Return the loop of a transfer of files of these sizes.
+
+    See `Sampling` for ``sees_path``, and `Tuning` for ``adjust``.
+    """
     if planned.request is None:
         return None
     is_given = planned.plan.source == GIVEN
@@ -87,6 +95,7 @@ def build_tuning_for_sizes(
         pace=Pace(tick_s=options.tick_s, share_patience_s=options.share_patience_s),
         tick_store=live,
         say=say,
+        adjust=adjust,
     )
 
 

@@ -4,16 +4,51 @@ A cap holds for a CPU and so for all who use it. Of several transfers on a CPU t
 puts back what was there before the first.
 """
 
+import math
+from collections.abc import Iterable
 from pathlib import Path
 
 from tradewind_agent.errors import ResourceRefused
 from tradewind_agent.resources.applied import Advice, Enforced, Verdict
+from tradewind_agent.resources.host_files import ControlFiles, HostFolders
 from tradewind_agent.resources.ledger import FrequencyClaim
 from tradewind_agent.resources.target import Target
 from tradewind_agent.system_errors import explain_os_error
 
 _HZ_PER_KHZ = 1000
-_CAP, _LOWEST = "scaling_max_freq", "cpuinfo_min_freq"
+_CAP, _LOWEST, _HIGHEST = "scaling_max_freq", "cpuinfo_min_freq", "cpuinfo_max_freq"
+_STEPS = "scaling_available_frequencies"
+"""Of drivers with a few fixed frequencies, such as acpi-cpufreq; intel_pstate and amd-pstate take any between ends."""
+
+
+def list_frequencies_hz(cpus: Iterable[int], host: HostFolders, files: ControlFiles) -> tuple[float, ...]:
+    """Return the lowest frequency of ``cpus``, one between, and the highest; none where they cannot be capped.
+
+    Where the CPUs differ, as performance and efficiency cores do, only frequencies that all have are returned. A cap
+    that somebody else has set is the highest.
+    """
+    lows, highs, steps = [], [], []
+    for cpu in cpus:
+        folder = host.cpus / f"cpu{cpu}" / "cpufreq"
+        try:
+            if not files.can_write(folder / _CAP):
+                return ()
+            lows.append(int(files.read(folder / _LOWEST)))
+            highs.append(min(int(files.read(folder / _HIGHEST)), int(files.read(folder / _CAP))))
+            if files.is_there(folder / _STEPS):
+                steps.append({int(word) for word in files.read(folder / _STEPS).split()})
+        except (OSError, ValueError):
+            return ()
+    if not lows or max(lows) >= min(highs):
+        return ()
+    low_khz, high_khz = max(lows), min(highs)
+    between_khz = round(math.sqrt(low_khz * high_khz))
+    if steps:
+        common = sorted(khz for khz in set.intersection(*steps) if low_khz <= khz <= high_khz)
+        if len(common) < 2:
+            return ()
+        low_khz, between_khz, high_khz = common[0], common[len(common) // 2], common[-1]
+    return tuple(float(khz * _HZ_PER_KHZ) for khz in sorted({low_khz, between_khz, high_khz}))
 
 
 def limit_frequency(frequency_hz: float, cpus: tuple[int, ...], target: Target) -> tuple[Verdict, ...]:

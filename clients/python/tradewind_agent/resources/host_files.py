@@ -21,6 +21,8 @@ class ControlFiles(Protocol):
 
     def is_there(self, path: Path) -> bool: ...
 
+    def can_write(self, file: Path) -> bool: ...
+
     def read(self, file: Path) -> str: ...
 
     def write(self, file: Path, text: str) -> None:
@@ -36,6 +38,9 @@ class KernelFiles:
 
     def is_there(self, path: Path) -> bool:
         return path.exists()
+
+    def can_write(self, file: Path) -> bool:
+        return os.access(file, os.W_OK)
 
     def read(self, file: Path) -> str:
         return file.read_text()

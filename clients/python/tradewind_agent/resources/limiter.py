@@ -9,7 +9,7 @@ from tradewind_agent.resources.applied import Advice, Applied, Verdict
 from tradewind_agent.resources.control_groups import ControlGroups, dissolve
 from tradewind_agent.resources.cores import limit_cores, unbind
 from tradewind_agent.resources.disk import limit_disk
-from tradewind_agent.resources.frequency import limit_frequency, release_frequency
+from tradewind_agent.resources.frequency import limit_frequency, list_frequencies_hz, release_frequency
 from tradewind_agent.resources.host_files import ControlFiles, HostFolders, KernelFiles
 from tradewind_agent.resources.ledger import Entry, Ledger
 from tradewind_agent.resources.limits import Limits
@@ -63,6 +63,10 @@ class ResourceLimiter:
             return _advise_all(
                 limits, f"nothing can be noted in {self._ledger.folder}: {explain_os_error(failure).what}"
             )
+
+    def list_frequencies_hz(self) -> tuple[float, ...]:
+        """Return the frequencies that an experiment of this process may try; none where they cannot be capped."""
+        return list_frequencies_hz(sorted(os.sched_getaffinity(0)), self._host, self._files)
 
     def recover(self) -> tuple[str, ...]:
         """Undo the changes of killed agents; return a line for each that could not be undone."""

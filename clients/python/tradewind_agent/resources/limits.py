@@ -40,6 +40,10 @@ class Limits:
         """Return these limits, completed by those of ``other``."""
         return type(self)(**{**other.select_known(), **self.select_known()})  # type: ignore[arg-type]  # keys are field names
 
+    def select_only(self, *names: str) -> Self:
+        """Return these limits without all but ``names``."""
+        return self.without(*(name for name in RESOURCES if name not in names))
+
     def without(self, *names: str) -> Self:
         """Return these limits without ``names``."""
         return type(self)(**{name: value for name, value in self.select_known().items() if name not in names})  # type: ignore[arg-type]

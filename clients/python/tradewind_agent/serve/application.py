@@ -66,11 +66,15 @@ class Application:
         """Stop packing."""
         self._packing.close()
 
-    def _authorise(self, request: ReceivedRequest) -> None:
+    def is_authorised(self, request: ReceivedRequest) -> bool:
+        """Return whether a request carries the token, where one is needed."""
         if self._token is None:
-            return
+            return True
         given = _extract_token(request.headers.get("authorization", ""))
-        if not hmac.compare_digest(given, self._token.encode()):
+        return hmac.compare_digest(given, self._token.encode())
+
+    def _authorise(self, request: ReceivedRequest) -> None:
+        if not self.is_authorised(request):
             challenge = 'Bearer realm="tradewind", Basic realm="tradewind"'
             raise RequestRefused(HTTPStatus.UNAUTHORIZED, "the token is needed", ("WWW-Authenticate", challenge))
 

@@ -24,6 +24,7 @@ from tradewind_agent.serve.open_connections import OpenConnections
 from tradewind_agent.serve.options import AccessEntry, ServeOptions
 from tradewind_agent.serve.outbox import Outbox, PeerGone
 from tradewind_agent.serve.reader import RequestReader
+from tradewind_agent.serve.resource_requests import ResourceHold
 from tradewind_agent.serve.transfer_meters import TransferMeters
 from tradewind_agent.session.transfer_naming import TRANSFER_HEADER
 
@@ -51,11 +52,12 @@ class ServerConnection(asyncio.Protocol):
         connections: OpenConnections,
         *,
         meters: TransferMeters | None,
+        hold_resources: ResourceHold,
         wall_clock: Callable[[], float],
     ) -> None:
         self._handler, self._options, self._counters = handler, options, counters
         self._connections = connections
-        self._meters, self._wall_clock = meters, wall_clock
+        self._meters, self._hold_resources, self._wall_clock = meters, hold_resources, wall_clock
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport
         self._outbox: Outbox
@@ -220,7 +222,8 @@ class ServerConnection(asyncio.Protocol):
         while (request := await self._wait_for_request()) is not None:
             self._is_busy = True
             self._extend_deadline(float("inf") if request.body.is_complete else self._options.limits.stall_timeout_s)
-            keep_alive = await self._answer_metered(request)
+            with self._hold_resources(request):
+                keep_alive = await self._answer_metered(request)
             self._is_busy = False
             self._extend_deadline(self._options.limits.idle_timeout_s)
             if not keep_alive:

@@ -17,7 +17,7 @@ LOCAL_SUFFIX = ".localhost"
 
 def make_host_check(options: ServeOptions) -> Callable[[str], None]:
     """Return what refuses a ``Host`` field (421) whose name is not one of this server's."""
-    if not options.allowed_hosts and (options.bearer_token is not None or not _is_loopback(options.host)):
+    if not options.allowed_hosts and (options.bearer_token is not None or not is_loopback(options.host)):
         return lambda _host: None
     names = frozenset(map(_normalise, (options.host, socket.gethostname(), *options.allowed_hosts)))
     return lambda host: _require_name(host, names)
@@ -51,7 +51,8 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Return whether a server on this address is for this machine alone."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

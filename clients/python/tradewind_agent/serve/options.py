@@ -1,6 +1,6 @@
 """Options of a server: limits, TLS and permissions."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -83,6 +83,7 @@ class ServeOptions:
     grace_s : how long a stop waits for requests under way.
     observer : called with every answered request.
     meter : of this host's energy, which transfers that name themselves can ask for; None meters nothing.
+    accepted_resources : resources of this host that clients may limit while they are served; see `resource_requests`.
     congestion_control : that its connections send by; None leaves the system's. See `Server.refusal`.
     """
 
@@ -100,3 +101,4 @@ class ServeOptions:
     observer: AccessObserver | None = None
     meter: HostMeter | None = None
     congestion_control: str | None = None
+    accepted_resources: Collection[str] = ()

@@ -2,18 +2,21 @@
 
 import asyncio
 import contextlib
+import os
 import signal
 import ssl
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from tradewind_agent.resources.limiter import ResourceLimiter
 from tradewind_agent.serve.application import Application
 from tradewind_agent.serve.connection import ServerConnection
 from tradewind_agent.serve.counters import Counters
 from tradewind_agent.serve.folder import ServedFolder
 from tradewind_agent.serve.open_connections import OpenConnections
 from tradewind_agent.serve.options import AccessObserver, ServeOptions, ServerLimits, TlsFiles
+from tradewind_agent.serve.resource_requests import ResourceHold, ResourceRequests
 from tradewind_agent.serve.transfer_meters import TransferMeters
 from tradewind_agent.serve.uploads.quota import StorageQuota
 from tradewind_agent.serve.uploads.receiver import Receiver
@@ -43,6 +46,14 @@ class Server:
         receiver = Receiver(self._folder, self._uploads, self._space, options.limits)
         self._meters = None if options.meter is None else TransferMeters(options.meter, time.monotonic)
         self._application = Application(self._folder, receiver if options.writable else None, self._meters, options)
+        self._resources: ResourceRequests | None = None
+        self._hold_resources: ResourceHold = contextlib.nullcontext
+        if options.accepted_resources:
+            limiter = ResourceLimiter.of_this_host(os.environ)
+            self._resources = ResourceRequests(
+                limiter, options.accepted_resources, self._application.is_authorised, time.monotonic
+            )
+            self._hold_resources = self._resources.hold
         self._connections = OpenConnections()
         self._wall_clock = wall_clock
         self.refusal: str | None = None
@@ -96,6 +107,8 @@ class Server:
         await self._listener.wait_closed()
         if self._meters is not None:
             await self._meters.close()
+        if self._resources is not None:
+            await self._resources.close()
         self._application.close()
         self._uploads.close()
         self._folder.close()
@@ -119,6 +132,7 @@ class Server:
             self.counters,
             self._connections,
             meters=self._meters,
+            hold_resources=self._hold_resources,
             wall_clock=self._wall_clock,
         )
 

@@ -1,7 +1,7 @@
 """The server at the other end of a copy: whether it meters transfers, and how much energy this one took there."""
 
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 from uuid import UUID
@@ -53,8 +53,14 @@ class OtherEnd:
         places = [job.source if isinstance(job, DownloadJob) else job.destination for job in jobs]
         if len({place.origin for place in places}) != 1:
             return None
-        tagged = replace(options, tag=TransferTag(transfer_id, places[0].origin))
+        read_resources = None if options.tag is None else options.tag.read_resources
+        tagged = replace(options, tag=TransferTag(transfer_id, places[0].origin, read_resources))
         return cls(transfer_id, host, places[0], tagged)
+
+    def with_resources(self, read_resources: Callable[[], str]) -> Self:
+        """Return the same server, whose requests say what resources suffice there."""
+        tag = TransferTag(self.transfer_id, self.at.origin, read_resources)
+        return replace(self, options=replace(self.options, tag=tag))
 
     @classmethod
     async def find(

@@ -30,6 +30,7 @@ class PlanRequest:
     ``load`` : share of the path that other traffic uses, 0..1; ``None`` if unknown.
     ``caps``, ``rate_limit_bps`` : what the user permits at most.
     ``labels`` : what the transfer belongs to, such as a project.
+    ``adjustable`` : resources of this host that may be changed while it runs, of `tuning.resources.ADJUSTABLE`.
     """
 
     source: str
@@ -43,6 +44,7 @@ class PlanRequest:
     caps: Caps = NO_CAPS
     rate_limit_bps: float | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    adjustable: tuple[str, ...] = ()
 
     def check(self) -> None:
         """Check that a service could read the request, also where there is none: records have the same values.
@@ -101,6 +103,7 @@ class PlanRequest:
             load=self.load,
             limits=self._build_limits(),
             labels=dict(self.labels) or None,
+            adjustable_resources=self.adjustable or None,
         )
 
     def _build_limits(self) -> "WireLimits | None":

@@ -1,11 +1,16 @@
-"""How a copy names its transfer to the server at the other end: a header of its requests, and paths of reports.
+"""How a copy names its transfer to the server at the other end, and the resources that suffice there: headers of its
+requests, and paths of reports.
 
 The documents themselves are in `server_energy`: a copy sends its first request before it has loaded their parser.
 """
 
 from uuid import UUID
 
+from tradewind.errors import InvalidValue
+from tradewind_agent.resources.limits import NO_LIMITS, Limits
+
 TRANSFER_HEADER = "Tradewind-Transfer"
+RESOURCES_HEADER = "Tradewind-Resources"
 TRANSFERS_PATH = "/.tradewind/transfers"
 _ENERGY = "/energy"
 _ENERGY_SO_FAR = "/energy-so-far"
@@ -42,3 +47,18 @@ def parse_transfer_id(text: str) -> UUID | None:
     except ValueError:
         return None
     return transfer_id if str(transfer_id) == text else None
+
+
+def format_resources(limits: Limits) -> str:
+    """Return limits as a `RESOURCES_HEADER` carries them, such as ``cores=2, frequency_hz=1800000000``."""
+    return ", ".join(f"{name}={value:.12g}" for name, value in limits.select_known().items())
+
+
+def parse_resources(text: str) -> Limits:
+    """Return the limits of a `RESOURCES_HEADER`; none where any of it cannot be read."""
+    try:
+        pairs = [word.strip().partition("=") for word in text.split(",")]
+        limits = Limits(**{name: float(value) for name, _, value in pairs})  # type: ignore[arg-type]  # other names raise TypeError
+    except (TypeError, ValueError, InvalidValue):
+        return NO_LIMITS
+    return NO_LIMITS if limits.cores is not None and limits.cores < 1 else limits

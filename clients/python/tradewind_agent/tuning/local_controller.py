@@ -25,6 +25,7 @@ def build_basis(plan: Plan, request: PlanRequest, bins: Sequence[SizeBin]) -> Ba
         path=request.path,
         caps=request.caps,
         rate_limit_bps=request.rate_limit_bps,
+        adjustable=request.adjustable,
     )
 
 

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from tradewind.parameters import NO_CAPS, Caps, Parameters
 from tradewind.recommendation import ChunkPlan
@@ -43,6 +43,9 @@ The service waits as long for a silent transfer; a service that only restarts is
 DECIDED_HERE = "tuning goes on by this host alone"
 
 
+Adjust: TypeAlias = Callable[[Sequence[ChunkPlan]], tuple[ChunkPlan, ...]]
+
+
 class Tunable(Protocol):
     """A transfer that can be tuned: `TransferEngine`, or a tool that `movers.wrap.tool_loop` drives."""
 
@@ -74,6 +77,7 @@ class Tuning:
     exchange : with the service; ``None`` without one.
     is_unreachable : whether the service was unreachable a moment ago: the first byte then does not wait for it.
     say : shows one line to the user.
+    adjust : applies the cores and the frequency of a plan, and returns the plan with those in effect.
 
     Attributes
     ----------
@@ -93,6 +97,7 @@ class Tuning:
         pace: Pace,
         tick_store: TickSpool,
         say: Callable[[str], None],
+        adjust: Adjust | None = None,
     ) -> None:
         self.ticks: list[Tick] = []
         self._initial_plan = self._plan = tuple(plan)
@@ -102,6 +107,7 @@ class Tuning:
         self._sampling, self._local = sampling, local
         self._exchange, self._answered = exchange, not is_unreachable
         self._pace, self._tick_store, self._say = pace, tick_store, say
+        self._adjust = adjust or tuple
         self._tick_s = pace.tick_s or TICK_S
         self._permitted: int | None = None
 
@@ -255,6 +261,7 @@ class Tuning:
         if self._permitted is not None and (cut := cut_to_share(plan, Caps(streams=self._permitted))) != plan:
             why = f"the server permits {format_count(self._permitted, 'connection')} at once"
             plan, verdict = cut, replace(verdict, reason=why)
+        plan = self._adjust(plan)
         if plan != previous and engine.retune(plan) is False:
             self._report_refused(plan)
             plan = previous

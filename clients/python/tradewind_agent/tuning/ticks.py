@@ -8,6 +8,7 @@ from typing import Any
 from tradewind.dataset import ChunkKind
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan, combine_settings
+from tradewind.tuning.resources import HostResources
 from tradewind_agent.tuning.transfer_sample import TransferSample
 
 
@@ -89,7 +90,9 @@ def _combine(plan: Sequence[ChunkPlan]) -> Parameters:
 
 def _list_differences(before: Parameters, after: Parameters) -> list[str]:
     pairs = ((getattr(before, name) or 1, getattr(after, name) or 1, words) for name, words in _WORDS)
-    return [f"{old} → {new} {words}" for old, new, words in pairs if old != new]
+    changes = [f"{old} → {new} {words}" for old, new, words in pairs if old != new]
+    resources = HostResources.of(before), HostResources.of(after)
+    return changes if resources[0] == resources[1] else [*changes, " → ".join(map(str, resources))]
 
 
 def build_main_settings(ticks: Sequence[Tick]) -> dict[ChunkKind, Parameters]:

@@ -1,8 +1,10 @@
 """Tuning by the table: go to the best setting by the belief, in steps within the trust region."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
+from tradewind.parameters import Parameters
 from tradewind.tuning.bank import Goal
 from tradewind.tuning.basis import Basis
 from tradewind.tuning.choice import FASTEST, SettingChoice, choose_best, is_worthwhile, step_toward
@@ -10,6 +12,7 @@ from tradewind.tuning.decision import DecisionKind
 from tradewind.tuning.forecast import Forecaster
 from tradewind.tuning.limits import SettingLimits
 from tradewind.tuning.observation import Observation
+from tradewind.tuning.resources import HostResources
 from tradewind.tuning.rest import build_rest
 from tradewind.tuning.rules.exploring import begin_search
 from tradewind.tuning.rules.proposal import Proposal, build_limits, format_settings
@@ -39,7 +42,8 @@ def follow_table(basis: Basis, state: TuningState, seen: Observation, goal: Goal
         if not state.reopened:
             settings = tuple(step_toward(now, then) for now, then in zip(here, chosen.settings, strict=True))
         kind, why = _explain_choice(seen, goal, chosen)
-        return Proposal(replace(state, reopened=False), kind, f"{why}: {format_settings(settings)}", settings)
+        reason = f"{why}: {format_settings(settings)}{_format_resources(here, settings)}"
+        return Proposal(replace(state, reopened=False), kind, reason, settings)
     if _regains(state, goal, chosen):
         reason = f"the path has been quiet: {format_settings(chosen.settings)} again"
         return Proposal(replace(state, reopened=False), DecisionKind.RESTORE, reason, chosen.settings)
@@ -49,6 +53,12 @@ def follow_table(basis: Basis, state: TuningState, seen: Observation, goal: Goal
     state = replace(state, rest=build_rest(chosen, forecaster, goal, limits))
     expected = f"{format_bps(chosen.outlook.throughput_bps)} expected of the best setting known"
     return _search_beyond_table(basis, state, seen, goal) or _stay(state, seen, expected)
+
+
+def _format_resources(here: Sequence[Parameters], settings: Sequence[Parameters]) -> str:
+    """Return cores and frequency where they change, such as ``, 2 cores instead of 4 cores``."""
+    before, after = HostResources.of(here[0]), HostResources.of(settings[0])
+    return "" if before == after else f", {after} instead of {before}"
 
 
 def _adds_to_a_full_pipe(state: TuningState, goal: Goal, chosen: SettingChoice) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 
 from benchmarks.papers.measuring import Workbench
-from benchmarks.papers.paths import FRANKFURT, SYDNEY, make_run
+from benchmarks.papers.paths import FAR, FRANKFURT, NEAR, SYDNEY, find_window_bytes, make_run
 from benchmarks.papers.trial import SOURCES
 from benchmarks.papers.trials.peer_trial import read_metrics
 from benchmarks.support.report import ROOT
@@ -78,6 +78,7 @@ def test_a_trial_that_lacks_something_here_leaves_the_others_be(tmp_path, capsys
 def test_a_run_that_fails_and_a_path_that_breaks_leave_the_others_be(tmp_path, capsys):
     claims = {
         "000-servers": make_claim({"EC2_Sydney": {"rtt_ms": 290}, "EC2_Frankfurt": {"rtt_ms": 115}}),
+        "000-fig2-cc": make_claim({"video": {"thr_Mbps_cc1": 13}}),
         "000-fig3": make_claim({"3GB": {"to": 86}}),
         "000-fig6": make_claim({"html_max_Mbps": {"Frankfurt": 55}}),
         **{id_: make_claim({}) for id_ in ("002-fig2", "002-fig3")},
@@ -140,3 +141,21 @@ def test_cut_off_tool_is_credited_with_its_bytes(tmp_path, fine):
 def test_changed_source_makes_its_measurement_stale(source_part, part):
     assert (ROOT / part).is_file()
     assert any((ROOT / part).is_relative_to(ROOT / source) for source in SOURCES[source_part])
+
+
+def test_window_gives_one_stream_the_rate_that_the_paper_prints():
+    claims = {
+        "000-servers": make_claim({"EC2_Sydney": {"rtt_ms": 290}, "EC2_Frankfurt": {"rtt_ms": 115}}),
+        "000-fig2-cc": make_claim({"video": {"thr_Mbps_cc1": 13}}),
+        "000-fig3": make_claim({"3GB": {"from": 24, "to": 104}}),
+        "000-fig6": make_claim({"html_max_Mbps": {"Frankfurt": 55}}),
+        "002-fig2": make_claim({"max_Mbps": 280, "video_cc_gain_X_1to8": 7.0, "rtt_ms": 60}),
+        "002-fig3": make_claim({"rtt_ms": 240}),
+    }
+    windows = [
+        find_window_bytes(make_run(path, files), claims)
+        for path, files in (
+            (SYDNEY, "000/video"), (SYDNEY, "000/3gb"), (FRANKFURT, "000/html"), (NEAR, "002/html"), (FAR, "002/html")
+        )
+    ]  # fmt: skip
+    assert windows == [471_250, 870_000, None, 300_000, 600_000]

@@ -24,7 +24,7 @@ from tradewind_agent.cli.manifest_option import check_manifest, open_manifest
 from tradewind_agent.cli.option_groups import GroupOf, expand_groups
 from tradewind_agent.cli.progress import count_plainly, make_snapshot_callback, show_transfer
 from tradewind_agent.cli.removal_options import RemovalOptions, build_removal_options
-from tradewind_agent.cli.resource_options import ExploreResources
+from tradewind_agent.cli.resource_options import ExploreResources, LimitBothEnds
 from tradewind_agent.cli.selection_options import build_selection
 from tradewind_agent.cli.start_options import build_start_request
 from tradewind_agent.cli.terminal import Terminal
@@ -115,6 +115,7 @@ def build_copy_options(
         ),
     ] = "auto",
     explore_resources: ExploreResources = False,
+    limit_both_ends: LimitBothEnds = False,
     rules: Annotated["ListingRules", GroupOf(build_listing_rules)],
     engine: Annotated["EngineOptions", GroupOf(build_engine_options)],
 ) -> "CopyOptions":
@@ -129,6 +130,7 @@ def build_copy_options(
         tune=tune,
         share_patience_s=options.parse_duration_s("--wait", patience),
         explore_resources=explore_resources,
+        limit_both_ends=limit_both_ends,
         engine=replace(engine, third_party=third_party == "auto"),
     )
 

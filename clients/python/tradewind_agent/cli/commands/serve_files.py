@@ -14,7 +14,7 @@ from tradewind_agent.cli.terminal import Terminal
 from tradewind_agent.errors import ServeFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from tradewind_agent.serve import Server
     from tradewind_agent.serve.counters import Counters
@@ -45,6 +45,15 @@ def serve_files(
     congestion_control: Annotated[
         str | None, typer.Option(metavar="NAME", help="Of its connections, such as fld_tcp; else the system's.")
     ] = None,
+    accepted_resources: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--accept-limits",
+            metavar="cores|frequency",
+            help="Resources of this host that clients may limit while it serves them alone; needs a token, or this "
+            "machine alone.",
+        ),
+    ] = None,
     metered: Annotated[
         bool, typer.Option("--meter/--no-meter", help="Report to transfers the energy that they take here.")
     ] = True,
@@ -59,18 +68,20 @@ def serve_files(
     if (certificate is None) != (certificate_key is None):
         raise typer.BadParameter("go together", param_hint="--certificate and --certificate-key")
     tls = TlsFiles(certificate, certificate_key) if certificate and certificate_key else None
+    token = os.environ.get(TOKEN_VARIABLE) or None
     settings = ServeOptions(
         root=folder,
         host=host,
         port=port,
         writable=writable,
         tls=tls,
-        bearer_token=os.environ.get(TOKEN_VARIABLE) or None,
+        bearer_token=token,
         allowed_hosts=allowed_hosts or (),
         hidden=hidden,
         limits=ServerLimits(max_connections=max_connections, quota_bytes=options.parse_size_if("--quota", quota)),
         meter=meter if metered else None,
         congestion_control=congestion_control,
+        accepted_resources=_parse_accepted(accepted_resources or (), is_open=token is None, host=host),
     )
     try:
         counters = serve_forever(
@@ -81,6 +92,20 @@ def serve_files(
     except OSError as failure:
         raise ServeFailed(f"{folder} cannot be served on {host}:{port}: {_explain_failure(failure)}") from None
     terminal.note(f"stopped after {format_count(counters.requests, 'request')}")
+
+
+_ACCEPTED = {"cores": "cores", "frequency": "frequency_hz"}
+
+
+def _parse_accepted(names: "Sequence[str]", *, is_open: bool, host: str) -> tuple[str, ...]:
+    """Return the resources that clients may limit; only clients that are authorised, or of this very machine."""
+    from tradewind_agent.serve.host_names import is_loopback
+
+    if unknown := sorted(set(names) - set(_ACCEPTED)):
+        raise typer.BadParameter(f"takes cores and frequency, not {', '.join(unknown)}", param_hint="--accept-limits")
+    if names and is_open and not is_loopback(host):
+        raise typer.BadParameter(f"needs clients with a token; set {TOKEN_VARIABLE}", param_hint="--accept-limits")
+    return tuple(dict.fromkeys(_ACCEPTED[name] for name in names))
 
 
 def _make_progress_callback(terminal: Terminal) -> "Callable[[Counters], None] | None":

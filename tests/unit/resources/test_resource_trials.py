@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tradewind.sla.kinds import Sla, SlaKind
-from tradewind_agent.resources.core_trials import (
+from tradewind_agent.resources.resource_trials import (
     EXPLORED_SHARE,
     MOST_LINKS,
     WITHOUT_TARGET,
-    CoreTrial,
-    CoreTrials,
+    ResourceTrial,
+    ResourceTrials,
     list_levels,
 )
 
@@ -31,7 +31,7 @@ def test_levels_are_powers_of_two_and_all_cpus(cpus, levels):
 @settings(max_examples=50)
 @given(st.lists(st.tuples(st.integers(1, 10**9), st.floats(0, 1)), max_size=40), st.integers(2, 16))
 def test_no_more_than_a_tenth_of_the_bytes_is_explored(tmp_path_factory, copies, cpus):
-    trials = CoreTrials(tmp_path_factory.mktemp("trials"), cpus)
+    trials = ResourceTrials(tmp_path_factory.mktemp("trials"), cpus)
     moved, explored = 0, 0
     for total_bytes, share in copies:
         trial = trials.begin(LINK, total_bytes, FASTEST)
@@ -47,7 +47,7 @@ def test_no_more_than_a_tenth_of_the_bytes_is_explored(tmp_path_factory, copies,
 
 
 def test_every_level_is_tried_about_as_often(tmp_path: Path):
-    trials, tried = CoreTrials(tmp_path, 8), []
+    trials, tried = ResourceTrials(tmp_path, 8), []
     for _ in range(300):
         trial = trials.begin(LINK, MB, FASTEST)
         if trial.is_experiment:
@@ -61,52 +61,75 @@ def test_every_level_is_tried_about_as_often(tmp_path: Path):
 
 @pytest.mark.parametrize("kind", sorted(set(SlaKind) - WITHOUT_TARGET))
 def test_nothing_is_tried_under_an_sla_with_a_target(tmp_path: Path, kind):
-    trials = CoreTrials(tmp_path, 8)
-    trials.finish(CoreTrial(LINK, 8), 1000 * MB)
+    trials = ResourceTrials(tmp_path, 8)
+    trials.finish(ResourceTrial(LINK, 8), 1000 * MB)
     assert not trials.begin(LINK, MB, Sla(kind=kind, target=1.0)).is_experiment
 
 
 def test_copies_that_run_at_once_share_the_tenth(tmp_path: Path):
-    trials = CoreTrials(tmp_path, 4)
-    trials.finish(CoreTrial(LINK, 4), 100 * MB)
-    trials = [CoreTrials(tmp_path, 4).begin(LINK, 6 * MB, FASTEST) for _ in range(3)]
+    trials = ResourceTrials(tmp_path, 4)
+    trials.finish(ResourceTrial(LINK, 4), 100 * MB)
+    trials = [ResourceTrials(tmp_path, 4).begin(LINK, 6 * MB, FASTEST) for _ in range(3)]
     assert [trial.is_experiment for trial in trials] == [True, False, False]
 
 
 def test_recommended_cores_are_the_control_group(tmp_path: Path):
-    trials = CoreTrials(tmp_path, 8)
+    trials = ResourceTrials(tmp_path, 8)
     assert trials.begin(LINK, MB, FASTEST, usual=2).cores == 2
-    trials.finish(CoreTrial(LINK, 2), 1000 * MB)
+    trials.finish(ResourceTrial(LINK, 2), 1000 * MB)
     levels = [trials.begin(LINK, MB, FASTEST, usual=2).cores for _ in range(6)]
     assert 2 not in levels
     assert set(levels) == {1, 4, 8}
 
 
 def test_host_with_one_cpu_has_nothing_to_try(tmp_path: Path):
-    trials = CoreTrials(tmp_path, 1)
-    trials.finish(CoreTrial(LINK, 1), 1000 * MB)
-    assert trials.begin(LINK, MB, FASTEST) == CoreTrial(LINK, 1)
+    trials = ResourceTrials(tmp_path, 1)
+    trials.finish(ResourceTrial(LINK, 1), 1000 * MB)
+    assert trials.begin(LINK, MB, FASTEST) == ResourceTrial(LINK, 1)
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b'{"a": 3}', b'{"a": {"bytes": "x"}}', b"\xff"])
 def test_notes_that_cannot_be_read_begin_again(tmp_path: Path, content: bytes):
-    (tmp_path / "core-trials.json").write_bytes(content)
-    trials = CoreTrials(tmp_path, 4)
+    (tmp_path / "resource-trials.json").write_bytes(content)
+    trials = ResourceTrials(tmp_path, 4)
     assert not trials.begin(LINK, MB, FASTEST).is_experiment
-    trials.finish(CoreTrial(LINK, 4), 100 * MB)
+    trials.finish(ResourceTrial(LINK, 4), 100 * MB)
     assert trials.begin(LINK, MB, FASTEST).is_experiment
 
 
 def test_folder_that_cannot_be_written_stops_no_copy(tmp_path: Path):
     (tmp_path / "file").write_bytes(b"")
-    trials = CoreTrials(tmp_path / "file", 4)
-    assert trials.begin(LINK, MB, FASTEST) == CoreTrial(LINK, 4)
-    trials.finish(CoreTrial(LINK, 4), MB)
+    trials = ResourceTrials(tmp_path / "file", 4)
+    assert trials.begin(LINK, MB, FASTEST) == ResourceTrial(LINK, 4)
+    trials.finish(ResourceTrial(LINK, 4), MB)
 
 
 def test_links_that_were_not_used_for_long_are_forgotten(tmp_path: Path):
-    trials = CoreTrials(tmp_path, 4)
+    trials = ResourceTrials(tmp_path, 4)
     for number in range(MOST_LINKS + 3):
-        trials.finish(CoreTrial(f"link {number}", 4), 100 * MB)
+        trials.finish(ResourceTrial(f"link {number}", 4), 100 * MB)
     assert not trials.begin("link 0", MB, FASTEST).is_experiment
     assert trials.begin(f"link {MOST_LINKS + 2}", MB, FASTEST).is_experiment
+
+
+def test_frequencies_are_tried_with_every_number_of_cores(tmp_path: Path):
+    trials, tried = ResourceTrials(tmp_path, 2), []
+    for _ in range(300):
+        trial = trials.begin(LINK, MB, FASTEST, frequencies_hz=(1e9, 2e9, 3e9))
+        if trial.is_experiment:
+            tried.append((trial.cores, trial.frequency_hz))
+        else:
+            assert (trial.cores, trial.frequency_hz) == (2, 3e9)
+        trials.finish(trial, MB)
+    counts = [tried.count((cores, hz)) for cores in (1, 2) for hz in (1e9, 2e9, 3e9) if (cores, hz) != (2, 3e9)]
+    assert len(tried) == sum(counts) >= 25
+    assert max(counts) - min(counts) <= 1
+    assert tried[0] == (2, 2e9)
+
+
+def test_host_with_one_cpu_tries_frequencies_alone(tmp_path: Path):
+    trials = ResourceTrials(tmp_path, 1)
+    trials.finish(ResourceTrial(LINK, 1), 1000 * MB)
+    trial = trials.begin(LINK, MB, FASTEST, frequencies_hz=(1e9, 2e9))
+    assert (trial.cores, trial.frequency_hz) == (1, 1e9)
+    assert trial.describe() == "1 core at 1 GHz"

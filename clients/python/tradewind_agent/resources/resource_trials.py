@@ -1,20 +1,21 @@
-"""A small experiment on processor cores: a tenth of a link's bytes moves on fewer cores, and models learn from it.
+"""A small experiment on cores and frequency: a tenth of a link's bytes moves with less, and models learn from it.
 
-Cores become an axis of the surfaces only where logs vary them. Each copy of the experiment runs on one number of cores
-from its first byte to its last, so that its record states one setting. The others run on the usual number, and their
-records state that, as the control group.
+Cores and frequency become axes of the surfaces only where logs vary them. Each copy of the experiment runs on one
+number of cores, at one frequency, from its first byte to its last, so that its record states one setting. The others
+run with the usual ones, and their records state those, as the control group.
 """
 
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tradewind.sla.kinds import Sla, SlaKind
+from tradewind.tuning.resources import HostResources
 from tradewind_agent.folders import build_state_folder, make_private, replace_durably
 
 EXPLORED_SHARE = 0.1
@@ -26,20 +27,28 @@ MOST_LINKS = 256
 WITHOUT_TARGET = frozenset({SlaKind.MAX_THROUGHPUT, SlaKind.MIN_ENERGY, SlaKind.ENERGY_EFFICIENCY})
 """Only SLAs of these kinds are explored under: fewer cores may miss a target, which nobody can know before."""
 
-_FILE, _LOCK = "core-trials.json", "core-trials.lock"
+_FILE, _LOCK = "resource-trials.json", "resource-trials.lock"
 
 
 @dataclass(frozen=True, slots=True)
-class CoreTrial:
-    """The cores of one copy; ``planned_bytes`` of an experiment are reserved, 0 for the control group."""
+class ResourceTrial:
+    """The resources of one copy; ``planned_bytes`` of an experiment are reserved, 0 for the control group.
+
+    ``frequency_hz`` : ``None`` where frequency is not tried.
+    """
 
     link: str
     cores: int
     planned_bytes: int = 0
+    frequency_hz: float | None = None
 
     @property
     def is_experiment(self) -> bool:
         return self.planned_bytes > 0
+
+    def describe(self) -> str:
+        """Describe the resources, such as ``2 cores at 1.8 GHz``."""
+        return str(HostResources(self.cores, self.frequency_hz))
 
 
 def list_levels(cpus: int) -> tuple[int, ...]:
@@ -47,7 +56,12 @@ def list_levels(cpus: int) -> tuple[int, ...]:
     return (*(1 << n for n in range((cpus - 1).bit_length())), cpus) if cpus > 1 else (1,)
 
 
-class CoreTrials:
+def _name(level: HostResources) -> str:
+    """Return the name of a level in the notes: its cores, and its frequency where that is tried."""
+    return f"{level.cores}" if level.frequency_hz is None else f"{level.cores}@{level.frequency_hz:g}"
+
+
+class ResourceTrials:
     """The experiment of this user on this host, remembered from copy to copy.
 
     Parameters
@@ -60,35 +74,47 @@ class CoreTrials:
         self._folder, self.cpus = folder, cpus
 
     @classmethod
-    def of_this_host(cls, environ: Mapping[str, str]) -> "CoreTrials":
+    def of_this_host(cls, environ: Mapping[str, str]) -> "ResourceTrials":
         return cls(build_state_folder(environ), len(os.sched_getaffinity(0)))
 
-    def begin(self, link: str, total_bytes: int, sla: Sla, *, usual: int | None = None) -> CoreTrial:
-        """Choose the cores of a copy, and reserve its bytes where it is part of the experiment.
+    def begin(
+        self, link: str, total_bytes: int, sla: Sla, *, usual: int | None = None, frequencies_hz: Sequence[float] = ()
+    ) -> ResourceTrial:
+        """Choose the resources of a copy, and reserve its bytes where it is part of the experiment.
 
-        The level that fewest copies of the link have tried is next, of several the highest. Without a place for notes
-        nothing is tried.
+        All combinations of cores and frequencies are tried. The one that fewest copies of the link have tried is next,
+        of several the one with most cores, at the highest frequency. Without a place for notes nothing is tried.
 
         Parameters
         ----------
         usual : cores that the copy would have anyway, such as recommended ones; by default all.
+        frequencies_hz : frequencies that may be tried, ascending or not; the highest is the usual one.
         """
         usual = min(usual or self.cpus, self.cpus)
-        control = CoreTrial(link, usual)
-        levels = [level for level in list_levels(self.cpus) if level != usual]
+        known_hz: Sequence[float | None] = sorted(frequencies_hz) or [None]
+        control = ResourceTrial(link, usual, frequency_hz=known_hz[-1])
+        levels = [
+            HostResources(cores, frequency_hz)
+            for cores in list_levels(self.cpus)
+            for frequency_hz in known_hz
+            if (cores, frequency_hz) != (usual, known_hz[-1])
+        ]
         if not levels or sla.kind not in WITHOUT_TARGET or total_bytes <= 0:
             return control
         with suppress(OSError), self._hold_notes() as notes:
             known = notes.setdefault(link, {"bytes": 0, "explored_bytes": 0, "tried": {}})
             if known["explored_bytes"] + total_bytes > EXPLORED_SHARE * (known["bytes"] + total_bytes):
                 return control
-            level = min(levels, key=lambda each: (known["tried"].get(str(each), 0), -each))
+            level = min(
+                levels,
+                key=lambda each: (known["tried"].get(_name(each), 0), -(each.cores or 0), -(each.frequency_hz or 0.0)),
+            )
             known["explored_bytes"] += total_bytes
-            known["tried"][str(level)] = known["tried"].get(str(level), 0) + 1
-            return CoreTrial(link, level, total_bytes)
+            known["tried"][_name(level)] = known["tried"].get(_name(level), 0) + 1
+            return ResourceTrial(link, level.cores or self.cpus, total_bytes, level.frequency_hz)
         return control
 
-    def finish(self, trial: CoreTrial, moved_bytes: int) -> None:
+    def finish(self, trial: ResourceTrial, moved_bytes: int) -> None:
         """Count the bytes of a copy that has ended; what it did not move is no longer reserved."""
         with suppress(OSError), self._hold_notes() as notes:
             known = notes.pop(trial.link, {"bytes": 0, "explored_bytes": 0, "tried": {}})

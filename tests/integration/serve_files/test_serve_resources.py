@@ -1,0 +1,150 @@
+"""A server's cores by request of its clients: applied while all agree, undone when they are gone."""
+
+import json
+import os
+import signal
+from dataclasses import replace
+from uuid import uuid4
+
+import pytest
+
+from tests.conditions import eventually
+from tests.integration.agent.support.command import environment, run, start
+from tests.integration.resources.children import cpus_of
+from tests.integration.serve_files.serving import serving
+from tradewind.parameters import Parameters
+from tradewind_agent.copy.options import CopyOptions
+from tradewind_agent.copy.run import prepare
+from tradewind_agent.copy.run import run as run_copy
+from tradewind_agent.resources.limiter import ResourceLimiter
+from tradewind_agent.resources.limits import NO_LIMITS, Limits
+from tradewind_agent.serve.messages import ReceivedRequest
+from tradewind_agent.serve.resource_requests import SETTLING_S, ResourceRequests
+from tradewind_agent.serve.transfer_meters import LIVENESS_S
+from tradewind_agent.session.transfer_naming import format_resources, parse_resources
+
+CPUS = len(os.sched_getaffinity(0))
+
+
+class Requests:
+    """The requests of a server's clients, by a clock of the test; nothing runs meanwhile."""
+
+    def __init__(self, tmp_path, *, is_authorised=True) -> None:
+        self.now_s = 100.0
+        limiter = ResourceLimiter(tmp_path / "ledger")
+        self.requests = ResourceRequests(limiter, ("cores",), lambda _: is_authorised, lambda: self.now_s)
+        self.requests._task = object()  # nothing is applied here
+
+    def hold(self, transfer=None, resources=""):
+        headers = {} if transfer is None else {"tradewind-transfer": str(transfer)}
+        if resources:
+            headers["tradewind-resources"] = resources
+        request = ReceivedRequest.__new__(ReceivedRequest)
+        object.__setattr__(request, "headers", headers)
+        return self.requests.hold(request)
+
+
+def test_most_of_what_transfers_request_is_used(tmp_path):
+    clients = Requests(tmp_path)
+    with clients.hold(uuid4(), "cores=1"):
+        assert clients.requests.combine() == Limits(cores=1)
+        with clients.hold(uuid4(), "cores=2"):
+            assert clients.requests.combine() == Limits(cores=2)
+            with clients.hold(uuid4()):
+                assert clients.requests.combine() == NO_LIMITS
+
+
+def test_transfer_counts_until_it_is_silent_for_long(tmp_path):
+    clients = Requests(tmp_path)
+    with clients.hold(uuid4(), "cores=1"):
+        pass
+    assert clients.requests.combine() == Limits(cores=1)
+    clients.now_s += LIVENESS_S + 0.1
+    assert clients.requests.combine() == NO_LIMITS
+
+
+def test_look_up_without_a_name_lifts_no_limit_but_a_download_does(tmp_path):
+    clients = Requests(tmp_path)
+    with clients.hold(uuid4(), "cores=1"), clients.hold():
+        assert clients.requests.combine() == Limits(cores=1)
+        clients.now_s += SETTLING_S
+        assert clients.requests.combine() == NO_LIMITS
+
+
+def test_requests_of_clients_without_the_token_do_not_count(tmp_path):
+    clients = Requests(tmp_path, is_authorised=False)
+    with clients.hold(uuid4(), "cores=1"):
+        assert clients.requests.combine() == NO_LIMITS
+
+
+def test_only_what_the_server_accepts_is_limited(tmp_path):
+    clients = Requests(tmp_path)
+    with clients.hold(uuid4(), "cores=1, frequency_hz=1e9, memory_bytes=1"):
+        assert clients.requests.combine() == Limits(cores=1)
+
+
+@pytest.mark.parametrize(
+    "text", ["cores", "cores=", "cores=0", "cores=0.1", "cores=nan", "beans=3", "cores=1,,", "é=1"]
+)
+def test_resources_that_cannot_be_read_are_no_request(text):
+    assert parse_resources(text) == NO_LIMITS
+
+
+def test_resources_are_read_as_they_are_written():
+    limits = Limits(cores=2, frequency_hz=1.8e9)
+    assert parse_resources(format_resources(limits)) == limits
+
+
+@pytest.mark.skipif(CPUS < 2, reason="needs two CPUs")
+def test_copy_limits_both_ends_and_both_are_restored(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    source = tmp_path / "source"
+    source.mkdir()
+    for number in range(40):
+        (source / f"f{number}").write_bytes(os.urandom(50_000))
+    env = environment(tmp_path / "home")
+    server = start(
+        "serve-files", str(source), "--port", "0", "--accept-limits", "cores", "--json", "--no-meter", env=env
+    )
+    try:
+        url = json.loads(server.stdout.readline())["url"]
+        options = CopyOptions(
+            by_hand=Parameters(concurrency=2, parallelism=1, pipelining=1),
+            resources=Limits(cores=1, nic_bps=4e6),
+            limit_both_ends=True,
+        )
+        seen = set()
+        prepared = prepare([url], str(tmp_path / "copy"), options=options)
+        report = run_copy(prepared, on_snapshot=lambda *_: seen.add(len(cpus_of(server.pid))))
+        assert report.succeeded
+        assert 1 in seen
+        assert len(os.sched_getaffinity(0)) == CPUS
+        eventually(lambda: len(cpus_of(server.pid)) == CPUS)
+        assert not list((tmp_path / "home").rglob("resources/*.json"))
+        # Without the option nothing is requested.
+        seen.clear()
+        again = prepare([url], str(tmp_path / "again"), options=replace(options, limit_both_ends=False))
+        assert run_copy(again, on_snapshot=lambda *_: seen.add(len(cpus_of(server.pid)))).succeeded
+        assert seen == {CPUS}
+    finally:
+        server.send_signal(signal.SIGINT)
+        server.communicate()
+
+
+def test_server_that_accepts_nothing_is_not_limited(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "f").write_bytes(os.urandom(400_000))
+    with serving(source) as server:
+        options = CopyOptions(resources=Limits(cores=1, nic_bps=4e6), limit_both_ends=True)
+        report = run_copy(prepare([f"http://127.0.0.1:{server.port}/"], str(tmp_path / "copy"), options=options))
+        assert report.succeeded
+
+
+def test_limits_are_accepted_of_authorised_clients_alone(tmp_path):
+    env = environment(tmp_path / "home")
+    outcome = run("serve-files", str(tmp_path), "--host", "0.0.0.0", "--accept-limits", "cores", env=env)
+    assert outcome.code == 2
+    assert "TRADEWIND_SERVE_TOKEN" in outcome.error
+    assert run("serve-files", str(tmp_path), "--accept-limits", "disk", env=env).code == 2
