@@ -190,7 +190,7 @@ def check_loss_first(_claim: Claim, _claims: Claims) -> Finding:
     both = classify_signal(delay_s=1.0, expected_s=0.06, loss=Loss(0.05, inf), tolerated_loss=1e-3, limit=StreamLimit())
     files, each = START.concurrency or 1, START.parallelism or 1
     left = {
-        signal: StreamLimit().cut(signal, files * each, delay_s=0.1, loss=0.05, throughput_bps=1e9, elapsed_s=0.0)
+        signal: StreamLimit().cut(signal, files * each, delay_s=0.1, loss=0.05, elapsed_s=0.0)
         for signal in (Signal.LOSS, Signal.DELAY)
     }
     return make_finding(

@@ -147,7 +147,7 @@ def test_a_check_says_what_has_no_record(stores: Path, capsys: pytest.CaptureFix
     assert "no record; --check --record makes it" in capsys.readouterr().out
 
 
-def test_what_needs_data_is_left_out_without_and_gets_them_otherwise(
+def test_a_benchmark_that_needs_data_is_left_out_without(
     stores: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     monkeypatch.setattr(plan, "PLAN", (replace(GAIN, needs_data=True),))
