@@ -164,7 +164,7 @@ def check_fairness(claim: Claim, _claims: Claims) -> Finding:
         (queue, lost): Signal.LOSS if lost > 1 else Signal.DELAY if queue > 1 + band else Signal.QUIET
         for queue, lost in cells
     }
-    floor = StreamLimit().cut(Signal.LOSS, 1, delay_s=0.0, loss=0.1, throughput_bps=0.0, elapsed_s=0.0)
+    floor = StreamLimit().cut(Signal.LOSS, 1, delay_s=0.0, loss=0.1, elapsed_s=0.0)
     return make_finding(
         compare_computed("dead band around the expected delay", band, DEAD_BAND),
         compare_computed("streams that are left of one", claim.values["min"], floor.streams or 0),
