@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import NamedTuple, Self
 
 from tradewind.errors import InvalidValue
+from tradewind.quick_init import add_quick_init
 
 LARGE_BDPS = 20
 """A file above this many bandwidth-delay products is large (boundaries of the algorithms: BDP and 20 · BDP)."""
@@ -19,6 +20,7 @@ class ChunkKind(StrEnum):
     WHOLE = "whole"
 
 
+@add_quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataSet:
     """Files to move: their number, their total size, and the known values of their spread."""

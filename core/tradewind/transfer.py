@@ -10,6 +10,7 @@ from tradewind.dataset import ChunkKind, DataSet
 from tradewind.energy.measured import EnergyReading
 from tradewind.parameters import UNKNOWN_PARAMETERS, Parameters
 from tradewind.path import UNKNOWN_PATH, Path
+from tradewind.quick_init import add_quick_init
 
 RATE_TOLERANCE = 1.05
 """A measured rate may exceed the stated bandwidth by this much (rounding, buffers) before the row is refused."""
@@ -35,6 +36,7 @@ class Mover:
     version: str | None = None
 
 
+@add_quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferOutcome:
     status: Status
@@ -64,6 +66,7 @@ class LinkKey(NamedTuple):
     mover: str
 
 
+@add_quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferRecord:
     """One row of the log. Rows of chunks and the row of their entire transfer are joined by ``transfer_id``.

@@ -1,7 +1,6 @@
 """The transfer record: one NDJSON row of ``POST /v1/logs``."""
 
-from dataclasses import asdict
-from typing import Self
+from typing import Any, Self
 from uuid import UUID
 
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
@@ -154,15 +153,22 @@ class WireRecord(Strict):
     @classmethod
     def from_domain(cls, record: TransferRecord) -> Self:
         """Return the wire form of a domain record."""
-        return _RECORD.validate_python(asdict(record) | {"dataset": _build_dataset_fields(record.dataset)})  # type: ignore[return-value]  # the adapter is of this class
+        fields = _list_fields(record)
+        for name in ("mover", "dataset", "outcome", "path", "parameters"):
+            fields[name] = _list_fields(fields[name])
+        fields["dataset"]["mean_file_bytes"] = record.dataset.mean_file_bytes
+        fields["usage"] = None if record.usage is None else _list_fields(record.usage)
+        fields["energy"] = tuple(_list_fields(reading) for reading in record.energy)
+        return _RECORD.validate_python(fields)  # type: ignore[return-value]  # the adapter is of this class
 
     def to_line(self) -> bytes:
         """Return the one NDJSON line with its newline; what is unknown is left out."""
         return self.__pydantic_serializer__.to_json(self, exclude_none=True, exclude_defaults=True) + b"\n"
 
 
-def _build_dataset_fields(dataset: DataSet) -> dict[str, object]:
-    return asdict(dataset) | {"mean_file_bytes": dataset.mean_file_bytes}
+def _list_fields(value: Any) -> dict[str, Any]:
+    """Return the fields of a value object with slots; `dataclasses.asdict` would copy them too."""
+    return {name: getattr(value, name) for name in value.__slots__}
 
 
 _RECORD = TypeAdapter(WireRecord)

@@ -4,9 +4,10 @@ import csv
 import json
 import math
 from collections.abc import Iterator
+from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import duckdb
 import pyarrow as pa
@@ -59,6 +60,48 @@ def test_many_rows_are_read_completely(client: Client) -> None:
     table = client.warehouse.query("SELECT n, repeat('x', 50) AS text FROM generate_series(1, 200000) n").arrow()
     assert table.num_rows == 200_000
     assert pa.compute.sum(table["n"]).as_py() == 200_000 * 200_001 // 2
+
+
+def test_many_rows_come_in_batches(client: Client) -> None:
+    result = client.warehouse.query("SELECT n, repeat('x', 50) AS text FROM generate_series(1, 200000) n")
+    rows = [batch.num_rows for batch in result.batches()]
+    assert sum(rows) == 200_000
+    assert len(rows) > 1
+    assert list(client.warehouse.query("SELECT 1 WHERE false").batches()) == []
+    cut = client.warehouse.query("SELECT generate_series(1, 9)", limit=4)
+    assert (sum(batch.num_rows for batch in cut.batches()), cut.cut) == (4, True)
+
+
+def test_a_file_of_many_rows_has_them_all(client: Client, tmp_path: Path) -> None:
+    result = client.warehouse.query("SELECT n FROM generate_series(1, 200000) n")
+    assert result.parquet(str(tmp_path / "rows.parquet")) == pq.read_metadata(tmp_path / "rows.parquet").num_rows
+    assert result.arrow_file(str(tmp_path / "rows.arrow")) == feather.read_table(tmp_path / "rows.arrow").num_rows
+
+
+def test_ids_are_text_in_tables(client: Client) -> None:
+    result = client.warehouse.query("SELECT id FROM transfers ORDER BY id")
+    ids = [row["id"] for row in result.rows()]
+    assert result.pandas()["id"].tolist() == ids
+    assert result.polars()["id"].to_list() == ids
+
+
+def test_arrays_and_intervals_are_parameters(client: Client) -> None:
+    sql = "SELECT count(*) AS n FROM transfers WHERE direction = ANY($1) AND started_at > now() - $2::interval"
+    directions = ["download", "upload", "third_party"]
+    assert client.warehouse.query(sql, [directions, timedelta(days=36500)]).rows() == [{"n": 3}]
+    assert client.warehouse.query(sql, [["none"], timedelta(days=36500)]).rows() == [{"n": 0}]
+    assert client.warehouse.query(sql, [directions, timedelta(microseconds=1)]).rows() == [{"n": 0}]
+
+
+def test_values_of_python_arrive_as_they_are(client: Client) -> None:
+    tricky = ['a"b', "c\\d", "{e,f}", "NULL", None, ""]
+    sql = "SELECT $1::text[] AS texts, $2::int[] AS numbers, $3::uuid AS id, $4::numeric AS amount, $5::date AS day"
+    values = [tricky, [[1, 2], [3, 4]], UUID(int=7), Decimal("0.10"), date(2026, 3, 1)]
+    (row,) = client.warehouse.query(sql, values).rows()
+    assert row["texts"] == tricky
+    assert row["numbers"] == [[1, 2], [3, 4]]
+    assert (row["id"], row["day"]) == (str(UUID(int=7)), "2026-03-01")
+    assert Decimal(str(row["amount"])) == Decimal("0.1")
 
 
 def test_a_cut_answer_says_so(client: Client) -> None:

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
@@ -169,3 +170,30 @@ def test_line_that_ends_before_its_start_is_refused_alone(date):
     assert [(item.row, item.field) for item in refused] == [(1, "ended_at")]
     (record,) = (item.record for item in imported)
     assert (record.duration_s, record.outcome.throughput_bps) == (3600, pytest.approx(8e6))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (line(), line() + " LAST=1"),
+        (line(), line().replace("PROG=", " PROG=")),
+        (line(), "prefix " + line()),
+        (line(start="20210405101000.2102"), line(start="20210405101000.002102").replace("START=", " START=")),
+        (line(kind="STOR", nbytes="9007199254740993"), line(kind="STOR", nbytes="9007199254740993") + " LAST=1"),
+    ],
+)
+def test_a_line_of_unusual_form_gives_the_record_of_the_usual_one(one, other):
+    records = [run([text], NO_CONTEXT)[0][0].record for text in (one, other)]
+    assert records[0] == replace(records[1], id=records[0].id)
+
+
+def test_a_count_of_bytes_is_exact():
+    record = run([line(nbytes="9007199254740993")], NO_CONTEXT)[0][0].record
+    assert record.outcome.bytes_moved == 9_007_199_254_740_993
+
+
+@pytest.mark.parametrize("zone", [None, ZoneInfo("Asia/Tokyo")])
+@pytest.mark.parametrize("start", ["20210405241000.0", "00010101000000.0", "00000101000000.0", "20210230101010.0"])
+def test_a_time_that_does_not_exist_is_refused(start, zone):
+    _, refused, _ = run([line(start=start)], ImportContext(timezone=zone))
+    assert [item.field for item in refused] == ["started_at"]

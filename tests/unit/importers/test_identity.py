@@ -1,11 +1,15 @@
 """Which rows are the same row."""
 
 from dataclasses import replace
+from uuid import UUID, uuid5
 
 import pytest
 
 from tests.unit.importers.logs import ENDS, run
 from tests.unit.importers.test_properties import SAMPLES
+from tradewind.transfer import LinkKey
+from tradewind_agent.history.importers.identity import compute_record_id
+from tradewind_agent.history.importers.log_text import Line
 
 WITHOUT_ENDS = ("energy", "rclone", "aria2")
 """Logs whose ends are those that the user names."""
@@ -42,3 +46,9 @@ def test_names_that_run_into_one_another_are_distinguished():
     one = replace(ENDS, source="a", destination="ab")
     other = replace(ENDS, source="aa", destination="b")
     assert not set(ids("rclone", one)) & set(ids("rclone", other))
+
+
+def test_ids_are_name_based_and_stay_those_of_earlier_versions():
+    link, line = LinkKey("a", "b", None, "gridftp"), Line(7, "DATE=… HOST=dtn")
+    name = f"a\nb\n\ngridftp\n7\n{line.text}"
+    assert compute_record_id(link, line) == uuid5(UUID("3f0f1c57-6a8e-5d0a-9a53-5b1f9f2f8d11"), name)

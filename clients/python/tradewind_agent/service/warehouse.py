@@ -6,8 +6,11 @@ of them `QueryResult.rows` and `QueryResult.csv` work.
 
 import importlib
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
+from datetime import date, timedelta
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import httpx
 from pydantic import TypeAdapter, ValidationError
@@ -29,6 +32,10 @@ from tradewind_agent.service.calls import Calls
 
 ANSWER_TIMEOUT_S = 600.0
 """Longer than the service lets a query run: it reports its own limit."""
+
+
+SqlValue = Parameter | date | timedelta | Decimal | UUID | Sequence["SqlValue"]
+"""What a parameter of a statement may be."""
 
 
 class QueryResult:
@@ -79,48 +86,81 @@ class QueryResult:
     def arrow(self) -> Any:
         """Return the rows as a ``pyarrow.Table``."""
         pyarrow = _import_library("pyarrow", "arrow")
+        with self._open_stream() as reader:
+            return pyarrow.Table.from_batches(list(self._read_batches(reader)), reader.schema)
+
+    def batches(self) -> Iterator[Any]:
+        """Yield the rows as ``pyarrow.RecordBatch``, piece by piece as they arrive, in flat memory.
+
+        ``cut`` is known after the last of them. An answer without rows has no batch.
+        """
+        with self._open_stream() as reader:
+            yield from self._read_batches(reader)
+
+    @contextmanager
+    def _open_stream(self) -> Iterator[Any]:
+        pyarrow = _import_library("pyarrow", "arrow")
         with (
             self._request_answer("arrow") as response,
             pyarrow.ipc.open_stream(_Reader(response.iter_bytes())) as reader,
         ):
-            batches = []
-            self.cut = False
-            while True:
-                try:
-                    batch, metadata = reader.read_next_batch_with_custom_metadata()
-                except StopIteration:
-                    break
-                self.cut = metadata is not None and CUT_METADATA in metadata
-                batches.append(batch)
-            return pyarrow.Table.from_batches(batches, reader.schema)
+            yield reader
+
+    def _read_batches(self, reader: Any) -> Iterator[Any]:
+        self.cut = False
+        while True:
+            try:
+                batch, metadata = reader.read_next_batch_with_custom_metadata()
+            except StopIteration:
+                return
+            self.cut = metadata is not None and CUT_METADATA in metadata
+            yield batch
 
     def pandas(self) -> Any:
-        """Return the rows as a ``pandas.DataFrame``."""
+        """Return the rows as a ``pandas.DataFrame``; ids are text."""
         _import_library("pandas", "pandas")
-        return self.arrow().to_pandas()
+        return _format_ids(self.arrow()).to_pandas()
 
     def polars(self) -> Any:
-        """Return the rows as a ``polars.DataFrame``."""
-        return _import_library("polars", "polars").from_arrow(self.arrow())
+        """Return the rows as a ``polars.DataFrame``; ids are text."""
+        return _import_library("polars", "polars").from_arrow(_format_ids(self.arrow()))
 
     def arrow_file(self, path: str) -> int:
         """Write the rows to a file in the format of Arrow IPC (Feather 2); how many they are."""
         pyarrow = _import_library("pyarrow", "arrow")
-        table = self.arrow()
-        with pyarrow.OSFile(path, "wb") as file, pyarrow.ipc.new_file(file, table.schema) as writer:
-            writer.write_table(table)
-        return int(table.num_rows)
+        with (
+            self._open_stream() as reader,
+            pyarrow.OSFile(path, "wb") as file,
+            pyarrow.ipc.new_file(file, reader.schema) as writer,
+        ):
+            return self._write_batches(reader, writer)
 
     def parquet(self, path: str) -> int:
         """Write the rows to a Parquet file (zstd); how many they are."""
         parquet = _import_library("pyarrow.parquet", "arrow")
-        table = self.arrow()
-        parquet.write_table(table, path, compression="zstd")
-        return int(table.num_rows)
+        with self._open_stream() as reader, parquet.ParquetWriter(path, reader.schema, compression="zstd") as writer:
+            return self._write_batches(reader, writer)
+
+    def _write_batches(self, reader: Any, writer: Any) -> int:
+        rows = 0
+        for batch in self._read_batches(reader):
+            writer.write_batch(batch)
+            rows += batch.num_rows
+        return rows
 
     def _request_answer(self, form: QueryFormat, **changed: Any) -> AbstractContextManager[httpx.Response]:
         body = self._request.model_copy(update={"format": form, **changed})
         return self._calls.stream("POST", "/v1/warehouse/query", body=body, timeout_s=ANSWER_TIMEOUT_S)
+
+
+def _format_ids(table: Any) -> Any:
+    """Return an Arrow table with ids as text, which data frames have no type for."""
+    pyarrow = _import_library("pyarrow", "arrow")
+    for index, field in enumerate(table.schema):
+        if getattr(field.type, "extension_name", "") == "arrow.uuid":
+            ids = [None if value is None else str(value) for value in table.column(index).to_pylist()]
+            table = table.set_column(index, field.name, pyarrow.array(ids, pyarrow.string()))
+    return table
 
 
 class FirstRecords:
@@ -163,11 +203,12 @@ class Warehouse:
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 
-    def query(self, sql: str, parameters: Sequence[Parameter] = (), *, limit: int | None = None) -> QueryResult:
+    def query(self, sql: str, parameters: Sequence[SqlValue] = (), *, limit: int | None = None) -> QueryResult:
         """Prepare one read-only statement with values for its ``$1``, ``$2``, …; it is sent when its rows are read.
 
         Parameters
         ----------
+        parameters : numbers, texts, dates and times, ids; a `timedelta` is an interval and a list an array.
         limit : the answer ends after so many rows. Without one, more than the service's limit is an error.
 
         Raises
@@ -175,7 +216,7 @@ class Warehouse:
         InvalidValue : the statement is empty or too long, or a value cannot be sent.
         """
         try:
-            request = QueryRequest(sql=sql, parameters=tuple(parameters), limit=limit)
+            request = QueryRequest(sql=sql, parameters=tuple(map(_to_parameter, parameters)), limit=limit)
         except ValidationError as wrong:
             raise describe_validation_error(wrong.errors()[0]) from None
         return QueryResult(self._calls, request)
@@ -187,6 +228,26 @@ class Warehouse:
     def credentials(self) -> WarehouseCredentials:
         """Return a read-only login for psql, notebooks and dashboards."""
         return self._calls.call("GET", "/v1/warehouse/credentials", TypeAdapter(WarehouseCredentials))
+
+
+def _to_parameter(value: SqlValue) -> Parameter:
+    """Return a value as the request has it: PostgreSQL reads what JSON has no type for from its text."""
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, timedelta):
+        return f"{value.days} days {value.seconds} seconds {value.microseconds} microseconds"
+    if isinstance(value, list | tuple):
+        return "{" + ",".join(map(_quote_element, value)) + "}"
+    return str(value)
+
+
+def _quote_element(value: SqlValue) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, list | tuple):
+        return str(_to_parameter(value))
+    text = str(_to_parameter(value)).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'
 
 
 def _import_library(name: str, extra: str) -> Any:

@@ -26,6 +26,8 @@ def with_command(command: str) -> list[str]:
         f'"/data/my set" {ADDRESS} --recursive',
         f"--put-md5 --from-to LocalBlob --block-size-mb 8 /data/set {ADDRESS}",
         f"/data/set --cap-mbps=80 '{ADDRESS}'",
+        f"--recursive /data/set {ADDRESS}",
+        f"--cap-mbps 80 --put-md5 /data/set --log-level INFO {ADDRESS}",
     ],
 )
 def test_ends_of_azcopy_are_no_options_and_may_have_blanks(command: str):
@@ -38,7 +40,7 @@ def test_ends_of_azcopy_are_no_options_and_may_have_blanks(command: str):
 
 
 def test_ends_that_options_leave_open_are_not_guessed():
-    _, _, report = run(with_command(f"--recursive /data/set {ADDRESS}"))
+    _, _, report = run(with_command(f"--option-of-tomorrow /data/set {ADDRESS}"))
     assert any("does not tell" in each for each in report.assumptions)
 
 

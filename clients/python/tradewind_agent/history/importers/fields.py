@@ -7,7 +7,7 @@ from functools import lru_cache
 from tradewind.errors import InvalidValue
 from tradewind.transfer import RATE_TOLERANCE
 from tradewind.units import format_bps
-from tradewind.wire.base import BIGINT_MAX, MAX_NAME_LENGTH
+from tradewind.wire.base import BIGINT_MAX, EARLIEST_INSTANT, END_OF_INSTANTS, MAX_NAME_LENGTH
 
 UNKNOWN_TEXTS = frozenset({"", "na", "n/a", "nan", "none", "null", "-", "unknown"})
 """Ways in which logs say that a value is not known (compared in lower case)."""
@@ -19,8 +19,8 @@ _REMEMBERED = 4096
 """Names that logs repeat."""
 
 _SETTING_DIGITS = 9
-_EARLIEST = datetime(1990, 1, 1, tzinfo=UTC)
-_END = datetime(2100, 1, 1, tzinfo=UTC)
+_COUNT_DIGITS = 18
+"""Every number of so many digits is below `BIGINT_MAX`."""
 
 
 def parse_number(field: str, text: str) -> float:
@@ -66,6 +66,18 @@ def round_within(field: str, value: float, lowest: int, highest: int = BIGINT_MA
     if not lowest <= value <= highest:
         raise InvalidValue(field, f"is outside {lowest} to {highest}: {value:g}")
     return round(value)
+
+
+def parse_count(field: str, text: str) -> int:
+    """Parse a number of bytes or files ≥ 0; a fraction is rounded.
+
+    Raises
+    ------
+    InvalidValue : as ``parse_number``, or beyond what a record holds.
+    """
+    if text.isdecimal() and len(text) <= _COUNT_DIGITS:
+        return int(text)
+    return round_within(field, parse_number(field, text), 0)
 
 
 def parse_setting(field: str, text: str, lowest: int = 1) -> int | None:
@@ -115,7 +127,7 @@ def check_instant(field: str, value: datetime) -> datetime:
     ------
     InvalidValue : outside, as a sign of a wrong unit or field.
     """
-    if not _EARLIEST <= value < _END:
+    if not EARLIEST_INSTANT <= value < END_OF_INSTANTS:
         raise InvalidValue(field, f"is outside 1990 to 2100: {value.isoformat()}")
     return to_utc(value)
 

@@ -9,8 +9,10 @@ from tradewind.dataset import DataSet
 from tradewind.errors import InvalidValue
 from tradewind.parameters import UNKNOWN_PARAMETERS, Parameters
 from tradewind.path import UNKNOWN_PATH, Path
+from tradewind.quick_init import add_quick_init
 from tradewind.transfer import Direction, LinkKey, Mover, Status, TransferOutcome, TransferRecord
 from tradewind.units import compute_throughput_bps
+from tradewind.wire.base import EARLIEST_INSTANT, END_OF_INSTANTS
 from tradewind_agent.history.importers.endpoints import is_unknown_address, name_endpoint
 from tradewind_agent.history.importers.fields import check_instant, check_name, to_utc
 from tradewind_agent.history.importers.identity import compute_record_id
@@ -22,6 +24,7 @@ _REMEMBERED = 4096
 """Distinct settings and paths of a log."""
 
 
+@add_quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedTransfer:
     """One transfer in the values of the record; it ended after it started, within 1990 to 2100.
@@ -51,10 +54,11 @@ class LoggedTransfer:
     store: str | None = None
 
     def __post_init__(self) -> None:
+        if EARLIEST_INSTANT <= self.started_at < self.ended_at < END_OF_INSTANTS:
+            return
         check_instant("started_at", self.started_at)
         check_instant("ended_at", self.ended_at)
-        if self.ended_at <= self.started_at:
-            raise InvalidValue("ended_at", "is not after started_at")
+        raise InvalidValue("ended_at", "is not after started_at")
 
     def compute_rate_bps(self) -> float:
         """Return the rate as the log has it, or else bytes over duration."""
@@ -106,10 +110,12 @@ def set_concurrency(parameters: Parameters, concurrency: int) -> Parameters:
     return replace(parameters, concurrency=concurrency)
 
 
-@lru_cache(_REMEMBERED)
 def complete_path(path: Path, given: Path) -> Path:
     """Return a path with what the user gives of it."""
-    return path.complete_from(given)
+    return path if given is UNKNOWN_PATH else _complete_path(path, given)
+
+
+_complete_path = lru_cache(_REMEMBERED)(Path.complete_from)
 
 
 def name_end(end: str, found: str, context: ImportContext) -> str:

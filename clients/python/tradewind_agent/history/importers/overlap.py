@@ -2,7 +2,7 @@
 
 from bisect import bisect_right, insort
 from collections import defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from operator import attrgetter
@@ -43,15 +43,15 @@ class OverlapWindow(Generic[T]):
         self._rows: deque[_PendingTransfer[T]] = deque()
         self._by_pair: defaultdict[HostPair, list[_PendingTransfer[T]]] = defaultdict(list)
 
-    def pass_row(self, item: T) -> Iterator[tuple[T, int | None]]:
-        """Take a row that is no transfer; yields rows that are done."""
+    def pass_row(self, item: T) -> Sequence[tuple[T, int | None]]:
+        """Take a row that is no transfer; return rows that are done."""
         self._rows.append(_PendingTransfer(item))
-        yield from self._release_beyond(HELD_ROWS)
+        return self._release_beyond(HELD_ROWS)
 
     def transfer(
         self, item: T, pair: HostPair, started_at: datetime, ended_at: datetime
-    ) -> Iterator[tuple[T, int | None]]:
-        """Take a transfer that lasted for some time; yields rows that are done."""
+    ) -> Sequence[tuple[T, int | None]]:
+        """Take a transfer that lasted for some time; return rows that are done."""
         started_s, ended_s = started_at.timestamp(), ended_at.timestamp()
         row = _PendingTransfer(item, pair, started_s, ended_s, ended_s - started_s)
         neighbours = self._by_pair[pair]
@@ -63,13 +63,14 @@ class OverlapWindow(Generic[T]):
                 other.busy_s += shared_s
         insort(neighbours, row, key=_END)
         self._rows.append(row)
-        yield from self._release_beyond(HELD_ROWS)
+        return self._release_beyond(HELD_ROWS)
 
-    def release_rest(self) -> Iterator[tuple[T, int | None]]:
-        """Yield the rows that are still pending at the end of the log."""
-        yield from self._release_beyond(0)
+    def release_rest(self) -> Sequence[tuple[T, int | None]]:
+        """Return the rows that are still pending at the end of the log."""
+        return self._release_beyond(0)
 
-    def _release_beyond(self, held: int) -> Iterator[tuple[T, int | None]]:
+    def _release_beyond(self, held: int) -> Sequence[tuple[T, int | None]]:
+        released = []
         while len(self._rows) > held:
             row = self._rows.popleft()
             if row.pair is not None:
@@ -77,4 +78,5 @@ class OverlapWindow(Generic[T]):
                 neighbours.remove(row)
                 if not neighbours:
                     del self._by_pair[row.pair]
-            yield row.item, row.concurrency
+            released.append((row.item, row.concurrency))
+        return released

@@ -10,6 +10,7 @@ from typing import Protocol
 from tradewind.energy.measured import Host
 from tradewind.errors import InvalidValue
 from tradewind.path import UNKNOWN_PATH, Path
+from tradewind.quick_init import add_quick_init
 from tradewind.transfer import TransferRecord
 from tradewind_agent.history.importers.fields import require_name
 from tradewind_agent.history.importers.log_text import LogText
@@ -100,6 +101,7 @@ class ImportContext:
         return Path(bandwidth_bps=self.bandwidth_bps, rtt_s=self.rtt_s)
 
 
+@add_quick_init
 @dataclass(frozen=True, slots=True)
 class ImportedRow:
     """One row that became a record. ``group`` labels the set of the file that it belongs to, "" if there is but one."""

@@ -78,7 +78,7 @@ def _read(
         if line.fault is not None:
             raise line.fault
         transfer = read(line) if line.text.strip() else None
-        if transfer is not None:
+        if transfer is not None and context.bandwidth_bps is not None:
             require_possible_rate(transfer.compute_rate_bps(), context.bandwidth_bps)
     except InvalidValue as invalid:
         return refuse_row(line.number, invalid, line.text)

@@ -6,23 +6,18 @@ RETR one that went from HOST to DEST.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from functools import lru_cache
+from typing import NamedTuple
 
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.transfer import Direction, Status
 from tradewind_agent.history.importers.endpoints import is_unknown_address, name_endpoint
-from tradewind_agent.history.importers.fields import (
-    check_name,
-    parse_number,
-    parse_setting,
-    round_within,
-    to_utc,
-)
+from tradewind_agent.history.importers.fields import check_name, parse_count, parse_setting
 from tradewind_agent.history.importers.log_text import Line, LogText
 from tradewind_agent.history.importers.logged_transfer import LoggedTransfer
 from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, ImportReport, RefusedRow
@@ -31,26 +26,41 @@ from tradewind_agent.history.importers.sessions import read_sessions
 _BEFORE_FILE = ("DATE", "HOST", "PROG", "NL.EVNT", "START", "USER", "FILE")
 _AFTER_FILE = ("BUFFER", "BLOCK", "NBYTES", "VOLUME", "STREAMS", "STRIPES", "DEST", "TYPE", "CODE", "TASKID", "retrans")
 _KEY = re.compile(rf"(?:^|\s)({'|'.join(re.escape(key) for key in (*_BEFORE_FILE, *_AFTER_FILE))})=")
-_USUAL_KEYS = (
-    "DATE", "HOST", "START", "FILE", "BUFFER", "BLOCK", "NBYTES", "STREAMS", "DEST", "TYPE", "CODE", "TASKID",
-)  # fmt: skip
+_OTHER_KEYS = re.compile(r"(?:\s+[\w.]+=\S*)+")
 _USUAL = re.compile(
-    r"DATE=(\S+) HOST=(\S+) PROG=\S+ NL\.EVNT=\S+ START=(\S+) USER=[^\s=]* FILE=([^=]*) BUFFER=(\d+) BLOCK=(\d+) "
+    r"DATE=(\S+) HOST=(\S+) PROG=\S+ NL\.EVNT=\S+ START=(\S+) USER=[^\s=]* FILE=[^=]* BUFFER=(\d+) BLOCK=(\d+) "
     r"NBYTES=(\d+) VOLUME=[^\s=]* STREAMS=(\d+) STRIPES=\d+ DEST=(\[[^\]=]*\]) TYPE=(\w+) CODE=(\d+)"
     r"(?: TASKID=([^\s=]+))?(?: retrans=[\d,]*)?"
 )
-"""The line of today's servers, where no name holds a ``=``."""
+"""The line of today's servers, where no name holds a ``=``; its groups are the fields of `_Values`."""
 
 _MOMENT = re.compile(r"[0-9]{14}(?:\.[0-9]{1,6})?")
 _PEER = re.compile(r"[0-9]*\[([^\]]*)\]")
 _COMPLETE = "226"
 _RECEIVED = frozenset({"STOR", "ESTO", "APPE"})
 _SENT = frozenset({"RETR", "ERET"})
+_TRANSFERS = _RECEIVED | _SENT
 _REMEMBERED = 4096
-"""Distinct settings of a log."""
+"""Distinct settings and pairs of ends of a log."""
 
 _MOST_TASKS = 10_000
 """Tasks whose peers are remembered."""
+
+
+class _Values(NamedTuple):
+    """Values of a line as it writes them; "" where it has none, but ``None`` for no ``code``."""
+
+    date: str
+    host: str
+    start: str
+    buffer: str
+    block: str
+    moved: str
+    streams: str
+    peer: str
+    command: str
+    code: str | None
+    task: str
 
 
 class GridFtpImporter:
@@ -65,8 +75,7 @@ class GridFtpImporter:
         if context.timezone is None:
             report.assume("times are UTC, as the server writes them")
         report.assume("a file stored is an upload and one retrieved a download; that a third party asked is not logged")
-        pools = _Pools(report)
-        return read_sessions(text, lambda line: _read_record(line, context, report, pools), context, report)
+        return read_sessions(text, _make_reader(context, report), context, report)
 
 
 @dataclass(slots=True)
@@ -76,9 +85,8 @@ class _Pools:
     report: ImportReport
     peers: dict[str, str] = field(default_factory=dict)
 
-    def note(self, values: Mapping[str, str], peer: str) -> None:
-        task = values.get("TASKID") or "none"
-        if task == "none" or len(self.peers) >= _MOST_TASKS:
+    def note(self, task: str, peer: str) -> None:
+        if task in ("", "none") or len(self.peers) >= _MOST_TASKS:
             return
         if (other := self.peers.setdefault(task, peer)) != peer:
             self.report.assume(
@@ -87,43 +95,48 @@ class _Pools:
             )
 
 
-def _read_record(line: Line, context: ImportContext, report: ImportReport, pools: _Pools) -> LoggedTransfer | None:
-    """Return the transfer of a line; ``None`` for lines of no transfer, which are counted.
+def _make_reader(context: ImportContext, report: ImportReport) -> Callable[[Line], LoggedTransfer | None]:
+    """Return the function that reads the lines of one log; it remembers ends, which repeat."""
+    pools = _Pools(report)
+    zone = context.zone
 
-    Raises
-    ------
-    InvalidValue : a line of a transfer that is damaged, or lacks an end.
-    """
-    values = _build_values(line.text)
-    if not {"DATE", "START", "NBYTES"} & values.keys():
-        report.skip("messages of the server")
-        return None
-    if (command := values.get("TYPE", "")) and command not in _RECEIVED | _SENT and "CODE" in values:
-        report.skip("listings and other commands")
-        return None
-    if values.get("CODE") == _COMPLETE and values.get("NBYTES") == "0":
-        report.skip("empty files")
-        return None
-    direction, source, destination = _read_ends(values, context)
-    started_at = _parse_moment("started_at", values.get("START", ""), context)
-    ended_at = _parse_moment("ended_at", values.get("DATE", ""), context)
-    complete = values.get("CODE") == _COMPLETE
-    moved = round_within("outcome.bytes_moved", parse_number("outcome.bytes_moved", values.get("NBYTES", "")), 0)
-    pools.note(values, destination if direction is Direction.DOWNLOAD else source)
-    return LoggedTransfer(
-        started_at=started_at,
-        ended_at=ended_at,
-        source=source,
-        destination=destination,
-        mover="gridftp",
-        protocol="gridftp",
-        direction=direction,
-        status=Status.SUCCEEDED if complete else Status.FAILED,
-        moved_bytes=moved,
-        total_bytes=moved,
-        path=_read_path(values.get("BUFFER", "0")),
-        parameters=_read_parameters(values.get("STREAMS", ""), values.get("BLOCK", "0")),
-    )
+    @lru_cache(_REMEMBERED)
+    def read_ends(command: str, host: str, peer: str) -> tuple[Direction, str, str]:
+        return _read_ends(command, host, peer, context)
+
+    def read(line: Line) -> LoggedTransfer | None:
+        values = _find_values(line.text)
+        if values is None:
+            report.skip("messages of the server")
+            return None
+        if values.command not in _TRANSFERS and values.command and values.code is not None:
+            report.skip("listings and other commands")
+            return None
+        is_complete = values.code == _COMPLETE
+        if is_complete and values.moved == "0":
+            report.skip("empty files")
+            return None
+        direction, source, destination = read_ends(values.command, values.host, values.peer)
+        started_at = _parse_moment("started_at", values.start, zone)
+        ended_at = _parse_moment("ended_at", values.date, zone)
+        moved = parse_count("outcome.bytes_moved", values.moved)
+        pools.note(values.task, destination if direction is Direction.DOWNLOAD else source)
+        return LoggedTransfer(
+            started_at=started_at,
+            ended_at=ended_at,
+            source=source,
+            destination=destination,
+            mover="gridftp",
+            protocol="gridftp",
+            direction=direction,
+            status=Status.SUCCEEDED if is_complete else Status.FAILED,
+            moved_bytes=moved,
+            total_bytes=moved,
+            path=_read_path(values.buffer),
+            parameters=_read_parameters(values.streams, values.block),
+        )
+
+    return read
 
 
 @lru_cache(_REMEMBERED)
@@ -139,54 +152,64 @@ def _read_parameters(streams: str, block: str) -> Parameters:
     )
 
 
-def _build_values(text: str) -> Mapping[str, str]:
-    """Return the values by key.
+def _find_values(text: str) -> _Values | None:
+    """Return the values of a line, or ``None`` of one that is about no transfer.
 
     A file name may hold blanks and even ``KEY=``: of keys after it the last counts, of others the first.
     """
     usual = _USUAL.fullmatch(text)
     if usual is not None:
-        return dict(zip(_USUAL_KEYS, usual.groups(""), strict=True))
+        return _Values._make(usual.groups(""))
     found = list(_KEY.finditer(text))
     values: dict[str, str] = {}
     ends = [*(match.start() for match in found[1:]), len(text)]
     for match, end in zip(found, ends, strict=False):
-        value = text[match.end() : end].strip()
-        if match[1] in _AFTER_FILE or match[1] not in values:
-            values[match[1]] = value
-    return values
+        value = text[match.end() : end]
+        if match[1] in _AFTER_FILE:
+            values[match[1]] = _OTHER_KEYS.sub("", value).strip()
+        else:
+            values.setdefault(match[1], value.strip())
+    if not {"DATE", "START", "NBYTES"} & values.keys():
+        return None
+    return _Values(
+        date=values.get("DATE", ""),
+        host=values.get("HOST", ""),
+        start=values.get("START", ""),
+        buffer=values.get("BUFFER", "0"),
+        block=values.get("BLOCK", "0"),
+        moved=values.get("NBYTES", ""),
+        streams=values.get("STREAMS", ""),
+        peer=values.get("DEST", ""),
+        command=values.get("TYPE", ""),
+        code=values.get("CODE"),
+        task=values.get("TASKID", ""),
+    )
 
 
-def _parse_moment(name: str, text: str, context: ImportContext) -> datetime:
+def _parse_moment(name: str, text: str, zone: tzinfo) -> datetime:
     if _MOMENT.fullmatch(text) is None:
         raise InvalidValue(name, "is missing" if not text else f"is no time: {text[:40]!r}")
     try:
-        at = datetime(
-            int(text[:4]), int(text[4:6]), int(text[6:8]), int(text[8:10]), int(text[10:12]), int(text[12:14]),
-            int(text[15:] or 0), tzinfo=context.timezone or UTC,
-        )  # fmt: skip
-    except ValueError:
+        at = datetime.fromisoformat(f"{text[:8]}T{text[8:14]}.{text[15:]:0>6}Z")
+        return at if zone is UTC else at.replace(tzinfo=zone).astimezone(UTC)
+    except (ValueError, OverflowError):
         raise InvalidValue(name, f"does not exist: {text[:40]!r}") from None
-    return to_utc(at)
 
 
 def _parse_size(name: str, text: str) -> int | None:
     """Size in bytes; the server writes 0 for what it left to the system."""
-    return round_within(name, parse_number(name, text), 0) or None
+    return parse_count(name, text) or None
 
 
-def _read_ends(values: Mapping[str, str], context: ImportContext) -> tuple[Direction, str, str]:
-    command = values.get("TYPE", "")
-    if command not in _RECEIVED | _SENT:
+def _read_ends(command: str, host: str, dest: str, context: ImportContext) -> tuple[Direction, str, str]:
+    if command not in _TRANSFERS:
         raise InvalidValue("direction", f"is no transfer of a file: TYPE is {command[:20]!r}")
-    match = _PEER.fullmatch(values.get("DEST", ""))
+    match = _PEER.fullmatch(dest)
     peer = match[1].strip() if match else ""
-    host = check_name(
-        "source" if command in _SENT else "destination", name_endpoint(values.get("HOST", ""), context.aliases)
-    )
+    server = check_name("source" if command in _SENT else "destination", name_endpoint(host, context.aliases))
     if command in _SENT:
-        return Direction.DOWNLOAD, host, _find_peer("destination", peer, context.destination, context)
-    return Direction.UPLOAD, _find_peer("source", peer, context.source, context), host
+        return Direction.DOWNLOAD, server, _find_peer("destination", peer, context.destination, context)
+    return Direction.UPLOAD, _find_peer("source", peer, context.source, context), server
 
 
 def _find_peer(end: str, address: str, given: str | None, context: ImportContext) -> str:

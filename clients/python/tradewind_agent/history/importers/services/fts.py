@@ -8,7 +8,7 @@ from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.transfer import Direction, Status
-from tradewind_agent.history.importers.fields import check_instant, check_name, parse_number, round_within
+from tradewind_agent.history.importers.fields import check_instant, check_name, parse_count, parse_number, round_within
 from tradewind_agent.history.importers.json_messages import find_message, find_object, find_text
 from tradewind_agent.history.importers.log_text import Line
 from tradewind_agent.history.importers.logged_transfer import LoggedTransfer, find_url_part, name_end
@@ -83,7 +83,7 @@ def _parse_moment(field: str, message: Mapping[str, object], key: str) -> dateti
 
 
 def _read_count(field: str, message: Mapping[str, object], key: str) -> int:
-    return round_within(field, parse_number(field, find_text(message, key)), 0)
+    return parse_count(field, find_text(message, key))
 
 
 def _read_chosen(field: str, message: Mapping[str, object], key: str, highest: int = 1 << 40) -> int | None:

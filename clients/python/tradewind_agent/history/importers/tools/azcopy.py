@@ -33,6 +33,42 @@ EVIDENCE = re.compile(
 _TIMED = re.compile(r"(?P<at>\d{4}/\d\d/\d\d \d\d:\d\d:\d\d)(?:\.\d+)? ?(?P<rest>.*)")
 _SUMMARY = re.compile(r"Job (?P<job>[0-9a-f-]{36}) [Ss]ummary")
 _COMMAND = re.compile(r"Job-Command (?:copy|cp|c|sync|s) (?P<rest>.*)")
+_SWITCHES = frozenset(
+    [
+        "as-subdir",
+        "asSubdir",
+        "backup",
+        "check-length",
+        "cpk-by-value",
+        "decompress",
+        "delete-destination-file",
+        "disable-auto-decoding",
+        "dry-run",
+        "follow-symlinks",
+        "force-if-read-only",
+        "include-directory-stub",
+        "mirror-mode",
+        "no-guess-mime-type",
+        "preserve-info",
+        "preserve-last-modified-time",
+        "preserve-owner",
+        "preserve-permissions",
+        "preserve-posix-properties",
+        "preserve-smb-info",
+        "preserve-smb-permissions",
+        "preserve-symlinks",
+        "put-md5",
+        "recursive",
+        "s2s-detect-source-changed",
+        "s2s-get-properties-in-backend",
+        "s2s-preserve-access-tier",
+        "s2s-preserve-blob-tags",
+        "s2s-preserve-properties",
+        "skip-version-check",
+    ]
+)
+"""Options of azcopy that are on or off: a value stands behind ``=`` or not at all, so that the next word is a place."""
+
 _WORD = re.compile(r"""(?:"[^"]*"|'[^']*'|\S)+""")
 _ENDS = 2
 _FIGURE = re.compile(r"(?P<name>[A-Z][\w ()]+): *(?P<value>\S+)")
@@ -225,13 +261,13 @@ class _Reader:
 def _find_places(command: str) -> list[str]:
     """Return source and destination of a command line, or nothing where the options leave other than two words.
 
-    Which options have a value is not known: a word behind one is taken for its value, unless it is an address.
+    A word behind an option that is no switch is taken for its value, unless it is an address.
     """
     places, after_option = [], False
     for word in _WORD.findall(command):
         plain = word.strip("\"'")
         if word.startswith("-"):
-            after_option = "=" not in word
+            after_option = "=" not in word and word.lstrip("-") not in _SWITCHES
             continue
         if not after_option or "://" in plain:
             places.append(plain)
