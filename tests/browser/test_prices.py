@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import redis
-from playwright.sync_api import Dialog, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from services.application.access.authenticate import Scope
 from services.bootstrap import Container
@@ -153,16 +153,18 @@ def draft_is_tried(page: Page, asked: dict[str, Any]) -> None:
 
 
 def draft_is_published(page: Page) -> None:
-    """Not when the question is cancelled, and then for good."""
-
-    def cancelled(dialog: Dialog) -> None:
-        dialog.dismiss()
-
-    publish = page.get_by_role("button", name="Publish")
-    page.once("dialog", cancelled)
+    """Not when the dialog is closed, not from a date that has passed, and then for good."""
+    review = page.get_by_role("button", name="Review and publish")
+    publish = page.get_by_role("button", name="Publish", exact=True)
+    review.click()
+    save_screenshot(page, "publish")
+    page.get_by_role("button", name="Not yet").click()
+    expect(publish).to_be_hidden()
+    review.click()
+    page.get_by_label("From (UTC)").fill("2001-01-01T00:00")
     publish.click()
-    expect(publish).to_be_visible()
-    page.once("dialog", lambda dialog: dialog.accept())
+    expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("has passed")
+    page.get_by_label("From (UTC)").fill("")
     publish.click()
     row = page.get_by_role("row").filter(has_text="Winter")
     expect(row).to_contain_text("current")

@@ -44,6 +44,8 @@ BODIES: dict[str, Any] = {
     "POST /v1/transfers/{transfer_id}/complete": _end,
     "POST /v1/transfers/{transfer_id}/heartbeats": lambda owner, _: Transfer(owner.client).body(0),
     "PUT /v1/devices/{name}": PROFILE,
+    "PUT /v1/links/{link_id}/labels": {"labels": ["europe"]},
+    "PUT /v1/price-books/{book_id}/rules": {"rules": [{"price": PRICE}]},
     "PUT /v1/price-books/{book_id}/tiers/{tier_id}": PRICE,
     "PUT /v1/regions/{region}": {"currency": "EUR"},
     "POST /admin/endpoints/{endpoint_id}/policy": {"policy": "battery"},
@@ -56,6 +58,12 @@ BODIES: dict[str, Any] = {
     "POST /admin/price-books/{book_id}/prices": lambda owner, _: (
         {"version": BOOK_VERSION} | {f"{part}.{owner.own('tier_id')}": amount for part, amount in PRICE.items()}
     ),
+    "POST /admin/price-books/{book_id}/prices.csv": lambda owner, _: {
+        "version": BOOK_VERSION,
+        "prices": f"tier_id,base,per_gb,per_kwh,margin_percent\n{owner.own('tier_id')},1,0,0,0",
+    },
+    "POST /admin/price-books/{book_id}/rules": {"version": BOOK_VERSION, "order.0": "1"}
+    | {f"{part}.0": amount for part, amount in PRICE.items()},
     "POST /admin/price-books/{book_id}/publish": {"version": BOOK_VERSION},
     "POST /admin/price-books/{book_id}/together": lambda owner, _: (
         PRICE | {"version": BOOK_VERSION, "link": owner.own("link_id")}

@@ -18,9 +18,12 @@ LABELS: Mapping[str, str] = MappingProxyType(
         "effective_from": "From (UTC)",
         "energy_basis": "Energy charged",
         "energy_cost_per_kwh": "What a kWh costs you",
+        "from_mbps": "From, Mbit/s",
         "job_mb": "MB each",
         "jobs": "Jobs",
         "key": "Agent's key",
+        "label": "Label",
+        "links": "Links",
         "login": "Login",
         "margin": "Mark-up",
         "name": "Name",
@@ -39,6 +42,7 @@ LABELS: Mapping[str, str] = MappingProxyType(
         "scopes": "Scopes",
         "sql": "Query",
         "streams": "Streams",
+        "to_mbps": "Below, Mbit/s",
         "weight": "Weight",
     }
 )

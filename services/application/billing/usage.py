@@ -162,7 +162,7 @@ class UsageTransfer:
 COLUMNS = UsageTransfer.__slots__
 LINES_AT_ONCE = 1_000
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """Characters that start a formula in a spreadsheet."""
 
 
@@ -212,7 +212,7 @@ def _format_cell(value: object) -> str:
         case Decimal():
             return f"{value:f}"
         case str():
-            return f"'{value}" if value.startswith(_FORMULA) else value
+            return f"'{value}" if value.startswith(FORMULA) else value
     return str(value)
 
 

@@ -117,7 +117,7 @@ class PriceBooks:
             self._connection.execute(delete(prices).where(tuple_(prices.c.book_id, prices.c.tier_id).in_(gone)))
         if values:
             given = insert_or_replace(prices)
-            parts = {part: given.excluded[part] for part in _PARTS}
+            parts = {part: given.excluded[part] for part in _PARTS} | {"by_rule": False}
             self._connection.execute(
                 given.on_conflict_do_update(index_elements=["book_id", "tier_id"], set_=parts), values
             )
@@ -142,7 +142,7 @@ class PriceBooks:
     def inherit(self, origins: Mapping[UUID, UUID]) -> None:
         """Give each tier the price of the one that it was split from, in every book that prices that one."""
         for tier_id, origin in origins.items():
-            columns = ("tenant_id", "book_id", *_PARTS)
+            columns = ("tenant_id", "book_id", *_PARTS, "by_rule")
             priced = select(*(prices.c[name] for name in columns), literal(tier_id), literal(origin))
             self._connection.execute(
                 insert_or_replace(prices)
@@ -158,19 +158,26 @@ class PriceBooks:
             .values(version=price_books.c.version + 1, energy_cost_per_kwh=per_kwh)
         )
 
-    def publish(self, book_id: UUID, *, effective_from: datetime, at: datetime) -> None:
+    def publish(
+        self, book_id: UUID, *, effective_from: datetime, at: datetime, changes: Sequence[Mapping[str, Any]]
+    ) -> None:
+        changed = {"published_at": at, "effective_from": effective_from, "published_changes": list(changes)}
         self._connection.execute(
-            update(price_books)
-            .where(price_books.c.id == book_id)
-            .values(version=price_books.c.version + 1, published_at=at, effective_from=effective_from)
+            update(price_books).where(price_books.c.id == book_id).values(version=price_books.c.version + 1, **changed)
         )
+
+    def find_published_changes(self, book_id: UUID) -> Sequence[Mapping[str, Any]] | None:
+        """Return the differences that a book was published with; ``None`` where none were stored."""
+        return self._connection.execute(
+            select(price_books.c.published_changes).where(price_books.c.id == book_id)
+        ).scalar_one_or_none()
 
     def withdraw(self, book_id: UUID) -> None:
         """Turn the book into a draft; the database refuses it once the book is current."""
         self._connection.execute(
             update(price_books)
             .where(price_books.c.id == book_id)
-            .values(version=price_books.c.version + 1, published_at=None, effective_from=None)
+            .values(version=price_books.c.version + 1, published_at=None, effective_from=None, published_changes=None)
         )
 
     def delete(self, book_id: UUID) -> None:
