@@ -20,7 +20,7 @@ def save_at_each_width(page: Page, name: str) -> None:
     for width in WIDTHS_PX:
         page.set_viewport_size({"width": width, "height": 900})
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        save_screenshot(page, f"{name}-{width}")
+        save_screenshot(page, f"{name}-{width}", full_page=name != "review")
     page.set_viewport_size({"width": 1360, "height": 900})
 
 
@@ -28,7 +28,7 @@ def test_prices_by_rule_and_file_are_reviewed_and_published(provider: Page, tmp_
     page, label = provider, f"europe-{uuid4().hex[:6]}"
     links_are_labelled(page, label)
     to_page(page, "Price books")
-    page.get_by_label("Name").fill("By rule")
+    page.get_by_label("Name").fill("Spring rules")
     page.get_by_role("button", name="Make the draft").click()
     rules_are_set(page, label)
     file_is_read(page, tmp_path)
@@ -40,9 +40,9 @@ def test_prices_by_rule_and_file_are_reviewed_and_published(provider: Page, tmp_
     save_at_each_width(page, "review")
     assert offences(page) == []
     review.get_by_role("button", name="Publish", exact=True).click()
-    row = page.get_by_role("row").filter(has_text="By rule")
+    row = page.get_by_role("row").filter(has_text="Spring rules")
     expect(row).to_contain_text("current")
-    row.get_by_role("link", name="By rule").click()
+    row.get_by_role("link", name="Spring rules").click()
     expect(page.get_by_role("heading", name="What it changed")).to_be_visible()
     save_at_each_width(page, "published")
 
@@ -73,7 +73,7 @@ def rules_are_set(page: Page, label: str) -> None:
     expect_status(page, "The rules are saved: they price")
     save_at_each_width(page, "rules")
     assert offences(page) == []
-    page.get_by_role("link", name="By rule", exact=True).click()
+    page.get_by_role("link", name="Spring rules", exact=True).click()
 
 
 def file_is_read(page: Page, folder: Path) -> None:

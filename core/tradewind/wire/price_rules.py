@@ -36,9 +36,7 @@ class WirePriceRule(Strict):
 
     @classmethod
     def of(cls, rule: PriceRule) -> Self:
-        price = WirePriceModel(
-            base=rule.price.base, per_gb=rule.price.per_gb, per_kwh=rule.price.per_kwh, margin=rule.price.margin
-        )
+        price = WirePriceModel.of(rule.price)
         return cls(kind=rule.kind, label=rule.label, from_bps=rule.from_bps, to_bps=rule.to_bps, price=price)
 
 

@@ -14,6 +14,7 @@ LABELS: Mapping[str, str] = MappingProxyType(
         "bounds": "Tier limits",
         "concurrency": "Files at once",
         "confidence": "Met at least",
+        "credit": "Credit",
         "currency": "Currency",
         "effective_from": "From (UTC)",
         "energy_basis": "Energy charged",

@@ -139,6 +139,10 @@ document.addEventListener("htmx:after:swap", () => {
   if (place && refused && refused.childNodes.length) place.replaceChildren(...refused.childNodes);
 });
 
+document.addEventListener("click", (event) => {
+  if (event.target.closest("[data-prints]")) window.print();
+});
+
 // A file of prices is read into the field that is sent, where it can be looked at before.
 document.addEventListener("change", async (event) => {
   const file = event.target.matches("[data-reads]") && event.target.files[0];

@@ -73,11 +73,14 @@ class QuoteRepository(Protocol):
         """Store the quotes that are not stored yet."""
 
     def sum_demand(self, since: datetime) -> Sequence[Demand]:
-        """Return the requests since a time, summed by tier and energy basis."""
+        """Return the transfers that succeeded since a time, summed by tier, energy basis and outcome."""
 
 
 class UsageRepository(Protocol):
     """Logged transfers of one tenant by month; a port because the application may not import persistence."""
 
     def iterate_transfers(self, month: Month) -> Generator[UsageTransfer, None, None]: ...
+    def list_billed(self, month: Month, key_id: UUID | None, *, limit: int, offset: int) -> Sequence[UsageTransfer]:
+        """Return billed transfers of one key in the order of their start."""
+
     def list_sums(self, month: Month) -> Sequence[UsageLine]: ...

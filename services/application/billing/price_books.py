@@ -14,7 +14,7 @@ from services.application.shared.ports import Clock
 from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import Conflict, InvalidValue
 from tradewind.sla.kinds import EnergyBasis
-from tradewind.sla.pricing import PriceModel, check_energy_cost
+from tradewind.sla.pricing import PRICE_PARTS, PriceModel, check_energy_cost
 
 ENERGY_COST_SET = "price_book.energy_cost_set"
 """The audit entry with the provider's energy cost, which only providers and operators may see."""
@@ -198,7 +198,7 @@ def format_price(price: PriceModel | None) -> Mapping[str, str] | None:
 
 def serialize_price(price: PriceModel) -> Mapping[str, str]:
     """Return the parts of a price as exact text."""
-    return {name: f"{getattr(price, name):f}" for name in ("base", "per_gb", "per_kwh", "margin")}
+    return {name: f"{getattr(price, name):f}" for name in PRICE_PARTS}
 
 
 def parse_stored_price(stored: Mapping[str, str] | None) -> PriceModel | None:

@@ -15,13 +15,16 @@ from services.application.billing.usage import FORMULA
 from services.application.models.sla_tiers import LinkTier, format_path
 from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import InvalidValue
-from tradewind.sla.pricing import PriceModel
+from tradewind.sla.pricing import HIGHEST_SHARES, PriceModel
 from tradewind.units import format_count
 
 PRICE_COLUMNS = ("base", "per_gb", "per_kwh", "margin_percent")
+CREDIT_COLUMN = "credit_percent"
+"""A file without this column credits nothing."""
 COLUMNS = (
     *("tier_id", "link", "labels", "cluster", "tier", "kind", "confidence", "energy_basis"),
     *PRICE_COLUMNS,
+    CREDIT_COLUMN,
     "priced_by",
 )
 MOST_LISTED = 5
@@ -60,8 +63,9 @@ def _defuse(text: str) -> str:
 
 def _format_parts(price: PriceModel | None) -> Sequence[str]:
     if price is None:
-        return [""] * len(PRICE_COLUMNS)
-    return [f"{each:f}" for each in (price.base, price.per_gb, price.per_kwh, price.margin.scaleb(2))]
+        return [""] * (len(PRICE_COLUMNS) + 1)
+    shares = (price.margin.scaleb(2), price.credit.scaleb(2))
+    return [f"{each:f}" for each in (price.base, price.per_gb, price.per_kwh, *shares)]
 
 
 def read_prices(text: str) -> Mapping[UUID, PriceModel | None]:
@@ -112,7 +116,7 @@ def _find_columns(header: Sequence[str]) -> Mapping[str, int]:
     needed = ("tier_id", *PRICE_COLUMNS)
     if missing := [name for name in needed if header.count(name) != 1]:
         raise InvalidValue("row 1", f"must have each of the columns {', '.join(needed)} once; see {', '.join(missing)}")
-    return {name: header.index(name) for name in needed}
+    return {name: header.index(name) for name in (*needed, CREDIT_COLUMN) if name in header}
 
 
 def _read_row(
@@ -126,15 +130,17 @@ def _read_row(
     if not any(cells[name] for name in PRICE_COLUMNS):
         return tier_id, None
     numbers = {name: _read_number(name, cells[name], has_decimal_comma=has_decimal_comma) for name in PRICE_COLUMNS}
-    margin = numbers.pop("margin_percent").scaleb(-2)
+    credit = cells.get(CREDIT_COLUMN) or "0"
+    numbers[CREDIT_COLUMN] = _read_number(CREDIT_COLUMN, credit, has_decimal_comma=has_decimal_comma)
+    shares = {name: numbers.pop(f"{name}_percent").scaleb(-2) for name in ("margin", "credit")}
     try:
-        return tier_id, PriceModel(**numbers, margin=margin)
+        return tier_id, PriceModel(**numbers, **shares)
     except InvalidValue as wrong:
-        if wrong.field == "margin":
-            raise InvalidValue(
-                "margin_percent", f"{margin.scaleb(2):f} is no mark-up: 0 to 1000, four decimals"
-            ) from None
-        raise
+        if wrong.field not in shares:
+            raise
+        typed, highest = shares[wrong.field].scaleb(2), 100 * HIGHEST_SHARES[wrong.field]
+        reason = f"is {typed:f}; it must be 0 to {highest:f}, with four decimals at most"
+        raise InvalidValue(f"{wrong.field}_percent", reason) from None
 
 
 def _read_number(name: str, text: str, *, has_decimal_comma: bool) -> Decimal:

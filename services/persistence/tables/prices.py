@@ -10,6 +10,7 @@ from sqlalchemy import (
     Numeric,
     SmallInteger,
     Table,
+    TextClause,
     UniqueConstraint,
     Uuid,
     text,
@@ -27,9 +28,9 @@ from services.persistence.tables.metadata import (
 )
 
 
-def _price(name: str, *, nullable: bool = False) -> Column[object]:
+def _price(name: str, *, nullable: bool = False, server_default: TextClause | None = None) -> Column[object]:
     """Return an exact amount in main units of the book's currency."""
-    return Column(name, Numeric(16, 6), nullable=nullable)
+    return Column(name, Numeric(16, 6), nullable=nullable, server_default=server_default)
 
 
 # A draft until published_at is set; from then on no row of a book changes. A book ends where the next one begins.
@@ -60,6 +61,7 @@ prices = Table(
     _price("per_gb"),
     _price("per_kwh"),
     _price("margin"),
+    _price("credit", server_default=text("0")),
     Column("inherited_from", Uuid),
     Column("by_rule", Boolean, nullable=False, server_default=text("false")),
 )
@@ -76,6 +78,7 @@ price_rules = Table(
     build_quantity("from_bps"),
     build_quantity("to_bps"),
     *(_price(name) for name in ("base", "per_gb", "per_kwh", "margin")),
+    _price("credit", server_default=text("0")),
 )
 
 # Partitioned by month of at. Without a book: requested while there was no current one. No foreign keys: quotes outlive

@@ -106,7 +106,7 @@ def delete_book(book_id: UUID, parts: Parts, principal: ProviderKey, *, if_match
 
 @router.get("/{book_id}/what-if")
 def try_book(book_id: UUID, parts: Parts, principal: ProviderKey) -> WireWhatIf:
-    """Compute what a book would have earned from the requests of the last thirty days, next to the current book."""
+    """Compute what a book would have earned from the transfers of the last thirty days, next to the current book."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         now = parts.clock.now()
         book, current_book = uow.price_books.get(book_id), find_current_book(uow.price_books, now)
@@ -254,6 +254,7 @@ def build_earnings(earned: Earnings) -> BookEarnings:
         revenue=round_amount(earned.revenue),
         energy_charged=round_amount(earned.energy_charged),
         mark_up=round_amount(earned.mark_up),
+        credits=round_amount(earned.credits),
         energy_cost=None if earned.energy_cost is None else round_amount(earned.energy_cost),
         margin=None if earned.margin is None else round_amount(earned.margin),
         unpriced=earned.unpriced,

@@ -101,6 +101,4 @@ def _to_wire_change(change: PriceChange) -> ReviewedChange:
 
 
 def _to_wire_price(price: PriceModel | None) -> WirePriceModel | None:
-    if price is None:
-        return None
-    return WirePriceModel(base=price.base, per_gb=price.per_gb, per_kwh=price.per_kwh, margin=price.margin)
+    return None if price is None else WirePriceModel.of(price)

@@ -15,9 +15,7 @@ from services.application.billing.price_list import PriceList, PublishedBook
 from services.persistence.tables import clusters, price_books, prices, release_links, sla_partitions
 from tradewind.errors import NotFound
 from tradewind.sla.kinds import EnergyBasis
-from tradewind.sla.pricing import PriceModel
-
-_PARTS = ("base", "per_gb", "per_kwh", "margin")
+from tradewind.sla.pricing import PRICE_PARTS, PriceModel
 
 _UNTIL = (
     func.lead(price_books.c.effective_from)
@@ -108,7 +106,7 @@ class PriceBooks:
         removed = [tier_id for tier_id, price in changed.items() if price is None]
         values = [
             {"tenant_id": self._tenant_id, "book_id": book_id, "tier_id": tier_id}
-            | {part: getattr(price, part) for part in _PARTS}
+            | {part: getattr(price, part) for part in PRICE_PARTS}
             for tier_id, price in changed.items()
             if price is not None
         ]
@@ -117,7 +115,7 @@ class PriceBooks:
             self._connection.execute(delete(prices).where(tuple_(prices.c.book_id, prices.c.tier_id).in_(gone)))
         if values:
             given = insert_or_replace(prices)
-            parts = {part: given.excluded[part] for part in _PARTS} | {"by_rule": False}
+            parts = {part: given.excluded[part] for part in PRICE_PARTS} | {"by_rule": False}
             self._connection.execute(
                 given.on_conflict_do_update(index_elements=["book_id", "tier_id"], set_=parts), values
             )
@@ -142,7 +140,7 @@ class PriceBooks:
     def inherit(self, origins: Mapping[UUID, UUID]) -> None:
         """Give each tier the price of the one that it was split from, in every book that prices that one."""
         for tier_id, origin in origins.items():
-            columns = ("tenant_id", "book_id", *_PARTS, "by_rule")
+            columns = ("tenant_id", "book_id", *PRICE_PARTS, "by_rule")
             priced = select(*(prices.c[name] for name in columns), literal(tier_id), literal(origin))
             self._connection.execute(
                 insert_or_replace(prices)
@@ -192,7 +190,7 @@ class PriceBooks:
     def _read_prices(self, book_ids: Sequence[UUID]) -> Mapping[UUID, Mapping[UUID, PriceModel]]:
         found: dict[UUID, dict[UUID, PriceModel]] = defaultdict(dict)
         for row in self._connection.execute(select(prices).where(prices.c.book_id.in_(book_ids))):
-            found[row.book_id][row.tier_id] = PriceModel(**{part: getattr(row, part) for part in _PARTS})
+            found[row.book_id][row.tier_id] = PriceModel(**{part: getattr(row, part) for part in PRICE_PARTS})
         return found
 
 

@@ -11,9 +11,8 @@ from services.persistence.repositories.links import read_labels
 from services.persistence.tables import clusters, price_rules, prices, release_links, sla_partitions
 from tradewind.sla.kinds import SlaKind
 from tradewind.sla.price_rules import PriceRule, TierToPrice
-from tradewind.sla.pricing import PriceModel
+from tradewind.sla.pricing import PRICE_PARTS, PriceModel
 
-_PARTS = ("base", "per_gb", "per_kwh", "margin")
 _PROMISE_A_RATE = (SlaKind.THROUGHPUT_AT_LEAST, SlaKind.MAX_THROUGHPUT)
 """Kinds whose bounds are in bit/s."""
 
@@ -40,7 +39,7 @@ class PriceRules:
 
     def _to_row(self, book_id: UUID, place: int, rule: PriceRule) -> Mapping[str, Any]:
         conditions = {name: getattr(rule, name) for name in ("kind", "label", "from_bps", "to_bps")}
-        parts = {part: getattr(rule.price, part) for part in _PARTS}
+        parts = {part: getattr(rule.price, part) for part in PRICE_PARTS}
         return {"tenant_id": self._tenant_id, "book_id": book_id, "ordinal": place} | conditions | parts
 
     def list_priced(self, book_id: UUID) -> frozenset[UUID]:
@@ -79,7 +78,7 @@ class PriceRules:
 
 def _build_rule(row: Row[Any]) -> PriceRule:
     return PriceRule(
-        price=PriceModel(**{part: getattr(row, part) for part in _PARTS}),
+        price=PriceModel(**{part: getattr(row, part) for part in PRICE_PARTS}),
         kind=None if row.kind is None else SlaKind(row.kind),
         label=row.label,
         from_bps=row.from_bps,
