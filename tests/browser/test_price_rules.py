@@ -71,6 +71,7 @@ def rules_are_set(page: Page, label: str) -> None:
     page.get_by_label("Below, Mbit/s, of rule 1").fill("")
     page.get_by_role("button", name="Save the rules").click()
     expect_status(page, "The rules are saved: they price")
+    expect(page.get_by_role("status")).not_to_contain_text("price 0 tiers")
     save_at_each_width(page, "rules")
     assert offences(page) == []
     page.get_by_role("link", name="Spring rules", exact=True).click()

@@ -85,7 +85,7 @@ class BookReview(Open):
     requests: int
     unpriced_requests: int
     book: BookEarnings
-    in_force: BookEarnings | None
+    current: BookEarnings | None
 
 
 class ImportedPrices(Open):

@@ -16,6 +16,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "region": "electricity regions",
         "key": "API keys",
         "limit": "limits",
+        "link": "labels of links",
         "user": "people and sign-ins",
         "price_book": "price books",
         "price": "prices of tiers",

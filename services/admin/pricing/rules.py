@@ -20,7 +20,7 @@ from tradewind.units import format_count
 
 router = build_page_router("/price-books")
 
-FREE_ROWS = 3
+FREE_ROWS = 2
 """Empty rows for further rules."""
 
 BPS_OF_MBPS = 10**6
@@ -77,6 +77,7 @@ def put_rules(
     rules = read_rules(sent)
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         book = set_rules(book_id, rules, version=version, uow=uow)
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         counts = count_rules(book, rules, uow)
     priced = format_count(sum(counts.by_rule), "tier")
     return redirect_after_form(

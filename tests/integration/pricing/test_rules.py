@@ -187,7 +187,9 @@ def test_rules_are_edited_on_their_page(visitor, provider, draft):
         assert named.lower() in refused.text.lower()
         assert "<script>" not in refused.text.partition("<main")[2].replace("</script>", "")
     assert provider.get(f"{draft}/rules").json()["rules"] == []
-    assert visitor.submit(page, version=version, **row, **price, **other).status_code == 303
+    saved = visitor.submit(page, version=version, **row, **price, **other)
+    priced = sum(provider.get(f"{draft}/rules").json()["tiers"])
+    assert (saved.status_code, f"price%20{priced}%20tiers" in saved.headers["set-cookie"]) == (303, True)
     rules = provider.get(f"{draft}/rules").json()["rules"]
     assert [(rule.get("kind"), rule.get("to_bps")) for rule in rules] == [(None, 500_000.0), ("min_energy", None)]
     assert visitor.submit(page, version=version, **row, **price).status_code == 409

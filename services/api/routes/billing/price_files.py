@@ -43,7 +43,7 @@ def export_prices(book_id: UUID, parts: Parts, principal: ProviderKey) -> Respon
 async def import_prices(
     book_id: UUID, request: Request, parts: Parts, principal: ProviderKey, *, if_match: IfMatch = None
 ) -> ImportedPrices:
-    """Set the prices of a draft from a file, all or none; tiers that the file does not have keep theirs.
+    """Set the prices of a draft from a file, all or none; tiers that the file does not have keep their price.
 
     422 names the first wrong rows, numbered as in the file.
     """

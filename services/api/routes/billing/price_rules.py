@@ -87,7 +87,7 @@ def review(book_id: UUID, parts: Parts, principal: ProviderKey) -> BookReview:
         requests=replay.what_if.requests,
         unpriced_requests=replay.what_if.draft.unpriced,
         book=build_earnings(replay.what_if.draft),
-        in_force=None if current is None else build_earnings(replay.what_if.current),
+        current=None if current is None else build_earnings(replay.what_if.current),
     )
 
 
