@@ -1,18 +1,28 @@
-"""A provider labels links, prices by rule, reads a file and publishes, with the differences before its eyes."""
+"""A provider's month: label links, price by rule and file, review, publish, move, miss an SLA, credit it, bill it."""
 
 import csv
+from collections.abc import Sequence
+from decimal import ROUND_HALF_UP, Decimal
 from io import StringIO
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
+import redis
 from playwright.sync_api import Page, expect
 
+from services.application.access.authenticate import Scope
+from services.bootstrap import Container
+from services.queue.quote_recorder import QUOTES
 from tests.browser.accessibility import offences
 from tests.browser.conftest import to_page
 from tests.browser.test_prices import expect_status, save_screenshot
+from tests.integration.billing.quotes import journalled
+from tests.integration.pricing.test_credits import MET_S, MISSED_S, move
+from tests.stack import Tenant
 
 WIDTHS_PX = (1440, 820, 390)
-RULE = {"Base": "0.10", "per GB": "0.02", "per kWh": "0.30", "Mark-up, %": "20"}
+RULE = {"Base": "0.10", "per GB": "0.02", "per kWh": "0", "Mark-up, %": "20", "Credit, %": "35"}
 
 
 def save_at_each_width(page: Page, name: str) -> None:
@@ -24,7 +34,9 @@ def save_at_each_width(page: Page, name: str) -> None:
     page.set_viewport_size({"width": 1360, "height": 900})
 
 
-def test_prices_by_rule_and_file_are_reviewed_and_published(provider: Page, tmp_path: Path) -> None:
+def test_month_of_a_provider_from_labels_to_a_statement(
+    provider: Page, api: str, learned: Tenant, parts: Container, redis_url: str, tmp_path: Path
+) -> None:
     page, label = provider, f"europe-{uuid4().hex[:6]}"
     links_are_labelled(page, label)
     to_page(page, "Price books")
@@ -45,6 +57,36 @@ def test_prices_by_rule_and_file_are_reviewed_and_published(provider: Page, tmp_
     row.get_by_role("link", name="Spring rules").click()
     expect(page.get_by_role("heading", name="What it changed")).to_be_visible()
     save_at_each_width(page, "published")
+    with learned.client(api, Scope.AGENT) as agent, redis.Redis.from_url(redis_url) as store:
+        store.delete(QUOTES)
+        moved = [move(agent, seconds) for seconds in (MET_S, MET_S, MISSED_S)]
+        journalled(parts, store, *moved)
+    statement_is_read(page, [price_by_hand(each) for each in moved])
+
+
+def price_by_hand(made: dict[str, Any]) -> Decimal:
+    """The price of `RULE` for what was moved."""
+    cost = Decimal("0.10") + Decimal("0.02") * Decimal(made["total_bytes"]) / 10**9
+    return round(cost * Decimal("1.2"), 6)
+
+
+def statement_is_read(page: Page, amounts: Sequence[Decimal]) -> None:
+    """The last of the transfers missed its SLA; what is to be paid is the same by hand."""
+    payable = (sum(amounts) - amounts[-1] * Decimal("0.35")).quantize(Decimal("0.01"), ROUND_HALF_UP)
+    to_page(page, "Usage")
+    save_at_each_width(page, "usage")
+    page.locator("table").first.get_by_role("link").first.click()
+    expect(page.get_by_role("heading", name="Statement")).to_be_visible()
+    expect(page.get_by_role("row").filter(has_text="EUR").first).to_contain_text(f"{payable}")
+    expect(page.get_by_role("cell", name="missed", exact=True)).to_have_count(1)
+    save_at_each_width(page, "statement")
+    assert offences(page) == []
+    page.emulate_media(media="print")
+    expect(page.get_by_role("button", name="Print, or save as PDF")).to_be_hidden()
+    save_screenshot(page, "statement-printed")
+    page.emulate_media(media="screen")
+    page.locator("table").last.get_by_role("link").last.click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("origin")
 
 
 def links_are_labelled(page: Page, label: str) -> None:
