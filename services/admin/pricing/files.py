@@ -35,9 +35,9 @@ def import_file(
     prices: Annotated[str, Form()] = "",
 ) -> Response:
     """Set the prices of a draft from a file, all or none."""
-    read = read_prices(prices)
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         before = uow.price_books.get(book_id).prices
+        read = read_prices(prices)
         set_prices(book_id, read, version=version, uow=uow)
     changed = sum(before.get(tier_id) != price for tier_id, price in read.items())
     message = f"{format_count(len(read), 'row')} read: {format_count(changed, 'price')} changed."

@@ -60,8 +60,9 @@ async def import_prices(
 def _import_prices(
     book_id: UUID, text: str, version: int | None, parts: Container, principal: Principal
 ) -> ImportedPrices:
-    prices = read_prices(text)
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
+        uow.price_books.get(book_id)  # another's book is not there, whatever the file holds
+        prices = read_prices(text)
         book = set_prices(book_id, prices, version=version, uow=uow)
     priced = sum(price is not None for price in prices.values())
     return ImportedPrices(book_id=book.id, version=book.version, priced=priced, removed=len(prices) - priced)
