@@ -27,15 +27,14 @@ from services.api.routes import (
     limits,
     links,
     logs,
-    price_books,
     recommend,
     regions,
     releases,
     sla_tiers,
     transfers,
-    usage,
     warehouse,
 )
+from services.api.routes.billing import price_books, price_files, price_rules, usage
 from services.application.shared.failure_reasons import remove_secrets
 from services.application.warehouse.query import QueryLimits
 from services.bootstrap import Container, Options, SignOn, build_container
@@ -82,6 +81,8 @@ ROUTERS = (
     releases.router,
     sla_tiers.router,
     price_books.router,
+    price_rules.router,
+    price_files.router,
     usage.router,
     devices.router,
     regions.router,

@@ -18,7 +18,9 @@ from benchmarks.sample.service_parts import OpenParts
 from services.api.routes.recommend import to_transfer_request
 from services.application.access.authenticate import Scope, make_secret
 from services.application.access.keys import create_key
-from services.application.billing.price_books import draft_book, publish_book, set_prices
+from services.application.billing.draft_prices import set_prices
+from services.application.billing.price_books import draft_book
+from services.application.billing.publish import publish_book
 from services.application.billing.quote_consumer import StoredQuote
 from services.application.recommend.lookup import answer_request
 from services.bootstrap import Container

@@ -27,6 +27,7 @@ from services.admin.pages import (
     transfers,
     usage,
 )
+from services.admin.pricing import files, labels, rules
 from services.admin.rendering import build_page_router, go_to
 from services.admin.visitors import HOME, require_session
 from tradewind.errors import NotFound
@@ -38,12 +39,15 @@ _ROUTERS = (
     overview.router,
     transfers.router,
     connections.router,
+    labels.router,
     links.router,
     gain.router,
     releases.router,
     tiers.router,
     tier_limits.router,
     price_books.router,
+    rules.router,
+    files.router,
     usage.router,
     compression.router,
     devices.router,

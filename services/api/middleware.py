@@ -31,6 +31,10 @@ MAX_HAR_BYTES = 20 * MIB
 An agent sends some 800 bytes of one, without what is not analysed.
 """
 
+MAX_PRICE_FILE_BYTES = 8 * MIB
+"""Limit of a file of prices: some fifty thousand tiers, with their names."""
+
+PRICE_FILES = "/prices.csv"
 COMPLETIONS, HEARTBEATS, HARS = "/complete", "/heartbeats", "/v1/connections/analyse"
 STREAMED_ROUTES = frozenset({"/v1/logs"})
 """Routes that stream their body and apply a limit of their own."""
@@ -136,6 +140,8 @@ class BodyLimit:
     def _find_most_bytes(self, path: str) -> int:
         if path.endswith(COMPLETIONS):
             return MAX_COMPLETION_BYTES
+        if path.endswith(PRICE_FILES):
+            return MAX_PRICE_FILE_BYTES
         if path == HARS:
             return MAX_HAR_BYTES
         return min(MAX_HEARTBEAT_BYTES, self._max_bytes) if path.endswith(HEARTBEATS) else self._max_bytes

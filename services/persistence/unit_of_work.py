@@ -25,6 +25,7 @@ from services.persistence.repositories.advice.compression import CompressionObse
 from services.persistence.repositories.advice.device_profiles import DeviceProfiles
 from services.persistence.repositories.advice.page_loads import PageLoads
 from services.persistence.repositories.billing.price_books import PriceBooks
+from services.persistence.repositories.billing.price_rules import PriceRules
 from services.persistence.repositories.billing.quotes import Quotes
 from services.persistence.repositories.billing.usage import Usage
 from services.persistence.repositories.endpoints import Endpoints
@@ -169,6 +170,10 @@ class UnitOfWork:
     @cached_property
     def price_books(self) -> PriceBooks:
         return PriceBooks(self.connection, self.tenant_id)
+
+    @cached_property
+    def price_rules(self) -> PriceRules:
+        return PriceRules(self.connection, self.tenant_id)
 
     @cached_property
     def custom_tiers(self) -> CustomTiers:

@@ -53,6 +53,7 @@ def behind(learned: Tenant, parts: Container, client: httpx.Client) -> list[str]
         f"/admin/logs/quarantine?{urlencode({'field': refused.field, 'reason': refused.reason})}",
         "/admin/logs/exports",
         f"/admin/price-books/{book.id}",
+        f"/admin/price-books/{book.id}/rules",
         f"/admin/links/{link.id}",
         f"/admin/clusters/{model.leaves[0].cluster_id}",
         f"/admin/releases/{release}",

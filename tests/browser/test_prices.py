@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import redis
-from playwright.sync_api import Dialog, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from services.application.access.authenticate import Scope
 from services.bootstrap import Container
 from services.queue.quote_recorder import QUOTES
 from tests.browser.conftest import to_page
-from tests.integration.billing.quotes import journalled
+from tests.integration.billing.quotes import journalled, logged
 from tests.integration.live_transfers import ENQUIRY
 from tests.stack import Tenant
 
@@ -23,11 +23,11 @@ JOULES_PER_KWH = 3_600_000
 SHOWN_DECIMALS = 4  # four digits of an amount of twelve cents
 
 
-def save_screenshot(page: Page, name: str) -> None:
+def save_screenshot(page: Page, name: str, *, full_page: bool = True) -> None:
     """A picture, where somebody wants to look at it."""
     folder = os.environ.get("TRADEWIND_SCREENSHOTS")
     if folder is not None:
-        page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
+        page.screenshot(path=Path(folder) / f"{name}.png", full_page=full_page)
 
 
 def expect_status(page: Page, what: str) -> None:
@@ -53,6 +53,7 @@ def test_a_price_goes_from_a_link_to_the_amount_that_an_agent_is_quoted(
         asked = agent.post("/v1/recommend", json=SEEN).json()
         assert asked["sla"]["price"] is None
         journalled(parts, store, asked)
+        logged(agent, asked)
         tiers_are_changed(page, asked["sla"]["tier_id"])
         draft_is_priced(page)
         draft_is_tried(page, asked)
@@ -153,16 +154,18 @@ def draft_is_tried(page: Page, asked: dict[str, Any]) -> None:
 
 
 def draft_is_published(page: Page) -> None:
-    """Not when the question is cancelled, and then for good."""
-
-    def cancelled(dialog: Dialog) -> None:
-        dialog.dismiss()
-
-    publish = page.get_by_role("button", name="Publish")
-    page.once("dialog", cancelled)
+    """Not when the dialog is closed, not from a date that has passed, and then for good."""
+    review = page.get_by_role("button", name="Review and publish")
+    publish = page.get_by_role("button", name="Publish", exact=True)
+    review.click()
+    save_screenshot(page, "publish", full_page=False)
+    page.get_by_role("button", name="Not yet").click()
+    expect(publish).to_be_hidden()
+    review.click()
+    page.get_by_label("From (UTC)").fill("2001-01-01T00:00")
     publish.click()
-    expect(publish).to_be_visible()
-    page.once("dialog", lambda dialog: dialog.accept())
+    expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("has passed")
+    page.get_by_label("From (UTC)").fill("")
     publish.click()
     row = page.get_by_role("row").filter(has_text="Winter")
     expect(row).to_contain_text("current")

@@ -34,6 +34,10 @@ def _end(_: Owner, named: Mapping[str, str]) -> Any:
     return {"records": [record(transfer_id=named["transfer_id"], chunk="whole")]}
 
 
+def _prices_of(owner: Owner) -> str:
+    return f"tier_id,base,per_gb,per_kwh,margin_percent\n{owner.own('tier_id')},1,0,0,0\n"
+
+
 BODIES: dict[str, Any] = {
     "PATCH /v1/endpoints/{endpoint_id}": {"aliases": ["another name"]},
     "PATCH /v1/keys/{key_id}": {"weight": 2.0},
@@ -44,6 +48,9 @@ BODIES: dict[str, Any] = {
     "POST /v1/transfers/{transfer_id}/complete": _end,
     "POST /v1/transfers/{transfer_id}/heartbeats": lambda owner, _: Transfer(owner.client).body(0),
     "PUT /v1/devices/{name}": PROFILE,
+    "PUT /v1/links/{link_id}/labels": {"labels": ["europe"]},
+    "PUT /v1/price-books/{book_id}/prices.csv": lambda owner, _: _prices_of(owner).encode(),
+    "PUT /v1/price-books/{book_id}/rules": {"rules": [{"price": PRICE}]},
     "PUT /v1/price-books/{book_id}/tiers/{tier_id}": PRICE,
     "PUT /v1/regions/{region}": {"currency": "EUR"},
     "POST /admin/endpoints/{endpoint_id}/policy": {"policy": "battery"},
@@ -56,6 +63,12 @@ BODIES: dict[str, Any] = {
     "POST /admin/price-books/{book_id}/prices": lambda owner, _: (
         {"version": BOOK_VERSION} | {f"{part}.{owner.own('tier_id')}": amount for part, amount in PRICE.items()}
     ),
+    "POST /admin/price-books/{book_id}/prices.csv": lambda owner, _: {
+        "version": BOOK_VERSION,
+        "prices": _prices_of(owner),
+    },
+    "POST /admin/price-books/{book_id}/rules": {"version": BOOK_VERSION, "order.0": "1"}
+    | {f"{part}.0": amount for part, amount in PRICE.items()},
     "POST /admin/price-books/{book_id}/publish": {"version": BOOK_VERSION},
     "POST /admin/price-books/{book_id}/together": lambda owner, _: (
         PRICE | {"version": BOOK_VERSION, "link": owner.own("link_id")}
@@ -98,7 +111,7 @@ def ask(owner: Owner, call: Call, named: Mapping[str, str]) -> int:
     """The status of a call; what comes after the head is not waited for, because some answers never end."""
     told = BODIES.get(name_of(call))
     body = told(owner, named) if callable(told) else told
-    sent: dict[str, Any] = {} if body is None else {"json": body}
+    sent: dict[str, Any] = {} if body is None else {"content" if isinstance(body, bytes) else "json": body}
     if call.is_page and call.method == "POST":
         sent = {"data": (body or {}) | {"form_token": owner.form_token}}
     client = owner.visitor if call.is_page else owner.client

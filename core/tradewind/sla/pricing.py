@@ -4,8 +4,9 @@ Prices, and the amount of one transfer, carry six decimals of the currency's mai
 a cent. What a customer pays is the sum of amounts, rounded once to the currency's smallest unit (`round_payable`).
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
+from types import MappingProxyType
 from typing import Self
 from uuid import UUID
 
@@ -22,6 +23,15 @@ HIGHEST_PRICE = Decimal(10**9)
 HIGHEST_MARGIN = Decimal(10)
 """Ten times the cost."""
 
+HIGHEST_CREDIT = Decimal(1)
+"""The entire amount."""
+
+HIGHEST_SHARES = MappingProxyType({"margin": HIGHEST_MARGIN, "credit": HIGHEST_CREDIT})
+"""Parts of a price that are shares, which people read in per cent."""
+
+PRICE_PARTS = ("base", "per_gb", "per_kwh", "margin", "credit")
+"""The fields of a price, as they are stored, sent and shown."""
+
 _EXACT = Context(prec=80)
 _STEP = Decimal(1).scaleb(-DECIMALS)
 
@@ -31,17 +41,19 @@ class PriceModel:
     """Prices of a tier in the main unit of one currency: EUR, not cents.
 
     ``base`` a transfer, ``per_gb`` a gigabyte (10⁹ bytes) moved, ``per_kwh`` a kilowatt-hour; ``margin`` is a share of
-    their sum on top, 0.2 for 20 %.
+    their sum on top, 0.2 for 20 %. ``credit`` is the share of the amount that is given back where the transfer misses
+    its SLA.
     """
 
     base: Decimal = Decimal(0)
     per_gb: Decimal = Decimal(0)
     per_kwh: Decimal = Decimal(0)
     margin: Decimal = Decimal(0)
+    credit: Decimal = Decimal(0)
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            _check(field.name, getattr(self, field.name), HIGHEST_MARGIN if field.name == "margin" else HIGHEST_PRICE)
+        for name in PRICE_PARTS:
+            _check(name, getattr(self, name), HIGHEST_SHARES.get(name, HIGHEST_PRICE))
 
     @property
     def needs_energy(self) -> bool:
@@ -132,12 +144,17 @@ def round_payable(amount: Decimal, minor_digits: int) -> Decimal:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """The recommended price of a transfer: the amount, and the price book that it comes from."""
+    """The recommended price of a transfer: the amount, and the price book that it comes from.
+
+    ``credit`` : the share of the amount that is given back where the SLA is missed. A log does not repeat it: the book,
+    which never changes, has it.
+    """
 
     amount: Decimal
     currency: str
     basis: EnergyBasis
     book_id: UUID
+    credit: Decimal = Decimal(0)
 
     def __str__(self) -> str:
         """Return the form that a transfer's log holds, such as ``0.012300 EUR total 0199…``."""

@@ -10,7 +10,8 @@ from tradewind.wire.base import Open
 class BilledUsage(Open):
     """Transfers that succeeded and were quoted, in one currency.
 
-    ``amount`` is the exact sum of their quotes, ``payable`` the same rounded once to the currency's smallest unit.
+    ``amount`` is the exact sum of their quotes, ``credit`` what is given back of it for missed SLAs, and
+    ``payable`` the difference, rounded once to the currency's smallest unit.
     ``from_log_alone`` : transfers whose quote is in their log and not in the service's own journal.
     """
 
@@ -18,6 +19,7 @@ class BilledUsage(Open):
     transfers: int
     bytes_moved: int
     amount: Decimal
+    credit: Decimal = Decimal(0)
     payable: Decimal
     agreements_kept: int
     agreements_missed: int

@@ -2,31 +2,40 @@
 
 from datetime import datetime
 from decimal import Decimal
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 from uuid import UUID
 
 from pydantic import Field
 
 from tradewind.sla.kinds import EnergyBasis, SlaKind
-from tradewind.sla.pricing import DECIMALS, HIGHEST_MARGIN, HIGHEST_PRICE, PriceModel
+from tradewind.sla.pricing import DECIMALS, HIGHEST_CREDIT, HIGHEST_MARGIN, HIGHEST_PRICE, PRICE_PARTS, PriceModel
 from tradewind.wire.base import Instant, Name, Open, Strict
 from tradewind.wire.records import WireParameters
 
 Amount = Annotated[Decimal, Field(ge=0, le=HIGHEST_PRICE, decimal_places=DECIMALS, allow_inf_nan=False)]
 Margin = Annotated[Decimal, Field(ge=0, le=HIGHEST_MARGIN, decimal_places=DECIMALS, allow_inf_nan=False)]
+Credit = Annotated[Decimal, Field(ge=0, le=HIGHEST_CREDIT, decimal_places=DECIMALS, allow_inf_nan=False)]
 CurrencyCode = Annotated[str, Field(min_length=3, max_length=3, description="ISO 4217, such as EUR.")]
 
 
 class WirePriceModel(Strict):
-    """(base + per_gb · GB + per_kwh · kWh) · (1 + margin), in the main unit of the book's currency."""
+    """(base + per_gb · GB + per_kwh · kWh) · (1 + margin), in the main unit of the book's currency.
+
+    ``credit`` : the share of the amount that is given back where the transfer misses its SLA.
+    """
 
     base: Amount = Decimal(0)
     per_gb: Amount = Decimal(0)
     per_kwh: Amount = Decimal(0)
     margin: Margin = Decimal(0)
+    credit: Credit = Decimal(0)
 
     def to_model(self) -> PriceModel:
         return PriceModel(**dict(self))
+
+    @classmethod
+    def of(cls, price: PriceModel) -> Self:
+        return cls(**{part: getattr(price, part) for part in PRICE_PARTS})
 
 
 class NewPriceBook(Strict):
@@ -58,6 +67,7 @@ class TierPrice(Open):
     per_gb: Decimal
     per_kwh: Decimal
     margin: Decimal | None
+    credit: Decimal = Decimal(0)
 
 
 class WirePriceBook(Open):
@@ -84,13 +94,15 @@ class WirePriceBook(Open):
 class BookEarnings(Open):
     """What a book earns of some requests, in its currency, each amount rounded by itself to six decimals.
 
-    ``margin`` is ``revenue`` less ``energy_cost``, both absent where the provider has not said what a kWh costs.
+    ``credits`` : given back for missed SLAs. ``margin`` is ``revenue`` less ``credits`` and ``energy_cost``; the latter
+    and the margin are absent where the provider has not said what a kWh costs.
     ``energy_unknown`` : requests priced whose energy is not known on the book's basis: their cost is missing.
     """
 
     revenue: Decimal
     energy_charged: Decimal
     mark_up: Decimal
+    credits: Decimal = Decimal(0)
     energy_cost: Decimal | None
     margin: Decimal | None
     unpriced: int
@@ -110,7 +122,9 @@ class TierEarnings(Open):
 
 
 class WireWhatIf(Open):
-    """The requests since a time, replayed at the prices of a book and of the current one, if there is one.
+    """The transfers that were completed since a time, replayed at the prices of a book and of the current one.
+
+    ``requests`` : how many transfers; those count that asked for a recommendation.
 
     ``energy_source`` : energy is what the models predicted for the requests, on the ``energy_basis`` of each book.
     """
@@ -139,6 +153,7 @@ class CurrentTierPrice(Open):
     per_gb: Decimal
     per_kwh: Decimal
     margin: Decimal | None
+    credit: Decimal = Decimal(0)
 
 
 class SlaTier(Open):

@@ -190,13 +190,17 @@ class WirePrediction(Open):
 
 
 class WirePrice(Open):
-    """What the transfer is offered for, in the currency's main unit; ``quote`` is what its log carries of it."""
+    """What the transfer is offered for, in the currency's main unit; ``quote`` is what its log carries of it.
+
+    ``credit`` : the share of the amount that is given back where the transfer misses its SLA.
+    """
 
     amount: Decimal
     currency: str
     basis: EnergyBasis
     book_id: UUID
     quote: str
+    credit: Decimal = Decimal(0)
 
 
 class WireSlaAnswer(Open):

@@ -16,6 +16,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "region": "electricity regions",
         "key": "API keys",
         "limit": "limits",
+        "link": "labels of links",
         "user": "people and sign-ins",
         "price_book": "price books",
         "price": "prices of tiers",
@@ -64,8 +65,8 @@ def _format_value(value: Any) -> str:
             text = _format_instant(value)
         case list():
             text = "; ".join(_format_value(each) for each in value)
-        case dict() if set(value) == {*PARTS}:
-            text = format_price(PriceModel(**{part: Decimal(value[part]) for part in PARTS}))
+        case dict() if {*PARTS} - {"credit"} <= set(value) <= {*PARTS}:  # entries may be older than credits
+            text = format_price(PriceModel(**{part: Decimal(amount) for part, amount in value.items()}))
         case dict():
             text = ", ".join(f"{name.replace('_', ' ')} {_format_value(each)}" for name, each in value.items())
         case bool():

@@ -1,4 +1,4 @@
-"""Prices as users type them: four fields a tier, all empty where it has no price, the mark-up in per cent."""
+"""Prices as users type them: fields that are all empty where a tier has no price, mark-up and credit in per cent."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -7,10 +7,10 @@ from uuid import UUID
 
 from services.admin.formatting.form_numbers import LONGEST_NUMBER, parse_number
 from tradewind.errors import InvalidValue
-from tradewind.sla.pricing import DECIMALS, HIGHEST_MARGIN, PriceModel
+from tradewind.sla.pricing import DECIMALS, HIGHEST_SHARES, PRICE_PARTS, PriceModel
 from tradewind.wire.base import EARLIEST_INSTANT, END_OF_INSTANTS
 
-PARTS = ("base", "per_gb", "per_kwh", "margin")
+PARTS = PRICE_PARTS
 _EXACT = Context(prec=80)
 
 
@@ -26,11 +26,12 @@ def format_price(price: PriceModel | None, currency: str = "") -> str:
         return "not priced"
     base, per_gb, per_kwh = (format_decimal(each) for each in (price.base, price.per_gb, price.per_kwh))
     amounts = f"{base} + {per_gb}/GB + {per_kwh}/kWh {currency}".rstrip()
-    return f"{amounts}, mark-up {format_decimal(100 * price.margin)} %"
+    text = f"{amounts}, mark-up {format_decimal(100 * price.margin)} %"
+    return f"{text}, credit {format_decimal(100 * price.credit)} %" if price.credit else text
 
 
 def parse_price(sent: Mapping[str, str], whose: str, *, suffix: str = "") -> PriceModel | None:
-    """Return the price in four fields; ``None`` if all of them are empty.
+    """Return the price in its fields; ``None`` if all of them are empty. An empty credit is none.
 
     Parameters
     ----------
@@ -51,23 +52,25 @@ def parse_price(sent: Mapping[str, str], whose: str, *, suffix: str = "") -> Pri
 
 
 def _parse_decimal(part: str, text: str) -> Decimal:
+    if not text and part == "credit":
+        return Decimal(0)
     if not text:
         raise InvalidValue(part, "is empty; write 0 where nothing is charged")
-    if part == "margin":
-        return _share(parse_number(part, text, example="25, which is 25 %"))
+    if part in HIGHEST_SHARES:
+        return _share(part, parse_number(part, text, example="25, which is 25 %"))
     return parse_number(part, text, example="0.25")
 
 
-def _share(percent: Decimal) -> Decimal:
-    """Return the mark-up as a share; a refusal uses per cent, as it was typed."""
-    highest = 100 * HIGHEST_MARGIN
+def _share(part: str, percent: Decimal) -> Decimal:
+    """Return a percentage as a share; a refusal uses per cent, as it was typed."""
+    highest = 100 * HIGHEST_SHARES[part]
     if percent < 0:
-        raise InvalidValue("margin", f"is {percent} %; it must not be negative")
+        raise InvalidValue(part, f"is {percent} %; it must not be negative")
     if percent > highest:
-        raise InvalidValue("margin", f"is above {highest:,f} %")
+        raise InvalidValue(part, f"is above {highest:,f} %")
     share = percent.scaleb(-2, _EXACT)
     if share != round(share, DECIMALS):
-        raise InvalidValue("margin", f"has too many decimals; in per cent it has {DECIMALS - 2} at most")
+        raise InvalidValue(part, f"has too many decimals; in per cent it has {DECIMALS - 2} at most")
     return share
 
 

@@ -19,6 +19,7 @@ from services.admin.charts.surface import (
 from services.admin.pages.tiers import find_link_basis
 from services.admin.rendering import WITH_SHADERS, build_page_router, encode_chart, render_page
 from services.admin.visitors import Parts, Signed
+from services.application.access.authenticate import Scope
 from services.application.logs.roll_up import RollUp
 from services.application.models.current_cluster import find_current_cluster
 from services.application.models.learned_model import LastFit
@@ -38,8 +39,19 @@ def links_page(request: Request, visit: Signed, parts: Parts) -> Response:
         reasons = uow.models.list_reasons(release) if release is not None else {}
         verdicts = uow.models.list_verdicts(release) if release is not None else {}
         links = sorted(uow.links.list_all(), key=lambda link: -link.rows)
+        labels = uow.links.list_labels()
     return render_page(
-        request, "links.html", visit, links=links, known=known, reasons=reasons, verdicts=verdicts, release=release
+        request,
+        "links.html",
+        visit,
+        links=links,
+        known=known,
+        reasons=reasons,
+        verdicts=verdicts,
+        release=release,
+        labels=labels,
+        all_labels=sorted({label for each in labels.values() for label in each}),
+        may_label=visit.visitor.may(Scope.PROVIDER, Scope.OPERATOR),
     )
 
 

@@ -16,16 +16,16 @@ from services.admin.rendering import build_page_router, redirect_after_form, ren
 from services.admin.visitors import LONGEST_FORM_FIELDS, Parts, Provider, Signed
 from services.application.access.authenticate import Scope
 from services.application.billing.currencies import list_currencies
+from services.application.billing.draft_prices import set_prices
 from services.application.billing.price_books import (
     ENERGY_COST_SET,
     BookState,
     draft_book,
     find_current_book,
-    publish_book,
     set_energy_cost,
-    set_prices,
 )
 from services.application.billing.price_changes import list_price_changes
+from services.application.billing.publish import count_coverage, publish_book, read_published_changes
 from services.application.billing.what_if import REPLAYED_PERIOD, replay_demand
 from services.application.billing.withdraw import delete_draft, withdraw_book
 from services.application.models.sla_tiers import group_by_cluster, list_link_tiers, list_tier_names
@@ -126,6 +126,10 @@ def book_page(
         # Energy costs and margins concern the provider only, as in the API.
         is_tried = may_change and book.state(now) is BookState.DRAFT
         tried = replay_demand(book, current_book, now=now, uow=uow) if is_tried else None
+        coverage = count_coverage(book, uow) if is_tried else None
+        published_changes = read_published_changes(book, uow)
+        by_rule = uow.price_rules.list_priced(book_id)
+        rules = uow.price_rules.list_of_book(book_id)
     shown_tiers = [
         each for each in tiers if (each.partition.confidence, each.partition.energy_basis) == (confidence, basis)
     ]
@@ -144,6 +148,12 @@ def book_page(
         clusters=group_by_cluster(shown_tiers),
         tiers_of_link=len(tiers),
         changes=changed,
+        changed_prices=sum(len(tiers.names) for change in changed for tiers in change.tiers),
+        coverage=coverage,
+        published_changes=published_changes,
+        may_change=may_change,
+        by_rule=by_rule,
+        rules=rules,
         history=history[:HISTORY],
         older=older,
         earlier=history[HISTORY - 1].id if len(history) > HISTORY else None,

@@ -37,12 +37,13 @@ class Money(NamedTuple):
     """What a book earns from a tier, as it is shown; ``exact`` : the values before rounding."""
 
     revenue: Decimal
+    credits: Decimal
     energy_cost: Decimal | None
     exact: Earnings
 
     @property
     def margin(self) -> Decimal | None:
-        return None if self.energy_cost is None else self.revenue - self.energy_cost
+        return None if self.energy_cost is None else self.revenue - self.credits - self.energy_cost
 
 
 class TierRow(NamedTuple):
@@ -101,7 +102,7 @@ def _find_largest(earned: Earnings) -> Decimal:
     return max(earned.revenue, earned.energy_cost or Decimal(0))
 
 
-_LINES = ("Base and GB charged", "Energy charged", "Mark-up charged", "Revenue", "Energy cost", "Margin")
+_LINES = ("Base and GB charged", "Energy charged", "Mark-up charged", "Revenue", "Credits", "Energy cost", "Margin")
 
 
 def _list_sums(what_if: WhatIf, digits: int, current_digits: int | None, *, same_currency: bool) -> Sequence[Sum]:
@@ -124,16 +125,18 @@ def _list_exact_lines(earned: Earnings) -> Sequence[Decimal | None]:
         earned.energy_charged,
         earned.mark_up,
         earned.revenue,
+        earned.credits,
         earned.energy_cost,
         earned.margin,
     ]
 
 
 def _list_lines(earned: Earnings, digits: int) -> Sequence[Decimal | None]:
-    """Return the parts of the revenue, the revenue, the cost of energy and the margin, so that they add up."""
+    """Return the parts of the revenue, the revenue, credits, the cost of energy and the margin, so that they add up."""
     parts = round_parts([each or NONE for each in _list_exact_lines(earned)[:3]], digits)
-    total = Money(round_amount(earned.revenue, digits), _round_cost(earned, digits), earned)
-    return [*parts, total.revenue, total.energy_cost, total.margin]
+    credits_given = round_amount(earned.credits, digits)
+    total = Money(round_amount(earned.revenue, digits), credits_given, _round_cost(earned, digits), earned)
+    return [*parts, total.revenue, total.credits, total.energy_cost, total.margin]
 
 
 def _round_cost(earned: Earnings, digits: int) -> Decimal | None:
@@ -145,4 +148,5 @@ def _of_tiers(earned: Sequence[Earnings], digits: int) -> Sequence[Money]:
     known = [each.energy_cost for each in earned if each.energy_cost is not None]
     costs: Sequence[Decimal | None] = round_parts(known, digits) if len(known) == len(earned) else [None] * len(earned)
     revenue = round_parts([each.revenue for each in earned], digits)
-    return [Money(*each) for each in zip(revenue, costs, earned, strict=True)]
+    credits_given = round_parts([each.credits for each in earned], digits)
+    return [Money(*each) for each in zip(revenue, credits_given, costs, earned, strict=True)]

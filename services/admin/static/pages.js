@@ -123,3 +123,28 @@ function fitTables() {
 document.addEventListener("DOMContentLoaded", fitTables);
 document.addEventListener("htmx:after:swap", fitTables);
 window.addEventListener("resize", fitTables);
+
+// A dialog opens on its page. What the service refuses of its form is shown in it: the page behind it cannot be read.
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-opens], [data-closes]");
+  if (!button) return;
+  const { opens, closes } = button.dataset;
+  if (opens) document.getElementById(opens).showModal();
+  else document.getElementById(closes).close();
+});
+
+document.addEventListener("htmx:after:swap", () => {
+  const place = document.querySelector("dialog[open] [data-refusals]");
+  const refused = document.getElementById("refused");
+  if (place && refused && refused.childNodes.length) place.replaceChildren(...refused.childNodes);
+});
+
+document.addEventListener("click", (event) => {
+  if (event.target.closest("[data-prints]")) window.print();
+});
+
+// A file of prices is read into the field that is sent, where it can be looked at before.
+document.addEventListener("change", async (event) => {
+  const file = event.target.matches("[data-reads]") && event.target.files[0];
+  if (file) document.getElementById(event.target.dataset.reads).value = await file.text();
+});

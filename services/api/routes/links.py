@@ -5,17 +5,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from services.api.dependencies import AnyKey, Parts, StaffKey
+from services.api.dependencies import AnyKey, Parts, ProviderKey, StaffKey
 from services.api.routing import create_v1_router
 from services.application.logs.roll_up import RollUp
 from services.application.models.current_cluster import find_current_cluster
 from services.application.models.learned_model import ModelOverview, StoredLeaf, StoredLink
+from services.application.models.link_labels import set_labels
 from services.application.monitoring.gain import read_gain_report
 from services.application.monitoring.gain_document import to_wire_report
 from tradewind.model import LeafModel
 from tradewind.tiers.partitions import Partition
 from tradewind.wire.gain import GainReport
 from tradewind.wire.inventory import Cluster, FitVerdict, Link, SlaPartition, Surface
+from tradewind.wire.price_rules import LinkLabels, LinkLabelsOf
 from tradewind.wire.recommendations import to_wire_parameters
 
 router = create_v1_router("", "links")
@@ -41,6 +43,22 @@ def report_gain(parts: Parts, principal: StaffKey) -> GainReport:
     RollUp(parts.store.unit_of_work).update_for_page(principal.tenant_id)
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         return to_wire_report(read_gain_report(uow, parts.clock.now()))
+
+
+@router.get("/links/{link_id}/labels")
+def read_labels(link_id: UUID, parts: Parts, principal: StaffKey) -> LinkLabelsOf:
+    """Return the labels of a link, by which price rules choose it."""
+    with parts.store.unit_of_work(principal.tenant_id) as uow:
+        uow.links.get(link_id)
+        return LinkLabelsOf(link_id=link_id, labels=tuple(uow.links.list_labels().get(link_id, ())))
+
+
+@router.put("/links/{link_id}/labels")
+def put_labels(link_id: UUID, new: LinkLabels, parts: Parts, principal: ProviderKey) -> LinkLabelsOf:
+    """Set all labels of a link. Drafts follow when their rules are set again, and when they are published."""
+    with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
+        set_labels(link_id, new.labels, uow=uow)
+    return LinkLabelsOf(link_id=link_id, labels=tuple(sorted(set(new.labels))))
 
 
 @router.get("/links/{link_id}/clusters")

@@ -198,4 +198,5 @@ def _encode_price(price: Price) -> dict[str, Any]:
         "basis": price.basis,
         "book_id": price.book_id,
         "quote": str(price),
+        "credit": f"{price.credit:f}",
     }

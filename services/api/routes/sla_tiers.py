@@ -7,7 +7,7 @@ from uuid import UUID
 from fastapi import Query
 
 from services.api.dependencies import AnyKey, Parts
-from services.api.routes.price_fields import to_visible_price
+from services.api.routes.billing.price_fields import to_visible_price
 from services.api.routing import create_v1_router
 from services.application.access.authenticate import Principal
 from services.application.billing.price_list import PublishedBook

@@ -6,7 +6,7 @@ gives access to them in one transaction of one tenant.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Mapping, Sequence
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from services.application.billing.usage import Month, UsageLine, UsageTransfer
     from services.application.billing.what_if import Demand
     from tradewind.sla.kinds import EnergyBasis
+    from tradewind.sla.price_rules import PriceRule, TierToPrice
     from tradewind.sla.pricing import PriceModel
 
 
@@ -39,11 +40,30 @@ class PriceBookRepository(Protocol):
 
     def put(self, book_id: UUID, prices: Mapping[UUID, PriceModel | None]) -> None: ...
     def set_energy_cost(self, book_id: UUID, per_kwh: Decimal | None) -> None: ...
-    def publish(self, book_id: UUID, *, effective_from: datetime, at: datetime) -> None: ...
+    def publish(
+        self, book_id: UUID, *, effective_from: datetime, at: datetime, changes: Sequence[Mapping[str, Any]]
+    ) -> None: ...
+    def find_published_changes(self, book_id: UUID) -> Sequence[Mapping[str, Any]] | None:
+        """Return the differences that a book was published with."""
+
     def withdraw(self, book_id: UUID) -> None: ...
     def delete(self, book_id: UUID) -> None: ...
     def starts_at(self, at: datetime) -> bool:
         """Return whether a book starts at exactly this time."""
+
+
+class PriceRuleRepository(Protocol):
+    """Price rules of one tenant's books; a port because the application may not import persistence."""
+
+    def list_of_book(self, book_id: UUID) -> Sequence[PriceRule]: ...
+    def replace(self, book_id: UUID, rules: Sequence[PriceRule]) -> None: ...
+    def list_priced(self, book_id: UUID) -> frozenset[UUID]:
+        """Return the tiers whose price came from a rule."""
+
+    def mark(self, book_id: UUID, tier_ids: Sequence[UUID]) -> None:
+        """Note that the prices of these tiers, and of no others of the book, came from a rule."""
+
+    def list_tiers(self, release_id: int) -> Mapping[UUID, TierToPrice]: ...
 
 
 class QuoteRepository(Protocol):
@@ -53,11 +73,14 @@ class QuoteRepository(Protocol):
         """Store the quotes that are not stored yet."""
 
     def sum_demand(self, since: datetime) -> Sequence[Demand]:
-        """Return the requests since a time, summed by tier and energy basis."""
+        """Return the transfers that succeeded since a time, summed by tier, energy basis and outcome."""
 
 
 class UsageRepository(Protocol):
     """Logged transfers of one tenant by month; a port because the application may not import persistence."""
 
     def iterate_transfers(self, month: Month) -> Generator[UsageTransfer, None, None]: ...
+    def list_billed(self, month: Month, key_id: UUID | None, *, limit: int, offset: int) -> Sequence[UsageTransfer]:
+        """Return billed transfers of one key in the order of their start."""
+
     def list_sums(self, month: Month) -> Sequence[UsageLine]: ...

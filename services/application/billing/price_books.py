@@ -10,12 +10,11 @@ from uuid import UUID
 from services.application.billing.currencies import check_currency
 from services.application.billing.ports import PriceBookRepository
 from services.application.models.sla_tiers import format_named_tiers, list_named_tiers
-from services.application.shared.jobs import PricesChanged
 from services.application.shared.ports import Clock
 from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import Conflict, InvalidValue
 from tradewind.sla.kinds import EnergyBasis
-from tradewind.sla.pricing import PriceModel, check_energy_cost
+from tradewind.sla.pricing import PRICE_PARTS, PriceModel, check_energy_cost
 
 ENERGY_COST_SET = "price_book.energy_cost_set"
 """The audit entry with the provider's energy cost, which only providers and operators may see."""
@@ -72,7 +71,7 @@ def draft_book(
     uow: UnitOfWork,
     clock: Clock,
 ) -> PriceBook:
-    """Create a draft, empty or with the prices of another book.
+    """Create a draft, empty or with the prices and rules of another book.
 
     Without an energy basis it takes that of the copied book, or else the default by the power policies of all
     endpoints.
@@ -94,6 +93,8 @@ def draft_book(
     book_id = uow.price_books.add(name, check_currency(currency), basis, clock.now())
     if origin is not None:
         uow.price_books.put(book_id, origin.prices)
+        uow.price_rules.replace(book_id, uow.price_rules.list_of_book(origin.id))
+        uow.price_rules.mark(book_id, list(uow.price_rules.list_priced(origin.id)))
         if origin.energy_cost_per_kwh is not None:
             uow.price_books.set_energy_cost(book_id, origin.energy_cost_per_kwh)
     uow.audit.note(
@@ -109,38 +110,7 @@ def draft_book(
     return book
 
 
-def set_prices(
-    book_id: UUID, prices: Mapping[UUID, PriceModel | None], *, version: int | None, uow: UnitOfWork
-) -> PriceBook:
-    """Set prices in a draft, or remove those that are ``None``.
-
-    Parameters
-    ----------
-    version : that the change is based on; ``None`` accepts any.
-
-    Raises
-    ------
-    NotFound : the tenant has no such book.
-    InvalidValue : one of the tiers is not the tenant's.
-    Conflict : the book is published, or it was changed meanwhile.
-    """
-    book = claim_draft(book_id, version, uow)
-    changed = {tier_id: price for tier_id, price in prices.items() if price != book.prices.get(tier_id)}
-    if not changed:
-        return book
-    priced = [
-        tier_id for tier_id, price in changed.items() if price is not None
-    ]  # removed prices may be of tiers that no longer exist
-    if not uow.price_books.knows_tiers(priced):
-        raise InvalidValue("tier_id", "is no tier of yours; GET /v1/sla-tiers lists them")
-    uow.price_books.put(book_id, changed)
-    _note_prices(book, changed, uow)
-    after = uow.price_books.get(book_id)
-    uow.commit()
-    return after
-
-
-def _note_prices(book: PriceBook, changed: Mapping[UUID, PriceModel | None], uow: UnitOfWork) -> None:
+def note_prices(book: PriceBook, changed: Mapping[UUID, PriceModel | None], uow: UnitOfWork) -> None:
     """Add one audit entry for all tiers with the same change of price."""
     tiers_by_change: dict[tuple[PriceModel | None, PriceModel | None], list[UUID]] = {}
     for tier_id, price in changed.items():
@@ -197,34 +167,6 @@ def find_current_book(books: PriceBookRepository, now: datetime) -> PriceBook | 
     return next((book for book in books.list_all() if book.is_current(now)), None)
 
 
-def publish_book(
-    book_id: UUID, *, effective_from: datetime | None, version: int | None, uow: UnitOfWork, clock: Clock
-) -> PriceBook:
-    """Publish a draft from a date on, or from now; the previous book ends then.
-
-    Raises
-    ------
-    NotFound : the tenant has no such book.
-    InvalidValue : nothing is priced in it, or the date has passed.
-    Conflict : it is published, it was changed meanwhile, or another book starts at the same time.
-    """
-    now = clock.now()
-    book = claim_draft(book_id, version, uow)
-    if not book.prices:
-        raise InvalidValue("prices", "the book prices no tier; set the price of one before publishing it")
-    begins_at = now if effective_from is None else effective_from
-    if begins_at < now:
-        raise InvalidValue("effective_from", "has passed; prices hold from now or a later date on")
-    if uow.price_books.starts_at(begins_at):
-        raise Conflict("another published book begins at the same time; choose another date")
-    uow.price_books.publish(book_id, effective_from=begins_at, at=now)
-    uow.audit.note("price_book.published", book.name, id=str(book_id), effective_from=begins_at.isoformat())
-    published = uow.price_books.get(book_id)
-    uow.publish(PricesChanged(uow.tenant_id))
-    uow.commit()
-    return published
-
-
 def claim_draft(book_id: UUID, version: int | None, uow: UnitOfWork) -> PriceBook:
     """Return the draft, locked until the transaction ends.
 
@@ -251,6 +193,14 @@ def check_version(book: PriceBook, version: int | None) -> None:
 
 def format_price(price: PriceModel | None) -> Mapping[str, str] | None:
     """Return a price for an audit entry."""
-    if price is None:
-        return None
-    return {name: f"{getattr(price, name):f}" for name in ("base", "per_gb", "per_kwh", "margin")}
+    return None if price is None else serialize_price(price)
+
+
+def serialize_price(price: PriceModel) -> Mapping[str, str]:
+    """Return the parts of a price as exact text."""
+    return {name: f"{getattr(price, name):f}" for name in PRICE_PARTS}
+
+
+def parse_stored_price(stored: Mapping[str, str] | None) -> PriceModel | None:
+    """Return the price that `format_price` wrote."""
+    return None if stored is None else PriceModel(**{name: Decimal(value) for name, value in stored.items()})

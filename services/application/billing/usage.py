@@ -83,6 +83,7 @@ class UsageLine:
 
     ``key_id`` : the key that was given the quote, else the one that uploaded the log; ``None`` where both are unknown.
     ``amount`` : the exact sum of the quotes, in main units of ``currency``. ``met``, ``missed`` : SLAs met and missed.
+    ``credit`` : given back for the missed ones, exact.
     ``from_log_alone`` : transfers without a quote in the journal, so that only their log has it.
     """
 
@@ -96,13 +97,17 @@ class UsageLine:
     met: int
     missed: int
     from_log_alone: int
+    credit: Decimal = Decimal(0)
 
     @property
     def payable(self) -> Decimal | None:
-        """The amount rounded once to the smallest unit of its currency; ``None`` for what is not billed."""
+        """Return what is to be paid: the amount less the credit, rounded once to the currency's smallest unit.
+
+        ``None`` where nothing is billed.
+        """
         if self.billing is not Billing.BILLED or self.amount is None or self.currency is None:
             return None
-        return round_payable(self.amount, count_minor_digits(self.currency))
+        return round_payable(self.amount - self.credit, count_minor_digits(self.currency))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +142,11 @@ def _order(line: UsageLine) -> tuple[bool, str, str, str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageTransfer:
-    """One logged transfer of a month, a line of the file; ``kept`` : whether its SLA was met, if known."""
+    """One logged transfer of a month, a line of the file; ``kept`` : whether its SLA was met, if known.
+
+    ``credit`` : given back of the amount because the SLA was missed. ``target`` : in the unit of the SLA's kind: bit/s,
+    s, J or W. ``probability`` : with which the SLA was promised.
+    """
 
     key_id: UUID | None
     key: str | None
@@ -157,12 +166,15 @@ class UsageTransfer:
     energy_basis: str | None
     book_id: UUID | None
     kept: bool | None
+    credit: Decimal | None
+    target: float | None
+    probability: float | None
 
 
 COLUMNS = UsageTransfer.__slots__
 LINES_AT_ONCE = 1_000
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """Characters that start a formula in a spreadsheet."""
 
 
@@ -209,10 +221,10 @@ def _format_cell(value: object) -> str:
             return "kept" if value else "missed"
         case datetime():
             return value.astimezone(UTC).isoformat()
-        case Decimal():
-            return f"{value:f}"
+        case Decimal() | float():
+            return f"{value:f}" if isinstance(value, Decimal) else f"{value:.12g}"
         case str():
-            return f"'{value}" if value.startswith(_FORMULA) else value
+            return f"'{value}" if value.startswith(FORMULA) else value
     return str(value)
 
 

@@ -1,7 +1,7 @@
-"""Replay recent requests against a price book: what it would have earned, and the margin after energy cost.
+"""Replay completed transfers against a price book: what it would have earned, after credits and energy cost.
 
-The requests stay unchanged: what customers would have requested at other prices is not estimated. Energy is what the
-models predicted for the requests; it is not measured.
+The transfers stay unchanged: what customers would have moved at other prices is not estimated. Energy is what the
+models predicted for them, which is what they were quoted by; it is not measured.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ from tradewind.sla.pricing import PriceModel, compute_energy_amount
 from tradewind.units import GB
 
 REPLAYED_PERIOD = timedelta(days=30)
-"""Age of the requests that a book is replayed on."""
+"""Age of the transfers that a book is replayed on."""
 
 _EXACT = Context(prec=80)
 _NOTHING = Decimal(0)
@@ -27,7 +27,10 @@ _NOTHING = Decimal(0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
-    """Requests in one tier on one energy basis; ``known_…`` : of requests whose energy is known."""
+    """Completed transfers (``requests``) in one tier on one energy basis that met, or missed, their SLA.
+
+    ``known_…`` : of those whose energy is known. ``is_missed`` : a credit is due.
+    """
 
     tier_id: UUID
     energy_basis: EnergyBasis
@@ -36,13 +39,15 @@ class Demand:
     known_requests: int
     known_bytes: int
     energy_j: float
+    is_missed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Earnings:
     """Earnings from some requests, exact, in the main unit of a book's currency.
 
-    ``energy_charged``, ``mark_up`` : parts of the revenue, as the book charges them. ``energy_cost`` : cost of the
+    ``energy_charged``, ``mark_up`` : parts of the revenue, as the book charges them.
+    ``credits`` : given back of it for missed SLAs. ``energy_cost`` : cost of the
     modelled energy for the provider, on the book's basis; ``None`` where the cost of a kWh is not set. ``unpriced`` :
     requests that the book would not have quoted. ``energy_unknown`` : quoted requests whose energy is unknown on its
     basis, so that their cost is missing.
@@ -51,20 +56,24 @@ class Earnings:
     revenue: Decimal = _NOTHING
     energy_charged: Decimal = _NOTHING
     mark_up: Decimal = _NOTHING
+    credits: Decimal = _NOTHING
     energy_cost: Decimal | None = _NOTHING
     unpriced: int = 0
     energy_unknown: int = 0
 
     @property
     def margin(self) -> Decimal | None:
-        """Revenue less the cost of the energy."""
-        return None if self.energy_cost is None else _EXACT.subtract(self.revenue, self.energy_cost)
+        """Revenue less credits and the cost of the energy."""
+        if self.energy_cost is None:
+            return None
+        return _EXACT.subtract(_EXACT.subtract(self.revenue, self.credits), self.energy_cost)
 
     def __add__(self, other: "Earnings") -> "Earnings":
         return Earnings(
             revenue=_EXACT.add(self.revenue, other.revenue),
             energy_charged=_EXACT.add(self.energy_charged, other.energy_charged),
             mark_up=_EXACT.add(self.mark_up, other.mark_up),
+            credits=_EXACT.add(self.credits, other.credits),
             energy_cost=(
                 None
                 if self.energy_cost is None or other.energy_cost is None
@@ -99,10 +108,12 @@ def compute_earnings(
     charged = _EXACT.add(_EXACT.multiply(model.base, Decimal(requests)), _EXACT.multiply(model.per_gb, gigabytes))
     charged = _EXACT.add(charged, energy)
     mark_up = _EXACT.multiply(charged, model.margin)
+    revenue = _EXACT.add(charged, mark_up)
     return Earnings(
-        revenue=_EXACT.add(charged, mark_up),
+        revenue=revenue,
         energy_charged=energy,
         mark_up=mark_up,
+        credits=_EXACT.multiply(revenue, model.credit) if demand.is_missed else _NOTHING,
         energy_cost=None if cost_per_kwh is None else compute_energy_amount(cost_per_kwh, energy_j),
         unpriced=demand.requests - requests,
         energy_unknown=requests - known_requests,

@@ -89,7 +89,7 @@ def quote_price(
     amount = compute_amount(model, moved_bytes=dataset.total_bytes, energy_j=energy_j)
     if amount is None:
         return PriceQuote(book, None, energy_j, NO_ENERGY)
-    return PriceQuote(book, Price(amount, book.currency, book.energy_basis, book.id), energy_j)
+    return PriceQuote(book, Price(amount, book.currency, book.energy_basis, book.id, model.credit), energy_j)
 
 
 def _predict_on_basis_of(

@@ -18,7 +18,12 @@ if TYPE_CHECKING:
     from services.application.advice.compression import CompressionHistory
     from services.application.advice.connections import PageLoadRepository
     from services.application.advice.devices import DeviceProfileRepository
-    from services.application.billing.ports import PriceBookRepository, QuoteRepository, UsageRepository
+    from services.application.billing.ports import (
+        PriceBookRepository,
+        PriceRuleRepository,
+        QuoteRepository,
+        UsageRepository,
+    )
     from services.application.grid.regions import RegionRepository
     from services.application.limits.caps import LimitRepository
     from services.application.logs.ports import (
@@ -114,6 +119,8 @@ class UnitOfWork(Protocol):
     def tier_decisions(self) -> TierDecisionRepository: ...
     @property
     def price_books(self) -> PriceBookRepository: ...
+    @property
+    def price_rules(self) -> PriceRuleRepository: ...
     @property
     def quotes(self) -> QuoteRepository: ...
     @property

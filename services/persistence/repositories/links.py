@@ -4,13 +4,13 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Connection, bindparam, func, select, text, update
+from sqlalchemy import Connection, bindparam, delete, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
 from services.application.logs.rows import MOST_LINKS_OF_KEY, KnownLink, NewRows
 from services.application.models.learned_model import Span, StoredLink
 from services.persistence.repositories.endpoints import Endpoints
-from services.persistence.tables import endpoints, links, transfer_logs
+from services.persistence.tables import endpoints, link_labels, links, transfer_logs
 from tradewind.errors import NotFound
 from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.transfer import LinkKey
@@ -162,6 +162,20 @@ class Links:
         ).one()
         return None if row.begins_at is None else Span(row.begins_at, row.last_log_at)
 
+    def list_labels(self) -> Mapping[UUID, Sequence[str]]:
+        """Return the labels of each link that has some, by name."""
+        return read_labels(self._connection)
+
+    def add_label(self, label: str, link_ids: Collection[UUID]) -> None:
+        """Give links a label; those that have it already keep it."""
+        rows = [{"tenant_id": self._tenant_id, "label": label, "link_id": link_id} for link_id in link_ids]
+        self._connection.execute(insert(link_labels).on_conflict_do_nothing(), rows)
+
+    def remove_label(self, label: str, link_ids: Collection[UUID]) -> None:
+        self._connection.execute(
+            delete(link_labels).where(link_labels.c.label == label, link_labels.c.link_id.in_(link_ids))
+        )
+
     def _read_links(self, *conditions: object) -> Sequence[StoredLink]:
         source, destination = endpoints.alias("source"), endpoints.alias("destination")
         rows = self._connection.execute(
@@ -186,6 +200,14 @@ class Links:
             )
             for row in rows
         ]
+
+
+def read_labels(connection: Connection) -> Mapping[UUID, Sequence[str]]:
+    """Return the labels of each link that has some, by name."""
+    found: dict[UUID, list[str]] = {}
+    for row in connection.execute(select(link_labels.c.link_id, link_labels.c.label).order_by(link_labels.c.label)):
+        found.setdefault(row.link_id, []).append(row.label)
+    return found
 
 
 def _to_path(bandwidth_bps: float | None, rtt_s: float | None, buffer_bytes: float | None) -> Path:

@@ -10,6 +10,7 @@ from services.persistence.tables.inventory import (
     endpoints,
     learned_limits,
     limits,
+    link_labels,
     links,
 )
 from services.persistence.tables.logs import batches, log_quarantine, transfer_logs
@@ -26,7 +27,15 @@ from services.persistence.tables.models import (
     surfaces,
 )
 from services.persistence.tables.pages import page_connections, page_loads
-from services.persistence.tables.prices import own_cuts, price_books, prices, quotes, tier_decisions, tier_names
+from services.persistence.tables.prices import (
+    own_cuts,
+    price_books,
+    price_rules,
+    prices,
+    quotes,
+    tier_decisions,
+    tier_names,
+)
 from services.persistence.tables.regions import region_hours, regions
 from services.persistence.tables.retention import closed_months, sealed_months, sealed_transfers, sealed_usage
 from services.persistence.tables.rollups import daily_rollups, rollup_marks
@@ -56,6 +65,7 @@ __all__ = [
     "export_marks",
     "learned_limits",
     "limits",
+    "link_labels",
     "link_models",
     "links",
     "log_days",
@@ -65,6 +75,7 @@ __all__ = [
     "page_loads",
     "personal_logins",
     "price_books",
+    "price_rules",
     "prices",
     "quotes",
     "region_hours",

@@ -69,6 +69,16 @@ links = Table(
     ),
 )
 
+# By which price rules choose groups of links.
+link_labels = Table(
+    "link_labels",
+    METADATA,
+    build_tenant_column(primary_key=True),
+    Column("label", Text, primary_key=True),
+    build_reference("link_id", "links", primary_key=True),
+    Index(None, "link_id"),
+)
+
 learned_limits = Table(
     "learned_limits",
     METADATA,

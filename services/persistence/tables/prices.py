@@ -1,6 +1,20 @@
 """What providers define for tiers (names, limits, price books), and what was quoted."""
 
-from sqlalchemy import ARRAY, BigInteger, Column, Index, Integer, Numeric, Table, UniqueConstraint, Uuid, text
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    Boolean,
+    Column,
+    Index,
+    Integer,
+    Numeric,
+    SmallInteger,
+    Table,
+    TextClause,
+    UniqueConstraint,
+    Uuid,
+    text,
+)
 from sqlalchemy.dialects.postgresql import DOUBLE_PRECISION, JSONB
 
 from services.persistence.tables.metadata import (
@@ -14,9 +28,9 @@ from services.persistence.tables.metadata import (
 )
 
 
-def _price(name: str, *, nullable: bool = False) -> Column[object]:
+def _price(name: str, *, nullable: bool = False, server_default: TextClause | None = None) -> Column[object]:
     """Return an exact amount in main units of the book's currency."""
-    return Column(name, Numeric(16, 6), nullable=nullable)
+    return Column(name, Numeric(16, 6), nullable=nullable, server_default=server_default)
 
 
 # A draft until published_at is set; from then on no row of a book changes. A book ends where the next one begins.
@@ -33,6 +47,7 @@ price_books = Table(
     build_instant("created_at"),
     build_instant("published_at", nullable=True),
     build_instant("effective_from", nullable=True),
+    Column("published_changes", JSONB(none_as_null=True)),
     Index("price_books_effective_key", "tenant_id", "effective_from", unique=True),
 )
 
@@ -46,7 +61,24 @@ prices = Table(
     _price("per_gb"),
     _price("per_kwh"),
     _price("margin"),
+    _price("credit", server_default=text("0")),
     Column("inherited_from", Uuid),
+    Column("by_rule", Boolean, nullable=False, server_default=text("false")),
+)
+
+# Of a book: the first rule that matches a tier prices it. Rates are in bit/s; absent conditions match all.
+price_rules = Table(
+    "price_rules",
+    METADATA,
+    build_tenant_column(),
+    build_reference("book_id", "price_books", primary_key=True),
+    Column("ordinal", SmallInteger, primary_key=True),
+    build_label("kind", nullable=True),
+    build_label("label", nullable=True),
+    build_quantity("from_bps"),
+    build_quantity("to_bps"),
+    *(_price(name) for name in ("base", "per_gb", "per_kwh", "margin")),
+    _price("credit", server_default=text("0")),
 )
 
 # Partitioned by month of at. Without a book: requested while there was no current one. No foreign keys: quotes outlive

@@ -1,6 +1,6 @@
 """Months of logs that accept no more rows, and what outlives the rows of dropped ones."""
 
-from sqlalchemy import BigInteger, Column, Date, Identity, Numeric, Table, UniqueConstraint, Uuid
+from sqlalchemy import BigInteger, Column, Date, Identity, Numeric, Table, UniqueConstraint, Uuid, text
 
 from services.persistence.tables.metadata import METADATA, build_instant, build_label, build_tenant_column
 
@@ -41,6 +41,7 @@ sealed_usage = Table(
     _count("transfers"),
     Column("bytes_moved", Numeric, nullable=False),
     Column("amount", Numeric),
+    Column("credit", Numeric, nullable=False, server_default=text("0")),
     _count("kept"),
     _count("missed"),
     _count("from_log_alone"),

@@ -14,7 +14,7 @@ from services.application.billing.what_if import Demand
 from services.bootstrap import Container
 from services.embedded.valkey import EmbeddedValkey
 from tests.integration.admin.visitors import person, signed_in
-from tests.integration.billing.quotes import PRICE, journalled, publish_book, quoted
+from tests.integration.billing.quotes import PRICE, journalled, logged, publish_book, quoted
 from tests.integration.live_transfers import learned
 from tests.stack import Tenant, grant_shares_at_once
 
@@ -41,7 +41,7 @@ def cell(text: str, row: str) -> list[str]:
     return [re.sub("<.*?>", "", each).strip() for each in re.findall(r"<td.*?</td>", found[1], re.DOTALL)]
 
 
-def test_a_draft_is_tried_on_the_requests_of_the_last_month(
+def test_a_draft_is_tried_on_the_completed_transfers_of_the_last_month(
     api: str, learned: Tenant, parts: Container, redis_url: str
 ) -> None:
     with (
@@ -55,10 +55,12 @@ def test_a_draft_is_tried_on_the_requests_of_the_last_month(
             return visitor.get(f"/admin/price-books/{draft['id']}").text
 
         draft = provider.post("/v1/price-books", json={"name": "Spring", "copy_of": first["id"]}).json()
-        assert "No request of the last 30 days" in shown(draft)
+        assert "No transfer of the last 30 days" in shown(draft)
         made = quoted(provider)
         tier = made["sla"]["tier_id"]
         journalled(parts, store, made)
+        assert "No transfer of the last 30 days" in shown(draft)  # a request alone earns nothing
+        logged(provider, made)
         now, same, change = cell(shown(draft), "Revenue")
         assert (now, float(change)) == (same, 0)
         parts_of_it = ("Base and GB charged", "Energy charged", "Mark-up charged")
@@ -84,10 +86,13 @@ def test_a_draft_is_tried_on_the_requests_of_the_last_month(
         now, dear, change = cell(shown(draft), "Revenue")
         assert float(dear) == pytest.approx(float(now) + 1.2 * 99.9, abs=0.011)
         assert float(change) == pytest.approx(float(dear) - float(now), abs=1e-9)
-        journalled(parts, store, quoted(provider))
+        again = quoted(provider)
+        journalled(parts, store, again)
+        logged(provider, again)
+        logged(provider, again)
         assert float(cell(shown(draft), "Revenue")[1]) == pytest.approx(2 * float(dear), abs=0.011)
         provider.delete(f"/v1/price-books/{draft['id']}/tiers/{tier}").raise_for_status()
-        assert cell(shown(draft), "Requests not priced") == ["0", "2", "+2"]
+        assert cell(shown(draft), "Transfers not priced") == ["0", "2", "+2"]
 
 
 def test_the_cost_of_energy_and_what_it_leaves_are_for_those_who_set_prices(
@@ -118,5 +123,5 @@ def test_other_currencies_stand_side_by_side_without_a_difference(api: str, lear
     assert len(cell(text, "Revenue")) == 2
     assert "Quotes change from EUR to JPY." in text
     assert re.search(
-        r"<p class=\"problem warn\">(\d+) of \1 requests of the last 30 days would have had no price", text
+        r"<p class=\"problem warn\">(\d+) of \1 transfers of the last 30 days would have had no price", text
     )

@@ -78,7 +78,8 @@ def logged(client: httpx.Client, made: dict[str, Any] | None = None, **changes: 
     told: dict[str, Any] = {"started_at": (now - timedelta(minutes=2)).isoformat(), "ended_at": now.isoformat()}
     told |= {"source": SEEN["source"], "destination": SEEN["destination"]}
     if made is not None:
-        told |= {"transfer_id": made["transfer_id"], "quote": made["sla"]["price"]["quote"]}
+        price = made["sla"]["price"]
+        told |= {"transfer_id": made["transfer_id"]} | ({} if price is None else {"quote": price["quote"]})
     whole = record(**(told | changes))
     answer = client.post("/v1/logs", content=ndjson([whole]))
     assert answer.status_code == 201, answer.text

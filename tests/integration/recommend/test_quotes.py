@@ -58,7 +58,7 @@ def some_quote(number: int) -> StoredQuote:
     )
 
 
-def test_first_draft_is_replayed_on_earlier_requests_and_charges_nobody(
+def test_first_draft_is_replayed_on_earlier_transfers_and_charges_nobody(
     provider: httpx.Client, learned: Tenant, store: redis.Redis, parts: Container
 ) -> None:
     made = quoted(provider)
@@ -69,12 +69,13 @@ def test_first_draft_is_replayed_on_earlier_requests_and_charges_nobody(
     draft = provider.post("/v1/price-books", json={"name": "First", "currency": "EUR"}).json()
     tier, here = made["sla"]["tier_id"], f"/v1/price-books/{draft['id']}"
     provider.put(f"{here}/tiers/{tier}", json=PRICE).raise_for_status()
+    assert provider.get(f"{here}/what-if").json()["requests"] == 0
+    logged(provider, transfer_id=made["transfer_id"])
     told = provider.get(f"{here}/what-if").json()
     model = PriceModel(**{part: Decimal(value) for part, value in PRICE.items()})
     energy_j = made["predicted"]["energy_j"]["mean"]
     assert Decimal(told["book"]["revenue"]) == compute_amount(model, moved_bytes=30_000_000, energy_j=energy_j)
     assert (told["requests"], told["in_force"]) == (1, None)
-    logged(provider, transfer_id=made["transfer_id"])
     (key,) = statement(provider)
     assert (key["billed"], [each["reason"] for each in key["unbilled"]]) == ([], ["not_quoted"])
 

@@ -38,6 +38,9 @@ def transfers(count: int) -> Iterator[UsageTransfer]:
             energy_basis=None,
             book_id=None,
             kept=None,
+            credit=None,
+            target=None,
+            probability=None,
         )
 
 

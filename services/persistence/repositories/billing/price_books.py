@@ -15,9 +15,7 @@ from services.application.billing.price_list import PriceList, PublishedBook
 from services.persistence.tables import clusters, price_books, prices, release_links, sla_partitions
 from tradewind.errors import NotFound
 from tradewind.sla.kinds import EnergyBasis
-from tradewind.sla.pricing import PriceModel
-
-_PARTS = ("base", "per_gb", "per_kwh", "margin")
+from tradewind.sla.pricing import PRICE_PARTS, PriceModel
 
 _UNTIL = (
     func.lead(price_books.c.effective_from)
@@ -108,7 +106,7 @@ class PriceBooks:
         removed = [tier_id for tier_id, price in changed.items() if price is None]
         values = [
             {"tenant_id": self._tenant_id, "book_id": book_id, "tier_id": tier_id}
-            | {part: getattr(price, part) for part in _PARTS}
+            | {part: getattr(price, part) for part in PRICE_PARTS}
             for tier_id, price in changed.items()
             if price is not None
         ]
@@ -117,7 +115,7 @@ class PriceBooks:
             self._connection.execute(delete(prices).where(tuple_(prices.c.book_id, prices.c.tier_id).in_(gone)))
         if values:
             given = insert_or_replace(prices)
-            parts = {part: given.excluded[part] for part in _PARTS}
+            parts = {part: given.excluded[part] for part in PRICE_PARTS} | {"by_rule": False}
             self._connection.execute(
                 given.on_conflict_do_update(index_elements=["book_id", "tier_id"], set_=parts), values
             )
@@ -142,7 +140,7 @@ class PriceBooks:
     def inherit(self, origins: Mapping[UUID, UUID]) -> None:
         """Give each tier the price of the one that it was split from, in every book that prices that one."""
         for tier_id, origin in origins.items():
-            columns = ("tenant_id", "book_id", *_PARTS)
+            columns = ("tenant_id", "book_id", *PRICE_PARTS, "by_rule")
             priced = select(*(prices.c[name] for name in columns), literal(tier_id), literal(origin))
             self._connection.execute(
                 insert_or_replace(prices)
@@ -158,19 +156,26 @@ class PriceBooks:
             .values(version=price_books.c.version + 1, energy_cost_per_kwh=per_kwh)
         )
 
-    def publish(self, book_id: UUID, *, effective_from: datetime, at: datetime) -> None:
+    def publish(
+        self, book_id: UUID, *, effective_from: datetime, at: datetime, changes: Sequence[Mapping[str, Any]]
+    ) -> None:
+        changed = {"published_at": at, "effective_from": effective_from, "published_changes": list(changes)}
         self._connection.execute(
-            update(price_books)
-            .where(price_books.c.id == book_id)
-            .values(version=price_books.c.version + 1, published_at=at, effective_from=effective_from)
+            update(price_books).where(price_books.c.id == book_id).values(version=price_books.c.version + 1, **changed)
         )
+
+    def find_published_changes(self, book_id: UUID) -> Sequence[Mapping[str, Any]] | None:
+        """Return the differences that a book was published with; ``None`` where none were stored."""
+        return self._connection.execute(
+            select(price_books.c.published_changes).where(price_books.c.id == book_id)
+        ).scalar_one_or_none()
 
     def withdraw(self, book_id: UUID) -> None:
         """Turn the book into a draft; the database refuses it once the book is current."""
         self._connection.execute(
             update(price_books)
             .where(price_books.c.id == book_id)
-            .values(version=price_books.c.version + 1, published_at=None, effective_from=None)
+            .values(version=price_books.c.version + 1, published_at=None, effective_from=None, published_changes=None)
         )
 
     def delete(self, book_id: UUID) -> None:
@@ -185,7 +190,7 @@ class PriceBooks:
     def _read_prices(self, book_ids: Sequence[UUID]) -> Mapping[UUID, Mapping[UUID, PriceModel]]:
         found: dict[UUID, dict[UUID, PriceModel]] = defaultdict(dict)
         for row in self._connection.execute(select(prices).where(prices.c.book_id.in_(book_ids))):
-            found[row.book_id][row.tier_id] = PriceModel(**{part: getattr(row, part) for part in _PARTS})
+            found[row.book_id][row.tier_id] = PriceModel(**{part: getattr(row, part) for part in PRICE_PARTS})
         return found
 
 

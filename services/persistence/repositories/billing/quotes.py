@@ -1,10 +1,10 @@
 """Quotes, by the month of the recommendation."""
 
 from collections.abc import Collection, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, text
 from sqlalchemy.dialects.postgresql import insert
 
 from services.application.billing.quote_consumer import StoredQuote
@@ -12,6 +12,33 @@ from services.application.billing.what_if import Demand
 from services.persistence.month_partitions import MonthPartitions, list_months
 from services.persistence.tables import quotes
 from tradewind.sla.kinds import EnergyBasis
+
+QUOTED_BEFORE = timedelta(days=31)
+"""Transfers that began within so long after a quote are joined with it."""
+
+_DEMAND = text(
+    """
+    WITH completed AS MATERIALIZED (
+        SELECT DISTINCT transfer_id FROM transfer_logs
+         WHERE started_at >= :since AND status = 'succeeded' AND transfer_id IS NOT NULL
+           AND (chunk IS NULL OR chunk = 'whole')
+    ), quoted AS (
+        SELECT DISTINCT ON (q.transfer_id) q.*
+          FROM quotes q JOIN completed USING (transfer_id)
+         WHERE q.at >= :quoted_from
+         ORDER BY q.transfer_id, q.at
+    ), ended AS (
+        SELECT q.*, coalesce(
+                   (t.expected ->> 'feasible') IS DISTINCT FROM 'false' AND NOT t.agreement_kept, false) AS is_missed
+          FROM quoted q LEFT JOIN transfers t ON t.id = q.transfer_id
+    )
+    SELECT tier_id, energy_basis, is_missed, count(*) AS requests, sum(total_bytes) AS total_bytes,
+           count(energy_j) AS known_requests,
+           coalesce(sum(total_bytes) FILTER (WHERE energy_j IS NOT NULL), 0) AS known_bytes,
+           coalesce(sum(greatest(energy_j, 0.0)), 0.0) AS energy_j
+      FROM ended GROUP BY tier_id, energy_basis, is_missed
+    """
+)
 
 
 class Quotes:
@@ -36,21 +63,11 @@ class Quotes:
         )
 
     def sum_demand(self, since: datetime) -> Sequence[Demand]:
-        """Return the requests since then, by tier and energy basis."""
-        known = quotes.c.energy_j.is_not(None)
-        rows = self._connection.execute(
-            select(
-                quotes.c.tier_id,
-                quotes.c.energy_basis,
-                func.count().label("requests"),
-                func.sum(quotes.c.total_bytes).label("total_bytes"),
-                func.count(quotes.c.energy_j).label("known_requests"),
-                func.coalesce(func.sum(quotes.c.total_bytes).filter(known), 0).label("known_bytes"),
-                func.coalesce(func.sum(func.greatest(quotes.c.energy_j, 0.0)).filter(known), 0.0).label("energy_j"),
-            )
-            .where(quotes.c.at >= since)
-            .group_by(quotes.c.tier_id, quotes.c.energy_basis)
-        )
+        """Return the transfers that began since then and succeeded, by tier, energy basis and whether they missed.
+
+        A transfer counts as its first quote describes it, once, however often it was logged.
+        """
+        bounds = {"since": since, "quoted_from": since - QUOTED_BEFORE}
         return [
             Demand(
                 tier_id=row.tier_id,
@@ -60,6 +77,7 @@ class Quotes:
                 known_requests=row.known_requests,
                 known_bytes=int(row.known_bytes),
                 energy_j=row.energy_j,
+                is_missed=row.is_missed,
             )
-            for row in rows
+            for row in self._connection.execute(_DEMAND, bounds)
         ]

@@ -3,8 +3,9 @@
 from collections.abc import Generator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Row, text
 
 from services.application.billing.usage import Billing, Month, UsageLine, UsageTransfer
 from services.persistence.repositories.logs.months_of_logs import MonthSeals
@@ -72,7 +73,9 @@ _LOGGED = """
                coalesce(o.amount, published.amount) AS amount, coalesce(o.currency, published.currency) AS currency,
                coalesce(o.energy_basis, published.energy_basis) AS energy_basis,
                coalesce(o.book_id, published.id) AS book_id,
-               CASE WHEN (t.expected ->> 'feasible') IS DISTINCT FROM 'false' THEN t.agreement_kept END AS kept
+               CASE WHEN (t.expected ->> 'feasible') IS DISTINCT FROM 'false' THEN t.agreement_kept END AS kept,
+               CAST(t.enquiry -> 'sla' ->> 'target' AS double precision) AS target,
+               CAST(t.expected ->> 'probability' AS double precision) AS probability
           FROM once
           LEFT JOIN offered o ON o.transfer_id = once.transfer_id AND o.key_id = once.key_id
           LEFT JOIN transfers t ON t.id = once.transfer_id
@@ -84,9 +87,12 @@ _LOGGED = """
           ) published ON true
     ), whose AS (
         SELECT joined.*, k.name AS key,
+               CASE WHEN NOT kept AND status = 'succeeded' THEN amount * coalesce(price.credit, 0) END AS credit,
                CASE WHEN amount IS NULL THEN CASE WHEN carries THEN 'unknown_quote' ELSE 'not_quoted' END
                     WHEN status <> 'succeeded' THEN 'not_successful' ELSE 'billed' END AS billing
-          FROM joined LEFT JOIN api_keys k ON k.id = joined.key_id
+          FROM joined
+          LEFT JOIN api_keys k ON k.id = joined.key_id
+          LEFT JOIN prices price ON price.book_id = joined.book_id AND price.tier_id = joined.tier_id
     )
 """
 
@@ -95,6 +101,7 @@ _SUMS = text(
     + """
     SELECT key_id, key, billing, currency,
            count(*) AS transfers, sum(bytes_moved) AS bytes_moved, sum(amount) AS amount,
+           coalesce(sum(credit), 0) AS credit,
            count(*) FILTER (WHERE kept) AS met, count(*) FILTER (WHERE NOT kept) AS missed,
            count(*) FILTER (WHERE from_log_alone AND amount IS NOT NULL) AS from_log_alone
       FROM whose GROUP BY key_id, key, billing, currency
@@ -110,6 +117,19 @@ _EACH = text(
       JOIN endpoints source ON source.id = links.source_id
       JOIN endpoints destination ON destination.id = links.destination_id
      ORDER BY key, key_id, started_at, transfer_id
+    """
+)
+
+_BILLED_TO_KEY = text(
+    _LOGGED  # noqa: S608 - of constants
+    + """
+    SELECT whose.*, source.name AS source, destination.name AS destination, links.mover
+      FROM whose
+      JOIN links ON links.id = whose.link_id
+      JOIN endpoints source ON source.id = links.source_id
+      JOIN endpoints destination ON destination.id = links.destination_id
+     WHERE key_id IS NOT DISTINCT FROM CAST(:key_id AS uuid) AND billing = 'billed'
+     ORDER BY started_at, transfer_id LIMIT :limit OFFSET :offset
     """
 )
 
@@ -137,6 +157,7 @@ class Usage:
                 met=row.met,
                 missed=row.missed,
                 from_log_alone=row.from_log_alone,
+                credit=row.credit,
             )
             for row in self._connection.execute(_SUMS, _build_bounds(month))
         ]
@@ -158,8 +179,17 @@ class Usage:
             # transaction ends.
             if self._seals.find_usage(month) is not None:
                 raise Conflict(f"the logs of {month} are in the exports alone; its sums are kept")
-            for row in rows:
-                yield UsageTransfer(billing=Billing(row.billing), **{name: getattr(row, name) for name in _ONE_BY_ONE})
+            yield from map(_to_transfer, rows)
+
+    def list_billed(self, month: Month, key_id: UUID | None, *, limit: int, offset: int) -> Sequence[UsageTransfer]:
+        """Return billed transfers of one key by their start; none where the rows of the month are dropped."""
+        bounds = {**_build_bounds(month), "key_id": key_id, "limit": limit, "offset": offset}
+        found = [_to_transfer(row) for row in self._connection.execute(_BILLED_TO_KEY, bounds)]
+        return [] if self._seals.find_usage(month) is not None else found
+
+
+def _to_transfer(row: Row[Any]) -> UsageTransfer:
+    return UsageTransfer(billing=Billing(row.billing), **{name: getattr(row, name) for name in _ONE_BY_ONE})
 
 
 def _build_bounds(month: Month) -> Mapping[str, Any]:

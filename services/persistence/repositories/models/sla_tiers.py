@@ -19,7 +19,7 @@ class SlaTiers:
         self._connection = connection
 
     def list_page(
-        self, release_id: int, *, limit: int, offset: int = 0, link_id: UUID | None = None
+        self, release_id: int, *, limit: int | None, offset: int = 0, link_id: UUID | None = None
     ) -> Sequence[LinkTier]:
         """Return tiers of a release link by link, in the order of their clusters and bounds."""
         query = _select_tiers(release_id).limit(limit).offset(offset)

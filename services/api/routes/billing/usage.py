@@ -74,6 +74,7 @@ def _to_billed_usage(used: UsageLine) -> BilledUsage:
         transfers=used.transfers,
         bytes_moved=used.bytes_moved,
         amount=used.amount,
+        credit=used.credit,
         payable=used.payable,
         agreements_kept=used.met,
         agreements_missed=used.missed,

@@ -8,17 +8,17 @@ from uuid import UUID
 from fastapi import Header, Response
 
 from services.api.dependencies import AnyKey, Parts, ProviderKey
-from services.api.routes.price_fields import to_visible_price
+from services.api.routes.billing.price_fields import to_visible_price
 from services.api.routing import OnceRoute, create_v1_router
 from services.application.access.authenticate import Principal, Scope
+from services.application.billing.draft_prices import set_prices
 from services.application.billing.price_books import (
     PriceBook,
     draft_book,
     find_current_book,
-    publish_book,
     set_energy_cost,
-    set_prices,
 )
+from services.application.billing.publish import publish_book
 from services.application.billing.what_if import Earnings, PlacedTier, TierWhatIf, replay_demand
 from services.application.billing.withdraw import delete_draft, withdraw_book
 from services.bootstrap import Container
@@ -93,7 +93,7 @@ def change_book(
 ) -> WirePriceBook:
     """Store with a draft what energy costs the provider; no price changes by it."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
-        book = set_energy_cost(book_id, change.energy_cost_per_kwh, version=_parse_version(if_match), uow=uow)
+        book = set_energy_cost(book_id, change.energy_cost_per_kwh, version=parse_version(if_match), uow=uow)
     return _tag_book(book, parts, principal, response)
 
 
@@ -101,12 +101,12 @@ def change_book(
 def delete_book(book_id: UUID, parts: Parts, principal: ProviderKey, *, if_match: IfMatch = None) -> None:
     """Delete a draft with its prices."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
-        delete_draft(book_id, version=_parse_version(if_match), uow=uow)
+        delete_draft(book_id, version=parse_version(if_match), uow=uow)
 
 
 @router.get("/{book_id}/what-if")
 def try_book(book_id: UUID, parts: Parts, principal: ProviderKey) -> WireWhatIf:
-    """Compute what a book would have earned from the requests of the last thirty days, next to the current book."""
+    """Compute what a book would have earned from the transfers of the last thirty days, next to the current book."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         now = parts.clock.now()
         book, current_book = uow.price_books.get(book_id), find_current_book(uow.price_books, now)
@@ -120,8 +120,8 @@ def try_book(book_id: UUID, parts: Parts, principal: ProviderKey) -> WireWhatIf:
         in_force_currency=None if current_book is None else current_book.currency,
         since=tried.since,
         requests=tried.what_if.requests,
-        book=_build_earnings(tried.what_if.draft),
-        in_force=None if current_book is None else _build_earnings(tried.what_if.current),
+        book=build_earnings(tried.what_if.draft),
+        in_force=None if current_book is None else build_earnings(tried.what_if.current),
         tiers=tuple(
             _of_tier(each, tried.tiers.get(each.tier_id), has_book=current_book is not None)
             for each in tried.what_if.tiers
@@ -142,7 +142,7 @@ def set_price(
 ) -> WirePriceBook:
     """Set the price of a tier in a draft."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
-        book = set_prices(book_id, {tier_id: price.to_model()}, version=_parse_version(if_match), uow=uow)
+        book = set_prices(book_id, {tier_id: price.to_model()}, version=parse_version(if_match), uow=uow)
     return _tag_book(book, parts, principal, response)
 
 
@@ -158,7 +158,7 @@ def remove_price(
 ) -> WirePriceBook:
     """Remove the price of a tier from a draft; a tier without a price is not quoted."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
-        book = set_prices(book_id, {tier_id: None}, version=_parse_version(if_match), uow=uow)
+        book = set_prices(book_id, {tier_id: None}, version=parse_version(if_match), uow=uow)
     return _tag_book(book, parts, principal, response)
 
 
@@ -176,7 +176,7 @@ def publish(
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         effective_from = None if publication is None else publication.effective_from
         book = publish_book(
-            book_id, effective_from=effective_from, version=_parse_version(if_match), uow=uow, clock=parts.clock
+            book_id, effective_from=effective_from, version=parse_version(if_match), uow=uow, clock=parts.clock
         )
     parts.snapshots.forget(principal.tenant_id)
     return _tag_book(book, parts, principal, response)
@@ -188,7 +188,7 @@ def withdraw(
 ) -> WirePriceBook:
     """Turn a published book whose date has not come back into a draft, until a minute before the date."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
-        book = withdraw_book(book_id, version=_parse_version(if_match), uow=uow, clock=parts.clock)
+        book = withdraw_book(book_id, version=parse_version(if_match), uow=uow, clock=parts.clock)
     parts.snapshots.forget(principal.tenant_id)
     return _tag_book(book, parts, principal, response)
 
@@ -197,7 +197,7 @@ def _is_visible(book: PriceBook, principal: Principal) -> bool:
     return book.published_at is not None or not principal.is_customer
 
 
-def _parse_version(if_match: str | None) -> int | None:
+def parse_version(if_match: str | None) -> int | None:
     """Return the version that a change was made on; ``None`` where the caller accepts any."""
     if if_match is None or if_match == "*":
         return None
@@ -243,16 +243,18 @@ def _of_tier(demand: TierWhatIf, tier: PlacedTier | None, *, has_book: bool) -> 
         place=None if tier is None else tier.place,
         requests=demand.requests,
         total_bytes=demand.total_bytes,
-        book=_build_earnings(demand.draft),
-        in_force=_build_earnings(demand.current) if has_book else None,
+        book=build_earnings(demand.draft),
+        in_force=build_earnings(demand.current) if has_book else None,
     )
 
 
-def _build_earnings(earned: Earnings) -> BookEarnings:
+def build_earnings(earned: Earnings) -> BookEarnings:
+    """Return earnings for the wire, each amount rounded by itself."""
     return BookEarnings(
         revenue=round_amount(earned.revenue),
         energy_charged=round_amount(earned.energy_charged),
         mark_up=round_amount(earned.mark_up),
+        credits=round_amount(earned.credits),
         energy_cost=None if earned.energy_cost is None else round_amount(earned.energy_cost),
         margin=None if earned.margin is None else round_amount(earned.margin),
         unpriced=earned.unpriced,

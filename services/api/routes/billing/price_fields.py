@@ -14,10 +14,11 @@ class VisiblePrice(NamedTuple):
     per_gb: Decimal
     per_kwh: Decimal
     margin: Decimal | None
+    credit: Decimal
 
 
 def to_visible_price(price: PriceModel, principal: Principal) -> VisiblePrice:
     """Return all parts, or for a customer those that an amount is computed from, which hide the provider's margin."""
     if principal.is_customer:
-        return VisiblePrice(*price.add_margin(), margin=None)
-    return VisiblePrice(price.base, price.per_gb, price.per_kwh, price.margin)
+        return VisiblePrice(*price.add_margin(), margin=None, credit=price.credit)
+    return VisiblePrice(price.base, price.per_gb, price.per_kwh, price.margin, price.credit)

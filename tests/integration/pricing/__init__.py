@@ -1,0 +1,1 @@
+"""Prices of many tiers at once: rules, files and labels, by pages and API."""
