@@ -29,6 +29,7 @@ from benchmarks.wan.cell_run import run_cell
 from benchmarks.wan.cells import ALL_CELLS, QUICK_CELLS, Cell, select_cells
 from benchmarks.wan.duration import estimate_duration_s
 from benchmarks.wan.knowledge import Knowledge
+from benchmarks.wan.other_paths import parse_cells, run_without_history, summarise_without_history
 from benchmarks.wan.peers_alone import run_peers
 from benchmarks.wan.runs import Row, RunLog, digest_sources, digest_sources_of_rules
 from benchmarks.wan.smoke import run_smallest_cell
@@ -61,6 +62,12 @@ def _build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--report", action="store_true", help="measure nothing, only print what is finished")
     parser.add_argument("--peers", action="store_true", help="only today's tools, whose runs hold for every engine")
     parser.add_argument("--rules", action="store_true", help="tune without a service that has learned")
+    parser.add_argument(
+        "--paths",
+        nargs="+",
+        metavar="PATH",
+        help="only ours without history and the tools' defaults, over paths such as 150Mbps,200ms,0%%",
+    )
     parser.add_argument("--scratch", type=Path, default=VAR, help="where files are served from and received")
     return parser
 
@@ -78,6 +85,8 @@ def _run(options: argparse.Namespace) -> int:
             started_at=started_at,
         )
         return 0
+    if options.paths:
+        return _run_other_paths(options, started_at)
     records = RunLog(VAR / "wan-quick.ndjson" if options.quick else RECORDS)
     current = digest_sources() if _uses_learned_service(options) else digest_sources_of_rules()
     if not options.report:
@@ -99,6 +108,22 @@ def _run(options: argparse.Namespace) -> int:
     if options.quick or options.cells:
         return 0
     return judge_summary(found, AT_MOST, AT_LEAST) or int(not is_saving_everywhere(found))
+
+
+def _run_other_paths(options: argparse.Namespace, started_at: datetime) -> int:
+    cells = [cell for path in options.paths for cell in parse_cells(path, options.cells)]
+    require_permission()
+    lists, plan = _find_size_lists(options.data), _make_plan(options, digest_sources_of_rules())
+    _require_peers()
+    options.scratch.mkdir(parents=True, exist_ok=True)
+    log, lines = RunLog(VAR / "wan-runs.ndjson"), []
+    with take_precedence() as prioritised:
+        for cell in cells:
+            with _set_up(cell, lists, plan, options, prioritised=prioritised) as arena:
+                lines.append(run_without_history(arena, log, plan))
+    found = summarise_without_history(lines)
+    write_report("wan-other-paths", quick=options.quick, results=lines, summary=found, started_at=started_at)
+    return 0 if options.quick else judge_summary(found, {"failed_runs": 0.0}, {"unseen_vs_best_default_min": 0.98})
 
 
 def _run_smallest(options: argparse.Namespace) -> Row:
@@ -131,15 +156,7 @@ def _measure_missing(
     _require_peers()
     cells = select_cells(QUICK_CELLS if options.quick else ALL_CELLS, options.cells)
     log = RunLog(VAR / "wan-runs.ndjson")
-    plan = Plan(
-        repeats=QUICK_REPEATS if options.quick else REPEATS,
-        cut_s=QUICK_CUT_S if options.quick else CUT_S,
-        search_cut_s=QUICK_SEARCH_CUT_S if options.quick else SEARCH_CUT_S,
-        seed=options.seed,
-        searched=() if options.quick else tuple(peer for peer in PEERS if peer.axes),
-        hashes=current,
-        uses_service=_uses_learned_service(options),
-    )
+    plan = _make_plan(options, current)
     options.scratch.mkdir(parents=True, exist_ok=True)
     missing = [cell for cell in cells if (row := records.find(cell.name)) is None or not _is_current(row, current)]
     for number, cell in enumerate(missing, start=1):
@@ -154,6 +171,18 @@ def _measure_missing(
         records.add(cell.name, row)
         records.rewrite()
         sys.stderr.write(f"wan: {cell.name} took {row['minutes']:.0f} min; {_format_machine(row['machine'])}\n")
+
+
+def _make_plan(options: argparse.Namespace, current: dict[str, str]) -> Plan:
+    return Plan(
+        repeats=QUICK_REPEATS if options.quick else REPEATS,
+        cut_s=QUICK_CUT_S if options.quick else CUT_S,
+        search_cut_s=QUICK_SEARCH_CUT_S if options.quick else SEARCH_CUT_S,
+        seed=options.seed,
+        searched=() if options.quick else tuple(peer for peer in PEERS if peer.axes),
+        hashes=current,
+        uses_service=_uses_learned_service(options),
+    )
 
 
 def _format_machine(machine: Row) -> str:

@@ -20,10 +20,11 @@ PATHS: Mapping[str, PathSpec] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One path with one data set."""
+    """One path with one data set; ``given`` is a path that is not in the table."""
 
     path_name: str
     kind: Kind
+    given: PathSpec | None = None
 
     @property
     def name(self) -> str:
@@ -31,7 +32,7 @@ class Cell:
 
     @property
     def path(self) -> PathSpec:
-        return PATHS[self.path_name]
+        return self.given or PATHS[self.path_name]
 
 
 WARM_ROUND_TRIPS = 40.0

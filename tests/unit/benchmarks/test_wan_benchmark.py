@@ -16,6 +16,7 @@ from benchmarks.wan.cells import ALL_CELLS, select_cells
 from benchmarks.wan.duration import estimate_duration_s
 from benchmarks.wan.knowledge import Knowledge, digest_logs
 from benchmarks.wan.lessons import draw_lesson_sizes
+from benchmarks.wan.other_paths import parse_cells, summarise_without_history
 from benchmarks.wan.runs import RunLog, digest_sources, digest_sources_of_rules
 from benchmarks.wan.search import (
     AXES,
@@ -302,3 +303,28 @@ def test_forgotten_run_is_measured_again_and_stored_once(tmp_path):
     assert log.find("a") is None
     log.add("a", {"value": 2})
     assert RunLog(log.path).list_rows() == [{"key": "a", "value": 2}]
+
+
+def test_a_path_that_is_not_in_the_table_is_read_from_its_words():
+    [cell] = parse_cells("150Mbps,200ms,0.1%", ["html"])
+    assert (cell.name, cell.path) == ("150Mbps,200ms,0.1%/html", PathSpec(rate_bps=150e6, rtt_s=0.2, loss_rate=0.001))
+    assert [each.kind for each in parse_cells("150Mbps,200ms,0%", None)] == list(Kind)
+
+
+@pytest.mark.parametrize(
+    ("path", "kinds"),
+    [("150Mbps,200ms", None), ("150Mbps,200ms,0", None), ("fast,200ms,0%", None), ("1Mbps,1ms,0%", ["films"])],
+)
+def test_what_is_no_path_is_refused(path, kinds):
+    with pytest.raises(InvalidValue):
+        parse_cells(path, kinds)
+
+
+def test_cells_in_which_no_tool_moved_anything_do_not_count():
+    lines = [{"vs_best_default": ratio, "failed_runs": 0} for ratio in (1.2, None, 0.9)]
+    assert summarise_without_history(lines) == {
+        "cells": 3,
+        "unseen_vs_best_default_min": 0.9,
+        "unseen_vs_best_default_median": pytest.approx(1.05),
+        "failed_runs": 0,
+    }
