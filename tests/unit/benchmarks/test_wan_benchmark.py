@@ -315,7 +315,7 @@ def test_a_path_that_is_not_in_the_table_is_read_from_its_words():
     ("path", "kinds"),
     [("150Mbps,200ms", None), ("150Mbps,200ms,0", None), ("fast,200ms,0%", None), ("1Mbps,1ms,0%", ["films"])],
 )
-def test_what_is_no_path_is_refused(path, kinds):
+def test_words_that_are_no_path_are_refused(path, kinds):
     with pytest.raises(InvalidValue):
         parse_cells(path, kinds)
 
