@@ -23,6 +23,7 @@ RUN = make_run(SYDNEY, "000/html", cc=2)
 RTT_MS, MBPS = 20, 50
 GROUND: dict[str, Values] = {
     "000-servers": {"EC2_Sydney": {"rtt_ms": RTT_MS}},
+    "000-fig2-cc": {"video": {"thr_Mbps_cc1": MBPS}},
     "000-fig3": {"streams": {"to": MBPS}},
     "000-fig6": {"html_max_Mbps": {}, "Chameleon_max_Mbps": {}},
     "000-table2": {"columns": ["kind", "files", "min", "max"], "rows": [["HTML", 20, "10 KB", "20 KB"]]},

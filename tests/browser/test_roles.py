@@ -72,4 +72,4 @@ def test_unknown_page_and_impossible_filter_lead_on_by_the_navigation(page: Page
         assert offences(page) == []
     page.get_by_role("link", name="To this section").or_(page.get_by_role("link", name="To the overview")).first.click()
     page.locator(".side nav").get_by_role("link", name="Links").click()
-    expect(page.get_by_role("heading", name="Links")).to_be_visible()
+    expect(page.get_by_role("heading", name="Links", exact=True)).to_be_visible()

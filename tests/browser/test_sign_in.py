@@ -46,4 +46,4 @@ def test_refused_role_change_shows_its_reason_on_the_form(signed_in: Page) -> No
     with page.expect_response("**/roles") as refused:
         row.get_by_role("button", name="Set").click()
     assert refused.value.status == 409
-    expect(page.get_by_role("alert")).to_contain_text("at least one user must stay an operator")
+    expect(page.get_by_role("alert")).to_contain_text("At least one user must stay an operator")
