@@ -152,6 +152,8 @@ def _check(chosen: Sequence[Planned], options: argparse.Namespace) -> int:
         rows += [_describe_comparison(planned, each) for each in found]
         worse = worse or any(each.is_worse for each in found)
     sys.stdout.write(json.dumps(rows, indent=2) + "\n" if options.json else f"{format_table(rows)}\n")
+    if not any("figure" in row for row in rows):
+        raise InvalidValue("--check", "has compared nothing: no record, or no --data")
     return 1 if worse else 0
 
 

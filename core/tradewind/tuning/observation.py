@@ -122,7 +122,7 @@ def observe(basis: Basis, state: TuningState, sample: TickSample) -> Observation
         _find_loss(state, sample),
         congestion.compute_tolerated_loss(basis.loss_baseline, state.limit),
     )
-    base_rtt = state.base_rtt.update(sample, is_overflowing=loss is None or loss.share > tolerated_loss)
+    base_rtt = state.base_rtt.update(sample, streams, is_overflowing=loss is None or loss.share > tolerated_loss)
     sample, power_note = _count_power(basis, sample)
     sample = base_rtt.correct_sample(_set_shortest_rtt(basis, sample, tables, before_cuts))
     expected_delay_s = congestion.compute_expected_delay_s(tables, before_cuts, max(stated_min_rtt_s, base_rtt.found_s))

@@ -18,7 +18,7 @@ from tradewind.tuning.path.congestion import StreamLimit
 from tradewind.tuning.path.plateau import Plateau
 from tradewind.tuning.rest import Rest
 
-VERSION = 5
+VERSION = 6
 """Raised when the meaning of a stored state changes; `resume` then rebuilds an older one."""
 
 

@@ -142,9 +142,11 @@ def test_a_worse_figure_is_measured_again_and_decided_by_the_median(
     assert "WORSE" in capsys.readouterr().out
 
 
-def test_a_check_says_what_has_no_record(stores: Path, capsys: pytest.CaptureFixture[str]):
-    assert plan.main(["--check"]) == 0
-    assert "no record; --check --record makes it" in capsys.readouterr().out
+def test_a_check_that_compares_nothing_fails(stores: Path, capsys: pytest.CaptureFixture[str]):
+    assert plan.main(["--check"]) == 1
+    said = capsys.readouterr()
+    assert "no record; --check --record makes it" in said.out
+    assert said.err.startswith("plan: --check: has compared nothing")
 
 
 def test_a_benchmark_that_needs_data_is_left_out_without(
@@ -159,8 +161,9 @@ def test_a_benchmark_that_needs_data_is_left_out_without(
         return record()
 
     monkeypatch.setattr(plan, "measure", measure)
-    for words in (["--check"], ["--check", "--record"], ["--plan", "--measure", "--busy"]):
+    for words in (["--check", "--record"], ["--plan", "--measure", "--busy"]):
         assert plan.main(words) == 0
+    assert plan.main(["--check"]) == 1
     said = capsys.readouterr()
     assert "needs --data" in said.out
     assert said.err.count("left out, as it needs --data") == 2

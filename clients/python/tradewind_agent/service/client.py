@@ -37,6 +37,7 @@ from tradewind_agent.errors import RequestRefused, ServiceUnreachable
 from tradewind_agent.service.batches import LogBatch, split_into_batches
 from tradewind_agent.service.calls import DEFAULT_TIMEOUT_S, Calls
 from tradewind_agent.service.key_scopes import find_permitted_scopes
+from tradewind_agent.service.older_services import OlderService
 from tradewind_agent.service.retries import NO_RETRIES, RequestedPause, RetryPolicy
 
 if TYPE_CHECKING:
@@ -121,6 +122,7 @@ class Client:
             monotonic_s=monotonic_s,
         )
         self._heartbeat_pause = RequestedPause(monotonic_s)
+        self._older_service = OlderService()
 
     def __enter__(self) -> Self:
         return self
@@ -142,7 +144,10 @@ class Client:
 
     def recommend(self, request: RecommendRequest) -> RecommendResponse:
         """Return plan, prediction and table for a transfer before it starts; this claims no share."""
-        return self._calls.call("POST", "/v1/recommend", TypeAdapter(RecommendResponse), body=request)
+        answer = TypeAdapter(RecommendResponse)
+        return self._older_service.call(
+            request, lambda body: self._calls.call("POST", "/v1/recommend", answer, body=body)
+        )
 
     def heartbeat(
         self, transfer_id: UUID, heartbeat: Heartbeat, *, timeout_s: float = HEARTBEAT_TIMEOUT_S
@@ -155,7 +160,10 @@ class Client:
         answer = TypeAdapter(HeartbeatAnswer)
         self._heartbeat_pause.require_over()
         try:
-            return self._calls.call("POST", path, answer, body=heartbeat, timeout_s=timeout_s, retries=NO_RETRIES)
+            return self._older_service.call(
+                heartbeat,
+                lambda body: self._calls.call("POST", path, answer, body=body, timeout_s=timeout_s, retries=NO_RETRIES),
+            )
         except ServiceUnreachable as away:
             self._heartbeat_pause.begin(away)
             raise

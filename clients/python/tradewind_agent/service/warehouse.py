@@ -5,10 +5,13 @@ of them `QueryResult.rows` and `QueryResult.csv` work.
 """
 
 import importlib
+import os
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import date, timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -130,7 +133,8 @@ class QueryResult:
         pyarrow = _import_library("pyarrow", "arrow")
         with (
             self._open_stream() as reader,
-            pyarrow.OSFile(path, "wb") as file,
+            _replace_at_success(path) as partial,
+            pyarrow.OSFile(str(partial), "wb") as file,
             pyarrow.ipc.new_file(file, reader.schema) as writer,
         ):
             return self._write_batches(reader, writer)
@@ -138,7 +142,11 @@ class QueryResult:
     def parquet(self, path: str) -> int:
         """Write the rows to a Parquet file (zstd); how many they are."""
         parquet = _import_library("pyarrow.parquet", "arrow")
-        with self._open_stream() as reader, parquet.ParquetWriter(path, reader.schema, compression="zstd") as writer:
+        with (
+            self._open_stream() as reader,
+            _replace_at_success(path) as partial,
+            parquet.ParquetWriter(partial, reader.schema, compression="zstd") as writer,
+        ):
             return self._write_batches(reader, writer)
 
     def _write_batches(self, reader: Any, writer: Any) -> int:
@@ -151,6 +159,26 @@ class QueryResult:
     def _request_answer(self, form: QueryFormat, **changed: Any) -> AbstractContextManager[httpx.Response]:
         body = self._request.model_copy(update={"format": form, **changed})
         return self._calls.stream("POST", "/v1/warehouse/query", body=body, timeout_s=ANSWER_TIMEOUT_S)
+
+
+@contextmanager
+def _replace_at_success(path: str) -> Iterator[Path]:
+    """Yield a file next to ``path`` that takes its place once the block ends well; otherwise it is removed.
+
+    Writers close their files when a stream breaks off, too, and what they have written by then reads as complete.
+    """
+    target = Path(path).resolve()
+    if target.exists() and not target.is_file():  # such as a pipe
+        yield target
+        return
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        yield partial
+        if target.exists():
+            partial.chmod(stat.S_IMODE(target.stat().st_mode))
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def _format_ids(table: Any) -> Any:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tradewind.dataset import SizeBin
 from tradewind.parameters import NO_CAPS, Caps
@@ -87,6 +87,7 @@ class PlanRequest:
 
         file_count = sum(size_bin.file_count for size_bin in self.bins)
         total_bytes = sum(size_bin.total_bytes for size_bin in self.bins)
+        known: dict[str, Any] = {"adjustable_resources": self.adjustable} if self.adjustable else {}
         return RecommendRequest(
             source=self.source,
             destination=self.destination,
@@ -103,7 +104,7 @@ class PlanRequest:
             load=self.load,
             limits=self._build_limits(),
             labels=dict(self.labels) or None,
-            adjustable_resources=self.adjustable or None,
+            **known,
         )
 
     def _build_limits(self) -> "WireLimits | None":

@@ -44,7 +44,7 @@ def to_heartbeat(sample: TransferSample, *, claimed: ShareOfUser | None = None, 
     claimed : the share that the user's settings need, whatever is decided.
     has_request : whether the request for the recommendation goes with it.
     """
-    fields: dict[str, Any] = {name: getattr(sample, name) for name in _SAME}
+    fields: dict[str, Any] = {name: value for name in _SAME if (value := getattr(sample, name)) is not None}
     if sample.usage is not None:
         fields["usage"] = WireUsage(**{name: getattr(sample.usage, name) for name in _USAGE})
     if claimed is not None:

@@ -14,17 +14,18 @@ LESS_BPS = 50e6
 UNSETTLED = (0.16, None)
 
 
-def after_ticks(*ticks, is_overflowing=False):
+def after_ticks(*ticks, streams=(12, 8), is_overflowing=False):
+    """The state after these ticks, the first with so many streams, the others with as many as after a cut."""
     transfer = warm(BIG)
     base = BaseRtt()
-    for rtt_s, settled_rtt_s in ticks:
+    for number, (rtt_s, settled_rtt_s) in enumerate(ticks):
         tick = sample(transfer, rtt_s=rtt_s, settled_rtt_s=settled_rtt_s)
-        base = base.update(tick, is_overflowing=is_overflowing)
+        base = base.update(tick, streams[min(number, 1)], is_overflowing=is_overflowing)
     return base
 
 
 @pytest.mark.parametrize("between", range(SOON_TICKS))
-def test_a_round_trip_at_which_samples_settle_twice_is_the_paths(between):
+def test_a_round_trip_that_fewer_streams_leave_as_it_was_is_the_paths(between):
     assert after_ticks((0.151, 0.1504), *[UNSETTLED] * between, (0.18, 0.15)).found_s == 0.15
 
 
@@ -47,10 +48,32 @@ def test_a_queue_that_a_crowd_keeps_full_is_no_longer_path():
     assert after_ticks((0.117, 0.117), (0.117, 0.117), is_overflowing=True).found_s == 0
 
 
+def test_equal_round_trips_with_as_many_streams_may_be_a_queue():
+    assert after_ticks((0.15, 0.15), (0.15, 0.15), (0.15, 0.15), streams=(12, 12)).found_s == 0
+
+
+def test_a_queue_without_loss_of_streams_that_a_window_limits_shrinks_with_them():
+    transfer, streams = warm(BIG, start=Parameters(concurrency=12, parallelism=1, pipelining=4)), 12
+    for number in range(1, 13):
+        rtt_s = max(0.06, 0.0125 * streams)
+        tick = sample(
+            transfer,
+            rtt_s=rtt_s,
+            settled_rtt_s=rtt_s,
+            throughput_bps=FULL_BPS,
+            sent_bytes=number * 36_000_000,
+            retransmitted_bytes=0,
+        )
+        transfer.state, transfer.decision = stepped(transfer, tick)
+        streams = transfer.decision.streams
+        assert transfer.state.base_rtt.found_s in (0, 0.06)
+    assert streams < 12
+
+
 def test_a_path_that_becomes_shorter_again_is_seen_at_once():
     long = after_ticks((0.15, 0.15), (0.15, 0.15))
     transfer = warm(BIG)
-    assert long.update(sample(transfer, rtt_s=0.09), is_overflowing=False).found_s == 0.09
+    assert long.update(sample(transfer, rtt_s=0.09), 8, is_overflowing=False).found_s == 0.09
     assert long.correct_sample(sample(transfer, min_rtt_s=0.06)).min_rtt_s == 0.15
     assert long.correct_sample(sample(transfer, min_rtt_s=0.2)).min_rtt_s == 0.2
     assert long.correct_sample(sample(transfer, min_rtt_s=None)).min_rtt_s is None

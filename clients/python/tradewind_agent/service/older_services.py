@@ -1,0 +1,58 @@
+"""Requests to a service of an earlier version, which refuses fields that it does not know.
+
+During an upgrade one by one, and after going back, agents of this version meet it. They then leave these fields out:
+what they are for does not work there, and everything else does.
+"""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from tradewind_agent.errors import RequestRefused
+
+ADDED_FIELDS = ("adjustable_resources", "settled_rtt_s")
+"""Of recommendations and heartbeats, since the first version."""
+
+_REFUSAL = "is not a known field"
+
+_Model = TypeVar("_Model", bound=BaseModel)
+_Answer = TypeVar("_Answer")
+
+
+class OlderService:
+    """What one service has been found not to know, until this program ends."""
+
+    def __init__(self) -> None:
+        self._unknown: set[str] = set()
+
+    def call(self, body: _Model, send: Callable[[_Model], _Answer]) -> _Answer:
+        """Send ``body`` without what the service does not know; what it refuses for that is sent again, once a field.
+
+        Raises
+        ------
+        RequestRefused : for another reason.
+        """
+        while True:
+            try:
+                return send(_leave_out(body, self._unknown))
+            except RequestRefused as refused:
+                name = (refused.field or "").rpartition(".")[2]
+                if name not in ADDED_FIELDS or name in self._unknown or _REFUSAL not in (refused.reason or ""):
+                    raise
+                self._unknown.add(name)
+
+
+def _leave_out(body: _Model, names: set[str]) -> _Model:
+    """Return a copy in which these fields were never set, in the models within it, too; the body itself if none is."""
+    changed = {
+        name: shorter
+        for name in body.model_fields_set
+        if isinstance(inner := getattr(body, name), BaseModel) and (shorter := _leave_out(inner, names)) is not inner
+    }
+    unset = names & body.model_fields_set
+    if not changed and not unset:
+        return body
+    shorter_body = body.model_copy(update=changed)
+    shorter_body.__pydantic_fields_set__.difference_update(unset)
+    return shorter_body
