@@ -57,9 +57,9 @@ def test_default_port_is_written_without_comma() -> None:
 
 def test_every_schema_that_a_call_links_to_is_described() -> None:
     schemas = render_api_schemas()
-    linked = set(re.findall(r"api-schemas\.md#(\w+)", render_api() + schemas))
+    linked = set(re.findall(r"api-schemas\.md#([\w-]+)", render_api() + schemas))
     assert linked
-    assert linked <= {name.lower() for name in re.findall(r"^## (\w+)$", schemas, re.MULTILINE)}
+    assert linked <= {name.lower() for name in re.findall(r"^## ([\w-]+)$", schemas, re.MULTILINE)}
 
 
 def test_every_log_event_and_alert_is_named() -> None:

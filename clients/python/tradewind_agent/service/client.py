@@ -122,7 +122,7 @@ class Client:
             monotonic_s=monotonic_s,
         )
         self._heartbeat_pause = RequestedPause(monotonic_s)
-        self._older_service = OlderService()
+        self._older_service = OlderService(self._calls)
 
     def __enter__(self) -> Self:
         return self
@@ -144,10 +144,7 @@ class Client:
 
     def recommend(self, request: RecommendRequest) -> RecommendResponse:
         """Return plan, prediction and table for a transfer before it starts; this claims no share."""
-        answer = TypeAdapter(RecommendResponse)
-        return self._older_service.call(
-            request, lambda body: self._calls.call("POST", "/v1/recommend", answer, body=body)
-        )
+        return self._older_service.post("/v1/recommend", TypeAdapter(RecommendResponse), request)
 
     def heartbeat(
         self, transfer_id: UUID, heartbeat: Heartbeat, *, timeout_s: float = HEARTBEAT_TIMEOUT_S
@@ -160,10 +157,7 @@ class Client:
         answer = TypeAdapter(HeartbeatAnswer)
         self._heartbeat_pause.require_over()
         try:
-            return self._older_service.call(
-                heartbeat,
-                lambda body: self._calls.call("POST", path, answer, body=body, timeout_s=timeout_s, retries=NO_RETRIES),
-            )
+            return self._older_service.post(path, answer, heartbeat, timeout_s=timeout_s, retries=NO_RETRIES)
         except ServiceUnreachable as away:
             self._heartbeat_pause.begin(away)
             raise

@@ -4,12 +4,12 @@ During an upgrade one by one, and after going back, agents of this version meet 
 what they are for does not work there, and everything else does.
 """
 
-from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 
 from tradewind_agent.errors import RequestRefused
+from tradewind_agent.service.calls import Calls
 
 ADDED_FIELDS = ("adjustable_resources", "settled_rtt_s")
 """Of recommendations and heartbeats, since the first version."""
@@ -21,13 +21,16 @@ _Answer = TypeVar("_Answer")
 
 
 class OlderService:
-    """What one service has been found not to know, until this program ends."""
+    """Calls of one service, and what it has been found not to know, until this program ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
         self._unknown: set[str] = set()
 
-    def call(self, body: _Model, send: Callable[[_Model], _Answer]) -> _Answer:
+    def post(self, path: str, answer: TypeAdapter[_Answer], body: BaseModel, **options: Any) -> _Answer:
         """Send ``body`` without what the service does not know; what it refuses for that is sent again, once a field.
+
+        ``options`` : as for `Calls.call`.
 
         Raises
         ------
@@ -35,7 +38,7 @@ class OlderService:
         """
         while True:
             try:
-                return send(_leave_out(body, self._unknown))
+                return self._calls.call("POST", path, answer, body=_leave_out(body, self._unknown), **options)
             except RequestRefused as refused:
                 name = (refused.field or "").rpartition(".")[2]
                 if name not in ADDED_FIELDS or name in self._unknown or _REFUSAL not in (refused.reason or ""):
