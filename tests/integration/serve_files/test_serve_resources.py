@@ -30,12 +30,12 @@ from tradewind_agent.session.transfer_naming import format_resources, parse_reso
 CPUS = len(os.sched_getaffinity(0))
 
 
-def build_request(transfer=None, resources=""):
+def build_request(transfer=None, resources="", target="/file"):
     headers = {} if transfer is None else {"tradewind-transfer": str(transfer)}
     if resources:
         headers["tradewind-resources"] = resources
     request = ReceivedRequest.__new__(ReceivedRequest)
-    object.__setattr__(request, "headers", headers)
+    request.headers, request.target = headers, target
     return request
 
 
@@ -93,6 +93,15 @@ def test_short_downloads_of_a_host_in_a_row_lift_limits_and_look_ups_now_and_the
         assert clients.requests.combine() == NO_LIMITS
         clients.now_s += LIVENESS_S + 0.1
         assert clients.requests.combine() == Limits(cores=1)
+
+
+def test_queries_about_energy_lift_no_limits(tmp_path):
+    clients = Requests(tmp_path)
+    with clients.hold(uuid4(), "cores=1"):
+        query = build_request(target="/.tradewind/transfers/x/energy-so-far")
+        with clients.requests.hold(query, "198.51.100.2:1"):
+            clients.now_s += 2 * SETTLING_S
+            assert clients.requests.combine() == Limits(cores=1)
 
 
 def test_look_ups_before_a_transfer_are_its_own(tmp_path):

@@ -19,6 +19,7 @@ from tradewind_agent.serve.transfer_meters import LIVENESS_S
 from tradewind_agent.session.transfer_naming import (
     RESOURCES_HEADER,
     TRANSFER_HEADER,
+    TRANSFERS_PATH,
     parse_resources,
     parse_transfer_id,
 )
@@ -100,10 +101,11 @@ class ResourceRequests:
         """Count the start of a request, and return the name by which it is finished.
 
         A request that names no resources, or some that cannot be read, is served with all. One of a client that is not
-        authorised does not count, and has no name. The look-ups of a host before its transfer are the transfer's own.
+        authorised, or one about a transfer, does not count and has no name. The look-ups of a host before its transfer
+        are the transfer's own.
         """
-        if not self._is_authorised(request):
-            return None
+        if request.target.startswith(TRANSFERS_PATH) or not self._is_authorised(request):
+            return None  # a query about a transfer moves nothing
         now_s = self._clock()
         if now_s >= self._forgotten_s + LIVENESS_S:
             self._forget_silent(now_s)
@@ -160,11 +162,9 @@ class ResourceRequests:
         try:
             while True:
                 self._changed.clear()
-                limits = self.combine()
+                limits, now_s = self.combine(), self._clock()
                 settling = [
-                    each
-                    for each in self._transfers.values()
-                    if each.open_requests and not each.counts_at(self._clock())
+                    each for each in self._transfers.values() if each.open_requests and not each.counts_at(now_s)
                 ]
                 await self._apply(limits)
                 if limits == NO_LIMITS and all(each.limits == NO_LIMITS for each in self._transfers.values()):
