@@ -1,8 +1,10 @@
 """A server's cores by request of its clients: applied while all agree, undone when they are gone."""
 
+import asyncio
 import json
 import os
 import signal
+import time
 from dataclasses import replace
 from uuid import uuid4
 
@@ -10,12 +12,14 @@ import pytest
 
 from tests.conditions import eventually
 from tests.integration.agent.support.command import environment, run, start
-from tests.integration.resources.children import cpus_of
+from tests.integration.resources.children import cpus_of, notes
 from tests.integration.serve_files.serving import serving
+from tests.unit.resources.test_frequencies import INTEL_PSTATE, build_tree, read_caps
 from tradewind.parameters import Parameters
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.copy.run import prepare
 from tradewind_agent.copy.run import run as run_copy
+from tradewind_agent.resources.host_files import HostFolders, KernelFiles
 from tradewind_agent.resources.limiter import ResourceLimiter
 from tradewind_agent.resources.limits import NO_LIMITS, Limits
 from tradewind_agent.serve.messages import ReceivedRequest
@@ -24,6 +28,15 @@ from tradewind_agent.serve.transfer_meters import LIVENESS_S
 from tradewind_agent.session.transfer_naming import format_resources, parse_resources
 
 CPUS = len(os.sched_getaffinity(0))
+
+
+def build_request(transfer=None, resources="", target="/file"):
+    headers = {} if transfer is None else {"tradewind-transfer": str(transfer)}
+    if resources:
+        headers["tradewind-resources"] = resources
+    request = ReceivedRequest.__new__(ReceivedRequest)
+    request.headers, request.target = headers, target
+    return request
 
 
 class Requests:
@@ -35,13 +48,8 @@ class Requests:
         self.requests = ResourceRequests(limiter, ("cores",), lambda _: is_authorised, lambda: self.now_s)
         self.requests._task = object()  # nothing is applied here
 
-    def hold(self, transfer=None, resources=""):
-        headers = {} if transfer is None else {"tradewind-transfer": str(transfer)}
-        if resources:
-            headers["tradewind-resources"] = resources
-        request = ReceivedRequest.__new__(ReceivedRequest)
-        object.__setattr__(request, "headers", headers)
-        return self.requests.hold(request)
+    def hold(self, transfer=None, resources="", host="198.51.100.1"):
+        return self.requests.hold(build_request(transfer, resources), f"{host}:40000")
 
 
 def test_most_of_what_transfers_request_is_used(tmp_path):
@@ -69,6 +77,116 @@ def test_look_up_without_a_name_lifts_no_limit_but_a_download_does(tmp_path):
         assert clients.requests.combine() == Limits(cores=1)
         clients.now_s += SETTLING_S
         assert clients.requests.combine() == NO_LIMITS
+
+
+def test_short_downloads_of_a_host_in_a_row_lift_limits_and_look_ups_now_and_then_do_not(tmp_path):
+    clients = Requests(tmp_path)
+    with clients.hold(uuid4(), "cores=1"):
+        for _ in range(4):
+            with clients.hold(host="198.51.100.2"):
+                clients.now_s += 0.1
+            clients.now_s += 1.0
+        assert clients.requests.combine() == Limits(cores=1)
+        for _ in range(8):
+            with clients.hold(host="198.51.100.2"):
+                clients.now_s += 0.1
+        assert clients.requests.combine() == NO_LIMITS
+        clients.now_s += LIVENESS_S + 0.1
+        assert clients.requests.combine() == Limits(cores=1)
+
+
+def test_queries_about_energy_lift_no_limits(tmp_path):
+    clients = Requests(tmp_path)
+    with clients.hold(uuid4(), "cores=1"):
+        query = build_request(target="/.tradewind/transfers/x/energy-so-far")
+        with clients.requests.hold(query, "198.51.100.2:1"):
+            clients.now_s += 2 * SETTLING_S
+            assert clients.requests.combine() == Limits(cores=1)
+
+
+def test_look_ups_before_a_transfer_are_its_own(tmp_path):
+    clients = Requests(tmp_path)
+    with clients.hold():
+        clients.now_s += 2 * SETTLING_S
+    with clients.hold(uuid4(), "cores=1"):
+        assert clients.requests.combine() == Limits(cores=1)
+
+
+def test_silent_transfers_are_forgotten(tmp_path):
+    clients = Requests(tmp_path)
+    for _ in range(1000):
+        clients.now_s += LIVENESS_S / 10
+        with clients.hold(uuid4()):
+            pass
+    assert len(clients.requests._transfers) <= 21
+
+
+@pytest.mark.skipif(CPUS < 2, reason="needs two CPUs")
+def test_download_without_a_name_lifts_the_limits_that_are_in_effect(tmp_path):
+    async def serve():
+        limiter = ResourceLimiter(tmp_path / "ledger")
+        requests = ResourceRequests(limiter, ("cores",), lambda _: True, time.monotonic)
+        with requests.hold(build_request(uuid4(), "cores=1"), "198.51.100.1:1"):
+            await asyncio.sleep(1.2)
+            cores = [len(os.sched_getaffinity(0))]
+            with requests.hold(build_request(), "198.51.100.2:1"):
+                await asyncio.sleep(2.5)
+                cores.append(len(os.sched_getaffinity(0)))
+        await requests.close()
+        return [*cores, len(os.sched_getaffinity(0))]
+
+    assert asyncio.run(serve()) == [1, CPUS, CPUS]
+
+
+class Slow(KernelFiles):
+    def write(self, file, text):
+        time.sleep(0.3)
+        super().write(file, text)
+
+
+def test_stop_amid_a_change_leaves_no_cap(tmp_path):
+    host = build_tree(tmp_path / "cpus", INTEL_PSTATE)
+
+    async def serve():
+        limiter = ResourceLimiter(tmp_path / "ledger", host, Slow())
+        requests = ResourceRequests(limiter, ("frequency_hz",), lambda _: True, time.monotonic)
+        with requests.hold(build_request(uuid4(), "frequency_hz=1.8e9"), "198.51.100.1:1"):
+            await asyncio.sleep(0.1)
+        await requests.close()
+
+    asyncio.run(serve())  # waits for its threads
+    assert read_caps(host) == {3_800_000}
+    assert notes(tmp_path / "ledger") == []
+
+
+def test_odd_frequency_of_a_client_is_the_lowest_and_the_next_is_applied(tmp_path):
+    host = build_tree(tmp_path / "cpus", INTEL_PSTATE)
+
+    async def serve():
+        limiter = ResourceLimiter(tmp_path / "ledger", host)
+        requests = ResourceRequests(limiter, ("cores", "frequency_hz"), lambda _: True, time.monotonic)
+        transfer, caps = uuid4(), []
+        for hz in ("1000", "1.8e9"):
+            with requests.hold(build_request(transfer, f"frequency_hz={hz}"), "198.51.100.1:1"):
+                await asyncio.sleep(1.2)
+                caps.append(read_caps(host))
+        await requests.close()
+        return caps
+
+    assert asyncio.run(serve()) == [{800_000}, {1_800_000}]
+
+
+def test_refusal_of_the_server_is_logged_once(tmp_path, caplog):
+    async def serve():
+        limiter = ResourceLimiter(tmp_path / "ledger", HostFolders(cpus=tmp_path))
+        requests = ResourceRequests(limiter, ("frequency_hz",), lambda _: True, time.monotonic)
+        for hz in ("1.8e9", "1.9e9"):
+            with requests.hold(build_request(uuid4(), f"frequency_hz={hz}"), "198.51.100.1:1"):
+                await asyncio.sleep(0.7)
+        await requests.close()
+
+    asyncio.run(serve())
+    assert [each.getMessage().count("no frequency scaling") for each in caplog.records] == [1]
 
 
 def test_requests_of_clients_without_the_token_do_not_count(tmp_path):

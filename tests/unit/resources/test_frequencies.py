@@ -6,16 +6,23 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
 from tests.integration.resources.children import notes
+from tradewind.dataset import ChunkKind
+from tradewind.parameters import Parameters
+from tradewind.recommendation import ChunkPlan
+from tradewind_agent.copy.resources import CopyResources
+from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.resources.adjusting import AdjustedResources
-from tradewind_agent.resources.applied import Advice
+from tradewind_agent.resources.applied import Advice, Applied
 from tradewind_agent.resources.frequency import list_frequencies_hz
 from tradewind_agent.resources.host_files import HostFolders, KernelFiles
 from tradewind_agent.resources.limiter import ResourceLimiter
 from tradewind_agent.resources.limits import NO_LIMITS, Limits
+from tradewind_agent.session.planning import plan_set_by_hand
 
 CPUS = sorted(os.sched_getaffinity(0))
 
@@ -149,6 +156,79 @@ def test_refused_frequency_is_reported_once_and_left(tmp_path):
         assert adjusted.names == {"cores"}
         assert not adjusted.adjust(Limits(frequency_hz=1e9)) or adjusted.applied.advice == ()
     assert read_caps(host) == {3_800_000}
+
+
+def test_refused_value_leaves_the_last_accepted_one_and_the_next_is_applied(tmp_path):
+    host = build_tree(tmp_path / "cpus", INTEL_PSTATE)
+    limiter = ResourceLimiter(tmp_path / "ledger", host)
+    with AdjustedResources(limiter, Limits(frequency_hz=1.8e9), ("frequency_hz",)) as adjusted:
+        for hz in (0.4e9, 0.5e9):
+            adjusted.adjust(Limits(frequency_hz=hz))
+            assert read_caps(host) == {1_800_000}
+            assert adjusted.applied.parameters.frequency_hz == 1.8e9
+        assert len(adjusted.advice) == 1
+        assert adjusted.advice[0].why.endswith("no lower than 0.8 GHz")
+        adjusted.adjust(Limits(frequency_hz=1.6e9))
+        assert read_caps(host) == {1_600_000}
+        adjusted.adjust(NO_LIMITS)
+        assert read_caps(host) == {3_800_000}
+
+
+class Tiring(KernelFiles):
+    """A host that fails at low caps."""
+
+    def write(self, file: Path, text: str) -> None:
+        if file.name == "scaling_max_freq" and int(text) < 1_800_000:
+            raise OSError(5, "Input/output error")
+        super().write(file, text)
+
+
+def test_host_that_fails_amid_a_transfer_returns_to_the_accepted_cap_until_it_is_lifted(tmp_path):
+    host = build_tree(tmp_path / "cpus", INTEL_PSTATE)
+    limiter = ResourceLimiter(tmp_path / "ledger", host, Tiring())
+    with AdjustedResources(limiter, Limits(cores=1, frequency_hz=1.8e9), ("cores", "frequency_hz")) as adjusted:
+        adjusted.adjust(Limits(cores=1, frequency_hz=1.6e9))
+        assert adjusted.names == {"cores"}
+        assert adjusted.applied.parameters.frequency_hz == 1.8e9
+        adjusted.adjust(Limits(cores=1, frequency_hz=1.7e9))
+        assert adjusted.applied.parameters.frequency_hz == 1.8e9
+        adjusted.adjust(NO_LIMITS)
+        assert read_caps(host) == {3_800_000}
+
+
+def test_change_that_comes_after_the_end_applies_nothing(tmp_path):
+    host = build_tree(tmp_path / "cpus", INTEL_PSTATE)
+    adjusted = AdjustedResources(ResourceLimiter(tmp_path / "ledger", host), NO_LIMITS, ("frequency_hz",))
+    adjusted.undo()
+    assert not adjusted.adjust(Limits(frequency_hz=1.8e9))
+    assert read_caps(host) == {3_800_000}
+
+
+def test_refusal_amid_a_copy_is_reported_and_its_record_states_what_held(tmp_path):
+    host = build_tree(tmp_path / "cpus", INTEL_PSTATE)
+
+    def plan(hz):
+        return (ChunkPlan(ChunkKind.WHOLE, None, Parameters(concurrency=4, frequency_hz=hz)),)
+
+    limiter = ResourceLimiter(tmp_path / "ledger", host, Tiring())
+    with AdjustedResources(limiter, Limits(frequency_hz=2.5e9), ("cores", "frequency_hz")) as adjusted:
+        held = CopyResources(
+            applied=Applied(()),
+            adjusted=adjusted,
+            by_engine=(),
+            not_applied=(),
+            engine=EngineOptions(),
+            congestion_control=None,
+        )
+        held.adjust(plan(2e9))
+        (chunk,) = held.adjust(plan(1e9))
+        assert read_caps(host) == {2_000_000}
+        assert chunk.parameters.frequency_hz == 2e9
+        (note,) = held.notes
+        assert note.startswith("not limited, only advised, to 1 GHz")
+        by_hand = plan_set_by_hand(uuid4(), Parameters(concurrency=4))
+        (record,) = held.apply_to_plan(by_hand, {ChunkKind.WHOLE: chunk.parameters}).chunks
+        assert record.parameters.frequency_hz == 2e9
 
 
 KILLED = """

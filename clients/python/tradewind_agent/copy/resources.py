@@ -90,7 +90,7 @@ class CopyResources:
 
     @property
     def _advice(self) -> tuple[Advice, ...]:
-        return (*self.applied.advice, *self.adjusted.initial.advice, *self.not_applied)
+        return (*self.applied.advice, *self.adjusted.advice, *self.not_applied)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -110,7 +110,7 @@ class CopyResources:
 
         def with_limits(chunk: ChunkPlan) -> ChunkPlan:
             main = main_settings.get(chunk.chunk)
-            stated = {} if main is None else {name: getattr(main, name) for name in self.adjusted.names}
+            stated = {} if main is None else {name: getattr(main, name) for name in ADJUSTABLE}
             limited = {**resources, **stated, "congestion_control": self.congestion_control}
             return chunk._replace(parameters=replace(main or chunk.parameters, **limited))
 

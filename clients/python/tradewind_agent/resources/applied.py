@@ -24,11 +24,12 @@ class Enforced:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """A limit that cannot be enforced here."""
+    """A limit that cannot be enforced here; ``is_about_value`` where others of the same resource may be."""
 
     resource: str
     value: float
     why: str
+    is_about_value: bool = False
 
     def __str__(self) -> str:
         return f"not limited, only advised, to {describe(self.resource, self.value)}: {self.why}"

@@ -21,6 +21,10 @@ _STEPS = "scaling_available_frequencies"
 """Of drivers with a few fixed frequencies, such as acpi-cpufreq; intel_pstate and amd-pstate take any between ends."""
 
 
+class _ValueRefused(ResourceRefused):
+    """Others of the processor's frequencies may be accepted."""
+
+
 def list_frequencies_hz(cpus: Iterable[int], host: HostFolders, files: ControlFiles) -> tuple[float, ...]:
     """Return the lowest frequency of ``cpus``, one between, and the highest; none where they cannot be capped.
 
@@ -60,7 +64,8 @@ def limit_frequency(frequency_hz: float, cpus: tuple[int, ...], target: Target) 
     except (OSError, ResourceRefused) as refusal:
         left = release_frequency(target)
         why = explain_os_error(refusal).what if isinstance(refusal, OSError) else str(refusal)
-        return (Advice("frequency_hz", frequency_hz, "; ".join((f"frequency cannot be capped: {why}", *left))),)
+        reason = "; ".join((f"frequency cannot be capped: {why}", *left))
+        return (Advice("frequency_hz", frequency_hz, reason, isinstance(refusal, _ValueRefused)),)
     how = f"the cap of {len(files)} frequency {'policy' if len(files) == 1 else 'policies'}, for all who use those CPUs"
     return (Enforced("frequency_hz", float(reached_khz * _HZ_PER_KHZ), how),)
 
@@ -78,7 +83,7 @@ def _set_cap(file: Path, limit_khz: int, target: Target) -> int:
     files = target.files
     lowest_khz = int(files.read(file.parent / _LOWEST))
     if limit_khz < lowest_khz:
-        raise ResourceRefused(f"the processor goes no lower than {lowest_khz / 1e6:g} GHz")
+        raise _ValueRefused(f"the processor goes no lower than {lowest_khz / 1e6:g} GHz")
     now_khz = int(files.read(file))
     before_khz = next((claim.before_khz for claim in _list_others(file, target)), now_khz)
     target.entry.frequencies.append(FrequencyClaim(str(file), before_khz, limit_khz))
@@ -87,7 +92,7 @@ def _set_cap(file: Path, limit_khz: int, target: Target) -> int:
         files.write(file, str(limit_khz))
     reached_khz = int(files.read(file))
     if reached_khz > limit_khz:
-        raise ResourceRefused(f"the kernel keeps a cap of {reached_khz / 1e6:g} GHz")
+        raise _ValueRefused(f"the kernel keeps a cap of {reached_khz / 1e6:g} GHz")
     return reached_khz
 
 

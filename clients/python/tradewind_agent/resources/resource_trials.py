@@ -88,16 +88,16 @@ class ResourceTrials:
         Parameters
         ----------
         usual : cores that the copy would have anyway, such as recommended ones; by default all.
-        frequencies_hz : frequencies that may be tried, ascending or not; the highest is the usual one.
+        frequencies_hz : frequencies that may be tried, ascending or not; the control group sets none.
         """
         usual = min(usual or self.cpus, self.cpus)
         known_hz: Sequence[float | None] = sorted(frequencies_hz) or [None]
-        control = ResourceTrial(link, usual, frequency_hz=known_hz[-1])
+        control = ResourceTrial(link, usual)  # no cap: the highest that all CPUs reach slows the fastest of them
         levels = [
             HostResources(cores, frequency_hz)
             for cores in list_levels(self.cpus)
             for frequency_hz in known_hz
-            if (cores, frequency_hz) != (usual, known_hz[-1])
+            if (cores, frequency_hz) != (usual, None)
         ]
         if not levels or sla.kind not in WITHOUT_TARGET or total_bytes <= 0:
             return control

@@ -222,7 +222,7 @@ class ServerConnection(asyncio.Protocol):
         while (request := await self._wait_for_request()) is not None:
             self._is_busy = True
             self._extend_deadline(float("inf") if request.body.is_complete else self._options.limits.stall_timeout_s)
-            with self._hold_resources(request):
+            with self._hold_resources(request, self._peer):
                 keep_alive = await self._answer_metered(request)
             self._is_busy = False
             self._extend_deadline(self._options.limits.idle_timeout_s)

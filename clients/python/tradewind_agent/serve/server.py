@@ -47,7 +47,7 @@ class Server:
         self._meters = None if options.meter is None else TransferMeters(options.meter, time.monotonic)
         self._application = Application(self._folder, receiver if options.writable else None, self._meters, options)
         self._resources: ResourceRequests | None = None
-        self._hold_resources: ResourceHold = contextlib.nullcontext
+        self._hold_resources: ResourceHold = lambda *_: contextlib.nullcontext()
         if options.accepted_resources:
             limiter = ResourceLimiter.of_this_host(os.environ)
             self._resources = ResourceRequests(
