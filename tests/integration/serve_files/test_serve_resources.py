@@ -235,6 +235,7 @@ def test_copy_limits_both_ends_and_both_are_restored(tmp_path, monkeypatch):
         prepared = prepare([url], str(tmp_path / "copy"), options=options)
         report = run_copy(prepared, on_snapshot=lambda *_: seen.add(len(cpus_of(server.pid))))
         assert report.succeeded
+        assert not any("the other end" in note for note in report.notes)
         assert 1 in seen
         assert len(os.sched_getaffinity(0)) == CPUS
         eventually(lambda: len(cpus_of(server.pid)) == CPUS)
@@ -258,6 +259,8 @@ def test_server_that_accepts_nothing_is_not_limited(tmp_path, monkeypatch):
         options = CopyOptions(resources=Limits(cores=1, nic_bps=4e6), limit_both_ends=True)
         report = run_copy(prepare([f"http://127.0.0.1:{server.port}/"], str(tmp_path / "copy"), options=options))
         assert report.succeeded
+        notes = [note for note in report.notes if "the other end is not limited to 1 core: " in note]
+        assert len(notes) == (1 if CPUS > 1 else 0)
 
 
 def test_limits_are_accepted_of_authorised_clients_alone(tmp_path):

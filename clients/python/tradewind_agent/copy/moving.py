@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -22,10 +22,12 @@ from tradewind_agent.engine.plain_transfer import make_plain_transfer
 from tradewind_agent.engine.progress import Snapshot
 from tradewind_agent.engine.relay.relay_engine import RelayEngine
 from tradewind_agent.meters import MeterResult, MeterSession
+from tradewind_agent.resources.applied import describe
 from tradewind_agent.session.loaded_path import LoadedPath
 from tradewind_agent.session.metering import HostMeter
 from tradewind_agent.session.other_end import OtherEnd, OtherEndReading, collect_energy
 from tradewind_agent.session.other_end_power import BothEndsMeter, LiveMeter, OtherEndPower
+from tradewind_agent.session.transfer_naming import parse_resources
 from tradewind_agent.tuning.loop import Tuning
 
 SNAPSHOT_INTERVAL_S = 0.05
@@ -44,6 +46,7 @@ class Movement:
 
     ``loaded_rtt_s`` : round trip while data moved; ``None`` without a sample, as in a short transfer.
     ``chunk_finished_s`` : when each chunk's last file finished, since the start; for an unfinished chunk the end.
+    ``notes`` : what the user has to know of the other end.
     """
 
     result: TransferResult
@@ -54,6 +57,7 @@ class Movement:
     metered: MeterResult | None
     other_end: OtherEndReading | None
     cancelled: bool
+    notes: tuple[str, ...] = ()
 
     @property
     def energy(self) -> tuple[EnergyReading, ...]:
@@ -100,6 +104,7 @@ def move(
     ------
     CopyFailed : no share of the path came free in time.
     """
+    server = None
     if read_resources is not None and transfer_id is not None:
         server = OtherEnd.of(jobs, transfer_id, host, options)  # named, whether energy is metered or not
         options = options if server is None else server.with_resources(read_resources).options
@@ -109,6 +114,14 @@ def move(
         if any(isinstance(job, RelayJob) for job in jobs):
             return RelayEngine(plan, options)
         return TransferEngine(plan, options, make_transfer)
+
+    async def run_and_request_limits() -> Movement:
+        if read_resources is None:
+            return await run()
+        query = None if server is None else asyncio.create_task(server.fetch_accepted_resources())
+        movement = await run()
+        accepted = frozenset[str]() if query is None else await query
+        return replace(movement, notes=_describe_unlimited(read_resources(), accepted))
 
     async def run() -> Movement:
         run_engine = partial(_run_engine, tuning=tuning, on_snapshot=on_snapshot, now=now)
@@ -123,7 +136,23 @@ def move(
         return await _add_other_end(movement, other, stage) if await meter_query else movement
 
     with asyncio.Runner(loop_factory=PatientLoop) as runner:
-        return runner.run(run())
+        return runner.run(run_and_request_limits())
+
+
+def _describe_unlimited(requested: str, accepted: Collection[str]) -> tuple[str, ...]:
+    """Return a note on the resources that were requested of the other end, and that it does not limit."""
+    refused = (
+        [
+            describe(name, value)
+            for name, value in parse_resources(requested).select_known().items()
+            if name not in accepted
+        ]
+        if requested
+        else []
+    )
+    if not refused:
+        return ()
+    return (f"the other end is not limited to {' and '.join(refused)}: no serve-files there accepts that",)
 
 
 def _find_other_end(

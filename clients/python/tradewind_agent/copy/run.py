@@ -353,4 +353,4 @@ def _list_notes(movement: Movement) -> tuple[str, ...]:
         f"{origin} permits {format_count(known.count, 'connection')} at once; it refused more"
         for origin, known in movement.result.permitted.items()
     )
-    return (*permitted, *movement.result.notes, *describe_meter_failure(movement.metered))
+    return (*permitted, *movement.result.notes, *movement.notes, *describe_meter_failure(movement.metered))

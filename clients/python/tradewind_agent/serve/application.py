@@ -14,7 +14,12 @@ from tradewind_agent.serve.options import ServeOptions
 from tradewind_agent.serve.transfer_meters import TransferMeters
 from tradewind_agent.serve.uploads.packed_upload import make_packing_fields
 from tradewind_agent.serve.uploads.receiver import Receiver
-from tradewind_agent.session.transfer_naming import TRANSFERS_PATH, parse_energy_path, parse_energy_so_far_path
+from tradewind_agent.session.transfer_naming import (
+    ACCEPTED_RESOURCES_PATH,
+    TRANSFERS_PATH,
+    parse_energy_path,
+    parse_energy_so_far_path,
+)
 
 _READ_METHODS = "GET, HEAD, OPTIONS"
 
@@ -28,6 +33,7 @@ class Application:
         self._folder = folder
         self._receiver = receiver
         self._meters = meters
+        self._accepted_resources = options.accepted_resources
         self._packing = PackingSlots(options.limits.max_packed_downloads)
         self._sums = FileSums()
         self._token = options.bearer_token
@@ -47,7 +53,7 @@ class Application:
             return Response(HTTPStatus.NO_CONTENT, [("Allow", self._allowed), *make_packing_fields()])
         is_read = request.method in ("GET", "HEAD")
         if is_read and request.target.startswith(TRANSFERS_PATH):
-            return await _answer_energy_report(self._meters, request.target)
+            return await self._answer_query(request.target)
         segments = parse_segments(request.target)
         self._folder.require_served(segments, is_read=is_read)
         if self._receiver is not None and request.method == "PUT":
@@ -61,6 +67,11 @@ class Application:
         raise RequestRefused(
             HTTPStatus.METHOD_NOT_ALLOWED, f"{request.method} is not served here", ("Allow", self._allowed)
         )
+
+    async def _answer_query(self, target: str) -> Response:
+        if target == ACCEPTED_RESOURCES_PATH:
+            return build_json_response(HTTPStatus.OK, {"accepted": sorted(self._accepted_resources)})
+        return await _answer_energy_report(self._meters, target)
 
     def close(self) -> None:
         """Stop packing."""

@@ -1,6 +1,7 @@
 """The server at the other end of a copy: whether it meters transfers, and how much energy this one took there."""
 
 import ipaddress
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
@@ -13,7 +14,12 @@ from tradewind_agent.engine.jobs import DownloadJob, Job, RelayJob
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.meters import CpuWork, MeterResult
 from tradewind_agent.session.server_query import fetch_document
-from tradewind_agent.session.transfer_naming import TRANSFERS_PATH, format_energy_path, format_energy_so_far_path
+from tradewind_agent.session.transfer_naming import (
+    ACCEPTED_RESOURCES_PATH,
+    TRANSFERS_PATH,
+    format_energy_path,
+    format_energy_so_far_path,
+)
 
 if TYPE_CHECKING:
     from tradewind_agent.session.server_energy import ServerEnergyReport
@@ -84,6 +90,14 @@ class OtherEnd:
     async def fetch_meter(self) -> bytes:
         """Return what the server answers about its meter; empty if it does not answer."""
         return await fetch_document(self.at.join(TRANSFERS_PATH), self.options)
+
+    async def fetch_accepted_resources(self) -> frozenset[str]:
+        """Return the names of the resources that the server accepts limits of; none if it does not answer."""
+        document = await fetch_document(self.at.join(ACCEPTED_RESOURCES_PATH), self.options)
+        try:
+            return frozenset(map(str, json.loads(document)["accepted"]))
+        except (ValueError, KeyError, TypeError):
+            return frozenset()
 
     def is_metered_by(self, meter_document: bytes) -> bool:
         """Return whether a server with this answer meters its end."""

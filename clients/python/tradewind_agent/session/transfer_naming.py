@@ -12,6 +12,9 @@ from tradewind_agent.resources.limits import NO_LIMITS, Limits
 TRANSFER_HEADER = "Tradewind-Transfer"
 RESOURCES_HEADER = "Tradewind-Resources"
 TRANSFERS_PATH = "/.tradewind/transfers"
+ACCEPTED_RESOURCES_PATH = f"{TRANSFERS_PATH}/resources"
+"""Where a server lists the resources that clients may limit, as ``{"accepted": ["cores"]}``."""
+
 _ENERGY = "/energy"
 _ENERGY_SO_FAR = "/energy-so-far"
 
