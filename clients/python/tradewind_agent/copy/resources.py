@@ -107,10 +107,12 @@ class CopyResources:
         enforced = (*self.applied.enforced, *self.adjusted.initial.enforced, *self.by_engine)
         parameters = Applied(enforced).parameters
         resources = {name: getattr(parameters, name) for name in RESOURCES}
+        by_hand = self.applied.parameters  # these hold from the start to the end
+        changing = [name for name in ADJUSTABLE if getattr(by_hand, name) is None]
 
         def with_limits(chunk: ChunkPlan) -> ChunkPlan:
             main = main_settings.get(chunk.chunk)
-            stated = {} if main is None else {name: getattr(main, name) for name in ADJUSTABLE}
+            stated = {} if main is None else {name: getattr(main, name) for name in changing}
             limited = {**resources, **stated, "congestion_control": self.congestion_control}
             return chunk._replace(parameters=replace(main or chunk.parameters, **limited))
 
