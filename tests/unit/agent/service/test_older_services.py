@@ -75,16 +75,16 @@ class Older:
 def test_a_heartbeat_is_sent_again_without_what_an_older_service_does_not_know():
     service = Older("settled_rtt_s", "adjustable_resources")
     with service.client() as client:
-        told = heartbeat(settled_rtt_s=0.06, enquiry=ENQUIRY)
-        assert client.heartbeat(ID, told).granted
+        sent = heartbeat(settled_rtt_s=0.06, enquiry=ENQUIRY)
+        assert client.heartbeat(ID, sent).granted
         assert len(service.received) == 3
-        assert client.heartbeat(ID, told).granted
+        assert client.heartbeat(ID, sent).granted
     last = service.received[-1]
     assert len(service.received) == 4
     assert "settled_rtt_s" not in last
     assert "adjustable_resources" not in last["enquiry"]
     assert (last["remaining_bytes"], last["enquiry"]["source"]) == (1, "a")
-    assert told.settled_rtt_s == 0.06
+    assert sent.settled_rtt_s == 0.06
 
 
 def test_fields_that_the_first_version_had_are_refused_as_before():
