@@ -14,7 +14,7 @@ from tradewind.path import Path
 from tradewind.prediction import PredictedSetting
 from tradewind.sla.kinds import EnergyBasis, SlaKind
 from tradewind.tiers.partitions import Partition
-from tradewind.tiers.selection import SettingTable
+from tradewind.tiers.setting_table import SettingTable
 
 FITTED_AT = datetime(2026, 4, 1, tzinfo=UTC)
 LATTICE = Lattice(MappingProxyType({"concurrency": (1, 2, 4), "parallelism": (1, 2)}))

@@ -19,6 +19,7 @@ from tradewind.learning.load.known_load import LoadTimeline
 from tradewind.mobile.io_request import STORAGE_BOUND
 from tradewind.model import LinkModel
 from tradewind.parameters import AXES
+from tradewind.tiers.demand import Demand
 from tradewind.units import MIB
 
 FloatArray = npt.NDArray[np.float64]
@@ -52,6 +53,7 @@ class Learner:
         *,
         unknown_before_bps: float | None,
         current_model: StoredModel | None,
+        requested: Demand,
     ) -> LinkModel:
         """Return the model of a link; raise ``CannotFit``."""
         known = EndpointCurves(
@@ -60,7 +62,7 @@ class Learner:
         before_bps = np.nan if unknown_before_bps is None else unknown_before_bps
         reduced = reduce_log(map(to_link_log, rows), known, unknown_before_bps=before_bps)
         before = CurrentModel(current_model.model(), current_model.fitted_at.timestamp()) if current_model else None
-        return fit_link(reduced, np.random.default_rng(self._seed), before)
+        return fit_link(reduced, np.random.default_rng(self._seed), before, requested)
 
 
 class _CurveCache:

@@ -33,7 +33,8 @@ from benchmarks.support.precedence import take_precedence
 from benchmarks.surfaces.sets import SurfaceSet, read_sets
 from tradewind.learning.partition import solve_partitions
 from tradewind.sla.kinds import DEFAULT_CONFIDENCE, EnergyBasis, Sla, SlaKind
-from tradewind.tiers.selection import Choice, SettingTable
+from tradewind.tiers.selection import Choice
+from tradewind.tiers.setting_table import SettingTable
 
 SEEDS, QUICK_SEEDS, SMOKE_SEEDS = 20, 4, 1
 PROMISES = 5

@@ -16,7 +16,8 @@ from tradewind.learning.observations import Flags, Floats, Observations
 from tradewind.learning.validation import split_randomly
 from tradewind.parameters import AXES, Parameters, build_parameters
 from tradewind.sla.kinds import DEFAULT_CONFIDENCE, EnergyBasis, Sla, SlaKind
-from tradewind.tiers.selection import Choice, SettingTable, choose_setting
+from tradewind.tiers.selection import Choice, choose_setting
+from tradewind.tiers.setting_table import SettingTable
 
 FRACTION = 0.9
 """Of the highest throughput, which a setting of little energy keeps."""

@@ -7,6 +7,7 @@ judged. Brute force is the best setting of the grid by the medians of its runs.
 """
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -32,7 +33,8 @@ from tradewind.learning.leaf_prediction import build_predicted_settings
 from tradewind.learning.observations import Observations
 from tradewind.parameters import Parameters
 from tradewind.sla.kinds import DEFAULT_CONFIDENCE, EnergyBasis, Sla, SlaKind
-from tradewind.tiers.selection import SettingTable, choose_setting
+from tradewind.tiers.selection import choose_setting
+from tradewind.tiers.setting_table import SettingTable
 
 MB = 10**6
 IDLE_W = 1.0
@@ -105,8 +107,8 @@ def _measure_cell(cell: CoreCell, folder: Path, *, smoke: bool, seed: int) -> di
         for cc, p, cores in product(SMOKE_CONCURRENCY if smoke else CONCURRENCY, PARALLELISM, CORES)
         if p == 1 or cell.file_bytes >= MB
     ]
-    with open_place(setup, seed) as place, _serve(place, source, folder) as url:
-        copy = _Copy(setup, place, url, folder)
+    with open_place(setup, seed) as place:
+        copy = _Copy(place, source, folder)
         history: list[tuple[Parameters, Measured]] = []
         for _ in range(SMOKE_RUNS if smoke else HISTORY_RUNS):
             history += [(grid[i], copy(grid[i])) for i in draw.permutation(len(grid))]
@@ -206,6 +208,11 @@ class _Server:
         url: str = json.loads(self._process.stdout.readline())["url"]
         return url
 
+    @property
+    def cores(self) -> int:
+        """Cores that the server may use now; limits of a copy hold for some seconds after its end."""
+        return len(os.sched_getaffinity(self._process.pid))
+
     def __exit__(self, *_: object) -> None:
         self._process.terminate()
         self._process.communicate()
@@ -215,14 +222,25 @@ TOKEN = "cores-may-be-limited"
 
 
 class _Copy:
-    """Copies of one cell, by settings of their own."""
+    """Copies of one cell, by settings of their own, each from a server of its own.
 
-    def __init__(self, setup: Setup, place: CopyPlace, url: str, folder: Path) -> None:
-        self._setup, self._place, self._url, self._folder = setup, place, url, folder
+    A server leaves limits for some seconds after a copy ends; the next copy would begin with them.
+    """
+
+    def __init__(self, place: CopyPlace, source: Path, folder: Path) -> None:
+        self._place, self._source, self._folder = place, source, folder
 
     def __call__(self, setting: Parameters) -> Measured:
+        server = _serve(self._place, self._source, self._folder)
+        with server as url:
+            measured = self._copy(url, setting)
+            if server.cores != setting.cores:
+                raise RuntimeError(f"the server used {server.cores} cores, the copy was to use {setting.cores}")
+            return measured
+
+    def _copy(self, url: str, setting: Parameters) -> Measured:
         received = self._folder / "received"
-        command = [*PYTHON, "copy", self._url, str(received), "--no-resume", "--json", "--quiet"]
+        command = [*PYTHON, "copy", url, str(received), "--no-resume", "--json", "--quiet"]
         command += [*self._place.limit, "--power-profile", PROXY.option, "--base-power", BASE_POWER]
         command += ["--concurrency", str(setting.concurrency), "--parallelism", str(setting.parallelism)]
         command += ["--pipelining", str(setting.pipelining), "--limit-cores", str(setting.cores), "--limit-both-ends"]

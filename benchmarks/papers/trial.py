@@ -20,6 +20,7 @@ _ALL = (
 _CHOICE = (
     *(f"{_CORE}/{name}.py" for name in ("cluster", "dataset", "heuristics", "load_effect", "prediction")),
     f"{_CORE}/tiers/selection.py",
+    f"{_CORE}/tiers/setting_table.py",
     f"{_CORE}/tuning",
 )
 """The code that chooses from what was learned, without an agent."""

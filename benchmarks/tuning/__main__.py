@@ -60,6 +60,7 @@ _PARTS = {
             "core/tradewind/learning",
             "core/tradewind/model.py",
             "core/tradewind/tiers/selection.py",
+            "core/tradewind/tiers/setting_table.py",
         ),
         "benchmarks/tuning/tuners.py",
     ),

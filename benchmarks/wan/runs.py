@@ -20,7 +20,10 @@ PARTS: Mapping[str, tuple[str, ...]] = {
         *(f"{_AGENT}/session/{name}.py" for name in ("planning", "path_probe")),
         f"{_AGENT}/tuning",
         *(f"{_CORE}/{name}.py" for name in ("heuristics", "cluster", "dataset", "load_effect", "model")),
-        *(f"{_CORE}/{name}.py" for name in ("parameters", "prediction", "tiers/selection", "tiers/partitions")),
+        *(
+            f"{_CORE}/{name}.py"
+            for name in ("parameters", "prediction", "tiers/selection", "tiers/setting_table", "tiers/partitions")
+        ),
         *(f"{_CORE}/{name}" for name in ("learning", "tuning", "unknown_path")),
         "services/application/recommend",
     ),

@@ -16,7 +16,7 @@ from tradewind.path import Path
 from tradewind.prediction import PredictedSetting
 from tradewind.recommendation import CompactTable
 from tradewind.tiers.partitions import Partition
-from tradewind.tiers.selection import SettingTable
+from tradewind.tiers.setting_table import SettingTable
 
 COMPACT_SETTINGS = 48
 """Settings in a table that agents receive: a few kilobytes, and no loss on the front of throughput and power."""

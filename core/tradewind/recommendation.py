@@ -15,7 +15,7 @@ from tradewind.parameters import Parameters
 from tradewind.prediction import Prediction
 from tradewind.sla.kinds import Sla
 from tradewind.sla.pricing import Price
-from tradewind.tiers.selection import SettingTable
+from tradewind.tiers.setting_table import SettingTable
 
 
 class AnswerSource(StrEnum):

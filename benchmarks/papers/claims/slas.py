@@ -11,7 +11,8 @@ from tradewind.parameters import Parameters
 from tradewind.prediction import PredictedSetting
 from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
 from tradewind.tiers.partitions import find_serving_partition
-from tradewind.tiers.selection import SettingTable, choose_setting
+from tradewind.tiers.selection import choose_setting
+from tradewind.tiers.setting_table import SettingTable
 from tradewind.units import BITS_PER_BYTE
 
 SEED = 11

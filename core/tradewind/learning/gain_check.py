@@ -34,7 +34,8 @@ from tradewind.learning.surface.response import NORMAL_90
 from tradewind.learning.validation import TRAIN_SHARE, restrict_certified
 from tradewind.parameters import Parameters
 from tradewind.sla.kinds import Sla, SlaKind
-from tradewind.tiers.selection import SettingTable, choose_setting
+from tradewind.tiers.selection import choose_setting
+from tradewind.tiers.setting_table import SettingTable
 
 FASTEST = Sla(kind=SlaKind.MAX_THROUGHPUT)
 

@@ -23,7 +23,8 @@ from tradewind.learning.setting_rows import LeafRows
 from tradewind.learning.validation import restrict_certified, validate_leaf
 from tradewind.parameters import AXES, build_parameters
 from tradewind.path import Path
-from tradewind.tiers.selection import SettingTable
+from tradewind.tiers.demand import Demand
+from tradewind.tiers.setting_table import SettingTable
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -35,7 +36,12 @@ QUIET_QUANTILE = 0.25
 """Loss of the quietest quarter of the rows: what the path loses without congestion."""
 
 
-def fit_link(log: ReducedLog, rng: np.random.Generator, current: CurrentModel | None = None) -> model.LinkModel:
+def fit_link(
+    log: ReducedLog,
+    rng: np.random.Generator,
+    current: CurrentModel | None = None,
+    requested: Demand | None = None,
+) -> model.LinkModel:
     """Fit all leaves of a link.
 
     A leaf that cannot be fitted, or does not hold on held-out rows, is left out and listed in ``failures``.
@@ -44,6 +50,7 @@ def fit_link(log: ReducedLog, rng: np.random.Generator, current: CurrentModel | 
     ----------
     rng : draws the rows that are held out.
     current : the model that serves now; each leaf is compared with it on held-out rows that are new to it.
+    requested : targets of past requests on the link, by which its tiers are cut.
 
     Raises
     ------
@@ -53,7 +60,7 @@ def fit_link(log: ReducedLog, rng: np.random.Generator, current: CurrentModel | 
     failures: list[str] = []
     for leaf, rows in find_leaves(log):
         try:
-            leaves.append(_fit_leaf_model(leaf, rows, rng, current))
+            leaves.append(_fit_leaf_model(leaf, rows, rng, current, requested))
         except CannotFit as reason:
             failures.append(f"{_describe_leaf(leaf)}: {reason}")
     if not leaves:
@@ -113,7 +120,11 @@ class _Columns:
 
 
 def _fit_leaf_model(
-    leaf: Leaf, rows: LeafRows, rng: np.random.Generator, current: CurrentModel | None
+    leaf: Leaf,
+    rows: LeafRows,
+    rng: np.random.Generator,
+    current: CurrentModel | None,
+    requested: Demand | None,
 ) -> model.LeafModel:
     columns = _Columns(rows)
     observations = build_observations(rows)
@@ -132,7 +143,7 @@ def _fit_leaf_model(
         lattice=lattice,
         table=table,
         observed=_build_observed_settings(axes, rows, columns, power_w),
-        partitions=solve_partitions(table),
+        partitions=solve_partitions(table, requested=requested),
         load_effect=fitted.tabulate_load_effect(),
         power_by_end=_build_power_by_end(columns) if fitted.power else {},
         accuracy={**validation.to_dict(), **describe_gain(observations, fitted, table)},

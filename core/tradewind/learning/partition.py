@@ -1,12 +1,14 @@
 """SLA partitions of a cluster (GreenDataFlow §IV-A): what can be promised, in few ranges, each with its setting.
 
-For each kind, confidence and energy basis the range of certifiable targets is cut where the demand-weighted regret of
-serving each target with the setting of its range's safe end is least. The definitions of merit, bound and cost are
-those of `tradewind.prediction` and `tradewind.tiers.selection`, which solve single SLAs online.
+For each kind and energy basis the certifiable targets are cut, at the same bounds for all confidences, where the
+demand-weighted regret of serving each target with the setting of its range's safe end is least
+(`tradewind.learning.tier_bounds`). The definitions of merit, bound and cost are those of `tradewind.prediction` and
+`tradewind.tiers.selection`, which solve single SLAs online.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -17,7 +19,14 @@ from tradewind.learning.staircase import (
     compute_regret_of_difference,
     compute_regret_of_expense,
     compute_regret_of_gain,
-    cut_into_parts,
+)
+from tradewind.learning.tier_bounds import (
+    Bound,
+    WeightedStairs,
+    choose_bounds,
+    drop_needless,
+    is_wide,
+    list_round_targets,
 )
 from tradewind.parameters import NO_CAPS, Caps
 from tradewind.prediction import (
@@ -30,11 +39,9 @@ from tradewind.prediction import (
     is_linear,
 )
 from tradewind.sla.kinds import CONFIDENCES, EnergyBasis, SlaKind
+from tradewind.tiers.demand import Demand
 from tradewind.tiers.partitions import Partition, PartitionKey
-from tradewind.tiers.selection import LEVEL_OF, QUANTITY_OF, Objective, SettingTable
-
-REGRET_GOAL = 0.03
-MAX_PARTITIONS = 12
+from tradewind.tiers.setting_table import LEVEL_OF, QUANTITY_OF, Objective, SettingTable
 
 PARTITIONED = (SlaKind.THROUGHPUT_AT_LEAST, SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST)
 """Kinds with a range of targets; a deadline is served by the partitions of throughput_at_least."""
@@ -52,15 +59,14 @@ def solve_partitions(
     *,
     confidences: Sequence[float] = CONFIDENCES,
     caps: Caps = NO_CAPS,
-    requested: Mapping[SlaKind, Sequence[float]] | None = None,
+    requested: Demand | None = None,
 ) -> tuple[Partition, ...]:
     """Return all partitions of one cluster, by kind, confidence and energy basis; ascending within each.
 
     Parameters
     ----------
     table : the entire lattice; settings beyond the caps are left out before anything is solved.
-    requested : targets of past requests by kind, in bit/s, J per byte or W (a deadline's as throughput); they weigh the
-        regret, together with a prior (`Staircase.estimate_demand`).
+    requested : targets of past requests; they weigh the regret, together with a prior (`Staircase.estimate_demand`).
 
     Returns
     -------
@@ -75,8 +81,7 @@ def solve_partitions(
         partition
         for kind in kinds
         for basis in list_bases(table)
-        for confidence in confidences
-        for partition in solver.list_partitions(kind, confidence, basis)
+        for partition in solver.list_partitions(kind, confidences, basis)
     )
 
 
@@ -88,39 +93,55 @@ def _is_known(table: SettingTable, kind: SlaKind) -> bool:
 @dataclass(frozen=True, slots=True)
 class _Solver:
     table: SettingTable
-    requested: Mapping[SlaKind, Sequence[float]]
+    requested: Demand
 
-    def list_partitions(self, kind: SlaKind, confidence: float, basis: EnergyBasis) -> Iterable[Partition]:
-        if kind in PARTITIONED:
-            return self._list_ranges(kind, confidence, basis)
-        return [self._solve_single(kind, confidence, basis)]
+    def list_partitions(self, kind: SlaKind, confidences: Sequence[float], basis: EnergyBasis) -> list[Partition]:
+        keys = [PartitionKey(kind, confidence, basis) for confidence in confidences]
+        return self._list_ranges(keys) if kind in PARTITIONED else [self._solve_single(key) for key in keys]
 
-    def _solve_single(self, kind: SlaKind, confidence: float, basis: EnergyBasis) -> Partition:
-        quantity = LEVEL_OF[kind]
-        order = self.table.order_by_cost(self.table.choose_objective(kind), basis)
-        best = self.table.choose_without_target(order, kind, basis)
-        bound = self.table.compute_merits(quantity, basis)[best].lower(compute_z(confidence))
+    def _solve_single(self, key: PartitionKey) -> Partition:
+        quantity, basis = LEVEL_OF[key.kind], key.energy_basis
+        order = self.table.order_by_cost(self.table.choose_objective(key.kind), basis)
+        best = self.table.choose_without_target(order, key.kind, basis)
+        bound = self.table.compute_merits(quantity, basis)[best].lower(compute_z(key.confidence))
         level = compute_target(bound, quantity, basis)
-        return self._build_partition(PartitionKey(kind, confidence, basis), (level, level), best, bound)
+        return self._build_partition(key, (level, level), best, bound)
 
-    def _list_ranges(self, kind: SlaKind, confidence: float, basis: EnergyBasis) -> list[Partition]:
-        quantity = QUANTITY_OF[kind]
-        steps = build_staircase_of(self.table, kind, confidence, basis)
-        targets = [compute_merit(target, quantity, basis) for target in self.requested.get(kind, ())]
-        demand = steps.estimate_demand(np.array(targets) if targets else None)
-        regret = compute_regret_matrix(steps, self.table.choose_objective(kind), basis)
-        edge = [compute_target(b, quantity, basis) for b in (steps.lowest, *steps.bound.tolist())]
-        cuts = cut_into_parts(regret, demand, MAX_PARTITIONS, first_alone=edge[0] != edge[1])
-        ends = cuts.last_steps[cuts.find_fewest_parts(REGRET_GOAL) - 1]
+    def _list_ranges(self, keys: Sequence[PartitionKey]) -> list[Partition]:
+        """Return the tiers of all confidences of a kind."""
+        kind, basis = keys[0].kind, keys[0].energy_basis
+        staircases = [build_staircase_of(self.table, kind, key.confidence, basis) for key in keys]
+        ends = [end.target for steps in staircases for end in _find_ends(keys[0], steps)]
+        candidates = sorted(
+            Bound(compute_merit(target, QUANTITY_OF[kind], basis), target)
+            for target in list_round_targets(min(ends), max(ends))
+        )
+        merits = np.array([each.merit for each in candidates])
+        stairs = [self._weigh(key, steps.refine(merits)) for key, steps in zip(keys, staircases, strict=True)]
+        bounds = choose_bounds(stairs, candidates)
+        return [part for key, each in zip(keys, stairs, strict=True) for part in self._cut(key, each, bounds)]
+
+    def _weigh(self, key: PartitionKey, steps: Staircase) -> WeightedStairs:
+        quantity, basis = QUANTITY_OF[key.kind], key.energy_basis
+        targets = [compute_merit(target, quantity, basis) for target in self.requested.get((key.kind, basis), ())]
+        regret = compute_regret_matrix(steps, self.table.choose_objective(key.kind), basis)
+        return WeightedStairs(steps, regret, steps.estimate_demand(np.array(targets) if targets else None))
+
+    def _cut(self, key: PartitionKey, stairs: WeightedStairs, bounds: Sequence[Bound]) -> list[Partition]:
+        """Return the tiers of one confidence between those of the bounds that lie far enough within its own range."""
+        steps = stairs.steps
+        easiest, hardest = _find_ends(key, steps)
+        lower, upper = sorted((easiest.target, hardest.target))
+        inner = [each for each in bounds if is_wide(lower, each.target) and is_wide(each.target, upper)]
         parts = [
             self._build_partition(
-                PartitionKey(kind, confidence, basis),
-                (edge[first], edge[last + 1]),
-                int(steps.setting[last]),
-                float(steps.bound[last]),
-                _compute_mean(regret[first : last + 1, last], demand[first : last + 1]),
+                key,
+                (easy.target, hard.target),
+                int(steps.setting[np.searchsorted(steps.bound, hard.merit)]),
+                hard.merit,
+                stairs.compute_regret(easy.merit, hard.merit),
             )
-            for first, last in zip((0, *(end + 1 for end in ends[:-1])), ends, strict=True)
+            for easy, hard in pairwise((easiest, *drop_needless(steps, inner), hardest))
         ]
         parts.sort(key=lambda part: part.lower)
         return [*parts[:-1], replace(parts[-1], closed=True)]
@@ -169,6 +190,10 @@ def compute_regret_matrix(steps: Staircase, objective: Objective, basis: EnergyB
     return compute_regret_of_expense(steps.cost)
 
 
-def _compute_mean(values: FloatArray, weights: FloatArray) -> float:
-    total = float(weights.sum())
-    return float(weights @ values) / total if total > 0 else float(values.mean())
+def _find_ends(key: PartitionKey, steps: Staircase) -> tuple[Bound, Bound]:
+    """Return the easiest and the hardest target that can be certified."""
+    easiest, hardest = (
+        Bound(merit, compute_target(merit, QUANTITY_OF[key.kind], key.energy_basis))
+        for merit in (steps.lowest, float(steps.bound[-1]))
+    )
+    return easiest, hardest

@@ -1,4 +1,4 @@
-"""The best cost for every target of one SLA, a staircase, and how to cut it into few steps.
+"""The best cost for every target of one SLA, a staircase, and how to cut it into few parts.
 
 Notation
 --------
@@ -25,6 +25,9 @@ PRIOR_DEMANDS = 20
 """Requests that the prior is worth against targets seen so far."""
 EASY_DEMAND = 0.2
 """Share of the prior for targets that the cheapest setting keeps anyway; the rest is uniform over the other steps."""
+
+NEGLIGIBLE_GAIN = 0.1
+"""Share of the regret that is not worth further parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,16 @@ class Staircase:
             return prior
         seen = np.bincount(np.searchsorted(self.bound, targets, side="left"), minlength=f + 1)[:f]
         return np.asarray((PRIOR_DEMANDS * prior + seen) / (PRIOR_DEMANDS + seen.sum()))
+
+    def refine(self, merits: FloatArray) -> "Staircase":
+        """Return the staircase with further bounds at these merits, as far as they lie between its own.
+
+        Each has the cost and the setting of the step that serves it, so no target is served otherwise than before.
+        """
+        inside = merits[(self.bound[0] < merits) & (merits < self.bound[-1])]
+        bound = np.union1d(self.bound, inside)
+        step = np.searchsorted(self.bound, bound)
+        return Staircase(bound, self.cost[step], self.setting[step], self.lowest)
 
 
 def build_staircase(bound: FloatArray, cost: FloatArray, *, gap: float = 0.0) -> Staircase:
@@ -111,37 +124,39 @@ class Cuts:
     last_steps: tuple[tuple[int, ...], ...]
 
     def find_fewest_parts(self, goal: float) -> int:
-        """Return the fewest parts with regret ≤ ``goal``, else the elbow: the number farthest below the curve's
-        chord.
-        """
-        reached = np.flatnonzero(self.regret <= goal)
-        if len(reached):
-            return int(reached[0]) + 1
-        chord = np.linspace(self.regret[0], self.regret[-1], len(self.regret))
-        return int(np.argmax(chord - self.regret)) + 1
+        """Return the fewest parts with regret ≤ ``goal``, or within `NEGLIGIBLE_GAIN` of the least."""
+        least = float(self.regret[-1])
+        return int(np.flatnonzero(self.regret <= max(goal, least * (1 + NEGLIGIBLE_GAIN)))[0]) + 1
 
 
-def cut_into_parts(regret: FloatArray, demand: FloatArray, most: int, *, first_alone: bool = True) -> Cuts:
-    """Cut the steps into parts by dynamic programming over the last step of the last part, O(k_max · f²).
+def sum_regret(regret: FloatArray, demand: FloatArray) -> FloatArray:
+    """Return the demand-weighted regret of serving the steps i to j by step j, (f, f); ∞ where j < i.
 
     Parameters
     ----------
     regret : (f, f), see the notation; entries below the diagonal are not used.
     demand : (f,) sums to 1.
-    most : largest number of parts, k_max; no more than f are made.
-    first_alone : whether the first step may be a part by itself.
     """
     f = len(demand)
     summed = np.cumsum(demand[:, None] * np.triu(regret), axis=0)
     before = np.vstack([np.zeros(f), summed[:-1]])
-    part = np.where(np.tri(f, dtype=bool).T, np.diag(summed)[None, :] - before, np.inf)  # (first step, last step)
-    if not first_alone and f > 1:
-        part[0, 0] = np.inf
+    return np.where(np.tri(f, dtype=bool).T, np.diag(summed)[None, :] - before, np.inf)
+
+
+def cut_into_parts(part: FloatArray, most: int) -> Cuts:
+    """Cut the steps into parts by dynamic programming over the last step of the last part, O(k_max · f²).
+
+    Parameters
+    ----------
+    part : (f, f) regret of a part from its first to its last step, see `sum_regret`.
+    most : largest number of parts, k_max; no more than f are made.
+    """
+    f = len(part)
     best = part[0]
     regrets: list[float] = [float(best[-1])]
     cuts: list[tuple[int, ...]] = [(f - 1,)]
     first_of: list[IntArray] = []
-    for _ in range(1, min(most, f if first_alone else max(f - 1, 1))):
+    for _ in range(1, min(most, f)):
         total = np.concatenate([[np.inf], best[:-1]])[:, None] + part
         first = total.argmin(axis=0)
         first_of.append(first)

@@ -14,10 +14,11 @@ from tradewind.errors import InvalidValue
 from tradewind.prediction import compute_merit, compute_target
 from tradewind.sla.kinds import Sla, SlaKind
 from tradewind.tiers.partitions import Partition, PartitionKey
-from tradewind.tiers.selection import QUANTITY_OF, Choice, Objective, SettingTable, choose_setting
+from tradewind.tiers.selection import Choice, choose_setting
+from tradewind.tiers.setting_table import QUANTITY_OF, Objective, SettingTable
 
 MAX_TIERS = 24
-"""Tiers of a kind: twice as many as are ever proposed."""
+"""Tiers of a kind: several times as many as are ever proposed."""
 
 TARGETS = 32
 """Targets of a range at which its setting is compared with the best one."""

@@ -1,4 +1,4 @@
-"""Partitions of what can be promised: ranges of targets, each with one setting solved beforehand (001 §IV-A).
+"""Partitions of what can be promised: ranges of targets, each with a setting solved beforehand (001 §IV-A).
 
 Ranges are half-open, [lower, upper), the last one of its key closed. Bounds are in bit/s, J per byte or W by kind. A
 partition is a tier that a provider names and prices, so it keeps its identity from one release to the next.
@@ -17,7 +17,8 @@ from tradewind.load_effect import LoadShift
 from tradewind.parameters import Parameters
 from tradewind.prediction import ROUNDING, PredictedSetting, compute_log_change
 from tradewind.sla.kinds import BOUNDED_ABOVE, EnergyBasis, Sla, SlaKind
-from tradewind.tiers.selection import LEVEL_OF, QUANTITY_OF, compute_target_in_unit, convert_target
+from tradewind.tiers.selection import compute_target_in_unit
+from tradewind.tiers.setting_table import LEVEL_OF, QUANTITY_OF
 from tradewind.units import format_bps, format_joules
 
 MOVE_THRESHOLD = 0.02
@@ -42,7 +43,7 @@ class PartitionKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partition:
-    """One tier: the targets in [lower, upper) (upper included if ``closed``) and the setting that serves them.
+    """One tier: the targets in [lower, upper) (upper included if ``closed``) and a setting that meets all of them.
 
     ``probability`` is the setting's at the safe end: the upper edge of a throughput, the lower edge of an energy or
     power. ``regret`` is the demand-weighted loss against solving each target by itself, relative. Kinds without a
@@ -119,26 +120,20 @@ _lower, _upper = attrgetter("lower"), attrgetter("upper")
 BoundedT = TypeVar("BoundedT", bound=Bounds)
 
 
-def find_serving_partition(
-    partitions: Sequence[BoundedT], sla: Sla, *, dataset_bytes: float, part_of_target: float | None = None
-) -> BoundedT | None:
+def find_serving_partition(partitions: Sequence[BoundedT], sla: Sla, *, dataset_bytes: float) -> BoundedT | None:
     """Return the partition that serves an SLA, or ``None`` where its target cannot be certified.
 
     Parameters
     ----------
     partitions : all of the key of ``sla`` (`PartitionKey.of`), ascending; anything that has their bounds.
-    dataset_bytes : of what is to be served, which may be a chunk of the whole.
-    part_of_target : what stands for the SLA's target where the chunk has to keep a part of it alone.
+    dataset_bytes : of what is to be served.
 
     A target easier than the entire range goes to the easiest partition, which keeps it all the more.
     """
     if not partitions:
         return None
     last = partitions[-1]
-    if part_of_target is not None:
-        target: float | None = convert_target(part_of_target, sla.kind, dataset_bytes)
-    else:
-        target = compute_target_in_unit(sla, dataset_bytes=dataset_bytes, certifiable_bps=last.upper)
+    target = compute_target_in_unit(sla, dataset_bytes=dataset_bytes, certifiable_bps=last.upper)
     if target is None:
         return last
     if sla.kind in BOUNDED_ABOVE:

@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass
 
 from tradewind.sla.kinds import AS_FAST_AS_PERMITTED, EnergyBasis, SlaKind
-from tradewind.tiers.selection import QUANTITY_OF, Objective
+from tradewind.tiers.setting_table import QUANTITY_OF, Objective
 from tradewind.tuning.basis import Basis
 from tradewind.units import BITS_PER_BYTE
 

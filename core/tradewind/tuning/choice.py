@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import compress
 
 from tradewind.parameters import Parameters
-from tradewind.tiers.selection import SIMILAR_ENERGY, Objective
+from tradewind.tiers.setting_table import SIMILAR_ENERGY, Objective
 from tradewind.tuning.bank import Goal
 from tradewind.tuning.expectation import RELAXATION, Candidate, Candidates
 from tradewind.tuning.forecast import ChunkForecaster, Forecaster, Outlook

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tradewind.parameters import Parameters
 from tradewind.prediction import PredictedSetting
-from tradewind.tiers.selection import SettingTable
+from tradewind.tiers.setting_table import SettingTable
 from tradewind.tuning.limits import Point, Room, SettingLimits, limit_requests
 from tradewind.tuning.resources import ANY_RESOURCES, HostResources
 

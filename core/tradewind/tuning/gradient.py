@@ -14,7 +14,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Self
 
-from tradewind.tiers.selection import Objective
+from tradewind.tiers.setting_table import Objective
 from tradewind.tuning.bank import Goal
 
 STREAM_PRICE = 0.02

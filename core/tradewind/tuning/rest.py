@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tradewind.parameters import Parameters
-from tradewind.tiers.selection import Objective
+from tradewind.tiers.setting_table import Objective
 from tradewind.tuning.bank import Goal
 from tradewind.tuning.choice import (
     HYSTERESIS,

@@ -17,7 +17,7 @@ from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.prediction import PredictedSetting
 from tradewind.recommendation import CompactTable
-from tradewind.tiers.selection import SettingTable
+from tradewind.tiers.setting_table import SettingTable
 from tradewind.unknown_path import prior
 
 BEST, GRID = 24, 48

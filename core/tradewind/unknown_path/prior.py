@@ -19,7 +19,7 @@ from tradewind.heuristics import DEFAULT_BUFFER_BYTES
 from tradewind.parameters import NO_CAPS, Caps, Lattice, Parameters
 from tradewind.path import Path
 from tradewind.prediction import PredictedSetting
-from tradewind.tiers.selection import SettingTable
+from tradewind.tiers.setting_table import SettingTable
 from tradewind.units import BITS_PER_BYTE
 
 MSS_BYTES = 1460

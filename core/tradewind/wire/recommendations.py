@@ -17,7 +17,7 @@ from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.prediction import Interval, PredictedSetting
 from tradewind.recommendation import AnswerSource, ChunkPlan, CompactTable
 from tradewind.sla.kinds import DEFAULT_CONFIDENCE, EnergyBasis, Sla, SlaKind
-from tradewind.tiers.selection import SettingTable
+from tradewind.tiers.setting_table import SettingTable
 from tradewind.wire.base import AtLeastOne, Bandwidth, Count, Name, NonNegative, Open, Positive, Small, Strict
 from tradewind.wire.records import WireParameters, WirePath
 

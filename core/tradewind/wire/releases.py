@@ -91,8 +91,8 @@ class PublishRelease(Strict):
 class LinkMetrics(Open):
     """Of a link's model: means over its clusters, ``accuracy`` and ``coverage90`` by held-out rows.
 
-    ``coverage90`` : share of rows within the 90 % band. ``regret`` : share of throughput or energy that serving a tier
-    by one setting gives up, a mean over its tiers.
+    ``coverage90`` : share of rows within the 90 % band. ``regret`` : share of throughput or energy that serving all
+    targets of a tier with the setting of its hardest would give up, a mean over its tiers.
     """
 
     clusters: int

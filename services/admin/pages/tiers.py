@@ -16,7 +16,7 @@ from services.application.models.sla_tiers import MAX_OF_LINK, group_by_cluster
 from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import NotFound
 from tradewind.sla.kinds import DEFAULT_CONFIDENCE, EnergyBasis
-from tradewind.tiers.selection import QUANTITY_OF
+from tradewind.tiers.setting_table import QUANTITY_OF
 from tradewind.wire.base import MAX_NAME_LENGTH
 
 router = build_page_router("/tiers")

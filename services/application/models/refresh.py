@@ -29,11 +29,15 @@ from services.application.shared.ports import Clock
 from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import CannotFit, Conflict
 from tradewind.model import LinkModel
+from tradewind.tiers.demand import Demand, collect_demand
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     Batches = AbstractContextManager[Iterable[pa.RecordBatch]]
+
+DEMAND_PERIOD = timedelta(days=90)
+"""Requests of transfers that began so long ago still decide where tiers are cut."""
 
 MAX_ATTEMPTS = 3
 """A link whose fit has killed its worker this often is refused until it has enough newer logs."""
@@ -61,10 +65,11 @@ class Learner(Protocol):
         *,
         unknown_before_bps: float | None,
         current_model: StoredModel | None,
+        requested: Demand,
     ) -> LinkModel:
         """Return the model of a link from its rows in order of start, compared with the current one.
 
-        The comparison is on rows new to both. Raises ``CannotFit``.
+        The comparison is on rows new to both. Tiers are cut by what was ``requested``. Raises ``CannotFit``.
         """
 
 
@@ -209,8 +214,11 @@ class Refresh:
         source, destination = (work.curves.sum_during(endpoint_id, span) for endpoint_id in ends)
         curves = EndCurves(source, destination, between)
         unknown_bps = before.unknown_bps if before else None
+        requested = collect_demand(work.journal.list_requests(link.id, self.clock.now() - DEMAND_PERIOD))
         with self.logs.fit_rows(job.tenant_id, link.id) as batches:
-            return self.learner.fit(batches, curves, unknown_before_bps=unknown_bps, current_model=before)
+            return self.learner.fit(
+                batches, curves, unknown_before_bps=unknown_bps, current_model=before, requested=requested
+            )
 
     def _publish_if_complete(self, tenant_id: UUID, release_id: int) -> None:
         """Publish a release whose links are all done, notify every process, and request a refresh for newer logs."""

@@ -20,7 +20,6 @@ from services.application.recommend.chunks import (
     plan_chunk,
     predict_together,
     scale_sla,
-    scale_target,
     solve,
 )
 from services.application.recommend.pricing import PriceQuote, find_largest_chunk, find_tier, quote_price
@@ -34,7 +33,8 @@ from tradewind.path import Path
 from tradewind.prediction import Prediction
 from tradewind.recommendation import AnswerSource, Recommendation, SlaAnswer
 from tradewind.sla.kinds import Sla
-from tradewind.tiers.partitions import PartitionKey, find_serving_partition
+from tradewind.tiers.partitions import PartitionKey
+from tradewind.tiers.setting_table import QUANTITY_OF
 from tradewind.units import format_bps, format_count
 
 MAX_DOUBLINGS = 3.0
@@ -208,9 +208,9 @@ def _solve_within(
     """Return each chunk's solution for its share of the SLA within its caps; ``None`` where the caps permit none."""
     solutions: list[Solution] = []
     for (sla, share), chunk, leaf, permitted in zip(chunk_slas, chunks, leaves, caps, strict=True):
-        solution = _find_partition(chunk, leaf, sla, share)
+        part = scale_sla(sla, share, leaf.model.table.base_power_w)
+        solution = _find_promised(chunk, leaf, part)
         if solution is None or (permitted is not NO_CAPS and not permitted.allow(solution.setting.parameters)):
-            part = scale_sla(sla, share, leaf.model.table.base_power_w)
             solution = solve(leaf.table, chunk, part, permitted)
         if solution is None:
             return None
@@ -218,20 +218,19 @@ def _solve_within(
     return solutions
 
 
-def _find_partition(chunk: Chunk, leaf: ServedLeaf, sla: Sla, share: float) -> Solution | None:
-    """Return the partition, solved in advance, that serves a chunk's share of the SLA, if it can be certified.
+def _find_promised(chunk: Chunk, leaf: ServedLeaf, sla: Sla) -> Solution | None:
+    """Return the solution of an SLA that the tiers of a cluster promise; ``None`` where none of them does.
 
-    A fraction of the maximum is solved for itself: partitions are about bounds alone, a fraction also about what is
-    expected (`choose_setting`).
+    A target is solved for itself: the setting of its tier keeps the tier's hardest target, which costs more. A fraction
+    of the maximum is also about what is expected (`choose_setting`), tiers are about bounds alone.
     """
-    if sla.fraction is not None:
+    partitions = leaf.find_partitions(PartitionKey.of(sla))
+    if sla.fraction is not None or not partitions:
         return None
-    return find_serving_partition(
-        leaf.find_partitions(PartitionKey.of(sla)),
-        sla,
-        dataset_bytes=chunk.dataset.total_bytes,
-        part_of_target=scale_target(sla, share, leaf.model.table.base_power_w),
-    )
+    if sla.kind not in QUANTITY_OF:
+        return partitions[-1]
+    solution = solve(leaf.promised, chunk, sla)
+    return solution if solution is not None and solution.feasible else None
 
 
 def _format_rationale(recommendation: Recommendation, leaves: Sequence[ServedLeaf], load: AssumedLoad) -> str:

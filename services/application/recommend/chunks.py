@@ -11,7 +11,8 @@ from tradewind.prediction import Interval, PredictedSetting, Prediction, Quantit
 from tradewind.recommendation import ChunkPlan
 from tradewind.shared_pipe import compute_shared_duration_s
 from tradewind.sla.kinds import ENERGY_KINDS, EnergyBasis, Sla, SlaKind
-from tradewind.tiers.selection import QUANTITY_OF, SettingTable, choose_setting, compute_target_in_unit
+from tradewind.tiers.selection import choose_setting, compute_target_in_unit
+from tradewind.tiers.setting_table import QUANTITY_OF, SettingTable
 from tradewind.units import BITS_PER_BYTE
 
 

@@ -16,7 +16,7 @@ from tradewind.path import Path
 from tradewind.prediction import predict
 from tradewind.recommendation import CompactTable
 from tradewind.tiers.partitions import Partition, PartitionKey, format_tier_name
-from tradewind.tiers.selection import SettingTable
+from tradewind.tiers.setting_table import SettingTable
 from tradewind.units import BITS_PER_BYTE, MIB
 from tradewind.unknown_path.borrowing import LendableSettings
 from tradewind.wire.recommendations import serialize_table
@@ -117,10 +117,14 @@ class ServedLeaf:
         return replace(self, ceiling_bps=rate_bps, is_limited=True, usual=self.usual or self)
 
     @cached_property
+    def promised(self) -> SettingTable:
+        """All settings of the lattice under this load, as tiers promise them: by the logs alone."""
+        return self.model.table if self.shift == NO_SHIFT else self.model.table.apply_shift(self.shift)
+
+    @cached_property
     def table(self) -> SettingTable:
         """All settings of the lattice under this load and ceiling."""
-        table = self.model.table if self.shift == NO_SHIFT else self.model.table.apply_shift(self.shift)
-        return table.limit_throughputs(self.ceiling_bps)
+        return self.promised.limit_throughputs(self.ceiling_bps)
 
     def find_certifiable_bps(self, ceiling_bps: float, confidence: float) -> float | None:
         """Return the highest throughput, bit/s, that a setting reaches with this probability below a ceiling.

@@ -22,7 +22,7 @@ from services.application.transfers.sessions import CapClaim
 from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.sla.kinds import EnergyBasis, Sla
 from tradewind.sla.power_policy import PowerPolicy, choose_energy_basis
-from tradewind.tiers.selection import SettingTable
+from tradewind.tiers.setting_table import SettingTable
 from tradewind.transfer import LinkKey
 
 

@@ -29,7 +29,7 @@ from tradewind.path import Path
 from tradewind.prediction import PredictedSetting, Prediction, Quantity, predict
 from tradewind.recommendation import AnswerSource, ChunkPlan, CompactTable, Recommendation, SlaAnswer
 from tradewind.sla.kinds import Sla, SlaKind
-from tradewind.tiers.selection import QUANTITY_OF, SettingTable
+from tradewind.tiers.setting_table import QUANTITY_OF, SettingTable
 from tradewind.transfer import LinkKey
 from tradewind.units import format_bps, format_joules
 from tradewind.unknown_path import prior

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol, Self
 from uuid import UUID
 
 from tradewind.sla.kinds import Sla, SlaKind
+from tradewind.tiers.demand import RequestedSla
 from tradewind.transfer import LinkKey, Status
 from tradewind.wire.base import Open
 from tradewind.wire.heartbeats import SpooledHeartbeat
@@ -152,6 +153,9 @@ class TransferRepository(Protocol):
 
     def find_sla(self, transfer_id: UUID) -> Sla | None:
         """Return the SLA of a noted transfer, if it is known."""
+
+    def list_requests(self, link_id: UUID, since: datetime) -> Sequence[RequestedSla]:
+        """Return the SLAs of the newest transfers over a link that have ended and began since then."""
 
     def is_logged(self, record: WireRecord) -> bool:
         """Return whether a row of the logs has the same end as the record."""

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tradewind.parameters import Parameters
 from tradewind.prediction import PredictedSetting
-from tradewind.tiers.selection import SettingTable
+from tradewind.tiers.setting_table import SettingTable
 
 SPREADS = st.just(0.0) | st.floats(1e-3, 0.5)
 

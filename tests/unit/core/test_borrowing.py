@@ -10,7 +10,8 @@ from tradewind.model import LeafModel
 from tradewind.parameters import Caps, Lattice, Parameters
 from tradewind.prediction import PredictedSetting
 from tradewind.sla.kinds import Sla, SlaKind
-from tradewind.tiers.selection import SettingTable, choose_setting
+from tradewind.tiers.selection import choose_setting
+from tradewind.tiers.setting_table import SettingTable
 from tradewind.unknown_path import prior
 from tradewind.unknown_path.borrowing import BEST, GRID, LendableSettings, Lender, borrow_table
 

@@ -12,7 +12,7 @@ from tests.link_models import leaf_model
 from tradewind.gain import DAYS_A_MONTH, MovedTotals, compute_link_gain
 from tradewind.model import LeafModel, ObservedSetting
 from tradewind.parameters import Parameters
-from tradewind.tiers.selection import SettingTable
+from tradewind.tiers.setting_table import SettingTable
 
 MOVED = MovedTotals(
     transfers=300,

@@ -19,7 +19,8 @@ from tradewind.prediction import (
     predict_merit,
 )
 from tradewind.sla.kinds import CONFIDENCES, EnergyBasis, Sla, SlaKind
-from tradewind.tiers.selection import QUANTITY_OF, SettingTable, choose_setting, compute_target_in_unit
+from tradewind.tiers.selection import choose_setting, compute_target_in_unit
+from tradewind.tiers.setting_table import QUANTITY_OF, SettingTable
 
 DATASET_BYTES = 1e9
 SINGLE = (SlaKind.MAX_THROUGHPUT, SlaKind.MIN_ENERGY, SlaKind.ENERGY_EFFICIENCY)

@@ -16,7 +16,7 @@ from tradewind.learning.leaf import fit_leaf
 from tradewind.learning.leaf_prediction import span_lattice
 from tradewind.learning.observations import Observations
 from tradewind.learning.validation import split_randomly
-from tradewind.tiers.selection import SettingTable
+from tradewind.tiers.setting_table import SettingTable
 
 STEPS = (1, 2, 4, 8)
 REPEATS = 8

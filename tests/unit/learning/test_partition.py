@@ -8,12 +8,15 @@ from hypothesis import strategies as st
 
 from tests.unit.core.lattices import tables
 from tradewind.learning.partition import list_bases, solve_partitions
+from tradewind.learning.tier_bounds import MAX_TIERS, list_round_targets
 from tradewind.load_effect import LoadShift
 from tradewind.parameters import NO_CAPS, Caps, Lattice
 from tradewind.prediction import PredictedSetting, Quantity, compute_merit, compute_z, predict_merit
 from tradewind.sla.kinds import CONFIDENCES, EnergyBasis, Sla, SlaKind
+from tradewind.tiers.custom import solve_between
 from tradewind.tiers.partitions import PartitionKey, find_serving_partition
-from tradewind.tiers.selection import QUANTITY_OF, SettingTable, choose_setting
+from tradewind.tiers.selection import choose_setting
+from tradewind.tiers.setting_table import QUANTITY_OF, SettingTable
 
 ENERGY_BOUNDED = (SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST)
 CAPS = st.sampled_from((NO_CAPS, Caps(concurrency=2), Caps(streams=4)))
@@ -121,7 +124,7 @@ def saturating(*, powered=True, base_power_w=40.0, sd=0.05):
 def test_few_partitions_serve_a_saturating_path():
     parts = targeted(solve_partitions(saturating(), confidences=(0.9,)))
     for key, group in parts.items():
-        assert 1 <= len(group) <= 12
+        assert 1 <= len(group) <= MAX_TIERS
         if key.kind is SlaKind.THROUGHPUT_AT_LEAST:
             streams = [part.parameters.streams for part in group]
             assert streams == sorted(streams)
@@ -155,6 +158,24 @@ def test_caps_are_solved_again_instead_of_cutting_the_optimum():
     assert fastest.parameters.concurrency <= 4
 
 
+@pytest.mark.parametrize(
+    ("lowest", "highest", "expected"),
+    [
+        (4.79e-7, 4.8e-7, ()),
+        (95e6, 130e6, (1.12e8,)),
+        (-3.0, 0.0, ()),
+        (90.0, 130.0, (100.0, 112.0)),
+        (8.5, 11.5, (10.0,)),
+    ],
+)
+def test_round_targets_lie_well_within_the_ends(lowest, highest, expected):
+    assert list_round_targets(lowest, highest) == expected
+
+
+def test_energy_near_zero_has_a_bounded_count_of_round_targets():
+    assert len(list_round_targets(-1e-9, 1.0)) == 60
+
+
 def test_nothing_certified_gives_no_partition():
     table = saturating()
     assert solve_partitions(table, caps=Caps(streams=1), confidences=(0.9,))
@@ -164,7 +185,7 @@ def test_nothing_certified_gives_no_partition():
 
 def test_tiers_follow_what_customers_ask_for():
     table = saturating()
-    asked = {SlaKind.THROUGHPUT_AT_LEAST: [2e8] * 2000}
+    asked = {(SlaKind.THROUGHPUT_AT_LEAST, EnergyBasis.TOTAL): [2e8] * 2000}
     sla = Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, target=2e8)
     key = PartitionKey.of(sla)
     usual = find_serving_partition(grouped(solve_partitions(table))[key], sla, dataset_bytes=1e9)
@@ -183,18 +204,43 @@ SHIFTS = st.builds(LoadShift, st.floats(-3, 1), st.floats(-0.3, 0.3))
 
 @settings(max_examples=60)
 @given(tables(), SHIFTS)
-def test_partitions_under_another_load_are_those_that_would_be_solved_there(table, shift):
-    shifted = [each for part in solve_partitions(table) if (each := part.apply_shift(shift)) is not None]
-    anew = [
-        part
-        for part in solve_partitions(table.apply_shift(shift))
-        if part.energy_basis is EnergyBasis.TOTAL or part.kind is SlaKind.MAX_THROUGHPUT
-    ]
-    assert [part.key for part in shifted] == [part.key for part in anew]
-    for one, other in zip(shifted, anew, strict=True):
-        assert one.parameters == other.parameters
-        assert (one.lower, one.upper) == pytest.approx((other.lower, other.upper), rel=1e-9)
-        assert one.probability == pytest.approx(other.probability, abs=1e-9)
+def test_partitions_under_another_load_are_solved_there(table, shift):
+    by_key = {
+        key: shifted
+        for key, parts in grouped(solve_partitions(table)).items()
+        if None not in (shifted := [part.apply_shift(shift) for part in parts])
+    }
+    assert {key.energy_basis for key in by_key if key.kind is not SlaKind.MAX_THROUGHPUT} <= {EnergyBasis.TOTAL}
+    there = table.apply_shift(shift)
+    singles = {part.key: part for part in solve_partitions(there) if part.kind not in QUANTITY_OF}
+    for key, parts in by_key.items():
+        if key.kind not in QUANTITY_OF:
+            again = (singles[key],)
+        elif parts[0].lower == parts[-1].upper:
+            continue
+        else:
+            again = solve_between(there, key, [parts[0].lower, *(part.upper for part in parts)])
+        costs = there.compute_costs(there.choose_objective(key.kind), key.energy_basis)
+        cost_of = dict(zip((each.parameters for each in there.settings), costs, strict=True))
+        for one, other in zip(parts, again, strict=True):
+            assert cost_of[one.parameters] == pytest.approx(cost_of[other.parameters], abs=1e-9)  # two may be equal
+            assert (one.lower, one.upper) == pytest.approx((other.lower, other.upper), rel=1e-9)
+            if one.parameters == other.parameters:
+                assert one.probability == pytest.approx(other.probability, abs=1e-6)
+
+
+@settings(max_examples=40)
+@given(tables())
+def test_tiers_are_few_and_wide_and_all_probabilities_share_their_round_bounds(table):
+    for _, same in groupby(targeted(solve_partitions(table)).items(), key=lambda item: item[0][::2]):
+        inner = set()
+        for _, parts in same:
+            assert len(parts) <= MAX_TIERS
+            assert all(part.upper >= 1.1 * part.lower for part in parts) or len(parts) == 1
+            assert all(one.parameters != other.parameters for one, other in pairwise(parts))
+            inner |= {part.upper for part in parts[:-1]}
+        assert len(inner) < MAX_TIERS
+        assert all(float(f"{bound:.3g}") == bound for bound in inner)
 
 
 @settings(max_examples=60)

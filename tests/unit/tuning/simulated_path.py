@@ -14,7 +14,7 @@ from tradewind.path import Path
 from tradewind.prediction import PredictedSetting
 from tradewind.recommendation import ChunkPlan, CompactTable
 from tradewind.sla.kinds import Sla, SlaKind
-from tradewind.tiers.selection import SettingTable
+from tradewind.tiers.setting_table import SettingTable
 from tradewind.tuning import Basis, ChunkBasis, ChunkProgress, TickSample, begin, step
 from tradewind.tuning.path.congestion import LOST_TOGETHER, SEGMENT_BYTES
 from tradewind.unknown_path.prior import compute_stream_rate_bps

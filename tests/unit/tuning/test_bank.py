@@ -6,7 +6,7 @@ from tests.unit.tuning.simulated_path import BASE_W, SimulatedPath, chunk_basis
 from tradewind.dataset import DataSet
 from tradewind.parameters import UNTUNED
 from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
-from tradewind.tiers.selection import Objective
+from tradewind.tiers.setting_table import Objective
 from tradewind.tuning import Basis
 from tradewind.tuning.bank import (
     KAPPA,

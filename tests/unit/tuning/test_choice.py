@@ -8,7 +8,7 @@ from tests.unit.tuning.simulated_path import BASE_W, MAX_THROUGHPUT, SimulatedPa
 from tradewind.dataset import ChunkKind, DataSet
 from tradewind.parameters import NO_CAPS, Caps, Parameters
 from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
-from tradewind.tiers.selection import SIMILAR_ENERGY, Objective
+from tradewind.tiers.setting_table import SIMILAR_ENERGY, Objective
 from tradewind.tuning import Basis
 from tradewind.tuning.bank import Goal
 from tradewind.tuning.choice import FASTEST, MOST_FRUGAL, choose_best, is_worthwhile, step_toward

@@ -11,7 +11,7 @@ from tests.unit.tuning.simulated_path import SimulatedPath, chunk_basis
 from tradewind.dataset import ChunkKind, DataSet
 from tradewind.parameters import Caps, Parameters
 from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
-from tradewind.tiers.selection import Objective
+from tradewind.tiers.setting_table import Objective
 from tradewind.tuning import Basis
 from tradewind.tuning.bank import Goal
 from tradewind.tuning.choice import MOST_FRUGAL, ROUNDS, SettingChoice, choose_best, compute_cost, is_worthwhile

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.unit.core.lattices import tables
 from tests.unit.tuning.simulated_path import SimulatedPath
 from tradewind.parameters import Parameters
-from tradewind.tiers.selection import SettingTable
+from tradewind.tiers.setting_table import SettingTable
 from tradewind.tuning.expectation import RELAXATION, Expectation
 from tradewind.tuning.limits import Room
 

@@ -11,7 +11,7 @@ from tradewind.parameters import Caps, Parameters
 from tradewind.prediction import PredictedSetting
 from tradewind.recommendation import ChunkPlan, CompactTable
 from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
-from tradewind.tiers.selection import SettingTable
+from tradewind.tiers.setting_table import SettingTable
 from tradewind.tuning import Basis, ChunkBasis, ChunkProgress, TickSample, begin, step
 from tradewind.tuning.resources import ANY_RESOURCES, HostResources, find_nearest, list_alternatives
 

@@ -18,7 +18,7 @@ from tradewind.path import Path
 from tradewind.prediction import PredictedSetting
 from tradewind.sla.kinds import DEFAULT_CONFIDENCE, EnergyBasis, SlaKind
 from tradewind.tiers.partitions import Partition
-from tradewind.tiers.selection import SettingTable
+from tradewind.tiers.setting_table import SettingTable
 
 CENTRE = ("dataset_tier", "load_tier", "log2_mean_file_bytes", "log2_file_count", "load")
 _PREDICTED = tuple(each.name for each in fields(PredictedSetting) if each.name != "parameters")

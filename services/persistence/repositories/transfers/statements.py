@@ -67,6 +67,18 @@ ADD = insert(transfer_samples).on_conflict_do_nothing()
 JOURNALLED = text("SELECT id, journalled_sequence FROM transfers WHERE id = ANY(:ids)")
 
 REQUEST = select(_columns.enquiry).where(_IS_IT)
+MAX_REQUESTS = 10_000
+REQUESTS = (
+    select(_columns.enquiry["sla"].label("sla"), _columns.total_bytes)
+    .where(
+        _columns.link_id == bindparam("link"),
+        _columns.started_at >= bindparam("since"),
+        _columns.ended_at.is_not(None),
+        _columns.enquiry.is_not(None),
+    )
+    .order_by(_columns.started_at.desc())
+    .limit(MAX_REQUESTS)
+)
 IS_LOGGED = select(transfer_logs.c.id).where(
     transfer_logs.c.id == bindparam("record_id"),
     *(transfer_logs.c[name].is_not_distinct_from(bindparam(name)) for name in END_COLUMNS),

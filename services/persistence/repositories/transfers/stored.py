@@ -23,6 +23,7 @@ from services.persistence.repositories.transfers.sample_rows import to_sample, t
 from services.persistence.tables import transfer_samples, transfers
 from tradewind.errors import NotFound
 from tradewind.sla.kinds import Sla
+from tradewind.tiers.demand import RequestedSla
 from tradewind.transfer import Status
 from tradewind.wire.recommendations import WireSla
 from tradewind.wire.records import WireEnergy, WireRecord
@@ -100,6 +101,11 @@ class Transfers:
         """Return the SLA of a known transfer, as far as it is known."""
         parameters = self._connection.execute(statements.REQUEST, {"transfer_id": transfer_id}).scalar_one()
         return None if parameters is None else WireSla.model_validate(parameters["sla"]).to_sla()
+
+    def list_requests(self, link_id: UUID, since: datetime) -> list[RequestedSla]:
+        """Return the SLAs of the newest transfers over a link that have ended and began since then."""
+        rows = self._connection.execute(statements.REQUESTS, {"link": link_id, "since": since})
+        return [RequestedSla(WireSla.model_validate(row.sla).to_sla(), row.total_bytes) for row in rows]
 
     def is_logged(self, record: WireRecord) -> bool:
         """Return whether a stored log reports the same end as the record."""

@@ -14,7 +14,8 @@ from tradewind.path import Path
 from tradewind.prediction import PredictedSetting, Quantity, predict_merit
 from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
 from tradewind.tiers.partitions import Partition
-from tradewind.tiers.selection import SettingTable, choose_setting
+from tradewind.tiers.selection import choose_setting
+from tradewind.tiers.setting_table import SettingTable
 from tradewind.transfer import LinkKey
 from tradewind.unknown_path import prior
 

@@ -24,7 +24,9 @@ def recommend(request: TransferRequest, snapshot, *, new_transfer_id) -> PricedR
 
 
 def enquiry(count=300, mean=100_000, kind=SlaKind.MAX_THROUGHPUT, **changes) -> TransferRequest:
-    sla_fields = {name: changes.pop(name) for name in ("target", "fraction", "confidence") if name in changes}
+    sla_fields = {
+        name: changes.pop(name) for name in ("target", "fraction", "confidence", "energy_basis") if name in changes
+    }
     asked = TransferRequest(
         link=LINK,
         dataset=DataSet(file_count=count, total_bytes=count * mean),

@@ -18,7 +18,7 @@ from tradewind.path import Path
 from tradewind.recommendation import AnswerSource
 from tradewind.shared_pipe import compute_end_times_s
 from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
-from tradewind.tiers.selection import SettingTable
+from tradewind.tiers.setting_table import SettingTable
 from tradewind.transfer import LinkKey
 from tradewind.unknown_path import prior
 from tradewind.unknown_path.rules import fill_in_assumptions, plan_cold_start

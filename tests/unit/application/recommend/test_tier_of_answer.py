@@ -65,6 +65,21 @@ def tier(asked, link):
     return sla.tier_id.int
 
 
+def test_an_easy_target_of_a_tier_costs_less_than_its_hardest_one():
+    dynamic = FLOOR._replace(energy_basis=EnergyBasis.DYNAMIC)
+    link = learned(replace(HTML, partitions=solve_between(HTML.table, dynamic, (edges(HTML)[0], edges(HTML)[-1]))))
+    easy, hard = (
+        answer(
+            enquiry(kind=SlaKind.THROUGHPUT_AT_LEAST, target=share * edges(HTML)[-1], energy_basis=EnergyBasis.DYNAMIC),
+            link,
+        ).recommendation
+        for share in (0.3, 0.99)
+    )
+    assert easy.sla.tier_id == hard.sla.tier_id
+    assert easy.sla.probability >= DEFAULT_CONFIDENCE
+    assert easy.predicted.energy_j.mean < hard.predicted.energy_j.mean
+
+
 @pytest.mark.parametrize(
     "changes",
     [{"caps": Caps(concurrency=2, parallelism=1)}, {"rate_limit_bps": 2e7}, {"caps": Caps(streams=1)}],

@@ -30,7 +30,8 @@ def edges_of(parts: list[Partition]) -> list[float]:
     return [parts[0].lower, *(each.upper for each in parts)]
 
 
-EDGES = edges_of(of_key(POWER))
+LOWEST, *_, HIGHEST = edges_of(of_key(POWER))
+EDGES = [LOWEST + n * (HIGHEST - LOWEST) / 6 for n in range(6)] + [HIGHEST]
 
 
 @pytest.mark.parametrize("kind", [SlaKind.THROUGHPUT_AT_LEAST, SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST])

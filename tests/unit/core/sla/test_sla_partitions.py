@@ -68,13 +68,6 @@ def test_a_deadline_and_a_fraction_are_served_as_rates():
     )
 
 
-def test_a_chunk_is_served_by_its_part_of_the_target():
-    whole = Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, target=9e8)
-    assert find_serving_partition(RATES, whole, dataset_bytes=5e8, part_of_target=4.5e8) is RATES[1]
-    energy = Sla(kind=SlaKind.ENERGY_AT_MOST, target=750)
-    assert find_serving_partition(ENERGIES, energy, dataset_bytes=5e8, part_of_target=350) is ENERGIES[0]
-
-
 def test_a_kind_without_target_has_one_partition():
     only = partition(9e8, 9e8, closed=True, kind=SlaKind.MAX_THROUGHPUT)
     assert find_serving_partition([only], Sla(kind=SlaKind.MAX_THROUGHPUT), dataset_bytes=1e9) is only

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tradewind.recommendation import CompactTable
-from tradewind.tiers.selection import SettingTable
+from tradewind.tiers.setting_table import SettingTable
 from tradewind.tuning.path.congestion import (
     SEGMENT_BYTES,
     Loss,

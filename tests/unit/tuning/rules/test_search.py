@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.unit.tuning.next_ticks import parameters_of, sample, stepped
 from tests.unit.tuning.transfers import searching
 from tradewind.dataset import DataSet
-from tradewind.tiers.selection import Objective
+from tradewind.tiers.setting_table import Objective
 from tradewind.tuning.bank import Goal
 from tradewind.tuning.gradient import compute_utility, start_search
 from tradewind.tuning.rules.exploring import count_doublings_to_regain
