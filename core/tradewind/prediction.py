@@ -32,7 +32,7 @@ ROUNDING = 1e-9
 """Slack of a comparison (relative; absolute on logarithms), so that a bound meets the target computed from it."""
 
 _STANDARD = NormalDist()
-_BAND_Z = _STANDARD.inv_cdf((1 + BAND) / 2)
+BAND_Z = _STANDARD.inv_cdf((1 + BAND) / 2)
 _LOG_BITS_PER_BYTE = math.log(BITS_PER_BYTE)
 
 
@@ -88,7 +88,7 @@ class Interval(NamedTuple):
         """Return the probability that a log-normal quantity with this mean and band exceeds ``value`` > 0."""
         if not 0 < self.low < self.high:
             return 1.0 if self.mean >= value else 0.0
-        log_sd = math.log(self.high / self.low) / (2 * _BAND_Z)
+        log_sd = math.log(self.high / self.low) / (2 * BAND_Z)
         return _STANDARD.cdf(math.log(self.mean / value) / log_sd - log_sd / 2)
 
     def multiply(self, factor: float) -> "Interval":
@@ -227,8 +227,8 @@ def predict(
 def _build_lognormal(log: Gaussian, scale: float = 1.0) -> Interval:
     return Interval(
         mean=scale * math.exp(log.mean + log.sd**2 / 2),
-        low=scale * math.exp(log.lower(_BAND_Z)),
-        high=scale * math.exp(log.lower(-_BAND_Z)),
+        low=scale * math.exp(log.lower(BAND_Z)),
+        high=scale * math.exp(log.lower(-BAND_Z)),
     )
 
 
@@ -237,4 +237,4 @@ def _mirror_lognormal(value: Gaussian, scale: float) -> Interval:
 
 
 def _mirror(value: Gaussian, scale: float) -> Interval:
-    return Interval(mean=-scale * value.mean, low=-scale * value.lower(-_BAND_Z), high=-scale * value.lower(_BAND_Z))
+    return Interval(mean=-scale * value.mean, low=-scale * value.lower(-BAND_Z), high=-scale * value.lower(BAND_Z))

@@ -10,7 +10,11 @@ from uuid import UUID
 
 from tradewind.cluster import Leaf
 from tradewind.energy.measured import Host
+from tradewind.prediction import BAND_Z, Interval
 from tradewind.units import BITS_PER_BYTE
+
+MIN_TRANSFERS = 10
+"""Of fewer transfers the gain is not shown: a single one may reach several times what the others do."""
 
 USUAL_SHARE = 0.95
 """Share of a link's metered logs that meter the same ends; then the power of each cluster is of these ends."""
@@ -93,23 +97,26 @@ class TunedTransfers:
 
 
 class LowestSetting(NamedTuple):
-    """The expectation of a cluster's surfaces for the lowest setting of its lattice, at the cluster's median load.
+    """The expectation of a cluster's surfaces for its lowest certified setting, at the cluster's median load.
 
-    ``log_throughput_mean`` : log of bit/s. ``log_power_mean`` : log of W, ``None`` where no power was metered.
+    ``log_throughput_mean`` : log of bit/s, with its standard deviation ``log_throughput_sd``. ``log_power_mean`` : log
+    of W, ``None`` where no power was metered.
     """
 
     leaf: Leaf
     log_throughput_mean: float
+    log_throughput_sd: float
     log_power_mean: float | None
 
 
 class UntunedEstimate(NamedTuple):
     """The expectation of a link's model for its lowest setting, over the data sets in its logs.
 
-    ``ends`` : whose energy it is; ``None`` where its logs meter different ends.
+    ``throughput_bps`` : with its 90 % interval. ``ends`` : whose energy it is; ``None`` where its logs meter different
+    ends.
     """
 
-    throughput_bps: float
+    throughput_bps: Interval
     j_per_byte: float | None
     ends: MeteredEnds | None = None
 
@@ -122,8 +129,12 @@ class Gain:
     untuned: UntunedEstimate
 
     @property
-    def speedup(self) -> float:
-        return self.tuned.throughput_bps / self.untuned.throughput_bps
+    def speedup(self) -> Interval | None:
+        """Return tuned over untuned throughput with its 90 % interval; ``None`` of fewer than `MIN_TRANSFERS`."""
+        if self.tuned.transfers < MIN_TRANSFERS:
+            return None
+        tuned_bps, untuned_bps = self.tuned.throughput_bps, self.untuned.throughput_bps
+        return Interval(tuned_bps / untuned_bps.mean, tuned_bps / untuned_bps.high, tuned_bps / untuned_bps.low)
 
     @property
     def energy_saved(self) -> float | None:
@@ -161,7 +172,8 @@ def estimate_untuned(
 ) -> UntunedEstimate:
     """Return the estimate for the lowest setting of a link; each cluster counts by the bytes in its logs.
 
-    Rates and energies are medians of the surfaces, at the clusters' median load.
+    Rates and energies are medians of the surfaces, at the clusters' median load. The interval takes the errors of the
+    clusters as fully correlated, which is the wider assumption.
 
     Parameters
     ----------
@@ -170,12 +182,17 @@ def estimate_untuned(
     sizes = [
         each.leaf.row_count * 2 ** (each.leaf.log2_mean_file_bytes + each.leaf.log2_file_count) for each in clusters
     ]
+    throughput_bps = Interval(*(_compute_throughput_bps(clusters, sizes, z) for z in (0.0, -BAND_Z, BAND_Z)))
+    return UntunedEstimate(throughput_bps, _compute_j_per_byte(clusters, sizes), find_usual_ends(metered))
+
+
+def _compute_throughput_bps(clusters: Sequence[LowestSetting], sizes: Sequence[float], z: float) -> float:
+    """Return the throughput over all clusters where each is ``z`` standard deviations from its expectation."""
     time_s = sum(
-        BITS_PER_BYTE * size / math.exp(each.log_throughput_mean) for size, each in zip(sizes, clusters, strict=True)
+        BITS_PER_BYTE * size / math.exp(each.log_throughput_mean + z * each.log_throughput_sd)
+        for size, each in zip(sizes, clusters, strict=True)
     )
-    return UntunedEstimate(
-        BITS_PER_BYTE * sum(sizes) / time_s, _compute_j_per_byte(clusters, sizes), find_usual_ends(metered)
-    )
+    return BITS_PER_BYTE * sum(sizes) / time_s
 
 
 def _compute_j_per_byte(clusters: Sequence[LowestSetting], sizes: Sequence[float]) -> float | None:

@@ -1,11 +1,13 @@
 """What untuned transfers would have reached, from a model alone."""
 
 import math
+from dataclasses import replace
 from uuid import uuid4
 
 import pytest
 
 from services.application.monitoring.overview import (
+    MIN_TRANSFERS,
     Gain,
     LowestSetting,
     MeteredEnds,
@@ -17,12 +19,16 @@ from services.application.monitoring.overview import (
 )
 from tests.link_models import link_model
 from tradewind.model import LinkModel
+from tradewind.prediction import Interval
 
 
 def lowest_settings(model: LinkModel) -> list[LowestSetting]:
     """As they are read from the store: the first of each lattice."""
     first = [(leaf.leaf, leaf.table.settings[0]) for leaf in model.leaves]
-    return [LowestSetting(leaf, each.log_throughput_mean, each.log_power_mean) for leaf, each in first]
+    return [
+        LowestSetting(leaf, each.log_throughput_mean, each.log_throughput_sd, each.log_power_mean)
+        for leaf, each in first
+    ]
 
 
 def test_untuned_is_the_lowest_setting_weighted_by_the_bytes_of_its_clusters():
@@ -33,20 +39,29 @@ def test_untuned_is_the_lowest_setting_weighted_by_the_bytes_of_its_clusters():
         for leaf in model.leaves
     ]
     lowest, highest = (pick(math.exp(each.log_throughput_mean) for each in rates) for pick in (min, max))
-    assert lowest * (1 - 1e-9) <= told.throughput_bps <= highest * (1 + 1e-9)
+    assert lowest * (1 - 1e-9) <= told.throughput_bps.mean <= highest * (1 + 1e-9)
+    assert told.throughput_bps.low < told.throughput_bps.mean < told.throughput_bps.high
 
 
 def test_a_gain_without_meters_is_of_time_alone():
     expected = estimate_untuned([each._replace(log_power_mean=None) for each in lowest_settings(link_model())])
-    gain = Gain(tuned=tuned(3 * expected.throughput_bps, {MeteredEnds.BOTH: 1e-7}), untuned=expected)
-    assert gain.speedup == pytest.approx(3)
+    gain = Gain(tuned=tuned(3 * expected.throughput_bps.mean, {MeteredEnds.BOTH: 1e-7}), untuned=expected)
+    assert gain.speedup is not None
+    assert gain.speedup.mean == pytest.approx(3)
+    assert gain.speedup.low == pytest.approx(3 * expected.throughput_bps.mean / expected.throughput_bps.high)
     assert gain.energy_saved is None
     assert gain.not_comparable == "the model knows no energy"
 
 
+def test_a_gain_of_few_transfers_is_not_stated():
+    expected = estimate_untuned(lowest_settings(link_model()))
+    few = replace(tuned(1e9, {}), transfers=MIN_TRANSFERS - 1)
+    assert Gain(tuned=few, untuned=expected).speedup is None
+
+
 def tuned(throughput_bps: float, j_per_byte: dict[MeteredEnds, float]) -> TunedTransfers:
     return TunedTransfers(
-        link_id=uuid4(), transfers=1, bytes_moved=1, throughput_bps=throughput_bps, j_per_byte=j_per_byte
+        link_id=uuid4(), transfers=MIN_TRANSFERS, bytes_moved=1, throughput_bps=throughput_bps, j_per_byte=j_per_byte
     )
 
 
@@ -77,7 +92,7 @@ def tuned(throughput_bps: float, j_per_byte: dict[MeteredEnds, float]) -> TunedT
     ],
 )
 def test_energy_is_compared_where_the_same_ends_were_metered(logs, of_tuned, saved, why):
-    expected = UntunedEstimate(1e6, 4e-6, find_usual_ends(logs))
+    expected = UntunedEstimate(Interval(1e6, 8e5, 1.2e6), 4e-6, find_usual_ends(logs))
     gain = Gain(tuned=tuned(3e6, of_tuned), untuned=expected)
     assert gain.energy_saved == saved
     assert why in gain.not_comparable

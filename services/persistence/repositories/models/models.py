@@ -198,23 +198,25 @@ class Models:
     def find_lowest_settings(
         self, release_id: int, link_ids: Collection[UUID]
     ) -> Mapping[UUID, Sequence[LowestSetting]]:
-        """Return each cluster's lowest setting, for those of the links that a release has a model of."""
+        """Return each cluster's lowest certified setting, for those of the links that a release has a model of."""
+        lowest = func.array_position(surfaces.c.certified, True)  # lattices have their values in ascending order
+        columns = (surfaces.c.log_throughput_mean, surfaces.c.log_throughput_sd, surfaces.c.log_power_mean)
         rows = self._connection.execute(
             select(
                 clusters,
                 clusters.c.rows.label("leaf_rows"),
                 release_links.c.link_id,
-                # Lattices have their values in ascending order.
-                surfaces.c.log_throughput_mean[1].label("log_throughput_mean"),
-                surfaces.c.log_power_mean[1].label("log_power_mean"),
+                *(column[lowest].label(column.name) for column in columns),
             )
             .join(clusters, clusters.c.link_model_id == release_links.c.link_model_id)
             .join(surfaces, surfaces.c.cluster_id == clusters.c.id)
             .where(release_links.c.release_id == release_id, release_links.c.link_id.in_(link_ids))
+            .where(lowest.is_not(None))
         )
         found: dict[UUID, list[LowestSetting]] = defaultdict(list)
         for row in rows:
-            found[row.link_id].append(LowestSetting(to_centre(row), row.log_throughput_mean, row.log_power_mean))
+            expected = row.log_throughput_mean, row.log_throughput_sd, row.log_power_mean
+            found[row.link_id].append(LowestSetting(to_centre(row), *expected))
         return dict(found)
 
     def list_leaves(self, release_id: int, link_ids: Collection[UUID]) -> Mapping[UUID, Sequence[LeafModel]]:
