@@ -148,14 +148,13 @@ def find_serving_partition(partitions: Sequence[BoundedT], sla: Sla, *, dataset_
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A new partition, the old one whose identity and price it carries on (if any), and whether its bounds moved.
+    """A new partition, and the old one whose identity and price it carries on, if any.
 
     ``split_from`` : where it carries on none, the old partition that most of it is cut out of, whose price it inherits.
     """
 
     new: Partition
     old: Partition | None
-    moved: bool
     split_from: Partition | None = None
 
 
@@ -184,15 +183,11 @@ def match_partitions(old: Iterable[Partition], new: Iterable[Partition]) -> tupl
             continued[b] = a
             taken.add(a)
     return tuple(
-        _match(predecessors[continued[b]], after)
+        Match(after, predecessors[continued[b]])
         if b in continued
-        else Match(after, None, moved=False, split_from=_find_split_source(predecessors, after))
+        else Match(after, None, split_from=_find_split_source(predecessors, after))
         for b, after in enumerate(successors)
     )
-
-
-def _match(before: Partition, after: Partition) -> Match:
-    return Match(after, before, moved=has_moved(before, after))
 
 
 def _find_split_source(before: Iterable[Partition], part: Partition) -> Partition | None:

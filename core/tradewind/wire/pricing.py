@@ -11,6 +11,7 @@ from tradewind.sla.kinds import EnergyBasis, SlaKind
 from tradewind.sla.pricing import DECIMALS, HIGHEST_CREDIT, HIGHEST_MARGIN, HIGHEST_PRICE, PRICE_PARTS, PriceModel
 from tradewind.wire.base import Instant, Name, Open, Strict
 from tradewind.wire.records import WireParameters
+from tradewind.wire.releases import TierBounds
 
 Amount = Annotated[Decimal, Field(ge=0, le=HIGHEST_PRICE, decimal_places=DECIMALS, allow_inf_nan=False)]
 Margin = Annotated[Decimal, Field(ge=0, le=HIGHEST_MARGIN, decimal_places=DECIMALS, allow_inf_nan=False)]
@@ -159,7 +160,8 @@ class CurrentTierPrice(Open):
 class SlaTier(Open):
     """A partition of what can be promised: targets in [lower, upper), upper included if ``closed``.
 
-    Bounds are in bit/s, joules a byte or watts by ``kind``. ``needs_review`` : they moved with a refit.
+    Bounds are in bit/s, joules a byte or watts by ``kind``. ``needs_review`` : they moved with refits since the
+    provider has seen them as ``reviewed``.
     """
 
     tier_id: UUID
@@ -176,4 +178,5 @@ class SlaTier(Open):
     probability: float
     regret: float
     needs_review: bool
+    reviewed: TierBounds | None = None
     price: CurrentTierPrice | None = None

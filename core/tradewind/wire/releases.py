@@ -27,6 +27,8 @@ class ChangeKind(StrEnum):
 
 
 class TierBounds(Open):
+    """In bit/s, joules a byte or watts by the kind of the tier."""
+
     lower: float
     upper: float
 

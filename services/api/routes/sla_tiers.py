@@ -15,6 +15,7 @@ from services.application.models.sla_tiers import LinkTier
 from tradewind.wire.base import BIGINT_MAX
 from tradewind.wire.pricing import CurrentTierPrice, SlaTier
 from tradewind.wire.records import WireParameters
+from tradewind.wire.releases import TierBounds
 
 USUAL_PAGE, LARGEST_PAGE = 200, 1000
 
@@ -56,6 +57,7 @@ def _to_wire(found: LinkTier, book: PublishedBook | None, principal: Principal) 
         probability=partition.probability,
         regret=partition.regret,
         needs_review=found.tier.needs_review,
+        reviewed=None if found.tier.reviewed is None else TierBounds(**found.tier.reviewed._asdict()),
         price=_price(found.tier.id, book, principal),
     )
 

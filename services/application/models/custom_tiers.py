@@ -25,7 +25,7 @@ from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import Conflict, InvalidValue, NotFound
 from tradewind.model import LeafModel, LinkModel
 from tradewind.tiers.custom import MIN_WIDTH, check_boundaries, solve_between
-from tradewind.tiers.partitions import Partition, PartitionKey, format_tier_name, has_moved, match_partitions
+from tradewind.tiers.partitions import Partition, PartitionKey, format_tier_name, match_partitions
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +92,7 @@ def preview_boundaries(leaf: StoredLeaf, key: PartitionKey, cuts: Sequence[float
             origin = None if match.split_from is None else tier_of[id(match.split_from)].id
             after.append(BoundedTier(Tier(uuid4(), needs_review=True, split_from=origin), match.new, is_new=True))
         else:
-            tier = tier_of[id(match.old)]
-            after.append(BoundedTier(replace(tier, needs_review=tier.needs_review or match.moved), match.new))
+            after.append(BoundedTier(tier_of[id(match.old)].move(match.old, match.new), match.new))
     return BoundaryPreview(before, after)
 
 
@@ -202,7 +201,7 @@ def _mark_for_review(tier_id: UUID, partition: Partition, known: Mapping[UUID, B
     before = known.get(tier_id)
     if before is None:
         return Tier(tier_id, needs_review=True)
-    return Tier(tier_id, needs_review=before.tier.needs_review or has_moved(before.partition, partition))
+    return before.tier.move(before.partition, partition)
 
 
 def rename_tier(tier_id: UUID, name: str | None, *, uow: UnitOfWork) -> None:

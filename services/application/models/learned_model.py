@@ -2,14 +2,15 @@
 
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from tradewind.cluster import Leaf
 from tradewind.model import LeafModel, LinkModel
 from tradewind.path import Path
+from tradewind.tiers.partitions import Bounds, has_moved
 from tradewind.transfer import LinkKey
 
 
@@ -33,18 +34,37 @@ class StoredLink:
     refit_at: datetime | None = None
 
 
+class ReviewedBounds(NamedTuple):
+    """Bounds of a tier, in bit/s, J per byte or W by its kind."""
+
+    lower: float
+    upper: float
+
+
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """The identity of an SLA partition over releases; ``needs_review`` : its bounds have moved.
+    """The identity of an SLA partition over releases; ``needs_review`` : its bounds have moved, or it is split off.
 
     ``name`` : given by its provider; ``None`` for a name by its range. ``split_from`` : of a tier that is not stored
-    yet, the tier whose price it inherits.
+    yet, the tier whose price it inherits. ``reviewed`` : the bounds that its provider has seen last; ``None`` where
+    these are its own, or where nobody has seen a tier that is split off.
     """
 
     id: UUID
     needs_review: bool = False
     name: str | None = None
     split_from: UUID | None = None
+    reviewed: "ReviewedBounds | None" = None
+
+    def move(self, before: Bounds, now: Bounds) -> "Tier":
+        """Return the tier with other bounds: to be reviewed while they differ from those that its provider has seen.
+
+        Small moves add up: each is compared with these, not with the release before.
+        """
+        if self.needs_review and self.reviewed is None:
+            return replace(self, split_from=None)
+        seen = self.reviewed or ReviewedBounds(before.lower, before.upper)
+        return replace(self, needs_review=has_moved(seen, now), reviewed=seen)
 
 
 @dataclass(frozen=True, slots=True)

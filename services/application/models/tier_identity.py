@@ -33,8 +33,7 @@ def _match_leaf(old: StoredLeaf | None, leaf: LeafModel) -> Sequence[Tier]:
 
 def _continue_tier(match: Match, known: Mapping[int, Tier]) -> Tier:
     if match.old is not None:
-        tier = known[id(match.old)]
-        return Tier(tier.id, needs_review=tier.needs_review or match.moved)
+        return known[id(match.old)].move(match.old, match.new)
     if match.split_from is not None:
         return Tier(uuid4(), needs_review=True, split_from=known[id(match.split_from)].id)
     return Tier(uuid4())

@@ -156,6 +156,7 @@ sla_partitions = Table(
     build_quantity("regret", nullable=False),
     Column("tier_id", Uuid, nullable=False),
     Column("needs_review", Boolean, nullable=False),
+    *(build_quantity(f"reviewed_{bound}") for bound in ("lower", "upper")),
     UniqueConstraint("cluster_id", "ordinal"),
     Index(None, "tier_id"),
 )

@@ -77,5 +77,7 @@ class CustomTiers:
     def accept(self, tier_id: UUID) -> None:
         """Mark a tier as reviewed, in every model."""
         self._connection.execute(
-            update(sla_partitions).where(sla_partitions.c.tier_id == tier_id).values(needs_review=False)
+            update(sla_partitions)
+            .where(sla_partitions.c.tier_id == tier_id)
+            .values(needs_review=False, reviewed_lower=None, reviewed_upper=None)
         )

@@ -7,7 +7,14 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from services.application.models.learned_model import ClusterOutline, ModelOutline, StoredLeaf, StoredModel, Tier
+from services.application.models.learned_model import (
+    ClusterOutline,
+    ModelOutline,
+    ReviewedBounds,
+    StoredLeaf,
+    StoredModel,
+    Tier,
+)
 from tradewind.cluster import Leaf
 from tradewind.energy.ends import EndPower
 from tradewind.energy.measured import Host
@@ -78,6 +85,8 @@ def to_partition_row(partition: Partition, tier: Tier) -> dict[str, Any]:
         "regret": partition.regret,
         "tier_id": tier.id,
         "needs_review": tier.needs_review,
+        "reviewed_lower": None if tier.reviewed is None else tier.reviewed.lower,
+        "reviewed_upper": None if tier.reviewed is None else tier.reviewed.upper,
     }
 
 
@@ -161,7 +170,7 @@ def to_stored_leaf(row: Row[Any], partitions: Sequence[Row[Any]]) -> StoredLeaf:
         load_effect=_load_effect(row.load_effect),
         power_by_end={Host(host): EndPower(**each) for host, each in (row.power_by_end or {}).items()},
     )
-    return StoredLeaf(row.id, model, tuple(Tier(each.tier_id, each.needs_review) for each in partitions))
+    return StoredLeaf(row.id, model, tuple(map(to_tier, partitions)))
 
 
 def _load_effect(stored: Mapping[str, list[float] | None] | None) -> LoadEffect | None:
@@ -187,6 +196,12 @@ def _list_settings(row: Row[Any], lattice: Lattice) -> tuple[PredictedSetting, .
             lattice.list_settings(), row.log_throughput_mean, row.log_throughput_sd, *powers, row.certified, strict=True
         )
     )
+
+
+def to_tier(row: Row[Any]) -> Tier:
+    """Return the identity of a partition; its name, where the row has it."""
+    reviewed = None if row.reviewed_lower is None else ReviewedBounds(row.reviewed_lower, row.reviewed_upper)
+    return Tier(row.tier_id, row.needs_review, getattr(row, "name", None), reviewed=reviewed)
 
 
 def to_partition(row: Row[Any]) -> Partition:

@@ -6,9 +6,8 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Select, select
 
-from services.application.models.learned_model import Tier
 from services.application.models.sla_tiers import LinkTier, format_cluster
-from services.persistence.repositories.models.model_rows import to_partition
+from services.persistence.repositories.models.model_rows import to_partition, to_tier
 from services.persistence.tables import clusters, release_links, sla_partitions, tier_names
 
 
@@ -36,7 +35,7 @@ class SlaTiers:
             LinkTier(
                 row.link_id,
                 row.cluster_id,
-                Tier(row.tier_id, row.needs_review, row.name),
+                to_tier(row),
                 to_partition(row),
                 format_cluster(row.log2_file_count, row.log2_mean_file_bytes, row.load),
             )
