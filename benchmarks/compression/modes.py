@@ -18,7 +18,7 @@ from tradewind_agent.compression.packing_choice import choose_packing
 from tradewind_agent.compression.planning import PackingMode
 from tradewind_agent.copy.listing import Listing, list_files
 from tradewind_agent.copy.options import CopyOptions
-from tradewind_agent.copy.report import CopyReport
+from tradewind_agent.copy.reporting.report import CopyReport
 from tradewind_agent.copy.run import prepare_listed, run
 from tradewind_agent.engine.options import EngineOptions
 

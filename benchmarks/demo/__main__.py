@@ -27,7 +27,7 @@ from tradewind.parameters import UNKNOWN_PARAMETERS, UNTUNED, Parameters
 from tradewind.transfer import Status, TransferRecord
 from tradewind.units import format_bps, format_bytes, format_count, parse_bps, parse_seconds
 from tradewind_agent.copy.options import CopyOptions
-from tradewind_agent.copy.report import CopyReport, format_settings
+from tradewind_agent.copy.reporting.report import CopyReport, format_settings
 from tradewind_agent.copy.run import PreparedCopy, copy_files
 from tradewind_agent.engine.progress import Snapshot
 from tradewind_agent.history.spool import Spool

@@ -15,7 +15,7 @@ from tradewind.errors import TradewindError
 from tradewind.tuning import DecisionKind
 from tradewind.units import format_bps, format_bytes, parse_bps, parse_seconds
 from tradewind_agent.copy.options import CopyOptions
-from tradewind_agent.copy.report import CopyReport
+from tradewind_agent.copy.reporting.report import CopyReport
 from tradewind_agent.engine.progress import Snapshot
 from tradewind_agent.tuning.ticks import Tick
 

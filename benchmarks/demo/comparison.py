@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from tradewind.energy.measured import Host
-from tradewind_agent.copy.report import CopyReport
+from tradewind_agent.copy.reporting.report import CopyReport
 from tradewind_agent.meters import CpuWork, build_assumed_profile, reprice
 
 FACTORS = (0.5, 1.0, 1.5)

@@ -28,7 +28,7 @@ from tradewind.sla.kinds import Sla
 from tradewind.wire.heartbeats import Completion
 from tradewind.wire.records import WireRecord
 from tradewind_agent.copy.options import MAX_THROUGHPUT, CopyOptions
-from tradewind_agent.copy.report import CopyReport
+from tradewind_agent.copy.reporting.report import CopyReport
 from tradewind_agent.copy.run import copy_files
 from tradewind_agent.session.metering import HostMeter
 from tradewind_agent.sla_text import parse_sla

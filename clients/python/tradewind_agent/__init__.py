@@ -6,7 +6,7 @@ from tradewind.public_names import load_lazily
 
 if TYPE_CHECKING:
     from tradewind_agent.copy.options import CopyOptions
-    from tradewind_agent.copy.report import CopyReport
+    from tradewind_agent.copy.reporting.report import CopyReport
     from tradewind_agent.copy.run import copy_files
     from tradewind_agent.history.spool import Spool
     from tradewind_agent.service.client import Client, UploadReport
@@ -20,7 +20,7 @@ __getattr__ = load_lazily(
     {
         "service.client": ("Client", "UploadReport"),
         "copy.options": ("CopyOptions",),
-        "copy.report": ("CopyReport",),
+        "copy.reporting.report": ("CopyReport",),
         "copy.run": ("copy_files",),
         "service.retries": ("RetryPolicy",),
         "history.spool": ("Spool",),

@@ -24,7 +24,7 @@ from tradewind.energy.measured import EnergyMethod, EnergyQuality, Host
 from tradewind.parameters import Parameters
 from tradewind.wire.records import WireRecord, parse_row
 from tradewind_agent.copy.options import CopyOptions
-from tradewind_agent.copy.report import CopyReport
+from tradewind_agent.copy.reporting.report import CopyReport
 from tradewind_agent.copy.run import copy_files
 from tradewind_agent.session.metering import HostMeter
 from tradewind_agent.session.other_end import OtherEnd

@@ -13,7 +13,7 @@ from tests.records import record
 from tests.stack import Tenant, new_tenant
 from tradewind.wire.heartbeats import Completion, CompletionReceipt
 from tradewind.wire.records import WireRecord
-from tradewind_agent.copy.report import CopyReport
+from tradewind_agent.copy.reporting.report import CopyReport
 from tradewind_agent.copy.run import copy_files
 from tradewind_agent.errors import ServiceUnreachable
 from tradewind_agent.history.spool import Spool

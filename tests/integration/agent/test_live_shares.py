@@ -28,7 +28,7 @@ from tests.stack import Tenant, new_tenant
 from tradewind.parameters import Parameters
 from tradewind.transfer import Status
 from tradewind.wire.heartbeats import Heartbeat, HeartbeatAnswer
-from tradewind_agent.copy.report import CopyReport
+from tradewind_agent.copy.reporting.report import CopyReport
 from tradewind_agent.copy.run import copy_files
 from tradewind_agent.errors import CopyFailed
 from tradewind_agent.history.spool import Spool

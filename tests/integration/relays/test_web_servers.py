@@ -12,7 +12,7 @@ from tests.integration.relays.file_source import FileSource, Turn
 from tests.integration.serve_files.serving import event_loop
 from tradewind.parameters import Parameters
 from tradewind_agent.copy.options import CopyOptions
-from tradewind_agent.copy.report import CopyReport
+from tradewind_agent.copy.reporting.report import CopyReport
 from tradewind_agent.copy.run import copy_files
 
 DAV = "dav_methods PUT DELETE MKCOL COPY MOVE; create_full_put_path on; client_max_body_size 0;"

@@ -7,7 +7,7 @@ from typing import Any
 from tests.integration.engine.transfers import options
 from tradewind.parameters import Parameters
 from tradewind_agent.copy.options import CopyOptions
-from tradewind_agent.copy.report import CopyReport
+from tradewind_agent.copy.reporting.report import CopyReport
 from tradewind_agent.copy.run import copy_files
 from tradewind_agent.engine.remote.omissions import REPORT_ALL, ListingRules
 from tradewind_agent.engine.store_access import StoreAccess

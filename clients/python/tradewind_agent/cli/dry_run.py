@@ -24,9 +24,9 @@ def show_plan(
 ) -> None:
     """Show the files, what of them is there already, the ``notes`` on how they are encoded, the start and the plan."""
     from tradewind.units import format_bytes, format_count
-    from tradewind_agent.copy.omissions_report import build_omissions_document, describe_omissions
     from tradewind_agent.copy.preview import preview_copy
-    from tradewind_agent.copy.report import build_plan_document, describe_plan
+    from tradewind_agent.copy.reporting.omissions_report import build_omissions_document, describe_omissions
+    from tradewind_agent.copy.reporting.report import build_plan_document, describe_plan
 
     listing, removal = prepared.listing, prepared.listing.removal
     preview = preview_copy(listing, prepared.options.engine)

@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from tradewind.errors import InvalidValue
-from tradewind_agent.copy.omissions_report import describe_excluded
+from tradewind_agent.copy.reporting.omissions_report import describe_excluded
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.fetch import fetch
 from tradewind_agent.engine.jobs import DownloadJobs, Job, find_repeated

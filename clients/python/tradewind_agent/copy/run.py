@@ -12,7 +12,6 @@ from tradewind.energy.measured import Host
 from tradewind.path import Path
 from tradewind.transfer import Direction, Mover, Status, TransferRecord
 from tradewind.units import format_count
-from tradewind_agent.copy.failures import list_failures
 from tradewind_agent.copy.learned_limits import report_learned_limit
 from tradewind_agent.copy.listing import Listing, list_files
 from tradewind_agent.copy.moving import Movement, move
@@ -20,7 +19,8 @@ from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.copy.outcome import add_codecs, summarize_chunks
 from tradewind_agent.copy.plan import PlannedCopy, name_mover, plan_copy
 from tradewind_agent.copy.removal import remove_planned
-from tradewind_agent.copy.report import CopyReport
+from tradewind_agent.copy.reporting.failures import list_failures
+from tradewind_agent.copy.reporting.report import CopyReport
 from tradewind_agent.copy.resources import CopyResources, hold_resources
 from tradewind_agent.copy.stage import TransferStage
 from tradewind_agent.copy.tuning import build_tuning

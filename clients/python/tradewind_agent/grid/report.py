@@ -13,7 +13,7 @@ from tradewind.units import format_joules
 from tradewind_agent.errors import AgentError
 
 if TYPE_CHECKING:
-    from tradewind_agent.copy.report import CopyReport
+    from tradewind_agent.copy.reporting.report import CopyReport
     from tradewind_agent.grid.start_planner import PlannedStart
     from tradewind_agent.service.client import Client
 

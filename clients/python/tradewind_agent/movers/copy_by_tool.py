@@ -11,9 +11,9 @@ from urllib.parse import unquote, urlsplit
 from tradewind.errors import InvalidValue
 from tradewind_agent.copy.listing import Listing, list_files
 from tradewind_agent.copy.listing_checks import check_properties
-from tradewind_agent.copy.omissions_report import describe_excluded
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.copy.plan import MOVER
+from tradewind_agent.copy.reporting.omissions_report import describe_excluded
 from tradewind_agent.engine.jobs import DownloadJob
 from tradewind_agent.engine.local.local_files import reject_special_file
 from tradewind_agent.engine.skipping import SkipRule

@@ -14,7 +14,7 @@ from tradewind.mobile.batching import BatchPlan, BatchTerms, evaluate_bursts, gr
 from tradewind.mobile.queue import Burst, BurstMode, QueuedJob, ScheduledJob
 from tradewind.transfer import Status
 from tradewind.units import compute_throughput_bps
-from tradewind_agent.copy.report import CopyReport
+from tradewind_agent.copy.reporting.report import CopyReport
 from tradewind_agent.queued.advice import Advice
 
 PAUSE_S = 0.5

@@ -15,7 +15,7 @@ from tests.integration.serve_files.serving import event_loop
 from tests.integration.serve_files.serving import serving as serving_files
 from tradewind.wire.heartbeats import Heartbeat, HeartbeatAnswer
 from tradewind_agent.copy.options import CopyOptions
-from tradewind_agent.copy.report import CopyReport
+from tradewind_agent.copy.reporting.report import CopyReport
 from tradewind_agent.history.spool import Spool
 from tradewind_agent.service.client import Client
 from tradewind_agent.tuning.ticks import DecidedBy

@@ -47,7 +47,7 @@ from tests.integration.movers.driving import Driver, recommending
 from tests.integration.serve_files.serving import serving
 from tradewind.parameters import Parameters
 from tradewind_agent.copy.options import CopyOptions
-from tradewind_agent.copy.report import CopyReport
+from tradewind_agent.copy.reporting.report import CopyReport
 from tradewind_agent.copy.run import copy_files
 from tradewind_agent.engine.http.retry import RetryPolicy
 from tradewind_agent.engine.origin.book import OriginBook

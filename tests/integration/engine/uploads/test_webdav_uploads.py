@@ -7,7 +7,7 @@ import pytest
 
 from tests.integration.engine.servers.store import Store
 from tests.integration.engine.transfers import options, plan
-from tradewind_agent.copy.report import CopyReport
+from tradewind_agent.copy.reporting.report import CopyReport
 from tradewind_agent.copy.run import copy_files
 from tradewind_agent.engine import TransferEngine, TransferResult, Url, list_uploads
 

@@ -4,7 +4,7 @@ import pytest
 
 from tradewind.parameters import UNTUNED
 from tradewind.prediction import Interval, Prediction
-from tradewind_agent.copy.report import build_plan_document, format_efficiency
+from tradewind_agent.copy.reporting.report import build_plan_document, format_efficiency
 from tradewind_agent.session.planning import Plan, plan_set_by_hand
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from tradewind.energy.measured import EnergyMethod, EnergyQuality, EnergyReading, Host
-from tradewind_agent.copy.energy_report import build_energy_split, format_energy
+from tradewind_agent.copy.reporting.energy_report import build_energy_split, format_energy
 
 MB = 10**6
 

@@ -1,6 +1,6 @@
 """The failures of a copy in its closing line."""
 
-from tradewind_agent.copy.failures import format_failures, list_failures, list_further_failures
+from tradewind_agent.copy.reporting.failures import format_failures, list_failures, list_further_failures
 from tradewind_agent.engine.jobs import FileFailure, TransferResult
 from tradewind_agent.errors import RefusedByServer, StorageFailed
 

@@ -16,7 +16,7 @@ from tradewind.sla.kinds import Sla, SlaKind
 from tradewind.wire.recommendations import RecommendRequest, WireSla, WireWorkload
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.copy.plan import plan_sizes
-from tradewind_agent.copy.report import build_plan_document, describe_plan
+from tradewind_agent.copy.reporting.report import build_plan_document, describe_plan
 from tradewind_agent.resources.limits import Limits
 from tradewind_agent.service.retries import NO_RETRIES
 from tradewind_agent.session.planning import (

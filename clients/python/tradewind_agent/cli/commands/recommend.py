@@ -98,7 +98,7 @@ def _check_tool(tool: str | None) -> None:
 
 def _report(terminal: Terminal, plan: "Plan", tool: str | None) -> None:
     from tradewind.flags import list_flags_by_tool
-    from tradewind_agent.copy.report import build_plan_document, describe_plan
+    from tradewind_agent.copy.reporting.report import build_plan_document, describe_plan
 
     made, _ = list_flags_by_tool(plan.parameters)
     if tool is not None:

@@ -113,7 +113,7 @@ def run_and_report(terminal: Terminal, prepared: "PreparedWrap", client: "Client
 
 def show_command(terminal: Terminal, prepared: "PreparedWrap") -> None:
     """Show the command line that would run."""
-    from tradewind_agent.copy.report import build_plan_document
+    from tradewind_agent.copy.reporting.report import build_plan_document
     from tradewind_agent.movers.wrap.report import format_command
 
     command = prepared.build_first_command()

@@ -18,7 +18,7 @@ from tradewind_agent.compression.packing_choice import (
 from tradewind_agent.compression.planning import PackingMode
 from tradewind_agent.copy.listing import Listing
 from tradewind_agent.copy.options import CopyOptions
-from tradewind_agent.copy.report import CopyReport
+from tradewind_agent.copy.reporting.report import CopyReport
 from tradewind_agent.copy.run import PreparedCopy, run
 from tradewind_agent.engine.progress import Snapshot
 from tradewind_agent.errors import SpoolFailed

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
-from tradewind_agent.copy.failures import ENTIRE_TRANSFER, Failure
+from tradewind_agent.copy.reporting.failures import ENTIRE_TRANSFER, Failure
 from tradewind_agent.copy.within_host.listing import LocalDecision, LocalJob, decide
 from tradewind_agent.engine.local.checksums import compute_checksum
 from tradewind_agent.engine.local.identity import FileIdentity

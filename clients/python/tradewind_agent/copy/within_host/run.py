@@ -12,9 +12,9 @@ from tradewind.path import Path
 from tradewind.record_document import to_document
 from tradewind.transfer import Direction, Mover, Status, TransferOutcome, TransferRecord
 from tradewind.units import compute_throughput_bps, format_bps, format_bytes, format_count
-from tradewind_agent.copy.failures import format_failures, list_further_failures
-from tradewind_agent.copy.omissions_report import build_omissions_document, describe_omissions
 from tradewind_agent.copy.removal import Removal, remove_planned
+from tradewind_agent.copy.reporting.failures import format_failures, list_further_failures
+from tradewind_agent.copy.reporting.omissions_report import build_omissions_document, describe_omissions
 from tradewind_agent.copy.within_host.listing import LocalListing
 from tradewind_agent.copy.within_host.moving import LocalCopy, LocalOutcome, OnProgress
 from tradewind_agent.engine.options import EngineOptions

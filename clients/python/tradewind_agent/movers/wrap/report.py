@@ -9,7 +9,7 @@ from tradewind.parameters import Parameters
 from tradewind.record_document import to_document
 from tradewind.transfer import Mover, ResourceUsage, Status, TransferRecord
 from tradewind.units import compute_throughput_bps, format_bps, format_bytes, format_joules
-from tradewind_agent.copy.report import build_limits_document, build_plan_document, format_efficiency
+from tradewind_agent.copy.reporting.report import build_limits_document, build_plan_document, format_efficiency
 from tradewind_agent.meters import CpuWork
 from tradewind_agent.movers.port import Command, ToolResult
 from tradewind_agent.movers.wrap.restarts import Restart

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from tradewind_agent.compression.planning import PackingMode
     from tradewind_agent.copy.listing import Listing
     from tradewind_agent.copy.options import CopyOptions
-    from tradewind_agent.copy.report import CopyReport
+    from tradewind_agent.copy.reporting.report import CopyReport
     from tradewind_agent.copy.run import PreparedCopy
     from tradewind_agent.engine.progress import Snapshot
     from tradewind_agent.session.logbook import Logbook

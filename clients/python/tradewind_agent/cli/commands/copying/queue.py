@@ -17,7 +17,7 @@ from tradewind_agent.cli.commands.copying.packed import PreparedPacking
 if TYPE_CHECKING:
     from tradewind_agent.compression.planning import PackingMode
     from tradewind_agent.copy.options import CopyOptions
-    from tradewind_agent.copy.report import CopyReport
+    from tradewind_agent.copy.reporting.report import CopyReport
     from tradewind_agent.queued.advice import Advice, RadioChoice
     from tradewind_agent.queued.queue_file import CopyRequest
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tradewind_agent.cli.terminal import Terminal
     from tradewind_agent.copy.listing import Listing
     from tradewind_agent.copy.options import CopyOptions
-    from tradewind_agent.copy.report import CopyReport
+    from tradewind_agent.copy.reporting.report import CopyReport
     from tradewind_agent.copy.run import PreparedCopy
     from tradewind_agent.grid.start_planner import PlannedStart, StartRequest
     from tradewind_agent.service.client import Client

@@ -69,7 +69,7 @@ def copy_within_host(
 def _show_plan(terminal: Terminal, listing: "LocalListing", settings: "CopyOptions") -> int:
     """Show what would be copied, and return the exit code."""
     from tradewind.units import format_bytes, format_count
-    from tradewind_agent.copy.omissions_report import build_omissions_document, describe_omissions
+    from tradewind_agent.copy.reporting.omissions_report import build_omissions_document, describe_omissions
     from tradewind_agent.copy.within_host.listing import list_copied
 
     planned = listing.removal

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from tradewind.energy.measured import EnergyReading
 from tradewind.heuristics import compute_bits_per_joule, compute_throughput_per_joule
-from tradewind.mobile.io_request import advise_io_block_bytes
 from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.prediction import Interval, Prediction
@@ -15,13 +14,14 @@ from tradewind.record_document import list_known, to_document
 from tradewind.sla.kinds import Sla
 from tradewind.sla.outcome import NoVerdict, explain_no_verdict, format_target, is_met
 from tradewind.transfer import ResourceUsage, Status, TransferRecord
-from tradewind.units import KIB, MIB, format_bits_per_joule, format_bps, format_bytes, format_count, format_joules
 from tradewind.units import compute_throughput_bps as mean_rate_bps
-from tradewind_agent.copy.energy_report import build_energy_split, explain_no_energy, format_energy
-from tradewind_agent.copy.failures import Failure, format_failures, list_further_failures
-from tradewind_agent.copy.omissions_report import build_omissions_document, describe_omissions
+from tradewind.units import format_bits_per_joule, format_bps, format_bytes, format_count, format_joules
 from tradewind_agent.copy.options import MAX_THROUGHPUT
 from tradewind_agent.copy.removal import Removal
+from tradewind_agent.copy.reporting.bottleneck import Bottleneck, find_bottleneck
+from tradewind_agent.copy.reporting.energy_report import build_energy_split, explain_no_energy, format_energy
+from tradewind_agent.copy.reporting.failures import Failure, format_failures, list_further_failures
+from tradewind_agent.copy.reporting.omissions_report import build_omissions_document, describe_omissions
 from tradewind_agent.copy.stage import EncodedBytes
 from tradewind_agent.engine.remote.omissions import Omission
 from tradewind_agent.engine.remote.path_selection import Excluded
@@ -127,12 +127,12 @@ class CopyReport:
         return self.plan.parameters
 
     @property
-    def advised_io_block_bytes(self) -> int | None:
-        """The I/O block to try next time, bytes; ``None`` unless the copy waited for the storage."""
+    def bottleneck(self) -> Bottleneck | None:
+        """What held the copy up at this end; ``None`` where nothing did, or too little was moved to say it."""
         used = self.records[0].parameters.io_block_bytes if self.records else self.parameters.io_block_bytes
-        if used is None or self.duration_s < LEAST_MEASURED_S or self.bytes_moved < used * self.files_done:
+        if self.duration_s < LEAST_MEASURED_S or self.bytes_moved < (used or 0) * self.files_done:
             return None
-        return advise_io_block_bytes(used, None if self.usage is None else self.usage.disk)
+        return find_bottleneck(self.usage, used)
 
     def list_further_failures(self) -> list[str]:
         """Return a line for each of the next failures after the first, which the closing line names."""
@@ -154,7 +154,7 @@ class CopyReport:
             unmetered = explain_no_energy(self.bytes_by_servers, self.bytes_moved)
             done += "" if self.energy else f"; energy not measured{unmetered}"
             done += format_efficiency(self.throughput_bps, self.energy_j, self.duration_s)
-            done += _format_storage_advice(self)
+            done += "" if self.bottleneck is None else f"; {self.bottleneck.format()}"
             done += self._format_verdict()
         again = "to resume" if self.can_resume else "to send unfinished files again"
         prefix = f"interrupted; run the same command again {again}; " if self.status is Status.CANCELLED else ""
@@ -200,7 +200,7 @@ class CopyReport:
             "agreement": _build_sla_document(self.sla),
             "agreement_kept": self.is_sla_met,
             "parameters": self.parameters.list_known(),
-            "advised_io_block_bytes": self.advised_io_block_bytes,
+            "bottleneck": _to_document(self.bottleneck),
             "plan": build_plan_document(self.plan),
             "records": [to_document(record) for record in self.records],
             "timeline": [tick.build_document() for tick in self.timeline],
@@ -210,19 +210,6 @@ class CopyReport:
             **({} if self.encoded is None else self.encoded.build_document()),
             **({} if self.grid is None else {"grid": self.grid.build_document()}),
         }
-
-
-def _format_storage_advice(report: CopyReport) -> str:
-    """Return advice if the disk was the bottleneck, else an empty text."""
-    advised = report.advised_io_block_bytes
-    if advised is None or report.usage is None or report.usage.disk is None:
-        return ""
-    return f"; the disk was busy {report.usage.disk:.0%} of the time, try --io-block {_format_size(advised)}"
-
-
-def _format_size(size_bytes: int) -> str:
-    """Format a size as an option takes it."""
-    return f"{size_bytes // KIB}KiB" if size_bytes % MIB else f"{size_bytes // MIB}MiB"
 
 
 def build_limits_document(limits: Sequence[Verdict]) -> dict[str, Any]:
