@@ -39,14 +39,18 @@ def _prices_of(owner: Owner) -> str:
 
 
 BODIES: dict[str, Any] = {
+    "PATCH /v1/customers/{customer_id}": {"note": "calls on Mondays"},
     "PATCH /v1/endpoints/{endpoint_id}": {"aliases": ["another name"]},
     "PATCH /v1/keys/{key_id}": {"weight": 2.0},
     "PATCH /v1/price-books/{book_id}": {"energy_cost_per_kwh": "0.25"},
+    "POST /v1/customers/{customer_id}/negotiated-prices": {"adjustment": "-0.1"},
+    "POST /v1/negotiated-prices/{prices_id}/end": {},
     "POST /v1/price-books/{book_id}/publish": {},
     "POST /v1/releases/decisions/{decision_id}": {"accept": True},
     "POST /v1/releases/{release_id}/publish": {"reason": "looked at"},
     "POST /v1/transfers/{transfer_id}/complete": _end,
     "POST /v1/transfers/{transfer_id}/heartbeats": lambda owner, _: Transfer(owner.client).body(0),
+    "PUT /v1/customers/{customer_id}/keys": {"key_ids": []},
     "PUT /v1/devices/{name}": PROFILE,
     "PUT /v1/links/{link_id}/labels": {"labels": ["europe"]},
     "PUT /v1/price-books/{book_id}/prices.csv": lambda owner, _: _prices_of(owner).encode(),

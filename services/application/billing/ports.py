@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from decimal import Decimal
     from uuid import UUID
 
+    from services.application.billing.customers import Customer, CustomerDetails
+    from services.application.billing.negotiate import NegotiatedPrices, Negotiation
     from services.application.billing.price_books import PriceBook
     from services.application.billing.price_list import PriceList
     from services.application.billing.quote_consumer import StoredQuote
@@ -64,6 +66,47 @@ class PriceRuleRepository(Protocol):
         """Note that the prices of these tiers, and of no others of the book, came from a rule."""
 
     def list_tiers(self, release_id: int) -> Mapping[UUID, TierToPrice]: ...
+
+
+class CustomerRepository(Protocol):
+    """Customers of one tenant; a port because the application may not import persistence."""
+
+    def lock(self) -> None:
+        """Let no other transaction change customers of the tenant until this one ends."""
+
+    def list_all(self) -> Sequence[Customer]: ...
+    def get(self, customer_id: UUID) -> Customer: ...
+    def find_by_name(self, name: str) -> Customer | None: ...
+    def list_holders(self) -> Mapping[UUID, UUID]:
+        """Return the customer of each key that belongs to one now."""
+
+    def add(self, details: CustomerDetails, at: datetime) -> UUID: ...
+    def change(self, customer_id: UUID, details: CustomerDetails) -> None: ...
+    def set_archived(self, customer_id: UUID, at: datetime | None) -> None: ...
+    def raise_version(self, customer_id: UUID) -> None: ...
+    def assign(self, key_ids: Collection[UUID], customer_id: UUID | None, at: datetime) -> None:
+        """Let keys belong to a customer, or to none, from a time on."""
+
+
+class NegotiatedPriceRepository(Protocol):
+    """Prices negotiated with customers of one tenant; a port because the application may not import persistence."""
+
+    def list_all(self) -> Sequence[NegotiatedPrices]: ...
+    def list_of(self, customer_id: UUID) -> Sequence[NegotiatedPrices]: ...
+    def add(
+        self,
+        customer_id: UUID,
+        negotiation: Negotiation,
+        *,
+        starts_at: datetime,
+        ends_at: datetime | None,
+        at: datetime,
+    ) -> UUID: ...
+    def end(self, prices_id: UUID, at: datetime) -> None: ...
+    def end_all(self, customer_id: UUID, at: datetime) -> None:
+        """End a customer's prices at a time, and remove those that begin later."""
+
+    def delete(self, prices_id: UUID) -> None: ...
 
 
 class QuoteRepository(Protocol):

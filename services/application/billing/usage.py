@@ -83,7 +83,7 @@ class UsageLine:
 
     ``key_id`` : the key that was given the quote, else the one that uploaded the log; ``None`` where both are unknown.
     ``amount`` : the exact sum of the quotes, in main units of ``currency``. ``met``, ``missed`` : SLAs met and missed.
-    ``credit`` : given back for the missed ones, exact.
+    ``credit`` : given back for the missed ones, exact. ``customer_id`` : that the key belonged to then.
     ``from_log_alone`` : transfers without a quote in the journal, so that only their log has it.
     """
 
@@ -98,6 +98,7 @@ class UsageLine:
     missed: int
     from_log_alone: int
     credit: Decimal = Decimal(0)
+    customer_id: UUID | None = None
 
     @property
     def payable(self) -> Decimal | None:
@@ -112,8 +113,12 @@ class UsageLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """The statement of one customer key: a ``billed`` line for each currency, and unbilled lines by reason."""
+    """The statement of one key: a ``billed`` line for each currency, and unbilled lines by reason.
 
+    ``customer_id`` : that the key belonged to; a key that was moved has a statement for each.
+    """
+
+    customer_id: UUID | None
     key_id: UUID | None
     key: str | None
     billed: Sequence[UsageLine]
@@ -121,23 +126,23 @@ class Statement:
 
 
 def build_statements(lines: Iterable[UsageLine]) -> Sequence[Statement]:
-    """Return statements by key, sorted by name; lines without a known key come last."""
+    """Return statements by key and customer, sorted by name; lines without a known key come last."""
     ordered = sorted(lines, key=_order)
     return [
         Statement(
-            key_id=key_id,
+            customer_id=of_key[0].customer_id,
+            key_id=of_key[0].key_id,
             key=of_key[0].key,
             billed=[line for line in of_key if line.billing is Billing.BILLED],
             unbilled=[line for line in of_key if line.billing is not Billing.BILLED],
         )
-        for key_id, of_key in (
-            (key_id, list(group)) for key_id, group in groupby(ordered, key=lambda line: line.key_id)
-        )
+        for of_key in (list(group) for _, group in groupby(ordered, key=lambda line: (line.key_id, line.customer_id)))
     ]
 
 
-def _order(line: UsageLine) -> tuple[bool, str, str, str, str]:
-    return line.key_id is None, line.key or "", str(line.key_id), line.currency or "", line.billing
+def _order(line: UsageLine) -> tuple[bool, str, str, str, str, str]:
+    key = (line.key_id is None, line.key or "", str(line.key_id), str(line.customer_id))
+    return (*key, line.currency or "", line.billing)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,11 +26,12 @@ _QUOTE_FORM = "^[0-9]{1,25}[.][0-9]{6} [A-Z]{3} (total|dynamic) [0-9a-f]{8}(-[0-
 # record with a quote states it there, else as the first. The quote in the journal counts, if the key that it was made
 # to has uploaded the log, or a key that may upload it for that one; without one, the log must carry the quote of a
 # published book. So no key is billed by the statement of another. ``joined`` names the key: the one that the quote was
-# made to, else the one that uploaded the log.
+# made to, else the one that uploaded the log. ``whose`` adds the customer that the key belonged to when the quote was
+# made, or, without one, when the transfer began.
 _LOGGED = """
     WITH offered AS MATERIALIZED (
         SELECT DISTINCT ON (q.transfer_id) q.transfer_id, q.key_id, q.tier_id, q.book_id, q.amount, q.currency,
-               q.energy_basis, q.sla
+               q.energy_basis, q.sla, q.at, q.credit
           FROM quotes q
          WHERE q.at >= :quoted_from AND q.at < :ends_at AND q.amount IS NOT NULL
          ORDER BY q.transfer_id, q.at
@@ -40,6 +41,10 @@ _LOGGED = """
           JOIN api_keys bringer
             ON bringer.id = owner.id OR NOT bringer.scopes <@ ARRAY['agent']
             OR (owner.revoked_at IS NOT NULL AND owner.name = bringer.name)
+    ), held AS MATERIALIZED (
+        SELECT key_id, customer_id, from_at,
+               lead(from_at, 1, 'infinity') OVER (PARTITION BY key_id ORDER BY from_at) AS until_at
+          FROM customer_keys
     ), logged AS NOT MATERIALIZED (
         SELECT l.id, l.transfer_id, l.link_id, l.received_at, l.started_at, l.ended_at, l.status, l.sla, l.quote,
                l.bytes_moved,
@@ -72,7 +77,8 @@ _LOGGED = """
                o.transfer_id IS NULL AS from_log_alone, once.quote IS NOT NULL AS carries,
                coalesce(o.amount, published.amount) AS amount, coalesce(o.currency, published.currency) AS currency,
                coalesce(o.energy_basis, published.energy_basis) AS energy_basis,
-               coalesce(o.book_id, published.id) AS book_id,
+               coalesce(o.book_id, published.id) AS book_id, o.credit AS negotiated_credit,
+               coalesce(o.at, once.started_at) AS held_at,
                CASE WHEN (t.expected ->> 'feasible') IS DISTINCT FROM 'false' THEN t.agreement_kept END AS kept,
                CAST(t.enquiry -> 'sla' ->> 'target' AS double precision) AS target,
                CAST(t.expected ->> 'probability' AS double precision) AS probability
@@ -86,12 +92,14 @@ _LOGGED = """
                  AND p.currency = once.stated[2] AND p.energy_basis = once.stated[3]
           ) published ON true
     ), whose AS (
-        SELECT joined.*, k.name AS key,
-               CASE WHEN NOT kept AND status = 'succeeded' THEN amount * coalesce(price.credit, 0) END AS credit,
+        SELECT joined.*, k.name AS key, held.customer_id,
+               CASE WHEN NOT kept AND status = 'succeeded'
+                    THEN amount * coalesce(negotiated_credit, price.credit, 0) END AS credit,
                CASE WHEN amount IS NULL THEN CASE WHEN carries THEN 'unknown_quote' ELSE 'not_quoted' END
                     WHEN status <> 'succeeded' THEN 'not_successful' ELSE 'billed' END AS billing
           FROM joined
           LEFT JOIN api_keys k ON k.id = joined.key_id
+          LEFT JOIN held ON held.key_id = joined.key_id AND held.from_at <= held_at AND held_at < held.until_at
           LEFT JOIN prices price ON price.book_id = joined.book_id AND price.tier_id = joined.tier_id
     )
 """
@@ -99,12 +107,12 @@ _LOGGED = """
 _SUMS = text(
     _LOGGED  # noqa: S608 - of constants
     + """
-    SELECT key_id, key, billing, currency,
+    SELECT key_id, key, customer_id, billing, currency,
            count(*) AS transfers, sum(bytes_moved) AS bytes_moved, sum(amount) AS amount,
            coalesce(sum(credit), 0) AS credit,
            count(*) FILTER (WHERE kept) AS met, count(*) FILTER (WHERE NOT kept) AS missed,
            count(*) FILTER (WHERE from_log_alone AND amount IS NOT NULL) AS from_log_alone
-      FROM whose GROUP BY key_id, key, billing, currency
+      FROM whose GROUP BY key_id, key, customer_id, billing, currency
     """
 )
 
@@ -158,6 +166,7 @@ class Usage:
                 missed=row.missed,
                 from_log_alone=row.from_log_alone,
                 credit=row.credit,
+                customer_id=row.customer_id,
             )
             for row in self._connection.execute(_SUMS, _build_bounds(month))
         ]
