@@ -86,6 +86,7 @@ ROUTERS = (
     usage.router,
     customers.router,
     customers.prices_router,
+    usage.statement_router,
     devices.router,
     regions.router,
     regions.grid_router,

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from services.application.billing.price_books import PriceBook
     from services.application.billing.price_list import PriceList
     from services.application.billing.quote_consumer import StoredQuote
-    from services.application.billing.usage import Month, UsageLine, UsageTransfer
+    from services.application.billing.statements import DayTotal, UsageTotal
+    from services.application.billing.usage import Holder, Month, UsageLine, UsageTransfer
     from services.application.billing.what_if import Demand
     from tradewind.sla.kinds import EnergyBasis
     from tradewind.sla.price_rules import PriceRule, TierToPrice
@@ -122,8 +123,14 @@ class QuoteRepository(Protocol):
 class UsageRepository(Protocol):
     """Logged transfers of one tenant by month; a port because the application may not import persistence."""
 
-    def iterate_transfers(self, month: Month) -> Generator[UsageTransfer, None, None]: ...
-    def list_billed(self, month: Month, key_id: UUID | None, *, limit: int, offset: int) -> Sequence[UsageTransfer]:
-        """Return billed transfers of one key in the order of their start."""
+    def iterate_transfers(self, month: Month, holder: Holder | None = None) -> Generator[UsageTransfer, None, None]: ...
+    def list_billed(self, month: Month, holder: Holder, *, limit: int, offset: int) -> Sequence[UsageTransfer]:
+        """Return billed transfers of a customer or key in the order of their start."""
+
+    def list_totals(self, month: Month, holder: Holder) -> Sequence[UsageTotal]:
+        """Return sums of billed transfers by link and tier."""
+
+    def list_days(self, month: Month, holder: Holder) -> Sequence[DayTotal]:
+        """Return sums of billed transfers by day."""
 
     def list_sums(self, month: Month) -> Sequence[UsageLine]: ...

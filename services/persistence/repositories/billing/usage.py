@@ -3,11 +3,11 @@
 from collections.abc import Generator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
-from uuid import UUID
 
-from sqlalchemy import Connection, Row, text
+from sqlalchemy import Connection, Row, TextClause, text
 
-from services.application.billing.usage import Billing, Month, UsageLine, UsageTransfer
+from services.application.billing.statements import DayTotal, UsageTotal
+from services.application.billing.usage import Billing, Holder, Month, UsageLine, UsageTransfer
 from services.persistence.repositories.logs.months_of_logs import MonthSeals
 from tradewind.errors import Conflict
 
@@ -116,29 +116,50 @@ _SUMS = text(
     """
 )
 
-_EACH = text(
-    _LOGGED  # noqa: S608 - of constants
-    + """
-    SELECT whose.*, source.name AS source, destination.name AS destination, links.mover
+_OF_HOLDER = """
+    customer_id IS NOT DISTINCT FROM CAST(:customer_id AS uuid)
+    AND (customer_id IS NOT NULL OR key_id IS NOT DISTINCT FROM CAST(:key_id AS uuid))
+"""
+_WITH_LINKS = """
+    SELECT whose.*, source.name AS source, destination.name AS destination, links.mover, customers.name AS customer
       FROM whose
       JOIN links ON links.id = whose.link_id
       JOIN endpoints source ON source.id = links.source_id
       JOIN endpoints destination ON destination.id = links.destination_id
+      LEFT JOIN customers ON customers.id = whose.customer_id
+"""
+
+_EACH = text(
+    f"""{_LOGGED} {_WITH_LINKS}
+     WHERE CAST(:all AS boolean) OR ({_OF_HOLDER})
      ORDER BY key, key_id, started_at, transfer_id
     """
 )
 
-_BILLED_TO_KEY = text(
-    _LOGGED  # noqa: S608 - of constants
-    + """
-    SELECT whose.*, source.name AS source, destination.name AS destination, links.mover
-      FROM whose
-      JOIN links ON links.id = whose.link_id
-      JOIN endpoints source ON source.id = links.source_id
-      JOIN endpoints destination ON destination.id = links.destination_id
-     WHERE key_id IS NOT DISTINCT FROM CAST(:key_id AS uuid) AND billing = 'billed'
+_BILLED = text(
+    f"""{_LOGGED} {_WITH_LINKS}
+     WHERE {_OF_HOLDER} AND billing = 'billed'
      ORDER BY started_at, transfer_id LIMIT :limit OFFSET :offset
     """
+)
+
+_TOTALS = text(
+    f"""{_LOGGED}, linked AS ({_WITH_LINKS} WHERE {_OF_HOLDER} AND billing = 'billed')
+    SELECT source, destination, tier_id, sla, currency, count(*) AS transfers, sum(bytes_moved) AS bytes_moved,
+           sum(amount) AS amount, coalesce(sum(credit), 0) AS credit,
+           count(*) FILTER (WHERE kept) AS met, count(*) FILTER (WHERE NOT kept) AS missed
+      FROM linked GROUP BY source, destination, tier_id, sla, currency
+     ORDER BY currency, source, destination, sla, min(target), tier_id
+    """  # noqa: S608 - of constants
+)
+
+_DAYS = text(
+    f"""{_LOGGED}
+    SELECT CAST(started_at AT TIME ZONE 'UTC' AS date) AS day, currency, count(*) AS transfers,
+           sum(bytes_moved) AS bytes_moved, sum(amount) AS amount, coalesce(sum(credit), 0) AS credit
+      FROM whose WHERE {_OF_HOLDER} AND billing = 'billed'
+     GROUP BY day, currency ORDER BY day, currency
+    """  # noqa: S608 - of constants
 )
 
 _ONE_BY_ONE = tuple(name for name in UsageTransfer.__slots__ if name != "billing")
@@ -174,26 +195,47 @@ class Usage:
         sealed = self._seals.find_usage(month)
         return made if sealed is None else sealed
 
-    def iterate_transfers(self, month: Month) -> Generator[UsageTransfer, None, None]:
+    def iterate_transfers(self, month: Month, holder: Holder | None = None) -> Generator[UsageTransfer, None, None]:
         """Yield the same transfers one by one, by key and in the order of their start, reading as the caller takes
         them.
+
+        Parameters
+        ----------
+        holder : whose transfers; ``None`` : all.
 
         Raises
         ------
         Conflict : the rows of the month are dropped; raised before the first of them.
         """
         as_taken = {"yield_per": ROWS_AT_ONCE}
-        with self._connection.execute(_EACH, _build_bounds(month), execution_options=as_taken) as rows:
+        bounds = {**_build_bounds(month), **(holder or Holder())._asdict(), "all": holder is None}
+        with self._connection.execute(_EACH, bounds, execution_options=as_taken) as rows:
             # Read afterwards, as for the sums: rows that are being read are not dropped until the
             # transaction ends.
             if self._seals.find_usage(month) is not None:
                 raise Conflict(f"the logs of {month} are in the exports alone; its sums are kept")
             yield from map(_to_transfer, rows)
 
-    def list_billed(self, month: Month, key_id: UUID | None, *, limit: int, offset: int) -> Sequence[UsageTransfer]:
-        """Return billed transfers of one key by their start; none where the rows of the month are dropped."""
-        bounds = {**_build_bounds(month), "key_id": key_id, "limit": limit, "offset": offset}
-        found = [_to_transfer(row) for row in self._connection.execute(_BILLED_TO_KEY, bounds)]
+    def list_billed(self, month: Month, holder: Holder, *, limit: int, offset: int) -> Sequence[UsageTransfer]:
+        """Return billed transfers of a customer or key by their start; none where the rows of the month are dropped."""
+        return [_to_transfer(row) for row in self._list_rows(_BILLED, month, holder, limit=limit, offset=offset)]
+
+    def list_totals(self, month: Month, holder: Holder) -> Sequence[UsageTotal]:
+        """Return sums of the same by link and tier; none where the rows of the month are dropped."""
+        return [
+            UsageTotal(**row._asdict() | {"bytes_moved": int(row.bytes_moved)})
+            for row in self._list_rows(_TOTALS, month, holder)
+        ]
+
+    def list_days(self, month: Month, holder: Holder) -> Sequence[DayTotal]:
+        """Return sums of the same by day; none where the rows of the month are dropped."""
+        return [
+            DayTotal(**row._asdict() | {"bytes_moved": int(row.bytes_moved)})
+            for row in self._list_rows(_DAYS, month, holder)
+        ]
+
+    def _list_rows(self, query: TextClause, month: Month, holder: Holder, **bounds: int) -> Sequence[Row[Any]]:
+        found = self._connection.execute(query, {**_build_bounds(month), **holder._asdict(), **bounds}).all()
         return [] if self._seals.find_usage(month) is not None else found
 
 
