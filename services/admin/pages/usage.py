@@ -37,7 +37,13 @@ def usage_page(request: Request, visit: Provider, parts: Parts, month_text: Mont
         unbilled=[line for each in statements for line in each.unbilled],
         digits={
             code: choose_uniform_decimals(
-                [line.amount for line in billed if line.currency == code and line.amount is not None],
+                [
+                    line.amount
+                    for each in statements
+                    for key in each.keys
+                    for line in key.billed
+                    if line.currency == code and line.amount is not None
+                ],
                 count_minor_digits(code),
             )
             for code in currencies

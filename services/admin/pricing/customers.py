@@ -25,6 +25,7 @@ from services.application.billing.customers import (
 )
 from services.application.billing.negotiate import Negotiation, add_negotiated_prices, end_negotiated_prices
 from services.application.billing.price_books import find_current_book
+from services.application.billing.spending import NEAR_LIMIT
 from services.application.billing.statements import Statement, build_statements
 from services.application.billing.usage import Holder, Month, UsageLine
 from tradewind.wire.inventory import Key
@@ -46,6 +47,18 @@ class CustomerRow(NamedTuple):
 
     customer: Customer
     billed: Sequence[UsageLine]
+
+    @property
+    def spent(self) -> Decimal:
+        """What it has spent in the currency of its limit."""
+        lines = [line for line in self.billed if line.currency == self.customer.details.spending_currency]
+        return sum(((line.amount or Decimal(0)) - line.credit for line in lines), Decimal(0))
+
+    @property
+    def share(self) -> Decimal | None:
+        """The share of its limit that it has spent; ``None`` where it has none."""
+        limit = self.customer.details.spending_limit
+        return None if limit is None else self.spent / limit
 
 
 @router.get("")
@@ -72,6 +85,8 @@ def customers_page(
         "customers.html",
         visit,
         month=month,
+        near_limit=NEAR_LIMIT,
+        near=[row for row in (_to_row(each, statements) for each in every) if (row.share or 0) >= NEAR_LIMIT],
         rows=[_to_row(each, statements) for each in found[first : first + CUSTOMERS_AT_ONCE]],
         count=len(found),
         any_customer=bool(every),
@@ -148,7 +163,8 @@ def customer_page(request: Request, customer_id: UUID, visit: Provider, parts: P
         negotiated=negotiated,
         month=month,
         months=_list_months(month),
-        billed=_to_row(customer, statements).billed,
+        row=_to_row(customer, statements),
+        near_limit=NEAR_LIMIT,
         statement_query=lambda of_month: format_statement_query(of_month, Holder(customer_id=customer_id)),
         currencies=sorted(list_currencies()),
         currency=_choose_currency(book),

@@ -152,8 +152,8 @@ def _check_currency(negotiation: Negotiation, uow: UnitOfWork) -> None:
         raise InvalidValue("currency", f"is {negotiation.currency}, but the price book is in {others[0]}")
 
 
-def check_negotiated_currencies(currency: str, begins_at: datetime, uow: UnitOfWork) -> None:
-    """Refuse a book in another currency than that of rules which customers have then.
+def check_currency_of_customers(currency: str, begins_at: datetime, uow: UnitOfWork) -> None:
+    """Refuse a book in another currency than that of rules which customers have then, or of their spending limits.
 
     Raises
     ------
@@ -167,15 +167,23 @@ def check_negotiated_currencies(currency: str, begins_at: datetime, uow: UnitOfW
                 f"{name} has negotiated prices in {each.negotiation.currency}, and the book is in {currency}; "
                 "end those prices first"
             )
+    for limit in uow.customers.list_limits():
+        if limit.currency != currency:
+            raise Conflict(
+                f"{limit.customer} has a spending limit in {limit.currency}, and the book is in {currency}; "
+                "change that limit first"
+            )
 
 
 def load_customer_price_list(release_id: int | None, uow: UnitOfWork) -> PriceList:
     """Return the published prices, with those that customers have negotiated for tiers of a release."""
     books = uow.price_books.load_price_list()
     found = [each for each in uow.negotiated_prices.list_all() if _counts_after(each, books.read_at)]
-    if not found:
+    limits = {limit.customer_id: limit for limit in uow.customers.list_limits()}
+    if not found and not limits:
         return books
-    return replace(books, negotiated=_apply_rules(found, release_id, uow), holders=uow.customers.list_holders())
+    negotiated = _apply_rules(found, release_id, uow)
+    return replace(books, negotiated=negotiated, holders=uow.customers.list_holders(), limits=limits)
 
 
 def load_current_customer_prices(now: datetime, uow: UnitOfWork) -> Mapping[UUID, CustomerPrices]:

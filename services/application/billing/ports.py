@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from services.application.billing.customers import Customer, CustomerDetails
     from services.application.billing.negotiate import NegotiatedPrices, Negotiation
     from services.application.billing.price_books import PriceBook
-    from services.application.billing.price_list import PriceList
+    from services.application.billing.price_list import PriceList, SpendingLimit
     from services.application.billing.quote_consumer import StoredQuote
     from services.application.billing.statements import DayTotal, UsageTotal
     from services.application.billing.usage import Holder, Month, UsageLine, UsageTransfer
@@ -78,6 +78,9 @@ class CustomerRepository(Protocol):
     def list_all(self) -> Sequence[Customer]: ...
     def get(self, customer_id: UUID) -> Customer: ...
     def find_by_name(self, name: str) -> Customer | None: ...
+    def list_limits(self) -> Sequence[SpendingLimit]:
+        """Return the spending limits of customers that are not archived."""
+
     def list_holders(self) -> Mapping[UUID, UUID]:
         """Return the customer of each key that belongs to one now."""
 
@@ -129,6 +132,9 @@ class UsageRepository(Protocol):
 
     def list_totals(self, month: Month, holder: Holder) -> Sequence[UsageTotal]:
         """Return sums of billed transfers by link and tier."""
+
+    def sum_spent(self, month: Month, customer_id: UUID, currency: str) -> Decimal:
+        """Return what a customer's transfers of a month cost so far, less credits, with those that run now."""
 
     def list_days(self, month: Month, holder: Holder) -> Sequence[DayTotal]:
         """Return sums of billed transfers by day."""

@@ -39,6 +39,15 @@ class CustomerPrices:
     fixed: Mapping[UUID, PriceModel]
 
 
+class SpendingLimit(NamedTuple):
+    """The most that the transfers of a customer may cost in a calendar month; ``customer`` : its name."""
+
+    customer_id: UUID
+    customer: str
+    amount: Decimal
+    currency: str
+
+
 class AdjustedPrice(NamedTuple):
     """What a tier costs one customer: a price, and the share by which the amount differs from it."""
 
@@ -63,13 +72,20 @@ def find_price(
 class PriceList:
     """The current book and those to come, the earliest first, read at one time of the store's clock.
 
-    ``negotiated`` : current, and to come. ``holders`` : the customer of each key.
+    ``negotiated`` : current, and to come. ``holders`` : the customer of each key. ``limits`` : of what each customer
+    spends.
     """
 
     books: tuple[PublishedBook, ...] = ()
     read_at: datetime | None = None
     negotiated: tuple[CustomerPrices, ...] = ()
     holders: Mapping[UUID, UUID] = field(default_factory=dict)
+    limits: Mapping[UUID, SpendingLimit] = field(default_factory=dict)
+
+    def find_limit(self, key_id: UUID) -> SpendingLimit | None:
+        """Return the spending limit of the customer of a key."""
+        customer_id = self.holders.get(key_id) if self.limits else None
+        return None if customer_id is None else self.limits.get(customer_id)
 
     def list_priced_tiers(self) -> frozenset[UUID]:
         """Return the tiers that have a price in the current book or in one to come."""

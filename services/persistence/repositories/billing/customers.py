@@ -10,6 +10,7 @@ from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.dialects.postgresql import insert as insert_or_replace
 
 from services.application.billing.customers import Customer, CustomerDetails
+from services.application.billing.price_list import SpendingLimit
 from services.persistence.tables import customer_keys, customers
 from tradewind.errors import NotFound
 from tradewind.wire.base import EARLIEST_INSTANT
@@ -60,6 +61,14 @@ class Customers:
         query = select(customers.c.id).where(func.lower(customers.c.name) == func.lower(name))
         found = self._connection.execute(query).scalars().first()
         return None if found is None else self.get(found)
+
+    def list_limits(self) -> Sequence[SpendingLimit]:
+        """Return the spending limits of customers that are not archived."""
+        query = select(customers).where(customers.c.spending_limit.is_not(None), customers.c.archived_at.is_(None))
+        return [
+            SpendingLimit(row.id, row.name, row.spending_limit, row.spending_currency)
+            for row in self._connection.execute(query)
+        ]
 
     def list_holders(self) -> Mapping[UUID, UUID]:
         """Return the customer of each key that belongs to one now."""

@@ -2,7 +2,9 @@
 
 from collections.abc import Generator, Mapping, Sequence
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy import Connection, Row, TextClause, text
 
@@ -162,6 +164,22 @@ _DAYS = text(
     """  # noqa: S608 - of constants
 )
 
+_SPENT = text(
+    f"""{_LOGGED}, running AS (
+        SELECT DISTINCT ON (o.transfer_id) o.amount
+          FROM transfers t
+          JOIN offered o ON o.transfer_id = t.id
+          JOIN held ON held.key_id = o.key_id AND held.from_at <= o.at AND o.at < held.until_at
+         WHERE t.ended_at IS NULL AND t.silent_at > now() AND held.customer_id = CAST(:customer_id AS uuid)
+           AND o.currency = :currency
+           AND NOT EXISTS (SELECT FROM whose WHERE whose.transfer_id = t.id AND whose.billing = 'billed')
+    )
+    SELECT coalesce((SELECT sum(amount - coalesce(credit, 0)) FROM whose
+                      WHERE {_OF_HOLDER} AND billing = 'billed' AND currency = :currency), 0)
+           + coalesce((SELECT sum(amount) FROM running), 0) AS spent
+    """  # noqa: S608 - of constants
+)
+
 _ONE_BY_ONE = tuple(name for name in UsageTransfer.__slots__ if name != "billing")
 
 
@@ -233,6 +251,12 @@ class Usage:
             DayTotal(**row._asdict() | {"bytes_moved": int(row.bytes_moved)})
             for row in self._list_rows(_DAYS, month, holder)
         ]
+
+    def sum_spent(self, month: Month, customer_id: UUID, currency: str) -> Decimal:
+        """Return what a customer's transfers of a month cost so far, less credits, with those that run now."""
+        holder = Holder(customer_id=customer_id)._asdict()
+        spent = self._connection.execute(_SPENT, {**_build_bounds(month), **holder, "currency": currency}).scalar_one()
+        return Decimal(spent)
 
     def _list_rows(self, query: TextClause, month: Month, holder: Holder, **bounds: int) -> Sequence[Row[Any]]:
         found = self._connection.execute(query, {**_build_bounds(month), **holder._asdict(), **bounds}).all()
