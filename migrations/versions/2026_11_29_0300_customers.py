@@ -2,7 +2,7 @@
 
 from alembic import op
 
-from migrations.row_level_security import protect
+from migrations.row_level_security import let_owner, protect, publish_function
 
 revision = "2026_11_29_0300"
 down_revision = "2026_11_29_0200"
@@ -18,14 +18,37 @@ def upgrade() -> None:
     op.execute("CREATE INDEX sealed_customer_usage_tenant_id_month_idx ON sealed_customer_usage (tenant_id, month)")
     for name in ("customers", "customer_keys", "negotiated_prices", "negotiated_price_rules", "sealed_customer_usage"):
         protect(name)
+    for name in ("customers", "customer_keys"):  # a key is looked up before its tenant is known
+        let_owner(name, "SELECT")
+    op.execute(FIND_KEY)
+    publish_function("find_key(bytea)")
     op.execute("ALTER TABLE quotes ADD COLUMN negotiated_id uuid, ADD COLUMN credit numeric")
 
 
 def downgrade() -> None:
     op.execute("ALTER TABLE quotes DROP COLUMN credit, DROP COLUMN negotiated_id")
+    op.execute("DROP FUNCTION find_key(bytea)")
     for name in ("sealed_customer_usage", "negotiated_price_rules", "negotiated_prices", "customer_keys", "customers"):
         op.execute(f"DROP TABLE {name}")
 
+
+# As find_api_key, which notes the use, with the customer that holds the key now.
+FIND_KEY = """
+    CREATE FUNCTION find_key(secret bytea)
+    RETURNS TABLE (
+        id uuid, tenant_id uuid, scopes text[], weight double precision, rate_factor double precision,
+        secret_sha256 bytea, customer_id uuid, customer_rate_factor double precision
+    )
+    LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
+        SELECT k.id, k.tenant_id, k.scopes, k.weight, k.rate_factor, k.secret_sha256, c.id, c.rate_factor
+          FROM find_api_key(secret) k
+          LEFT JOIN LATERAL (
+              SELECT held.customer_id FROM customer_keys held
+               WHERE held.key_id = k.id AND held.from_at <= now() ORDER BY held.from_at DESC LIMIT 1
+          ) held ON true
+          LEFT JOIN customers c ON c.id = held.customer_id
+    $$
+"""
 
 # A customer's number is part of the numbers of its statements and is never used again.
 CUSTOMERS = """

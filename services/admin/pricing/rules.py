@@ -1,6 +1,7 @@
 """*Price by rule*: one price for all tiers of a kind, a band of rates and a group of links."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import NamedTuple
 from uuid import UUID
 
@@ -67,7 +68,7 @@ def to_rule_row(rule: PriceRule, tiers: int | None) -> RuleRow:
 
 
 def _format_mbps(rate_bps: float | None) -> str:
-    return "" if rate_bps is None else f"{rate_bps / BPS_OF_MBPS:.12g}"
+    return "" if rate_bps is None else format_decimal(Decimal(f"{rate_bps / BPS_OF_MBPS:.12g}"))
 
 
 @router.post("/{book_id}/rules")

@@ -158,6 +158,9 @@ def change_customer(
         _check_name_is_free(details.name, customer_id, uow)
         uow.customers.change(customer_id, details)
         uow.audit.note("customer.changed", details.name, id=str(customer_id), **_describe(details, customer.details))
+        if details.rate_factor != customer.details.rate_factor:
+            for key_id in customer.key_ids:
+                uow.publish(KeyChanged(uow.tenant_id, key_id))
     if key_ids is not None and set(key_ids) != set(customer.key_ids):
         _check_keys(key_ids, customer_id, uow)
         _assign_keys(customer, key_ids, uow, clock)

@@ -221,3 +221,15 @@ def test_adjustment_that_is_none_is_refused(provider: httpx.Client, adjustment: 
 def test_an_agent_sees_no_customers(api: str, learned: Tenant) -> None:
     with learned.client(api, Scope.AGENT) as agent:
         assert agent.get("/v1/customers").status_code == 403
+
+
+def test_keys_of_a_customer_share_its_rate_of_calls(api: str, provider: httpx.Client) -> None:
+    one, two = new_key(provider), new_key(provider)
+    acme = new_customer(provider, one, two, rate_factor=0.01)  # of 100 a second: ten at once
+    with as_key(api, one) as first, as_key(api, two) as second:
+        statuses = [client.get("/v1/sla-tiers?limit=1").status_code for _ in range(12) for client in (first, second)]
+        assert 429 in statuses
+        refused = next(answer for answer in iter(lambda: second.get("/v1/sla-tiers?limit=1"), None) if answer.is_error)
+        assert "all keys of this customer together" in refused.json()["detail"]
+        provider.patch(f"/v1/customers/{acme['id']}", json={"rate_factor": None}).raise_for_status()
+        eventually(lambda: second.get("/v1/sla-tiers?limit=1").status_code == 200)
