@@ -34,7 +34,7 @@ from services.api.routes import (
     transfers,
     warehouse,
 )
-from services.api.routes.billing import price_books, price_files, price_rules, usage
+from services.api.routes.billing import customers, price_books, price_files, price_rules, usage
 from services.application.shared.failure_reasons import remove_secrets
 from services.application.warehouse.query import QueryLimits
 from services.bootstrap import Container, Options, SignOn, build_container
@@ -84,6 +84,9 @@ ROUTERS = (
     price_rules.router,
     price_files.router,
     usage.router,
+    customers.router,
+    customers.prices_router,
+    usage.statement_router,
     devices.router,
     regions.router,
     regions.grid_router,

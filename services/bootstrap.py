@@ -21,6 +21,7 @@ from services.application.access.pending_sign_ins import SealingKey
 from services.application.access.refused_sign_ins import RefusedSignIn, RefusedSignIns
 from services.application.access.single_sign_on import Provider, SignOnRules
 from services.application.advice.compression import Histories
+from services.application.billing.spending import NotedSpending, SpendingLimits
 from services.application.limits.live_shares import LiveShares
 from services.application.limits.rate_limits import CallLimits, RateLimits, RefusedCalls
 from services.application.logs.lines import BodyLimits
@@ -130,6 +131,7 @@ class Container:
     tuner: Tuner
     live_shares: LiveShares
     quotes: QuoteRecorder
+    spending_limits: SpendingLimits
     notices: NoticeListener
     clock: Clock
     metrics: Metrics
@@ -171,7 +173,7 @@ def build_container(*, database_url: str, redis_url: str, options: Options | Non
         lookups = SingleFlight()
         quotes = QuoteRecorder(session_client, partial(_log_waiting_quotes, log), time.time)
         owners = OwnerLookups(store.unit_of_work, quotes.find_key, lookups, time.monotonic)
-        computing, passwords = YieldingProcesses(), Passwords()
+        computing, passwords, metrics = YieldingProcesses(), Passwords(), Metrics.create()
         closing.callback(computing.close)
         closing.callback(passwords.close)
         yield Container(
@@ -196,9 +198,10 @@ def build_container(*, database_url: str, redis_url: str, options: Options | Non
             tuner=Tuner(sessions, owners),
             live_shares=LiveShares(sessions, snapshots.list_capped_scopes, partial(_log_failed_look, log)),
             quotes=quotes,
+            spending_limits=SpendingLimits(store.unit_of_work, lookups, partial(_note_spending, log, metrics)),
             notices=create_listener(client, keyring, Renewals(snapshots, log, closing), log),
             clock=SystemClock(),
-            metrics=Metrics.create(),
+            metrics=metrics,
             watch=_watch(options, store, client),
             log=log,
             body_limits=BodyLimits(),
@@ -261,6 +264,17 @@ def _log_refused(log: FilteringBoundLogger, refused: RefusedCalls) -> None:
         kind=refused.kind,
         limit=refused.limit,
         calls=refused.calls,
+    )
+
+
+def _note_spending(log: FilteringBoundLogger, metrics: Metrics, tenant_id: UUID, noted: NotedSpending) -> None:
+    metrics.spending_limits_near.inc()
+    log.warning(
+        Event.SPENDING_NEAR_LIMIT,
+        tenant_id=str(tenant_id),
+        customer_id=str(noted.customer_id),
+        month=noted.month,
+        share=noted.share,
     )
 
 

@@ -11,6 +11,7 @@ STATUS: Mapping[type[errors.TradewindError], tuple[HTTPStatus, str]] = MappingPr
         errors.InvalidValue: (HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid value"),
         errors.Unauthenticated: (HTTPStatus.UNAUTHORIZED, "Not authenticated"),
         errors.NotPermitted: (HTTPStatus.FORBIDDEN, "Not permitted"),
+        errors.SpendingLimitReached: (HTTPStatus.PAYMENT_REQUIRED, "Spending limit reached"),
         errors.NotFound: (HTTPStatus.NOT_FOUND, "Not found"),
         errors.Conflict: (HTTPStatus.CONFLICT, "Conflict"),
         errors.TooLarge: (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "Too large"),

@@ -10,6 +10,7 @@ TradewindError
 ├── NotFound                no such thing for this tenant
 ├── Conflict                contradicts what is stored
 ├── TooLarge                beyond a stated limit
+├── SpendingLimitReached    a priced transfer would exceed what its customer may spend in the month
 ├── TooOften                more calls of a kind than the key or its tenant may make (retryable, after the time given)
 ├── QueryRefused            SQL that the warehouse does not run, or that failed there
 ├── CannotFit               the rows at hand do not determine a model
@@ -115,6 +116,10 @@ class TooManyLive(TradewindError):
             " operator for more"
         )
         self.retry_after_s = retry_after_s
+
+
+class SpendingLimitReached(TradewindError):
+    """A priced transfer would exceed what its customer may spend in the month."""
 
 
 class QueryRefused(TradewindError):

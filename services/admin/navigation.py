@@ -46,6 +46,7 @@ SECTIONS = (
         (
             Entry("/admin/tiers", "SLA tiers"),
             Entry("/admin/price-books", "Price books"),
+            Entry("/admin/customers", "Customers", _PROVIDER),
             Entry("/admin/usage", "Usage", _PROVIDER),
         ),
     ),

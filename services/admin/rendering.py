@@ -17,7 +17,7 @@ from fastapi.routing import APIRoute
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
 from services.admin.formatting.audit_entries import format_action, format_detail
-from services.admin.formatting.field_labels import format_refusal
+from services.admin.formatting.field_labels import find_input_name, format_refusal
 from services.admin.formatting.no_model import explain_no_model
 from services.admin.formatting.plain_words import format_decision, format_odds, format_reason, format_setting
 from services.admin.formatting.price_forms import format_decimal, format_price
@@ -239,7 +239,8 @@ def render_refusal(request: Request, error: TradewindError) -> Response:
     """Return a refusal as a page, or in place of a part of one."""
     status, title = find_status(error)
     if "hx-request" in request.headers:
-        response = render_page(request, "refused.html", None, status=status, error=format_refusal(error))
+        field = find_input_name(error)
+        response = render_page(request, "refused.html", None, status=status, error=format_refusal(error), field=field)
         response.headers["HX-Retarget"] = "#refused"
         response.headers["HX-Reswap"] = "innerHTML show:top"
         response.headers["HX-Push-Url"] = "false"  # the form's own address is no page to load again

@@ -27,7 +27,7 @@ from services.admin.pages import (
     transfers,
     usage,
 )
-from services.admin.pricing import files, labels, rules
+from services.admin.pricing import customers, files, labels, rules, statements
 from services.admin.rendering import build_page_router, go_to
 from services.admin.visitors import HOME, require_session
 from tradewind.errors import NotFound
@@ -49,6 +49,8 @@ _ROUTERS = (
     rules.router,
     files.router,
     usage.router,
+    statements.router,
+    customers.router,
     compression.router,
     devices.router,
     endpoints.router,

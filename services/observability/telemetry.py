@@ -31,6 +31,7 @@ class Event(StrEnum):
 
     REQUEST_FAILED = "request.failed"
     CALLS_REFUSED = "calls.refused"
+    SPENDING_NEAR_LIMIT = "spending.near_limit"
     CALLS_NOT_SHARED = "calls.not_shared"
     SIGN_IN_REFUSED = "sign_in.refused"
     BATCH_STORED = "batch.stored"
@@ -92,6 +93,8 @@ class Metrics:
     rows_accepted: Counter
     rows_rejected: Counter
     calls_refused: Counter
+    spending_limits_near: Counter
+    recommendations_beyond_limit: Counter
     sign_ins_refused: Counter
     upload_disk_free: Gauge
     recommended: Mapping[str, Counter]
@@ -119,6 +122,16 @@ class Metrics:
             requests=Counter("tradewind_requests", "Answers.", ["method", "route", "status"], registry=registry),
             calls_refused=Counter(
                 "tradewind_calls_refused", "Calls of keys that call too often, by kind.", ["kind"], registry=registry
+            ),
+            spending_limits_near=Counter(
+                "tradewind_spending_limits_near",
+                "Customers that have spent 80 % of their limit of a month, and once more all of it.",
+                registry=registry,
+            ),
+            recommendations_beyond_limit=Counter(
+                "tradewind_recommendations_beyond_limit",
+                "Recommendations refused because their customer's spending limit is reached.",
+                registry=registry,
             ),
             sign_ins_refused=Counter(
                 "tradewind_sign_ins_refused", "Attempts to sign in that were refused.", registry=registry

@@ -3,6 +3,7 @@
 from typing import Self
 from uuid import UUID
 
+from services.application.billing.negotiate import load_customer_price_list
 from services.application.limits.caps import Limits
 from services.application.limits.learned_caps import LearnedCaps
 from services.application.models.learned_model import StoredModel
@@ -45,7 +46,7 @@ class Store:
             keys = {link.id: link.key for link in uow.links.list_all()}
             endpoints = uow.endpoints.list_all()
             limits, learned_caps = Limits(uow.limits.list_all()), LearnedCaps(uow.limits.list_learned())
-            prices, tier_names = uow.price_books.load_price_list(), uow.custom_tiers.list_names()
+            prices, tier_names = load_customer_price_list(release, uow), uow.custom_tiers.list_names()
         aliases = {alias: endpoint.name for endpoint in endpoints for alias in endpoint.aliases}
         known_paths = {
             (endpoint.name, pair.destination): Path(**pair.model_dump(exclude={"destination", "network_energy"}))

@@ -24,6 +24,8 @@ from services.persistence.repositories.access.users import Users, UserSessions
 from services.persistence.repositories.advice.compression import CompressionObservations
 from services.persistence.repositories.advice.device_profiles import DeviceProfiles
 from services.persistence.repositories.advice.page_loads import PageLoads
+from services.persistence.repositories.billing.customers import Customers
+from services.persistence.repositories.billing.negotiated_prices import NegotiatedPricesOfTenant
 from services.persistence.repositories.billing.price_books import PriceBooks
 from services.persistence.repositories.billing.price_rules import PriceRules
 from services.persistence.repositories.billing.quotes import Quotes
@@ -174,6 +176,14 @@ class UnitOfWork:
     @cached_property
     def price_rules(self) -> PriceRules:
         return PriceRules(self.connection, self.tenant_id)
+
+    @cached_property
+    def customers(self) -> Customers:
+        return Customers(self.connection, self.tenant_id)
+
+    @cached_property
+    def negotiated_prices(self) -> NegotiatedPricesOfTenant:
+        return NegotiatedPricesOfTenant(self.connection, self.tenant_id)
 
     @cached_property
     def custom_tiers(self) -> CustomTiers:

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from starlette.responses import Response
 
-from services.application.billing.usage import Month, UsageFile, format_usage_file_name
+from services.application.billing.usage import Holder, Month, UsageFile, format_usage_file_name
 from services.application.shared.unit_of_work import UnitOfWork
 from services.streaming.query_slots import QuerySlots
 from services.streaming.query_stream import QueryStream
@@ -18,14 +18,26 @@ def stream_usage(
     unit_of_work: UnitOfWork,
     slots: QuerySlots,
     *,
+    holder: Holder | None = None,
+    number: str | None = None,
     refused: Callable[[TradewindError], Response],
     headers: Mapping[str, str] | None = None,
 ) -> QueryStream:
-    """Return the transfers of a month one by one, as CSV; ``headers`` : sent together with the file's name."""
+    """Return the transfers of a month one by one, as CSV.
+
+    Parameters
+    ----------
+    holder, number : whose transfers, and the number of the statement; ``None`` : all.
+    headers : sent together with the file's name.
+    """
+    name = format_usage_file_name(month, number)
     return QueryStream(
-        UsageFile(tenant_id=tenant_id, month=month, unit_of_work=unit_of_work),
+        UsageFile(tenant_id=tenant_id, month=month, unit_of_work=unit_of_work, holder=holder),
         slots,
         media_type="text/csv",
-        headers={**(headers or {}), "Content-Disposition": f"attachment; filename={format_usage_file_name(month)}"},
+        headers={
+            **(headers or {}),
+            "Content-Disposition": f"attachment; filename={name}",
+        },
         refused=refused,
     )

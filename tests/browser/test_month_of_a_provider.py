@@ -1,4 +1,6 @@
-"""A provider's month: label links, price by rule and file, review, publish, move, miss an SLA, credit it, bill it."""
+"""A provider's month: label links, price by rule and file, review, publish, negotiate with a customer of two keys,
+move, miss an SLA, credit it, bill it.
+"""
 
 import csv
 from collections.abc import Sequence
@@ -8,10 +10,12 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import httpx
 import redis
 from playwright.sync_api import Page, expect
 
-from services.application.access.authenticate import Scope
+from services.application.access.authenticate import Scope, make_secret
+from services.application.access.keys import create_key
 from services.bootstrap import Container
 from services.queue.quote_recorder import QUOTES
 from tests.browser.accessibility import offences
@@ -20,6 +24,7 @@ from tests.browser.test_prices import expect_status, save_screenshot
 from tests.integration.billing.quotes import journalled
 from tests.integration.pricing.test_credits import MET_S, MISSED_S, move
 from tests.stack import Tenant
+from tradewind.wire.inventory import NewKey
 
 WIDTHS_PX = (1440, 820, 390)
 RULE = {"Base": "0.10", "per GB": "0.02", "per kWh": "0", "Mark-up, %": "20", "Credit, %": "35"}
@@ -57,30 +62,113 @@ def test_month_of_a_provider_from_labels_to_a_statement(
     row.get_by_role("link", name="Spring rules").click()
     expect(page.get_by_role("heading", name="What it changed")).to_be_visible()
     save_at_each_width(page, "published")
-    with learned.client(api, Scope.AGENT) as agent, redis.Redis.from_url(redis_url) as store:
+    keys = [f"mover {site} {uuid4().hex[:6]}" for site in ("north", "south")]
+    secrets = [make_key(learned, name) for name in keys]
+    customer_is_made(page, keys)
+    prices_are_negotiated(page)
+    with redis.Redis.from_url(redis_url) as store:
         store.delete(QUOTES)
-        moved = [move(agent, seconds) for seconds in (MET_S, MET_S, MISSED_S)]
-        journalled(parts, store, *moved)
-    statement_is_read(page, [price_by_hand(each) for each in moved])
+        moved = []
+        for secret, seconds in zip(secrets, ((MET_S, MISSED_S), (MET_S, MISSED_S, MET_S)), strict=True):
+            with httpx.Client(base_url=api, headers={"Authorization": f"Bearer {secret}"}, timeout=60) as agent:
+                moved += [(move(agent, each), each == MISSED_S) for each in seconds]
+        with learned.client(api, Scope.AGENT) as stranger:
+            alone = [move(stranger, MET_S) for _ in range(30)]
+        journalled(parts, store, *(made for made, _ in moved), *alone)
+    usage_is_read(page, alone)
+    statement_is_read(page, [(price_by_hand(made, "0.9"), missed) for made, missed in moved], keys)
 
 
-def price_by_hand(made: dict[str, Any]) -> Decimal:
-    """The price of `RULE` for what was moved."""
+def make_key(tenant: Tenant, name: str) -> str:
+    with tenant.parts.store.unit_of_work(tenant.id) as uow:
+        new = NewKey(name=name, scopes=(Scope.AGENT,))
+        return create_key(new, make_secret(), uow=uow, clock=tenant.parts.clock).secret
+
+
+def price_by_hand(made: dict[str, Any], factor: str = "1") -> Decimal:
+    """The price of `RULE` for what was moved, at the share of it that a customer pays."""
     cost = Decimal("0.10") + Decimal("0.02") * Decimal(made["total_bytes"]) / 10**9
-    return round(cost * Decimal("1.2"), 6)
+    return round(cost * Decimal("1.2") * Decimal(factor), 6)
 
 
-def statement_is_read(page: Page, amounts: Sequence[Decimal]) -> None:
-    """The last of the transfers missed its SLA; what is to be paid is the same by hand."""
-    payable = (sum(amounts) - amounts[-1] * Decimal("0.35")).quantize(Decimal("0.01"), ROUND_HALF_UP)
+def customer_is_made(page: Page, keys: Sequence[str]) -> None:
+    """A blank name is refused next to its field; what was typed stays."""
+    to_page(page, "Customers")
+    expect(page.get_by_role("heading", name="No customers yet")).to_be_visible()
+    page.get_by_label("Name").fill("   ")
+    page.get_by_label("Contact").fill("Ann Ames")
+    page.get_by_label("E-mail").fill("ann@acme.example")
+    page.get_by_label("Note").fill("Backups of the two sites, each night.")
+    page.get_by_label("Most in a month").fill("1e5")
+    for key in keys:
+        page.get_by_role("checkbox", name=key).check()
+    make = page.get_by_role("button", name="Make the customer")
+    make.click()
+    refusal = page.get_by_role("alert")
+    expect(refusal).to_contain_text("'1e5' has an exponent")
+    expect(page.get_by_label("Most in a month")).to_have_attribute("aria-invalid", "true")
+    page.get_by_label("Most in a month").fill("250")
+    make.click()
+    expect(refusal).to_contain_text("Name is blank")
+    expect(page.get_by_label("Most in a month")).not_to_have_attribute("aria-invalid", "true")
+    expect(page.get_by_label("Name")).to_be_focused()
+    save_at_each_width(page, "customer-refused")
+    page.get_by_label("Name").fill("Acme Archives")
+    make.dblclick()
+    expect_status(page, "Acme Archives is a customer")
+    to_page(page, "Customers")
+    expect(page.get_by_role("row").filter(has_text="Acme Archives")).to_have_count(1)
+    page.get_by_label("Name", exact=True).fill("acme archives")
+    page.get_by_role("button", name="Make the customer").click()
+    expect(page.get_by_role("alert")).to_contain_text("Name is that of another customer")
+    save_at_each_width(page, "customers")
+    assert offences(page) == []
+
+
+def prices_are_negotiated(page: Page) -> None:
+    page.get_by_role("link", name="Acme Archives", exact=True).click()
+    page.get_by_label("Change of the book's prices, %").fill("-10")
+    page.get_by_role("button", name="Set these prices").click()
+    expect(page.get_by_role("alert")).to_contain_text("write it without a sign")
+    page.get_by_label("Change of the book's prices, %").fill("10")
+    page.get_by_role("button", name="Set these prices").click()
+    expect_status(page, "The prices are negotiated")
+    expect(page.get_by_role("cell", name="10 % off")).to_be_visible()
+    save_at_each_width(page, "customer")
+    assert offences(page) == []
+
+
+def usage_is_read(page: Page, alone: Sequence[dict[str, Any]]) -> None:
     to_page(page, "Usage")
     save_at_each_width(page, "usage")
-    page.locator("table").first.get_by_role("link").first.click()
-    expect(page.get_by_role("heading", name="Statement")).to_be_visible()
+    assert offences(page) == []
+    page.get_by_role("row").filter(has_text="key without a customer").get_by_role("link").click()
+    paid = sum(map(price_by_hand, alone), Decimal(0)).quantize(Decimal("0.01"), ROUND_HALF_UP)
+    expect(page.get_by_role("row").filter(has_text="EUR").first).to_contain_text(f"{paid}")
+    expect(page.get_by_text("Page 1 of 2")).to_be_visible()
+    save_at_each_width(page, "statement-of-key")
+    to_page(page, "Usage")
+
+
+def statement_is_read(page: Page, amounts: Sequence[tuple[Decimal, bool]], keys: Sequence[str]) -> None:
+    """What is to be paid for both keys, less credits, is the same by hand, to the cent."""
+    credit = sum((amount * Decimal("0.35") for amount, missed in amounts if missed), Decimal(0))
+    payable = (sum((amount for amount, _ in amounts), Decimal(0)) - credit).quantize(Decimal("0.01"), ROUND_HALF_UP)
+    page.get_by_role("link", name="Acme Archives", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("-0001")
+    for text in ("Acme Archives", "Ann Ames", "ann@acme.example", *keys):
+        expect(page.get_by_role("main")).to_contain_text(text)
     expect(page.get_by_role("row").filter(has_text="EUR").first).to_contain_text(f"{payable}")
-    expect(page.get_by_role("cell", name="missed", exact=True)).to_have_count(1)
+    expect(page.get_by_role("cell", name="missed", exact=True)).to_have_count(2)
+    page.get_by_text("By day").click()
     save_at_each_width(page, "statement")
     assert offences(page) == []
+    with page.expect_download() as downloading:
+        page.get_by_role("link", name="Its transfers as CSV").click()
+    assert downloading.value.suggested_filename.endswith("-0001.csv")
+    rows = list(csv.DictReader(StringIO(Path(downloading.value.path()).read_text(encoding="utf-8"))))
+    assert {row["customer"] for row in rows} == {"Acme Archives"}
+    assert sorted(Decimal(row["amount"]) for row in rows) == sorted(amount for amount, _ in amounts)
     page.emulate_media(media="print")
     expect(page.get_by_role("button", name="Print, or save as PDF")).to_be_hidden()
     save_screenshot(page, "statement-printed")

@@ -99,6 +99,15 @@ def _page_load(owner: Owner) -> str:
     return owner.made(ANALYSE, **PAGE)["pages"][0]["id"]
 
 
+def _customer(owner: Owner) -> str:
+    return owner.made("/v1/customers", name=f"a customer {uuid4()}")["id"]
+
+
+def _negotiated_prices(owner: Owner) -> str:
+    customer = owner.own("customer_id")
+    return owner.made(f"/v1/customers/{customer}/negotiated-prices", adjustment="-0.1")["id"]
+
+
 def _user(owner: Owner) -> str:
     with owner.tenant.parts.store.unit_of_work(owner.tenant.id) as uow:
         user = uow.users.add(f"somebody-{uuid4()}", HASH, ("analyst",), at=owner.tenant.parts.clock.now())
@@ -131,6 +140,7 @@ THINGS: dict[str, Callable[[Owner], object]] = {
     "batch_id": _batch,
     "book_id": _book,
     "cluster_id": _cluster,
+    "customer_id": _customer,
     "decision_id": _decision,
     "endpoint_id": _endpoint,
     "key_id": _key,
@@ -138,6 +148,7 @@ THINGS: dict[str, Callable[[Owner], object]] = {
     "link_id": lambda owner: owner.listed("/v1/links")["id"],
     "name": _device,
     "page_load_id": _page_load,
+    "prices_id": _negotiated_prices,
     "query_id": _saved_query,
     "region": _region,
     "release_id": lambda owner: owner.listed("/v1/releases")["id"],

@@ -26,6 +26,9 @@ HIGHEST_MARGIN = Decimal(10)
 HIGHEST_CREDIT = Decimal(1)
 """The entire amount."""
 
+LOWEST_ADJUSTMENT, HIGHEST_ADJUSTMENT = Decimal(-1), Decimal(10)
+"""Of the prices of a customer: free, and eleven times the price of the book."""
+
 HIGHEST_SHARES = MappingProxyType({"margin": HIGHEST_MARGIN, "credit": HIGHEST_CREDIT})
 """Parts of a price that are shares, which people read in per cent."""
 
@@ -60,11 +63,11 @@ class PriceModel:
         """Return whether a quote needs the energy."""
         return self.per_kwh > 0
 
-    def add_margin(self) -> tuple[Decimal, Decimal, Decimal]:
-        """Return ``base``, ``per_gb`` and ``per_kwh`` with the margin added, exact, with up to twice as many
-        decimals.
+    def add_margin(self, adjustment: Decimal = Decimal(0)) -> tuple[Decimal, Decimal, Decimal]:
+        """Return ``base``, ``per_gb`` and ``per_kwh`` with the margin and a customer's adjustment, exact, with up to
+        three times as many decimals.
         """
-        factor = _EXACT.add(Decimal(1), self.margin)
+        factor = _EXACT.multiply(_EXACT.add(Decimal(1), self.margin), _EXACT.add(Decimal(1), adjustment))
         base, per_gb, per_kwh = (_EXACT.multiply(each, factor) for each in (self.base, self.per_gb, self.per_kwh))
         return base, per_gb, per_kwh
 
@@ -87,6 +90,20 @@ def _check(name: str, value: Decimal, highest: Decimal) -> None:
         raise InvalidValue(name, f"has {-exponent} decimals; prices have {DECIMALS} at most")
 
 
+def check_adjustment(adjustment: Decimal) -> Decimal:
+    """Return the share by which a customer's prices differ from those of the book, after checking it.
+
+    Raises
+    ------
+    InvalidValue : it is not finite, out of its bounds, or has more than `DECIMALS` decimals.
+    """
+    if not adjustment.is_finite() or not LOWEST_ADJUSTMENT <= adjustment <= HIGHEST_ADJUSTMENT:
+        raise InvalidValue("adjustment", f"must be {LOWEST_ADJUSTMENT} (free) to {HIGHEST_ADJUSTMENT}")
+    if round_amount(adjustment) != adjustment:
+        raise InvalidValue("adjustment", f"has more than {DECIMALS} decimals")
+    return adjustment
+
+
 def check_energy_cost(per_kwh: Decimal) -> Decimal:
     """Return the provider's cost of a kilowatt-hour, in the main unit of a currency, after checking it.
 
@@ -107,12 +124,16 @@ def compute_energy_amount(per_kwh: Decimal, energy_j: float) -> Decimal:
     return _EXACT.multiply(per_kwh, kwh)
 
 
-def compute_amount(model: PriceModel, *, moved_bytes: int, energy_j: float | None) -> Decimal | None:
-    """Return (base + per_gb · GB + per_kwh · kWh) · (1 + margin), rounded to six decimals, half to even.
+def compute_amount(
+    model: PriceModel, *, moved_bytes: int, energy_j: float | None, adjustment: Decimal = Decimal(0)
+) -> Decimal | None:
+    """Return (base + per_gb · GB + per_kwh · kWh) · (1 + margin) · (1 + adjustment), rounded once to six decimals,
+    half to even.
 
     Parameters
     ----------
     energy_j : on the basis of the model's book; ``None`` where it is not known.
+    adjustment : of a customer's negotiated prices; -0.1 is 10 % off.
 
     Returns
     -------
@@ -124,16 +145,16 @@ def compute_amount(model: PriceModel, *, moved_bytes: int, energy_j: float | Non
             return None
         cost = _EXACT.add(cost, compute_energy_amount(model.per_kwh, energy_j))
     amount = _EXACT.multiply(cost, _EXACT.add(Decimal(1), model.margin))
-    return round_amount(amount)
+    return round_amount(_EXACT.multiply(amount, _EXACT.add(Decimal(1), adjustment)))
 
 
 def round_amount(amount: Decimal) -> Decimal:
-    """Return the round an amount to six decimals, half to even."""
+    """Return an amount rounded to six decimals, half to even."""
     return amount.quantize(_STEP, ROUND_HALF_EVEN, _EXACT)
 
 
 def round_payable(amount: Decimal, minor_digits: int) -> Decimal:
-    """Return the round an amount to the currency's smallest unit, half up, as invoices are.
+    """Return an amount rounded to the currency's smallest unit, half up, as invoices are.
 
     Parameters
     ----------

@@ -40,12 +40,15 @@ class UnbilledUsage(Open):
 class UsageStatement(Open):
     """What one key used in a month in UTC, by the begin of its transfers.
 
-    ``key_id`` : the key that the offer was made to, else the one that brought the log; absent where neither is known.
+    ``key_id`` : the key that was quoted, else the one that brought the log; absent where neither is known.
+    ``customer_id``, ``customer`` : that the key belonged to then, which pays for all of its keys together.
     """
 
     month: str
     begins_at: datetime
     ends_at: datetime
+    customer_id: UUID | None = None
+    customer: str | None = None
     key_id: UUID | None = None
     key: str | None = None
     billed: tuple[BilledUsage, ...]

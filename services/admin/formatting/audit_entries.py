@@ -14,6 +14,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
     {
         "endpoint": "endpoints",
         "region": "electricity regions",
+        "customer": "customers",
         "key": "API keys",
         "limit": "limits",
         "link": "labels of links",

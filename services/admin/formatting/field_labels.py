@@ -4,31 +4,38 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from services.admin.formatting.form_numbers import InvalidInput
 from tradewind.errors import InvalidValue, TradewindError
 
 LABELS: Mapping[str, str] = MappingProxyType(
     {
+        "adjustment": "Change of prices, %",
         "again": "New password again",
         "apart_s": "Seconds apart",
         "base": "Base",
         "bounds": "Tier limits",
         "concurrency": "Files at once",
         "confidence": "Met at least",
+        "contact_email": "E-mail",
+        "contact_name": "Contact",
         "credit": "Credit",
         "currency": "Currency",
         "effective_from": "From (UTC)",
+        "ends_at": "Until (UTC)",
         "energy_basis": "Energy charged",
         "energy_cost_per_kwh": "What a kWh costs you",
         "from_mbps": "From, Mbit/s",
         "job_mb": "MB each",
         "jobs": "Jobs",
         "key": "Agent's key",
+        "key_ids": "Keys",
         "label": "Label",
         "links": "Links",
         "login": "Login",
         "margin": "Mark-up",
         "name": "Name",
         "new": "New password",
+        "note": "Note",
         "old": "Password until now",
         "password": "Password",
         "patience_s": "Due after",
@@ -41,7 +48,10 @@ LABELS: Mapping[str, str] = MappingProxyType(
         "roles": "Roles",
         "row_id": "The row",
         "scopes": "Scopes",
+        "spending_currency": "Currency",
+        "spending_limit": "Most in a month",
         "sql": "Query",
+        "starts_at": "From (UTC)",
         "streams": "Streams",
         "to_mbps": "Below, Mbit/s",
         "weight": "Weight",
@@ -62,6 +72,13 @@ _PLAINER: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"^must be less than "), "must be below "),
 )
 """What the framework says of a value, and what a form says instead."""
+
+
+def find_input_name(error: TradewindError) -> str:
+    """Return the name of the field of a form that a refusal is about; empty where it is about none."""
+    if isinstance(error, InvalidInput):
+        return error.input_name
+    return error.field if isinstance(error, InvalidValue) else ""
 
 
 def format_refusal(error: TradewindError) -> str:

@@ -1,6 +1,6 @@
 """Sums of money that add up as they are shown: each sum is rounded once, and its parts so that they make it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from functools import reduce
 
@@ -16,6 +16,12 @@ def choose_decimals(largest: Decimal, minor_digits: int) -> int:
     if largest == 0:
         return minor_digits
     return max(minor_digits, min(MOST_DECIMALS, SIGNIFICANT_DIGITS - 1 - largest.adjusted()))
+
+
+def choose_uniform_decimals(amounts: Iterable[Decimal], minor_digits: int) -> int:
+    """Return the decimals that show all these exactly, at least those of the smallest unit and at most six."""
+    used = (-int(each.normalize(_EXACT).as_tuple().exponent) for each in amounts if each)
+    return min(MOST_DECIMALS, max((minor_digits, *used)))
 
 
 def round_amount(amount: Decimal, decimals: int) -> Decimal:

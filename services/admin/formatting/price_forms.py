@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from decimal import Context, Decimal
 from uuid import UUID
 
-from services.admin.formatting.form_numbers import LONGEST_NUMBER, parse_number
+from services.admin.formatting.form_numbers import LONGEST_NUMBER, InvalidInput, parse_number
 from tradewind.errors import InvalidValue
 from tradewind.sla.pricing import DECIMALS, HIGHEST_SHARES, PRICE_PARTS, PriceModel
 from tradewind.wire.base import EARLIEST_INSTANT, END_OF_INSTANTS
@@ -48,7 +48,23 @@ def parse_price(sent: Mapping[str, str], whose: str, *, suffix: str = "") -> Pri
     try:
         return PriceModel(**{part: _parse_decimal(part, text) for part, text in texts.items()})
     except InvalidValue as wrong:
-        raise InvalidValue(f"{whose}, {wrong.field}", wrong.reason) from None
+        raise InvalidInput(f"{whose}, {wrong.field}", wrong.reason, f"{wrong.field}{suffix}") from None
+
+
+def parse_percent(field: str, text: str) -> Decimal:
+    """Return a percentage as a share, such as 0.1 for 10.
+
+    Raises
+    ------
+    InvalidValue : it is no number, negative, or has too many decimals.
+    """
+    percent = parse_number(field, text, example="10, which is 10 %")
+    if percent < 0:
+        raise InvalidValue(field, f"is {percent:f} %; write it without a sign, and choose off or on")
+    share = percent.scaleb(-2, _EXACT)
+    if share != round(share, DECIMALS):
+        raise InvalidValue(field, f"has too many decimals; in per cent it has {DECIMALS - 2} at most")
+    return share
 
 
 def _parse_decimal(part: str, text: str) -> Decimal:
@@ -87,7 +103,7 @@ def list_priced_tiers(sent: Iterable[str]) -> set[UUID]:
     return found
 
 
-def parse_instant(text: str) -> datetime | None:
+def parse_instant(text: str, field: str = "effective_from") -> datetime | None:
     """Return a date and time as browsers send it, in UTC; ``None`` if it is empty, which means now.
 
     Raises
@@ -99,10 +115,8 @@ def parse_instant(text: str) -> datetime | None:
     try:
         instant = datetime.fromisoformat(text.strip())
     except ValueError:
-        raise InvalidValue("effective_from", f"{text[:LONGEST_NUMBER]!r} is no date and time") from None
+        raise InvalidValue(field, f"{text[:LONGEST_NUMBER]!r} is no date and time") from None
     aware = instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant
     if not EARLIEST_INSTANT <= aware < END_OF_INSTANTS:
-        raise InvalidValue(
-            "effective_from", f"must be in the years {EARLIEST_INSTANT.year} to {END_OF_INSTANTS.year - 1}"
-        )
+        raise InvalidValue(field, f"must be in the years {EARLIEST_INSTANT.year} to {END_OF_INSTANTS.year - 1}")
     return aware.astimezone(UTC)

@@ -1,4 +1,5 @@
-"""Pages that price many tiers at once: rules of a book, files of prices, and the labels of links that rules use.
+"""Pages that price many tiers at once (rules of a book, files of prices, labels of links), and those of who pays:
+customers and statements.
 
-Begin with `rules`. The pages of single books are in `services.admin.pages.price_books`.
+Begin with `rules` and `customers`. The pages of single books are in `services.admin.pages.price_books`.
 """

@@ -1,12 +1,13 @@
 """*Price by rule*: one price for all tiers of a kind, a band of rates and a group of links."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import NamedTuple
 from uuid import UUID
 
 from fastapi import Request, Response
 
-from services.admin.formatting.form_numbers import parse_number
+from services.admin.formatting.form_numbers import InvalidInput, parse_number
 from services.admin.formatting.price_forms import PARTS, format_decimal, parse_price
 from services.admin.pages.price_books import HERE, Sent, Version
 from services.admin.rendering import build_page_router, redirect_after_form, render_page
@@ -52,7 +53,7 @@ def rules_page(request: Request, book_id: UUID, visit: Provider, parts: Parts) -
         "price_rules.html",
         visit,
         book=book,
-        rows=[*map(_to_row, rules, counts.by_rule), *free],
+        rows=[*map(to_rule_row, rules, counts.by_rule), *free],
         counts=counts,
         labels=labels,
         kinds=KINDS,
@@ -61,12 +62,13 @@ def rules_page(request: Request, book_id: UUID, visit: Provider, parts: Parts) -
     )
 
 
-def _to_row(rule: PriceRule, tiers: int) -> RuleRow:
+def to_rule_row(rule: PriceRule, tiers: int | None) -> RuleRow:
+    """Return a rule as its row shows it."""
     return RuleRow(rule, tiers, _format_mbps(rule.from_bps), _format_mbps(rule.to_bps))
 
 
 def _format_mbps(rate_bps: float | None) -> str:
-    return "" if rate_bps is None else f"{rate_bps / BPS_OF_MBPS:.12g}"
+    return "" if rate_bps is None else format_decimal(Decimal(f"{rate_bps / BPS_OF_MBPS:.12g}"))
 
 
 @router.post("/{book_id}/rules")
@@ -111,28 +113,33 @@ def _list_rows(sent: Iterable[str]) -> Sequence[int]:
 def _read_rule(sent: Mapping[str, str], row: int, whose: str) -> PriceRule | None:
     price = parse_price(sent, whose, suffix=f".{row}")
     rates = {
-        name: _read_rate(sent.get(f"{field}.{row}", "").strip(), f"{whose}, {field}")
+        name: _read_rate(sent.get(f"{field}.{row}", "").strip(), f"{whose}, {field}", f"{field}.{row}")
         for name, field in (("from_bps", "from_mbps"), ("to_bps", "to_mbps"))
     }
     if price is None:
         if any(rate is not None for rate in rates.values()):
-            raise InvalidValue(f"{whose}, base", "is empty; type a price, or empty the whole row to remove the rule")
+            reason = "is empty; type a price, or empty all of the row to remove the rule"
+            raise InvalidInput(f"{whose}, base", reason, f"base.{row}")
         return None
     kind, label = sent.get(f"kind.{row}", ""), sent.get(f"label.{row}", "")
     if kind and kind not in KINDS:
-        raise InvalidValue(f"{whose}, kind", "is none of the list")
+        raise InvalidInput(f"{whose}, kind", "is none of the list", f"kind.{row}")
     try:
         return PriceRule(price=price, kind=SlaKind(kind) if kind else None, label=label or None, **rates)
     except InvalidValue as wrong:
-        raise InvalidValue(f"{whose}, {wrong.field.replace('_bps', '_mbps')}", wrong.reason) from None
+        field = wrong.field.replace("_bps", "_mbps")
+        raise InvalidInput(f"{whose}, {field}", wrong.reason, f"{field}.{row}") from None
 
 
-def _read_rate(text: str, field: str) -> float | None:
+def _read_rate(text: str, field: str, input_name: str) -> float | None:
     if not text:
         return None
-    rate = parse_number(field, text, example="100, which is 100 Mbit/s")
+    try:
+        rate = parse_number(field, text, example="100, which is 100 Mbit/s")
+    except InvalidValue as wrong:
+        raise InvalidInput(wrong.field, wrong.reason, input_name) from None
     if not 0 <= rate <= BPS_OF_MBPS:
-        raise InvalidValue(field, f"must be 0 to {BPS_OF_MBPS:,} Mbit/s")
+        raise InvalidInput(field, f"must be 0 to {BPS_OF_MBPS:,} Mbit/s", input_name)
     return float(rate * BPS_OF_MBPS)
 
 

@@ -17,7 +17,12 @@ document.addEventListener(
   true,
 );
 
-document.addEventListener("htmx:before:request", (event) => sentForms.add(event.detail.ctx.sourceElement));
+let lastSent = null;
+
+document.addEventListener("htmx:before:request", (event) => {
+  lastSent = event.detail.ctx.sourceElement;
+  sentForms.add(lastSent);
+});
 document.addEventListener("htmx:finally:request", (event) => {
   const { hx, sourceElement } = event.detail.ctx;
   if (!hx?.redirect) sentForms.delete(sourceElement);
@@ -131,6 +136,36 @@ document.addEventListener("click", (event) => {
   const { opens, closes } = button.dataset;
   if (opens) document.getElementById(opens).showModal();
   else document.getElementById(closes).close();
+});
+
+// What is wrong with a field stands next to it, in the form that was sent; after its label, whose text it must not join.
+function clearWrong(form) {
+  form.querySelectorAll("[data-wrong]").forEach((each) => each.remove());
+  form.querySelectorAll("[aria-invalid]").forEach((each) => {
+    each.removeAttribute("aria-invalid");
+    each.removeAttribute("aria-describedby");
+  });
+}
+
+document.addEventListener("htmx:before:request", (event) => {
+  const form = event.detail.ctx.sourceElement;
+  if (form instanceof HTMLFormElement) clearWrong(form);
+});
+
+document.addEventListener("htmx:after:swap", () => {
+  const refusal = document.querySelector("#refused [data-field]");
+  if (!refusal || !(lastSent instanceof HTMLFormElement)) return;
+  const named = lastSent.elements[refusal.dataset.field];
+  const field = named instanceof RadioNodeList ? named[0] : named;
+  if (!field || field.type === "hidden") return;
+  refusal.className = "wrong";
+  refusal.dataset.wrong = "";
+  refusal.id = "wrong-field";
+  field.setAttribute("aria-invalid", "true");
+  field.setAttribute("aria-describedby", refusal.id);
+  field.closest("details")?.setAttribute("open", "");
+  (field.closest(".choices, label") || field).after(refusal);
+  field.focus();
 });
 
 document.addEventListener("htmx:after:swap", () => {

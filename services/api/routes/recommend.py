@@ -12,13 +12,14 @@ from services.api.dependencies import AgentKey, Parts
 from services.api.direct_route import DirectRoute
 from services.api.routes.compression import get_advice
 from services.api.routing import create_v1_router
+from services.application.access.authenticate import Principal
 from services.application.advice.compression import to_class_query, to_query
 from services.application.billing.quote_consumer import StoredQuote
 from services.application.recommend.lookup import answer_request, get_snapshot
 from services.application.recommend.request import PricedRecommendation, TransferRequest
 from services.application.recommend.snapshot import Snapshot
 from services.bootstrap import Container
-from tradewind.errors import InvalidValue
+from tradewind.errors import InvalidValue, SpendingLimitReached
 from tradewind.flags import list_flags_by_tool
 from tradewind.parameters import NO_CAPS, Parameters
 from tradewind.prediction import Interval, Prediction
@@ -38,6 +39,7 @@ async def recommend_parameters(recommend_request: FullRecommendRequest, parts: P
     """
     transfer_request = to_transfer_request(recommend_request, principal.weight, principal.key_id)
     priced = await compute_recommendation(transfer_request, parts, principal.tenant_id)
+    await _require_spending_limit(priced, parts, principal)
     quote = StoredQuote.of(priced, transfer_request, key_id=principal.key_id, at=parts.clock.now())
     if quote is not None:
         parts.quotes.note(principal.tenant_id, quote)
@@ -57,6 +59,22 @@ async def recommend_parameters(recommend_request: FullRecommendRequest, parts: P
         ]
         body = append_field(body, b"file_classes", b"[%b]" % b",".join(a.model_dump_json().encode() for a in advices))
     return Response(body, media_type="application/json")
+
+
+async def _require_spending_limit(priced: PricedRecommendation, parts: Container, principal: Principal) -> None:
+    """Refuse a priced transfer that its customer may not spend any more; customers without a limit cost a look-up."""
+    price = priced.recommendation.sla.price
+    if price is None:
+        return
+    snapshot = await load_snapshot(parts, principal.tenant_id)
+    limit = snapshot.index.prices.find_limit(principal.key_id)
+    if limit is None:
+        return
+    try:
+        await parts.spending_limits.require(principal.tenant_id, limit, price, parts.clock.now())
+    except SpendingLimitReached:
+        parts.metrics.recommendations_beyond_limit.inc()
+        raise
 
 
 def append_field(body: bytes, name: bytes, value: bytes) -> bytes:

@@ -10,7 +10,8 @@ from services.api.dependencies import AnyKey, Parts
 from services.api.routes.billing.price_fields import to_visible_price
 from services.api.routing import create_v1_router
 from services.application.access.authenticate import Principal
-from services.application.billing.price_list import PublishedBook
+from services.application.billing.negotiate import load_customer_price_list
+from services.application.billing.price_list import CustomerPrices, PublishedBook, find_price
 from services.application.models.sla_tiers import LinkTier
 from tradewind.wire.base import BIGINT_MAX
 from tradewind.wire.pricing import CurrentTierPrice, SlaTier
@@ -30,17 +31,23 @@ router = create_v1_router("/sla-tiers", "prices")
 def list_tiers(
     parts: Parts, principal: AnyKey, link_id: OfLink = None, limit: Limit = USUAL_PAGE, offset: Offset = 0
 ) -> Sequence[SlaTier]:
-    """List tiers of the current release, link by link, each with its price in the current book."""
+    """List tiers of the current release, link by link, each with its price in the current book.
+
+    A key of a customer sees the prices that are negotiated with it.
+    """
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         release = uow.releases.find_current()
         if release is None:
             return []
-        book = uow.price_books.load_price_list().get_current_book()
+        prices = load_customer_price_list(release, uow)
+        book, negotiated = prices.get_current_book(), prices.find_negotiated(principal.key_id)
         tiers = uow.sla_tiers.list_page(release, limit=limit, offset=offset, link_id=link_id)
-        return [_to_wire(each, book, principal) for each in tiers]
+        return [_to_wire(each, book, negotiated, principal) for each in tiers]
 
 
-def _to_wire(found: LinkTier, book: PublishedBook | None, principal: Principal) -> SlaTier:
+def _to_wire(
+    found: LinkTier, book: PublishedBook | None, negotiated: CustomerPrices | None, principal: Principal
+) -> SlaTier:
     partition = found.partition
     return SlaTier(
         tier_id=found.tier.id,
@@ -58,17 +65,22 @@ def _to_wire(found: LinkTier, book: PublishedBook | None, principal: Principal) 
         regret=partition.regret,
         needs_review=found.tier.needs_review,
         reviewed=None if found.tier.reviewed is None else TierBounds(**found.tier.reviewed._asdict()),
-        price=_price(found.tier.id, book, principal),
+        price=_price(found.tier.id, book, negotiated, principal),
     )
 
 
-def _price(tier_id: UUID, book: PublishedBook | None, principal: Principal) -> CurrentTierPrice | None:
-    model = None if book is None else book.prices.get(tier_id)
-    if book is None or model is None:
+def _price(
+    tier_id: UUID, book: PublishedBook | None, negotiated: CustomerPrices | None, principal: Principal
+) -> CurrentTierPrice | None:
+    """Return what a tier costs the caller: a customer by what is negotiated, anybody else by the book."""
+    if book is None:
+        return None
+    price = find_price(tier_id, book.prices, book.currency, negotiated if principal.is_customer else None)
+    if price is None:
         return None
     return CurrentTierPrice(
         book_id=book.id,
         currency=book.currency,
         energy_basis=book.energy_basis,
-        **to_visible_price(model, principal)._asdict(),
+        **to_visible_price(price.model, principal, price.adjustment)._asdict(),
     )

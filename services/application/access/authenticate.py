@@ -49,6 +49,8 @@ class Principal:
     ----------
     weight : of its transfers where several share a cap.
     rate_factor : multiple of the usual call rate that it may use.
+    customer_id, customer_rate_factor : its customer, and the multiple of the usual call rate of one key that all keys
+        of that customer may use together; ``None`` : not limited.
     """
 
     tenant_id: UUID
@@ -56,6 +58,8 @@ class Principal:
     scopes: frozenset[str]
     weight: float = 1.0
     rate_factor: float = 1.0
+    customer_id: UUID | None = None
+    customer_rate_factor: float | None = None
 
     @property
     def actor(self) -> Actor:
@@ -107,6 +111,10 @@ class FoundKey(Protocol):
     def rate_factor(self) -> float: ...
     @property
     def secret_sha256(self) -> bytes: ...
+    @property
+    def customer_id(self) -> UUID | None: ...
+    @property
+    def customer_rate_factor(self) -> float | None: ...
 
 
 class _CacheEntry(NamedTuple):
@@ -167,7 +175,15 @@ class Keyring:
         if found is None or not hmac.compare_digest(found.secret_sha256, digest):
             self._cache.pop(digest, None)
             raise Unauthenticated("the API key is unknown or revoked")
-        principal = Principal(found.tenant_id, found.id, found.scopes, found.weight, found.rate_factor)
+        principal = Principal(
+            found.tenant_id,
+            found.id,
+            found.scopes,
+            found.weight,
+            found.rate_factor,
+            found.customer_id,
+            found.customer_rate_factor,
+        )
         with self._changing:
             if len(self._cache) >= MAX_CACHED:
                 self._cache.clear()

@@ -14,10 +14,13 @@ if TYPE_CHECKING:
     from decimal import Decimal
     from uuid import UUID
 
+    from services.application.billing.customers import Customer, CustomerDetails
+    from services.application.billing.negotiate import NegotiatedPrices, Negotiation
     from services.application.billing.price_books import PriceBook
-    from services.application.billing.price_list import PriceList
+    from services.application.billing.price_list import PriceList, SpendingLimit
     from services.application.billing.quote_consumer import StoredQuote
-    from services.application.billing.usage import Month, UsageLine, UsageTransfer
+    from services.application.billing.statements import DayTotal, UsageTotal
+    from services.application.billing.usage import Holder, Month, UsageLine, UsageTransfer
     from services.application.billing.what_if import Demand
     from tradewind.sla.kinds import EnergyBasis
     from tradewind.sla.price_rules import PriceRule, TierToPrice
@@ -66,6 +69,50 @@ class PriceRuleRepository(Protocol):
     def list_tiers(self, release_id: int) -> Mapping[UUID, TierToPrice]: ...
 
 
+class CustomerRepository(Protocol):
+    """Customers of one tenant; a port because the application may not import persistence."""
+
+    def lock(self) -> None:
+        """Let no other transaction change customers of the tenant until this one ends."""
+
+    def list_all(self) -> Sequence[Customer]: ...
+    def get(self, customer_id: UUID) -> Customer: ...
+    def find_by_name(self, name: str) -> Customer | None: ...
+    def list_limits(self) -> Sequence[SpendingLimit]:
+        """Return the spending limits of customers that are not archived."""
+
+    def list_holders(self) -> Mapping[UUID, UUID]:
+        """Return the customer of each key that belongs to one now."""
+
+    def add(self, details: CustomerDetails, at: datetime) -> UUID: ...
+    def change(self, customer_id: UUID, details: CustomerDetails) -> None: ...
+    def set_archived(self, customer_id: UUID, at: datetime | None) -> None: ...
+    def raise_version(self, customer_id: UUID) -> None: ...
+    def assign(self, key_ids: Collection[UUID], customer_id: UUID | None, at: datetime) -> None:
+        """Let keys belong to a customer, or to none, from a time on."""
+
+
+class NegotiatedPriceRepository(Protocol):
+    """Prices negotiated with customers of one tenant; a port because the application may not import persistence."""
+
+    def list_all(self) -> Sequence[NegotiatedPrices]: ...
+    def list_of(self, customer_id: UUID) -> Sequence[NegotiatedPrices]: ...
+    def add(
+        self,
+        customer_id: UUID,
+        negotiation: Negotiation,
+        *,
+        starts_at: datetime,
+        ends_at: datetime | None,
+        at: datetime,
+    ) -> UUID: ...
+    def end(self, prices_id: UUID, at: datetime) -> None: ...
+    def end_all(self, customer_id: UUID, at: datetime) -> None:
+        """End a customer's prices at a time, and remove those that begin later."""
+
+    def delete(self, prices_id: UUID) -> None: ...
+
+
 class QuoteRepository(Protocol):
     """Quotes given to customers of one tenant; a port because the application may not import persistence."""
 
@@ -79,8 +126,17 @@ class QuoteRepository(Protocol):
 class UsageRepository(Protocol):
     """Logged transfers of one tenant by month; a port because the application may not import persistence."""
 
-    def iterate_transfers(self, month: Month) -> Generator[UsageTransfer, None, None]: ...
-    def list_billed(self, month: Month, key_id: UUID | None, *, limit: int, offset: int) -> Sequence[UsageTransfer]:
-        """Return billed transfers of one key in the order of their start."""
+    def iterate_transfers(self, month: Month, holder: Holder | None = None) -> Generator[UsageTransfer, None, None]: ...
+    def list_billed(self, month: Month, holder: Holder, *, limit: int, offset: int) -> Sequence[UsageTransfer]:
+        """Return billed transfers of a customer or key in the order of their start."""
+
+    def list_totals(self, month: Month, holder: Holder) -> Sequence[UsageTotal]:
+        """Return sums of billed transfers by link and tier."""
+
+    def sum_spent(self, month: Month, customer_id: UUID, currency: str) -> Decimal:
+        """Return what a customer's transfers of a month cost so far, less credits, with those that run now."""
+
+    def list_days(self, month: Month, holder: Holder) -> Sequence[DayTotal]:
+        """Return sums of billed transfers by day."""
 
     def list_sums(self, month: Month) -> Sequence[UsageLine]: ...

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from services.application.billing.draft_prices import apply_rules
+from services.application.billing.negotiate import check_currency_of_customers
 from services.application.billing.price_books import PriceBook, claim_draft, format_price, parse_stored_price
 from services.application.billing.price_changes import PriceChange, list_price_changes
 from services.application.models.sla_tiers import NamedTiers
@@ -46,7 +47,8 @@ def publish_book(
     ------
     NotFound : the tenant has no such book.
     InvalidValue : nothing is priced in it, or the date has passed.
-    Conflict : it is published, it was changed meanwhile, or another book starts at the same time.
+    Conflict : it is published, it was changed meanwhile, another book starts at the same time, or a customer has
+        negotiated prices or a spending limit in another currency.
     """
     now = clock.now()
     book = claim_draft(book_id, version, uow)
@@ -58,6 +60,7 @@ def publish_book(
     begins_at = now if effective_from is None else effective_from
     if begins_at < now:
         raise InvalidValue("effective_from", "has passed; prices hold from now or a later date on")
+    check_currency_of_customers(book.currency, begins_at, uow)
     if uow.price_books.starts_at(begins_at):
         raise Conflict("another published book begins at the same time; choose another date")
     before = find_book_before(begins_at, uow.price_books.list_all())

@@ -30,6 +30,8 @@ class StoredQuote(NamedTuple):
     """A recommendation in a tier; ``amount`` is ``None`` without a current price book or a price in it.
 
     ``energy_j`` : expected energy on the book's basis, without a book on the SLA's; ``None`` where it is unknown.
+    ``negotiated_id`` : of the prices that were negotiated with the customer, with their ``credit``; ``None`` where
+    the book alone counts.
     (A tuple, because every answer makes one: a pydantic model takes ten times as long.)
     """
 
@@ -46,6 +48,8 @@ class StoredQuote(NamedTuple):
     total_bytes: Count
     throughput_bps: FiniteFloat
     energy_j: FiniteFloat | None
+    negotiated_id: UUID | None = None
+    credit: Annotated[Decimal, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
 
     @classmethod
     def of(cls, priced: PricedRecommendation, request: TransferRequest, *, key_id: UUID, at: datetime) -> Self | None:
@@ -54,6 +58,7 @@ class StoredQuote(NamedTuple):
         if recommendation.sla.tier_id is None or priced.link_id is None:
             return None
         energy = recommendation.predicted.energy_j
+        negotiated = None if quote is None or quote.price is None else quote.negotiated
         return cls(
             transfer_id=recommendation.transfer_id,
             at=at,
@@ -68,15 +73,25 @@ class StoredQuote(NamedTuple):
             total_bytes=request.dataset.total_bytes,
             throughput_bps=recommendation.predicted.throughput_bps.mean,
             energy_j=quote.energy_j if quote is not None else None if energy is None else energy.mean,
+            negotiated_id=None if negotiated is None else negotiated.id,
+            credit=None if negotiated is None or quote is None or quote.price is None else quote.price.credit,
         )
 
 
+_NEGOTIATED_FIELDS = ("negotiated_id", "credit")
 _QUOTES = TypeAdapter(tuple[StoredQuote, ...])
 
 
 def to_stream_fields(tenant_id: UUID, quotes: Sequence[StoredQuote]) -> dict[str, str | bytes]:
     """Return quotes of a tenant as the fields of one entry of the stream."""
-    return {TENANT: str(tenant_id), QUOTES: orjson.dumps([quote._asdict() for quote in quotes], default=str)}
+    return {TENANT: str(tenant_id), QUOTES: orjson.dumps([_to_entry(quote) for quote in quotes], default=str)}
+
+
+def _to_entry(quote: StoredQuote) -> Mapping[str, object]:
+    """Return the fields of a quote; a worker of the version before knows none of negotiated prices."""
+    return {
+        name: value for name, value in quote._asdict().items() if value is not None or name not in _NEGOTIATED_FIELDS
+    }
 
 
 @dataclass(frozen=True, slots=True)

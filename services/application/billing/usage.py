@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from enum import StrEnum
 from io import StringIO
-from itertools import groupby, islice
-from typing import Self
+from itertools import islice
+from typing import NamedTuple, Self
 from uuid import UUID
 
 from services.application.billing.currencies import count_minor_digits
@@ -66,6 +66,13 @@ class Month:
         return f"{self.year:04}-{self.number:02}"
 
 
+class Holder(NamedTuple):
+    """Whose transfers: a customer's, or those of a key that belonged to none; both ``None`` : an unknown key."""
+
+    customer_id: UUID | None = None
+    key_id: UUID | None = None
+
+
 class Billing(StrEnum):
     """How a logged transfer is billed."""
 
@@ -83,7 +90,7 @@ class UsageLine:
 
     ``key_id`` : the key that was given the quote, else the one that uploaded the log; ``None`` where both are unknown.
     ``amount`` : the exact sum of the quotes, in main units of ``currency``. ``met``, ``missed`` : SLAs met and missed.
-    ``credit`` : given back for the missed ones, exact.
+    ``credit`` : given back for the missed ones, exact. ``customer_id`` : that the key belonged to then.
     ``from_log_alone`` : transfers without a quote in the journal, so that only their log has it.
     """
 
@@ -98,6 +105,7 @@ class UsageLine:
     missed: int
     from_log_alone: int
     credit: Decimal = Decimal(0)
+    customer_id: UUID | None = None
 
     @property
     def payable(self) -> Decimal | None:
@@ -111,41 +119,11 @@ class UsageLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
-    """The statement of one customer key: a ``billed`` line for each currency, and unbilled lines by reason."""
-
-    key_id: UUID | None
-    key: str | None
-    billed: Sequence[UsageLine]
-    unbilled: Sequence[UsageLine]
-
-
-def build_statements(lines: Iterable[UsageLine]) -> Sequence[Statement]:
-    """Return statements by key, sorted by name; lines without a known key come last."""
-    ordered = sorted(lines, key=_order)
-    return [
-        Statement(
-            key_id=key_id,
-            key=of_key[0].key,
-            billed=[line for line in of_key if line.billing is Billing.BILLED],
-            unbilled=[line for line in of_key if line.billing is not Billing.BILLED],
-        )
-        for key_id, of_key in (
-            (key_id, list(group)) for key_id, group in groupby(ordered, key=lambda line: line.key_id)
-        )
-    ]
-
-
-def _order(line: UsageLine) -> tuple[bool, str, str, str, str]:
-    return line.key_id is None, line.key or "", str(line.key_id), line.currency or "", line.billing
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class UsageTransfer:
     """One logged transfer of a month, a line of the file; ``kept`` : whether its SLA was met, if known.
 
     ``credit`` : given back of the amount because the SLA was missed. ``target`` : in the unit of the SLA's kind: bit/s,
-    s, J or W. ``probability`` : with which the SLA was promised.
+    s, J or W. ``probability`` : with which the SLA was promised. ``customer`` : that the key belonged to then.
     """
 
     key_id: UUID | None
@@ -169,6 +147,7 @@ class UsageTransfer:
     credit: Decimal | None
     target: float | None
     probability: float | None
+    customer: str | None = None
 
 
 COLUMNS = UsageTransfer.__slots__
@@ -178,21 +157,22 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """Characters that start a formula in a spreadsheet."""
 
 
-def format_usage_file_name(month: Month) -> str:
-    """Return the name of the file with the transfers of a month."""
-    return f"usage-{month}.csv"
+def format_usage_file_name(month: Month, number: str | None = None) -> str:
+    """Return the name of the file with the transfers of a month, or of the statement with this number."""
+    return f"usage-{month}.csv" if number is None else f"statement-{number}.csv"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageFile:
     """The transfers of a tenant's month as CSV with a header; it is run like a query, with a slot and limits.
 
-    Names that a spreadsheet would take for a formula are marked as text.
+    ``holder`` : whose transfers; ``None`` : all. Names that a spreadsheet would take for a formula are marked as text.
     """
 
     tenant_id: UUID
     month: Month
     unit_of_work: UnitOfWork
+    holder: Holder | None = None
 
     def read_chunks(self) -> Generator[bytes, None, None]:
         """Yield the file piece by piece, read from the store on demand.
@@ -202,7 +182,7 @@ class UsageFile:
         Conflict : the rows of the month are dropped; raised before the first piece.
         Unavailable : the store is unreachable.
         """
-        with self.unit_of_work as uow, closing(uow.usage.iterate_transfers(self.month)) as transfers:
+        with self.unit_of_work as uow, closing(uow.usage.iterate_transfers(self.month, self.holder)) as transfers:
             rows = ([_format_cell(getattr(transfer, name)) for name in COLUMNS] for transfer in transfers)
             first = list(islice(rows, LINES_AT_ONCE))  # errors before the first piece can still be answered
             yield _format_csv([COLUMNS, *first])

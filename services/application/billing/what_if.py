@@ -11,7 +11,9 @@ from decimal import Context, Decimal
 from typing import NamedTuple
 from uuid import UUID
 
+from services.application.billing.negotiate import load_current_customer_prices
 from services.application.billing.price_books import PriceBook
+from services.application.billing.price_list import CustomerPrices, find_price
 from services.application.models.sla_tiers import LinkTier, format_path
 from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.sla.kinds import EnergyBasis
@@ -29,7 +31,7 @@ _NOTHING = Decimal(0)
 class Demand:
     """Completed transfers (``requests``) in one tier on one energy basis that met, or missed, their SLA.
 
-    ``known_…`` : of those whose energy is known. ``is_missed`` : a credit is due.
+    ``known_…`` : of those whose energy is known. ``is_missed`` : a credit is due. ``customer_id`` : of their keys then.
     """
 
     tier_id: UUID
@@ -40,6 +42,7 @@ class Demand:
     known_bytes: int
     energy_j: float
     is_missed: bool = False
+    customer_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,13 +91,19 @@ NO_EARNINGS = Earnings()
 
 
 def compute_earnings(
-    demand: Demand, model: PriceModel | None, basis: EnergyBasis, cost_per_kwh: Decimal | None = None
+    demand: Demand,
+    model: PriceModel | None,
+    basis: EnergyBasis,
+    cost_per_kwh: Decimal | None = None,
+    *,
+    adjustment: Decimal = _NOTHING,
 ) -> Earnings:
     """Return what a price earns from requests; charged energy that is unknown on its basis leaves them unpriced.
 
     Parameters
     ----------
     cost_per_kwh : the provider's cost of energy, in the currency of the price; ``None`` where it is unknown.
+    adjustment : of what is negotiated with the customer; it changes the revenue and each of its parts.
     """
     knows_energy = demand.energy_basis is basis
     if model is None or (model.needs_energy and not knows_energy):
@@ -103,10 +112,11 @@ def compute_earnings(
     requests, moved_bytes = demand.requests, demand.total_bytes
     if model.needs_energy:
         requests, moved_bytes = demand.known_requests, demand.known_bytes
-    energy = compute_energy_amount(model.per_kwh, energy_j)
+    factor = _EXACT.add(Decimal(1), adjustment)
+    energy = _EXACT.multiply(compute_energy_amount(model.per_kwh, energy_j), factor)
     gigabytes = _EXACT.divide(Decimal(moved_bytes), Decimal(GB))
     charged = _EXACT.add(_EXACT.multiply(model.base, Decimal(requests)), _EXACT.multiply(model.per_gb, gigabytes))
-    charged = _EXACT.add(charged, energy)
+    charged = _EXACT.add(_EXACT.multiply(charged, factor), energy)
     mark_up = _EXACT.multiply(charged, model.margin)
     revenue = _EXACT.add(charged, mark_up)
     return Earnings(
@@ -144,11 +154,18 @@ class WhatIf:
         return sum(tier.requests for tier in self.tiers)
 
 
-def compute_what_if(demand: Collection[Demand], *, draft: PriceBook, current_book: PriceBook | None) -> WhatIf:
-    """Replay a demand against a draft and the current book.
+def compute_what_if(
+    demand: Collection[Demand],
+    *,
+    draft: PriceBook,
+    current_book: PriceBook | None,
+    negotiated: Mapping[UUID, CustomerPrices] | None = None,
+) -> WhatIf:
+    """Replay a demand against a draft and the current book, under what is negotiated with customers.
 
     If both have one currency, the draft's cost of a kWh counts for both: it is the newer value.
     """
+    of_customers = negotiated or {}
     by_tier: dict[UUID, list[Demand]] = {}
     for part in demand:
         by_tier.setdefault(part.tier_id, []).append(part)
@@ -161,8 +178,8 @@ def compute_what_if(demand: Collection[Demand], *, draft: PriceBook, current_boo
             tier_id,
             sum(part.requests for part in of_tier),
             sum(part.total_bytes for part in of_tier),
-            _sum_earnings(of_tier, current_book, current_cost),
-            _sum_earnings(of_tier, draft, draft.energy_cost_per_kwh),
+            _sum_earnings(of_tier, current_book, current_cost, of_customers),
+            _sum_earnings(of_tier, draft, draft.energy_cost_per_kwh, of_customers),
         )
         for tier_id, of_tier in by_tier.items()
     ]
@@ -172,10 +189,20 @@ def compute_what_if(demand: Collection[Demand], *, draft: PriceBook, current_boo
     )
 
 
-def _sum_earnings(demand: Iterable[Demand], book: PriceBook | None, cost_per_kwh: Decimal | None) -> Earnings:
-    prices: Mapping[UUID, PriceModel] = {} if book is None else book.prices
-    basis = EnergyBasis.TOTAL if book is None else book.energy_basis
-    return sum((compute_earnings(part, prices.get(part.tier_id), basis, cost_per_kwh) for part in demand), NO_EARNINGS)
+def _sum_earnings(
+    demand: Iterable[Demand],
+    book: PriceBook | None,
+    cost_per_kwh: Decimal | None,
+    negotiated: Mapping[UUID, CustomerPrices],
+) -> Earnings:
+    if book is None:
+        return sum((compute_earnings(part, None, EnergyBasis.TOTAL, cost_per_kwh) for part in demand), NO_EARNINGS)
+    earned = NO_EARNINGS
+    for part in demand:
+        of_customer = None if part.customer_id is None else negotiated.get(part.customer_id)
+        model, adjustment = find_price(part.tier_id, book.prices, book.currency, of_customer) or (None, _NOTHING)
+        earned += compute_earnings(part, model, book.energy_basis, cost_per_kwh, adjustment=adjustment)
+    return earned
 
 
 class PlacedTier(NamedTuple):
@@ -196,7 +223,9 @@ class Replay(NamedTuple):
 def replay_demand(draft: PriceBook, current_book: PriceBook | None, *, now: datetime, uow: UnitOfWork) -> Replay:
     """Replay the recent requests against a draft and the current book."""
     since = now - REPLAYED_PERIOD
-    result = compute_what_if(uow.quotes.sum_demand(since), draft=draft, current_book=current_book)
+    negotiated = load_current_customer_prices(now, uow)
+    demand = uow.quotes.sum_demand(since)
+    result = compute_what_if(demand, draft=draft, current_book=current_book, negotiated=negotiated)
     release = uow.releases.find_current()
     tiers: Sequence[LinkTier] = []
     if release is not None:

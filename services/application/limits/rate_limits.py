@@ -1,4 +1,4 @@
-"""Rate limits of keys and tenants: a token bucket for each, by kind of call, that fills at a steady rate.
+"""Rate limits of keys, customers and tenants: a token bucket for each, by kind of call, that fills at a steady rate.
 
 A process has its buckets in memory, so that checking a call costs a look-up and no round trip. Each second it reports
 to a store, which all processes share, the calls taken, and takes over the level left by all processes. A level may be
@@ -111,7 +111,7 @@ def parse_call_rates(text: str, usual: Mapping[CallKind, float] = USUAL_CALLS_PE
 class TakenCalls(NamedTuple):
     """Calls taken from one bucket since the last report; it fills with ``per_s`` up to ``burst``.
 
-    ``holder_id`` : id of the key or of the tenant.
+    ``holder_id`` : id of the key, customer or tenant.
     """
 
     holder_id: UUID
@@ -133,7 +133,7 @@ class SharedLevels(Protocol):
         """
 
 
-LimitKind = Literal["key", "tenant"]
+LimitKind = Literal["key", "customer", "tenant"]
 """Whose bucket was empty."""
 
 
@@ -147,8 +147,17 @@ class RefusedCalls(NamedTuple):
     calls: int
 
 
+_HOLDERS: Mapping[LimitKind, str] = MappingProxyType(
+    {
+        "key": "this key",
+        "customer": "all keys of this customer together",
+        "tenant": "all keys of this tenant together",
+    }
+)
+
+
 class _Bucket:
-    """The bucket of one key or tenant and one kind, in this process."""
+    """The bucket of one key, customer or tenant and one kind, in this process."""
 
     __slots__ = ("at_s", "burst", "level", "per_s", "taken")
 
@@ -201,10 +210,15 @@ class RateLimits:
         self._refused: Counter[tuple[UUID, UUID, CallKind, LimitKind]] = Counter()
 
     def permits(self, principal: Principal, kind: CallKind) -> bool:
-        """Take a call from the buckets of the key and of its tenant, if both have one; return whether they had."""
+        """Take a call from the buckets of the key, its customer and its tenant, if each has one; return whether."""
         of_key, of_tenant = self._of_key(principal, kind), self._of_tenant(principal, kind)
         if (of_key is not None and of_key.level < 1.0) or (of_tenant is not None and of_tenant.level < 1.0):
             return False
+        of_customer = None if principal.customer_rate_factor is None else self._of_customer(principal, kind)
+        if of_customer is not None:
+            if of_customer.level < 1.0:
+                return False
+            of_customer.take()
         if of_key is not None:
             of_key.take()
         if of_tenant is not None:
@@ -212,7 +226,7 @@ class RateLimits:
         return True
 
     def require(self, principal: Principal, kind: CallKind) -> None:
-        """Take a call from the buckets of the key and of its tenant.
+        """Take a call from the buckets of the key, its customer and its tenant.
 
         Raises
         ------
@@ -220,16 +234,17 @@ class RateLimits:
         """
         if self.permits(principal, kind):
             return
-        of_key, of_tenant = self._of_key(principal, kind), self._of_tenant(principal, kind)
-        limit: LimitKind = "key"
-        empty = of_key
-        if of_tenant is not None and (of_key is None or of_tenant.empty_for_s > of_key.empty_for_s):
-            limit, empty = "tenant", of_tenant
-        assert empty is not None, "nothing is refused without a limit"
+        buckets: dict[LimitKind, _Bucket | None] = {
+            "key": self._of_key(principal, kind),
+            "customer": self._of_customer(principal, kind),
+            "tenant": self._of_tenant(principal, kind),
+        }
+        limited = [(each.empty_for_s, name, each) for name, each in buckets.items() if each is not None]
+        _, limit, empty = max(limited, key=lambda each: each[0])
         self._refused[principal.tenant_id, principal.key_id, kind, limit] += 1
         raise TooOften(
             kind,
-            whose="this key" if limit == "key" else "all keys of this tenant together",
+            whose=_HOLDERS[limit],
             calls=int(empty.burst),
             window_s=math.ceil(empty.burst / empty.per_s),
             retry_after_s=math.ceil(empty.empty_for_s),
@@ -270,6 +285,12 @@ class RateLimits:
     def _of_key(self, principal: Principal, kind: CallKind) -> _Bucket | None:
         per_s = self._limits.of_key.get(kind)
         return None if per_s is None else self._fill_bucket(principal.key_id, kind, per_s * principal.rate_factor)
+
+    def _of_customer(self, principal: Principal, kind: CallKind) -> _Bucket | None:
+        per_s, factor = self._limits.of_key.get(kind), principal.customer_rate_factor
+        if per_s is None or factor is None or principal.customer_id is None:
+            return None
+        return self._fill_bucket(principal.customer_id, kind, per_s * factor)
 
     def _of_tenant(self, principal: Principal, kind: CallKind) -> _Bucket | None:
         per_s = self._limits.of_tenant.get(kind)

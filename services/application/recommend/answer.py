@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from uuid import UUID
 
-from services.application.billing.price_list import PublishedBook
+from services.application.billing.price_list import CustomerPrices, PublishedBook
 from services.application.recommend.chunks import (
     Solution,
     assess_together,
@@ -76,7 +76,8 @@ def recommend_from_history(
     if feasible:
         largest = find_largest_chunk(chunks)
         tier = find_tier(chunk_slas[largest], leaves[largest], solutions, request.dataset)
-        price_by_tier = _prepare_price(request, predicted, chunks, solutions, room_bps)
+        negotiated = snapshot.find_negotiated(request.key_id)
+        price_by_tier = _prepare_price(request, predicted, chunks, solutions, room_bps=room_bps, negotiated=negotiated)
         sla, quote = _add_tier_and_price(sla, tier, snapshot, price_by_tier)
     recommendation = Recommendation(
         transfer_id=new_transfer_id(),
@@ -126,9 +127,11 @@ def _prepare_price(
     predicted: Prediction,
     chunks: Sequence[Chunk],
     solutions: Sequence[Solution],
+    *,
     room_bps: float,
+    negotiated: CustomerPrices | None,
 ) -> Callable[[PublishedBook, UUID | None], PriceQuote]:
-    """Return what quotes this transfer by a price book in a tier."""
+    """Return what quotes this transfer by a price book in a tier, under what is negotiated with its customer."""
     return partial(
         quote_price,
         predicted=predicted,
@@ -137,6 +140,7 @@ def _prepare_price(
         dataset=request.dataset,
         sla=request.sla,
         room_bps=room_bps,
+        negotiated=negotiated,
     )
 
 

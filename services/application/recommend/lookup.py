@@ -117,13 +117,13 @@ class Snapshots:
         held = before.snapshot.held if before and is_recent else LiveUsage()
         snapshot = Snapshot(index, self._model_cache, held=held, schedule=schedule)
         if self._invalidations != invalidations:  # a release changed meanwhile, perhaps this tenant's
-            return replace(snapshot, book=schedule.at(self._monotonic()))
+            return snapshot.at(self._monotonic())
         return self._store(tenant_id, snapshot, requested_s)
 
     def _store(self, tenant_id: UUID, snapshot: Snapshot, read_s: float) -> Snapshot:
-        """Store the snapshot with the current price book until it expires or the next book starts."""
+        """Store the snapshot with current prices until it expires or prices change."""
         now_s = self._monotonic()
-        priced = replace(snapshot, book=snapshot.schedule.at(now_s))
+        priced = snapshot.at(now_s)
         until_s = min(read_s + self._fresh_for_s, snapshot.schedule.get_next_start_s(now_s))
         before = self._entries.get(tenant_id)
         self._entries[tenant_id] = _Entry(priced, read_s, until_s)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import NamedTuple
 from uuid import UUID
 
-from services.application.billing.price_list import PublishedBook
+from services.application.billing.price_list import CustomerPrices, PublishedBook, find_price
 from services.application.recommend.chunks import Solution, predict_together
 from services.application.recommend.served_model import ServedLeaf
 from tradewind.dataset import Chunk, DataSet
@@ -56,12 +56,14 @@ class PriceQuote(NamedTuple):
     """The price of a recommendation by a book; ``None`` where it has none, with the reason in ``unpriced``.
 
     ``energy_j`` : expected energy of the transfer on the book's basis; ``None`` where it is unknown.
+    ``negotiated`` : what was negotiated with the customer, if anything.
     """
 
     book: PublishedBook
     price: Price | None
     energy_j: float | None
     unpriced: str = ""
+    negotiated: CustomerPrices | None = None
 
 
 def quote_price(
@@ -74,6 +76,7 @@ def quote_price(
     dataset: DataSet,
     sla: Sla,
     room_bps: float,
+    negotiated: CustomerPrices | None = None,
 ) -> PriceQuote:
     """Return the quote of a transfer in a tier; its price is ``None`` where there is no tier, price or energy."""
     if tier_id is None:
@@ -83,13 +86,15 @@ def quote_price(
             book, chunks=chunks, solutions=solutions, dataset=dataset, sla=sla, room_bps=room_bps
         )
     energy_j = None if predicted.energy_j is None else predicted.energy_j.mean
-    model = book.prices.get(tier_id)
-    if model is None:
+    found = find_price(tier_id, book.prices, book.currency, negotiated)
+    if found is None:
         return PriceQuote(book, None, energy_j, NOT_PRICED)
-    amount = compute_amount(model, moved_bytes=dataset.total_bytes, energy_j=energy_j)
+    model, adjustment = found
+    amount = compute_amount(model, moved_bytes=dataset.total_bytes, energy_j=energy_j, adjustment=adjustment)
     if amount is None:
         return PriceQuote(book, None, energy_j, NO_ENERGY)
-    return PriceQuote(book, Price(amount, book.currency, book.energy_basis, book.id, model.credit), energy_j)
+    price = Price(amount, book.currency, book.energy_basis, book.id, model.credit)
+    return PriceQuote(book, price, energy_j, negotiated=negotiated)
 
 
 def _predict_on_basis_of(

@@ -5,12 +5,20 @@ recommendation first needs it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
+from typing import Self
 from uuid import UUID
 
-from services.application.billing.price_list import NO_PRICES, NO_SCHEDULE, PriceList, PublishedBook, Schedule
+from services.application.billing.price_list import (
+    NO_PRICES,
+    NO_SCHEDULE,
+    CustomerPrices,
+    PriceList,
+    PublishedBook,
+    Schedule,
+)
 from services.application.limits.caps import NO_LIMITS, EffectiveCaps, Limits
 from services.application.limits.learned_caps import NOTHING_LEARNED, LearnedCaps
 from services.application.limits.live_shares import LiveUsage
@@ -73,6 +81,7 @@ class Snapshot:
 
     ``fetched_models`` : models fetched for this request; they count as in memory even after the cache evicts them.
     ``book`` : the current price book; ``schedule`` says when the next one starts.
+    ``negotiated`` : current negotiated prices by customer.
     ``held`` : what live transfers hold of caps, updated each second, for this snapshot and its successors.
     """
 
@@ -82,6 +91,7 @@ class Snapshot:
     fetched_models: Mapping[UUID, ServedModel] = field(default_factory=dict)
     schedule: Schedule = NO_SCHEDULE
     book: PublishedBook | None = None
+    negotiated: Mapping[UUID, CustomerPrices] = field(default_factory=dict)
 
     @property
     def release(self) -> int | None:
@@ -134,6 +144,17 @@ class Snapshot:
     def find_learned_streams(self, key: LinkKey, key_id: UUID | None) -> int | None:
         """Return the streams that the servers of both ends permit, as agents have learned; ``None`` if unknown."""
         return self.index.learned_caps.find_streams(self._own_names(key), key_id)
+
+    def find_negotiated(self, key_id: UUID | None) -> CustomerPrices | None:
+        """Return the prices that are negotiated with the customer of a key."""
+        if not self.negotiated or key_id is None:
+            return None
+        customer_id = self.index.prices.holders.get(key_id)
+        return None if customer_id is None else self.negotiated.get(customer_id)
+
+    def at(self, now_s: float) -> Self:
+        """Return the same with the prices that are current at a monotonic time, s."""
+        return replace(self, book=self.schedule.at(now_s), negotiated=self.schedule.list_negotiated(now_s))
 
     def list_claims(self, key: LinkKey) -> tuple[CapClaim, ...]:
         """Return the caps that a live transfer has to claim a share of."""

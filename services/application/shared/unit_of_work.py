@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from services.application.advice.connections import PageLoadRepository
     from services.application.advice.devices import DeviceProfileRepository
     from services.application.billing.ports import (
+        CustomerRepository,
+        NegotiatedPriceRepository,
         PriceBookRepository,
         PriceRuleRepository,
         QuoteRepository,
@@ -121,6 +123,10 @@ class UnitOfWork(Protocol):
     def price_books(self) -> PriceBookRepository: ...
     @property
     def price_rules(self) -> PriceRuleRepository: ...
+    @property
+    def customers(self) -> CustomerRepository: ...
+    @property
+    def negotiated_prices(self) -> NegotiatedPriceRepository: ...
     @property
     def quotes(self) -> QuoteRepository: ...
     @property

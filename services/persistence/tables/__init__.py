@@ -2,6 +2,12 @@
 
 from services.persistence.tables.backups import database_copies
 from services.persistence.tables.compression import compression_observations
+from services.persistence.tables.customers import (
+    customer_keys,
+    customers,
+    negotiated_price_rules,
+    negotiated_prices,
+)
 from services.persistence.tables.devices import device_profiles
 from services.persistence.tables.exports import export_failures, export_marks, log_days
 from services.persistence.tables.inventory import (
@@ -37,7 +43,13 @@ from services.persistence.tables.prices import (
     tier_names,
 )
 from services.persistence.tables.regions import region_hours, regions
-from services.persistence.tables.retention import closed_months, sealed_months, sealed_transfers, sealed_usage
+from services.persistence.tables.retention import (
+    closed_months,
+    sealed_customer_usage,
+    sealed_months,
+    sealed_transfers,
+    sealed_usage,
+)
 from services.persistence.tables.rollups import daily_rollups, rollup_marks
 from services.persistence.tables.submissions import submissions
 from services.persistence.tables.tenancy import api_keys, tenants
@@ -54,6 +66,8 @@ __all__ = [
     "clusters",
     "compression_observations",
     "current_releases",
+    "customer_keys",
+    "customers",
     "daily_rollups",
     "database_copies",
     "device_profiles",
@@ -70,6 +84,8 @@ __all__ = [
     "links",
     "log_days",
     "log_quarantine",
+    "negotiated_price_rules",
+    "negotiated_prices",
     "own_cuts",
     "page_connections",
     "page_loads",
@@ -85,6 +101,7 @@ __all__ = [
     "releases",
     "rollup_marks",
     "saved_queries",
+    "sealed_customer_usage",
     "sealed_months",
     "sealed_transfers",
     "sealed_usage",

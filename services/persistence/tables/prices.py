@@ -28,7 +28,7 @@ from services.persistence.tables.metadata import (
 )
 
 
-def _price(name: str, *, nullable: bool = False, server_default: TextClause | None = None) -> Column[object]:
+def build_price(name: str, *, nullable: bool = False, server_default: TextClause | None = None) -> Column[object]:
     """Return an exact amount in main units of the book's currency."""
     return Column(name, Numeric(16, 6), nullable=nullable, server_default=server_default)
 
@@ -42,7 +42,7 @@ price_books = Table(
     build_label("name"),
     build_label("currency"),
     build_label("energy_basis"),
-    _price("energy_cost_per_kwh", nullable=True),
+    build_price("energy_cost_per_kwh", nullable=True),
     Column("version", Integer, nullable=False, server_default=text("1")),
     build_instant("created_at"),
     build_instant("published_at", nullable=True),
@@ -57,11 +57,11 @@ prices = Table(
     build_tenant_column(),
     build_reference("book_id", "price_books", primary_key=True),
     Column("tier_id", Uuid, primary_key=True),
-    _price("base"),
-    _price("per_gb"),
-    _price("per_kwh"),
-    _price("margin"),
-    _price("credit", server_default=text("0")),
+    build_price("base"),
+    build_price("per_gb"),
+    build_price("per_kwh"),
+    build_price("margin"),
+    build_price("credit", server_default=text("0")),
     Column("inherited_from", Uuid),
     Column("by_rule", Boolean, nullable=False, server_default=text("false")),
 )
@@ -77,12 +77,12 @@ price_rules = Table(
     build_label("label", nullable=True),
     build_quantity("from_bps"),
     build_quantity("to_bps"),
-    *(_price(name) for name in ("base", "per_gb", "per_kwh", "margin")),
-    _price("credit", server_default=text("0")),
+    *(build_price(name) for name in ("base", "per_gb", "per_kwh", "margin")),
+    build_price("credit", server_default=text("0")),
 )
 
 # Partitioned by month of at. Without a book: requested while there was no current one. No foreign keys: quotes outlive
-# the releases that they were made of.
+# the releases that they were made of. ``negotiated_id`` and its ``credit`` : where prices of a customer counted.
 quotes = Table(
     "quotes",
     METADATA,
@@ -98,6 +98,8 @@ quotes = Table(
     Column("total_bytes", BigInteger, nullable=False),
     build_quantity("throughput_bps", nullable=False),
     build_quantity("energy_j"),
+    Column("negotiated_id", Uuid),
+    Column("credit", Numeric),
     postgresql_partition_by="RANGE (at)",
 )
 

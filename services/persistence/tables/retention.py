@@ -1,6 +1,6 @@
 """Months of logs that accept no more rows, and what outlives the rows of dropped ones."""
 
-from sqlalchemy import BigInteger, Column, Date, Identity, Numeric, Table, UniqueConstraint, Uuid, text
+from sqlalchemy import BigInteger, Column, Date, Identity, Index, Numeric, Table, UniqueConstraint, Uuid, text
 
 from services.persistence.tables.metadata import METADATA, build_instant, build_label, build_tenant_column
 
@@ -46,6 +46,28 @@ sealed_usage = Table(
     _count("missed"),
     _count("from_log_alone"),
     UniqueConstraint("tenant_id", "month", "key_id", "billing", "currency", postgresql_nulls_not_distinct=True),
+)
+
+# Lines of keys that belonged to a customer; sealed_usage has those of all others.
+sealed_customer_usage = Table(
+    "sealed_customer_usage",
+    METADATA,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    build_tenant_column(),
+    Column("month", Date, nullable=False),
+    Column("customer_id", Uuid, nullable=False),
+    Column("key_id", Uuid),
+    build_label("key", nullable=True),
+    build_label("billing"),
+    build_label("currency", nullable=True),
+    _count("transfers"),
+    Column("bytes_moved", Numeric, nullable=False),
+    Column("amount", Numeric),
+    Column("credit", Numeric, nullable=False),
+    _count("kept"),
+    _count("missed"),
+    _count("from_log_alone"),
+    Index(None, "tenant_id", "month"),
 )
 
 sealed_transfers = Table(

@@ -58,7 +58,14 @@ def application() -> FastAPI:
     app = FastAPI()
     by_digest = {
         hash_secret(secret): SimpleNamespace(
-            id=uuid4(), tenant_id=uuid4(), scopes=scopes, weight=1.0, rate_factor=1.0, secret_sha256=hash_secret(secret)
+            id=uuid4(),
+            tenant_id=uuid4(),
+            scopes=scopes,
+            weight=1.0,
+            rate_factor=1.0,
+            secret_sha256=hash_secret(secret),
+            customer_id=None,
+            customer_rate_factor=None,
         )
         for secret, scopes in SCOPES.items()
     }

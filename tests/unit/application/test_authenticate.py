@@ -28,6 +28,8 @@ class StoredKey:
     secret_sha256: bytes
     weight: float = 1.0
     rate_factor: float = 1.0
+    customer_id: UUID | None = None
+    customer_rate_factor: float | None = None
 
 
 class Keys:

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from services.application.billing.usage import COLUMNS, LINES_AT_ONCE, Billing, Month, UsageFile, UsageTransfer
+from services.application.billing.usage import COLUMNS, LINES_AT_ONCE, Billing, Holder, Month, UsageFile, UsageTransfer
 from tradewind.errors import Conflict
 
 TENANT = UUID(int=1)
@@ -55,8 +55,8 @@ class Store:
     def usage(self) -> "Store":
         return self
 
-    def iterate_transfers(self, month: Month) -> Generator[UsageTransfer, None, None]:
-        assert month == MONTH
+    def iterate_transfers(self, month: Month, holder: Holder | None = None) -> Generator[UsageTransfer, None, None]:
+        assert (month, holder) == (MONTH, None)
         yield from self.given
 
     def __enter__(self) -> Self:

@@ -17,8 +17,13 @@ class VisiblePrice(NamedTuple):
     credit: Decimal
 
 
-def to_visible_price(price: PriceModel, principal: Principal) -> VisiblePrice:
-    """Return all parts, or for a customer those that an amount is computed from, which hide the provider's margin."""
+def to_visible_price(price: PriceModel, principal: Principal, adjustment: Decimal = Decimal(0)) -> VisiblePrice:
+    """Return all parts, or for a customer those that an amount is computed from, which hide the provider's margin.
+
+    Parameters
+    ----------
+    adjustment : of the customer's negotiated prices.
+    """
     if principal.is_customer:
-        return VisiblePrice(*price.add_margin(), margin=None, credit=price.credit)
+        return VisiblePrice(*price.add_margin(adjustment), margin=None, credit=price.credit)
     return VisiblePrice(price.base, price.per_gb, price.per_kwh, price.margin, price.credit)

@@ -1,19 +1,24 @@
-"""``/v1/usage-statements``: what each customer key used in a month, and what it pays."""
+"""``/v1/usage-statements``: what each key used in a month, and what it and its customer pay."""
 
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, Any
+from uuid import UUID
 
 from fastapi import Query, Request, Response
 
 from services.api.dependencies import Parts, ProviderKey
 from services.api.problems import to_problem
+from services.api.routes.billing.customers import to_wire_customer
 from services.api.routing import create_v1_router
-from services.application.billing.usage import Month, Statement, UsageLine, build_statements
+from services.application.billing.statements import KeyUsage, Statement, build_statements, find_statement, load_detail
+from services.application.billing.usage import Holder, Month, UsageLine
 from services.streaming.usage_stream import stream_usage
 from tradewind.wire.billing import BilledUsage, UnbilledUsage, UsageStatement
+from tradewind.wire.customers import CustomerStatement, StatementKey, StatementTotal
 
 router = create_v1_router("/usage-statements", "prices")
+statement_router = create_v1_router("/customers", "customers")
 
 
 class Form(StrEnum):
@@ -33,35 +38,99 @@ _CSV: dict[int | str, dict[str, Any]] = {
 def list_statements(
     month: OfMonth, request: Request, parts: Parts, principal: ProviderKey, form: AsForm = Form.JSON
 ) -> Response | Sequence[UsageStatement]:
-    """Return the statements of a month, one a key. A month changes while transfers of it are still logged."""
+    """Return what each key used in a month, by customer. A month changes while transfers of it are still logged."""
     requested_month = Month.parse(month)
     if form is Form.CSV:
         tenant_id = principal.tenant_id
         uow, slots = parts.store.unit_of_work(tenant_id), request.app.state.query_slots
         return stream_usage(tenant_id, requested_month, uow, slots, refused=to_problem)
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        return [_to_wire(each, requested_month) for each in build_statements(uow.usage.list_sums(requested_month))]
+        found = build_statements(uow.usage.list_sums(requested_month), uow.customers.list_all(), requested_month)
+    return [_to_wire(statement, key) for statement in found for key in statement.keys]
 
 
-def _to_wire(statement: Statement, month: Month) -> UsageStatement:
+def _to_wire(statement: Statement, key: KeyUsage) -> UsageStatement:
+    month, customer = statement.month, statement.customer
     return UsageStatement(
         month=str(month),
         begins_at=month.begins_at,
         ends_at=month.ends_at,
-        key_id=statement.key_id,
-        key=statement.key,
+        customer_id=None if customer is None else customer.id,
+        customer=None if customer is None else customer.name,
+        key_id=key.key_id,
+        key=key.key,
+        billed=tuple(map(_to_billed_usage, key.billed)),
+        unbilled=tuple(map(_to_unbilled_usage, key.unbilled)),
+    )
+
+
+@statement_router.get("/{customer_id}/statement", response_model=CustomerStatement, responses=_CSV)
+def read_statement(
+    customer_id: UUID,
+    month: OfMonth,
+    request: Request,
+    parts: Parts,
+    principal: ProviderKey,
+    *,
+    form: AsForm = Form.JSON,
+) -> Response | CustomerStatement:
+    """Return the statement of a customer over all of its keys: sums, totals by link and tier, or each transfer."""
+    requested_month, tenant_id = Month.parse(month), principal.tenant_id
+    with parts.store.unit_of_work(tenant_id) as uow:
+        statement = find_statement(Holder(customer_id=customer_id), requested_month, uow)
+        detail = None if form is Form.CSV else load_detail(statement, limit=0, offset=0, uow=uow)
+    if detail is None:
+        return stream_usage(
+            tenant_id,
+            requested_month,
+            parts.store.unit_of_work(tenant_id),
+            request.app.state.query_slots,
+            holder=statement.holder,
+            number=statement.number,
+            refused=to_problem,
+        )
+    assert statement.customer is not None, "it was looked up by its customer"
+    return CustomerStatement(
+        number=statement.number,
+        provider=detail.provider,
+        month=str(requested_month),
+        begins_at=requested_month.begins_at,
+        ends_at=requested_month.ends_at,
+        customer=to_wire_customer(statement.customer),
         billed=tuple(map(_to_billed_usage, statement.billed)),
-        unbilled=tuple(
-            UnbilledUsage(
-                reason=used.billing,
-                currency=used.currency,
-                transfers=used.transfers,
-                bytes_moved=used.bytes_moved,
-                agreements_kept=used.met,
-                agreements_missed=used.missed,
-            )
-            for used in statement.unbilled
+        unbilled=tuple(map(_to_unbilled_usage, statement.unbilled)),
+        keys=tuple(
+            StatementKey(key_id=key.key_id, key=key.key, billed=tuple(map(_to_billed_usage, key.billed)))
+            for key in statement.keys
         ),
+        totals=tuple(
+            StatementTotal(
+                source=total.source,
+                destination=total.destination,
+                tier_id=total.tier_id,
+                tier=None if total.tier_id is None else detail.tiers.get(total.tier_id),
+                sla=total.sla,
+                currency=total.currency,
+                transfers=total.transfers,
+                bytes_moved=total.bytes_moved,
+                amount=total.amount,
+                credit=total.credit,
+                agreements_kept=total.met,
+                agreements_missed=total.missed,
+            )
+            for total in detail.totals
+        ),
+    )
+
+
+def _to_unbilled_usage(used: UsageLine) -> UnbilledUsage:
+    return UnbilledUsage(
+        reason=used.billing,
+        currency=used.currency,
+        transfers=used.transfers,
+        bytes_moved=used.bytes_moved,
+        agreements_kept=used.met,
+        agreements_missed=used.missed,
     )
 
 

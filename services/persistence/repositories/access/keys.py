@@ -24,6 +24,8 @@ class FoundKey:
     weight: float
     rate_factor: float
     secret_sha256: bytes
+    customer_id: UUID | None
+    customer_rate_factor: float | None
 
 
 class Keys:
@@ -118,12 +120,12 @@ class Registry:
 
     def find_key(self, secret_sha256: bytes) -> FoundKey | None:
         """Return the key with this hash, unless it is unknown or revoked."""
-        query = text("SELECT id, tenant_id, scopes, weight, rate_factor, secret_sha256 FROM find_api_key(:secret)")
+        query = text("SELECT * FROM find_key(:secret)")
         with translate_failures(), self._engine.begin() as connection:
             row = connection.execute(query, {"secret": secret_sha256}).one_or_none()
         if row is None:
             return None
-        return FoundKey(row.id, row.tenant_id, frozenset(row.scopes), row.weight, row.rate_factor, row.secret_sha256)
+        return FoundKey(**row._asdict() | {"scopes": frozenset(row.scopes)})
 
     def find_tenant(self, name: str) -> UUID | None:
         with translate_failures(), self._engine.begin() as connection:

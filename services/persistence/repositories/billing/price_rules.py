@@ -27,20 +27,19 @@ class PriceRules:
     def list_of_book(self, book_id: UUID) -> Sequence[PriceRule]:
         """Return the rules of a book in the order in which they are tried."""
         query = select(price_rules).where(price_rules.c.book_id == book_id).order_by(price_rules.c.ordinal)
-        return [_build_rule(row) for row in self._connection.execute(query)]
+        return [build_rule(row) for row in self._connection.execute(query)]
 
     def replace(self, book_id: UUID, rules: Sequence[PriceRule]) -> None:
         """Store the rules of a book in place of its rules before."""
         self._connection.execute(delete(price_rules).where(price_rules.c.book_id == book_id))
         if rules:
             self._connection.execute(
-                insert(price_rules), [self._to_row(book_id, place, rule) for place, rule in enumerate(rules)]
+                insert(price_rules),
+                [
+                    {"tenant_id": self._tenant_id, "book_id": book_id, "ordinal": place} | to_rule_columns(rule)
+                    for place, rule in enumerate(rules)
+                ],
             )
-
-    def _to_row(self, book_id: UUID, place: int, rule: PriceRule) -> Mapping[str, Any]:
-        conditions = {name: getattr(rule, name) for name in ("kind", "label", "from_bps", "to_bps")}
-        parts = {part: getattr(rule.price, part) for part in PRICE_PARTS}
-        return {"tenant_id": self._tenant_id, "book_id": book_id, "ordinal": place} | conditions | parts
 
     def list_priced(self, book_id: UUID) -> frozenset[UUID]:
         """Return the tiers whose price in a book came from a rule."""
@@ -76,7 +75,14 @@ class PriceRules:
         }
 
 
-def _build_rule(row: Row[Any]) -> PriceRule:
+def to_rule_columns(rule: PriceRule) -> dict[str, Any]:
+    """Return the conditions and the price of a rule as columns."""
+    conditions = {name: getattr(rule, name) for name in ("kind", "label", "from_bps", "to_bps")}
+    return conditions | {part: getattr(rule.price, part) for part in PRICE_PARTS}
+
+
+def build_rule(row: Row[Any]) -> PriceRule:
+    """Return the rule of a row that has the columns of `to_rule_columns`."""
     return PriceRule(
         price=PriceModel(**{part: getattr(row, part) for part in PRICE_PARTS}),
         kind=None if row.kind is None else SlaKind(row.kind),

@@ -27,16 +27,22 @@ _DEMAND = text(
           FROM quotes q JOIN completed USING (transfer_id)
          WHERE q.at >= :quoted_from
          ORDER BY q.transfer_id, q.at
+    ), held AS MATERIALIZED (
+        SELECT key_id, customer_id, from_at,
+               lead(from_at, 1, 'infinity') OVER (PARTITION BY key_id ORDER BY from_at) AS until_at
+          FROM customer_keys
     ), ended AS (
-        SELECT q.*, coalesce(
+        SELECT q.*, held.customer_id, coalesce(
                    (t.expected ->> 'feasible') IS DISTINCT FROM 'false' AND NOT t.agreement_kept, false) AS is_missed
-          FROM quoted q LEFT JOIN transfers t ON t.id = q.transfer_id
+          FROM quoted q
+          LEFT JOIN transfers t ON t.id = q.transfer_id
+          LEFT JOIN held ON held.key_id = q.key_id AND held.from_at <= q.at AND q.at < held.until_at
     )
-    SELECT tier_id, energy_basis, is_missed, count(*) AS requests, sum(total_bytes) AS total_bytes,
+    SELECT tier_id, customer_id, energy_basis, is_missed, count(*) AS requests, sum(total_bytes) AS total_bytes,
            count(energy_j) AS known_requests,
            coalesce(sum(total_bytes) FILTER (WHERE energy_j IS NOT NULL), 0) AS known_bytes,
            coalesce(sum(greatest(energy_j, 0.0)), 0.0) AS energy_j
-      FROM ended GROUP BY tier_id, energy_basis, is_missed
+      FROM ended GROUP BY tier_id, customer_id, energy_basis, is_missed
     """
 )
 
@@ -63,7 +69,8 @@ class Quotes:
         )
 
     def sum_demand(self, since: datetime) -> Sequence[Demand]:
-        """Return the transfers that began since then and succeeded, by tier, energy basis and whether they missed.
+        """Return the transfers that began since then and succeeded, by tier, customer, energy basis and whether
+        they missed.
 
         A transfer counts as its first quote describes it, once, however often it was logged.
         """
@@ -78,6 +85,7 @@ class Quotes:
                 known_bytes=int(row.known_bytes),
                 energy_j=row.energy_j,
                 is_missed=row.is_missed,
+                customer_id=row.customer_id,
             )
             for row in self._connection.execute(_DEMAND, bounds)
         ]

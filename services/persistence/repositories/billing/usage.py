@@ -2,12 +2,14 @@
 
 from collections.abc import Generator, Mapping, Sequence
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Row, text
+from sqlalchemy import Connection, Row, TextClause, text
 
-from services.application.billing.usage import Billing, Month, UsageLine, UsageTransfer
+from services.application.billing.statements import DayTotal, UsageTotal
+from services.application.billing.usage import Billing, Holder, Month, UsageLine, UsageTransfer
 from services.persistence.repositories.logs.months_of_logs import MonthSeals
 from tradewind.errors import Conflict
 
@@ -26,11 +28,12 @@ _QUOTE_FORM = "^[0-9]{1,25}[.][0-9]{6} [A-Z]{3} (total|dynamic) [0-9a-f]{8}(-[0-
 # record with a quote states it there, else as the first. The quote in the journal counts, if the key that it was made
 # to has uploaded the log, or a key that may upload it for that one; without one, the log must carry the quote of a
 # published book. So no key is billed by the statement of another. ``joined`` names the key: the one that the quote was
-# made to, else the one that uploaded the log.
+# made to, else the one that uploaded the log. ``whose`` adds the customer that the key belonged to when the quote was
+# made, or, without one, when the transfer began.
 _LOGGED = """
     WITH offered AS MATERIALIZED (
         SELECT DISTINCT ON (q.transfer_id) q.transfer_id, q.key_id, q.tier_id, q.book_id, q.amount, q.currency,
-               q.energy_basis, q.sla
+               q.energy_basis, q.sla, q.at, q.credit
           FROM quotes q
          WHERE q.at >= :quoted_from AND q.at < :ends_at AND q.amount IS NOT NULL
          ORDER BY q.transfer_id, q.at
@@ -40,6 +43,10 @@ _LOGGED = """
           JOIN api_keys bringer
             ON bringer.id = owner.id OR NOT bringer.scopes <@ ARRAY['agent']
             OR (owner.revoked_at IS NOT NULL AND owner.name = bringer.name)
+    ), held AS MATERIALIZED (
+        SELECT key_id, customer_id, from_at,
+               lead(from_at, 1, 'infinity') OVER (PARTITION BY key_id ORDER BY from_at) AS until_at
+          FROM customer_keys
     ), logged AS NOT MATERIALIZED (
         SELECT l.id, l.transfer_id, l.link_id, l.received_at, l.started_at, l.ended_at, l.status, l.sla, l.quote,
                l.bytes_moved,
@@ -72,7 +79,8 @@ _LOGGED = """
                o.transfer_id IS NULL AS from_log_alone, once.quote IS NOT NULL AS carries,
                coalesce(o.amount, published.amount) AS amount, coalesce(o.currency, published.currency) AS currency,
                coalesce(o.energy_basis, published.energy_basis) AS energy_basis,
-               coalesce(o.book_id, published.id) AS book_id,
+               coalesce(o.book_id, published.id) AS book_id, o.credit AS negotiated_credit,
+               coalesce(o.at, once.started_at) AS held_at,
                CASE WHEN (t.expected ->> 'feasible') IS DISTINCT FROM 'false' THEN t.agreement_kept END AS kept,
                CAST(t.enquiry -> 'sla' ->> 'target' AS double precision) AS target,
                CAST(t.expected ->> 'probability' AS double precision) AS probability
@@ -86,12 +94,14 @@ _LOGGED = """
                  AND p.currency = once.stated[2] AND p.energy_basis = once.stated[3]
           ) published ON true
     ), whose AS (
-        SELECT joined.*, k.name AS key,
-               CASE WHEN NOT kept AND status = 'succeeded' THEN amount * coalesce(price.credit, 0) END AS credit,
+        SELECT joined.*, k.name AS key, held.customer_id,
+               CASE WHEN NOT kept AND status = 'succeeded'
+                    THEN amount * coalesce(negotiated_credit, price.credit, 0) END AS credit,
                CASE WHEN amount IS NULL THEN CASE WHEN carries THEN 'unknown_quote' ELSE 'not_quoted' END
                     WHEN status <> 'succeeded' THEN 'not_successful' ELSE 'billed' END AS billing
           FROM joined
           LEFT JOIN api_keys k ON k.id = joined.key_id
+          LEFT JOIN held ON held.key_id = joined.key_id AND held.from_at <= held_at AND held_at < held.until_at
           LEFT JOIN prices price ON price.book_id = joined.book_id AND price.tier_id = joined.tier_id
     )
 """
@@ -99,38 +109,75 @@ _LOGGED = """
 _SUMS = text(
     _LOGGED  # noqa: S608 - of constants
     + """
-    SELECT key_id, key, billing, currency,
+    SELECT key_id, key, customer_id, billing, currency,
            count(*) AS transfers, sum(bytes_moved) AS bytes_moved, sum(amount) AS amount,
            coalesce(sum(credit), 0) AS credit,
            count(*) FILTER (WHERE kept) AS met, count(*) FILTER (WHERE NOT kept) AS missed,
            count(*) FILTER (WHERE from_log_alone AND amount IS NOT NULL) AS from_log_alone
-      FROM whose GROUP BY key_id, key, billing, currency
+      FROM whose GROUP BY key_id, key, customer_id, billing, currency
     """
 )
 
-_EACH = text(
-    _LOGGED  # noqa: S608 - of constants
-    + """
-    SELECT whose.*, source.name AS source, destination.name AS destination, links.mover
+_OF_HOLDER = """
+    customer_id IS NOT DISTINCT FROM CAST(:customer_id AS uuid)
+    AND (customer_id IS NOT NULL OR key_id IS NOT DISTINCT FROM CAST(:key_id AS uuid))
+"""
+_WITH_LINKS = """
+    SELECT whose.*, source.name AS source, destination.name AS destination, links.mover, customers.name AS customer
       FROM whose
       JOIN links ON links.id = whose.link_id
       JOIN endpoints source ON source.id = links.source_id
       JOIN endpoints destination ON destination.id = links.destination_id
+      LEFT JOIN customers ON customers.id = whose.customer_id
+"""
+
+_EACH = text(
+    f"""{_LOGGED} {_WITH_LINKS}
+     WHERE CAST(:all AS boolean) OR ({_OF_HOLDER})
      ORDER BY key, key_id, started_at, transfer_id
     """
 )
 
-_BILLED_TO_KEY = text(
-    _LOGGED  # noqa: S608 - of constants
-    + """
-    SELECT whose.*, source.name AS source, destination.name AS destination, links.mover
-      FROM whose
-      JOIN links ON links.id = whose.link_id
-      JOIN endpoints source ON source.id = links.source_id
-      JOIN endpoints destination ON destination.id = links.destination_id
-     WHERE key_id IS NOT DISTINCT FROM CAST(:key_id AS uuid) AND billing = 'billed'
+_BILLED = text(
+    f"""{_LOGGED} {_WITH_LINKS}
+     WHERE {_OF_HOLDER} AND billing = 'billed'
      ORDER BY started_at, transfer_id LIMIT :limit OFFSET :offset
     """
+)
+
+_TOTALS = text(
+    f"""{_LOGGED}, linked AS ({_WITH_LINKS} WHERE {_OF_HOLDER} AND billing = 'billed')
+    SELECT source, destination, tier_id, sla, currency, count(*) AS transfers, sum(bytes_moved) AS bytes_moved,
+           sum(amount) AS amount, coalesce(sum(credit), 0) AS credit,
+           count(*) FILTER (WHERE kept) AS met, count(*) FILTER (WHERE NOT kept) AS missed
+      FROM linked GROUP BY source, destination, tier_id, sla, currency
+     ORDER BY currency, source, destination, sla, min(target), tier_id
+    """  # noqa: S608 - of constants
+)
+
+_DAYS = text(
+    f"""{_LOGGED}
+    SELECT CAST(started_at AT TIME ZONE 'UTC' AS date) AS day, currency, count(*) AS transfers,
+           sum(bytes_moved) AS bytes_moved, sum(amount) AS amount, coalesce(sum(credit), 0) AS credit
+      FROM whose WHERE {_OF_HOLDER} AND billing = 'billed'
+     GROUP BY day, currency ORDER BY day, currency
+    """  # noqa: S608 - of constants
+)
+
+_SPENT = text(
+    f"""{_LOGGED}, running AS (
+        SELECT DISTINCT ON (o.transfer_id) o.amount
+          FROM transfers t
+          JOIN offered o ON o.transfer_id = t.id
+          JOIN held ON held.key_id = o.key_id AND held.from_at <= o.at AND o.at < held.until_at
+         WHERE t.ended_at IS NULL AND t.silent_at > now() AND held.customer_id = CAST(:customer_id AS uuid)
+           AND o.currency = :currency
+           AND NOT EXISTS (SELECT FROM whose WHERE whose.transfer_id = t.id AND whose.billing = 'billed')
+    )
+    SELECT coalesce((SELECT sum(amount - coalesce(credit, 0)) FROM whose
+                      WHERE {_OF_HOLDER} AND billing = 'billed' AND currency = :currency), 0)
+           + coalesce((SELECT sum(amount) FROM running), 0) AS spent
+    """  # noqa: S608 - of constants
 )
 
 _ONE_BY_ONE = tuple(name for name in UsageTransfer.__slots__ if name != "billing")
@@ -158,6 +205,7 @@ class Usage:
                 missed=row.missed,
                 from_log_alone=row.from_log_alone,
                 credit=row.credit,
+                customer_id=row.customer_id,
             )
             for row in self._connection.execute(_SUMS, _build_bounds(month))
         ]
@@ -165,26 +213,53 @@ class Usage:
         sealed = self._seals.find_usage(month)
         return made if sealed is None else sealed
 
-    def iterate_transfers(self, month: Month) -> Generator[UsageTransfer, None, None]:
+    def iterate_transfers(self, month: Month, holder: Holder | None = None) -> Generator[UsageTransfer, None, None]:
         """Yield the same transfers one by one, by key and in the order of their start, reading as the caller takes
         them.
+
+        Parameters
+        ----------
+        holder : whose transfers; ``None`` : all.
 
         Raises
         ------
         Conflict : the rows of the month are dropped; raised before the first of them.
         """
         as_taken = {"yield_per": ROWS_AT_ONCE}
-        with self._connection.execute(_EACH, _build_bounds(month), execution_options=as_taken) as rows:
+        bounds = {**_build_bounds(month), **(holder or Holder())._asdict(), "all": holder is None}
+        with self._connection.execute(_EACH, bounds, execution_options=as_taken) as rows:
             # Read afterwards, as for the sums: rows that are being read are not dropped until the
             # transaction ends.
             if self._seals.find_usage(month) is not None:
                 raise Conflict(f"the logs of {month} are in the exports alone; its sums are kept")
             yield from map(_to_transfer, rows)
 
-    def list_billed(self, month: Month, key_id: UUID | None, *, limit: int, offset: int) -> Sequence[UsageTransfer]:
-        """Return billed transfers of one key by their start; none where the rows of the month are dropped."""
-        bounds = {**_build_bounds(month), "key_id": key_id, "limit": limit, "offset": offset}
-        found = [_to_transfer(row) for row in self._connection.execute(_BILLED_TO_KEY, bounds)]
+    def list_billed(self, month: Month, holder: Holder, *, limit: int, offset: int) -> Sequence[UsageTransfer]:
+        """Return billed transfers of a customer or key by their start; none where the rows of the month are dropped."""
+        return [_to_transfer(row) for row in self._list_rows(_BILLED, month, holder, limit=limit, offset=offset)]
+
+    def list_totals(self, month: Month, holder: Holder) -> Sequence[UsageTotal]:
+        """Return sums of the same by link and tier; none where the rows of the month are dropped."""
+        return [
+            UsageTotal(**row._asdict() | {"bytes_moved": int(row.bytes_moved)})
+            for row in self._list_rows(_TOTALS, month, holder)
+        ]
+
+    def list_days(self, month: Month, holder: Holder) -> Sequence[DayTotal]:
+        """Return sums of the same by day; none where the rows of the month are dropped."""
+        return [
+            DayTotal(**row._asdict() | {"bytes_moved": int(row.bytes_moved)})
+            for row in self._list_rows(_DAYS, month, holder)
+        ]
+
+    def sum_spent(self, month: Month, customer_id: UUID, currency: str) -> Decimal:
+        """Return what a customer's transfers of a month cost so far, less credits, with those that run now."""
+        holder = Holder(customer_id=customer_id)._asdict()
+        spent = self._connection.execute(_SPENT, {**_build_bounds(month), **holder, "currency": currency}).scalar_one()
+        return Decimal(spent)
+
+    def _list_rows(self, query: TextClause, month: Month, holder: Holder, **bounds: int) -> Sequence[Row[Any]]:
+        found = self._connection.execute(query, {**_build_bounds(month), **holder._asdict(), **bounds}).all()
         return [] if self._seals.find_usage(month) is not None else found
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 import psycopg
-from sqlalchemy import Connection, Engine, delete, func, insert, select, text
+from sqlalchemy import Column, Connection, Engine, Table, delete, func, insert, select, text
 from sqlalchemy.exc import DBAPIError
 
 from services.application.billing.usage import Billing, Month, UsageLine
@@ -24,6 +24,7 @@ from services.persistence.tables import (
     export_marks,
     log_days,
     rollup_marks,
+    sealed_customer_usage,
     sealed_months,
     sealed_transfers,
     sealed_usage,
@@ -155,7 +156,7 @@ class MonthSeals:
     def seal(self, month: Month, days: DaysOfMonth, used: Sequence[UsageLine], *, at: datetime) -> None:
         """Store the month's statement and its transfers, in place of earlier ones."""
         first, own = to_first_day(month), {"tenant_id": self._tenant_id, "month": to_first_day(month)}
-        for table in (sealed_months, sealed_usage, sealed_transfers):
+        for table in (sealed_months, sealed_usage, sealed_customer_usage, sealed_transfers):
             self._connection.execute(delete(table).where(table.c.month == first))
         # A statement looks back 31 days, which is two months at most.
         oldest = to_first_day(month.before)
@@ -163,8 +164,10 @@ class MonthSeals:
         self._connection.execute(
             insert(sealed_months).values(**own, versions=days.versions, rows=days.rows, bytes=days.bytes, sealed_at=at)
         )
-        if used:
-            self._connection.execute(insert(sealed_usage), [{**own, **_to_columns(line)} for line in used])
+        for table, is_of_customer in ((sealed_usage, False), (sealed_customer_usage, True)):
+            rows = [{**own, **_to_columns(line)} for line in used if (line.customer_id is not None) == is_of_customer]
+            if rows:
+                self._connection.execute(insert(table), rows)
         self._connection.execute(
             _LOGGED_TRANSFERS, {"month": first, "begins_at": month.begins_at, "ends_at": month.ends_at}
         )
@@ -177,16 +180,15 @@ class MonthSeals:
         ).scalar_one_or_none()
         if dropped_at is None:
             return None
-        names = UsageLine.__slots__
-        rows = self._connection.execute(
-            select(*(sealed_usage.c[_COLUMN_OF.get(name, name)].label(name) for name in names)).where(
-                sealed_usage.c.month == first
-            )
-        )
-        return [
-            UsageLine(**{**row, "billing": Billing(row["billing"]), "bytes_moved": int(row["bytes_moved"])})
-            for row in rows.mappings()
-        ]
+        lines: list[UsageLine] = []
+        for table in (sealed_usage, sealed_customer_usage):
+            columns = [
+                each.label(name) for name in UsageLine.__slots__ if (each := _find_column(table, name)) is not None
+            ]
+            for row in self._connection.execute(select(*columns).where(table.c.month == first)).mappings():
+                plain = {"billing": Billing(row["billing"]), "bytes_moved": int(row["bytes_moved"])}
+                lines.append(UsageLine(**{**row, **plain}))
+        return lines
 
     def list_page(self) -> Sequence[MonthOfTenant]:
         """Return all months with days, the newest first."""
@@ -241,7 +243,14 @@ class MonthSeals:
 
 
 def _to_columns(line: UsageLine) -> dict[str, Any]:
-    return {_COLUMN_OF.get(name, name): value for name, value in asdict(line).items()}
+    values = {_COLUMN_OF.get(name, name): value for name, value in asdict(line).items()}
+    if line.customer_id is None:  # lines of customers have a table of their own
+        del values["customer_id"]
+    return values
+
+
+def _find_column(table: Table, name: str) -> Column[Any] | None:
+    return table.c.get(_COLUMN_OF.get(name, name))
 
 
 def to_first_day(month: Month) -> date:

@@ -111,6 +111,18 @@ def test_neither_factors_nor_more_keys_lift_what_a_tenant_may() -> None:
     assert processes[1].calls(1, Principal(UUID(int=9), UUID(int=30), frozenset())) == 1, "of another tenant"
 
 
+def test_keys_of_a_customer_share_its_limit_and_others_do_not() -> None:
+    process = Process(SharedStore(), per_s=10.0)
+    customer = {"customer_id": UUID(int=40), "customer_rate_factor": 1.5}
+    keys = [Principal(TENANT, UUID(int=each), frozenset(), **customer) for each in (41, 42)]
+    assert [process.calls(1000, key) for key in keys] == [100, 50]
+    assert process.calls(1000, Principal(TENANT, UUID(int=43), frozenset())) == 100
+    with pytest.raises(TooOften, match="all keys of this customer together may make 150"):
+        process.limits.require(keys[1], CallKind.QUERY)
+    asyncio.run(process.limits.share())
+    assert process.refused[0].limit == "customer"
+
+
 def test_one_key_that_is_refused_leaves_the_rest_to_the_others() -> None:
     process = Process(SharedStore(), per_s=1.0, of_tenant=4.0)
     assert process.calls(1000) == 10

@@ -1,0 +1,165 @@
+"""Customers of a provider, the prices that were negotiated with them, and their statements."""
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Annotated, Self
+from uuid import UUID
+
+from pydantic import Field, model_validator
+
+from tradewind.sla.price_rules import MOST_RULES
+from tradewind.sla.pricing import DECIMALS, HIGHEST_ADJUSTMENT, HIGHEST_PRICE, LOWEST_ADJUSTMENT
+from tradewind.wire.base import Instant, Name, Open, Strict, Text
+from tradewind.wire.billing import BilledUsage, UnbilledUsage
+from tradewind.wire.inventory import RateFactor
+from tradewind.wire.price_rules import WirePriceRule
+from tradewind.wire.pricing import CurrencyCode
+
+MOST_KEYS = 500
+Contact = Annotated[str, Field(max_length=254)]
+Limit = Annotated[Decimal, Field(gt=0, le=HIGHEST_PRICE, decimal_places=DECIMALS, allow_inf_nan=False)]
+Adjustment = Annotated[
+    Decimal, Field(ge=LOWEST_ADJUSTMENT, le=HIGHEST_ADJUSTMENT, decimal_places=DECIMALS, allow_inf_nan=False)
+]
+KeyIds = Annotated[tuple[UUID, ...], Field(max_length=MOST_KEYS)]
+
+
+class SpendingLimit(Strict):
+    """The most that a customer's transfers of a calendar month (UTC) may cost."""
+
+    amount: Limit
+    currency: CurrencyCode
+
+
+class NewCustomer(Strict):
+    """A customer to be made. ``rate_factor`` : calls of all its keys together, as a multiple of the usual of one key.
+
+    ``key_ids`` : keys of the tenant that belong to no other customer.
+    """
+
+    name: Name
+    contact_name: Contact = ""
+    contact_email: Contact = ""
+    note: Text = ""
+    spending_limit: SpendingLimit | None = None
+    rate_factor: RateFactor | None = None
+    key_ids: KeyIds = ()
+
+
+class CustomerChange(Strict):
+    """Fields that are absent stay as they are; a ``spending_limit`` or ``rate_factor`` of null is removed."""
+
+    name: Name | None = None
+    contact_name: Contact | None = None
+    contact_email: Contact | None = None
+    note: Text | None = None
+    spending_limit: SpendingLimit | None = None
+    rate_factor: RateFactor | None = None
+
+    @model_validator(mode="after")
+    def _check_texts(self) -> Self:
+        for name in ("name", "contact_name", "contact_email", "note"):
+            if name in self.model_fields_set and getattr(self, name) is None:
+                raise ValueError(f"{name} must be a text; empty it by an empty one")
+        return self
+
+
+class CustomerKeys(Strict):
+    """All keys of a customer. A key that is left out belongs to no customer from now on."""
+
+    key_ids: KeyIds
+
+
+class WireCustomer(Open):
+    """A customer. ``number`` : part of the numbers of its statements. ``key_ids`` : that belong to it now.
+
+    ``archived_at`` : it holds no keys any more; its statements stay.
+    """
+
+    id: UUID
+    number: int
+    name: str
+    contact_name: str
+    contact_email: str
+    note: str
+    spending_limit: SpendingLimit | None = None
+    rate_factor: float | None = None
+    version: int
+    created_at: datetime
+    archived_at: datetime | None = None
+    key_ids: tuple[UUID, ...]
+
+
+class NewNegotiatedPrices(Strict):
+    """Prices of a customer: all of the book by ``adjustment`` (-0.1 is 10 % off), and ``rules`` that go before it.
+
+    They hold from ``starts_at`` (now if absent) until ``ends_at`` or the next of the customer. ``currency`` : of rules.
+    """
+
+    adjustment: Adjustment = Decimal(0)
+    rules: tuple[WirePriceRule, ...] = Field(default=(), max_length=MOST_RULES)
+    currency: CurrencyCode | None = None
+    starts_at: Instant | None = None
+    ends_at: Instant | None = None
+
+
+class PriceEnd(Strict):
+    """When negotiated prices end; now if absent."""
+
+    ends_at: Instant | None = None
+
+
+class WireNegotiatedPrices(Open):
+    """Negotiated prices. ``effective_until`` : their end, or the start of the next of the customer."""
+
+    id: UUID
+    adjustment: Decimal
+    rules: tuple[WirePriceRule, ...]
+    currency: str | None = None
+    starts_at: datetime
+    ends_at: datetime | None = None
+    effective_until: datetime | None = None
+    is_current: bool
+
+
+class StatementKey(Open):
+    """A key on a statement, with what it used."""
+
+    key_id: UUID | None
+    key: str | None
+    billed: tuple[BilledUsage, ...]
+
+
+class StatementTotal(Open):
+    """Transfers of one link and tier in one currency. ``tier`` : absent for one that no release has any more."""
+
+    source: str
+    destination: str
+    tier_id: UUID | None
+    tier: str | None
+    sla: str | None
+    currency: str
+    transfers: int
+    bytes_moved: int
+    amount: Decimal
+    credit: Decimal
+    agreements_kept: int
+    agreements_missed: int
+
+
+class CustomerStatement(Open):
+    """What a customer pays for a month in UTC, by the begin of its transfers.
+
+    ``billed`` : a line a currency over all keys, rounded once. ``totals`` : absent where the rows are dropped.
+    """
+
+    number: str
+    provider: str
+    month: str
+    begins_at: datetime
+    ends_at: datetime
+    customer: WireCustomer
+    billed: tuple[BilledUsage, ...]
+    unbilled: tuple[UnbilledUsage, ...]
+    keys: tuple[StatementKey, ...]
+    totals: tuple[StatementTotal, ...]

@@ -1,0 +1,280 @@
+"""*Customers*: who pays, which keys they hold, what they may spend, and which prices were negotiated with them."""
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Annotated, NamedTuple
+from uuid import UUID
+
+from fastapi import Form, Query, Request, Response
+
+from services.admin.formatting.form_numbers import parse_number
+from services.admin.formatting.price_forms import PARTS, parse_instant, parse_percent
+from services.admin.pages.price_books import Sent, Version
+from services.admin.pricing.rules import FREE_ROWS, KINDS, RuleRow, read_rules, to_rule_row
+from services.admin.pricing.statements import format_statement_query
+from services.admin.rendering import build_page_router, redirect_after_form, render_page
+from services.admin.visitors import Parts, Provider
+from services.application.billing.currencies import list_currencies
+from services.application.billing.customers import (
+    Customer,
+    CustomerDetails,
+    add_customer,
+    archive_customer,
+    change_customer,
+    restore_customer,
+)
+from services.application.billing.negotiate import Negotiation, add_negotiated_prices, end_negotiated_prices
+from services.application.billing.price_books import find_current_book
+from services.application.billing.spending import NEAR_LIMIT
+from services.application.billing.statements import Statement, build_statements
+from services.application.billing.usage import Holder, Month, UsageLine
+from tradewind.wire.inventory import Key
+
+router = build_page_router("/customers")
+
+HERE = "/admin/customers"
+CUSTOMERS_AT_ONCE = 50
+MONTHS_LISTED = 12
+USUAL_CURRENCY = "EUR"
+NOTHING_NEGOTIATED = Decimal(0)
+
+Search = Annotated[str, Query(max_length=200)]
+KeyIds = Annotated[tuple[UUID, ...], Form(max_length=500)]
+
+
+class CustomerRow(NamedTuple):
+    """A customer in the list, with what it used this month."""
+
+    customer: Customer
+    billed: Sequence[UsageLine]
+
+    @property
+    def spent(self) -> Decimal:
+        """What it has spent in the currency of its limit."""
+        lines = [line for line in self.billed if line.currency == self.customer.details.spending_currency]
+        return sum(((line.amount or Decimal(0)) - line.credit for line in lines), Decimal(0))
+
+    @property
+    def share(self) -> Decimal | None:
+        """The share of its limit that it has spent; ``None`` where it has none."""
+        limit = self.customer.details.spending_limit
+        return None if limit is None else self.spent / limit
+
+
+@router.get("")
+def customers_page(
+    request: Request,
+    visit: Provider,
+    parts: Parts,
+    *,
+    search: Search = "",
+    archived: bool = False,
+    page: Annotated[int, Query(ge=1, le=10_000)] = 1,
+) -> Response:
+    """List customers with their revenue of this month; a search looks at names, contacts and notes."""
+    month = Month.of(parts.clock.now())
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        every = uow.customers.list_all()
+        statements = build_statements(uow.usage.list_sums(month), every, month)
+        keys, holders = uow.keys.list_all(), uow.customers.list_holders()
+        currency = _choose_currency(find_current_book(uow.price_books, parts.clock.now()))
+    found = [each for each in every if (each.archived_at is not None) == archived and _matches(each, search)]
+    first = (page - 1) * CUSTOMERS_AT_ONCE
+    return render_page(
+        request,
+        "customers.html",
+        visit,
+        month=month,
+        near_limit=NEAR_LIMIT,
+        near=[row for row in (_to_row(each, statements) for each in every) if (row.share or 0) >= NEAR_LIMIT],
+        rows=[_to_row(each, statements) for each in found[first : first + CUSTOMERS_AT_ONCE]],
+        count=len(found),
+        any_customer=bool(every),
+        page=page,
+        pages=max(1, -(-len(found) // CUSTOMERS_AT_ONCE)),
+        search=search,
+        archived=archived,
+        free_keys=_list_free_keys(keys, holders),
+        currencies=sorted(list_currencies()),
+        currency=currency,
+    )
+
+
+def _matches(customer: Customer, search: str) -> bool:
+    details = customer.details
+    texts = (details.name, details.contact_name, details.contact_email, details.note)
+    return not search.strip() or any(search.strip().lower() in text.lower() for text in texts)
+
+
+def _to_row(customer: Customer, statements: Sequence[Statement]) -> CustomerRow:
+    mine = [each for each in statements if each.customer is not None and each.customer.id == customer.id]
+    return CustomerRow(customer, [line for each in mine for line in each.billed])
+
+
+def _list_free_keys(
+    keys: Sequence[Key], holders: Mapping[UUID, UUID], customer_id: UUID | None = None
+) -> Sequence[Key]:
+    """Return keys that may be given to a customer, and those that it holds, by name."""
+    shown = [
+        key
+        for key in keys
+        if holders.get(key.id) == customer_id and (key.revoked_at is None or (customer_id and key.id in holders))
+    ]
+    return sorted(shown, key=lambda key: (key.name.lower(), key.id))
+
+
+@router.post("")
+def create(
+    request: Request,
+    visit: Provider,
+    parts: Parts,
+    sent: Sent,
+    *,
+    key_ids: KeyIds = (),
+) -> Response:
+    """Create a customer."""
+    details = read_details(sent)
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        customer = add_customer(details, key_ids, uow=uow, clock=parts.clock)
+    parts.snapshots.forget(visit.visitor.tenant_id)
+    return redirect_after_form(request, f"{HERE}/{customer.id}", f"{customer.name} is a customer.")
+
+
+@router.get("/{customer_id}")
+def customer_page(request: Request, customer_id: UUID, visit: Provider, parts: Parts) -> Response:
+    """Show one customer: what is stated of it, its keys, negotiated prices and statements."""
+    now = parts.clock.now()
+    month = Month.of(now)
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        customer = uow.customers.get(customer_id)
+        keys, holders = uow.keys.list_all(), uow.customers.list_holders()
+        negotiated = uow.negotiated_prices.list_of(customer_id)
+        statements = build_statements(uow.usage.list_sums(month), [customer], month)
+        labels = sorted({label for each in uow.links.list_labels().values() for label in each})
+        book = find_current_book(uow.price_books, now)
+    return render_page(
+        request,
+        "customer.html",
+        visit,
+        customer=customer,
+        details=customer.details,
+        keys=_list_free_keys(keys, holders, customer_id),
+        free_keys=_list_free_keys(keys, holders),
+        negotiated=negotiated,
+        month=month,
+        months=_list_months(month),
+        row=_to_row(customer, statements),
+        near_limit=NEAR_LIMIT,
+        statement_query=lambda of_month: format_statement_query(of_month, Holder(customer_id=customer_id)),
+        currencies=sorted(list_currencies()),
+        currency=_choose_currency(book),
+        book=book,
+        rows=[RuleRow(None, None)] * FREE_ROWS,
+        to_rule_row=to_rule_row,
+        labels=labels,
+        kinds=KINDS,
+        parts=PARTS,
+    )
+
+
+def _list_months(current: Month) -> Sequence[Month]:
+    months = [current]
+    while len(months) < MONTHS_LISTED:
+        months.append(months[-1].before)
+    return months
+
+
+def _choose_currency(book: object) -> str:
+    return str(getattr(book, "currency", USUAL_CURRENCY))
+
+
+@router.post("/{customer_id}")
+def change(
+    request: Request,
+    customer_id: UUID,
+    visit: Provider,
+    parts: Parts,
+    sent: Sent,
+    *,
+    version: Version,
+    key_ids: KeyIds = (),
+) -> Response:
+    """Change what is stated of a customer, and its keys."""
+    details = read_details(sent)
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        change_customer(customer_id, details, key_ids, version=version, uow=uow, clock=parts.clock)
+    parts.snapshots.forget(visit.visitor.tenant_id)
+    return redirect_after_form(request, f"{HERE}/{customer_id}", "The customer is saved.")
+
+
+@router.post("/{customer_id}/archive")
+def archive(request: Request, customer_id: UUID, visit: Provider, parts: Parts, *, version: Version) -> Response:
+    """Archive a customer: it holds no key from now on."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        customer = archive_customer(customer_id, version=version, uow=uow, clock=parts.clock)
+    parts.snapshots.forget(visit.visitor.tenant_id)
+    return redirect_after_form(request, f"{HERE}/{customer_id}", f"{customer.name} is archived.")
+
+
+@router.post("/{customer_id}/restore")
+def restore(request: Request, customer_id: UUID, visit: Provider, parts: Parts) -> Response:
+    """Take a customer out of the archive."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        customer = restore_customer(customer_id, uow=uow)
+    message = f"{customer.name} is a customer again; give it its keys."
+    return redirect_after_form(request, f"{HERE}/{customer_id}", message)
+
+
+@router.post("/{customer_id}/prices")
+def negotiate(request: Request, customer_id: UUID, visit: Provider, parts: Parts, sent: Sent) -> Response:
+    """Negotiate prices with a customer from a time on."""
+    percent = sent.get("adjustment", "").strip()
+    adjustment = parse_percent("adjustment", percent) if percent else NOTHING_NEGOTIATED
+    rules = tuple(read_rules(sent))
+    negotiation = Negotiation(
+        adjustment=-adjustment if sent.get("direction") == "off" else adjustment,
+        rules=rules,
+        currency=sent.get("currency") if rules else None,
+    )
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        add_negotiated_prices(
+            customer_id,
+            negotiation,
+            starts_at=parse_instant(sent.get("starts_at", ""), "starts_at"),
+            ends_at=parse_instant(sent.get("ends_at", ""), "ends_at"),
+            uow=uow,
+            clock=parts.clock,
+        )
+    parts.snapshots.forget(visit.visitor.tenant_id)
+    return redirect_after_form(request, f"{HERE}/{customer_id}", "The prices are negotiated.")
+
+
+@router.post("/{customer_id}/prices/end")
+def end_prices(
+    request: Request, customer_id: UUID, visit: Provider, parts: Parts, *, prices_id: Annotated[UUID, Form()]
+) -> Response:
+    """End negotiated prices now, or remove those that have not started."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        uow.customers.get(customer_id)
+        end_negotiated_prices(prices_id, ends_at=None, uow=uow, clock=parts.clock)
+    parts.snapshots.forget(visit.visitor.tenant_id)
+    return redirect_after_form(request, f"{HERE}/{customer_id}", "The prices are ended; the price book counts again.")
+
+
+def read_details(sent: Mapping[str, str]) -> CustomerDetails:
+    """Return what a form states of a customer.
+
+    Raises
+    ------
+    InvalidValue : a number is none.
+    """
+    limit, factor = sent.get("spending_limit", "").strip(), sent.get("rate_factor", "").strip()
+    return CustomerDetails(
+        name=sent.get("name", ""),
+        contact_name=sent.get("contact_name", ""),
+        contact_email=sent.get("contact_email", ""),
+        note=sent.get("note", "").replace("\r\n", "\n"),
+        spending_limit=parse_number("spending_limit", limit, example="500") if limit else None,
+        spending_currency=sent.get("spending_currency") if limit else None,
+        rate_factor=float(parse_number("rate_factor", factor, example="2")) if factor else None,
+    )

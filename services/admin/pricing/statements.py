@@ -1,0 +1,191 @@
+"""*Usage › Statement*: what a customer, or a key without one, pays for a month, to be printed."""
+
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from functools import partial
+from types import MappingProxyType
+from typing import Annotated, NamedTuple, TypeVar
+from urllib.parse import urlencode
+from uuid import UUID
+
+from fastapi import Query, Request, Response
+
+from services.admin.formatting.money import choose_uniform_decimals, round_amount, round_parts
+from services.admin.pages.usage import MonthText
+from services.admin.rendering import HEADERS, build_page_router, render_page, render_refusal
+from services.admin.visitors import Parts, Provider
+from services.application.billing.currencies import count_minor_digits
+from services.application.billing.statements import (
+    DayTotal,
+    Statement,
+    StatementDetail,
+    UsageTotal,
+    find_statement,
+    load_detail,
+)
+from services.application.billing.usage import Holder, Month, UsageTransfer
+from services.streaming.usage_stream import stream_usage
+from tradewind.sla.kinds import SlaKind
+from tradewind.units import format_bps, format_joules, format_seconds
+
+router = build_page_router("/usage")
+
+TRANSFERS_AT_ONCE = 25
+LAST_PAGE = 10_000
+
+Row = TypeVar("Row", UsageTotal, DayTotal)
+
+OfCustomer = Annotated[UUID | None, Query(alias="customer")]
+OfKey = Annotated[UUID | None, Query(alias="key")]
+Page = Annotated[int, Query(ge=1, le=LAST_PAGE)]
+
+
+class Amounts(NamedTuple):
+    """An amount and what is given back of it, rounded to the decimals of its statement."""
+
+    amount: Decimal
+    credit: Decimal
+
+
+class ShownTransfer(NamedTuple):
+    """A billed transfer as the statement shows it; ``tier`` : its name in the current release."""
+
+    line: UsageTransfer
+    tier: str | None
+    amounts: Amounts
+
+    @property
+    def target(self) -> str:
+        """The SLA with its target as text."""
+        return format_target(self.line.sla, self.line.target)
+
+
+def format_target(sla: str | None, target: float | None) -> str:
+    """Return an SLA with its target as text."""
+    if sla is None:
+        return "none"
+    kind = SlaKind(sla)
+    name = kind.replace("_", " ")
+    write = _TARGET_FORMATS.get(kind)
+    return name if write is None or target is None else f"{name} {write(target)}"
+
+
+_TARGET_FORMATS: Mapping[SlaKind, Callable[[float], str]] = MappingProxyType(
+    {
+        SlaKind.THROUGHPUT_AT_LEAST: format_bps,
+        SlaKind.DEADLINE: format_seconds,
+        SlaKind.ENERGY_AT_MOST: format_joules,
+        SlaKind.POWER_AT_MOST: lambda power_w: f"{power_w:.3g} W",
+    }
+)
+
+
+@router.get("/statement")
+def statement_page(
+    request: Request,
+    visit: Provider,
+    parts: Parts,
+    *,
+    month_text: MonthText,
+    customer: OfCustomer = None,
+    key: OfKey = None,
+    page: Page = 1,
+) -> Response:
+    """Show a statement: sums, totals by link and tier and by day, and its transfers page by page."""
+    month = Month.parse(month_text)
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        statement = find_statement(Holder(customer, None if customer else key), month, uow)
+        offset = (page - 1) * TRANSFERS_AT_ONCE
+        detail = load_detail(statement, limit=TRANSFERS_AT_ONCE, offset=offset, uow=uow)
+    digits = _choose_digits(statement, detail)
+    return render_page(
+        request,
+        "statement.html",
+        visit,
+        month=month,
+        current=Month.of(parts.clock.now()),
+        statement=statement,
+        detail=detail,
+        digits=digits,
+        billed=[(line, _round(line.amount, line.credit, digits[line.currency or ""])) for line in statement.billed],
+        keys=[
+            (usage, line, _round(line.amount, line.credit, digits[line.currency or ""]))
+            for usage in statement.keys
+            for line in usage.billed
+        ],
+        totals=_round_rows(detail.totals, digits),
+        days=_round_rows(detail.days, digits),
+        transfers=[
+            ShownTransfer(
+                line,
+                None if line.tier_id is None else detail.tiers.get(line.tier_id),
+                _round(line.amount, line.credit, digits[line.currency or ""]),
+            )
+            for line in detail.transfers
+        ],
+        page=page,
+        pages=-(-sum(line.transfers for line in statement.billed) // TRANSFERS_AT_ONCE),
+        here=format_statement_query(month, statement.holder),
+    )
+
+
+@router.get("/transfers.csv")
+def usage_file(
+    request: Request,
+    visit: Provider,
+    parts: Parts,
+    *,
+    month_text: MonthText,
+    customer: OfCustomer = None,
+    key: OfKey = None,
+) -> Response:
+    """Return the transfers of a month one by one as a file: all, or those of one statement."""
+    month, tenant_id = Month.parse(month_text), visit.visitor.tenant_id
+    holder, number = None, None
+    if customer is not None or key is not None:
+        with parts.store.unit_of_work(tenant_id) as uow:
+            statement = find_statement(Holder(customer, None if customer else key), month, uow)
+        holder, number = statement.holder, statement.number
+    return stream_usage(
+        tenant_id,
+        month,
+        parts.store.unit_of_work(tenant_id),
+        request.app.state.query_slots,
+        holder=holder,
+        number=number,
+        refused=partial(render_refusal, request),
+        headers=HEADERS,
+    )
+
+
+def format_statement_query(month: Month, holder: Holder) -> str:
+    """Return the query of a statement's address."""
+    whose = {"customer": holder.customer_id, "key": holder.key_id}
+    return urlencode({"month": str(month)} | {name: str(value) for name, value in whose.items() if value is not None})
+
+
+def _choose_digits(statement: Statement, detail: StatementDetail) -> Mapping[str, int]:
+    """Return the decimals of all amounts of a statement, by currency."""
+    found = {}
+    for line in statement.billed:
+        amounts = [total.amount for total in detail.totals if total.currency == line.currency]
+        amounts += [day.amount for day in detail.days if day.currency == line.currency]
+        amounts += [each.amount for each in detail.transfers if each.currency == line.currency and each.amount]
+        currency = line.currency or ""
+        found[currency] = choose_uniform_decimals(amounts, count_minor_digits(currency))
+    return found
+
+
+def _round(amount: Decimal | None, credit: Decimal | None, digits: int) -> Amounts:
+    return Amounts(round_amount(amount or Decimal(0), digits), round_amount(credit or Decimal(0), digits))
+
+
+def _round_rows(rows: Sequence[Row], digits: Mapping[str, int]) -> Sequence[tuple[Row, Amounts]]:
+    """Return rows with their amounts, rounded so that those of a currency add up to its sum."""
+    rounded: dict[int, Amounts] = {}
+    for currency, decimals in digits.items():
+        places = [place for place, row in enumerate(rows) if row.currency == currency]
+        amounts = round_parts([rows[place].amount for place in places], decimals)
+        credits_given = round_parts([rows[place].credit for place in places], decimals)
+        rounded |= {place: Amounts(*each) for place, *each in zip(places, amounts, credits_given, strict=True)}
+    return [(row, rounded[place]) for place, row in enumerate(rows)]

@@ -1,0 +1,282 @@
+"""Customers of a provider: who they are, which keys they hold, and what they may spend.
+
+A key belongs to one customer at a time. What it moved stays with the customer that it belonged to then; its first
+customer also gets what it moved before.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from datetime import datetime
+from decimal import Decimal
+from types import MappingProxyType
+from uuid import UUID
+
+from services.application.billing.currencies import check_currency
+from services.application.shared.jobs import KeyChanged, PricesChanged
+from services.application.shared.ports import Clock
+from services.application.shared.unit_of_work import UnitOfWork
+from tradewind.errors import Conflict, InvalidValue
+from tradewind.sla.pricing import DECIMALS, HIGHEST_PRICE, round_amount
+from tradewind.wire.base import MAX_NAME_LENGTH
+
+LONGEST_EMAIL, LONGEST_NOTE = 254, 2000
+MOST_KEYS = 500
+"""Of one customer."""
+
+LOWEST_RATE_FACTOR, HIGHEST_RATE_FACTOR = 0.01, 1000.0
+_LONGEST = MappingProxyType(
+    {"name": MAX_NAME_LENGTH, "contact_name": MAX_NAME_LENGTH, "contact_email": LONGEST_EMAIL, "note": LONGEST_NOTE}
+)
+_ADDRESS = re.compile(r"[^@\s\x00-\x1f]+@[^@\s\x00-\x1f]+")
+_CONTROL = re.compile(r"[\x00-\x1f]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CustomerDetails:
+    """What a provider states of a customer.
+
+    ``spending_limit`` : most that its transfers of a month may cost, in ``spending_currency``; ``None`` : no limit.
+    ``rate_factor`` : calls of all its keys together, as a multiple of those of one key; ``None`` : not limited.
+    """
+
+    name: str
+    contact_name: str = ""
+    contact_email: str = ""
+    note: str = ""
+    spending_limit: Decimal | None = None
+    spending_currency: str | None = None
+    rate_factor: float | None = None
+
+
+def check_details(details: CustomerDetails) -> CustomerDetails:
+    """Return what is stated of a customer without blanks around it, after checking it.
+
+    Raises
+    ------
+    InvalidValue : names the field.
+    """
+    texts = {name: getattr(details, name).strip() for name in _LONGEST}
+    if not texts["name"]:
+        raise InvalidValue("name", "is blank; give the customer a name")
+    for name, longest in _LONGEST.items():
+        if len(texts[name]) > longest:
+            raise InvalidValue(name, f"has {len(texts[name])} characters; there may be {longest}")
+        if _CONTROL.search(re.sub(r"\r?\n", " ", texts[name]) if name == "note" else texts[name]):
+            raise InvalidValue(name, "must have no control characters")
+    if texts["contact_email"] and not _ADDRESS.fullmatch(texts["contact_email"]):
+        raise InvalidValue("contact_email", "is no e-mail address; write it like ann@example.org")
+    _check_spending_limit(details.spending_limit, details.spending_currency)
+    factor = details.rate_factor
+    if factor is not None and not LOWEST_RATE_FACTOR <= factor <= HIGHEST_RATE_FACTOR:
+        raise InvalidValue("rate_factor", f"must be {LOWEST_RATE_FACTOR:g} to {HIGHEST_RATE_FACTOR:g}")
+    return replace(details, **texts)
+
+
+def _check_spending_limit(limit: Decimal | None, currency: str | None) -> None:
+    if (limit is None) != (currency is None):
+        missing = "spending_limit" if limit is None else "spending_currency"
+        raise InvalidValue(missing, "is missing; a limit is an amount and its currency")
+    if limit is None or currency is None:
+        return
+    if not limit.is_finite() or not 0 < limit <= HIGHEST_PRICE:
+        raise InvalidValue("spending_limit", f"must be above 0 and at most {HIGHEST_PRICE:,f}")
+    if round_amount(limit) != limit:
+        raise InvalidValue("spending_limit", f"has more than {DECIMALS} decimals")
+    try:
+        check_currency(currency)
+    except InvalidValue as wrong:
+        raise InvalidValue("spending_currency", wrong.reason) from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Customer:
+    """A customer with the keys that belong to it now. ``number`` : of the tenant's customers, never used again.
+
+    ``version`` : rises with each change.
+    """
+
+    id: UUID
+    number: int
+    details: CustomerDetails
+    version: int
+    created_at: datetime
+    archived_at: datetime | None
+    key_ids: tuple[UUID, ...]
+
+    @property
+    def name(self) -> str:
+        return self.details.name
+
+
+def add_customer(details: CustomerDetails, key_ids: Sequence[UUID], *, uow: UnitOfWork, clock: Clock) -> Customer:
+    """Create a customer that holds these keys.
+
+    Raises
+    ------
+    InvalidValue : a field cannot be so, another customer has the name, or a key is not the tenant's or another
+        customer's.
+    """
+    details = check_details(details)
+    uow.customers.lock()
+    _check_name_is_free(details.name, None, uow)
+    _check_keys(key_ids, None, uow)
+    customer_id = uow.customers.add(details, clock.now())
+    uow.audit.note("customer.created", details.name, id=str(customer_id), **_describe(details))
+    customer = uow.customers.get(customer_id)
+    if key_ids:
+        _assign_keys(customer, key_ids, uow, clock)
+    return _finish(customer_id, uow)
+
+
+def change_customer(
+    customer_id: UUID,
+    details: CustomerDetails | None,
+    key_ids: Sequence[UUID] | None,
+    *,
+    version: int | None,
+    uow: UnitOfWork,
+    clock: Clock,
+) -> Customer:
+    """Change what is stated of a customer, and which keys it holds; ``None`` : unchanged.
+
+    Parameters
+    ----------
+    version : that the change is based on; ``None`` accepts any.
+
+    Raises
+    ------
+    NotFound : the tenant has no such customer.
+    InvalidValue : a field cannot be so, another customer has the name, or a key is not the tenant's or another
+        customer's.
+    Conflict : the customer is archived, or it was changed meanwhile.
+    """
+    uow.customers.lock()
+    customer = claim_customer(customer_id, version, uow)
+    details = None if details is None else check_details(details)
+    if details is not None and details != customer.details:
+        _check_name_is_free(details.name, customer_id, uow)
+        uow.customers.change(customer_id, details)
+        uow.audit.note("customer.changed", details.name, id=str(customer_id), **_describe(details, customer.details))
+        if details.rate_factor != customer.details.rate_factor:
+            for key_id in customer.key_ids:
+                uow.publish(KeyChanged(uow.tenant_id, key_id))
+    if key_ids is not None and set(key_ids) != set(customer.key_ids):
+        _check_keys(key_ids, customer_id, uow)
+        _assign_keys(customer, key_ids, uow, clock)
+    return _finish(customer_id, uow)
+
+
+def archive_customer(customer_id: UUID, *, version: int | None, uow: UnitOfWork, clock: Clock) -> Customer:
+    """Archive a customer: it holds no key and has no negotiated prices from now on; its statements stay.
+
+    Raises
+    ------
+    NotFound : the tenant has no such customer.
+    Conflict : it is archived already, or it was changed meanwhile.
+    """
+    uow.customers.lock()
+    customer = claim_customer(customer_id, version, uow)
+    now = clock.now()
+    if customer.key_ids:
+        _assign_keys(customer, (), uow, clock)
+    uow.negotiated_prices.end_all(customer_id, now)
+    uow.customers.set_archived(customer_id, now)
+    uow.audit.note("customer.archived", customer.name, id=str(customer_id))
+    return _finish(customer_id, uow)
+
+
+def restore_customer(customer_id: UUID, *, uow: UnitOfWork) -> Customer:
+    """Take a customer out of the archive; its keys have to be assigned again.
+
+    Raises
+    ------
+    NotFound : the tenant has no such customer.
+    """
+    uow.customers.lock()
+    customer = uow.customers.get(customer_id)
+    if customer.archived_at is not None:
+        uow.customers.set_archived(customer_id, None)
+        uow.audit.note("customer.restored", customer.name, id=str(customer_id))
+    return _finish(customer_id, uow)
+
+
+def claim_customer(customer_id: UUID, version: int | None, uow: UnitOfWork) -> Customer:
+    """Return a customer that may be changed, while customers are locked.
+
+    Raises
+    ------
+    NotFound : the tenant has no such customer.
+    Conflict : it is archived, or has another version by now.
+    """
+    customer = uow.customers.get(customer_id)
+    if customer.archived_at is not None:
+        raise Conflict("the customer is archived; restore it first")
+    if version is not None and version != customer.version:
+        raise Conflict(
+            f"somebody changed the customer meanwhile: it is at version {customer.version}, not {version}; load it "
+            "again, and copy what you typed before"
+        )
+    return customer
+
+
+def _finish(customer_id: UUID, uow: UnitOfWork) -> Customer:
+    after = uow.customers.get(customer_id)
+    uow.publish(PricesChanged(uow.tenant_id))
+    uow.commit()
+    return after
+
+
+def _check_name_is_free(name: str, customer_id: UUID | None, uow: UnitOfWork) -> None:
+    found = uow.customers.find_by_name(name)
+    if found is not None and found.id != customer_id:
+        where = (
+            "is that of an archived customer; restore that one" if found.archived_at else "is that of another customer"
+        )
+        raise InvalidValue("name", where)
+
+
+def _check_keys(key_ids: Sequence[UUID], customer_id: UUID | None, uow: UnitOfWork) -> None:
+    if len(key_ids) > MOST_KEYS:
+        raise InvalidValue("key_ids", f"are {len(key_ids)}; a customer has {MOST_KEYS} at most")
+    names = {key.id: key.name for key in uow.keys.list_all()}
+    holders = uow.customers.list_holders()
+    for key_id in key_ids:
+        if key_id not in names:
+            raise InvalidValue("key_ids", f"{key_id} is no key of yours; GET /v1/keys lists them")
+        holder = holders.get(key_id)
+        if holder is not None and holder != customer_id:
+            other = uow.customers.get(holder).name
+            raise InvalidValue("key_ids", f"{names[key_id]} belongs to {other}; take it from that customer first")
+
+
+def _assign_keys(customer: Customer, key_ids: Sequence[UUID], uow: UnitOfWork, clock: Clock) -> None:
+    names = {key.id: key.name for key in uow.keys.list_all()}
+    added, removed = set(key_ids) - set(customer.key_ids), set(customer.key_ids) - set(key_ids)
+    uow.customers.assign(added, customer.id, clock.now())
+    uow.customers.assign(removed, None, clock.now())
+    uow.customers.raise_version(customer.id)
+    for key_id in added | removed:
+        uow.publish(KeyChanged(uow.tenant_id, key_id))
+    uow.audit.note(
+        "customer.keys_set",
+        customer.name,
+        id=str(customer.id),
+        added=sorted(names[key_id] for key_id in added),
+        removed=sorted(names[key_id] for key_id in removed),
+    )
+
+
+def _describe(details: CustomerDetails, before: CustomerDetails | None = None) -> Mapping[str, str]:
+    """Return what is stated, or what of it has changed, for an audit entry."""
+    stated = asdict(details)
+    changed = {
+        each.name
+        for each in fields(CustomerDetails)
+        if before is None or getattr(before, each.name) != getattr(details, each.name)
+    }
+    return {
+        name: "none" if value is None else f"{value:f}" if isinstance(value, Decimal) else f"{value}"
+        for name, value in stated.items()
+        if name in changed and (before is not None or value not in (None, ""))
+    }
