@@ -82,7 +82,7 @@ CONDITIONS = {  # a value that many rows of the other tenant have, and one that 
     "not null": ("rtt_s IS NOT NULL", "chunk IS NOT NULL"),
     "between": ("bytes_moved BETWEEN 1 AND 1000000000000", "bytes_moved BETWEEN 1 AND 2"),
     "expression": ("throughput_bps * 2 < 1e8", "throughput_bps * 2 < 1"),
-    "day": ("day < '2026-03-15'", "day < '2020-03-15'"),
+    "day": ("day > '2026-03-05'", "day > '2026-03-30'"),
 }
 
 
