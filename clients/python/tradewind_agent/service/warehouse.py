@@ -27,6 +27,7 @@ from tradewind.wire.warehouse import (
     QueryRequest,
     WarehouseCredentials,
     WarehouseExports,
+    WarehouseQueryLog,
     WarehouseSchema,
     parse_integer,
     parse_number,
@@ -255,6 +256,11 @@ class Warehouse:
     def schema(self) -> WarehouseSchema:
         """Return the views, with the meaning and unit of each column."""
         return self._calls.call("GET", "/v1/warehouse/schema", TypeAdapter(WarehouseSchema))
+
+    def queries(self, *, limit: int = 100, before: int | None = None) -> WarehouseQueryLog:
+        """Return the key's own queries that have ended, the newest first; ``before`` : of lower ids than that."""
+        query = urlencode({"limit": limit, **({} if before is None else {"before": before})})
+        return self._calls.call("GET", f"/v1/warehouse/queries?{query}", TypeAdapter(WarehouseQueryLog))
 
     def credentials(self) -> WarehouseCredentials:
         """Return a read-only login for psql, notebooks and dashboards."""

@@ -30,9 +30,9 @@ from services.persistence.lake import MANIFEST, ParquetLake
 from services.persistence.lake_files import PART, open_storage
 from services.persistence.log_reader import LogReader
 from tests.integration.models.test_releases import refresh
+from tests.integration.warehouse.exports.test_export import bucket
 from tests.integration.warehouse.house import At, Facts, House
 from tests.integration.warehouse.other_facts import quote
-from tests.integration.warehouse.test_export import bucket
 from tests.stack import Tenant
 from tradewind.errors import InvalidValue
 from tradewind_agent.service.client import Client
