@@ -36,7 +36,8 @@ from services.application.warehouse.query import QueryLimits
 from services.bootstrap import Options, build_container
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
-from services.persistence.lake import COMPRESSION, COMPRESSION_LEVEL, PART, Folder, ParquetLake
+from services.persistence.lake import COMPRESSION, COMPRESSION_LEVEL, ParquetLake
+from services.persistence.lake_files import PART, Folder
 from services.persistence.log_reader import LogReader
 from services.persistence.migrate import prepare_database
 from tradewind.wire.inventory import NewKey

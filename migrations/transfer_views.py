@@ -1,8 +1,8 @@
-"""The view of transfers, with what was added to it."""
+"""The views of transfers and heartbeats, with what was added to them."""
 
 from dataclasses import replace
 
-from migrations.warehouse_views import TRANSFERS
+from migrations.warehouse_views import HEARTBEATS, TRANSFERS
 
 TRANSFERS_WITH_STORES = replace(
     TRANSFERS,
@@ -43,4 +43,12 @@ TRANSFER_CHUNKS = replace(
     name="transfer_chunks",
     comment="Facts: one row a chunk of a transfer that was sent in chunks; transfer_id is that of its whole.",
     source="public.transfer_logs WHERE chunk <> 'whole'",
+)
+
+HEARTBEATS_WITH_DAYS = replace(
+    HEARTBEATS,
+    columns=(
+        *HEARTBEATS.columns,
+        ("day", "Day (UTC) of transfer_started_at.", "(transfer_started_at AT TIME ZONE 'UTC')::date"),
+    ),
 )

@@ -37,6 +37,7 @@ from services.application.transfers.sessions import SessionLimits
 from services.application.transfers.tune import Tuner
 from services.application.warehouse.noted_statements import NotedStatements
 from services.application.warehouse.query import QueryLimits, StoredLogin, ensure_query_login
+from services.application.warehouse.query_log import QueryLog
 from services.observability.telemetry import Event, Metrics, create_logger
 from services.observability.tracing import Tracing
 from services.persistence.patience import PATIENCE_OF_REQUESTS, Patience
@@ -229,6 +230,8 @@ def _build_warehouse(options: Options, store: Store, database_url: str) -> Wareh
         database_url,
         login=_query_login(store),
         note=NotedStatements(store.unit_of_work, time.monotonic).note,
+        record=QueryLog(store.unit_of_work).record,
+        clock=SystemClock(),
         limits=options.query_limits,
         reader_address=options.reader_address,
     )

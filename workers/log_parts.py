@@ -11,7 +11,8 @@ from services.application.logs.export import Export
 from services.application.logs.retain import LogRetention
 from services.application.models.refresh import Refresh
 from services.application.shared.events import Reporter
-from services.persistence.lake import ParquetLake, open_storage
+from services.persistence.lake import ParquetLake
+from services.persistence.lake_files import open_storage
 from services.persistence.log_reader import LogReader
 from services.persistence.store import Store
 from services.settings import Settings

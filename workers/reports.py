@@ -12,6 +12,7 @@ from services.application.shared.events import (
     JournalWaits,
     LinkFitted,
     LinkRefused,
+    LogsCompacted,
     LogsDropped,
     LogsExported,
     LogsRetained,
@@ -36,6 +37,7 @@ EVENT_OF = {
     OldReleasesRemoved: Event.OLD_RELEASES_REMOVED,
     DaysRolledUp: Event.DAYS_ROLLED_UP,
     LogsExported: Event.LOGS_EXPORTED,
+    LogsCompacted: Event.LOGS_COMPACTED,
     LogsDropped: Event.LOGS_DROPPED,
     LogsRetained: Event.LOGS_RETAINED,
     LongReadsEnded: Event.LONG_READS_ENDED,
@@ -102,6 +104,7 @@ class Reports:
                 HeartbeatDropped()
                 | QuotesDropped()
                 | JournalWaits()
+                | LogsCompacted()
                 | LogsDropped()
                 | LogsRetained()
                 | LongReadsEnded()

@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks.attack.cases import NotApplicable, attack, require
 from benchmarks.attack.scene import Scene
 from benchmarks.demo.stack import run_process
-from services.persistence.lake import open_storage
+from services.persistence.lake_files import open_storage
 from services.serve import PYTHON
 
 OTHER_ACCOUNT = "nobody"

@@ -27,7 +27,8 @@ from benchmarks.support.report import Value
 from benchmarks.support.workload import draw_ndjson_lines
 from services.application.logs.export import View
 from services.observability.telemetry import create_logger
-from services.persistence.lake import Folder, ParquetLake
+from services.persistence.lake import ParquetLake
+from services.persistence.lake_files import Folder
 from services.persistence.log_reader import LogReader
 from services.settings import Settings
 from workers.parts import WorkerParts

@@ -9,6 +9,7 @@ from services.embedded.postgres import EmbeddedPostgres
 from services.persistence.migrate import upgrade
 from services.persistence.roles import prepare_roles
 from services.persistence.warehouse.views import Warehouse
+from services.system_clock import SystemClock
 
 INTRODUCTION = """\
 The views that analysts query, each with the rows of its own tenant only. How to send a query:
@@ -24,7 +25,9 @@ def _read_migrated_schema() -> Iterator[SchemaView]:
     with EmbeddedPostgres.temporary(durable=False) as server:
         prepare_roles(server.url())
         upgrade(server.url())
-        warehouse = Warehouse(server.url(), login=_refuse, note=_refuse, limits=QueryLimits())
+        warehouse = Warehouse(
+            server.url(), login=_refuse, note=_refuse, record=_refuse, clock=SystemClock(), limits=QueryLimits()
+        )
         yield from warehouse.describe_schema()
 
 

@@ -49,6 +49,7 @@ class Event(StrEnum):
     OLD_RELEASES_REMOVED = "old_releases.removed"
     DAYS_ROLLED_UP = "days.rolled_up"
     LOGS_EXPORTED = "logs.exported"
+    LOGS_COMPACTED = "logs.compacted"
     LOGS_DROPPED = "logs.dropped"
     LOGS_RETAINED = "logs.kept"
     SWEPT = "sweep.done"

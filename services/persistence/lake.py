@@ -10,105 +10,35 @@ For workers: the API does not import this module, whose libraries take 90 MB.
 
 import hashlib
 import json
-import os
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from datetime import date
-from pathlib import Path
-from typing import IO, Any, Protocol
-from uuid import UUID, uuid4
+from typing import IO, Any
+from uuid import UUID
 
-import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from services.application.logs.export import ExportedDay, View, WrittenDay, find_folder
+from services.application.logs.export import (
+    Dimension,
+    ExportedDay,
+    FinishedMonth,
+    View,
+    WrittenDay,
+    find_dimension_folder,
+    find_folder,
+    find_month_folder,
+)
+from services.persistence.lake_files import PART, Storage
+from services.persistence.lake_months import join_days
 from services.persistence.log_reader import LogReader
 from tradewind.errors import Unavailable
 
-PART, MANIFEST = "part-0.parquet", "_manifest.json"
+MANIFEST = "_manifest.json"
 COMPRESSION, COMPRESSION_LEVEL = "zstd", 3
 BLOCK_BYTES = 2**20
 FORMAT_VERSION = 1
 """Version of the manifest; readers refuse a version that they do not know."""
-
-
-class Storage(Protocol):
-    """Files by their path below a root: a folder or an object store."""
-
-    def replace(self, path: str) -> Any:
-        """Return a context with a file to write to, which replaces ``path`` when it ends without an error."""
-
-    def read(self, path: str) -> AbstractContextManager[IO[bytes]]:
-        """Return a context with a file to read from; raise ``FileNotFoundError`` where there is none."""
-
-
-class Folder:
-    """A folder of this host, or a mounted one. Files and folders that are made in it are its owner's alone."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-
-    @contextmanager
-    def replace(self, path: str) -> Iterator[IO[bytes]]:
-        place = self._root / path
-        for folder in reversed((place.parent, *place.parent.parents)):  # `mode` of mkdir is for the last one only
-            folder.mkdir(mode=0o700, exist_ok=True)
-        partial = place.with_name(f".{place.name}.{uuid4().hex}")
-        try:
-            with open(partial, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(place)
-        finally:
-            partial.unlink(missing_ok=True)
-
-    def read(self, path: str) -> AbstractContextManager[IO[bytes]]:
-        return (self._root / path).open("rb")
-
-
-class ObjectStore:
-    """A bucket, or a folder in one. An object appears only when its upload is complete."""
-
-    def __init__(self, url: str) -> None:
-        self._filesystem, self._root = fsspec.core.url_to_fs(url)
-
-    @contextmanager
-    def read(self, path: str) -> Iterator[IO[bytes]]:
-        with _as_os_error(), self._filesystem.open(f"{self._root}/{path}", "rb") as file:
-            yield file
-
-    @contextmanager
-    def replace(self, path: str) -> Iterator[IO[bytes]]:
-        with _as_os_error():
-            file = self._filesystem.open(f"{self._root}/{path}", "wb")
-        try:
-            yield file
-        except BaseException:
-            file.discard()
-            file.closed = True  # otherwise it would upload its buffer when it is collected
-            raise
-        with _as_os_error():
-            file.close()
-
-
-@contextmanager
-def _as_os_error() -> Iterator[None]:
-    """Turn every error of a store into an ``OSError``: each kind of store has errors of its own."""
-    try:
-        yield
-    except OSError:
-        raise
-    except Exception as error:
-        raise OSError(str(error)) from error
-
-
-def open_storage(place: str) -> Storage:
-    """Return the storage of a setting: the path of a folder, or the URL of an object store such as
-    ``s3://bucket/folder``.
-    """
-    return ObjectStore(place) if "://" in place else Folder(Path(place))
 
 
 class ParquetLake:
@@ -138,10 +68,60 @@ class ParquetLake:
             ):
                 written = write_parquet(rows, file)
             with self._storage.replace(f"{folder}/{MANIFEST}") as file:
-                file.write(build_manifest(tenant_id, day, written))
+                file.write(build_manifest(tenant_id, written, day=day.isoformat()))
         except OSError as error:
             raise Unavailable(f"the storage of exports does not answer: {error}; the day is tried again") from error
         return written
+
+    def write_dimension(self, dimension: Dimension, tenant_id: UUID) -> WrittenDay:
+        """Replace a dimension's file by the rows that it has now.
+
+        Raises
+        ------
+        Unavailable : the database or the storage does not answer.
+        """
+        folder = find_dimension_folder(dimension, tenant_id)
+        with (
+            _translate_errors(),
+            self._storage.replace(f"{folder}/{PART}") as file,
+            self._logs.read_dimension_rows(dimension, tenant_id) as rows,
+        ):
+            written = write_parquet(rows, file)
+        with _translate_errors(), self._storage.replace(f"{folder}/{MANIFEST}") as file:
+            file.write(build_manifest(tenant_id, written))
+        return written
+
+    def compact(self, finished: FinishedMonth, tenant_id: UUID) -> WrittenDay | None:
+        """Replace a month's file by the rows in the files of its days, with a few batches in memory.
+
+        Return ``None`` where it is made of these files already, or one of them is missing or changed, which the
+        retention of logs reports.
+
+        Raises
+        ------
+        Unavailable : the storage does not answer.
+        """
+        folder = find_month_folder(finished.view, tenant_id, finished.month)
+        sources = {day.day.isoformat(): day.file.sha256 for day in finished.days}
+        with _translate_errors():
+            if self._read_sources(folder) == sources:
+                return None
+        if not all(self.holds(tenant_id, day) for day in finished.days):
+            return None
+        with _translate_errors():
+            with self._storage.replace(f"{folder}/{PART}") as file:
+                written = write_parquet(join_days(self._storage, tenant_id, finished), file)
+            with self._storage.replace(f"{folder}/{MANIFEST}") as file:
+                file.write(build_manifest(tenant_id, written, month=str(finished.month), days=sources))
+        return written
+
+    def _read_sources(self, folder: str) -> object:
+        """Return the checksums of the days that a month's file is made of; ``None`` where there is none."""
+        try:
+            with self._storage.read(f"{folder}/{MANIFEST}") as file:
+                return json.load(file).get("days")
+        except (FileNotFoundError, ValueError):
+            return None
 
     def holds(self, tenant_id: UUID, exported: ExportedDay) -> bool:
         """Return whether the file of a day is there, byte for byte as it was exported.
@@ -159,6 +139,14 @@ class ParquetLake:
             raise Unavailable(f"the storage of exports does not answer: {error}") from error
 
 
+@contextmanager
+def _translate_errors() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise Unavailable(f"the storage of exports does not answer: {error}") from error
+
+
 def _compute_sha256(file: IO[bytes]) -> str:
     sha256 = hashlib.sha256()
     while block := file.read(BLOCK_BYTES):
@@ -166,12 +154,12 @@ def _compute_sha256(file: IO[bytes]) -> str:
     return sha256.hexdigest()
 
 
-def build_manifest(tenant_id: UUID, day: date, written: WrittenDay) -> bytes:
-    """Return the manifest of a day's folder, with the checksum of its file."""
+def build_manifest(tenant_id: UUID, written: WrittenDay, **also: Any) -> bytes:
+    """Return the manifest of a folder, with the checksum of its file."""
     document = {
         "version": FORMAT_VERSION,
         "tenant": str(tenant_id),
-        "day": day.isoformat(),
+        **also,
         "files": [{"name": PART, "rows": written.rows, "bytes": written.bytes, "sha256": written.sha256}],
     }
     return json.dumps(document, indent=2).encode() + b"\n"

@@ -3,7 +3,7 @@
 For workers: the API does not import this module, whose libraries take 90 MB.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import date, datetime
 from uuid import UUID
@@ -12,7 +12,7 @@ import adbc_driver_postgresql.dbapi as adbc
 import pyarrow as pa
 from psycopg.conninfo import make_conninfo
 
-from services.application.logs.export import View
+from services.application.logs.export import Dimension, View
 from services.application.models.learned_model import StoredLink
 from services.persistence.engine import SERVER_IS_GONE
 from tradewind.errors import Unavailable
@@ -56,7 +56,7 @@ _TRANSFERS = (
     "usage_disk", "usage_nic", "energy_j",
     *(f"{end}_{what}" for end in ("source", "destination")
       for what in ("energy_j", "dynamic_j", "base_w", "tail_j", "energy_method", "energy_quality")),
-    "part_bytes", "store",
+    "part_bytes", "store", "energy_ends",
 )  # fmt: skip
 _HEARTBEATS = (
     "transfer_id", "transfer_started_at", "sequence", "at", "interval_s", "bytes_moved", "throughput_bps",
@@ -70,9 +70,12 @@ _QUOTES = (
 )  # fmt: skip
 _AS_TEXT = frozenset(
     {"id", "link_id", "transfer_id", "batch_id", "key_id", "tier_id", "book_id"}
-    | {"parameters", "chunks", "decided_chunks", "amount"}
+    | {"endpoint_id", "cluster_id", "parameters", "chunks", "decided_chunks", "accuracy", "queueing_delay_p90_s"}
 )
-"""Identifiers, JSON, and exact decimals of any size: readers of Parquet have no one type for these."""
+"""Identifiers and JSON, for which readers of Parquet have no one type."""
+
+EXACT_TYPES: Mapping[str, pa.DataType] = {"amount": pa.decimal128(38, 6)}
+"""Types of exact amounts, which are read as text: the driver has no type for them."""
 
 _OF_A_DAY: Mapping[View, tuple[tuple[str, ...], str, str]] = {
     View.TRANSFERS: (_TRANSFERS, "started_at", "started_at, id"),
@@ -80,6 +83,30 @@ _OF_A_DAY: Mapping[View, tuple[tuple[str, ...], str, str]] = {
     View.QUOTES: (_QUOTES, "at", "at, transfer_id"),
 }
 """Columns of the view without its day, which is in the path of a file; the time whose day it is; the order of rows."""
+
+_OF_A_DIMENSION: Mapping[Dimension, tuple[tuple[str, ...], str]] = {
+    Dimension.LINKS: (
+        ("link_id", "source", "destination", "network", "mover", "records", "last_log_at"),
+        "source, destination, network, mover",
+    ),
+    Dimension.ENDPOINTS: (("endpoint_id", "endpoint", "power_policy", "region"), "endpoint"),
+    Dimension.CLUSTERS: (
+        (
+            "cluster_id", "link_id", "release_id", "fitted_at", "ordinal", "dataset_tier", "load_tier",
+            "mean_file_bytes", "file_count", "load", "records", "accuracy", "queueing_delay_p90_s", "loss_baseline",
+            "bandwidth_bps", "rtt_s",
+        ),
+        "link_id, fitted_at, ordinal",
+    ),
+    Dimension.TIERS: (
+        (
+            "tier_id", "tier", "link_id", "cluster_id", "kind", "confidence", "energy_basis", "lower_bound",
+            "upper_bound", "probability",
+        ),
+        "link_id, tier_id",
+    ),
+}  # fmt: skip
+"""Columns of the view; the order of rows."""
 
 
 class LogReader:
@@ -125,14 +152,21 @@ class LogReader:
     def read_day_rows(self, view: View, tenant_id: UUID, day: date) -> AbstractContextManager[pa.RecordBatchReader]:
         """Return all rows of a view of one day (UTC), with its columns except the day."""
         columns, began, order = _OF_A_DAY[view]
-        selected = ", ".join(f"{name}::text AS {name}" if name in _AS_TEXT else name for name in columns)
         begins = f"'{day.isoformat()}Z'::timestamptz"
         query = f"""
-            SELECT {selected} FROM warehouse.{view}
+            SELECT {_select(columns)} FROM warehouse.{view}
              WHERE {began} >= {begins} AND {began} < {begins} + interval '1 day'
              ORDER BY {order}
         """  # noqa: S608 - see LogReader
-        return self._open_reading(tenant_id, query)
+        return self._open_exact_reading(tenant_id, query)
+
+    def read_dimension_rows(
+        self, dimension: Dimension, tenant_id: UUID
+    ) -> AbstractContextManager[pa.RecordBatchReader]:
+        """Return all rows of a dimension."""
+        columns, order = _OF_A_DIMENSION[dimension]
+        query = f"SELECT {_select(columns)} FROM warehouse.{dimension} ORDER BY {order}"  # noqa: S608 - see LogReader
+        return self._open_exact_reading(tenant_id, query)
 
     def read_rows_between(self, tenant_id: UUID, link: StoredLink) -> AbstractContextManager[Iterator[pa.RecordBatch]]:
         """Return what moved between the two ends of a link, by any mover, in either direction."""
@@ -141,6 +175,11 @@ class LogReader:
             f"source_id = '{one}' AND destination_id = '{other}' OR source_id = '{other}' AND destination_id = '{one}'"
         )
         return self._open_reading(tenant_id, _build_distinct_query(_MOVED, rows, chunks=rows))
+
+    @contextmanager
+    def _open_exact_reading(self, tenant_id: UUID, query: str) -> Iterator[pa.RecordBatchReader]:
+        with self._open_reading(tenant_id, query) as rows:
+            yield to_exact_amounts(rows)
 
     @contextmanager
     def _open_reading(self, tenant_id: UUID, query: str) -> Iterator[pa.RecordBatchReader]:
@@ -192,6 +231,19 @@ def _is_unlimited(rows: str) -> str:
              OR array_remove(ARRAY[{stated}], NULL) <@
                 (SELECT ARRAY[{usual}] FROM transfer_logs WHERE {rows} AND status = 'succeeded'))
     """  # noqa: S608 - see LogReader
+
+
+def _select(columns: Sequence[str]) -> str:
+    as_text = _AS_TEXT | EXACT_TYPES.keys()
+    return ", ".join(f"{name}::text AS {name}" if name in as_text else name for name in columns)
+
+
+def to_exact_amounts(rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    """Return the rows with decimals for amounts that come as text."""
+    if not EXACT_TYPES.keys() & set(rows.schema.names):
+        return rows
+    schema = pa.schema([field.with_type(EXACT_TYPES.get(field.name, field.type)) for field in rows.schema])
+    return pa.RecordBatchReader.from_batches(schema, (batch.cast(schema) for batch in rows))
 
 
 def _of_links(condition: str) -> str:

@@ -47,6 +47,7 @@ from services.persistence.repositories.models.release_work import ReleaseWork
 from services.persistence.repositories.models.releases import Releases
 from services.persistence.repositories.models.sla_tiers import SlaTiers
 from services.persistence.repositories.models.tier_decisions import TierDecisions
+from services.persistence.repositories.query_log import QueryLogs
 from services.persistence.repositories.regions import Regions
 from services.persistence.repositories.saved_queries import SavedQueries
 from services.persistence.repositories.transfers.stored import Transfers
@@ -208,6 +209,10 @@ class UnitOfWork:
     @cached_property
     def page_loads(self) -> PageLoads:
         return PageLoads(self.connection, self.tenant_id)
+
+    @cached_property
+    def query_log(self) -> QueryLogs:
+        return QueryLogs(self.connection, self.tenant_id)
 
     @cached_property
     def saved_queries(self) -> SavedQueries:

@@ -76,6 +76,36 @@ class WarehouseSchema(Open):
     time_limit_s: float
 
 
+QueryOutcome = Literal["completed", "cut", "refused", "stopped", "too_large", "cancelled", "unavailable", "failed"]
+
+
+class WarehouseQueryRun(Open):
+    """A query that the service has run.
+
+    ``sql`` : its text, cut after 4,000 of its ``characters``. ``rows``, ``bytes`` : sent until it ended. ``outcome`` :
+    ``cut`` at its own limit, ``refused`` by the database, ``stopped`` at the time limit, ``too_large`` for another
+    limit, ``cancelled`` as its client left. ``message``, ``sqlstate`` : the error, if there was one.
+    """
+
+    id: int
+    started_at: datetime
+    duration_s: float
+    sql: str
+    characters: int
+    format: QueryFormat
+    outcome: QueryOutcome
+    rows: int
+    bytes: int
+    sqlstate: str | None = None
+    message: str | None = None
+
+
+class WarehouseQueryLog(Open):
+    """Queries of the key that asks, the newest first; ``before`` the id of the last lists older ones."""
+
+    queries: tuple[WarehouseQueryRun, ...]
+
+
 class WarehouseCredentials(Open):
     """A read-only login of the tenant for tools that speak PostgreSQL."""
 

@@ -38,6 +38,7 @@ HERE = "/admin/sql"
 ROWS_SHOWN = (100, 500, 2000)
 MOST_BYTES_SHOWN = 4 * MIB
 LONGEST_SQL = 20_000
+RECENT_SHOWN = 20
 LONGEST_COLUMN = 200
 ENDINGS = {Format.CSV: "csv", Format.ARROW: "arrows", Format.JSON: "json"}
 """``.arrows`` is the registered ending of an Arrow stream."""
@@ -169,6 +170,7 @@ def _build_page(
 ) -> Response:
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         saved = uow.saved_queries.list_all()
+        recent = uow.query_log.list_of(visit.visitor.actor, limit=RECENT_SHOWN)
     empty = {
         "rows": None,
         "drawn": None,
@@ -188,6 +190,7 @@ def _build_page(
             "views": parts.warehouse.describe_schema(),
             "limits": parts.warehouse.limits,
             "saved": saved,
+            "recent": recent,
             "examples": EXAMPLES,
             "cell": cell,
             "kinds": tuple(ChartKind),

@@ -11,6 +11,7 @@ from services.api.problems import to_problem
 from services.api.routing import create_v1_router
 from services.application.logs.export import ExportFailure, View, find_folder, request_export
 from services.application.warehouse.query import Format, LoginKind, Query, issue_login, revoke_login
+from services.application.warehouse.query_log import MOST_OF_ACTOR, LoggedQuery
 from services.streaming.query_stream import MEDIA_TYPES, QueryStream
 from tradewind.errors import NotFound
 from tradewind.wire.warehouse import (
@@ -22,6 +23,8 @@ from tradewind.wire.warehouse import (
     WarehouseExport,
     WarehouseExportFailure,
     WarehouseExports,
+    WarehouseQueryLog,
+    WarehouseQueryRun,
     WarehouseSchema,
     WarehouseView,
 )
@@ -74,6 +77,40 @@ async def query(query_request: QueryRequest, request: Request, parts: Parts, pri
     }
     slots = request.app.state.query_slots
     return QueryStream(run, slots, media_type=MEDIA_TYPES[form], headers=headers, refused=to_problem)
+
+
+@router.get("/queries")
+def read_queries(
+    parts: Parts,
+    principal: AnalystKey,
+    limit: Annotated[int, Parameter(ge=1, le=MOST_OF_ACTOR)] = 100,
+    before: int | None = None,
+) -> WarehouseQueryLog:
+    """List the queries of the own key that have ended: text, start, duration, rows and outcome, the newest first.
+
+    A key has the last 1,000 queries of 30 days. Values of parameters are not stored. Queries of psql and other tools
+    are not in the list.
+    """
+    with parts.store.unit_of_work(principal.tenant_id) as uow:
+        found = uow.query_log.list_of(principal.actor, limit=limit, before=before)
+    return WarehouseQueryLog(queries=tuple(_to_wire_query(each) for each in found))
+
+
+def _to_wire_query(logged: LoggedQuery) -> WarehouseQueryRun:
+    end = logged.end
+    return WarehouseQueryRun(
+        id=logged.id,
+        started_at=end.started_at,
+        duration_s=end.duration_s,
+        sql=logged.sql,
+        characters=logged.characters,
+        format=Format(logged.format).value,
+        outcome=end.outcome.value,
+        rows=end.rows,
+        bytes=end.bytes,
+        sqlstate=end.sqlstate,
+        message=end.message,
+    )
 
 
 @router.get("/credentials")

@@ -2,6 +2,9 @@
 
 Each day is one file of its tenant; the database stores the exported version of the day. An interrupted run has exported
 some days; the file of the last may be newer than the database says, and is written again.
+
+Once the days are written, the dimensions are written as they are now, and each past month gets one file made of the
+files of its days. A month's manifest names those files by their checksums, so that a run sees which months are current.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,8 +13,9 @@ from datetime import date, datetime
 from enum import StrEnum
 from uuid import UUID
 
+from services.application.billing.usage import Month
 from services.application.logs.ports import Lake
-from services.application.shared.events import LogsExported, Reporter
+from services.application.shared.events import LogsCompacted, LogsExported, Reporter
 from services.application.shared.failure_reasons import format_reason
 from services.application.shared.jobs import ExportLogs
 from services.application.shared.ports import Clock
@@ -26,6 +30,15 @@ class View(StrEnum):
     HEARTBEATS = "heartbeats"
     """By the day on which their transfer started."""
     QUOTES = "quotes"
+
+
+class Dimension(StrEnum):
+    """A view of the warehouse that is exported entirely, as it is at the end of a run; its name is the folder."""
+
+    LINKS = "links"
+    ENDPOINTS = "endpoints"
+    CLUSTERS = "clusters"
+    TIERS = "tiers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +70,15 @@ class ExportedDay:
     current: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedMonth:
+    """A past month of a view whose exported ``days`` are all current; ``days`` is in order."""
+
+    view: View
+    month: Month
+    days: Sequence[ExportedDay]
+
+
 @dataclass(frozen=True, slots=True)
 class ExportFailure:
     """The last failed export, while no later one succeeded; ``reason`` : one line without secrets."""
@@ -68,6 +90,16 @@ class ExportFailure:
 def find_folder(view: View, tenant_id: UUID, day: date) -> str:
     """Return the folder of a day below the export location, partitioned as Hive, Spark and DuckDB expect."""
     return f"{view}/tenant={tenant_id}/day={day.isoformat()}"
+
+
+def find_month_folder(view: View, tenant_id: UUID, month: Month) -> str:
+    """Return the folder of a month's one file, next to the folders of days."""
+    return f"{view}_by_month/tenant={tenant_id}/month={month}"
+
+
+def find_dimension_folder(dimension: Dimension, tenant_id: UUID) -> str:
+    """Return the folder of a dimension's one file."""
+    return f"{dimension}/tenant={tenant_id}"
 
 
 def request_export(place: str | None, *, uow: UnitOfWork, clock: Clock) -> int:
@@ -111,7 +143,39 @@ class Export:
                 bytes=file.bytes,
             )
             self.reporter.report(event)
+        self._export_rest(job.tenant_id)
         return exported
+
+    def _export_rest(self, tenant_id: UUID) -> None:
+        """Write the dimensions, and the months that are not made of their days' files as they are now."""
+        if self.lake is None:
+            return
+        with self.unit_of_work(tenant_id) as uow:
+            if not uow.log_days.take_turn():
+                return
+            try:
+                for dimension in Dimension:
+                    self.lake.write_dimension(dimension, tenant_id)
+                for finished in uow.log_days.list_finished_months(Month.of(self.clock.now())):
+                    self._compact(tenant_id, finished, self.lake)
+            except Exception as error:
+                uow.log_days.note_failed(ExportFailure(self.clock.now(), _format_failure(error)))
+                uow.commit()
+                raise
+            uow.log_days.clear_failure()
+            uow.commit()
+
+    def _compact(self, tenant_id: UUID, finished: FinishedMonth, lake: Lake) -> None:
+        written = lake.compact(finished, tenant_id)
+        if written is not None:
+            event = LogsCompacted(
+                tenant_id=tenant_id,
+                view=finished.view,
+                month=str(finished.month),
+                rows=written.rows,
+                bytes=written.bytes,
+            )
+            self.reporter.report(event)
 
     def _export_next(self, tenant_id: UUID) -> tuple[ChangedDay, WrittenDay] | None:
         if self.lake is None:

@@ -16,7 +16,15 @@ if TYPE_CHECKING:
 
     from services.application.billing.usage import Month, UsageLine
     from services.application.logs.correct_rows import QuarantinedRow, RejectionReason
-    from services.application.logs.export import ChangedDay, ExportedDay, ExportFailure, View, WrittenDay
+    from services.application.logs.export import (
+        ChangedDay,
+        Dimension,
+        ExportedDay,
+        ExportFailure,
+        FinishedMonth,
+        View,
+        WrittenDay,
+    )
     from services.application.logs.ingest import IngestReceipt, RenderedBlock
     from services.application.logs.long_jobs import Progress
     from services.application.logs.quarantine_room import QuarantineUse
@@ -91,6 +99,10 @@ class LogDayRepository(Protocol):
     """Days of one tenant's logs and their exports; a port because the application may not import persistence."""
 
     def to_export(self, before: date) -> int: ...
+    def take_turn(self) -> bool:
+        """Take the right to export until the end of the transaction; return whether no other process has it."""
+
+    def list_finished_months(self, before: Month) -> Sequence[FinishedMonth]: ...
     def find_next_to_export(self, before: date) -> ChangedDay | None: ...
     def note_exported(self, changed: ChangedDay, written: WrittenDay, *, at: datetime) -> None:
         """Note that the file holds this version of the day, and clear an earlier failure."""
@@ -98,6 +110,7 @@ class LogDayRepository(Protocol):
     def note_failed(self, failure: ExportFailure) -> None:
         """Store the failure in place of an earlier one."""
 
+    def clear_failure(self) -> None: ...
     def find_failure(self) -> ExportFailure | None: ...
     def count_progress(self, before: date) -> Progress: ...
     def apply_export_marks(self) -> None: ...
@@ -158,6 +171,15 @@ class Lake(Protocol):
         Raises
         ------
         Unavailable : the database or the storage does not answer.
+        """
+
+    def write_dimension(self, dimension: Dimension, tenant_id: UUID) -> WrittenDay:
+        """Replace the file of a dimension, atomically, with the rows that it has now."""
+
+    def compact(self, finished: FinishedMonth, tenant_id: UUID) -> WrittenDay | None:
+        """Replace the file of a month with the rows in the files of its days.
+
+        Return ``None`` where it is made of these files already, or one of them is missing or changed.
         """
 
     def holds(self, tenant_id: UUID, exported: ExportedDay) -> bool:

@@ -81,6 +81,17 @@ class LogsExported:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LogsCompacted:
+    """The exported days of a tenant's month were put together in one Parquet file."""
+
+    tenant_id: UUID
+    view: str
+    month: str
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogsDropped:
     """A month of all tenants' logs was dropped from the database; ``rows`` is an estimate."""
 
@@ -162,6 +173,7 @@ WorkEvent = (
     | OldReleasesRemoved
     | DaysRolledUp
     | LogsExported
+    | LogsCompacted
     | LogsDropped
     | LogsRetained
     | LongReadsEnded

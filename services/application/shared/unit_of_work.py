@@ -55,7 +55,11 @@ if TYPE_CHECKING:
     from services.application.shared.jobs import Event
     from services.application.transfers.owners import TransferOwners
     from services.application.transfers.repository import TransferRepository
-    from services.application.warehouse.ports import DatabaseAccountRepository, SavedQueryRepository
+    from services.application.warehouse.ports import (
+        DatabaseAccountRepository,
+        QueryLogRepository,
+        SavedQueryRepository,
+    )
 
 
 class UnitOfWork(Protocol):
@@ -81,6 +85,8 @@ class UnitOfWork(Protocol):
     def sign_in_networks(self) -> SignInNetworkRepository: ...
     @property
     def warehouse_logins(self) -> DatabaseAccountRepository: ...
+    @property
+    def query_log(self) -> QueryLogRepository: ...
     @property
     def saved_queries(self) -> SavedQueryRepository: ...
     @property

@@ -1,4 +1,4 @@
-"""Ports to the repositories of the warehouse: database accounts and saved queries: one protocol a repository.
+"""Ports to the repositories of the warehouse: accounts, the log of queries, saved queries: one protocol a repository.
 
 The application may not import `services.persistence`, which implements them; `services.application.shared.unit_of_work`
 gives access to them in one transaction of one tenant.
@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
+    from services.application.shared.audit import Actor
     from services.application.warehouse.database_accounts import PersonalLogin
-    from services.application.warehouse.query import LoginKind, StoredLogin
+    from services.application.warehouse.query import LoginKind, Query, StoredLogin
+    from services.application.warehouse.query_log import LoggedQuery, QueryEnd
     from services.application.warehouse.saved_queries import SavedQuery
 
 
@@ -36,6 +38,15 @@ class DatabaseAccountRepository(Protocol):
     def extend_personal(self, user_id: UUID, *, until: datetime) -> None: ...
     def close_personal(self, user_id: UUID) -> bool:
         """Remove the user's account; return whether there was one."""
+
+
+class QueryLogRepository(Protocol):
+    """Queries of one tenant that ended; a port because the application may not import persistence."""
+
+    def add(self, query: Query, end: QueryEnd, *, actor: Actor) -> None:
+        """Add a query; remove what is older than the log retains, or too much of the actor's."""
+
+    def list_of(self, actor: Actor, *, limit: int, before: int | None = None) -> Sequence[LoggedQuery]: ...
 
 
 class SavedQueryRepository(Protocol):

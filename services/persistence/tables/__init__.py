@@ -55,7 +55,7 @@ from services.persistence.tables.submissions import submissions
 from services.persistence.tables.tenancy import api_keys, tenants
 from services.persistence.tables.transfers import transfer_samples, transfers
 from services.persistence.tables.users import audit_log, sign_in_networks, user_identities, user_sessions, users
-from services.persistence.tables.warehouse import personal_logins, saved_queries, warehouse_logins
+from services.persistence.tables.warehouse import personal_logins, query_log, saved_queries, warehouse_logins
 
 __all__ = [
     "METADATA",
@@ -93,6 +93,7 @@ __all__ = [
     "price_books",
     "price_rules",
     "prices",
+    "query_log",
     "quotes",
     "region_hours",
     "regions",

@@ -9,6 +9,7 @@ them literals.
 """
 
 import re
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from urllib.parse import quote
@@ -16,16 +17,14 @@ from uuid import UUID
 
 import psycopg
 
-from services.application.warehouse.query import (
-    Query,
-    QueryLimits,
-    StoredLogin,
-)
+from services.application.shared.ports import Clock
+from services.application.warehouse.query import Query, QueryLimits, StoredLogin
+from services.application.warehouse.query_log import QueryEnd, QueryOutcome
 from services.persistence.roles import build_login_url
 from services.persistence.warehouse.bound_statement import bind_parameters, to_query_refused
 from services.persistence.warehouse.explained import explain, is_explain
 from services.persistence.warehouse.row_streams import ROW_STREAMS, Rows, RowStream
-from tradewind.errors import QueryRefused, TooLarge, Unavailable
+from tradewind.errors import QueryRefused, TooLarge, TradewindError, Unavailable
 from tradewind.units import format_bytes
 
 CONNECT_PATIENCE_S = 5
@@ -45,6 +44,7 @@ class WarehouseQuery:
     ----------
     database_url : of the database, for any role.
     note : notes the statement, before it runs.
+    record : records how it ended.
     """
 
     def __init__(
@@ -55,6 +55,8 @@ class WarehouseQuery:
         database_url: str,
         login: GetLogin,
         note: Callable[[], None],
+        record: Callable[[QueryEnd], None],
+        clock: Clock,
         limits: QueryLimits,
     ) -> None:
         self.tenant_id = tenant_id
@@ -62,9 +64,13 @@ class WarehouseQuery:
         self._database_url = database_url
         self._login = login
         self._note = note
+        self._record = record
+        self._clock = clock
         self._limits = limits
         self._cancel: Callable[[], None] | None = None
         self._cancelled = False
+        self._stream: RowStream | None = None
+        self._sent_bytes = 0
 
     def cancel(self) -> None:
         self._cancelled = True
@@ -72,6 +78,44 @@ class WarehouseQuery:
             self._cancel()
 
     def read_chunks(self) -> Iterator[bytes]:
+        started_at, started_s = self._clock.now(), time.monotonic()
+        outcome, error = QueryOutcome.CANCELLED, None  # as long as nothing else is known: the caller stopped reading
+        try:
+            yield from self._run()
+            outcome = QueryOutcome.CUT if self._stream is not None and self._stream.cut else QueryOutcome.COMPLETED
+        except TradewindError as failed:
+            outcome, error = self._find_outcome(failed), failed
+            raise
+        except Exception:
+            outcome = QueryOutcome.FAILED
+            raise
+        finally:
+            self._record(
+                QueryEnd(
+                    started_at=started_at,
+                    duration_s=time.monotonic() - started_s,
+                    outcome=outcome,
+                    rows=0 if self._stream is None else self._stream.sent_rows,
+                    bytes=self._sent_bytes,
+                    sqlstate=error.sqlstate if isinstance(error, QueryRefused) else None,
+                    message=None if error is None else str(error),
+                )
+            )
+
+    def _find_outcome(self, error: TradewindError) -> QueryOutcome:
+        match error:
+            case TooLarge():
+                return QueryOutcome.TOO_LARGE
+            case _ if self._cancelled:
+                return QueryOutcome.CANCELLED
+            case QueryRefused(sqlstate=psycopg.errors.QueryCanceled.sqlstate):
+                return QueryOutcome.STOPPED
+            case Unavailable():
+                return QueryOutcome.UNAVAILABLE
+            case _:
+                return QueryOutcome.REFUSED
+
+    def _run(self) -> Iterator[bytes]:
         query, limits = self._query, self._limits
         rows = min(query.limit or limits.rows, limits.rows)
         self._note()
@@ -81,7 +125,7 @@ class WarehouseQuery:
             if is_explain(statement, columns):
                 statement = explain(connection, statement, columns, most_bytes=limits.row_bytes)
             rows_to_send = Rows(statement=statement, columns=columns, limit=rows, most_bytes=limits.row_bytes)
-            stream: RowStream = ROW_STREAMS[query.format](connection, rows_to_send)
+            self._stream = stream = ROW_STREAMS[query.format](connection, rows_to_send)
             self._set_cancel(stream.cancel)
             try:
                 yield from self._limit_bytes(stream.read_chunks())
@@ -92,13 +136,12 @@ class WarehouseQuery:
 
     def _limit_bytes(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
         """Yield the answer up to its limit of bytes."""
-        sent = 0
         for chunk in chunks:
-            sent += len(chunk)
-            if sent > self._limits.answer_bytes:
+            if self._sent_bytes + len(chunk) > self._limits.answer_bytes:
                 self.cancel()
                 most = format_bytes(self._limits.answer_bytes)
                 raise TooLarge(f"the answer has more than {most}, the limit; ask for fewer columns or rows")
+            self._sent_bytes += len(chunk)
             yield chunk
 
     def _set_cancel(self, cancel: Callable[[], None]) -> None:

@@ -29,10 +29,11 @@ ROW_TOO_LARGE = "bytes, more than the"
 class RowStream(Protocol):
     """A stream of rows in one format: one class each for CSV, JSON and Arrow.
 
-    One thread runs ``chunks``; another may call ``cancel``.
+    One thread runs ``chunks``; another may call ``cancel``. ``sent_rows`` counts rows that were yielded or are held.
     """
 
     cut: bool
+    sent_rows: int
 
     def read_chunks(self) -> Iterator[bytes]: ...
     def cancel(self) -> None: ...
@@ -61,6 +62,7 @@ class _CopyStream:
         self._rows = rows
         self._limit = rows.limit
         self.cut = False
+        self.sent_rows = 0
 
     def cancel(self) -> None:
         self._connection.cancel_safe(timeout=CANCEL_PATIENCE_S)
@@ -87,6 +89,7 @@ class CsvRows(_CopyStream):
                 if number > self._limit:
                     self.cut = True
                     continue
+                self.sent_rows = number
                 held.append(line)
                 size += len(line)
                 if size >= CHUNK_BYTES:
@@ -99,21 +102,21 @@ class JsonRows(_CopyStream):
     """``{"rows": [{…}, …], "row_count": n, "cut": false}``, the rows as PostgreSQL writes them."""
 
     def read_chunks(self) -> Iterator[bytes]:
-        held, size, count = ['{"rows":['], 0, 0
+        held, size = ['{"rows":['], 0
         rows = self._rows
         statement = self._copy(limit_line_sizes(rows.statement, rows.columns, rows.most_bytes), "line", "FORMAT text")
         with self._connection.cursor() as cursor, cursor.copy(statement) as copy:
             for (row,) in copy.rows():
-                if count == self._limit:
+                if self.sent_rows == self._limit:
                     self.cut = True
                     continue
-                held.append(f",\n{row}" if count else f"\n{row}")
-                count += 1
+                held.append(f",\n{row}" if self.sent_rows else f"\n{row}")
+                self.sent_rows += 1
                 size += len(row)
                 if size >= CHUNK_BYTES:
                     yield "".join(held).encode()
                     held, size = [], 0
-        held.append(f'\n],"row_count":{count},"cut":{"true" if self.cut else "false"}}}\n')
+        held.append(f'\n],"row_count":{self.sent_rows},"cut":{"true" if self.cut else "false"}}}\n')
         yield "".join(held).encode()
 
 
@@ -130,6 +133,7 @@ class ArrowRows:
         self._rows = rows
         self._limit = rows.limit
         self.cut = False
+        self.sent_rows = 0
         try:
             self._connection = adbc.connect(self._url, autocommit=True)
         except adbc.OperationalError as away:
@@ -156,11 +160,10 @@ class ArrowRows:
             reader = self._cursor.fetch_record_batch()
             numbers, sink = Numbers.of(self._rows.columns, reader.schema), _Sink()
             with pa.ipc.new_stream(sink, numbers.schema) as writer:
-                count = 0
                 for batch in reader:
-                    sliced = batch.slice(0, self._limit - count)
+                    sliced = batch.slice(0, self._limit - self.sent_rows)
                     self.cut |= sliced.num_rows < batch.num_rows
-                    count += sliced.num_rows
+                    self.sent_rows += sliced.num_rows
                     writer.write_batch(numbers.in_batch(sliced))
                     yield from sink.read_taken()
                 if self.cut:

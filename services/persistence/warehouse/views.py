@@ -6,7 +6,9 @@ from uuid import UUID
 import psycopg
 
 from services.application.shared.audit import Actor
+from services.application.shared.ports import Clock
 from services.application.warehouse.query import Query, QueryLimits, SchemaColumn, SchemaView, StoredLogin
+from services.application.warehouse.query_log import QueryEnd
 from services.persistence.failures import translate_failures
 from services.persistence.roles import build_login_url, replace_address
 from services.persistence.warehouse.query import WarehouseQuery
@@ -22,6 +24,8 @@ class Warehouse:
     database_url : of the application's role.
     login : returns the account of a tenant for the service's queries; with ``True``, a renewed one.
     note : notes a statement before it runs: tenant, actor, query.
+    record : records how a query ended.
+    clock : of the start of queries.
     reader_address : host and port at which analysts reach the database; None: those that the service uses.
     """
 
@@ -31,12 +35,16 @@ class Warehouse:
         *,
         login: Callable[[UUID, bool], StoredLogin],
         note: Callable[[UUID, Actor, Query], None],
+        record: Callable[[UUID, Actor, Query, QueryEnd], None],
+        clock: Clock,
         limits: QueryLimits,
         reader_address: str | None = None,
     ) -> None:
         self._database_url = database_url
         self._login = login
         self._note = note
+        self._record = record
+        self._clock = clock
         self._reader_address = reader_address
         self.limits = limits
 
@@ -52,6 +60,8 @@ class Warehouse:
             database_url=self._database_url,
             login=ensure_login,
             note=lambda: self._note(tenant_id, actor, query),
+            record=lambda end: self._record(tenant_id, actor, query, end),
+            clock=self._clock,
             limits=self.limits,
         )
 

@@ -11,7 +11,8 @@ from services.application.logs.retain import LogRetention
 from services.application.logs.roll_up import RollUp
 from services.application.shared.events import WorkEvent
 from services.application.shared.jobs import ExportLogs
-from services.persistence.lake import PART, ParquetLake
+from services.persistence.lake import ParquetLake
+from services.persistence.lake_files import PART
 from tests.records import ndjson, record
 from tests.stack import Tenant
 

@@ -9,6 +9,7 @@ import pytest
 from psycopg import sql
 
 from migrations.analyst_views import ANALYST_VIEWS
+from migrations.dimension_views import DIMENSION_VIEWS
 from migrations.reader_isolation import TABLES_IN_PLANS, VIEWS_BEHIND_FUNCTIONS
 from services.bootstrap import Container
 from services.persistence.roles import READER
@@ -21,7 +22,8 @@ __all__ = ["postgres"]
 
 TABLE_OF = dict(zip(("transfers", "heartbeats", "quotes"), TABLES_IN_PLANS, strict=True))
 VIEWS_IN_PLANS = ("transfers", "whole_transfers", "transfer_chunks", "transfer_footprints", "heartbeats", "quotes")
-SMALL_VIEWS = (*VIEWS_BEHIND_FUNCTIONS, "link_regions", "region_hours", *(view.name for view in ANALYST_VIEWS))
+ADDED_VIEWS = (*ANALYST_VIEWS, *DIMENSION_VIEWS)
+SMALL_VIEWS = (*VIEWS_BEHIND_FUNCTIONS, "link_regions", "region_hours", *(view.name for view in ADDED_VIEWS))
 STORED = 600
 DAYS = 20
 
@@ -82,7 +84,7 @@ CONDITIONS = {  # a value that many rows of the other tenant have, and one that 
     "not null": ("rtt_s IS NOT NULL", "chunk IS NOT NULL"),
     "between": ("bytes_moved BETWEEN 1 AND 1000000000000", "bytes_moved BETWEEN 1 AND 2"),
     "expression": ("throughput_bps * 2 < 1e8", "throughput_bps * 2 < 1"),
-    "day": ("day < '2026-03-15'", "day < '2020-03-15'"),
+    "day": ("day > '2026-03-05'", "day > '2026-03-30'"),
 }
 
 

@@ -22,7 +22,8 @@ from services.application.logs.export import View, find_folder
 from services.application.logs.retain import MonthDue
 from services.application.shared.events import LogsDropped, LogsRetained
 from services.bootstrap import Container, Options, build_container
-from services.persistence.lake import ParquetLake, open_storage
+from services.persistence.lake import ParquetLake
+from services.persistence.lake_files import open_storage
 from services.persistence.log_reader import LogReader
 from tests.integration.admin.visitors import person, signed_in
 from tests.integration.warehouse.house import Facts, House

@@ -4,7 +4,6 @@ They are extras of this distribution: ``pip install tradewind-agent[arrow]``, ``
 of them `QueryResult.rows` and `QueryResult.csv` work.
 """
 
-import importlib
 import os
 import stat
 from collections.abc import Iterator, Sequence
@@ -12,7 +11,8 @@ from contextlib import AbstractContextManager, contextmanager
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+from urllib.parse import urlencode
 from uuid import UUID
 
 import httpx
@@ -26,16 +26,20 @@ from tradewind.wire.warehouse import (
     QueryFormat,
     QueryRequest,
     WarehouseCredentials,
+    WarehouseExports,
+    WarehouseQueryLog,
     WarehouseSchema,
     parse_integer,
     parse_number,
 )
-from tradewind_agent.errors import LibraryMissing
 from tradewind_agent.service.calls import Calls
+from tradewind_agent.service.libraries import import_library
 
 ANSWER_TIMEOUT_S = 600.0
 """Longer than the service lets a query run: it reports its own limit."""
 
+
+ExportedView = Literal["transfers", "heartbeats", "quotes"]
 
 SqlValue = Parameter | date | timedelta | Decimal | UUID | Sequence["SqlValue"]
 """What a parameter of a statement may be."""
@@ -88,7 +92,7 @@ class QueryResult:
 
     def arrow(self) -> Any:
         """Return the rows as a ``pyarrow.Table``."""
-        pyarrow = _import_library("pyarrow", "arrow")
+        pyarrow = import_library("pyarrow", "arrow")
         with self._open_stream() as reader:
             return pyarrow.Table.from_batches(list(self._read_batches(reader)), reader.schema)
 
@@ -102,7 +106,7 @@ class QueryResult:
 
     @contextmanager
     def _open_stream(self) -> Iterator[Any]:
-        pyarrow = _import_library("pyarrow", "arrow")
+        pyarrow = import_library("pyarrow", "arrow")
         with (
             self._request_answer("arrow") as response,
             pyarrow.ipc.open_stream(_Reader(response.iter_bytes())) as reader,
@@ -121,16 +125,16 @@ class QueryResult:
 
     def pandas(self) -> Any:
         """Return the rows as a ``pandas.DataFrame``; ids are text."""
-        _import_library("pandas", "pandas")
+        import_library("pandas", "pandas")
         return _format_ids(self.arrow()).to_pandas()
 
     def polars(self) -> Any:
         """Return the rows as a ``polars.DataFrame``; ids are text."""
-        return _import_library("polars", "polars").from_arrow(_format_ids(self.arrow()))
+        return import_library("polars", "polars").from_arrow(_format_ids(self.arrow()))
 
     def arrow_file(self, path: str) -> int:
         """Write the rows to a file in the format of Arrow IPC (Feather 2); how many they are."""
-        pyarrow = _import_library("pyarrow", "arrow")
+        pyarrow = import_library("pyarrow", "arrow")
         with (
             self._open_stream() as reader,
             _replace_at_success(path) as partial,
@@ -141,7 +145,7 @@ class QueryResult:
 
     def parquet(self, path: str) -> int:
         """Write the rows to a Parquet file (zstd); how many they are."""
-        parquet = _import_library("pyarrow.parquet", "arrow")
+        parquet = import_library("pyarrow.parquet", "arrow")
         with (
             self._open_stream() as reader,
             _replace_at_success(path) as partial,
@@ -183,7 +187,7 @@ def _replace_at_success(path: str) -> Iterator[Path]:
 
 def _format_ids(table: Any) -> Any:
     """Return an Arrow table with ids as text, which data frames have no type for."""
-    pyarrow = _import_library("pyarrow", "arrow")
+    pyarrow = import_library("pyarrow", "arrow")
     for index, field in enumerate(table.schema):
         if getattr(field.type, "extension_name", "") == "arrow.uuid":
             ids = [None if value is None else str(value) for value in table.column(index).to_pylist()]
@@ -253,9 +257,26 @@ class Warehouse:
         """Return the views, with the meaning and unit of each column."""
         return self._calls.call("GET", "/v1/warehouse/schema", TypeAdapter(WarehouseSchema))
 
+    def queries(self, *, limit: int = 100, before: int | None = None) -> WarehouseQueryLog:
+        """Return the key's own queries that have ended, the newest first; ``before`` : of lower ids than that."""
+        query = urlencode({"limit": limit, **({} if before is None else {"before": before})})
+        return self._calls.call("GET", f"/v1/warehouse/queries?{query}", TypeAdapter(WarehouseQueryLog))
+
     def credentials(self) -> WarehouseCredentials:
         """Return a read-only login for psql, notebooks and dashboards."""
         return self._calls.call("GET", "/v1/warehouse/credentials", TypeAdapter(WarehouseCredentials))
+
+    def exports(
+        self, view: ExportedView = "transfers", *, limit: int = 100, before: date | None = None
+    ) -> WarehouseExports:
+        """Return where exports are, and the newest days of a view; `tradewind_agent.service.exports` reads the files.
+
+        Parameters
+        ----------
+        limit, before : at most so many days, all before that one.
+        """
+        query = {"view": view, "limit": limit, **({} if before is None else {"before": before.isoformat()})}
+        return self._calls.call("GET", f"/v1/warehouse/exports?{urlencode(query)}", TypeAdapter(WarehouseExports))
 
 
 def _to_parameter(value: SqlValue) -> Parameter:
@@ -276,21 +297,6 @@ def _quote_element(value: SqlValue) -> str:
         return str(_to_parameter(value))
     text = str(_to_parameter(value)).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{text}"'
-
-
-def _import_library(name: str, extra: str) -> Any:
-    """Import the module of that name, which is no requirement of the agent.
-
-    Raises
-    ------
-    LibraryMissing : it is not installed.
-    """
-    try:
-        return importlib.import_module(name)
-    except ImportError as missing:
-        raise LibraryMissing(
-            f"{missing.name or name} is not installed; run `pip install 'tradewind-agent[{extra}]'`"
-        ) from missing
 
 
 class _Reader:

@@ -2,13 +2,22 @@
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
+from itertools import groupby
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Connection, Date, Row, and_, delete, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
-from services.application.logs.export import ChangedDay, ExportedDay, ExportFailure, View, WrittenDay
+from services.application.billing.usage import Month
+from services.application.logs.export import (
+    ChangedDay,
+    ExportedDay,
+    ExportFailure,
+    FinishedMonth,
+    View,
+    WrittenDay,
+)
 from services.application.logs.long_jobs import Progress
 from services.persistence.tables import closed_months, export_failures, log_days
 
@@ -43,9 +52,13 @@ class LogDays:
         """Give new versions to the days whose heartbeats or quotes have changed."""
         self._connection.execute(_APPLY_MARKS, {"tenant": str(self._tenant_id)})
 
+    def take_turn(self) -> bool:
+        """Take the right to export until the end of the transaction; return whether no other process has it."""
+        return bool(self._connection.execute(_TAKE_TURN, {"tenant": str(self._tenant_id)}).scalar_one())
+
     def find_next_to_export(self, before: date) -> ChangedDay | None:
         """Return the oldest changed day before that one; ``None`` while another process exports."""
-        if not self._connection.execute(_TAKE_TURN, {"tenant": str(self._tenant_id)}).scalar_one():
+        if not self.take_turn():
             return None
         row = self._connection.execute(
             select(_DAY.view, _DAY.day, _DAY.version)
@@ -57,7 +70,7 @@ class LogDays:
 
     def note_exported(self, changed: ChangedDay, written: WrittenDay, *, at: datetime) -> None:
         """Record that the file holds that version of the day, and clear an earlier failure."""
-        self._connection.execute(delete(export_failures))
+        self.clear_failure()
         self._connection.execute(
             update(log_days)
             .where(_DAY.view == changed.view.value, _DAY.day == changed.day)
@@ -69,6 +82,24 @@ class LogDays:
                 sha256=written.sha256,
             )
         )
+
+    def clear_failure(self) -> None:
+        """Remove the failure of an earlier run."""
+        self._connection.execute(delete(export_failures))
+
+    def list_finished_months(self, before: Month) -> Sequence[FinishedMonth]:
+        """Return the months of each view before that one whose days are all exported as they are now."""
+        first = before.begins_at.date()
+        rows = self._connection.execute(
+            select(log_days, _CHANGED.label("changed")).where(_DAY.day < first).order_by(_DAY.view, _DAY.day)
+        )
+        months = groupby(rows, key=lambda row: (View(row.view), Month(row.day.year, row.day.month)))
+        of_months = ((view, month, list(days)) for (view, month), days in months)
+        return [
+            FinishedMonth(view=view, month=month, days=[to_exported_day(day) for day in days])
+            for view, month, days in of_months
+            if all(day.exported_at is not None and not day.changed for day in days)
+        ]
 
     def note_failed(self, failure: ExportFailure) -> None:
         """Store a failure in place of an earlier one."""

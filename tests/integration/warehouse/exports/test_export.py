@@ -5,6 +5,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -22,7 +23,8 @@ from services.application.logs.roll_up import RollUp
 from services.application.shared.events import LogsExported
 from services.application.shared.jobs import ExportLogs
 from services.bootstrap import Container, Options, build_container
-from services.persistence.lake import MANIFEST, PART, ParquetLake, Storage, open_storage
+from services.persistence.lake import MANIFEST, ParquetLake
+from services.persistence.lake_files import PART, Storage, open_storage
 from services.persistence.log_reader import LogReader
 from tests.integration.warehouse.house import Facts
 from tests.integration.warehouse.other_facts import beaten, quote
@@ -63,7 +65,8 @@ def exported(tenant: Tenant, logs: LogReader, tmp_path: Path) -> Exporter:
 
 
 def files(root: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    """The files of days."""
+    return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("day=*/*") if path.is_file()}
 
 
 def test_exports_are_their_owners_alone(api: str, tenant: Tenant, exported: Exporter, tmp_path: Path) -> None:
@@ -170,6 +173,9 @@ class Dying:
         self._left -= 1
         return _Interrupted(self._storage.replace(path)) if self._left == 0 else self._storage.replace(path)
 
+    def read(self, path: str) -> Any:
+        return self._storage.read(path)
+
 
 class _Interrupted:
     def __init__(self, writing: Any) -> None:
@@ -191,7 +197,7 @@ def test_a_run_that_is_killed_leaves_no_half_file_and_is_gone_on_with(
     upload(api, tenant, *DAYS)
     with pytest.raises(Killed):
         exported(Dying(open_storage(str(tmp_path)), at))
-    for path in tmp_path.rglob("*.parquet"):
+    for path in tmp_path.rglob("day=*/*.parquet"):
         assert pq.read_table(path).num_rows == 2
     assert exported() == list(DAYS[(at - 1) // 2 :])
     assert len(files(tmp_path)) == 4
@@ -216,10 +222,13 @@ def test_a_change_while_a_day_is_written_has_it_written_again(
                     client.post("/v1/logs", content=ndjson([late])).raise_for_status()
             return self.storage.replace(path)
 
+        def read(self, path: str) -> Any:
+            return self.storage.read(path)
+
     assert exported(Slow()) == [DAYS[0]]
     RollUp(tenant.parts.store.unit_of_work).run(tenant.id)
     assert exported() == [DAYS[0]]
-    (part,) = tmp_path.rglob("*.parquet")
+    (part,) = tmp_path.rglob("day=*/*.parquet")
     assert pq.read_table(part).num_rows == 3
 
 
@@ -257,8 +266,11 @@ def bucket() -> Iterator[str]:
             "AWS_DEFAULT_REGION": "us-east-1",
         }.items():
             patch.setenv(name, value)
-        s3fs.S3FileSystem().mkdir("lake")
-        yield "s3://lake/logs"
+        s3fs.S3FileSystem.clear_instance_cache()  # of a server that another module had
+        name = f"lake-{uuid4().hex}"  # servers of one process share their buckets
+        s3fs.S3FileSystem().mkdir(name)
+        yield f"s3://{name}/logs"
+        s3fs.S3FileSystem.clear_instance_cache()
         server.stop()
 
 
@@ -267,11 +279,11 @@ def test_an_object_store_takes_it_too(api: str, tenant: Tenant, exported: Export
     storage = open_storage(bucket)
     with pytest.raises(Killed):
         exported(Dying(storage, 1))
-    store = s3fs.S3FileSystem()
-    assert store.glob("lake/logs/**/*.parquet") == []
+    store, root = s3fs.S3FileSystem(), bucket.removeprefix("s3://")
+    assert store.glob(f"{root}/**/day=*/*.parquet") == []
     assert exported(storage) == list(DAYS)
-    parts = sorted(store.glob("lake/logs/**/*.parquet"))
-    assert [path.removeprefix("lake/logs/") for path in parts] == [
+    parts = sorted(store.glob(f"{root}/**/day=*/*.parquet"))
+    assert [path.removeprefix(f"{root}/") for path in parts] == [
         f"{find_folder(View.TRANSFERS, tenant.id, datetime.fromisoformat(day).date())}/{PART}" for day in DAYS
     ]
     with store.open(parts[0]) as file:
@@ -329,8 +341,9 @@ def test_heartbeats_and_quotes_are_exported_by_the_day_they_are_of(
     )
     assert heartbeats.column("sequence").to_pylist() == [0, 1]
     assert json.loads(heartbeats.column("parameters")[0].as_py()) == {"concurrency": 4}
-    assert quotes.column("amount").to_pylist() == ["0.125000"]
-    assert {field.type for table in (heartbeats, quotes) for field in table.schema} <= SPARK_TYPES | {pa.bool_()}
+    assert quotes.column("amount").to_pylist() == [Decimal("0.125000")]
+    types = {field.type for table in (heartbeats, quotes) for field in table.schema}
+    assert types <= SPARK_TYPES | {pa.bool_(), pa.decimal128(38, 6)}
     with tenant.parts.store.unit_of_work(tenant.id) as uow:
         ours = uow.connection.exec_driver_sql("SELECT amount, day FROM warehouse.quotes").one()
     assert (str(ours.amount), ours.day) == ("0.125000", started.date())

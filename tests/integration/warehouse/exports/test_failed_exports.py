@@ -11,7 +11,8 @@ from services.application.logs.export import Export
 from services.application.logs.roll_up import RollUp
 from services.application.shared.jobs import ExportLogs
 from services.bootstrap import Options, build_container
-from services.persistence.lake import ParquetLake, open_storage
+from services.persistence.lake import ParquetLake
+from services.persistence.lake_files import open_storage
 from services.persistence.log_reader import LogReader
 from tests.integration.admin.visitors import person, signed_in
 from tests.integration.warehouse.house import Facts
