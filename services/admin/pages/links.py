@@ -23,7 +23,7 @@ from services.application.access.authenticate import Scope
 from services.application.logs.roll_up import RollUp
 from services.application.models.current_cluster import find_current_cluster
 from services.application.models.learned_model import LastFit
-from services.application.monitoring.metrics import read_overview_metrics
+from services.application.monitoring.metrics import Period, read_overview_metrics
 from tradewind.sla.kinds import DEFAULT_CONFIDENCE, EnergyBasis
 from tradewind.tiers.partitions import Partition, format_tier_name
 
@@ -56,16 +56,23 @@ def links_page(request: Request, visit: Signed, parts: Parts) -> Response:
 
 
 @router.get("/links/{link_id}")
-def link_page(request: Request, link_id: UUID, visit: Signed, parts: Parts) -> Response:
+def link_page(
+    request: Request,
+    link_id: UUID,
+    visit: Signed,
+    parts: Parts,
+    period: Annotated[str, Query(alias="range")] = Period.MONTH,
+) -> Response:
     """Show one link: what it has moved, and its clusters."""
     now = parts.clock.now()
+    chosen = Period.parse(period)
     RollUp(parts.store.unit_of_work).update_for_page(visit.visitor.tenant_id)
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         link = uow.links.get(link_id)
         release = uow.releases.find_current()
         model = None if release is None else uow.models.find_outline(release, link_id)
         fit = LastFit() if release is None else uow.models.find_last_fit(release, link_id)
-        metrics = read_overview_metrics(uow, release, now, link_id)
+        metrics = read_overview_metrics(uow, release, now, link_id, period=chosen)
     return render_page(
         request,
         "link.html",
@@ -76,6 +83,7 @@ def link_page(request: Request, link_id: UUID, visit: Signed, parts: Parts) -> R
         reason=fit.reason,
         verdict=fit.verdict,
         figures=metrics,
+        periods=tuple(Period),
         moved=encode_chart(build_day_chart(metrics.days)),
         confidence=DEFAULT_CONFIDENCE,
     )

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     )
     from services.application.models.priced_tiers import UndecidedModel
     from services.application.models.remove_old_releases import RemovalResult
-    from services.application.models.sla_tiers import LinkTier
+    from services.application.models.sla_tiers import LinkTier, OpenTiers
     from services.application.models.tier_decisions import TierDecision
     from services.application.monitoring.overview import LowestSetting
     from tradewind.model import LeafModel, LinkModel
@@ -113,6 +113,7 @@ class SlaTierRepository(Protocol):
 
     def of(self, release_id: int, tier_ids: Collection[UUID]) -> Sequence[LinkTier]: ...
     def list_page(self, release_id: int, *, limit: int | None, link_id: UUID | None = None) -> Sequence[LinkTier]: ...
+    def count_open(self, release_id: int, book_id: UUID | None) -> Mapping[UUID, OpenTiers]: ...
 
 
 class TierDecisionRepository(Protocol):
