@@ -9,6 +9,7 @@ from fastapi import Query, Request, Response
 
 from services.admin.charts.days import build_day_chart
 from services.admin.events import stream_changes
+from services.admin.formatting.transfer_rows import build_rows, find_energy_leads
 from services.admin.pages.releases import format_tier_bounds
 from services.admin.rendering import build_page_router, encode_chart, render_fragment, render_page
 from services.admin.visitors import Parts, Provider, Signed, SignInsOf, Visit
@@ -110,9 +111,5 @@ def live_rows(request: Request, visit: Signed, parts: Parts, sign_ins: SignInsOf
 
 def _live(parts: Container, visit: Visit, now: datetime) -> dict[str, Any]:
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        return {
-            "transfers": uow.journal.list_page(
-                now=now, limit=LIVE_SHOWN, matching=TransferFilter(state=TransferState.LIVE)
-            ),
-            "live_count": uow.outcomes.live(now),
-        }
+        found = uow.journal.list_stored(now=now, limit=LIVE_SHOWN, matching=TransferFilter(state=TransferState.LIVE))
+        return {"rows": build_rows(found, find_energy_leads(uow, found)), "live_count": uow.outcomes.live(now)}
