@@ -36,6 +36,7 @@ from services.api.routes import (
 )
 from services.api.routes.billing import customers, price_books, price_files, price_rules, usage
 from services.application.shared.failure_reasons import remove_secrets
+from services.application.shared.single_flight import SingleFlight
 from services.application.warehouse.query import QueryLimits
 from services.bootstrap import Container, Options, SignOn, build_container
 from services.observability.telemetry import create_logger
@@ -191,6 +192,7 @@ def create_app(parts: Container, closing: ExitStack | None = None) -> FastAPI:
     app.state.container = parts
     app.state.notice = parts.options.notice
     app.state.page_slots = make_page_slots()
+    app.state.page_look_ups = SingleFlight()
     app.state.query_slots = QuerySlots(parts.warehouse.limits)
     problems.install_handlers(app)
     app.add_middleware(middleware.BodyLimit)

@@ -28,7 +28,14 @@ from services.application.models.current_cluster import ClusterSuperseded
 from services.idempotent_requests import release_claim, store_response
 from services.statuses import find_status
 from tradewind.errors import TradewindError
-from tradewind.units import format_bps, format_bytes, format_count, format_joules, format_seconds
+from tradewind.units import (
+    format_bps,
+    format_bytes,
+    format_count,
+    format_joules,
+    format_measured_seconds,
+    format_seconds,
+)
 from tradewind.wire.base import describe_validation_error
 
 ONE_LINE = r"^[^\x00-\x1f]*$"
@@ -126,6 +133,7 @@ def _build_environment() -> Environment:
         "detail": format_detail,
         "price": format_price,
         "seconds": partial(_format_if_known, format_seconds),
+        "measured_seconds": partial(_format_if_known, format_measured_seconds),
         "count": format_count,
         "date": _format_date,
         "ago": _format_ago,

@@ -14,6 +14,7 @@ FILES = {
     "pages.css": "text/css",
     "pages.js": "text/javascript",
     "charts.js": "text/javascript",
+    "sql.js": "text/javascript",
     "icon.svg": "image/svg+xml",
     "htmx/htmx.min.js": "text/javascript",
     "htmx/hx-sse.min.js": "text/javascript",

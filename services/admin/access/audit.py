@@ -2,16 +2,34 @@
 
 from typing import Annotated
 
-from fastapi import Query, Request, Response
+from fastapi import Depends, Request, Response
+from pydantic import AfterValidator, Field
 
 from services.admin.formatting.audit_entries import KINDS
-from services.admin.rendering import ONE_LINE, build_page_router, render_page
+from services.admin.lists import Empty, Filters, FiltersOf, Line
+from services.admin.rendering import build_page_router, render_page
 from services.admin.visitors import Operator, Parts
-from tradewind.wire.base import BIGINT_MAX
+from tradewind.wire.base import BIGINT_MAX, Strict
 
 router = build_page_router("/audit")
 
 PAGE = 100
+
+
+def _require_known(kind: str) -> str:
+    if kind not in KINDS:
+        raise ValueError("is none of the list")
+    return kind
+
+
+AuditKind = Annotated[Line, AfterValidator(_require_known)]
+
+
+class AuditFilters(Strict):
+    """The filters of the log of changes; ``before`` : the last entry of the page before."""
+
+    about: Annotated[AuditKind | None, Empty] = None
+    before: Annotated[int, Field(ge=1, le=BIGINT_MAX)] | None = None
 
 
 @router.get("")
@@ -19,11 +37,22 @@ def audit_page(
     request: Request,
     visit: Operator,
     parts: Parts,
-    before: Annotated[int | None, Query(ge=1, le=BIGINT_MAX)] = None,
-    about: Annotated[str, Query(max_length=50, pattern=ONE_LINE)] = "",
+    filters: Annotated[Filters[AuditFilters], Depends(FiltersOf(AuditFilters))],
 ) -> Response:
     """List changes, the newest first."""
+    about = filters.values.about
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        entries = uow.audit.list_page(before=before, limit=PAGE + 1, about=f"{about}." if about else None)
-    more = entries[PAGE - 1].id if len(entries) > PAGE else None
-    return render_page(request, "audit.html", visit, entries=entries[:PAGE], more=more, kinds=KINDS, about=about)
+        entries = (
+            []
+            if filters.problem
+            else uow.audit.list_page(before=filters.values.before, limit=PAGE + 1, about=f"{about}." if about else None)
+        )
+    return render_page(
+        request,
+        "audit.html",
+        visit,
+        entries=entries[:PAGE],
+        more=filters.build_address(before=entries[PAGE - 1].id) if len(entries) > PAGE else "",
+        kinds=KINDS,
+        filters=filters,
+    )

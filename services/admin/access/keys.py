@@ -1,18 +1,21 @@
 """*API keys*: create, show once, weigh and revoke them."""
 
+from collections.abc import Mapping
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import Form, Request, Response
+from fastapi import Depends, Form, Request, Response
 
+from services.admin.lists import Filters, FiltersOf, ListColumn, ListFilters, show_list
 from services.admin.rendering import build_page_router, redirect_after_form, render_page
 from services.admin.visitors import Operator, Parts, Visit
 from services.application.access.authenticate import Scope, make_secret
 from services.application.access.keys import adjust_key, create_key, revoke_key
 from services.bootstrap import Container
 from tradewind.wire.base import Name
-from tradewind.wire.inventory import KeyChange, NewKey
+from tradewind.wire.inventory import Key, KeyChange, NewKey
 
 router = build_page_router("/keys")
 
@@ -21,12 +24,41 @@ Weight = Annotated[float, Form(ge=0.01, le=100)]
 RateFactor = Annotated[float, Form(ge=0.01, le=1000)]
 
 
+COLUMNS: Mapping[str, ListColumn[Key]] = MappingProxyType(
+    {
+        "name": ListColumn("Name", lambda key: key.name),
+        "begins": ListColumn("Begins with", lambda key: key.prefix),
+        "scopes": ListColumn("Scopes", lambda key: " ".join(key.scopes)),
+        "weight": ListColumn("Weight", lambda key: key.weight, is_number=True),
+        "calls": ListColumn("Calls, times the usual", lambda key: key.rate_factor, is_number=True),
+        "made": ListColumn("Made", lambda key: key.created_at, is_number=True),
+        "used": ListColumn("Last used", lambda key: key.last_used_at, is_number=True),
+    }
+)
+
+
 @router.get("")
-def keys_page(request: Request, visit: Operator, parts: Parts) -> Response:
-    """List all keys, those in use before those revoked."""
+def keys_page(
+    request: Request,
+    visit: Operator,
+    parts: Parts,
+    filters: Annotated[Filters[ListFilters], Depends(FiltersOf(ListFilters))],
+) -> Response:
+    """List keys, those in use before those revoked."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         keys = sorted(uow.keys.list_all(), key=lambda key: key.revoked_at is not None)
-    return render_page(request, "keys.html", visit, keys=keys, scopes=tuple(Scope))
+    return render_page(
+        request,
+        "keys.html",
+        visit,
+        keys=show_list(
+            keys,
+            COLUMNS,
+            filters,
+            text_of=lambda key: (key.name, key.prefix, *key.scopes, "revoked" if key.revoked_at else None),
+        ),
+        scopes=tuple(Scope),
+    )
 
 
 @router.post("")

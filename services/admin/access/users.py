@@ -1,16 +1,20 @@
 """*Users*: who may sign in, and with which roles."""
 
+from collections.abc import Mapping
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import Form, Request, Response
+from fastapi import Depends, Form, Request, Response
 
+from services.admin.lists import Filters, FiltersOf, ListColumn, ListFilters, show_list
 from services.admin.rendering import build_page_router, redirect_after_form, render_page
 from services.admin.visitors import Operator, Parts
 from services.application.access.users import (
     MAX_LOGIN_LENGTH,
     ROLES,
+    User,
     add_user,
     change_roles,
     disable_user,
@@ -27,13 +31,38 @@ HERE = "/admin/users"
 Roles = Annotated[list[str], Form(min_length=1)]
 
 
+COLUMNS: Mapping[str, ListColumn[User]] = MappingProxyType(
+    {
+        "login": ListColumn("Login", lambda user: user.login),
+        "roles": ListColumn("Roles", lambda user: " ".join(sorted(user.roles))),
+        "seen": ListColumn("Last sign-in", lambda user: user.last_sign_in_at, is_number=True),
+        "state": ListColumn("State", lambda user: user.disabled_at is not None),
+    }
+)
+
+
 @router.get("")
-def users_page(request: Request, visit: Operator, parts: Parts) -> Response:
-    """List all users of the tenant."""
+def users_page(
+    request: Request,
+    visit: Operator,
+    parts: Parts,
+    filters: Annotated[Filters[ListFilters], Depends(FiltersOf(ListFilters))],
+) -> Response:
+    """List the users of the tenant."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         users = uow.users.list_all()
     return render_page(
-        request, "users.html", visit, users=users, roles=ROLES, provider=parts.options.sign_on is not None
+        request,
+        "users.html",
+        visit,
+        users=show_list(
+            users,
+            COLUMNS,
+            filters,
+            text_of=lambda user: (user.login, *user.roles, "disabled" if user.disabled_at else None),
+        ),
+        roles=ROLES,
+        provider=parts.options.sign_on is not None,
     )
 
 

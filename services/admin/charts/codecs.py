@@ -1,6 +1,6 @@
 """Throughput that codecs are expected to reach on paths of several rates."""
 
-from services.admin.charts.style import COLOURS, Options, build_axis, build_chart, in_unit
+from services.admin.charts.style import COLOURS, Options, build_axis, build_chart, build_log_axis, in_unit
 from services.application.advice.codec_outlook import RATES_BPS, CodecOutlook
 from tradewind.compression.codecs import Codec, CodecSetting
 from tradewind.units import MBIT
@@ -20,7 +20,9 @@ def build_rate_chart(found: CodecOutlook) -> Options:
         legend=list(lines),
         tooltip={"trigger": "axis", "valueFormatter": in_unit("Mbit/s")},
         xAxis=build_axis("rate of the path, Mbit/s", values=[f"{rate / MBIT:g}" for rate in RATES_BPS]),
-        yAxis=build_axis("expected, Mbit/s", type="log", nameGap=48),
+        yAxis=build_log_axis(
+            "expected, Mbit/s", [value / MBIT for values in lines.values() for value in values], nameGap=48
+        ),
         grid={"left": 70, "right": 24, "top": 44, "bottom": 56},
         series=[
             {

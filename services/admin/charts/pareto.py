@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from services.admin.charts.style import COLOURS, Options, build_axis, build_chart, in_unit
+from services.admin.charts.style import COLOURS, Options, build_chart, build_log_axis, in_unit
 from tradewind.model import LeafModel
 from tradewind.prediction import PredictedSetting
 from tradewind.sla.kinds import EnergyBasis, SlaKind
@@ -56,10 +56,11 @@ def build_pareto_chart(leaf: LeafModel, confidence: float, basis: EnergyBasis) -
             "symbol": ("diamond", "triangle")[number - 1],
             "itemStyle": {"color": COLOURS[number], "borderColor": "#fff", "borderWidth": 1},
         })  # fmt: skip
+    drawn = certified + [mark["value"] for each in series[2:] for mark in each["data"]]
     return build_chart(
         legend=[each["name"] for each in series],
         tooltip={"trigger": "item", "valueFormatter": in_unit("")},
-        xAxis=build_axis("throughput, Mbit/s", type="log"),
-        yAxis=build_axis("energy above idle, J/GB" if idle_w else "energy, J/GB", type="log"),
+        xAxis=build_log_axis("throughput, Mbit/s", [rate for rate, _ in drawn]),
+        yAxis=build_log_axis("energy above idle, J/GB" if idle_w else "energy, J/GB", [energy for _, energy in drawn]),
         series=series,
     )

@@ -40,4 +40,4 @@ def build_revenue_chart(
         ],
     )
     narrow = {"grid": {"left": 136}, "yAxis": {"axisLabel": {"width": 126}}}
-    return {"baseOption": wide, "media": [{"query": {"maxWidth": NARROW_PX}, "option": narrow}]}
+    return wide | {"media": [*wide.get("media", ()), {"query": {"maxWidth": NARROW_PX}, "option": narrow}]}

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from services.admin.charts.style import COLOURS, HEAT, Options, build_axis, build_chart, in_unit
+from services.admin.charts.style import COLOURS, HEAT, NARROW_PX, Options, build_axis, build_chart, in_unit
 from tradewind.model import LeafModel, ObservedSetting
 from tradewind.parameters import Parameters
 from tradewind.prediction import Interval, PredictedSetting, predict
@@ -28,6 +28,11 @@ _UNCUT_LABELS: Options = {
     "nameGap": 26,
 }
 """Without a line height, the library of three-dimensional charts cuts its labels."""
+
+
+_SMALL_NAME: Options = {"nameGap": 18, "nameTextStyle": {"fontSize": 11, "lineHeight": 40}}
+_LYING_SCALE: Options = {"orient": "horizontal", "left": "center", "right": "auto", "top": 0}
+"""The colour scale above a surface, on a small screen."""
 
 
 class SurfaceQuantity(StrEnum):
@@ -154,8 +159,8 @@ def build_solid_chart(cut: SurfaceSlice) -> Options:
         "yAxis3D": {"type": "log", "logBase": 2, "name": cut.along, **_UNCUT_LABELS},
         "zAxis3D": {"type": "value", "name": "", **_UNCUT_LABELS},
         "grid3D": {
-            "viewControl": {"alpha": 22, "beta": -35, "distance": 300}, "right": 50,
-            "boxWidth": 110, "boxDepth": 90, "boxHeight": 70, "light": {"ambient": {"intensity": 0.7}},
+            "viewControl": {"alpha": 22, "beta": -35, "distance": 245}, "right": 46, "top": -10, "bottom": 0,
+            "boxWidth": 110, "boxDepth": 90, "boxHeight": 80, "light": {"ambient": {"intensity": 0.7}},
         },
         "series": [
             {"type": "surface", "name": "surface", "data": points, "dataShape": shape, "shading": "color",
@@ -163,6 +168,10 @@ def build_solid_chart(cut: SurfaceSlice) -> Options:
             {"type": "scatter3D", "name": "observed", "data": seen, "symbolSize": 7,
              "itemStyle": {"color": COLOURS[1]}},
         ],
+        "media": [{"query": {"maxWidth": NARROW_PX}, "option": {
+            "grid3D": {"viewControl": {"distance": 330}, "right": 0, "top": 20}, "visualMap": _LYING_SCALE,
+            "xAxis3D": _SMALL_NAME, "yAxis3D": _SMALL_NAME,
+        }}],
     }  # fmt: skip
 
 
@@ -214,19 +223,20 @@ def build_slice_chart(cut: SurfaceSlice) -> Options:
             "type": "scatter", "name": name, "itemStyle": {"color": colour}, "symbolSize": 8,
             "data": [(x, mean) for x, mean in observed if mean is not None],
         })  # fmt: skip
+    band: list[Options] = []
     if chosen:
         best = max(chosen, key=lambda y: max(interval.mean for _, interval in lines[y]))
-        series += _build_band(lines[best], COLOURS[chosen.index(best)])
+        band = _build_band(f"90 % interval of {cut.along} {best:g}", lines[best], COLOURS[chosen.index(best)])
     return build_chart(
         tooltip={"trigger": "axis", "valueFormatter": in_unit(cut.measure.unit)},
-        legend=[f"{cut.along} {y:g}" for y in chosen],
+        legend=[*(f"{cut.along} {y:g}" for y in chosen), *(each["name"] for each in band[1:])],
         xAxis=build_axis(AXIS_NAMES[cut.across], type="log", logBase=2),
         yAxis=build_axis(cut.measure.label, min=0),
-        series=series,
+        series=[*series, *band],
     )
 
 
-def _build_band(line: Sequence[tuple[float, Interval]], colour: str) -> list[Options]:
+def _build_band(name: str, line: Sequence[tuple[float, Interval]], colour: str) -> list[Options]:
     """Return two stacked lines: the invisible lower end, and the filled width of the interval above it."""
     shared: Options = {
         "type": "line", "symbol": "none", "lineStyle": {"opacity": 0}, "stack": "band", "tooltip": {"show": False},
@@ -236,7 +246,8 @@ def _build_band(line: Sequence[tuple[float, Interval]], colour: str) -> list[Opt
         shared | {"name": "low", "data": [(x, interval.low) for x, interval in line]},
         shared
         | {
-            "name": "90 % interval",
+            "name": name,
+            "itemStyle": {"color": colour, "opacity": 0.35},
             "data": [(x, interval.high - interval.low) for x, interval in line],
             "areaStyle": {"color": colour, "opacity": 0.14},
         },

@@ -1,17 +1,20 @@
 """*Endpoints*: end systems, their other names, the power policy that decides which energy counts, and the region."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Annotated, Literal
 from uuid import UUID
 
-from fastapi import Form, Request, Response
+from fastapi import Depends, Form, Request, Response
 
+from services.admin.lists import Filters, FiltersOf, ListColumn, ListFilters, show_list
 from services.admin.rendering import build_page_router, redirect_after_form, render_page
 from services.admin.visitors import Parts, Provider, Signed
 from services.application.access.authenticate import Scope
 from services.application.models.endpoints import update_endpoint
 from tradewind.sla.power_policy import PowerPolicy
 from tradewind.wire.base import REGION_NAME
-from tradewind.wire.inventory import EndpointChange
+from tradewind.wire.inventory import Endpoint, EndpointChange
 
 router = build_page_router("/endpoints")
 
@@ -21,9 +24,25 @@ RegionChoice = Annotated[str, Form(pattern=f"^$|{REGION_NAME}")]
 """The name of a region, or nothing: none."""
 
 
+COLUMNS: Mapping[str, ListColumn[Endpoint]] = MappingProxyType(
+    {
+        "name": ListColumn("Endpoint", lambda endpoint: endpoint.name),
+        "aliases": ListColumn("Other names", lambda endpoint: ", ".join(endpoint.aliases) or None),
+        "host": ListColumn("Its host", lambda endpoint: endpoint.power_policy),
+        "energy": ListColumn("Energy that counts"),
+        "region": ListColumn("Region of its electricity", lambda endpoint: endpoint.region or None),
+    }
+)
+
+
 @router.get("")
-def endpoints_page(request: Request, visit: Signed, parts: Parts) -> Response:
-    """List all endpoints with their power policies and regions."""
+def endpoints_page(
+    request: Request,
+    visit: Signed,
+    parts: Parts,
+    filters: Annotated[Filters[ListFilters], Depends(FiltersOf(ListFilters))],
+) -> Response:
+    """List endpoints with their power policies and regions."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         endpoints, basis = uow.endpoints.list_all(), uow.endpoints.choose_energy_basis()
         regions = [each.name for each in uow.regions.list_all()]
@@ -31,7 +50,7 @@ def endpoints_page(request: Request, visit: Signed, parts: Parts) -> Response:
         request,
         "endpoints.html",
         visit,
-        endpoints=endpoints,
+        endpoints=show_list(endpoints, COLUMNS, filters, text_of=lambda each: (each.name, *each.aliases, each.region)),
         policies=tuple(PowerPolicy),
         basis=basis,
         regions=regions,

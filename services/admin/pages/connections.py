@@ -1,8 +1,9 @@
 """*Web connections*: how pages in browsers' logs used their connections, and what to change at their servers."""
 
+from typing import Annotated
 from uuid import UUID
 
-from fastapi import Request, Response
+from fastapi import Depends, Request, Response
 
 from services.admin.charts.connections import (
     build_concurrency_chart,
@@ -12,6 +13,7 @@ from services.admin.charts.connections import (
     build_idle_share_chart,
     build_volume_chart,
 )
+from services.admin.lists import Filters, FiltersOf, OlderThanId
 from services.admin.rendering import build_page_router, encode_chart, render_page
 from services.admin.visitors import Parts, Signed
 from services.application.advice.connections import Distributions
@@ -32,15 +34,21 @@ SHOWN_CONNECTIONS = 60
 
 
 @router.get("")
-def connections_page(request: Request, visit: Signed, parts: Parts, before: UUID | None = None) -> Response:
+def connections_page(
+    request: Request,
+    visit: Signed,
+    parts: Parts,
+    filters: Annotated[Filters[OlderThanId], Depends(FiltersOf(OlderThanId))],
+) -> Response:
     """Show distributions over the newest loads, as the paper's figures do, and the loads."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        loads = uow.page_loads.list_page(limit=PAGE + 1, before=before)
+        loads = [] if filters.problem else uow.page_loads.list_page(limit=PAGE + 1, before=filters.values.before)
         found = uow.page_loads.compute_distributions(newest=NEWEST, objects=MOST_OBJECTS) if loads else None
     charts = {} if found is None else _build_charts(found)
-    more = loads[PAGE - 1].id if len(loads) > PAGE else None
+    more = filters.build_address(before=loads[PAGE - 1].id) if len(loads) > PAGE else ""
     return render_page(
-        request, "connections.html", visit, loads=loads[:PAGE], more=more, found=found, charts=charts, before=before,
+        request, "connections.html", visit, loads=loads[:PAGE], more=more, found=found, charts=charts,
+        filters=filters,
     )  # fmt: skip
 
 

@@ -1,10 +1,9 @@
 """*Links*: what was learned of each path, cluster by cluster, with the data it was learned from."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
-from fastapi import Query, Request, Response
+from fastapi import Depends, Query, Request, Response
 
 from services.admin.charts.days import build_day_chart
 from services.admin.charts.pareto import build_pareto_chart
@@ -16,6 +15,8 @@ from services.admin.charts.surface import (
     build_slice_chart,
     build_solid_chart,
 )
+from services.admin.inventory.link_list import CHOICES, LinkFilters, show_links
+from services.admin.lists import Filters, FiltersOf
 from services.admin.pages.tiers import find_link_basis
 from services.admin.rendering import WITH_SHADERS, build_page_router, encode_chart, render_page
 from services.admin.visitors import Parts, Signed
@@ -23,7 +24,8 @@ from services.application.access.authenticate import Scope
 from services.application.logs.roll_up import RollUp
 from services.application.models.current_cluster import find_current_cluster
 from services.application.models.learned_model import LastFit
-from services.application.monitoring.metrics import read_overview_metrics
+from services.application.models.listed_links import read_links
+from services.application.monitoring.metrics import Period, read_overview_metrics
 from tradewind.sla.kinds import DEFAULT_CONFIDENCE, EnergyBasis
 from tradewind.tiers.partitions import Partition, format_tier_name
 
@@ -31,41 +33,44 @@ router = build_page_router()
 
 
 @router.get("/links")
-def links_page(request: Request, visit: Signed, parts: Parts) -> Response:
-    """List all links, with how much is known of each."""
+def links_page(
+    request: Request,
+    visit: Signed,
+    parts: Parts,
+    filters: Annotated[Filters[LinkFilters], Depends(FiltersOf(LinkFilters))],
+) -> Response:
+    """List links, with how much is known of each."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        release = uow.releases.find_current()
-        known: Mapping[UUID, Any] = uow.models.list_overviews(release) if release is not None else {}
-        reasons = uow.models.list_reasons(release) if release is not None else {}
-        verdicts = uow.models.list_verdicts(release) if release is not None else {}
-        links = sorted(uow.links.list_all(), key=lambda link: -link.rows)
-        labels = uow.links.list_labels()
+        rows = read_links(uow, parts.clock.now())
     return render_page(
         request,
         "links.html",
         visit,
-        links=links,
-        known=known,
-        reasons=reasons,
-        verdicts=verdicts,
-        release=release,
-        labels=labels,
-        all_labels=sorted({label for each in labels.values() for label in each}),
+        links=show_links(rows, filters),
+        choices=CHOICES,
+        all_labels=sorted({label for each in rows for label in each.labels}),
         may_label=visit.visitor.may(Scope.PROVIDER, Scope.OPERATOR),
     )
 
 
 @router.get("/links/{link_id}")
-def link_page(request: Request, link_id: UUID, visit: Signed, parts: Parts) -> Response:
+def link_page(
+    request: Request,
+    link_id: UUID,
+    visit: Signed,
+    parts: Parts,
+    period: Annotated[str, Query(alias="range")] = Period.MONTH,
+) -> Response:
     """Show one link: what it has moved, and its clusters."""
     now = parts.clock.now()
+    chosen = Period.parse(period)
     RollUp(parts.store.unit_of_work).update_for_page(visit.visitor.tenant_id)
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         link = uow.links.get(link_id)
         release = uow.releases.find_current()
         model = None if release is None else uow.models.find_outline(release, link_id)
         fit = LastFit() if release is None else uow.models.find_last_fit(release, link_id)
-        metrics = read_overview_metrics(uow, release, now, link_id)
+        metrics = read_overview_metrics(uow, release, now, link_id, period=chosen)
     return render_page(
         request,
         "link.html",
@@ -76,6 +81,7 @@ def link_page(request: Request, link_id: UUID, visit: Signed, parts: Parts) -> R
         reason=fit.reason,
         verdict=fit.verdict,
         figures=metrics,
+        periods=tuple(Period),
         moved=encode_chart(build_day_chart(metrics.days)),
         confidence=DEFAULT_CONFIDENCE,
     )

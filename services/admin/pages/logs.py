@@ -1,19 +1,21 @@
 """*Logs*: what was uploaded, and the refused rows: correct one and try it again, or dismiss it."""
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 from urllib.parse import urlencode
 from uuid import UUID
 
-from fastapi import Form, Path, Query, Request, Response
+from fastapi import Depends, Form, Path, Request, Response
+from pydantic import Field
 
 from services.admin.events import stream_changes
+from services.admin.lists import Empty, Filters, FiltersOf, OlderThanId
 from services.admin.rendering import STORABLE, build_page_router, redirect_after_form, render_fragment, render_page
 from services.admin.visitors import Operator, Parts, SignInsOf, Visit
 from services.application.logs.correct_rows import (
     MAX_DISMISSED,
     MAX_RETRIED,
+    QuarantinedRow,
     RejectionReason,
     dismiss_row,
     dismiss_rows,
@@ -24,12 +26,15 @@ from services.application.logs.long_jobs import LongJob, list_long_jobs
 from services.application.logs.retention_page import find_due_month, find_next_step
 from services.application.logs.rows import MAX_RAW_BYTES
 from tradewind.units import format_count
-from tradewind.wire.base import BIGINT_MAX
+from tradewind.wire.base import BIGINT_MAX, Strict
 
 router = build_page_router("/logs")
 
 HERE, QUARANTINE = "/admin/logs", "/admin/logs/quarantine"
 PAGE = 50
+LONGEST_PAGE = 150_000
+"""Characters of rows on a page of the quarantine; its first row is shown in any case."""
+
 REASONS = 20
 LONGEST_ROW = 100_000
 LONGEST_REFUSAL = 2_000
@@ -37,22 +42,28 @@ RowId = Annotated[int, Path(ge=1, le=BIGINT_MAX)]
 
 
 @router.get("")
-def logs_page(request: Request, visit: Operator, parts: Parts, before: UUID | None = None) -> Response:
+def logs_page(
+    request: Request,
+    visit: Operator,
+    parts: Parts,
+    filters: Annotated[Filters[OlderThanId], Depends(FiltersOf(OlderThanId))],
+) -> Response:
     """List batches, the newest first, and the reasons of refused rows."""
     now, log_months = parts.clock.now(), parts.options.log_months
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        months = uow.month_seals.list_page() if before is None else []
-        batches = uow.batches.list_page(limit=PAGE + 1, before=before)
+        months = uow.month_seals.list_page() if not filters.typed else []
+        batches = [] if filters.problem else uow.batches.list_page(limit=PAGE + 1, before=filters.values.before)
         refused = uow.quarantine.count()
         reasons = uow.quarantine.group_by_reason(limit=REASONS)
     work = _work(visit, parts)
-    more = batches[PAGE - 1].batch_id if len(batches) > PAGE else None
+    more = filters.build_address(before=batches[PAGE - 1].batch_id) if len(batches) > PAGE else ""
     return render_page(
         request,
         "logs.html",
         visit,
         batches=batches[:PAGE],
         more=more,
+        filters=filters,
         refused=refused,
         reasons=reasons,
         work=work,
@@ -81,32 +92,42 @@ def _work(visit: Visit, parts: Parts) -> Sequence[LongJob]:
         return list_long_jobs(uow, now=parts.clock.now(), is_exporting=is_exporting, months=parts.options.log_months)
 
 
+class QuarantineFilters(Strict):
+    """The filters of refused rows: of one batch, or of one reason."""
+
+    before: Annotated[int, Field(ge=1, le=BIGINT_MAX)] | None = None
+    batch: Annotated[UUID | None, Empty] = None
+    field: Annotated[str, Field(max_length=LONGEST_REFUSAL, pattern=STORABLE)] = ""
+    reason: Annotated[str, Field(max_length=LONGEST_REFUSAL, pattern=STORABLE)] = ""
+
+
 @router.get("/quarantine")
 def quarantine_page(
     request: Request,
     visit: Operator,
     parts: Parts,
-    *,
-    before: Annotated[int | None, Query(ge=1, le=BIGINT_MAX)] = None,
-    batch: UUID | None = None,
-    field: Annotated[str, Query(max_length=LONGEST_REFUSAL, pattern=STORABLE)] = "",
-    reason: Annotated[str, Query(max_length=LONGEST_REFUSAL, pattern=STORABLE)] = "",
+    filters: Annotated[Filters[QuarantineFilters], Depends(FiltersOf(QuarantineFilters))],
 ) -> Response:
     """List refused rows with their reason and text; of one batch or reason where requested."""
-    refused_for = RejectionReason(field, reason) if field else None
+    values = filters.values
+    refused_for = RejectionReason(values.field, values.reason) if values.field else None
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        rows = uow.quarantine.list_page(limit=PAGE + 1, before=before, batch_id=batch, refused_for=refused_for)
+        found = (
+            []
+            if filters.problem
+            else uow.quarantine.list_page(
+                limit=PAGE + 1, before=values.before, batch_id=values.batch, refused_for=refused_for
+            )
+        )
         matching = uow.quarantine.count(refused_for)
-    more = rows[PAGE - 1].id if len(rows) > PAGE else None
-    filters = {"batch": batch or "", "field": field, "reason": reason}
+    rows = list(_take_page(found))
     return render_page(
         request,
         "quarantine.html",
         visit,
-        rows=rows[:PAGE],
-        more=more,
+        rows=rows,
+        more=filters.build_address(before=rows[-1].id) if len(rows) < len(found) else "",
         filters=filters,
-        query=partial(_query, filters),
         matching=matching,
         most_retried=MAX_RETRIED,
         most_dismissed=MAX_DISMISSED,
@@ -114,8 +135,14 @@ def quarantine_page(
     )
 
 
-def _query(filters: Mapping[str, object], **changed: object) -> str:
-    return urlencode({name: value for name, value in {**filters, **changed}.items() if value})
+def _take_page(found: Sequence[QuarantinedRow]) -> Iterator[QuarantinedRow]:
+    """Yield the rows of one page: some dozens, and fewer where they are long."""
+    size = 0
+    for number, row in enumerate(found[:PAGE]):
+        size += len(row.raw or "")
+        if number and size > LONGEST_PAGE:
+            return
+        yield row
 
 
 @router.post("/quarantine/retry-all")

@@ -1,19 +1,24 @@
-"""*Overview*: live transfers, how many SLAs were met, and what tuning has gained."""
+"""*Overview*: what there is to do, revenue, live transfers, how many SLAs were met, and what tuning has gained."""
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from decimal import Decimal
+from typing import Annotated, Any, NamedTuple
 
-from fastapi import Request, Response
+from fastapi import Query, Request, Response
 
 from services.admin.charts.days import build_day_chart
 from services.admin.events import stream_changes
+from services.admin.formatting.transfer_rows import build_rows, find_energy_leads
 from services.admin.pages.releases import format_tier_bounds
 from services.admin.rendering import build_page_router, encode_chart, render_fragment, render_page
-from services.admin.visitors import Parts, Signed, SignInsOf, Visit
+from services.admin.visitors import Parts, Provider, Signed, SignInsOf, Visit
 from services.application.access.authenticate import Scope
+from services.application.billing.currencies import count_minor_digits
+from services.application.billing.usage import Billing, Month
 from services.application.logs.roll_up import RollUp
-from services.application.models.tier_decisions import list_undecided
-from services.application.monitoring.metrics import read_overview_metrics
+from services.application.monitoring.metrics import Period, read_overview_metrics
+from services.application.monitoring.to_do import read_to_do
 from services.application.transfers.repository import TransferFilter
 from services.bootstrap import Container
 from tradewind.wire.transfers import TransferState
@@ -23,19 +28,36 @@ router = build_page_router()
 LIVE_SHOWN = 10
 """The others are on the page of transfers."""
 
+DECISIONS_SHOWN = 2
+"""The others are on the page of releases."""
+
+REVENUE_REUSED_S = 60.0
+"""A month's sums are read once in this time, whoever looks."""
+
+
+class Revenue(NamedTuple):
+    """What all keys together pay for the transfers of a month, in one currency."""
+
+    currency: str
+    payable: Decimal
+    digits: int
+
 
 @router.get("")
-def overview_page(request: Request, visit: Signed, parts: Parts) -> Response:
-    """Show the tenant at a glance."""
+def overview_page(
+    request: Request, visit: Signed, parts: Parts, period: Annotated[str, Query(alias="range")] = Period.MONTH
+) -> Response:
+    """Show the tenant at a glance; the address has the range of time."""
     now = parts.clock.now()
+    chosen = Period.parse(period)
     RollUp(parts.store.unit_of_work).update_for_page(visit.visitor.tenant_id)
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         current = uow.releases.find_current()
         release = None if current is None else uow.releases.get(current)
         links = {link.id: link for link in uow.links.list_all()}
-        metrics = read_overview_metrics(uow, current, now)
-        undecided = list_undecided(uow)
-        not_offered = uow.price_books.count_priced_but_not_offered(current)
+        metrics = read_overview_metrics(uow, current, now, period=chosen)
+        to_do = read_to_do(uow, current, now)
+        has_keys = any(Scope.AGENT in key.scopes and key.last_used_at for key in uow.keys.list_all())
     return render_page(
         request,
         "overview.html",
@@ -44,12 +66,36 @@ def overview_page(request: Request, visit: Signed, parts: Parts) -> Response:
         release=release,
         links=links,
         figures=metrics,
-        undecided=undecided,
+        to_do=to_do,
+        undecided=to_do.undecided[:DECISIONS_SHOWN],
+        has_keys=has_keys,
         bounds=format_tier_bounds,
-        decides=visit.visitor.may(Scope.PROVIDER, Scope.OPERATOR),
-        not_offered=not_offered,
+        prices=visit.visitor.may(Scope.PROVIDER, Scope.OPERATOR),
+        operates=visit.visitor.may(Scope.OPERATOR),
+        month=Month.of(now),
+        periods=tuple(Period),
         moved=encode_chart(build_day_chart(metrics.days)),
     )
+
+
+@router.get("/revenue")
+async def revenue_tile(request: Request, visit: Provider, parts: Parts) -> Response:
+    """Return what all keys pay for this month so far, as the page of usage has it: a part of the overview."""
+    tenant_id, month = visit.visitor.tenant_id, Month.of(parts.clock.now())
+    revenue = await request.app.state.page_look_ups.start(
+        ("revenue", tenant_id, month), lambda: _sum_revenue(parts, visit, month), keep_s=REVENUE_REUSED_S
+    )
+    return render_page(request, "revenue.html", None, revenue=revenue, month=month)
+
+
+def _sum_revenue(parts: Container, visit: Visit, month: Month) -> Sequence[Revenue]:
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        lines = uow.usage.list_sums(month)
+    payable: dict[str, Decimal] = {}
+    for line in (each for each in lines if each.billing is Billing.BILLED):
+        if line.currency is not None and line.payable is not None:
+            payable[line.currency] = payable.get(line.currency, Decimal(0)) + line.payable
+    return [Revenue(code, payable[code], count_minor_digits(code)) for code in sorted(payable)]
 
 
 @router.get("/live")
@@ -65,9 +111,5 @@ def live_rows(request: Request, visit: Signed, parts: Parts, sign_ins: SignInsOf
 
 def _live(parts: Container, visit: Visit, now: datetime) -> dict[str, Any]:
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        return {
-            "transfers": uow.journal.list_page(
-                now=now, limit=LIVE_SHOWN, matching=TransferFilter(state=TransferState.LIVE)
-            ),
-            "live_count": uow.outcomes.live(now),
-        }
+        found = uow.journal.list_stored(now=now, limit=LIVE_SHOWN, matching=TransferFilter(state=TransferState.LIVE))
+        return {"rows": build_rows(found, find_energy_leads(uow, found)), "live_count": uow.outcomes.live(now)}

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Annotated
 from urllib.parse import quote
 from uuid import UUID
@@ -10,6 +11,7 @@ from fastapi import Depends, Form, Query, Request, Response
 
 from services.admin.formatting.form_numbers import parse_number
 from services.admin.formatting.price_forms import PARTS, list_priced_tiers, parse_instant, parse_price
+from services.admin.lists import Filters, FiltersOf, ListColumn, ListFilters, show_list
 from services.admin.pages.tiers import LinkId, find_link_basis, find_shown_link
 from services.admin.pages.what_ifs import compare_books as what_if_shown
 from services.admin.rendering import build_page_router, redirect_after_form, render_page
@@ -20,6 +22,7 @@ from services.application.billing.draft_prices import set_prices
 from services.application.billing.price_books import (
     ENERGY_COST_SET,
     BookState,
+    ListedBook,
     draft_book,
     find_current_book,
     set_energy_cost,
@@ -43,6 +46,18 @@ HISTORY = 20
 USUAL_CURRENCY = "EUR"
 """Currency of a new draft where there is no current book."""
 
+BOOK_COLUMNS: Mapping[str, ListColumn[ListedBook]] = MappingProxyType(
+    {
+        "name": ListColumn("Book", lambda book: book.name),
+        "state": ListColumn("State"),
+        "currency": ListColumn("Currency", lambda book: book.currency),
+        "energy": ListColumn("Energy", lambda book: book.energy_basis),
+        "priced": ListColumn("Tiers priced", lambda book: book.priced, is_number=True),
+        "since": ListColumn("From (UTC)", lambda book: book.effective_from, is_number=True),
+        "until": ListColumn("Until (UTC)", lambda book: book.effective_until, is_number=True),
+    }
+)
+
 Version = Annotated[int, Form(ge=1)]
 
 
@@ -55,17 +70,28 @@ Sent = Annotated[Mapping[str, str], Depends(_read_form)]
 
 
 @router.get("")
-def books_page(request: Request, visit: Signed, parts: Parts) -> Response:
-    """List all books with their states and dates."""
+def books_page(
+    request: Request,
+    visit: Signed,
+    parts: Parts,
+    filters: Annotated[Filters[ListFilters], Depends(FiltersOf(ListFilters))],
+) -> Response:
+    """List books with their states and dates."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        books = uow.price_books.list_all()
+        books = uow.price_books.list_without_prices()
         usual_basis = uow.endpoints.choose_energy_basis()
-    current_book = next((book for book in books if book.is_current(parts.clock.now())), None)
+    now = parts.clock.now()
+    current_book = next((book for book in books if book.is_current(now)), None)
     return render_page(
         request,
         "price_books.html",
         visit,
-        books=books,
+        books=show_list(
+            books,
+            BOOK_COLUMNS,
+            filters,
+            text_of=lambda book: (book.name, book.currency, "current" if book.is_current(now) else book.state(now)),
+        ),
         may_change=visit.visitor.may(Scope.PROVIDER, Scope.OPERATOR),
         currencies=sorted(list_currencies()),
         currency=USUAL_CURRENCY if current_book is None else current_book.currency,

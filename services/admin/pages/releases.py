@@ -1,15 +1,18 @@
 """*Releases*: what each changed, how the gate judged it, and how to go back."""
 
-from typing import Annotated
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import Form, Path, Query, Request, Response
+from fastapi import Depends, Form, Path, Request, Response
 
 from services.admin.formatting.bounds_forms import SCALES
+from services.admin.lists import Filters, FiltersOf, ListColumn, ListFilters, OlderThan, show_list
 from services.admin.rendering import build_page_router, redirect_after_form, render_page
 from services.admin.visitors import HOME, Operator, Parts, Provider, Signed
 from services.application.access.authenticate import Scope
 from services.application.models.compare_releases import compare_releases
+from services.application.models.learned_model import ModelOverview, StoredLink
 from services.application.models.manage_releases import publish_anyway, roll_back
 from services.application.models.tier_decisions import decide_tiers, list_undecided
 from tradewind.sla.kinds import SlaKind
@@ -20,25 +23,36 @@ router = build_page_router("/releases")
 
 HERE = "/admin/releases"
 PAGE = 50
+DECISIONS_SHOWN = 10
+"""The oldest ones; others follow as these are decided."""
+
+DIFFERENCES_SHOWN = 100
+"""Links that differ from the current release; the others are counted."""
+
 ReleaseId = Annotated[int, Path(ge=1, le=BIGINT_MAX)]
 
 
 @router.get("")
 def releases_page(
-    request: Request, visit: Signed, parts: Parts, before: Annotated[int | None, Query(ge=1, le=BIGINT_MAX)] = None
+    request: Request,
+    visit: Signed,
+    parts: Parts,
+    filters: Annotated[Filters[OlderThan], Depends(FiltersOf(OlderThan))],
 ) -> Response:
     """List releases, the newest first."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        found = uow.releases.list_page(before=before, limit=PAGE + 1)
+        found = [] if filters.problem else uow.releases.list_page(before=filters.values.before, limit=PAGE + 1)
         undecided = list_undecided(uow)
-    more = found[PAGE - 1].id if len(found) > PAGE else None
+    more = filters.build_address(before=found[PAGE - 1].id) if len(found) > PAGE else ""
     return render_page(
         request,
         "releases.html",
         visit,
         releases=found[:PAGE],
         more=more,
-        undecided=undecided,
+        filters=filters,
+        undecided=undecided[:DECISIONS_SHOWN],
+        more_undecided=max(0, len(undecided) - DECISIONS_SHOWN),
         bounds=format_tier_bounds,
         decides=visit.visitor.may(Scope.PROVIDER, Scope.OPERATOR),
         manages=visit.visitor.may(Scope.OPERATOR),
@@ -46,7 +60,13 @@ def releases_page(
 
 
 @router.get("/{release_id}")
-def release_page(request: Request, release_id: ReleaseId, visit: Signed, parts: Parts) -> Response:
+def release_page(
+    request: Request,
+    release_id: ReleaseId,
+    visit: Signed,
+    parts: Parts,
+    filters: Annotated[Filters[ListFilters], Depends(FiltersOf(ListFilters))],
+) -> Response:
     """Show a release, link by link, compared with the current one."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         release = uow.releases.get(release_id)
@@ -64,9 +84,15 @@ def release_page(request: Request, release_id: ReleaseId, visit: Signed, parts: 
         visit,
         release=release,
         current=current,
-        links=[link for link in links if link.id in release_links],  # not those that came after it
+        links=show_list(
+            [link for link in links if link.id in release_links],  # not those that came after it
+            _build_link_columns(known, verdicts),
+            filters,
+            text_of=lambda link: (link.key.source, link.key.destination, link.key.mover, reasons.get(link.id)),
+        ),
         known=known,
         comparison=comparison,
+        differences_shown=DIFFERENCES_SHOWN,
         link_names={link.id: f"{link.key.source} → {link.key.destination}" for link in links},
         bounds=format_tier_bounds,
         undecided=undecided,
@@ -76,6 +102,25 @@ def release_page(request: Request, release_id: ReleaseId, visit: Signed, parts: 
         reasons=reasons,
         manages=visit.visitor.may(Scope.OPERATOR),
     )
+
+
+def _build_link_columns(
+    known: Mapping[UUID, ModelOverview], verdicts: Mapping[UUID, Mapping[str, Any]]
+) -> Mapping[str, ListColumn[StoredLink]]:
+    def judged(name: str) -> Callable[[StoredLink], Any]:
+        return lambda link: verdicts[link.id].get(name) if link.id in verdicts else None
+
+    return {
+        "link": ListColumn("Link", lambda link: f"{link.key.source} {link.key.destination}"),
+        "clusters": ListColumn(
+            "Clusters", lambda link: known[link.id].clusters if link.id in known else None, is_number=True
+        ),
+        "accuracy": ListColumn("Accuracy", judged("accuracy"), is_number=True),
+        "coverage": ListColumn("90 % holds", judged("coverage90"), is_number=True),
+        "error": ListColumn("Error on new rows", judged("error"), is_number=True),
+        "before": ListColumn("Error of the model before", is_number=True),
+        "gate": ListColumn("Gate"),
+    }
 
 
 @router.post("/decisions/{decision_id}")

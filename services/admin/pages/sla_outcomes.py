@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from services.admin.formatting.transfer_rows import read_sla
 from services.application.transfers.repository import StoredTransfer
 from tradewind.energy.measured import EnergyReading
 from tradewind.sla.kinds import EnergyBasis, Sla, SlaKind
@@ -17,7 +18,7 @@ from tradewind.sla.outcome import (
 )
 from tradewind.transfer import Status
 from tradewind.units import BITS_PER_BYTE, format_bps, format_joules, format_measured_seconds
-from tradewind.wire.recommendations import WireInterval, WireSla
+from tradewind.wire.recommendations import WireInterval
 from tradewind.wire.transfers import ExpectedOutcome, TransferState, TransferSummary
 
 NONE = "–"
@@ -58,14 +59,9 @@ class Outcome(NamedTuple):
     readings: tuple[str, ...]
 
 
-def get_sla(known: StoredTransfer) -> Sla | None:
-    """Return the SLA of the recommendation, if one was requested."""
-    return None if known.request is None else WireSla.model_validate(known.request["sla"]).to_sla()
-
-
 def find_target_bps(known: StoredTransfer) -> float | None:
     """Return the mean throughput that an SLA of throughput or time needs, bit/s."""
-    sla = get_sla(known)
+    sla = read_sla(known)
     if sla is None:
         return None
     share_bps = None if known.expected is None else known.expected.target_bps
@@ -77,7 +73,7 @@ def describe_outcome(known: StoredTransfer, default_basis: EnergyBasis) -> Outco
 
     ``default_basis`` : by the power policies of its ends, for a transfer without an SLA.
     """
-    sla, transfer = get_sla(known), known.summary
+    sla, transfer = read_sla(known), known.summary
     basis = default_basis if sla is None else sla.energy_basis
     energy = sum_metered_energy(_list_readings(known), basis)
     return Outcome(

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Annotated, Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 from fastapi import Form, Query, Request, Response
@@ -11,7 +12,7 @@ from pydantic import BeforeValidator
 
 from services.admin.charts.query import ChartKind, ChartRequest, query_chart
 from services.admin.formatting.field_labels import format_refusal
-from services.admin.formatting.query_rows import QueryRows, cell
+from services.admin.formatting.query_rows import LONGEST_CELL, QueryRows, cell
 from services.admin.pages.sql_examples import EXAMPLES
 from services.admin.rendering import (
     ONE_LINE,
@@ -40,6 +41,9 @@ MOST_BYTES_SHOWN = 4 * MIB
 LONGEST_SQL = 20_000
 RECENT_SHOWN = 20
 LONGEST_COLUMN = 200
+LONGEST_SHARED = 6_000
+"""Characters of an address that browsers, mail and proxies pass on."""
+
 ENDINGS = {Format.CSV: "csv", Format.ARROW: "arrows", Format.JSON: "json"}
 """``.arrows`` is the registered ending of an Arrow stream."""
 
@@ -78,11 +82,34 @@ def sql_page(
     parts: Parts,
     saved: UUID | None = None,
     sql: Annotated[str, Query(max_length=LONGEST_SQL)] = "",
+    *,
+    shown: str = "",
+    draw: str = "",
+    across: str = "",
+    up: str = "",
+    apart: str = "",
 ) -> Response:
-    """Show the editor with a saved query or a text in it; nothing runs yet."""
+    """Show the editor with a saved query or the one of an address in it; nothing runs yet."""
     if saved is not None:
         sql = _read_saved_sql(visit, parts, saved)
-    return _build_page(request, visit, parts, sql=sql or EXAMPLES[0].sql)
+    return _build_page(
+        request,
+        visit,
+        parts,
+        sql=sql or EXAMPLES[0].sql,
+        shown=next((each for each in ROWS_SHOWN if str(each) == shown), ROWS_SHOWN[0]),
+        chart_request=ChartRequest(_parse_kind(draw), across, up, apart),
+    )
+
+
+def build_address(sql: str, shown: int, chart: ChartRequest) -> str:
+    """Return the address that opens a query with its chart; empty for one that is too long for it."""
+    drawn = {"draw": chart.kind, "across": chart.across, "up": chart.up, "apart": chart.apart}
+    values = {"sql": sql, "shown": "" if shown == ROWS_SHOWN[0] else shown} | drawn
+    if chart.kind is ChartKind.AUTO:
+        values.pop("draw")
+    address = f"{HERE}?{urlencode({name: value for name, value in values.items() if value})}"
+    return address if len(address) <= LONGEST_SHARED else ""
 
 
 @router.post("/run")
@@ -108,6 +135,7 @@ async def run(
         async with FollowedQuery(query, request.app.state.query_slots, request.receive) as followed:
             rows = QueryRows.of_json(await followed.read_all(MOST_BYTES_SHOWN))
         drawn = query_chart(rows, chart_request)
+        context["address"] = build_address(sql, shown, chart_request)
         context |= {"rows": rows, "drawn": drawn, "chart": encode_chart(drawn.options) if drawn is not None else None}
     except ClientLeft:
         return Response(status_code=HTTPStatus.NO_CONTENT)
@@ -172,6 +200,7 @@ def _build_page(
         saved = uow.saved_queries.list_all()
         recent = uow.query_log.list_of(visit.visitor.actor, limit=RECENT_SHOWN)
     empty = {
+        "address": "",
         "rows": None,
         "drawn": None,
         "chart": None,
@@ -195,6 +224,8 @@ def _build_page(
             "cell": cell,
             "kinds": tuple(ChartKind),
             "rows_shown": ROWS_SHOWN,
+            "most_bytes": MOST_BYTES_SHOWN,
+            "longest_cell": LONGEST_CELL,
             "longest_name": LONGEST_NAME,
             "chart_request": ChartRequest(),
             **empty,

@@ -1,27 +1,46 @@
 """*SLA tiers*: what can be promised on a link, its name and its price."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from enum import StrEnum
+from functools import partial
+from types import MappingProxyType
 from typing import Annotated
 from urllib.parse import quote
 from uuid import UUID
 
-from fastapi import Form, Query, Request, Response
+from fastapi import Depends, Form, Query, Request, Response
+from pydantic import Field
 
+from services.admin.lists import Empty, Filters, FiltersOf, ListColumn, ListFilters, show_list
 from services.admin.rendering import ONE_LINE, build_page_router, redirect_after_form, render_page
 from services.admin.visitors import Parts, Provider, Signed
 from services.application.access.authenticate import Scope
 from services.application.models.custom_tiers import accept_tiers, rename_tier
 from services.application.models.learned_model import StoredLink
-from services.application.models.sla_tiers import MAX_OF_LINK, group_by_cluster
+from services.application.models.sla_tiers import MAX_OF_LINK, LinkTier, group_by_cluster
 from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import NotFound
-from tradewind.sla.kinds import DEFAULT_CONFIDENCE, EnergyBasis
+from tradewind.sla.kinds import DEFAULT_CONFIDENCE, EnergyBasis, SlaKind
+from tradewind.sla.pricing import PriceModel
 from tradewind.tiers.setting_table import QUANTITY_OF
 from tradewind.wire.base import MAX_NAME_LENGTH
 
 router = build_page_router("/tiers")
 
 HERE = "/admin/tiers"
+
+COLUMNS: Mapping[str, ListColumn[LinkTier]] = MappingProxyType(
+    {
+        "tier": ListColumn("Tier", lambda each: each.name),
+        "kind": ListColumn("Kind", lambda each: each.partition.kind),
+        "setting": ListColumn("Setting"),
+        "probability": ListColumn("Probability", lambda each: each.partition.probability, is_number=True),
+        "regret": ListColumn("Speed or energy given up", lambda each: each.partition.regret, is_number=True),
+        "price": ListColumn("Current price"),
+        "state": ListColumn("State", lambda each: not each.tier.needs_review),
+    }
+)
+
 Shown = Annotated[str, Form(max_length=200, pattern=ONE_LINE)]
 """The query by which the list was looked at."""
 
@@ -30,30 +49,54 @@ LinkId = Annotated[str, Query(max_length=40, pattern=ONE_LINE)]
 """The id of a link, or empty."""
 
 
+class TierChoice(StrEnum):
+    REVIEW = "review"
+    UNPRICED = "unpriced"
+
+
+class TierFilters(ListFilters):
+    """The filters of the tiers of a link."""
+
+    link: LinkId = ""
+    confidence: Annotated[float, Field(ge=0, le=1)] = DEFAULT_CONFIDENCE
+    basis: Annotated[EnergyBasis | None, Empty] = None
+    kind: Annotated[SlaKind | None, Empty] = None
+    show: Annotated[TierChoice | None, Empty] = None
+
+
 @router.get("")
 def tiers_page(
     request: Request,
     visit: Signed,
     parts: Parts,
-    *,
-    link: LinkId = "",
-    confidence: Annotated[float, Query(ge=0, le=1)] = DEFAULT_CONFIDENCE,
-    basis: EnergyBasis | None = None,
+    filters: Annotated[Filters[TierFilters], Depends(FiltersOf(TierFilters))],
 ) -> Response:
     """List the tiers of one link, each with its setting, its probability and the current price."""
+    values = filters.values
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         links = uow.links.list_all()
         release = uow.releases.find_current()
         learned = set() if release is None else set(uow.models.list_overviews(release))
         reasons = {} if release is None else uow.models.list_reasons(release)
-        shown = find_shown_link(links, link, learned)
-        basis = basis or find_link_basis(shown, uow)
+        shown = find_shown_link(links, values.link, learned)
+        basis = values.basis or find_link_basis(shown, uow)
         tiers = (
             []
             if release is None or shown is None
             else uow.sla_tiers.list_page(release, limit=MAX_OF_LINK, link_id=shown.id)
         )
         book = uow.price_books.load_price_list().get_current_book()
+    offered = [
+        each for each in tiers if (each.partition.confidence, each.partition.energy_basis) == (values.confidence, basis)
+    ]
+    prices: Mapping[UUID, PriceModel] = {} if book is None else book.prices
+    listed = show_list(
+        offered,
+        COLUMNS,
+        filters,
+        text_of=lambda each: (each.name, each.range, each.partition.kind.replace("_", " "), each.cluster),
+        matches=partial(_matches, values, prices),
+    )
     return render_page(
         request,
         "tiers.html",
@@ -63,17 +106,26 @@ def tiers_page(
         shown=shown,
         reason=None if shown is None else reasons.get(shown.id),
         book=book,
-        clusters=group_by_cluster(
-            each for each in tiers if (each.partition.confidence, each.partition.energy_basis) == (confidence, basis)
-        ),
+        tiers=listed,
+        clusters=group_by_cluster(listed.rows),
+        cluster_numbers={cluster: n for n, cluster in enumerate(group_by_cluster(offered), start=1)},
         to_review=sum(each.tier.needs_review for each in tiers),
-        confidence=confidence,
+        confidence=values.confidence,
         confidences=sorted({each.partition.confidence for each in tiers}),
         basis=basis,
         bases=tuple(EnergyBasis),
+        kinds=sorted({each.partition.kind for each in offered}),
         editable=visit.visitor.may(Scope.PROVIDER, Scope.OPERATOR),
         cut_kinds=QUANTITY_OF,
     )
+
+
+def _matches(filters: TierFilters, prices: Mapping[UUID, PriceModel], row: LinkTier) -> bool:
+    if filters.kind is not None and row.partition.kind is not filters.kind:
+        return False
+    if filters.show is None:
+        return True
+    return row.tier.needs_review if filters.show is TierChoice.REVIEW else row.tier.id not in prices
 
 
 @router.post("/{tier_id}/name")

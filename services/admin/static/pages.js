@@ -64,6 +64,13 @@ document.addEventListener("click", async (event) => {
   button.textContent = "Copied";
 });
 
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copies-address]");
+  if (!button) return;
+  await navigator.clipboard.writeText(document.querySelector("[data-address]").href);
+  button.textContent = "Copied";
+});
+
 // One tier begins where the one before ends: its lower bound is shown as that is typed.
 document.addEventListener("input", (event) => {
   const shown = event.target.id && document.querySelector(`[data-shows="${event.target.id}"]`);

@@ -66,7 +66,14 @@ def list_transfers(
 
     A customer's key reads those that it started.
     """
-    matching = TransferFilter(state=state, source=source, destination=destination, sla=sla, since=since, until=until)
+    matching = TransferFilter(
+        state=state,
+        sources=None if source is None else (source,),
+        destinations=None if destination is None else (destination,),
+        sla=sla,
+        since=since,
+        until=until,
+    )
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         if principal.is_customer:
             matching = replace(matching, key_ids=uow.owners.own_keys())

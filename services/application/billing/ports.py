@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from services.application.billing.customers import Customer, CustomerDetails
     from services.application.billing.negotiate import NegotiatedPrices, Negotiation
-    from services.application.billing.price_books import PriceBook
+    from services.application.billing.price_books import ListedBook, PriceBook
     from services.application.billing.price_list import PriceList, SpendingLimit
     from services.application.billing.quote_consumer import StoredQuote
     from services.application.billing.statements import DayTotal, UsageTotal
@@ -32,6 +32,8 @@ class PriceBookRepository(Protocol):
 
     def add(self, name: str, currency: str, energy_basis: EnergyBasis, at: datetime) -> UUID: ...
     def list_all(self) -> Sequence[PriceBook]: ...
+    def list_without_prices(self) -> Sequence[ListedBook]: ...
+    def count_not_offered(self, book_id: UUID, release_id: int) -> int: ...
     def get(self, book_id: UUID) -> PriceBook: ...
     def claim(self, book_id: UUID) -> PriceBook:
         """Return the book and lock it until the end of the transaction."""

@@ -28,8 +28,8 @@ class BookState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PriceBook:
-    """Prices by tier in one currency on one energy basis.
+class BookHead:
+    """A price book without its prices, in one currency on one energy basis.
 
     ``version`` : rises with each change. ``effective_until`` : when the next published book starts.
     ``energy_cost_per_kwh`` : the provider's cost of energy, in the book's currency; customers never see it.
@@ -44,7 +44,6 @@ class PriceBook:
     published_at: datetime | None
     effective_from: datetime | None
     effective_until: datetime | None
-    prices: Mapping[UUID, PriceModel]
     energy_cost_per_kwh: Decimal | None = None
 
     def state(self, now: datetime) -> BookState:
@@ -60,6 +59,20 @@ class PriceBook:
     def starts_after(self, now: datetime) -> bool:
         """Return whether it is published and waits for its date."""
         return self.effective_from is not None and self.effective_from > now
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceBook(BookHead):
+    """A price book with its prices by tier."""
+
+    prices: Mapping[UUID, PriceModel]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedBook(BookHead):
+    """A price book as a list shows it; ``priced`` : the number of its prices."""
+
+    priced: int
 
 
 def draft_book(

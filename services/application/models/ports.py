@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         ClaimedLink,
         EndpointLoad,
         KnownLoadCurve,
+        ModelOverview,
         Span,
         StoredModel,
         StoredRelease,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     )
     from services.application.models.priced_tiers import UndecidedModel
     from services.application.models.remove_old_releases import RemovalResult
-    from services.application.models.sla_tiers import LinkTier
+    from services.application.models.sla_tiers import LinkTier, OpenTiers
     from services.application.models.tier_decisions import TierDecision
     from services.application.monitoring.overview import LowestSetting
     from tradewind.model import LeafModel, LinkModel
@@ -94,7 +95,9 @@ class ModelRepository(Protocol):
         self, release_id: int, link_ids: Collection[UUID]
     ) -> Mapping[UUID, Sequence[LowestSetting]]: ...
     def list_leaves(self, release_id: int, link_ids: Collection[UUID]) -> Mapping[UUID, Sequence[LeafModel]]: ...
+    def list_overviews(self, release_id: int) -> Mapping[UUID, ModelOverview]: ...
     def list_reasons(self, release_id: int) -> Mapping[UUID, str]: ...
+    def list_verdicts(self, release_id: int) -> Mapping[UUID, Mapping[str, Any]]: ...
     def add(self, link_id: UUID, model: LinkModel, tiers: Sequence[Sequence[Tier]], *, fitted_at: datetime) -> UUID: ...
 
 
@@ -113,6 +116,7 @@ class SlaTierRepository(Protocol):
 
     def of(self, release_id: int, tier_ids: Collection[UUID]) -> Sequence[LinkTier]: ...
     def list_page(self, release_id: int, *, limit: int | None, link_id: UUID | None = None) -> Sequence[LinkTier]: ...
+    def count_open(self, release_id: int, book_id: UUID | None) -> Mapping[UUID, OpenTiers]: ...
 
 
 class TierDecisionRepository(Protocol):

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 from uuid import UUID
 
 from services.application.models.learned_model import Tier
@@ -37,6 +38,17 @@ class LinkTier:
     @property
     def range(self) -> str:
         return format_tier_name(self.partition)
+
+
+class OpenTiers(NamedTuple):
+    """The tiers of a link, and how many of them wait for the provider.
+
+    ``to_review`` : their limits have moved. ``unpriced`` : without a price in the current book.
+    """
+
+    tiers: int
+    to_review: int
+    unpriced: int
 
 
 def list_link_tiers(link_id: UUID, uow: UnitOfWork) -> Sequence[LinkTier]:

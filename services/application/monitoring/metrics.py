@@ -2,8 +2,10 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
-from typing import Protocol
+from datetime import UTC, date, datetime, time, timedelta
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Protocol, Self
 from uuid import UUID
 
 from services.application.logs.long_jobs import MAX_COUNTED
@@ -18,8 +20,33 @@ from services.application.monitoring.overview import (
 )
 from services.application.shared.unit_of_work import UnitOfWork
 
-SINCE = timedelta(days=30)
 LINKS_COMPARED = 8
+
+
+class Period(StrEnum):
+    """The time up to now that pages sum up."""
+
+    DAY = "24h"
+    WEEK = "7d"
+    MONTH = "30d"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the period of that name, or the longest."""
+        return cls(text) if text in tuple(cls) else cls(cls.MONTH)
+
+    @property
+    def length(self) -> timedelta:
+        return _LENGTHS[self]
+
+    @property
+    def in_words(self) -> str:
+        return "24 hours" if self is Period.DAY else f"{self.length.days} days"
+
+
+_LENGTHS: Mapping[Period, timedelta] = MappingProxyType(
+    {Period.DAY: timedelta(hours=24), Period.WEEK: timedelta(days=7), Period.MONTH: timedelta(days=30)}
+)
 
 
 class OutcomeRepository(Protocol):
@@ -27,7 +54,9 @@ class OutcomeRepository(Protocol):
 
     def list_tuned(self, since: date, *, limit: int, link_id: UUID | None = None) -> Sequence[TunedTransfers]: ...
     def count_sla_outcomes(self, since: date, link_id: UUID | None = None) -> SlaOutcomes: ...
+    def count_latest_sla_outcomes(self, since: datetime, link_id: UUID | None = None) -> SlaOutcomes: ...
     def list_days(self, since: date, link_id: UUID | None = None) -> Sequence[Day]: ...
+    def list_hours(self, since: datetime, link_id: UUID | None = None) -> Sequence[Day]: ...
     def count_metered(self, link_ids: Collection[UUID]) -> Mapping[UUID, Mapping[MeteredEnds, int]]: ...
     def sum_moved(self, *, limit: int) -> Sequence[MovedOnLink]: ...
 
@@ -36,10 +65,12 @@ class OutcomeRepository(Protocol):
 class OverviewMetrics:
     """Metrics of an overview.
 
-    ``waiting`` : changed days of links that are not summed yet; ``more`` : there are more than were counted.
+    ``since`` : when the period began. ``days`` : of the shortest period, its hours. ``waiting`` : changed days of links
+    that are not summed yet; ``more`` : there are more than were counted.
     """
 
-    since_days: int
+    period: Period
+    since: datetime
     sla_outcomes: SlaOutcomes
     days: Sequence[Day]
     gains: Sequence[Gain]
@@ -51,15 +82,30 @@ class OverviewMetrics:
 
 
 def read_overview_metrics(
-    uow: UnitOfWork, release: int | None, now: datetime, link_id: UUID | None = None
+    uow: UnitOfWork,
+    release: int | None,
+    now: datetime,
+    link_id: UUID | None = None,
+    *,
+    period: Period = Period.MONTH,
 ) -> OverviewMetrics:
-    """Read the metrics from the daily sums; the caller has updated the latest ones."""
-    since = (now - SINCE).date()
-    tuned = uow.outcomes.list_tuned(since, limit=LINKS_COMPARED, link_id=link_id)
+    """Read the metrics of a period: of days from the daily sums, which the caller has updated, of hours from the rows.
+
+    Transfers are compared with untuned ones by the day.
+    """
+    since = now - period.length
+    day = since.date()
+    tuned = uow.outcomes.list_tuned(day, limit=LINKS_COMPARED, link_id=link_id)
+    by_hour = period is Period.DAY
     return OverviewMetrics(
-        since_days=SINCE.days,
-        sla_outcomes=uow.outcomes.count_sla_outcomes(since, link_id),
-        days=uow.outcomes.list_days(since, link_id),
+        period=period,
+        since=since if by_hour else datetime.combine(day, time(), tzinfo=UTC),
+        sla_outcomes=(
+            uow.outcomes.count_latest_sla_outcomes(since, link_id)
+            if by_hour
+            else uow.outcomes.count_sla_outcomes(day, link_id)
+        ),
+        days=uow.outcomes.list_hours(since, link_id) if by_hour else uow.outcomes.list_days(day, link_id),
         gains=[] if release is None else _compare_links(uow, release, tuned),
         waiting=uow.rollups.count_waiting(MAX_COUNTED),
     )

@@ -64,7 +64,7 @@ class SlaOutcomes:
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """Sums of the transfers that started on one day (UTC).
+    """Sums of the transfers that started on one day, or in one hour (UTC).
 
     ``metered_bytes`` : bytes of transfers whose energy is known, measured or modelled.
     """

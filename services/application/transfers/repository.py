@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Any, NamedTuple, Protocol, Self
 from uuid import UUID
 
@@ -120,20 +121,48 @@ class StoredTransfer(NamedTuple):
     owner: UUID | None
 
 
+class TransferResult(StrEnum):
+    """What came of a finished transfer, or of its SLA."""
+
+    MET = "met"
+    MISSED = "missed"
+    """An SLA that was promised."""
+    NOT_PROMISED = "not_promised"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class TransferOrder(StrEnum):
+    """What transfers are sorted by."""
+
+    STARTED = "started"
+    THROUGHPUT = "throughput"
+    MOVED = "moved"
+    DURATION = "duration"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferFilter:
-    """A filter of transfers; ``None`` : any. They started from ``since`` (included) to ``until`` (excluded)."""
+    """A filter of transfers; ``None`` : any. They started from ``since`` (included) to ``until`` (excluded).
+
+    ``sources``, ``destinations`` : names of endpoints; a transfer has one of them.
+    """
 
     state: TransferState | None = None
-    source: str | None = None
-    destination: str | None = None
+    sources: Collection[str] | None = None
+    destinations: Collection[str] | None = None
     sla: SlaKind | None = None
+    result: TransferResult | None = None
     key_ids: Collection[UUID] | None = None
     since: datetime | None = None
     until: datetime | None = None
 
 
 ANY_TRANSFER = TransferFilter()
+
+MOST_SORTED = 50_000
+"""Newest transfers that a list sorts by a value: it has no index, and the cost of a page stays bounded."""
 
 
 class TransferRepository(Protocol):
@@ -165,3 +194,6 @@ class TransferRepository(Protocol):
 
     def end_unlogged(self, transfer_id: UUID, status: Status, *, at: datetime) -> datetime | None:
         """Mark a transfer as ended, unless it is; return when it ended, ``None`` for an unknown one."""
+
+    def find_energy_leads(self, known: Collection[TransferSummary]) -> Mapping[UUID, float]:
+        """Return the joules below their energy SLA, of those of the transfers whose last stored tick was metered."""

@@ -1,5 +1,6 @@
 """The overview's numbers are those of the rows: change the rows, and the numbers change."""
 
+import json
 import re
 from datetime import UTC, datetime, timedelta
 
@@ -9,6 +10,7 @@ import pytest
 from tests.integration.admin.visitors import person, signed_in
 from tests.integration.live_transfers import DESTINATION, Transfer, client, learned
 from tests.records import record
+from tradewind.sla.kinds import EnergyBasis
 
 __all__ = ["client", "learned"]
 
@@ -98,9 +100,92 @@ def test_a_row_that_is_changed_changes_the_number(parts, api, learned, client, a
     assert before["SLAs met"] != overview["SLAs met"] == link["SLAs met"]
 
 
-def test_overview_of_an_empty_tenant_explains_the_first_steps(parts, api, tenant):
+def test_overview_of_an_empty_tenant_lists_the_first_steps(parts, api, tenant):
     with signed_in(api, person(parts, tenant)) as visitor:
         page = visitor.get("/admin").text
     assert numbers(page)["Current release"].startswith("none")
-    assert "tradewind copy" in page
+    assert page.index("First steps") < page.index("tradewind copy")
+    assert 'href="/admin/keys"' in page
     assert "Against untuned" not in page
+
+
+def test_first_steps_go_once_a_release_is_there(parts, api, learned):
+    with signed_in(api, person(parts, learned)) as visitor:
+        assert "First steps" not in visitor.get("/admin").text
+
+
+def to_do(page):
+    """Items of the list of what there is to do, by the page where it is done."""
+    part = page[page.index('id="to-do"') : page.index("</section>", page.index('id="to-do"'))]
+    return {
+        address: " ".join(re.sub(r"<[^>]+>", " ", text).split())
+        for address, text in re.findall(r'<li><a href="([^"]+)">(.*?)</a>', part)
+    }
+
+
+def test_each_thing_to_do_leads_to_its_page_and_goes_when_it_is_done(parts, api, learned):
+    with signed_in(api, person(parts, learned)) as visitor:
+        before = to_do(visitor.get("/admin").text)
+        assert re.fullmatch(r"No price book is current", before["/admin/price-books"])
+        with learned.client(api) as agent:
+            rows = [record(number, source="", destination="nowhere") for number in range(2)] + [record(7)]
+            agent.post("/v1/logs", content="\n".join(map(json.dumps, rows))).raise_for_status()
+        with parts.store.unit_of_work(learned.id) as uow:
+            uow.price_books.add("Spring", "EUR", EnergyBasis.TOTAL, parts.clock.now())
+            release = uow.releases.find_current()
+            tier = uow.sla_tiers.list_page(release, limit=1)[0].tier
+            uow.connection.exec_driver_sql(
+                "UPDATE sla_partitions SET needs_review = true WHERE tier_id = %(id)s", {"id": tier.id}
+            )
+            uow.commit()
+        after = to_do(visitor.get("/admin").text)
+        (draft,) = (address for address in after if address.startswith("/admin/price-books/"))
+        assert after[draft] == "1 draft of prices"
+        assert after["/admin/logs/quarantine"] == "2 rows in quarantine"
+        assert re.fullmatch(r"\d+ tiers? to review", after["/admin/links?show=review"])
+        for address in after:
+            assert visitor.get(address).status_code == 200, address
+        assert visitor.submit("/admin/logs/quarantine/dismiss-all").status_code == 303
+        assert visitor.submit(f"/admin/tiers/{tier.id}/accept").status_code == 303
+        done = to_do(visitor.get("/admin").text)
+        assert "/admin/logs/quarantine" not in done
+        assert done.get("/admin/links?show=review") == before.get("/admin/links?show=review")
+
+
+@pytest.mark.parametrize(("period", "words"), [("24h", "24 hours"), ("7d", "7 days"), ("30d", "30 days"), ("x", "30")])
+def test_ranges_sum_what_started_in_them(parts, api, learned, client, period, words):
+    with signed_in(api, person(parts, learned, "analyst")) as visitor:
+        address = f"/admin?range={period}"
+        before = numbers(visitor.get(address).text)
+        transfers = int(re.search(r"by (\d+) transfer", before["Moved"])[1])
+        met = int(re.search(r"(\d+) met", before["SLAs met"])[1])
+        end(client, {"kind": "deadline", "target": 41}, energy_j=300)
+        page = visitor.get(address).text
+        after = numbers(page)
+    assert int(re.search(r"by (\d+) transfer", after["Moved"])[1]) == transfers + 1
+    assert int(re.search(r"(\d+) met", after["SLAs met"])[1]) == met + 1
+    assert f"in {words}" in after["Moved"]
+    assert f'aria-current="true">{words}' in page
+
+
+def test_the_shortest_range_leaves_out_what_started_before_it(parts, api, learned, client, admin_database_url):
+    ended = end(client, {"kind": "deadline", "target": 41}, energy_j=300)
+    with signed_in(api, person(parts, learned, "analyst")) as visitor:
+        before = [numbers(visitor.get(f"/admin?range={each}").text)["SLAs met"] for each in ("24h", "30d")]
+        with psycopg.connect(admin_database_url) as admin:
+            earlier = "UPDATE transfers SET started_at = started_at - interval '25 hours' WHERE id = %s"
+            admin.execute(earlier, [ended["transfer_id"]])
+        after = [numbers(visitor.get(f"/admin?range={each}").text)["SLAs met"] for each in ("24h", "30d")]
+    met = [int(re.search(r"(\d+) met", each)[1]) for each in (*before, *after)]
+    assert met == [met[0], met[1], met[0] - 1, met[1]]
+
+
+def test_revenue_is_what_the_page_of_usage_sums_and_for_providers_alone(parts, api, learned):
+    with signed_in(api, person(parts, learned, "provider")) as visitor:
+        assert 'hx-get="/admin/revenue"' in visitor.get("/admin").text
+        shown = visitor.get("/admin/revenue")
+        assert shown.status_code == 200
+        assert "nothing yet" in shown.text
+    with signed_in(api, person(parts, learned, "analyst")) as visitor:
+        assert "Revenue" not in visitor.get("/admin").text
+        assert visitor.get("/admin/revenue").status_code == 403

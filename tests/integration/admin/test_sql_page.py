@@ -300,3 +300,38 @@ def test_those_who_are_no_analysts_are_refused(parts, api, provider):
 def test_a_form_of_another_session_runs_nothing(analyst):
     answer = analyst.post(f"{HERE}/run", data={"sql": "SELECT 1", "form_token": "0" * 64})
     assert answer.status_code == 403
+
+
+def address_of(page: httpx.Response) -> str:
+    return unescape(re.search(r'<a href="([^"]+)" data-address>', page.text)[1])
+
+
+def test_address_of_a_query_opens_it_with_its_chart_and_runs_nothing(analyst):
+    sql = "SELECT n AS x, n * n AS y FROM generate_series(1, 3) n -- 100 % & more"
+    answer = run(analyst, sql, draw="points", up="y", shown="500")
+    opened = analyst.get(address_of(answer))
+    assert opened.status_code == 200
+    assert unescape(re.search(r"<textarea[^>]*>\n(.*?)</textarea>", opened.text, re.DOTALL)[1]) == sql
+    assert "<option selected>points</option>" in opened.text
+    assert '<option value="500" selected>' in opened.text
+    assert 'id="answer"' not in opened.text
+    assert address_of(run(analyst, "SELECT 1")) == "/admin/sql?sql=SELECT+1"
+
+
+def test_query_that_is_too_long_for_an_address_is_shared_by_saving_it(analyst):
+    answer = run(analyst, f"SELECT 1 -- {'x' * 6_000}")
+    assert "data-address" not in answer.text
+    assert "save it" in answer.text
+
+
+def test_page_says_what_it_limits(analyst):
+    text = run(analyst, "SELECT n FROM generate_series(1, 150) n").text
+    assert "may take 2 s" in text
+    assert "up to 2\u202f000 rows" in text
+    assert "100 rows, the first of more" in text
+
+
+def test_unreadable_settings_of_an_address_are_left_out(analyst):
+    page = analyst.get(HERE, params={"sql": "SELECT 1", "shown": "many", "draw": "planet"})
+    assert page.status_code == 200
+    assert '<option value="100" selected>' in page.text

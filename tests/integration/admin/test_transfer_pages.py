@@ -10,9 +10,9 @@ import pytest
 import redis
 
 from services.admin.formatting.field_labels import LABELS
-from services.admin.pages.transfers import TransferListFilters
+from services.admin.pages import transfers
 from services.queue.sessions import JOURNAL
-from tests.integration.admin.test_overview import end
+from tests.integration.admin.test_overview import GB, end
 from tests.integration.admin.visitors import person, signed_in
 from tests.integration.live_transfers import Transfer, client, learned
 from tests.integration.transfers.test_journal import Journal
@@ -166,22 +166,103 @@ def test_list_is_filtered_by_sla_key_endpoint_and_day(analyst, client, journal, 
     for question, field in (
         ("state=planet", "state"),
         ("sla=planet", "sla"),
+        ("outcome=planet", "outcome"),
         ("since=soon", "since"),
         ("since=1989-12-31", "since"),
         ("until=9999-12-31", "until"),
-        ("key=nobody", "key"),
+        ("key=nobody", "key nobody"),
         ("since=2026-02-02&until=2026-02-01", "until"),
+        ("source=%00", "source"),
+        ("before=7", "before"),
+        ("page=0", "page"),
+        ("sort=planet", "sort"),
         ("planet=3", "planet"),
     ):
-        refused = analyst.get(f"/admin/transfers?{question}")
-        assert refused.status_code == 422
-        assert LABELS.get(field, field).casefold() in unescape(refused.text).casefold(), refused.text
+        wrong = analyst.get(f"/admin/transfers?{question}")
+        assert wrong.status_code == 200
+        sentence = re.search(r'role="alert">([^<]+)\.</p>', wrong.text)[1]
+        assert LABELS.get(field, field).casefold() in unescape(sentence).casefold()
+        assert listed(wrong.text) == []
+        assert 'aria-label="Pages"' in wrong.text
 
 
-def test_link_to_older_transfers_preserves_the_filter():
-    assert (
-        TransferListFilters(source="a b", state="live").build_address(before="x") == "?state=live&source=a+b&before=x"
-    )
+def test_ends_are_found_by_a_part_of_their_name(analyst, client, journal):
+    ended = end(client, {"kind": "deadline", "target": 900})
+    live = Transfer(client)
+    live.beat(0)
+    journal.run()
+    for question in ("destination=mbe", "destination=AMB&source=rig", "source=origin"):
+        assert {ended["transfer_id"], live.id} <= set(listed(analyst.get(f"/admin/transfers?{question}").text))
+    assert listed(analyst.get("/admin/transfers?destination=m_e").text) == []
+
+
+def test_list_is_filtered_by_outcome(analyst, client, journal, admin_database_url):
+    met, missed = (end(client, {"kind": "deadline", "target": target}) for target in (41, 39))
+    failed = end(client, status="failed")
+    journal.run()
+    with psycopg.connect(admin_database_url) as admin:
+        admin.execute(
+            """UPDATE transfers SET expected = expected || '{"feasible": true}' WHERE id = ANY(%s)""",
+            [[met["transfer_id"], missed["transfer_id"]]],
+        )
+    mine = {met["transfer_id"], missed["transfer_id"], failed["transfer_id"]}
+    for outcome, there in (("met", met), ("missed", missed), ("failed", failed)):
+        found = set(listed(analyst.get(f"/admin/transfers?outcome={outcome}").text))
+        assert mine & found == {there["transfer_id"]}, outcome
+
+
+def test_list_is_sorted_by_a_value_and_paged(analyst, client, journal, parts, learned, monkeypatch):
+    monkeypatch.setattr(transfers, "PAGE", 2)
+    ended = [end(client, moved=moved, seconds=40)["transfer_id"] for moved in (3 * GB, 1 * GB, 2 * GB)]
+    journal.run()
+    found, address = [], "/admin/transfers?sort=-moved"
+    while address and len(found) < 40:
+        text = analyst.get(address).text
+        found += listed(text)
+        older = re.search(r'rel="next" href="([^"]+)"', text)
+        address = older and f"/admin/transfers{unescape(older[1])}"
+    assert [each for each in found if each in ended] == [ended[0], ended[2], ended[1]]
+    assert len(found) == len(set(found))
+    text = analyst.get("/admin/transfers?sort=moved").text
+    assert 'aria-sort="ascending"' in text
+
+
+def test_every_older_transfer_is_reached_once(analyst, client, journal, monkeypatch):
+    monkeypatch.setattr(transfers, "PAGE", 2)
+    for _ in range(3):
+        end(client)
+    found, address = [], "/admin/transfers?state=ended"
+    while address:
+        text = analyst.get(address).text
+        found += listed(text)
+        older = re.search(r'rel="next" href="([^"]+)"', text)
+        address = older and f"/admin/transfers{unescape(older[1])}"
+        assert address is None or "state=ended" in address
+    assert len(found) == len(set(found)) >= 3
+
+
+@pytest.mark.parametrize(
+    ("sla", "rate_bps", "standing"),
+    [
+        ({"kind": "throughput_at_least", "target": 50e6}, 80e6, "on track"),
+        ({"kind": "throughput_at_least", "target": 500e6}, 80e6, "at risk"),
+        ({"kind": "deadline", "target": 9000}, 80e6, "on track"),
+        ({"kind": "deadline", "target": 20}, 80e6, "at risk"),
+        ({"kind": "max_throughput"}, 80e6, ""),
+    ],
+)
+def test_live_transfer_shows_its_progress_and_whether_it_is_on_track(analyst, client, journal, sla, rate_bps, standing):
+    live = Transfer(client, sla=sla)
+    live.beat(0)
+    live.beat(1, rate_bps)
+    journal.run()
+    text = analyst.get("/admin/transfers?state=live").text
+    row = next(each for each in text.split("<tr>") if live.id in each)
+    words = " ".join(re.sub(r"<[^>]+>", " ", row).split())
+    assert "17 %, 25 s left" in words
+    for each in ("on track", "at risk"):
+        assert (each in words) == (each == standing)
+    assert "25 s left" in analyst.get(f"/admin/transfers/{live.id}").text
 
 
 def test_number_of_live_transfers_is_streamed(analyst, client, journal):

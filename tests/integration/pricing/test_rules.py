@@ -218,6 +218,11 @@ def test_links_are_labelled_together(visitor, provider, link):
     for wrong in ({"links": []}, {"label": ""}, {"label": "<b>"}, {"label": "x" * 64}, {"change": "burn"}):
         assert visitor.submit("/admin/links/labels", **(sent | wrong)).status_code == 422
     assert visitor.submit("/admin/links/labels", **(sent | {"links": [str(uuid4())]})).status_code == 404
+    all_found = {"label": label, "all_listed": "true", "links": []}
+    for shown, is_labelled in ((f"label={label}&page=1", False), ("q=nowhere+at+all", False), ("", True)):
+        change = "remove" if "label=" in shown else "add"
+        visitor.submit("/admin/links/labels", **(all_found | {"change": change, "shown": shown}))
+        assert (label in provider.get(f"/v1/links/{link}/labels").json()["labels"]) is is_labelled
     assert visitor.submit("/admin/links/labels", **(sent | {"change": "remove"})).status_code == 303
     assert label not in provider.get(f"/v1/links/{link}/labels").json()["labels"]
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from sqlalchemy import Connection, Row, delete, func, insert, literal, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert as insert_or_replace
 
-from services.application.billing.price_books import PriceBook
+from services.application.billing.price_books import ListedBook, PriceBook
 from services.application.billing.price_list import PriceList, PublishedBook
 from services.persistence.tables import clusters, price_books, prices, release_links, sla_partitions
 from tradewind.errors import NotFound
@@ -37,6 +37,12 @@ class PriceBooks:
         rows = self._connection.execute(select(price_books, _UNTIL)).all()
         held = self._read_prices([row.id for row in rows])
         return [_build_book(row, held[row.id]) for row in sorted(rows, key=lambda row: row.id, reverse=True)]
+
+    def list_without_prices(self) -> Sequence[ListedBook]:
+        """Return every book, the newest first, with the number of its prices."""
+        priced = select(func.count()).where(prices.c.book_id == price_books.c.id).scalar_subquery().label("priced")
+        rows = self._connection.execute(select(price_books, _UNTIL, priced).order_by(price_books.c.id.desc()))
+        return [ListedBook(**_read_head(row), priced=row.priced) for row in rows]
 
     def get(self, book_id: UUID) -> PriceBook:
         """Return one book.
@@ -123,18 +129,15 @@ class PriceBooks:
             update(price_books).where(price_books.c.id == book_id).values(version=price_books.c.version + 1)
         )
 
-    def count_priced_but_not_offered(self, release_id: int | None) -> int:
-        """Return how many tiers have a price in the current book, but are in no model of a release."""
-        book = self.load_price_list().get_current_book()
-        if book is None or release_id is None:
-            return 0
+    def count_not_offered(self, book_id: UUID, release_id: int) -> int:
+        """Return how many tiers have a price in a book, but are in no model of a release."""
         offered = (
             select(sla_partitions.c.tier_id)
             .join(clusters, clusters.c.id == sla_partitions.c.cluster_id)
             .join(release_links, release_links.c.link_model_id == clusters.c.link_model_id)
             .where(release_links.c.release_id == release_id, sla_partitions.c.tier_id == prices.c.tier_id)
         )
-        count = select(func.count()).where(prices.c.book_id == book.id, ~offered.exists())
+        count = select(func.count()).where(prices.c.book_id == book_id, ~offered.exists())
         return int(self._connection.execute(count).scalar_one())
 
     def inherit(self, origins: Mapping[UUID, UUID]) -> None:
@@ -195,16 +198,19 @@ class PriceBooks:
 
 
 def _build_book(row: Row[Any], held: Mapping[UUID, PriceModel]) -> PriceBook:
-    return PriceBook(
-        id=row.id,
-        name=row.name,
-        currency=row.currency,
-        energy_basis=EnergyBasis(row.energy_basis),
-        energy_cost_per_kwh=row.energy_cost_per_kwh,
-        version=row.version,
-        created_at=row.created_at,
-        published_at=row.published_at,
-        effective_from=row.effective_from,
-        effective_until=row.effective_until if row.effective_from is not None else None,
-        prices=held,
-    )
+    return PriceBook(**_read_head(row), prices=held)
+
+
+def _read_head(row: Row[Any]) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "name": row.name,
+        "currency": row.currency,
+        "energy_basis": EnergyBasis(row.energy_basis),
+        "energy_cost_per_kwh": row.energy_cost_per_kwh,
+        "version": row.version,
+        "created_at": row.created_at,
+        "published_at": row.published_at,
+        "effective_from": row.effective_from,
+        "effective_until": row.effective_until if row.effective_from is not None else None,
+    }

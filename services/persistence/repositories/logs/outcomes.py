@@ -4,15 +4,43 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, and_, func, select, true
+from sqlalchemy import ColumnElement, Connection, and_, func, select, text, true
 
 from services.application.monitoring.gain import MovedOnLink
 from services.application.monitoring.overview import Day, MeteredEnds, SlaOutcomes, TunedTransfers
+from services.persistence.repositories.logs.rollups import ENDED, LOGGED, LOGGED_COLUMNS
 from services.persistence.tables import daily_rollups, transfers
 from tradewind.gain import MovedTotals
 from tradewind.units import BITS_PER_BYTE
 
 _DAILY = daily_rollups.c
+
+_LATEST_SLA_OUTCOMES = text(
+    f"""
+    SELECT {", ".join(f"{ENDED[name]} AS {name}" for name in ("ended", "kept", "missed", "unpromised"))}
+      FROM transfers
+     WHERE started_at >= :since AND ended_at IS NOT NULL AND link_id = coalesce(CAST(:link_id AS uuid), link_id)
+    """  # noqa: S608 - of constants
+)
+_HOURLY = ("transfers", "bytes_moved", "measured_energy_j", "modelled_energy_j", "metered_bytes")
+
+# One look into the index for each link: it begins with the link.
+_LATEST_HOURS = text(
+    f"""
+    SELECT date_trunc('hour', started_at AT TIME ZONE 'UTC') AS hour,
+           {", ".join(f"{LOGGED[name]} AS {name}" for name in _HOURLY)}
+      FROM (
+          SELECT DISTINCT ON (coalesce(logged.transfer_id, logged.id)) logged.*
+            FROM links, LATERAL (
+                SELECT id, transfer_id, received_at, {", ".join(LOGGED_COLUMNS)} FROM transfer_logs
+                 WHERE link_id = links.id AND started_at >= :since AND (chunk IS NULL OR chunk = 'whole')
+            ) logged
+           WHERE links.id = coalesce(CAST(:link_id AS uuid), links.id) AND links.last_log_at >= :since
+           ORDER BY coalesce(logged.transfer_id, logged.id), logged.received_at DESC, logged.ended_at DESC, logged.id
+      ) once
+     GROUP BY 1 ORDER BY 1
+    """  # noqa: S608 - of constants
+)
 
 
 class Outcomes:
@@ -53,6 +81,26 @@ class Outcomes:
             Day(
                 day=row.day.isoformat(),
                 transfers=int(row.transfers),
+                bytes_moved=int(row.bytes_moved),
+                measured_energy_j=row.measured_energy_j,
+                modelled_energy_j=row.modelled_energy_j,
+                metered_bytes=int(row.metered_bytes),
+            )
+            for row in rows
+        ]
+
+    def count_latest_sla_outcomes(self, since: datetime, link_id: UUID | None = None) -> SlaOutcomes:
+        """Count the SLA outcomes of the transfers that started since a time, and finished, from their rows."""
+        row = self._connection.execute(_LATEST_SLA_OUTCOMES, {"since": since, "link_id": link_id}).one()
+        return SlaOutcomes(row.kept, row.missed, row.unpromised, row.ended - row.kept - row.missed - row.unpromised)
+
+    def list_hours(self, since: datetime, link_id: UUID | None = None) -> Sequence[Day]:
+        """Return what was logged by hour since a time, in order, without hours that have no transfer."""
+        rows = self._connection.execute(_LATEST_HOURS, {"since": since, "link_id": link_id})
+        return [
+            Day(
+                day=row.hour.strftime("%Y-%m-%d %H:00"),
+                transfers=row.transfers,
                 bytes_moved=int(row.bytes_moved),
                 measured_energy_j=row.measured_energy_j,
                 modelled_energy_j=row.modelled_energy_j,

@@ -44,7 +44,7 @@ def _match_ended_at(ends: MeteredEnds) -> str:
     return f"jsonb_array_length(energy) = {len(ends.hosts)} AND {readings}"
 
 
-_LOGGED: Mapping[str, str] = {
+LOGGED: Mapping[str, str] = {
     "transfers": "count(*)",
     "succeeded": "count(*) FILTER (WHERE status = 'succeeded')",
     "bytes_moved": _format_bytes(),
@@ -54,7 +54,7 @@ _LOGGED: Mapping[str, str] = {
     "metered_bytes": _format_bytes("source_energy_j IS NOT NULL OR destination_energy_j IS NOT NULL"),
     **{f"metered_{ends}": f"count(*) FILTER (WHERE {_match_logged_at(ends)})" for ends in MeteredEnds},
 }
-_LOGGED_COLUMNS = (
+LOGGED_COLUMNS = (
     "status",
     "bytes_moved",
     "started_at",
@@ -65,7 +65,7 @@ _LOGGED_COLUMNS = (
 
 _GAINED = f"status = 'succeeded' AND throughput_bps > 0 AND bytes_moved > 0 AND link_id <> '{NO_LINK}'"
 _PROMISED = "((expected ->> 'feasible') IS DISTINCT FROM 'false')"
-_ENDED: Mapping[str, str] = {
+ENDED: Mapping[str, str] = {
     "ended": "count(*)",
     "kept": f"count(*) FILTER (WHERE agreement_kept AND {_PROMISED})",
     "missed": f"count(*) FILTER (WHERE NOT agreement_kept AND {_PROMISED})",
@@ -78,7 +78,7 @@ _ENDED: Mapping[str, str] = {
     **{f"tuned_{ends}_j": _sum("energy_j", f"{_GAINED} AND {_match_ended_at(ends)}") for ends in MeteredEnds},
     **{f"tuned_{ends}_bytes": _format_bytes(f"{_GAINED} AND {_match_ended_at(ends)}") for ends in MeteredEnds},
 }
-_MEASURES = (*_LOGGED, *_ENDED)
+_MEASURES = (*LOGGED, *ENDED)
 
 
 def _build_selection(measures: Mapping[str, str]) -> str:
@@ -128,14 +128,14 @@ def _build_statement(due: str) -> TextClause:
     ), fresh AS (
         SELECT due.day, due.link_id, logged.*, closed.* FROM whole due,
             LATERAL (
-                SELECT {_build_selection(_LOGGED)} FROM (
-                    SELECT DISTINCT ON (coalesce(transfer_id, id)) {", ".join(_LOGGED_COLUMNS)} FROM transfer_logs
+                SELECT {_build_selection(LOGGED)} FROM (
+                    SELECT DISTINCT ON (coalesce(transfer_id, id)) {", ".join(LOGGED_COLUMNS)} FROM transfer_logs
                      WHERE {_ON_THE_DAY} AND (chunk IS NULL OR chunk = 'whole')
                      ORDER BY coalesce(transfer_id, id), received_at DESC, ended_at DESC, id
                 ) once
             ) logged,
             LATERAL (
-                SELECT {_build_selection(_ENDED)} FROM transfers
+                SELECT {_build_selection(ENDED)} FROM transfers
                  WHERE {_ON_THE_DAY} AND tenant_id = :tenant AND ended_at IS NOT NULL
             ) closed
     ), emptied AS (

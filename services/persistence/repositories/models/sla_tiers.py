@@ -1,14 +1,27 @@
 """SLA tiers, as partitions of a release's models."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import Connection, Select, select, text
 
-from services.application.models.sla_tiers import LinkTier, format_cluster
+from services.application.models.sla_tiers import LinkTier, OpenTiers, format_cluster
 from services.persistence.repositories.models.model_rows import to_partition, to_tier
 from services.persistence.tables import clusters, release_links, sla_partitions, tier_names
+
+_COUNT_OPEN = text(
+    """
+    SELECT held.link_id, count(*) AS tiers, count(*) FILTER (WHERE tier.needs_review) AS to_review,
+           count(*) FILTER (WHERE price.tier_id IS NULL) AS unpriced
+      FROM release_links held
+      JOIN clusters cluster ON cluster.link_model_id = held.link_model_id
+      JOIN sla_partitions tier ON tier.cluster_id = cluster.id
+      LEFT JOIN prices price ON price.book_id = CAST(:book_id AS uuid) AND price.tier_id = tier.tier_id
+     WHERE held.release_id = :release_id
+     GROUP BY held.link_id
+    """
+)
 
 
 class SlaTiers:
@@ -29,6 +42,11 @@ class SlaTiers:
     def of(self, release_id: int, tier_ids: Collection[UUID]) -> Sequence[LinkTier]:
         """Return these tiers of a release in the same order, without those that it does not have."""
         return self._read(_select_tiers(release_id).where(sla_partitions.c.tier_id.in_(tier_ids)))
+
+    def count_open(self, release_id: int, book_id: UUID | None) -> Mapping[UUID, OpenTiers]:
+        """Return for each link of a release how many tiers it has, and how many of them wait for the provider."""
+        found = self._connection.execute(_COUNT_OPEN, {"release_id": release_id, "book_id": book_id})
+        return {row.link_id: OpenTiers(row.tiers, row.to_review, row.unpriced) for row in found}
 
     def _read(self, query: Select[Any]) -> Sequence[LinkTier]:
         return [

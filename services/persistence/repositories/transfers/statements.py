@@ -100,3 +100,15 @@ END_UNLOGGED = (
     .returning(_columns.ended_at)
 )
 ENDED_AT = select(_columns.ended_at).where(_IS_IT)
+
+# Endpoints are known by name once something was logged; open transfers may have none yet.
+NAMES_WITH = text(
+    """
+    SELECT name FROM endpoints WHERE strpos(lower(name), lower(:text)) > 0
+     UNION
+    SELECT alias FROM endpoint_aliases WHERE strpos(lower(alias), lower(:text)) > 0
+     UNION
+    SELECT name FROM transfers, LATERAL (VALUES (source), (destination)) ends (name)
+     WHERE ended_at IS NULL AND strpos(lower(name), lower(:text)) > 0
+    """
+)

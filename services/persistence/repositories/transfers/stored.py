@@ -2,18 +2,22 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Row, and_, bindparam, or_, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, bindparam, func, or_, select, tuple_, update
 
 from services.application.transfers.repository import (
     ANY_TRANSFER,
+    MOST_SORTED,
     StoredTransfer,
     TransferBeats,
     TransferEnd,
     TransferFilter,
     TransferNews,
+    TransferOrder,
+    TransferResult,
 )
 from services.persistence.bulk_copy import COLUMNS, list_record_values
 from services.persistence.month_partitions import MonthPartitions, list_months
@@ -28,6 +32,16 @@ from tradewind.transfer import Status
 from tradewind.wire.recommendations import WireSla
 from tradewind.wire.records import WireEnergy, WireRecord
 from tradewind.wire.transfers import ExpectedOutcome, TransferSample, TransferState, TransferSummary
+
+_NEWEST = transfers.c.started_at.desc(), transfers.c.id.desc()
+_VALUES: Mapping[TransferOrder, ColumnElement[Any]] = MappingProxyType(
+    {
+        TransferOrder.STARTED: transfers.c.started_at,
+        TransferOrder.THROUGHPUT: transfers.c.throughput_bps,
+        TransferOrder.MOVED: transfers.c.bytes_moved,
+        TransferOrder.DURATION: transfers.c.duration_s,
+    }
+)
 
 
 class Transfers:
@@ -147,12 +161,65 @@ class Transfers:
         matching: TransferFilter = ANY_TRANSFER,
     ) -> Sequence[TransferSummary]:
         """Return at most ``limit`` transfers that started before the transfer ``before``, the newest first."""
-        place = tuple_(transfers.c.started_at, transfers.c.id)
-        older = () if before is None else (place < _place_of(before),)
-        newest = transfers.c.started_at.desc(), transfers.c.id.desc()
-        found = select(transfers).where(*older, *_list_conditions(matching, now)).order_by(*newest).limit(limit)
+        older = () if before is None else (_is_before(before),)
+        found = select(transfers).where(*older, *_list_conditions(matching, now)).order_by(*_NEWEST).limit(limit)
         rows = self._connection.execute(found)
         return [_build_summary(row, now) for row in rows]
+
+    def list_stored(
+        self, *, now: datetime, limit: int, before: UUID | None = None, matching: TransferFilter = ANY_TRANSFER
+    ) -> Sequence[StoredTransfer]:
+        """Return the same transfers with what was expected of them."""
+        older = () if before is None else (_is_before(before),)
+        rows = self._connection.execute(
+            select(transfers).where(*older, *_list_conditions(matching, now)).order_by(*_NEWEST).limit(limit)
+        )
+        return [_build_stored(row, now) for row in rows]
+
+    def list_sorted(
+        self,
+        order: TransferOrder,
+        *,
+        is_descending: bool,
+        now: datetime,
+        limit: int,
+        offset: int,
+        matching: TransferFilter = ANY_TRANSFER,
+    ) -> Sequence[StoredTransfer]:
+        """Return transfers by a value, those without one last; the newest `MOST_SORTED` that match are sorted."""
+        value = _VALUES[order]
+        newest = (
+            select(transfers.c.id, transfers.c.started_at, value.label("value"))
+            .where(*_list_conditions(matching, now))
+            .order_by(*_NEWEST)
+            .limit(MOST_SORTED)
+            .subquery()
+        )
+        by_value = newest.c.value.desc() if is_descending else newest.c.value.asc()
+        ordered = (by_value.nulls_last(), newest.c.started_at.desc(), newest.c.id.desc())
+        places = select(newest.c.id, func.row_number().over(order_by=ordered).label("place")).subquery()
+        page = select(places).order_by(places.c.place).limit(limit).offset(offset).subquery()
+        rows = self._connection.execute(
+            select(transfers).join(page, page.c.id == transfers.c.id).order_by(page.c.place)
+        )
+        return [_build_stored(row, now) for row in rows]
+
+    def find_energy_leads(self, known: Collection[TransferSummary]) -> Mapping[UUID, float]:
+        """Return the joules below their energy SLA, of those of the transfers whose last stored tick was metered."""
+        places = [(each.transfer_id, each.started_at, each.journalled_sequence) for each in known]
+        sample = transfer_samples.c
+        rows = self._connection.execute(
+            select(sample.transfer_id, sample.sla_bank).where(
+                tuple_(sample.transfer_id, sample.transfer_started_at, sample.sequence).in_(places),
+                sample.power_w.is_not(None),
+                sample.sla_bank.is_not(None),
+            )
+        )
+        return {row.transfer_id: row.sla_bank for row in rows}
+
+    def list_names_with(self, text: str) -> Collection[str]:
+        """Return the names of endpoints of transfers that have a text in them, and the text itself."""
+        return frozenset(self._connection.execute(statements.NAMES_WITH, {"text": text}).scalars()) | {text}
 
     def get(self, transfer_id: UUID, *, now: datetime) -> StoredTransfer:
         """Return what is stored of the transfer.
@@ -164,14 +231,7 @@ class Transfers:
         row = self._connection.execute(select(transfers).where(transfers.c.id == transfer_id)).one_or_none()
         if row is None:
             raise NotFound("no such transfer")
-        return StoredTransfer(
-            summary=_build_summary(row, now),
-            request=row.enquiry,
-            expected=None if row.expected is None else ExpectedOutcome.model_validate(row.expected),
-            duration_s=row.duration_s,
-            energy=tuple(WireEnergy.model_validate(reading) for reading in row.energy or ()),
-            owner=row.key_id,
-        )
+        return _build_stored(row, now)
 
     def list_samples(self, transfer: TransferSummary, *, after: int, limit: int) -> Sequence[TransferSample]:
         """Return at most ``limit`` samples with a sequence above ``after``, in order."""
@@ -227,15 +287,21 @@ def _is_of_other_key(owner: UUID | None, noted: UUID | None) -> bool:
     return owner is not None and noted is not None and owner != noted
 
 
-def _place_of(transfer_id: UUID) -> Any:
-    return select(transfers.c.started_at, transfers.c.id).where(transfers.c.id == transfer_id).scalar_subquery()
+def _is_before(transfer_id: UUID) -> ColumnElement[bool]:
+    place = tuple_(transfers.c.started_at, transfers.c.id)
+    other = select(transfers.c.started_at, transfers.c.id).where(transfers.c.id == transfer_id).scalar_subquery()
+    return place < other
 
 
 def _list_conditions(matching: TransferFilter, now: datetime) -> Iterator[Any]:
     known = transfers.c
-    for name in ("source", "destination", "sla"):
-        if (value := getattr(matching, name)) is not None:
-            yield known[name] == value
+    for column, names in ((known.source, matching.sources), (known.destination, matching.destinations)):
+        if names is not None:
+            yield column.in_(names)
+    if matching.sla is not None:
+        yield known.sla == matching.sla
+    if matching.result is not None:
+        yield from _list_result_conditions(matching.result)
     if matching.key_ids is not None:
         yield known.key_id.in_(matching.key_ids)
     if matching.since is not None:
@@ -244,6 +310,21 @@ def _list_conditions(matching: TransferFilter, now: datetime) -> Iterator[Any]:
         yield known.started_at < matching.until
     if matching.state is not None:
         yield _is_in(matching.state, now)
+
+
+def _list_result_conditions(result: TransferResult) -> Iterator[Any]:
+    known = transfers.c
+    is_promised = known.expected["feasible"].astext.is_distinct_from("false")
+    yield known.ended_at.is_not(None)
+    match result:
+        case TransferResult.MET:
+            yield from (known.agreement_kept, is_promised)
+        case TransferResult.MISSED:
+            yield from (~known.agreement_kept, is_promised)
+        case TransferResult.NOT_PROMISED:
+            yield from (known.agreement_kept.is_not(None), ~is_promised)
+        case _:
+            yield known.status == result.value
 
 
 def _is_in(state: TransferState, now: datetime) -> Any:
@@ -262,6 +343,17 @@ def _state(row: Row[Any], now: datetime) -> TransferState:
         return TransferState.ENDED
     silent_at = row.silent_at
     return TransferState.LIVE if silent_at is not None and silent_at > now else TransferState.SILENT
+
+
+def _build_stored(row: Row[Any], now: datetime) -> StoredTransfer:
+    return StoredTransfer(
+        summary=_build_summary(row, now),
+        request=row.enquiry,
+        expected=None if row.expected is None else ExpectedOutcome.model_validate(row.expected),
+        duration_s=row.duration_s,
+        energy=tuple(WireEnergy.model_validate(reading) for reading in row.energy or ()),
+        owner=row.key_id,
+    )
 
 
 def _build_summary(row: Row[Any], now: datetime) -> TransferSummary:

@@ -20,7 +20,7 @@ from tests.link_models import FITTED_AT, VERDICT, link_model
 from tests.records import ndjson, record
 from tests.stack import Tenant
 from tradewind.model import LinkModel
-from tradewind.tiers.selection import SettingTable
+from tradewind.tiers.setting_table import SettingTable
 from tradewind.wire.inventory import CreatedKey, NewKey
 
 FIRST, LAST = datetime(2026, 2, 20, tzinfo=UTC), datetime(2026, 4, 6, tzinfo=UTC)
