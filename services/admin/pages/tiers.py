@@ -23,6 +23,7 @@ from tradewind.errors import NotFound
 from tradewind.sla.kinds import DEFAULT_CONFIDENCE, EnergyBasis, SlaKind
 from tradewind.sla.pricing import PriceModel
 from tradewind.tiers.setting_table import QUANTITY_OF
+from tradewind.units import format_count
 from tradewind.wire.base import MAX_NAME_LENGTH
 
 router = build_page_router("/tiers")
@@ -145,12 +146,19 @@ def rename(
     return redirect_after_form(request, back_to(shown), "The tier is renamed.")
 
 
-@router.post("/{tier_id}/accept")
-def accept(request: Request, tier_id: UUID, visit: Provider, parts: Parts, shown: Shown = "") -> Response:
-    """Keep the price of a tier whose limits have moved."""
+@router.post("/accept")
+def accept(
+    request: Request,
+    visit: Provider,
+    parts: Parts,
+    tier: Annotated[list[UUID], Form(min_length=1, max_length=MAX_OF_LINK)],
+    shown: Shown = "",
+) -> Response:
+    """Keep the prices of tiers whose limits have moved."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
-        accept_tiers([tier_id], uow=uow)
-    return redirect_after_form(request, back_to(shown), "The tier keeps its price.")
+        accept_tiers(tier, uow=uow)
+    verb = "keeps its price" if len(tier) == 1 else "keep their prices"
+    return redirect_after_form(request, back_to(shown), f"{format_count(len(tier), 'tier')} {verb}.")
 
 
 def find_link_basis(link: StoredLink | None, uow: UnitOfWork) -> EnergyBasis:

@@ -1,7 +1,7 @@
 """The SLA tiers of the current release with their link and cluster, and their names for one line of text."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 from uuid import UUID
 
@@ -38,6 +38,12 @@ class LinkTier:
     @property
     def range(self) -> str:
         return format_tier_name(self.partition)
+
+    @property
+    def reviewed_range(self) -> str | None:
+        """The range that its provider has seen last, if it was another one."""
+        seen = self.tier.reviewed
+        return None if seen is None else format_tier_name(replace(self.partition, lower=seen.lower, upper=seen.upper))
 
 
 class OpenTiers(NamedTuple):

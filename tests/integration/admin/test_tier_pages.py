@@ -137,8 +137,25 @@ def test_a_tier_is_split_and_its_new_part_is_to_be_reviewed(visitor: Visitor, cl
     assert after[1]["tier_id"] == before[0]["tier_id"]  # the larger part
     assert after[0]["tier_id"] not in {each["tier_id"] for each in before}
     assert (after[0]["needs_review"], after[1]["needs_review"]) == (True, True)
-    assert visitor.submit(f"/admin/tiers/{after[1]['tier_id']}/accept").status_code == 303
+    assert visitor.submit("/admin/tiers/accept", tier=after[1]["tier_id"]).status_code == 303
     assert [each["needs_review"] for each in tiers(client)[:2]] == [True, False]
+
+
+def test_tiers_are_reviewed_together_with_the_bounds_that_they_had(visitor: Visitor, client: httpx.Client) -> None:
+    before, address = tiers(client), here(client)
+    lower, upper = edges(visitor.get(address).text)
+    middle = f"{(3 * float(lower[0]) + float(upper[0])) / 4:.6g}"
+    assert sent(visitor, address, [lower[0], middle, *lower[1:]], [middle, *upper]).status_code == 303
+    part, larger = tiers(client)[:2]
+    assert part["reviewed"] is None
+    assert larger["reviewed"] == {"lower": before[0]["lower"], "upper": before[0]["upper"]}
+    page = visitor.get("/admin/tiers?show=review").text
+    assert "new: it was split off" in page
+    assert f"was {before[0]['name']}" in page
+    assert "Keep the prices of all 2 tiers to review above" in page
+    both = [each["tier_id"] for each in (part, larger)]
+    assert visitor.submit("/admin/tiers/accept", tier=both).status_code == 303
+    assert [(each["needs_review"], each["reviewed"]) for each in tiers(client)[:2]] == [(False, None)] * 2
 
 
 def test_bounds_that_were_set_hold_after_the_next_fit(
@@ -242,11 +259,11 @@ def test_only_providers_of_the_tenant_change_tiers_on_forms_of_ours(
     before, address = tiers(client), here(client)
     tier = before[0]["tier_id"]
     lower, upper = edges(visitor.get(address).text)
-    fields = {"confidence": "0.9", "basis": "total", "from": lower[0], "to": upper[-1], "name": "Mine"}
+    fields = {"confidence": "0.9", "basis": "total", "from": lower[0], "to": upper[-1], "name": "Mine", "tier": tier}
     fields |= {"version": _version(visitor, address), "form_token": visitor.token}
     stranger = new_tenant(parts, learned.database_url)
     with signed_in(api, person(parts, learned, "analyst")) as analyst, signed_in(api, person(parts, stranger)) as other:
-        for form in (address, f"{address}/proposed", f"/admin/tiers/{tier}/name", f"/admin/tiers/{tier}/accept"):
+        for form in (address, f"{address}/proposed", f"/admin/tiers/{tier}/name", "/admin/tiers/accept"):
             elsewhere = visitor.post(form, data=fields, headers={"Origin": "https://elsewhere.example"})
             assert elsewhere.status_code == 403
             assert visitor.post(form, data=fields | {"form_token": "0" * 64}).status_code == 403
