@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, bindparam, func, or
 from services.application.transfers.repository import (
     ANY_TRANSFER,
     MOST_SORTED,
+    MovedFiles,
     StoredTransfer,
     TransferBeats,
     TransferEnd,
@@ -197,6 +198,13 @@ class Transfers:
             select(transfers).join(page, page.c.id == transfers.c.id).order_by(page.c.place)
         )
         return [_build_stored(row, now) for row in rows]
+
+    def count_files(self, transfer: TransferSummary) -> MovedFiles | None:
+        """Return the files of a finished transfer; ``None`` where no log of it is stored."""
+        row = self._connection.execute(
+            statements.COUNT_FILES, {"transfer_id": transfer.transfer_id, "started_at": transfer.started_at}
+        ).first()
+        return None if row is None else MovedFiles(row.files_done, row.files_failed)
 
     def find_energy_leads(self, known: Collection[TransferSummary]) -> Mapping[UUID, float]:
         """Return the joules below their energy SLA, of those of the transfers whose last stored tick was metered."""
