@@ -1,12 +1,12 @@
 """Transfers and their samples, as heartbeats and completions report them."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, bindparam, func, or_, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, Row, bindparam, func, select, tuple_, update
 
 from services.application.transfers.repository import (
     ANY_TRANSFER,
@@ -18,13 +18,13 @@ from services.application.transfers.repository import (
     TransferFilter,
     TransferNews,
     TransferOrder,
-    TransferResult,
 )
 from services.persistence.bulk_copy import COLUMNS, list_record_values
 from services.persistence.month_partitions import MonthPartitions, list_months
 from services.persistence.repositories.logs.months_of_logs import ClosedMonths
 from services.persistence.repositories.transfers import statements
 from services.persistence.repositories.transfers.sample_rows import to_sample, to_sample_values
+from services.persistence.repositories.transfers.transfer_filters import is_before, list_conditions
 from services.persistence.tables import transfer_samples, transfers
 from tradewind.errors import NotFound
 from tradewind.sla.kinds import Sla
@@ -156,8 +156,8 @@ class Transfers:
         matching: TransferFilter = ANY_TRANSFER,
     ) -> Sequence[TransferSummary]:
         """Return at most ``limit`` transfers that started before the transfer ``before``, the newest first."""
-        older = () if before is None else (_is_before(before),)
-        found = select(transfers).where(*older, *_list_conditions(matching, now)).order_by(*_NEWEST).limit(limit)
+        older = () if before is None else (is_before(before),)
+        found = select(transfers).where(*older, *list_conditions(matching, now)).order_by(*_NEWEST).limit(limit)
         rows = self._connection.execute(found)
         return [_build_summary(row, now) for row in rows]
 
@@ -165,9 +165,9 @@ class Transfers:
         self, *, now: datetime, limit: int, before: UUID | None = None, matching: TransferFilter = ANY_TRANSFER
     ) -> Sequence[StoredTransfer]:
         """Return the same transfers with what was expected of them."""
-        older = () if before is None else (_is_before(before),)
+        older = () if before is None else (is_before(before),)
         rows = self._connection.execute(
-            select(transfers).where(*older, *_list_conditions(matching, now)).order_by(*_NEWEST).limit(limit)
+            select(transfers).where(*older, *list_conditions(matching, now)).order_by(*_NEWEST).limit(limit)
         )
         return [_build_stored(row, now) for row in rows]
 
@@ -185,7 +185,7 @@ class Transfers:
         value = _VALUES[order]
         newest = (
             select(transfers.c.id, transfers.c.started_at, value.label("value"))
-            .where(*_list_conditions(matching, now))
+            .where(*list_conditions(matching, now))
             .order_by(*_NEWEST)
             .limit(MOST_SORTED)
             .subquery()
@@ -287,57 +287,6 @@ class Transfers:
 
 def _is_of_other_key(owner: UUID | None, noted: UUID | None) -> bool:
     return owner is not None and noted is not None and owner != noted
-
-
-def _is_before(transfer_id: UUID) -> ColumnElement[bool]:
-    place = tuple_(transfers.c.started_at, transfers.c.id)
-    other = select(transfers.c.started_at, transfers.c.id).where(transfers.c.id == transfer_id).scalar_subquery()
-    return place < other
-
-
-def _list_conditions(matching: TransferFilter, now: datetime) -> Iterator[Any]:
-    known = transfers.c
-    for column, names in ((known.source, matching.sources), (known.destination, matching.destinations)):
-        if names is not None:
-            yield column.in_(names)
-    if matching.sla is not None:
-        yield known.sla == matching.sla
-    if matching.result is not None:
-        yield from _list_result_conditions(matching.result)
-    if matching.key_ids is not None:
-        yield known.key_id.in_(matching.key_ids)
-    if matching.since is not None:
-        yield known.started_at >= matching.since
-    if matching.until is not None:
-        yield known.started_at < matching.until
-    if matching.state is not None:
-        yield _is_in(matching.state, now)
-
-
-def _list_result_conditions(result: TransferResult) -> Iterator[Any]:
-    known = transfers.c
-    is_promised = known.expected["feasible"].astext.is_distinct_from("false")
-    yield known.ended_at.is_not(None)
-    match result:
-        case TransferResult.MET:
-            yield from (known.agreement_kept, is_promised)
-        case TransferResult.MISSED:
-            yield from (~known.agreement_kept, is_promised)
-        case TransferResult.NOT_PROMISED:
-            yield from (known.agreement_kept.is_not(None), ~is_promised)
-        case _:
-            yield known.status == result.value
-
-
-def _is_in(state: TransferState, now: datetime) -> Any:
-    silent_at, ended = transfers.c.silent_at, transfers.c.ended_at
-    match state:
-        case TransferState.ENDED:
-            return ended.is_not(None)
-        case TransferState.LIVE:
-            return and_(ended.is_(None), silent_at > now)
-        case TransferState.SILENT:
-            return and_(ended.is_(None), or_(silent_at.is_(None), silent_at <= now))
 
 
 def _state(row: Row[Any], now: datetime) -> TransferState:
