@@ -3,7 +3,7 @@
 from alembic import op
 
 revision = "2026_11_29_0600"
-down_revision = "2026_11_29_0440"
+down_revision = "2026_11_29_0500"
 branch_labels = None
 depends_on = None
 step = "expand"

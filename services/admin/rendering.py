@@ -23,7 +23,7 @@ from services.admin.formatting.plain_words import format_decision, format_odds, 
 from services.admin.formatting.price_forms import format_decimal, format_price
 from services.admin.navigation import OVERVIEW, SECTIONS, list_sections
 from services.admin.static_files import build_asset_address
-from services.admin.visitors import Claimed, OwnForm, SentBefore, SentElsewhere, Visit
+from services.admin.visitors import SAFE_METHODS, Claimed, OwnForm, SentBefore, SentElsewhere, Visit
 from services.application.models.current_cluster import ClusterSuperseded
 from services.idempotent_requests import release_claim, store_response
 from services.statuses import find_status
@@ -46,6 +46,9 @@ STORABLE = r"^[^\x00]*$"
 
 MESSAGE_COOKIE = "tradewind_said"
 """Cookie with one sentence for the next page."""
+
+UNSENT_COOKIE, UNSENT_S = "tradewind_unsent", 900
+"""Reports to the script of the pages that a form was not done because its session had ended; it holds nothing else."""
 
 HEADERS = MappingProxyType(
     {
@@ -217,7 +220,10 @@ class PageRoute(APIRoute):
 def _explain_refusal(request: Request, error: TradewindError | RequestValidationError) -> Response:
     """Return the page that explains why a page or a form was refused."""
     if isinstance(error, SentElsewhere):
-        return go_to(request, error.address)
+        response = go_to(request, error.address)
+        if request.method not in SAFE_METHODS:  # the page of the form then shows what was typed again
+            response.set_cookie(UNSENT_COOKIE, "1", path="/admin", samesite="lax", max_age=UNSENT_S)
+        return response
     if isinstance(error, ClusterSuperseded) and request.method == "GET":
         return redirect_after_form(request, f"/admin/links/{error.link_id}", f"{str(error).capitalize()}.")
     return render_refusal(

@@ -15,6 +15,7 @@ FILES = {
     "pages.js": "text/javascript",
     "charts.js": "text/javascript",
     "sql.js": "text/javascript",
+    "unsent.js": "text/javascript",
     "icon.svg": "image/svg+xml",
     "htmx/htmx.min.js": "text/javascript",
     "htmx/hx-sse.min.js": "text/javascript",

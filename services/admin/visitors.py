@@ -8,6 +8,7 @@ from urllib.parse import quote, urlsplit
 from uuid import UUID
 
 from fastapi import Depends, Request, Response
+from starlette.datastructures import URL
 from structlog.contextvars import bind_contextvars
 
 from services.application.access.authenticate import Scope
@@ -191,11 +192,17 @@ Analyst = Annotated[Visit, Depends(RoleOf(frozenset({Scope.ANALYST, Scope.OPERAT
 
 
 def sign_in_address(request: Request) -> str:
-    """Return the address of the sign-in page that leads back to the requested page."""
-    if request.method not in SAFE_METHODS or request.url.path == HOME:
-        return SIGN_IN
-    requested = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-    return f"{SIGN_IN}?next={quote(requested, safe='')}"
+    """Return the address of the sign-in page that leads back to the requested page, or to that of a form."""
+    page = _find_page_of_form(request) if request.method not in SAFE_METHODS else request.url
+    requested = page.path + (f"?{page.query}" if page.query else "")
+    return SIGN_IN if requested == HOME else f"{SIGN_IN}?next={quote(requested, safe='')}"
+
+
+def _find_page_of_form(request: Request) -> URL:
+    """Return the page that a form was sent from, as the browser says; else the form's address, which leads to it."""
+    page = URL(request.headers.get("referer", ""))
+    is_own = page.netloc == request.headers.get("host") and page.path.startswith(HOME)
+    return page if is_own and page.path != SIGN_IN else request.url
 
 
 def own_address(address: str | None) -> str:

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from fastapi import Depends, Form, Request, Response
 
+from services.admin.formatting.form_names import read_new_name
 from services.admin.lists import Filters, FiltersOf, ListColumn, ListFilters, show_list
 from services.admin.rendering import build_page_router, redirect_after_form, render_page
 from services.admin.visitors import Operator, Parts, Visit
@@ -73,8 +74,10 @@ def add(
     rate_factor: RateFactor = 1.0,
 ) -> Response:
     """Create a key and show its secret once."""
-    new = NewKey(name=name, scopes=tuple(scopes), weight=weight, rate_factor=rate_factor)
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        valid = [key.name for key in uow.keys.list_all() if key.revoked_at is None]  # a revoked one is replaced by name
+        free = read_new_name(name, valid, kind="a key in use that is called")
+        new = NewKey(name=free, scopes=tuple(scopes), weight=weight, rate_factor=rate_factor)
         created = create_key(new, make_secret(), uow=uow, clock=parts.clock)
     return render_page(
         request,

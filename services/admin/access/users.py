@@ -17,6 +17,7 @@ from services.application.access.users import (
     User,
     add_user,
     change_roles,
+    delete_user,
     disable_user,
     enable_user,
     invite_user,
@@ -119,6 +120,14 @@ def disable(request: Request, user_id: UUID, visit: Operator, parts: Parts) -> R
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         disable_user(user_id, uow=uow, clock=parts.clock)
     return redirect_after_form(request, HERE, "The account is disabled and signed out.")
+
+
+@router.post("/{user_id}/delete")
+def delete(request: Request, user_id: UUID, visit: Operator, parts: Parts) -> Response:
+    """Delete a user for good."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        user = delete_user(user_id, by=visit.visitor.user, uow=uow)
+    return redirect_after_form(request, HERE, f"The account {user.login} is deleted; its saved queries are yours now.")
 
 
 @router.post("/{user_id}/enable")

@@ -6,9 +6,11 @@ from typing import NamedTuple
 from uuid import UUID
 
 from services.application.shared.unit_of_work import UnitOfWork
-from services.application.transfers.repository import StoredTransfer
+from services.application.transfers.repository import MovedFiles, StoredTransfer
 from tradewind.sla.forecast import Standing, TransferProgress, judge_progress
 from tradewind.sla.kinds import BOUNDED_ABOVE, Sla
+from tradewind.transfer import Status
+from tradewind.units import format_bytes, format_count
 from tradewind.wire.recommendations import WireSla
 from tradewind.wire.transfers import TransferState, TransferSummary
 
@@ -68,3 +70,18 @@ def build_row(known: StoredTransfer, energy_lead_j: float | None = None) -> Tran
 
 def _compute_elapsed_s(started_at: datetime, heard_at: datetime | None) -> float:
     return 0.0 if heard_at is None else max(0.0, (heard_at - started_at).total_seconds())
+
+
+def explain_failure(transfer: TransferSummary, files: MovedFiles | None) -> str:
+    """Return what became of a transfer that failed or was cancelled, as sentences."""
+    verb = "was cancelled" if transfer.status is Status.CANCELLED else "failed"
+    moved = f"{format_bytes(transfer.bytes_moved)} of {format_bytes(transfer.total_bytes)} were moved"
+    if files is None:
+        return f"It {verb} after {moved}."
+    counted = [f"{format_count(files.done, 'file')} arrived"]
+    if files.failed:
+        counted.append(f"{files.failed} failed")
+    if (left := transfer.file_count - files.done - files.failed) > 0:
+        counted.append(f"{left} {'was' if left == 1 else 'were'} not started or not finished")
+    named = " Its agent names each file that failed, with the reason, at the end of the command and with --json."
+    return f"It {verb}: {', '.join(counted)}; {moved}.{named if files.failed else ''}"

@@ -11,7 +11,13 @@ from pydantic import Field, model_validator
 
 from services.admin.charts.timeline import Level, build_timeline
 from services.admin.events import stream_changes
-from services.admin.formatting.transfer_rows import TransferRow, build_row, build_rows, find_energy_leads
+from services.admin.formatting.transfer_rows import (
+    TransferRow,
+    build_row,
+    build_rows,
+    explain_failure,
+    find_energy_leads,
+)
 from services.admin.lists import Empty, Filters, FiltersOf, Line
 from services.admin.pages.sla_outcomes import describe_outcome, find_target_bps
 from services.admin.rendering import build_page_router, encode_chart, render_fragment, render_page
@@ -25,6 +31,7 @@ from services.application.transfers.repository import (
 )
 from tradewind.errors import InvalidValue
 from tradewind.sla.kinds import SlaKind
+from tradewind.transfer import Status
 from tradewind.units import MBIT
 from tradewind.wire.base import EARLIEST_INSTANT, END_OF_INSTANTS, Strict
 from tradewind.wire.inventory import Key
@@ -228,6 +235,8 @@ def _build_context(parts: Parts, visit: Signed, transfer_id: UUID) -> dict[str, 
         after = max(-1, known.summary.journalled_sequence - MOST_SAMPLES)
         samples = uow.journal.list_samples(known.summary, after=after, limit=MOST_SAMPLES)
         leads = find_energy_leads(uow, [known])
+        has_failed = known.summary.status in (Status.FAILED, Status.CANCELLED)
+        files = uow.journal.count_files(known.summary) if has_failed else None
         basis = uow.endpoints.choose_energy_basis((known.summary.source, known.summary.destination))
     return {
         "transfer": known.summary,
@@ -235,6 +244,7 @@ def _build_context(parts: Parts, visit: Signed, transfer_id: UUID) -> dict[str, 
         "enquiry": known.request,
         "expected": known.expected,
         "outcome": describe_outcome(known, basis),
+        "failure": explain_failure(known.summary, files) if has_failed else "",
         "samples": samples,
         "timeline": encode_chart(build_timeline(samples, _list_levels(known))),
         "has_power": any(each.power_w is not None for each in samples),

@@ -151,6 +151,28 @@ def enable_user(user_id: UUID, *, uow: UnitOfWork) -> None:
     uow.commit()
 
 
+def delete_user(user_id: UUID, *, by: User, uow: UnitOfWork) -> User:
+    """Delete a user with sessions and database account; return the user. Saved queries go to who deletes.
+
+    The audit log keeps what the user has done.
+
+    Raises
+    ------
+    Conflict : it is the own account, or no operator would be left.
+    """
+    uow.users.lock_all()
+    user = uow.users.get(user_id)
+    if user.id == by.id:
+        raise Conflict("your own account cannot be deleted by yourself; another operator can")
+    shut_out(user, uow=uow)
+    uow.saved_queries.hand_over(user_id, to=by.id)
+    uow.users.delete(user_id)
+    _require_operator(uow)
+    uow.audit.note("user.deleted", user.login)
+    uow.commit()
+    return user
+
+
 def unlock_user(user_id: UUID, *, passwords: Passwords, uow: UnitOfWork) -> str:
     """Enable a user, if disabled, and reset the password as `reset_password` does."""
     user = uow.users.get(user_id)

@@ -107,6 +107,13 @@ class TransferEnd:
         return sum(reading.total_j for reading in self.energy) if self.energy else None
 
 
+class MovedFiles(NamedTuple):
+    """The files of a finished transfer, counted by its log."""
+
+    done: int
+    failed: int
+
+
 class StoredTransfer(NamedTuple):
     """A stored transfer without its samples; ``duration_s`` and ``energy`` are set once it has ended.
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, delete, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from services.application.warehouse.saved_queries import SavedQuery
@@ -52,3 +52,9 @@ class SavedQueries:
 
     def remove(self, query_id: UUID) -> None:
         self._connection.execute(delete(saved_queries).where(saved_queries.c.id == query_id))
+
+    def hand_over(self, author_id: UUID, *, to: UUID) -> None:
+        """Make another user the author of all queries of a user."""
+        self._connection.execute(
+            update(saved_queries).where(saved_queries.c.author_id == author_id).values(author_id=to)
+        )

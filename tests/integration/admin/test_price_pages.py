@@ -23,8 +23,8 @@ def visitor(parts, api, learned):
         yield opened
 
 
-def drafted(visitor, name="Winter", currency="EUR"):
-    answer = visitor.submit("/admin/price-books", name=name, currency=currency)
+def drafted(visitor, name=None, currency="EUR"):
+    answer = visitor.submit("/admin/price-books", name=name or f"Winter {uuid4()}", currency=currency)
     assert answer.status_code == 303, answer.text
     return answer.headers["location"]
 

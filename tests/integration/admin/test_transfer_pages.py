@@ -277,3 +277,17 @@ def test_number_of_live_transfers_is_streamed(analyst, client, journal):
         Transfer(client).beat(0)
         journal.run()
         assert count(lines) == before + 1
+
+
+def test_page_of_a_failed_transfer_says_how_far_it_came(analyst, client, journal):
+    failed = end(client, status="failed", moved=GB // 4)["transfer_id"]
+    journal.run()
+    text = analyst.get(f"/admin/transfers/{failed}").text
+    assert re.search(r'class="problem">It failed: \d+ files? arrived', text)
+    assert re.search(r"250 MB of .* were moved", text)
+    row = next(each for each in analyst.get("/admin/transfers?outcome=failed").text.split("<tr>") if failed in each)
+    assert "stopped at" in row
+    cancelled = end(client, status="cancelled")["transfer_id"]
+    assert "It was cancelled" in analyst.get(f"/admin/transfers/{cancelled}").text
+    succeeded = end(client)["transfer_id"]
+    assert 'class="problem' not in analyst.get(f"/admin/transfers/{succeeded}").text

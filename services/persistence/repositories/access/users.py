@@ -97,6 +97,10 @@ class Users:
     def set_disabled(self, user_id: UUID, at: datetime | None) -> None:
         self._change(user_id, disabled_at=at)
 
+    def delete(self, user_id: UUID) -> None:
+        """Remove a user, with all that belongs to the account."""
+        self._connection.execute(delete(users).where(users.c.id == user_id))
+
     def note_failure(self, user_id: UUID) -> int:
         """Count a failed sign-in; return how many failed in a row."""
         return int(self._change(user_id, failed_sign_ins=users.c.failed_sign_ins + 1).failed_sign_ins)

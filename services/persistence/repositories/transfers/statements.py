@@ -112,3 +112,16 @@ NAMES_WITH = text(
      WHERE ended_at IS NULL AND strpos(lower(name), lower(:text)) > 0
     """
 )
+
+# The log's own start may differ from when the service first heard of the transfer.
+COUNT_FILES = text(
+    """
+    SELECT log.files_done, log.files_failed
+      FROM transfers known
+      JOIN transfer_logs log ON log.link_id = known.link_id AND log.transfer_id = known.id
+     WHERE known.id = :transfer_id AND (log.chunk IS NULL OR log.chunk = 'whole')
+       AND log.started_at >= CAST(:started_at AS timestamptz) - interval '1 day'
+       AND log.started_at < CAST(:started_at AS timestamptz) + interval '1 day'
+     ORDER BY log.received_at LIMIT 1
+    """
+)

@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Row, bindparam, func, select, 
 from services.application.transfers.repository import (
     ANY_TRANSFER,
     MOST_SORTED,
+    MovedFiles,
     StoredTransfer,
     TransferBeats,
     TransferEnd,
@@ -22,8 +23,8 @@ from services.persistence.bulk_copy import COLUMNS, list_record_values
 from services.persistence.month_partitions import MonthPartitions, list_months
 from services.persistence.repositories.logs.months_of_logs import ClosedMonths
 from services.persistence.repositories.transfers import statements
-from services.persistence.repositories.transfers.conditions import is_before, list_conditions
 from services.persistence.repositories.transfers.sample_rows import to_sample, to_sample_values
+from services.persistence.repositories.transfers.transfer_filters import is_before, list_conditions
 from services.persistence.tables import transfer_samples, transfers
 from tradewind.errors import NotFound
 from tradewind.sla.kinds import Sla
@@ -203,6 +204,13 @@ class Transfers:
             select(transfers).join(page, page.c.id == transfers.c.id).order_by(page.c.place)
         )
         return [_build_stored(row, now) for row in rows]
+
+    def count_files(self, transfer: TransferSummary) -> MovedFiles | None:
+        """Return the files of a finished transfer; ``None`` where no log of it is stored."""
+        row = self._connection.execute(
+            statements.COUNT_FILES, {"transfer_id": transfer.transfer_id, "started_at": transfer.started_at}
+        ).first()
+        return None if row is None else MovedFiles(row.files_done, row.files_failed)
 
     def find_energy_leads(self, known: Collection[TransferSummary]) -> Mapping[UUID, float]:
         """Return the joules below their energy SLA, of those of the transfers whose last stored tick was metered."""

@@ -1,4 +1,4 @@
-"""Filters of transfers as conditions on their rows."""
+"""Filters of transfers as conditions of a statement."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -13,14 +13,12 @@ from tradewind.wire.transfers import TransferState
 
 
 def is_before(transfer_id: UUID) -> ColumnElement[bool]:
-    """Return whether a transfer began before another one, in the order of lists."""
     place = tuple_(transfers.c.started_at, transfers.c.id)
     other = select(transfers.c.started_at, transfers.c.id).where(transfers.c.id == transfer_id).scalar_subquery()
     return place < other
 
 
 def list_conditions(matching: TransferFilter, now: datetime) -> Iterator[Any]:
-    """Yield what the rows of a filter meet."""
     known = transfers.c
     for column, names in ((known.source, matching.sources), (known.destination, matching.destinations)):
         if names is not None:
