@@ -108,11 +108,11 @@ class SpendingLimits:
             return known.spent if known is not None and is_usable else None
 
     def _load(self, tenant_id: UUID, limit: SpendingLimit, month: Month) -> Spent:
-        began_s = self._monotonic()
+        started_s = self._monotonic()
         with self._units(tenant_id) as uow:
             spent = load_spent(limit, month, uow)
         ended_s = self._monotonic()
-        self._read[limit.customer_id] = _Read(spent, ended_s + max(FRESH_S, SHARE_OF_TIME * (ended_s - began_s)))
+        self._read[limit.customer_id] = _Read(spent, ended_s + max(FRESH_S, SHARE_OF_TIME * (ended_s - started_s)))
         self._note(tenant_id, spent)
         return spent
 
