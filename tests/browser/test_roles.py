@@ -16,7 +16,7 @@ FOR_ALL = (
     "Overview", "Transfers", "Web connections", "Links", "Gain", "Releases", "Compression", "Devices", "SLA tiers",
     "Endpoints", "Regions", "Price books",
 )  # fmt: skip
-MENUS = {"analyst": {*FOR_ALL, "SQL"}, "provider": {*FOR_ALL, "Usage", "Limits"}}
+MENUS = {"analyst": {*FOR_ALL, "SQL"}, "provider": {*FOR_ALL, "Customers", "Usage", "Limits"}}
 FORBIDDEN, NOT_FOUND, INVALID = 403, 404, 422
 
 
