@@ -1,4 +1,4 @@
-"""Server time of the overview, links and one link's page over 10^7 log rows; daily rollups of a new day and of all.
+"""Server time and size of the pages over 10^7 log rows and 500 links; daily rollups of a new day and of all.
 
 The rows are those of `benchmarks/support/stored_rows.py`, made by the first run and stored for the next. The clock of a
 page runs from its request, by a signed-in session over HTTP on this host, to its last byte. The report adds the
@@ -17,6 +17,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from functools import partial
+from urllib.parse import quote
 from uuid import UUID, uuid4
 
 import httpx
@@ -41,11 +44,17 @@ from benchmarks.support.stored_rows import (
 )
 from services.application.access.passwords import Passwords
 from services.application.access.users import ROLES
+from services.application.billing.draft_prices import set_rules
+from services.application.billing.price_books import draft_book
+from services.application.billing.publish import publish_book
 from services.application.logs.roll_up import RollUp
 from services.embedded.valkey import EmbeddedValkey
 from services.persistence.store import Store
 from services.processes import NICENESS
 from services.system_clock import SystemClock
+from tradewind.sla.kinds import EnergyBasis
+from tradewind.sla.price_rules import PriceRule
+from tradewind.sla.pricing import PriceModel
 
 ROUNDS_BETWEEN_NEW_ROWS = 5
 ROWS_A_TIME = 100
@@ -62,15 +71,17 @@ class PagesScale:
     days: int = DAYS
 
 
-FULL = PagesScale(rows=10_000_000, links=100, requests=100)
-QUICK = PagesScale(rows=100_000, links=10, requests=40)
+FULL = PagesScale(rows=10_000_000, links=500, requests=40)
+QUICK = PagesScale(rows=500_000, links=500, requests=20)
+"""A tenth of the rows are transfers of the service: 50,000."""
+
 SMOKE = PagesScale(rows=200, links=LEARNED_LINKS, requests=2, days=4)
 
 
 def main(argv: Sequence[str]) -> int:
     """Measure, print and write ``var/bench/pages.json``."""
     parser = make_parser(__doc__.partition("\n")[0])
-    parser.add_argument("--rows", type=int, help="log rows in the database; else 10,000,000, or 100,000 with --quick")
+    parser.add_argument("--rows", type=int, help="log rows in the database; else 10,000,000, or 500,000 with --quick")
     options = parser.parse_args(argv)
     scale = SMOKE if options.smoke else QUICK if options.quick else FULL
     started_at = datetime.now(UTC)
@@ -119,22 +130,30 @@ def measure_pages(
     address: str, service: ServiceProcesses, stored: StoredRows, store: Store, scale: PagesScale
 ) -> list[dict[str, Value]]:
     """Request the pages in turn, and the same sums straight from the rows."""
-    link = fetch_value(stored.admin, "SELECT id FROM links ORDER BY id LIMIT 1")
-    pages = {"overview": "/admin", "links": "/admin/links", "one link": f"/admin/links/{link}"}
+    pages = list_pages(stored, store)
     took: dict[str, list[ServerTime]] = {name: [] for name in pages}
+    size_bytes = dict.fromkeys(pages, 0)
     with sign_in(address, store, stored.tenant_id) as visitor:
+
+        def load(name: str) -> None:
+            answer = visitor.get(pages[name]).raise_for_status()
+            size_bytes[name] = max(size_bytes[name], len(answer.content))
+
         shared = ProcessorWatch(psutil.Process())
         for round_number in range(scale.requests + 1):
             if round_number % ROUNDS_BETWEEN_NEW_ROWS == 0:
                 store_rows(stored.admin, stored.tenant_id, datetime.now(UTC) - timedelta(days=2), ROWS_A_TIME)
-            for name, path in pages.items():
-                each = service.measure(lambda path=path: visitor.get(path).raise_for_status())  # type: ignore[misc]  # bound
+            for name in pages:
+                each = service.measure(partial(load, name))
                 if round_number:  # the first one warms up
                     took[name].append(each)
         share = shared.measure_share()
     straight = [measure_sums_s(stored) for _ in range(3)]
     return [
-        *({"case": name, "requests": len(times), **take_percentiles(times)} for name, times in took.items()),
+        *(
+            {"case": name, "requests": len(times), "kb": size_bytes[name] / 1000, **take_percentiles(times)}
+            for name, times in took.items()
+        ),
         {"case": "sums straight from the rows", "requests": len(straight), "p50_ms": 1e3 * statistics.median(straight)},
         {
             "case": "the machine meanwhile",
@@ -144,6 +163,55 @@ def measure_pages(
             "load_average": os.getloadavg()[0],
         },
     ]
+
+
+def list_pages(stored: StoredRows, store: Store) -> dict[str, str]:
+    """Return the addresses of the pages, lists sorted and searched too; a rule prices all tiers of the tenant."""
+    admin = stored.admin
+    link = fetch_value(admin, "SELECT id FROM links ORDER BY id LIMIT 1")
+    release = fetch_value(admin, "SELECT max(id) FROM releases")
+    middle = fetch_value(admin, "SELECT id FROM transfers ORDER BY started_at DESC, id OFFSET 1000 LIMIT 1")
+    name = fetch_value(admin, "SELECT name FROM endpoints ORDER BY name LIMIT 1")
+    book = publish_prices(store, stored.tenant_id)
+    return {
+        "overview": "/admin",
+        "overview of 24 hours": "/admin?range=24h",
+        "links": "/admin/links",
+        "links by tiers": "/admin/links?sort=-tiers&q=way&page=3",
+        "one link": f"/admin/links/{link}",
+        "transfers": "/admin/transfers",
+        "older transfers": f"/admin/transfers?before={middle}" if middle else "/admin/transfers?state=ended",
+        "transfers by rate": "/admin/transfers?sort=-throughput&page=20",
+        "transfers of an end": f"/admin/transfers?source={quote(name[:-1])}&outcome=missed",
+        "transfers of a key": "/admin/transfers?key=customer+7",
+        "tiers": f"/admin/tiers?link={link}",
+        "price books": "/admin/price-books",
+        "one price book": f"/admin/price-books/{book}",
+        "endpoints": "/admin/endpoints",
+        "keys": "/admin/keys",
+        "users": "/admin/users",
+        "releases": "/admin/releases",
+        "one release": f"/admin/releases/{release}",
+        "logs": "/admin/logs",
+        "quarantine": "/admin/logs/quarantine",
+        "audit": "/admin/audit",
+    }
+
+
+def publish_prices(store: Store, tenant_id: UUID) -> UUID:
+    """Return the price book of the tenant: one rule prices every tier."""
+    with store.unit_of_work(tenant_id) as uow:
+        books = uow.price_books.list_without_prices()
+        if books:
+            return books[0].id
+        book = draft_book(
+            "Prices", currency="EUR", energy_basis=EnergyBasis.TOTAL, copy_of=None, uow=uow, clock=SystemClock()
+        )
+    with store.unit_of_work(tenant_id) as uow:
+        set_rules(book.id, [PriceRule(price=PriceModel(per_gb=Decimal("0.02")))], version=None, uow=uow)
+    with store.unit_of_work(tenant_id) as uow:
+        publish_book(book.id, effective_from=None, version=None, uow=uow, clock=SystemClock())
+    return book.id
 
 
 def measure_sums_s(stored: StoredRows) -> float:
@@ -181,7 +249,9 @@ def sign_in(address: str, store: Store, tenant_id: UUID) -> Iterator[httpx.Clien
         answer = visitor.post("/admin/sign-in", data={"login": login, "password": PASSWORD})
         assert answer.status_code == httpx.codes.SEE_OTHER, answer.text
         moved = visitor.get("/admin").text
-        assert re.search(r"<dt>Moved</dt>\s*<dd><strong>[1-9]", moved), "the overview shows no row"
+        assert re.search(r"<dt>(?:<a[^>]*>)?Moved(?:</a>)?</dt>\s*<dd><strong>[1-9]", moved), (
+            "the overview shows no row"
+        )
         yield visitor
 
 
@@ -195,6 +265,7 @@ def summarise(results: Sequence[dict[str, Value]], rows: int) -> dict[str, Value
         "p95_ms": max(float(each["p95_ms"]) for each in pages.values()),  # type: ignore[arg-type]  # figures
         "cpu_p95_ms": max(float(each["cpu_p95_ms"]) for each in pages.values()),  # type: ignore[arg-type]  # figures
         **{f"{name}_p95_ms": each["p95_ms"] for name, each in pages.items()},
+        "page_kb": max(float(each["kb"]) for each in pages.values()),  # type: ignore[arg-type]  # figures
         "straight_ms": by_case["sums straight from the rows"]["p50_ms"],
         "new_day_s": one_day,
         "rebuild_s": all_days,

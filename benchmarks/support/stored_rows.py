@@ -73,16 +73,25 @@ class StoredRows:
 
 @contextmanager
 def open_stored_rows(
-    rows: int, *, links: int, seed: int, folder: Path, days: int = DAYS, niceness: Mapping[str, int] = NICENESS
+    rows: int,
+    *,
+    links: int,
+    seed: int,
+    folder: Path,
+    keys: int = 20,
+    days: int = DAYS,
+    niceness: Mapping[str, int] = NICENESS,
 ) -> Iterator[StoredRows]:
     """Yield the database with ``rows`` rows over the last ``days`` days; make the days that are missing.
+
+    ``keys`` : customers' keys, by whose agents the transfers of the service were made in turn.
 
     Raises
     ------
     SystemExit : there is no room, or another run uses the database.
     """
     folder = folder / f"{rows}-rows-{links}-links-seed-{seed}"
-    parameters = f"{seed} {LEARNED_LINKS} {LEARNED_ROWS_A_LINK} {MORE_LINKS} {LOGS} {ENDS}"
+    parameters = f"{seed} {LEARNED_LINKS} {LEARNED_ROWS_A_LINK} {MORE_LINKS} {LOGS} {ENDS} {KEYS}"
     makers = digest_row_sources(["benchmarks/support/workload.py"], parameters)
     with open_stored_server(folder, makers) as server:
         print_now(
@@ -94,6 +103,7 @@ def open_stored_rows(
                 require_room(server.folder, rows)
                 learn_links(database_url, seed, niceness)
                 admin.execute(MORE_LINKS, {"each": links // LEARNED_LINKS - 1})
+                admin.execute(KEYS, {"keys": keys})
                 record_row_sources(server, makers)
             tenant_id = fetch_value(admin, "SELECT id FROM tenants")
             stored = StoredRows(admin, server.url(), database_url, tenant_id, server.process_id)
@@ -200,18 +210,28 @@ LOGS = """
 ENDS = """
     INSERT INTO transfers (tenant_id, id, started_at, source, destination, network, mover, sla, file_count, total_bytes,
         sequence, journalled_sequence, bytes_moved, throughput_bps, ended_at, status, energy_j, energy, agreement_kept,
-        link_id)
+        link_id, duration_s, key_id)
     SELECT g.tenant_id, g.transfer_id, g.started_at, s.name, d.name, l.network, l.mover, 'deadline', g.file_count,
            g.total_bytes, 8, 8, g.bytes_moved, g.throughput_bps, g.ended_at, g.status, g.source_energy_j,
            CASE WHEN g.source_energy_j IS NULL THEN '[]'
                 ELSE jsonb_build_array(jsonb_build_object('host', 'source', 'total_j', g.source_energy_j,
                     'method', g.source_energy_method, 'quality', g.source_energy_quality)) END,
-           g.total_bytes %% 11 <> 0, g.link_id
-      FROM transfer_logs g JOIN links l ON l.id = g.link_id
+           g.total_bytes %% 11 <> 0, g.link_id, extract(epoch FROM g.ended_at - g.started_at)::float8,
+           known.ids[1 + (hashtext(g.id::text) & 1023) %% greatest(cardinality(known.ids), 1)]
+      FROM transfer_logs g
+      JOIN (SELECT array_agg(id ORDER BY id) AS ids FROM api_keys WHERE tenant_id = %(tenant)s) known ON true
+      JOIN links l ON l.id = g.link_id
       JOIN endpoints s ON s.id = l.source_id JOIN endpoints d ON d.id = l.destination_id
      WHERE g.tenant_id = %(tenant)s AND g.transfer_id IS NOT NULL
        AND g.started_at >= %(begins)s AND g.started_at < %(begins)s::timestamptz + interval '1 day'
     ON CONFLICT DO NOTHING
+"""
+
+KEYS = """
+    INSERT INTO api_keys (tenant_id, name, prefix, secret_sha256, scopes, weight, rate_factor, created_at)
+    SELECT tenants.id, 'customer ' || n, 'tw_' || substr(md5(n::text), 1, 8), sha256(n::text::bytea), '{agent}', 1, 1,
+           now()
+      FROM tenants, generate_series(1, %(keys)s) n
 """
 
 MORE_LINKS = """

@@ -30,6 +30,9 @@ _UNCUT_LABELS: Options = {
 """Without a line height, the library of three-dimensional charts cuts its labels."""
 
 
+NARROWEST_PX = 400
+"""Charts up to this width are seen from further away: their height stays."""
+
 _SMALL_NAME: Options = {"nameGap": 18, "nameTextStyle": {"fontSize": 11, "lineHeight": 40}}
 _LYING_SCALE: Options = {"orient": "horizontal", "left": "center", "right": "auto", "top": 0}
 """The colour scale above a surface, on a small screen."""
@@ -168,10 +171,13 @@ def build_solid_chart(cut: SurfaceSlice) -> Options:
             {"type": "scatter3D", "name": "observed", "data": seen, "symbolSize": 7,
              "itemStyle": {"color": COLOURS[1]}},
         ],
-        "media": [{"query": {"maxWidth": NARROW_PX}, "option": {
-            "grid3D": {"viewControl": {"distance": 330}, "right": 0, "top": 20}, "visualMap": _LYING_SCALE,
-            "xAxis3D": _SMALL_NAME, "yAxis3D": _SMALL_NAME,
-        }}],
+        "media": [
+            {"query": {"maxWidth": NARROW_PX}, "option": {
+                "grid3D": {"viewControl": {"distance": 270}, "right": 0, "top": 20}, "visualMap": _LYING_SCALE,
+                "xAxis3D": _SMALL_NAME, "yAxis3D": _SMALL_NAME,
+            }},
+            {"query": {"maxWidth": NARROWEST_PX}, "option": {"grid3D": {"viewControl": {"distance": 330}}}},
+        ],
     }  # fmt: skip
 
 

@@ -86,11 +86,14 @@ def tiers_page(
             if release is None or shown is None
             else uow.sla_tiers.list_page(release, limit=MAX_OF_LINK, link_id=shown.id)
         )
-        book = uow.price_books.load_price_list().get_current_book()
-    offered = [
-        each for each in tiers if (each.partition.confidence, each.partition.energy_basis) == (values.confidence, basis)
-    ]
-    prices: Mapping[UUID, PriceModel] = {} if book is None else book.prices
+        offered = [
+            each
+            for each in tiers
+            if (each.partition.confidence, each.partition.energy_basis) == (values.confidence, basis)
+        ]
+        now = parts.clock.now()
+        book = next((each for each in uow.price_books.list_without_prices() if each.is_current(now)), None)
+        prices = {} if book is None else uow.price_books.find_prices(book.id, [each.tier.id for each in offered])
     listed = show_list(
         offered,
         COLUMNS,
@@ -107,6 +110,7 @@ def tiers_page(
         shown=shown,
         reason=None if shown is None else reasons.get(shown.id),
         book=book,
+        prices=prices,
         tiers=listed,
         clusters=group_by_cluster(listed.rows),
         cluster_numbers={cluster: n for n, cluster in enumerate(group_by_cluster(offered), start=1)},

@@ -177,7 +177,8 @@ def _format_cost(per_kwh: Decimal | None, currency: str) -> str:
 
 def find_current_book(books: PriceBookRepository, now: datetime) -> PriceBook | None:
     """Return the current book, from which quotes are made."""
-    return next((book for book in books.list_all() if book.is_current(now)), None)
+    current = next((book for book in books.list_without_prices() if book.is_current(now)), None)
+    return None if current is None else books.get(current.id)
 
 
 def claim_draft(book_id: UUID, version: int | None, uow: UnitOfWork) -> PriceBook:

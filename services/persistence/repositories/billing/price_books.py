@@ -190,11 +190,20 @@ class PriceBooks:
         found = self._connection.execute(select(price_books.c.id).where(price_books.c.effective_from == at))
         return found.first() is not None
 
+    def find_prices(self, book_id: UUID, tier_ids: Sequence[UUID]) -> Mapping[UUID, PriceModel]:
+        """Return the prices of these tiers in a book, of those that have one."""
+        chosen = select(prices).where(prices.c.book_id == book_id, prices.c.tier_id.in_(tier_ids))
+        return {row.tier_id: _build_price(row) for row in self._connection.execute(chosen)}
+
     def _read_prices(self, book_ids: Sequence[UUID]) -> Mapping[UUID, Mapping[UUID, PriceModel]]:
         found: dict[UUID, dict[UUID, PriceModel]] = defaultdict(dict)
         for row in self._connection.execute(select(prices).where(prices.c.book_id.in_(book_ids))):
-            found[row.book_id][row.tier_id] = PriceModel(**{part: getattr(row, part) for part in PRICE_PARTS})
+            found[row.book_id][row.tier_id] = _build_price(row)
         return found
+
+
+def _build_price(row: Row[Any]) -> PriceModel:
+    return PriceModel(**{part: getattr(row, part) for part in PRICE_PARTS})
 
 
 def _build_book(row: Row[Any], held: Mapping[UUID, PriceModel]) -> PriceBook:
