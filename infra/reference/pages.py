@@ -6,6 +6,7 @@ from pathlib import Path
 from infra.reference.api import render_api, render_api_schemas
 from infra.reference.authorisation import render_authorisation
 from infra.reference.command_line import render_command_line
+from infra.reference.dbt_sources import render_dbt_sources
 from infra.reference.decisions import render_decisions
 from infra.reference.log_formats import render_log_formats
 from infra.reference.metrics import render_metrics
@@ -20,6 +21,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "reference/api-schemas.md": render_api_schemas,
     "reference/authorisation.md": render_authorisation,
     "reference/command-line.md": render_command_line,
+    "reference/dbt-sources.yml": render_dbt_sources,
     "reference/log-formats.md": render_log_formats,
     "reference/metrics.md": render_metrics,
     "reference/service-commands.md": render_service_commands,

@@ -1,6 +1,7 @@
 """Views of the warehouse, from the comments that a migrated database holds."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
+from functools import cache
 from typing import NoReturn
 
 from infra.reference.markdown import format_code, format_page, format_table
@@ -18,17 +19,19 @@ The views that analysts query, each with the rows of its own tenant only. How to
 
 def render_warehouse() -> str:
     """Return the page of all views; it takes an embedded PostgreSQL of its own, and some seconds."""
-    return format_page("Warehouse schema", INTRODUCTION, *(_format_view(each) for each in _read_migrated_schema()))
+    return format_page("Warehouse schema", INTRODUCTION, *(_format_view(each) for each in read_migrated_schema()))
 
 
-def _read_migrated_schema() -> Iterator[SchemaView]:
+@cache
+def read_migrated_schema() -> Sequence[SchemaView]:
+    """Return the views of a database with all migrations."""
     with EmbeddedPostgres.temporary(durable=False) as server:
         prepare_roles(server.url())
         upgrade(server.url())
         warehouse = Warehouse(
             server.url(), login=_refuse, note=_refuse, record=_refuse, clock=SystemClock(), limits=QueryLimits()
         )
-        yield from warehouse.describe_schema()
+        return warehouse.describe_schema()
 
 
 def _refuse(*_: object) -> NoReturn:

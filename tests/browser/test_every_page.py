@@ -2,11 +2,13 @@
 
 import json
 from urllib.parse import urlencode
+from uuid import uuid4
 
 import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
+from services.application.billing.customers import CustomerDetails, add_customer
 from services.application.billing.price_books import draft_book
 from services.bootstrap import Container
 from tests.browser.accessibility import offences
@@ -45,7 +47,11 @@ def behind(learned: Tenant, parts: Container, client: httpx.Client) -> list[str]
         book = draft_book(
             "Spring", currency="EUR", energy_basis=EnergyBasis.TOTAL, copy_of=None, uow=uow, clock=parts.clock
         )
+    with parts.store.unit_of_work(learned.id) as uow:
+        customer = add_customer(CustomerDetails(name=f"Acme {uuid4().hex[:6]}"), (), uow=uow, clock=parts.clock)
     return [
+        f"/admin/customers/{customer.id}",
+        f"/admin/usage/statement?month=2026-11&customer={customer.id}",
         f"/admin/transfers/{transfer}",
         "/admin/transfers?state=ended&sla=deadline",
         "/admin/transfers?source=nowhere",

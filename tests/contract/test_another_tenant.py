@@ -38,6 +38,8 @@ def _prices_of(owner: Owner) -> str:
     return f"tier_id,base,per_gb,per_kwh,margin_percent\n{owner.own('tier_id')},1,0,0,0\n"
 
 
+QUERIES = {"GET /v1/customers/{customer_id}/statement": {"month": "2026-11"}}
+
 BODIES: dict[str, Any] = {
     "PATCH /v1/customers/{customer_id}": {"note": "calls on Mondays"},
     "PATCH /v1/endpoints/{endpoint_id}": {"aliases": ["another name"]},
@@ -123,7 +125,8 @@ def ask(owner: Owner, call: Call, named: Mapping[str, str]) -> int:
     if call.is_page and call.method == "POST":
         sent = {"data": (body or {}) | {"form_token": owner.form_token}}
     client = owner.visitor if call.is_page else owner.client
-    with client.stream(call.method, call.path.format_map(named), **sent) as answer:
+    query = QUERIES.get(name_of(call))
+    with client.stream(call.method, call.path.format_map(named), params=query, **sent) as answer:
         return answer.status_code
 
 

@@ -9,10 +9,9 @@ import pytest
 
 from services.application.access.authenticate import Scope
 from services.application.billing.usage import Billing, Month
-from services.bootstrap import Container
 from tests.integration.warehouse.questions.answers import ANSWERS
-from tests.integration.warehouse.questions.history import History, Storage, make_up_history
-from tests.stack import Tenant, new_tenant
+from tests.integration.warehouse.questions.history import History
+from tests.stack import Tenant
 
 PAGE = Path(__file__).parents[4] / "docs" / "how-to" / "answer-questions-in-sql.md"
 _QUESTION = re.compile(r"^## (\d+)\. [^\n]*\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
@@ -28,20 +27,6 @@ def read_queries() -> Mapping[int, str]:
 
 
 QUERIES = read_queries()
-
-
-@pytest.fixture(scope="module")
-def history() -> History:
-    return make_up_history(seed=20260301)
-
-
-@pytest.fixture(scope="module")
-def provider(api: str, parts: Container, database_url: str, history: History) -> Tenant:
-    """The tenant of the history, next to another tenant with the same one."""
-    for _ in range(2):
-        found = new_tenant(parts, database_url)
-        Storage(found, api).store(history)
-    return found
 
 
 def test_page_has_fifteen_questions() -> None:

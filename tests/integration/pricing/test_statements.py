@@ -1,0 +1,149 @@
+"""Statements of customers over their keys, as keys move and months are dropped, equal to a calculation by hand."""
+
+import csv
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import ROUND_HALF_UP, Decimal
+from io import StringIO
+from typing import Any
+from uuid import UUID, uuid4
+
+import httpx
+import psycopg
+import pytest
+import redis
+
+from services.application.billing.usage import Billing, Month, UsageLine
+from services.application.logs.retain import DaysOfMonth
+from services.bootstrap import Container
+from tests.integration.admin.visitors import entries, person, signed_in
+from tests.integration.billing.quotes import journalled, store, valkey
+from tests.integration.live_transfers import learned
+from tests.integration.pricing.test_credits import MET_S, MISSED_S, PRICE, move, publish_with_credit
+from tests.integration.pricing.test_customers import as_key, negotiate, new_customer, new_key
+from tests.stack import Tenant
+
+__all__ = ["learned", "store", "valkey"]
+
+GB = 10**9
+MONTH = f"{datetime.now(UTC):%Y-%m}"
+CENT, MICRO = Decimal("0.01"), Decimal("0.000001")
+
+
+@pytest.fixture
+def provider(api: str, learned: Tenant) -> Iterator[httpx.Client]:
+    with learned.client(api) as opened:
+        yield opened
+
+
+def price_by_hand(made: dict[str, Any], factor: str = "1") -> Decimal:
+    cost = Decimal(PRICE["base"]) + Decimal(PRICE["per_gb"]) * Decimal(made["total_bytes"]) / GB
+    return (cost * Decimal("1.17") * Decimal(factor)).quantize(MICRO)
+
+
+def statement_of(provider: httpx.Client, customer: dict[str, Any]) -> dict[str, Any]:
+    answer = provider.get(f"/v1/customers/{customer['id']}/statement", params={"month": MONTH})
+    made: dict[str, Any] = answer.raise_for_status().json()
+    return made
+
+
+def test_customer_pays_for_what_its_keys_moved_while_they_were_its_own(
+    api: str, parts: Container, learned: Tenant, provider: httpx.Client, store: redis.Redis
+) -> None:
+    book = publish_with_credit(provider)
+    north, south = new_key(provider), new_key(provider)
+    with as_key(api, north) as one, as_key(api, south) as two:
+        before = [move(one, MET_S)]  # belongs to the first customer of the key, at the price of the book
+        acme = new_customer(provider, north, south, contact_name="Ann", contact_email="ann@acme.example")
+        negotiate(provider, acme, adjustment="-0.125")
+        reduced = [move(one, MISSED_S), move(two, MET_S), move(two, MISSED_S)]
+        journalled(parts, store, *before, *reduced)
+        rule = {"price": {"per_gb": "2", "credit": "0.5"}}
+        negotiate(provider, acme, adjustment="3", rules=[rule], currency="EUR")
+        fixed = [move(two, MISSED_S)]
+        journalled(parts, store, *fixed)
+        provider.put(f"/v1/customers/{acme['id']}/keys", json={"key_ids": [south["id"]]}).raise_for_status()
+        other = new_customer(provider, north)
+        later = [move(one, MET_S)]
+        journalled(parts, store, *later)
+
+    amounts = [price_by_hand(before[0]), *(price_by_hand(each, "0.875") for each in reduced)]
+    at_rule = (2 * Decimal(fixed[0]["total_bytes"]) / GB).quantize(MICRO)
+    credit = (amounts[1] + amounts[3]) * Decimal("0.35") + at_rule * Decimal("0.5")
+    total = sum(amounts, at_rule)
+    made = statement_of(provider, acme)
+    (line,) = made["billed"]
+    assert Decimal(line["amount"]) == total
+    assert Decimal(line["credit"]) == credit
+    assert Decimal(line["payable"]) == (total - credit).quantize(CENT, ROUND_HALF_UP)
+    assert (line["transfers"], line["agreements_kept"], line["agreements_missed"]) == (5, 2, 3)
+    assert made["number"] == f"{MONTH}-{acme['number']:04}"
+    assert made["customer"]["contact_name"] == "Ann"
+    assert sum(Decimal(key["billed"][0]["amount"]) for key in made["keys"]) == total
+    assert {key["key_id"] for key in made["keys"]} == {north["id"], south["id"]}
+    assert sum(Decimal(each["amount"]) for each in made["totals"]) == total
+    assert sum(each["transfers"] for each in made["totals"]) == 5
+
+    moved = statement_of(provider, other)
+    assert Decimal(moved["billed"][0]["amount"]) == price_by_hand(later[0]), "the other customer pays the book's price"
+    listed = provider.get("/v1/usage-statements", params={"month": MONTH}).json()
+    of_north = {each["customer"]: each for each in listed if each["key_id"] == north["id"]}
+    assert of_north.keys() == {acme["name"], other["name"]}
+
+    text = provider.get(f"/v1/customers/{acme['id']}/statement", params={"month": MONTH, "format": "csv"}).text
+    rows = list(csv.DictReader(StringIO(text)))
+    assert {row["customer"] for row in rows} == {acme["name"]}
+    assert sum(Decimal(row["amount"]) for row in rows) == total
+
+    draft = provider.post("/v1/price-books", json={"name": "The same", "copy_of": book}).json()["id"]
+    tried = provider.get(f"/v1/price-books/{draft}/what-if").json()
+    replayed = 5 * at_rule + price_by_hand(later[0])  # the fixed price is current for all that Acme moved
+    assert Decimal(tried["in_force"]["revenue"]) == pytest.approx(replayed, abs=MICRO * 10)
+    assert tried["book"]["revenue"] == tried["in_force"]["revenue"]
+
+    with signed_in(api, person(parts, learned, "provider")) as visitor:
+        page = visitor.get("/admin/usage/statement", params={"month": MONTH, "customer": acme["id"]}).text
+        assert f"<strong>{line['payable']}</strong>" in page
+        assert page.count("/admin/transfers/") == 5
+        usage = visitor.get("/admin/usage", params={"month": MONTH}).text
+        assert usage.index(acme["name"]) < usage.index(south["name"])
+        assert visitor.get(f"/admin/usage/statement?month={MONTH}&customer={uuid4()}").status_code == 404
+    noted = {action for action, _, _ in entries(parts, learned, "customer")}
+    assert noted >= {"customer.created", "customer.keys_set", "customer.prices_negotiated"}
+
+
+def test_statement_of_a_dropped_month_names_its_customer(
+    parts: Container, learned: Tenant, provider: httpx.Client, admin_database_url: str
+) -> None:
+    acme, key = new_customer(provider), UUID(new_key(provider)["id"])
+    month = Month.parse("2020-02")
+    line = UsageLine(
+        key_id=key,
+        key="mover",
+        customer_id=UUID(acme["id"]),
+        billing=Billing.BILLED,
+        currency="EUR",
+        transfers=3,
+        bytes_moved=3 * GB,
+        amount=Decimal("1.234567"),
+        met=2,
+        missed=1,
+        from_log_alone=0,
+        credit=Decimal("0.2"),
+    )
+    own = replace(line, customer_id=None, amount=Decimal(7))
+    with parts.store.unit_of_work(learned.id) as uow:
+        days = DaysOfMonth(marked=0, to_export=0, versions=1, exported=[])
+        uow.month_seals.seal(month, days, [line, own], at=parts.clock.now())
+        uow.commit()
+    with psycopg.connect(admin_database_url) as admin:
+        admin.execute("INSERT INTO closed_months VALUES ('2020-02-01', now(), now())")
+    answer = provider.get(f"/v1/customers/{acme['id']}/statement", params={"month": "2020-02"}).json()
+    assert [Decimal(each["payable"]) for each in answer["billed"]] == [Decimal("1.03")]
+    assert answer["totals"] == []
+    listed = provider.get("/v1/usage-statements", params={"month": "2020-02"}).json()
+    assert {(each["customer"], each["billed"][0]["amount"]) for each in listed} == {
+        (acme["name"], "1.234567"),
+        (None, "7"),
+    }
