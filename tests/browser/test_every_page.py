@@ -112,9 +112,9 @@ def test_the_rows_of_a_query_are_drawn_with_a_line_for_each_text(provider: Page)
     page.get_by_role("button", name="Run").click()
     page.locator("#answer svg").wait_for()
     expect(page.get_by_label("A line for each")).to_contain_text("by itself: odd")
-    page.get_by_label("Up").select_option("n")
+    page.locator("select[name=up]").select_option("n")
     page.get_by_role("button", name="Draw again").click()
-    expect(page.get_by_label("Up")).to_have_value("n")
+    expect(page.locator("select[name=up]")).to_have_value("n")
     assert offences(page) == []
 
 

@@ -24,7 +24,7 @@ def test_surface_page_of_a_link_shows_the_points_that_the_api_returns(
 ) -> None:
     page = provider
     to_page(page, "Links")
-    page.get_by_role("row", name=DESTINATION).get_by_role("link").click()
+    page.get_by_role("row", name=DESTINATION).get_by_role("link").first.click()
     page.get_by_role("link", name="Surface and tiers").first.click()
     page.locator(".chart svg, .chart canvas").first.wait_for()
     cluster_id = page.url.rpartition("/")[2]

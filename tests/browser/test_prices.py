@@ -73,7 +73,7 @@ def test_a_price_goes_from_a_link_to_the_amount_that_an_agent_is_quoted(
 def tiers_are_changed(page: Page, tier_id: str) -> None:
     """One is renamed; the bounds of others are looked at, left as they are, and then split."""
     to_page(page, "Links")
-    page.get_by_role("table").get_by_role("link").first.click()
+    page.get_by_role("rowheader").get_by_role("link").first.click()
     expect(page.get_by_role("link", name="Surface and tiers").first).to_be_visible()
     to_page(page, "SLA tiers")
     form = page.locator(f"form[action='/admin/tiers/{tier_id}/name']")

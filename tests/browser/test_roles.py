@@ -17,7 +17,7 @@ FOR_ALL = (
     "Endpoints", "Regions", "Price books",
 )  # fmt: skip
 MENUS = {"analyst": {*FOR_ALL, "SQL"}, "provider": {*FOR_ALL, "Customers", "Usage", "Limits"}}
-FORBIDDEN, NOT_FOUND, INVALID = 403, 404, 422
+FORBIDDEN, NOT_FOUND, OK = 403, 404, 200
 
 
 @pytest.fixture(params=MENUS)
@@ -57,19 +57,20 @@ def test_reader_sees_no_button_that_changes_a_release(page: Page, learned: Tenan
         release = uow.releases.find_current()
     for address in ("/admin/releases", f"/admin/releases/{release}"):
         page.goto(address)
-        assert page.locator("main").get_by_role("button").count() == 0
+        assert page.locator("main form[method=post]").count() == 0
+        assert page.locator("main").get_by_role("button").and_(page.locator(":not([role=search] *)")).count() == 0
 
 
 def test_unknown_page_and_impossible_filter_lead_on_by_the_navigation(page: Page) -> None:
     for address, status, advice in (
         ("/admin/nowhere", NOT_FOUND, "Choose a page from the menu"),
-        ("/admin/transfers?state=asleep", INVALID, "Open the section and choose again"),
+        ("/admin/transfers?state=asleep", OK, "State must be"),
     ):
         answer = page.goto(address)
         assert answer is not None
         assert answer.status == status
         expect(page.get_by_text(advice)).to_be_visible()
         assert offences(page) == []
-    page.get_by_role("link", name="To this section").or_(page.get_by_role("link", name="To the overview")).first.click()
+    page.get_by_role("link", name="All transfers").first.click()
     page.locator(".side nav").get_by_role("link", name="Links").click()
     expect(page.get_by_role("heading", name="Links", exact=True)).to_be_visible()
