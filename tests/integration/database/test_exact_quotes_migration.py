@@ -25,9 +25,8 @@ def test_quotes_of_every_tenant_are_exported_again_unless_their_rows_are_dropped
                 )
     migrate.upgrade(empty_database, AFTER)
     with psycopg.connect(empty_database) as admin:
-        found = admin.execute(
-            "SELECT view, day::text, exported_version, version FROM log_days ORDER BY 1, 2"
-        ).fetchall()
+        query = "SELECT view, day::text, exported_version, version FROM log_days ORDER BY 1, 2"
+        found = admin.execute(query).fetchall()
     assert found == [
         *[("quotes", "2026-01-31", 3, 3)] * 2,
         *[("quotes", "2026-02-01", 0, 3)] * 2,
