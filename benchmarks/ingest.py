@@ -1,9 +1,11 @@
-"""Rows a second through POST /v1/logs, durable, against psycopg's COPY of the same rows; memory of a large upload.
+"""Rows a second through POST /v1/logs, durable, against psycopg's COPY of the same rows; lines of logs read; memory.
 
 Both legs store the same rows, which are in memory at the start of the clock: ours as a compressed upload, the
 baseline's as tuples for `write_row` into a table of the same columns, partitions and indexes, committed durably. They
 run in turn on one server and one database, and the ratio is the median of the pairs'. Memory is the high-water mark of
 the API's process after one upload of all rows at once.
+
+Before, the agent reads logs of GridFTP and rclone on a machine without the service: see `benchmarks.import_speed`.
 """
 
 import gzip
@@ -27,6 +29,7 @@ import httpx
 import psycopg
 import uvicorn
 
+from benchmarks.import_speed import measure_imports
 from benchmarks.support.command import run_command
 from benchmarks.support.processes import read_peak_rss_mb
 from benchmarks.support.report import Value, make_parser, write_report
@@ -67,11 +70,12 @@ class IngestScale:
     repeats: int
     rows: int
     large_rows: int
+    log_lines: int
 
 
-FULL = IngestScale(repeats=5, rows=100_000, large_rows=1_000_000)
-QUICK = IngestScale(repeats=3, rows=20_000, large_rows=100_000)
-SMOKE = IngestScale(repeats=1, rows=400, large_rows=800)
+FULL = IngestScale(repeats=5, rows=100_000, large_rows=1_000_000, log_lines=1_000_000)
+QUICK = IngestScale(repeats=3, rows=20_000, large_rows=100_000, log_lines=100_000)
+SMOKE = IngestScale(repeats=1, rows=400, large_rows=800, log_lines=400)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -79,6 +83,8 @@ def main(argv: Sequence[str]) -> int:
     options = make_parser(__doc__.partition("\n")[0]).parse_args(argv)
     scale = SMOKE if options.smoke else QUICK if options.quick else FULL
     started_at = datetime.now(UTC)
+    with tempfile.TemporaryDirectory() as folder:
+        imports = list(measure_imports(Path(folder), scale.log_lines, options.seed))
     with (
         EmbeddedPostgres.temporary() as postgres,
         EmbeddedValkey.temporary() as valkey,
@@ -97,8 +103,8 @@ def main(argv: Sequence[str]) -> int:
         "ingest",
         quick=options.quick,
         smoke=options.smoke,
-        results=results,
-        summary=summarise(results),
+        results=[*imports, *results],
+        summary=summarise(results) | summarise_imports(imports),
         started_at=started_at,
     )
     return 0
@@ -153,6 +159,17 @@ def summarise(results: Sequence[dict[str, Value]]) -> dict[str, Value]:
         for name in ("rows_per_s", "copy_rows_per_s", "ratio")
     }
     return medians | {"peak_rss_mb": results[-1]["peak_rss_mb"]}
+
+
+def summarise_imports(imports: Sequence[dict[str, Value]]) -> dict[str, Value]:
+    """Return the rates of each format, and the most that memory grew by a log ten times as long."""
+    growth_mb = max(float(each["import_memory_growth_mb"]) for each in imports)  # type: ignore[arg-type]  # a figure
+    rates: dict[str, Value] = {}
+    for each in imports:
+        log_format = str(each["case"]).rpartition(" ")[2]
+        rates[f"{log_format}_lines_per_cpu_s"] = each["import_lines_per_cpu_s"]
+        rates[f"{log_format}_ratio_to_parsing"] = each["import_ratio"]
+    return rates | {"import_memory_growth_mb": growth_mb}
 
 
 def compress(lines: Iterable[bytes], path: Path) -> None:

@@ -63,8 +63,14 @@ PLAN = (
     Planned(
         name="ingest",
         minutes=5,
-        measures=(*SERVICE, "core/tradewind/wire", "benchmarks/ingest.py"),
-        figures=_figures(higher=("ratio",)),
+        measures=(
+            *SERVICE,
+            "core/tradewind/wire",
+            "clients/python/tradewind_agent/history/importers",
+            "benchmarks/ingest.py",
+            "benchmarks/import_speed.py",
+        ),
+        figures=_figures(higher=("ratio", "gridftp_ratio_to_parsing", "rclone_ratio_to_parsing")),
     ),
     Planned(
         name="pipeline",
