@@ -2,6 +2,7 @@
 
 import json
 from urllib.parse import urlencode
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -47,7 +48,7 @@ def behind(learned: Tenant, parts: Container, client: httpx.Client) -> list[str]
             "Spring", currency="EUR", energy_basis=EnergyBasis.TOTAL, copy_of=None, uow=uow, clock=parts.clock
         )
     with parts.store.unit_of_work(learned.id) as uow:
-        customer = add_customer(CustomerDetails(name="Acme"), (), uow=uow, clock=parts.clock)
+        customer = add_customer(CustomerDetails(name=f"Acme {uuid4()}"), (), uow=uow, clock=parts.clock)
     return [
         f"/admin/customers/{customer.id}",
         f"/admin/usage/statement?month=2026-11&customer={customer.id}",
