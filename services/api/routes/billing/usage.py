@@ -27,6 +27,9 @@ class Form(StrEnum):
 
 
 OfMonth = Annotated[str, Query(min_length=7, max_length=7, description="`YYYY-MM`, in UTC.")]
+OfMonthOrNow = Annotated[
+    str | None, Query(min_length=7, max_length=7, description="`YYYY-MM`, in UTC; the current month if absent.")
+]
 AsForm = Annotated[Form, Query(alias="format", description="`json`: sums by key; `csv`: one line a transfer.")]
 
 _CSV: dict[int | str, dict[str, Any]] = {
@@ -67,15 +70,16 @@ def _to_wire(statement: Statement, key: KeyUsage) -> UsageStatement:
 @statement_router.get("/{customer_id}/statement", response_model=CustomerStatement, responses=_CSV)
 def read_statement(
     customer_id: UUID,
-    month: OfMonth,
     request: Request,
     parts: Parts,
     principal: ProviderKey,
     *,
+    month: OfMonthOrNow = None,
     form: AsForm = Form.JSON,
 ) -> Response | CustomerStatement:
     """Return the statement of a customer over all of its keys: sums, totals by link and tier, or each transfer."""
-    requested_month, tenant_id = Month.parse(month), principal.tenant_id
+    requested_month = Month.of(parts.clock.now()) if month is None else Month.parse(month)
+    tenant_id = principal.tenant_id
     with parts.store.unit_of_work(tenant_id) as uow:
         statement = find_statement(Holder(customer_id=customer_id), requested_month, uow)
         detail = None if form is Form.CSV else load_detail(statement, limit=0, offset=0, uow=uow)
