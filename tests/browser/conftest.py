@@ -148,7 +148,7 @@ def choose_password(page: Page, first: str, chosen: str = PASSWORD) -> None:
 
 
 def to_page(page: Page, name: str) -> None:
-    """Open a page by the navigation beside all of them, and wait until it has loaded."""
+    """Open a page by the navigation that every page has, and wait until it has loaded."""
     link = page.get_by_role("navigation").get_by_role("link", name=name, exact=True)
     address = link.get_attribute("href")
     with page.expect_navigation(url=f"**{address}*"):

@@ -23,7 +23,7 @@ from statistics import NormalDist
 
 from tradewind.errors import InvalidValue
 from tradewind.grid.hours import NO_HOURS, HourlySeries, Signal
-from tradewind.prediction import BAND, Interval
+from tradewind.prediction import BAND_Z, Interval
 from tradewind.sla.kinds import Sla
 from tradewind.units import BITS_PER_BYTE, JOULES_PER_KWH
 
@@ -36,7 +36,6 @@ QUANTILES = tuple((i + 0.5) / 19 for i in range(19))
 """Of throughput, over which costs are averaged; the lowest is that of 2.6 %."""
 
 _STANDARD = NormalDist()
-_BAND_Z = _STANDARD.inv_cdf((1 + BAND) / 2)
 
 
 class When(StrEnum):
@@ -208,7 +207,7 @@ def list_quantiles(rate: Interval) -> list[float]:
     """Return the quantiles of a log-normal rate that costs are averaged over; of one without a band its mean alone."""
     if not 0 < rate.low < rate.high:
         return [rate.mean]
-    log_sd = math.log(rate.high / rate.low) / (2 * _BAND_Z)
+    log_sd = math.log(rate.high / rate.low) / (2 * BAND_Z)
     middle = math.log(rate.high * rate.low) / 2
     return [math.exp(middle + log_sd * _STANDARD.inv_cdf(quantile)) for quantile in QUANTILES]
 

@@ -97,7 +97,7 @@ def choose_bounds(stairs: Sequence[WeightedStairs], candidates: Sequence[Bound])
     ----------
     stairs : of each probability, refined at ``candidates``, which rise in merit.
 
-    The fewest tiers are chosen whose regret is at most `REGRET_GOAL`; else those of the curve's elbow.
+    The fewest tiers are chosen whose regret is at most `REGRET_GOAL`, or nearly the least of `MAX_TIERS`.
     """
     merits = np.array([each.merit for each in candidates])
     regret = np.mean([each.sum_over_ranges(merits) for each in stairs], axis=0)

@@ -1,6 +1,6 @@
 """Customers of a tenant, their keys over time, and the prices that were negotiated with them."""
 
-from sqlalchemy import Column, Index, Integer, Numeric, SmallInteger, Table, UniqueConstraint, text
+from sqlalchemy import Column, Index, Integer, Numeric, Table, UniqueConstraint, text
 
 from services.persistence.tables.metadata import (
     METADATA,
@@ -11,7 +11,7 @@ from services.persistence.tables.metadata import (
     build_tenant_column,
     own_id,
 )
-from services.persistence.tables.prices import build_price
+from services.persistence.tables.prices import build_price, build_rule_columns
 
 # A customer's number is part of the numbers of its statements and is never used again.
 customers = Table(
@@ -62,10 +62,6 @@ negotiated_price_rules = Table(
     METADATA,
     build_tenant_column(),
     build_reference("negotiated_id", "negotiated_prices", primary_key=True),
-    Column("ordinal", SmallInteger, primary_key=True),
-    build_label("kind", nullable=True),
-    build_label("label", nullable=True),
-    build_quantity("from_bps"),
-    build_quantity("to_bps"),
-    *(build_price(name) for name in ("base", "per_gb", "per_kwh", "margin", "credit")),
+    *build_rule_columns(),
+    build_price("credit"),
 )

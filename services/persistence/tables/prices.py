@@ -1,5 +1,7 @@
 """What providers define for tiers (names, limits, price books), and what was quoted."""
 
+from typing import Any
+
 from sqlalchemy import (
     ARRAY,
     BigInteger,
@@ -31,6 +33,18 @@ from services.persistence.tables.metadata import (
 def build_price(name: str, *, nullable: bool = False, server_default: TextClause | None = None) -> Column[object]:
     """Return an exact amount in main units of the book's currency."""
     return Column(name, Numeric(16, 6), nullable=nullable, server_default=server_default)
+
+
+def build_rule_columns() -> tuple[Column[Any], ...]:
+    """Return the order of a price rule, its conditions and its price, but for the credit."""
+    return (
+        Column("ordinal", SmallInteger, primary_key=True),
+        build_label("kind", nullable=True),
+        build_label("label", nullable=True),
+        build_quantity("from_bps"),
+        build_quantity("to_bps"),
+        *(build_price(name) for name in ("base", "per_gb", "per_kwh", "margin")),
+    )
 
 
 # A draft until published_at is set; from then on no row of a book changes. A book ends where the next one begins.
@@ -72,12 +86,7 @@ price_rules = Table(
     METADATA,
     build_tenant_column(),
     build_reference("book_id", "price_books", primary_key=True),
-    Column("ordinal", SmallInteger, primary_key=True),
-    build_label("kind", nullable=True),
-    build_label("label", nullable=True),
-    build_quantity("from_bps"),
-    build_quantity("to_bps"),
-    *(build_price(name) for name in ("base", "per_gb", "per_kwh", "margin")),
+    *build_rule_columns(),
     build_price("credit", server_default=text("0")),
 )
 

@@ -1,6 +1,20 @@
 """Months of logs that accept no more rows, and what outlives the rows of dropped ones."""
 
-from sqlalchemy import BigInteger, Column, Date, Identity, Index, Numeric, Table, UniqueConstraint, Uuid, text
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Date,
+    Identity,
+    Index,
+    Numeric,
+    Table,
+    TextClause,
+    UniqueConstraint,
+    Uuid,
+    text,
+)
 
 from services.persistence.tables.metadata import METADATA, build_instant, build_label, build_tenant_column
 
@@ -28,23 +42,31 @@ sealed_months = Table(
     build_instant("sealed_at"),
 )
 
+
+def _build_usage_columns(*, credit_default: TextClause | None = None) -> tuple[Column[Any], ...]:
+    """Return the columns of a line of usage of one key."""
+    return (
+        Column("key_id", Uuid),
+        build_label("key", nullable=True),
+        build_label("billing"),
+        build_label("currency", nullable=True),
+        _count("transfers"),
+        Column("bytes_moved", Numeric, nullable=False),
+        Column("amount", Numeric),
+        Column("credit", Numeric, nullable=False, server_default=credit_default),
+        _count("kept"),
+        _count("missed"),
+        _count("from_log_alone"),
+    )
+
+
 sealed_usage = Table(
     "sealed_usage",
     METADATA,
     Column("id", BigInteger, Identity(always=True), primary_key=True),
     build_tenant_column(),
     Column("month", Date, nullable=False),
-    Column("key_id", Uuid),
-    build_label("key", nullable=True),
-    build_label("billing"),
-    build_label("currency", nullable=True),
-    _count("transfers"),
-    Column("bytes_moved", Numeric, nullable=False),
-    Column("amount", Numeric),
-    Column("credit", Numeric, nullable=False, server_default=text("0")),
-    _count("kept"),
-    _count("missed"),
-    _count("from_log_alone"),
+    *_build_usage_columns(credit_default=text("0")),
     UniqueConstraint("tenant_id", "month", "key_id", "billing", "currency", postgresql_nulls_not_distinct=True),
 )
 
@@ -56,17 +78,7 @@ sealed_customer_usage = Table(
     build_tenant_column(),
     Column("month", Date, nullable=False),
     Column("customer_id", Uuid, nullable=False),
-    Column("key_id", Uuid),
-    build_label("key", nullable=True),
-    build_label("billing"),
-    build_label("currency", nullable=True),
-    _count("transfers"),
-    Column("bytes_moved", Numeric, nullable=False),
-    Column("amount", Numeric),
-    Column("credit", Numeric, nullable=False),
-    _count("kept"),
-    _count("missed"),
-    _count("from_log_alone"),
+    *_build_usage_columns(),
     Index(None, "tenant_id", "month"),
 )
 

@@ -92,8 +92,8 @@ def test_form_is_done_again_by_nobody_but_who_sent_it(
     fields = tokens(visitor, "/admin/price-books", "/admin/price-books") | {"name": "Winter", "currency": "EUR"}
     visitor.post("/admin/price-books", data=fields)
     with signed_in(api, person(parts, tenant, "provider")) as other:
-        theirs = fields | {"form_token": other.token, "name": "Spring"}
-        assert other.post("/admin/price-books", data=theirs).status_code == 303
+        of_another = fields | {"form_token": other.token, "name": "Spring"}
+        assert other.post("/admin/price-books", data=of_another).status_code == 303
     assert len(books(client)) == 2
 
 

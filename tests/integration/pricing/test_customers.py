@@ -206,7 +206,7 @@ def test_prices_begin_and_end_on_time_in_every_process(api: str, learned: Tenant
     later = negotiate(provider, acme, adjustment="-1", starts_at="2099-01-01T00:00:00Z")
     provider.post(f"/v1/negotiated-prices/{later['id']}/end").raise_for_status()
     left = provider.get(f"/v1/customers/{acme['id']}/negotiated-prices").json()
-    assert [each["id"] for each in left if each["id"] == later["id"]] == [], "what has not begun is removed"
+    assert [each["id"] for each in left if each["id"] == later["id"]] == [], "what has not started is removed"
 
 
 @pytest.mark.parametrize("adjustment", ["0", "-1.1", "11", "1e30", "NaN", "0.1234567", "<b>"])

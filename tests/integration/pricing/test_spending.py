@@ -16,6 +16,9 @@ from tests.integration.live_transfers import Transfer, learned
 from tests.integration.pricing.test_credits import MET_S, SLA, move, publish_with_credit
 from tests.integration.pricing.test_customers import as_key, new_customer, new_key
 from tests.stack import Tenant
+from tradewind.wire.recommendations import RecommendRequest
+from tradewind_agent.service.client import Client
+from tradewind_agent.session.planning import request_plan
 
 __all__ = ["learned", "store", "valkey"]
 
@@ -51,6 +54,11 @@ def test_customer_spends_up_to_its_limit(
         assert problem["title"] == "Spending limit reached"
         for text in (acme["name"], f"{2 * price:f}", f"{price:f}", MONTH):
             assert text in problem["detail"]
+
+        with Client(api, one["secret"]) as agent:
+            why_no_plan = request_plan(agent, RecommendRequest.model_validate(SEEN | {"sla": SLA}))
+        assert isinstance(why_no_plan, str), "an agent copies by its own rules, without a promise and its price"
+        assert acme["name"] in why_no_plan
 
         free = first.post("/v1/recommend", json=SEEN | {"sla": {"kind": "deadline", "target": 1e-3}})
         assert free.status_code == 200, "what has no price is answered"
