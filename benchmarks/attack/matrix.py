@@ -29,6 +29,7 @@ OWN_EVEN_SO = {
     "POST /v1/transfers/{transfer_id}/heartbeats": "the same",
     "PUT /v1/devices/{name}": "the caller gets a profile of its own of that name",
     "GET /v1/devices/{name}": "names of profiles are anybody's",
+    "PUT /v1/regions/{region}": "the caller gets a region of its own of that name",
 }
 """Calls that another tenant may answer by something of the caller, and why."""
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 
 from tradewind.errors import InvalidValue
+from tradewind.wire.base import BIGINT_MAX
 from tradewind_agent.history.importers.fields import parse_number, round_within
 
 
@@ -46,5 +47,8 @@ def read_count(field: str, message: Mapping[str, object], key: str) -> int:
     ------
     InvalidValue : it is no such number.
     """
+    value = message.get(key)
+    if type(value) is int and 0 <= value <= BIGINT_MAX:  # nearly always
+        return value
     text = find_text(message, key)
     return round_within(field, parse_number(field, text), 0) if text else 0

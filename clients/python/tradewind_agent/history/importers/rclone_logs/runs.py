@@ -8,6 +8,7 @@ from typing import Self
 
 from tradewind.errors import InvalidValue
 from tradewind.units import BITS_PER_BYTE
+from tradewind_agent.history.importers import json_messages
 from tradewind_agent.history.importers.fields import parse_number, round_within
 from tradewind_agent.history.importers.json_messages import find_object, find_text
 from tradewind_agent.history.importers.log_text import Line
@@ -192,8 +193,10 @@ class Event:
         if self.at is None or run.ended_at is None or self.elapsed_s == 0:
             return False
         started_at = self.at - timedelta(seconds=self.elapsed_s)
+        if started_at > run.ended_at:
+            return True
         run_started_at = run.ended_at - timedelta(seconds=run.elapsed_s)
-        return started_at > run.ended_at or (run.is_complete and started_at - run_started_at > _ROUNDED)
+        return started_at - run_started_at > _ROUNDED and run.is_complete
 
 
 def split_runs(messages: Iterable[tuple[Line, Message] | RefusedRow]) -> Iterator[Run | RefusedRow]:
@@ -226,6 +229,9 @@ def split_runs(messages: Iterable[tuple[Line, Message] | RefusedRow]) -> Iterato
 
 def read_seconds(stats: Mapping[str, object], key: str) -> float:
     """Return a time of stats, s; 0 where they lack it."""
+    value = stats.get(key)
+    if type(value) is float and 0 <= value <= _LONGEST_RUN_S:  # nearly always
+        return value
     text = find_text(stats, key)
     seconds = parse_number(f"stats.{key}", text) if text else 0.0
     if seconds > _LONGEST_RUN_S:
@@ -235,8 +241,7 @@ def read_seconds(stats: Mapping[str, object], key: str) -> float:
 
 def read_count(stats: Mapping[str, object], key: str) -> int:
     """Return a count of stats; 0 where they lack it."""
-    text = find_text(stats, key)
-    return round_within(f"stats.{key}", parse_number(f"stats.{key}", text), 0) if text else 0
+    return json_messages.read_count(f"stats.{key}", stats, key)
 
 
 def _parse_moment(text: str) -> datetime | None:

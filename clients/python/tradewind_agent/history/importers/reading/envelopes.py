@@ -105,9 +105,19 @@ def unwrap_lines(lines: Iterable[Line]) -> Iterator[Line]:
 
 def _may_be_wrapped(text: str) -> bool:
     """Return whether a line may have an envelope, but that of docker compose; most lines are not looked at further."""
-    if _BEGINNING.match(text) is not None or ('"' in text and "{" in text):
+    if text.startswith("{"):
+        if _has_member_of_collector(text):
+            return True
+    elif _BEGINNING.match(text) is not None or ('"' in text and "{" in text):
         return True
     return not text.isprintable() and _CONTROL.search(text) is not None
+
+
+def _has_member_of_collector(text: str) -> bool:
+    for name in _NAMES:  # noqa: SIM110 -- a generator takes twice the time, for each line of a log
+        if name in text:
+            return True
+    return False
 
 
 def _names_services(first: Sequence[Line]) -> bool:
@@ -183,7 +193,7 @@ def _is_object(text: str) -> bool:
 
 def _open_object(text: str) -> list[_Content]:
     """Return the lines in a JSON object that a collector wrote; none for any other object."""
-    if not any(name in text for name in _NAMES):
+    if not _has_member_of_collector(text):
         return []
     try:
         message = json.loads(text)
