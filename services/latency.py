@@ -19,7 +19,8 @@ ATTRIBUTES = "=IIQiIQQQ"
 
 
 def shorten_slice() -> bool:
-    """Give this thread short slices, but no other that it starts; return whether the system knows them.
+    """Give this thread short slices, and others that it starts only at a niceness below 0; return whether the system
+    knows them.
 
     Older kernels take the call and go on as before.
     """
@@ -28,6 +29,7 @@ def shorten_slice() -> bool:
         return False
     nice = os.getpriority(os.PRIO_PROCESS, 0)
     size = struct.calcsize(ATTRIBUTES)
-    attributes = struct.pack(ATTRIBUTES, size, SCHED_OTHER, RESET_ON_FORK, nice, 0, SLICE_NS, 0, 0)
+    flags = 0 if nice < 0 else RESET_ON_FORK  # the flag would take a niceness below 0 from them, too
+    attributes = struct.pack(ATTRIBUTES, size, SCHED_OTHER, flags, nice, 0, SLICE_NS, 0, 0)
     failed: int = ctypes.CDLL(None).syscall(number, 0, ctypes.create_string_buffer(attributes, size), 0)
     return failed == 0
