@@ -11,6 +11,7 @@ from math import isfinite
 from types import MappingProxyType
 
 from tradewind.errors import InvalidValue, NotFound
+from tradewind.parameters import NO_CAPS, Caps
 
 MAX_VALUE = 1e6
 """Highest W, J/bit or s of any device, to catch mistakes and keep all sums finite. An assumption."""
@@ -119,6 +120,7 @@ class DeviceProfile:
     screen_w : of the screen on top, W; absent where there is none.
     component_w : of each component of :data:`COMPONENTS` when it is fully used, above idle, W.
     radios : by name, in the order of preference.
+    caps : of each transfer of the device.
     """
 
     name: str
@@ -129,6 +131,7 @@ class DeviceProfile:
     screen_w: SourcedValue | None = None
     component_w: Mapping[str, SourcedValue]
     radios: Mapping[str, RadioProfile] = field(default_factory=lambda: MappingProxyType({}))
+    caps: Caps = NO_CAPS
 
     def __post_init__(self) -> None:
         figures = {"idle_w": self.idle_w, **self.component_w}
@@ -141,6 +144,14 @@ class DeviceProfile:
         """Return P_b: idle power, with the screen if it is on, and the radio idle."""
         screen_w = self.screen_w.value if screen_on and self.screen_w is not None else 0.0
         return self.idle_w.value + screen_w + radio.idle_w.value
+
+    def predict_power_w(self, rate_bps: float, radio: RadioProfile) -> float:
+        """Return the power while it receives at a rate, W: base state with the screen off, radio, and bits."""
+        return (
+            self.compute_base_w(radio, screen_on=False)
+            + radio.active_above_idle_w
+            + radio.compute_bits_energy_j(rate_bps, 0.0, 1.0)
+        )
 
     def find_radio(self, name: str) -> RadioProfile:
         """Return the device's radio of that name.

@@ -22,6 +22,11 @@ REGION_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$"
 CPU_CLASS = r"^[a-z0-9][a-z0-9_.\-/]*$"
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME_LENGTH, pattern=NO_CONTROLS)]
+ProfileName = Annotated[
+    str,
+    StringConstraints(pattern=PROFILE_NAME),
+    Field(description="Lower case letters, digits, dots, dashes, underscores; stands in addresses."),
+]
 Text = Annotated[str, StringConstraints(max_length=2000, pattern=_NO_ZEROS)]
 Positive = Annotated[float, Field(gt=0)]
 Bandwidth = Annotated[float, Field(ge=BOUNDS["bandwidth_bps"][0], le=BOUNDS["bandwidth_bps"][1])]

@@ -10,8 +10,7 @@ from pydantic import Field
 from tradewind.mobile.batching import MAX_JOBS, BatchPlan, BatchTerms
 from tradewind.mobile.profiles import MAX_VALUE, RadioProfile
 from tradewind.mobile.queue import MAX_WAIT_S, Burst, BurstMode, QueuedJob
-from tradewind.wire.base import Bandwidth, Count, Name, Open, Strict
-from tradewind.wire.devices import ProfileName
+from tradewind.wire.base import Bandwidth, Count, Name, Open, ProfileName, Strict
 
 Moment = Annotated[float, Field(ge=0, le=MAX_WAIT_S)]
 

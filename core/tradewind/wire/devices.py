@@ -6,20 +6,17 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Self
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
 from tradewind.errors import InvalidValue
 from tradewind.mobile.catalogue import find_radio
 from tradewind.mobile.profiles import COMPONENTS, RADIO_FIELDS, DeviceProfile, RadioProfile, SourcedValue, ValueOrigin
-from tradewind.wire.base import PATTERN_DESCRIPTIONS, PROFILE_NAME, Name, NonNegative, Open, Strict, Text
+from tradewind.parameters import NO_CAPS
+from tradewind.wire.base import PATTERN_DESCRIPTIONS, PROFILE_NAME, Name, NonNegative, Open, ProfileName, Strict, Text
+from tradewind.wire.recommendations import WireCaps
 
 MAX_FACTS = 20
 MAX_RADIOS = 8
-ProfileName = Annotated[
-    str,
-    StringConstraints(pattern=PROFILE_NAME),
-    Field(description="Lower case letters, digits, dots, dashes, underscores; stands in addresses."),
-]
 
 
 def parse_profile_name(text: str) -> str:
@@ -82,7 +79,8 @@ class NewDeviceProfile(Strict):
     """A device as it was measured or described.
 
     ``component_w`` : of cpu, memory, disk and nic when fully used, above idle. ``radios`` : names of known ones, or
-    entire profiles of its own; where none is given, as by a calibration, all known ones.
+    entire profiles of its own; where none is given, as by a calibration, all known ones. ``limits`` : of each of its
+    transfers.
     """
 
     producer: Name
@@ -92,6 +90,7 @@ class NewDeviceProfile(Strict):
     screen_w: WireSourced | None = None
     component_w: dict[str, WireSourced] = Field(default_factory=dict, max_length=len(COMPONENTS))
     radios: tuple[ProfileName | WireRadioProfile, ...] = Field(default=(), max_length=MAX_RADIOS)
+    limits: WireCaps | None = None
 
     def to_profile(self, name: str, known: Mapping[str, RadioProfile]) -> DeviceProfile:
         """Return the profile in the words of the domain.
@@ -114,6 +113,7 @@ class NewDeviceProfile(Strict):
             screen_w=None if self.screen_w is None else self.screen_w.to_sourced(),
             component_w={component: figure.to_sourced() for component, figure in self.component_w.items()},
             radios={radio.name: radio for radio in radios},
+            caps=NO_CAPS if self.limits is None else self.limits.to_caps(),
         )
 
 
@@ -128,6 +128,7 @@ class WireDeviceProfile(Open):
     screen_w: WireSourced | None = None
     component_w: dict[str, WireSourced]
     radios: tuple[WireRadioProfile, ...]
+    limits: WireCaps | None = None
     own: bool
     uploaded_at: datetime | None = None
 
@@ -142,6 +143,7 @@ class WireDeviceProfile(Open):
             screen_w=None if device.screen_w is None else WireSourced.from_domain(device.screen_w),
             component_w={name: WireSourced.from_domain(figure) for name, figure in device.component_w.items()},
             radios=tuple(WireRadioProfile.from_domain(radio) for radio in device.radios.values()),
+            limits=None if device.caps == NO_CAPS else WireCaps.from_caps(device.caps),
             own=own,
             uploaded_at=uploaded_at,
         )

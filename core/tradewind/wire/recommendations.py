@@ -18,7 +18,18 @@ from tradewind.prediction import Interval, PredictedSetting
 from tradewind.recommendation import AnswerSource, ChunkPlan, CompactTable
 from tradewind.sla.kinds import DEFAULT_CONFIDENCE, EnergyBasis, Sla, SlaKind
 from tradewind.tiers.setting_table import SettingTable
-from tradewind.wire.base import AtLeastOne, Bandwidth, Count, Name, NonNegative, Open, Positive, Small, Strict
+from tradewind.wire.base import (
+    AtLeastOne,
+    Bandwidth,
+    Count,
+    Name,
+    NonNegative,
+    Open,
+    Positive,
+    ProfileName,
+    Small,
+    Strict,
+)
 from tradewind.wire.records import WireParameters, WirePath
 
 MEAN_TOLERANCE = 0.01
@@ -107,11 +118,8 @@ class WireSla(Strict):
         )
 
 
-class WireLimits(Strict):
-    """Caps of this one request, on top of those of endpoints, link and tenant.
-
-    ``throughput_bps`` : rate that the transfer keeps to, because its user limits it.
-    """
+class WireCaps(Strict):
+    """Highest permitted values of settings."""
 
     concurrency: Small | None = None
     parallelism: Small | None = None
@@ -119,10 +127,22 @@ class WireLimits(Strict):
     streams: AtLeastOne | None = None
     cores: Small | None = None
     frequency_hz: Positive | None = None
-    throughput_bps: Bandwidth | None = None
 
     def to_caps(self) -> Caps:
-        return Caps(**{name: value for name, value in self if name != "throughput_bps"})
+        return Caps(**{name: getattr(self, name) for name in WireCaps.model_fields})
+
+    @classmethod
+    def from_caps(cls, caps: Caps) -> Self:
+        return cls(**{name: getattr(caps, name) for name in WireCaps.model_fields})
+
+
+class WireLimits(WireCaps):
+    """Caps of this one request, on top of those of its device, of endpoints, link and tenant.
+
+    ``throughput_bps`` : rate that the transfer keeps to, because its user limits it.
+    """
+
+    throughput_bps: Bandwidth | None = None
 
 
 MOST_LABELS = 20
@@ -151,7 +171,11 @@ class RecommendRequest(Strict):
     network: Name | None = None
     path: WirePath | None = None
     load: float | None = Field(default=None, ge=0, le=1)
-    device: Name | None = None
+    device: ProfileName | None = Field(
+        default=None,
+        description="The receiving device, of GET /v1/devices: its limits hold, and its power is modelled where no log "
+        "of the path has any; `network` names which of several radios it uses.",
+    )
     limits: WireLimits | None = None
     adjustable_resources: tuple[Literal["cores", "frequency_hz"], ...] | None = Field(
         default=None,

@@ -9,7 +9,8 @@ from services.api.routing import create_v1_router
 from services.application.advice.devices import KnownDevice, find_device, list_known_devices, put_device, remove_device
 from services.application.transfers.owners import own_keys
 from tradewind.mobile.catalogue import load_shipped_catalogue
-from tradewind.wire.devices import DeviceCatalogue, NewDeviceProfile, ProfileName, WireDeviceProfile, WireRadioProfile
+from tradewind.wire.base import ProfileName
+from tradewind.wire.devices import DeviceCatalogue, NewDeviceProfile, WireDeviceProfile, WireRadioProfile
 
 router = create_v1_router("/devices", "devices")
 

@@ -14,14 +14,18 @@ from services.api.routes.compression import get_advice
 from services.api.routing import create_v1_router
 from services.application.access.authenticate import Principal
 from services.application.advice.compression import to_class_query, to_query
+from services.application.advice.devices import KnownDevice, find_device
 from services.application.billing.quote_consumer import StoredQuote
+from services.application.recommend.device_power import ReceivingDevice
 from services.application.recommend.lookup import answer_request, get_snapshot
 from services.application.recommend.request import PricedRecommendation, TransferRequest
 from services.application.recommend.snapshot import Snapshot
+from services.application.transfers.owners import own_keys
 from services.bootstrap import Container
-from tradewind.errors import InvalidValue, SpendingLimitReached
+from tradewind.errors import InvalidValue, NotFound, SpendingLimitReached
 from tradewind.flags import list_flags_by_tool
-from tradewind.parameters import NO_CAPS, Parameters
+from tradewind.mobile.catalogue import load_shipped_catalogue
+from tradewind.parameters import NO_CAPS, Caps, Parameters
 from tradewind.prediction import Interval, Prediction
 from tradewind.recommendation import SlaAnswer, combine_settings
 from tradewind.sla.pricing import Price
@@ -37,8 +41,7 @@ async def recommend_parameters(recommend_request: FullRecommendRequest, parts: P
     """Recommend parameters for each chunk of a data set, with predictions and a table for tuning without the
     service.
     """
-    transfer_request = to_transfer_request(recommend_request, principal.weight, principal.key_id)
-    priced = await compute_recommendation(transfer_request, parts, principal.tenant_id)
+    transfer_request, priced = await answer_enquiry(recommend_request, parts, principal)
     await _require_spending_limit(priced, parts, principal)
     quote = StoredQuote.of(priced, transfer_request, key_id=principal.key_id, at=parts.clock.now())
     if quote is not None:
@@ -82,18 +85,43 @@ def append_field(body: bytes, name: bytes, value: bytes) -> bytes:
     return b'%b,"%b":%b}' % (body[:-1], name, value)
 
 
-async def compute_recommendation(
-    transfer_request: TransferRequest, parts: Container, tenant_id: UUID
-) -> PricedRecommendation:
-    """Return the priced recommendation, after the look-ups that it needs."""
-    return await answer_request(
+async def answer_enquiry(
+    enquiry: RecommendRequest, parts: Container, principal: Principal
+) -> tuple[TransferRequest, PricedRecommendation]:
+    """Return the request in the types of the domain and its answer, after the look-ups that it needs.
+
+    Raises
+    ------
+    InvalidValue : the caller knows no such device.
+    """
+    device = None if enquiry.device is None else await _find_device(enquiry.device, enquiry.network, parts, principal)
+    caps = NO_CAPS if device is None else device.profile.caps
+    transfer_request = to_transfer_request(enquiry, principal.weight, principal.key_id, caps)
+    priced = await answer_request(
         transfer_request,
-        tenant_id,
+        principal.tenant_id,
         snapshots=parts.snapshots,
         lookups=parts.lookups,
         unknown_path_lock=parts.unknown_path_lock,
         new_transfer_id=uuid4,
     )
+    if device is not None:
+        priced = device.add_power(priced, transfer_request.dataset.total_bytes)
+    return transfer_request, priced
+
+
+async def _find_device(name: str, network: str | None, parts: Container, principal: Principal) -> ReceivingDevice:
+    """Read a device's profile from the store: few requests name one."""
+
+    def read() -> KnownDevice:
+        with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
+            return find_device(name, load_shipped_catalogue(), uow=uow, keys=own_keys(principal, uow.owners))
+
+    try:
+        found = await parts.lookups.run(("device", principal.tenant_id, principal.key_id, name), read)
+    except NotFound as missing:
+        raise InvalidValue("device", str(missing)) from None
+    return ReceivingDevice.of(found.profile, network)
 
 
 async def load_snapshot(parts: Container, tenant_id: UUID) -> Snapshot:
@@ -102,16 +130,9 @@ async def load_snapshot(parts: Container, tenant_id: UUID) -> Snapshot:
 
 
 def to_transfer_request(
-    recommend_request: RecommendRequest, weight: float = 1.0, key_id: UUID | None = None
+    recommend_request: RecommendRequest, weight: float = 1.0, key_id: UUID | None = None, caps: Caps = NO_CAPS
 ) -> TransferRequest:
-    """Return the request in the types of the domain.
-
-    Raises
-    ------
-    InvalidValue : a device is given, which recommendations do not use yet.
-    """
-    if recommend_request.device is not None:
-        raise InvalidValue("device", "no recommendation depends on a device yet; leave it out")
+    """Return the request in the types of the domain, within its own limits and these caps."""
     return TransferRequest(
         link=LinkKey(
             recommend_request.source, recommend_request.destination, recommend_request.network, recommend_request.mover
@@ -121,7 +142,7 @@ def to_transfer_request(
         sla=recommend_request.sla.to_sla(),
         path=recommend_request.to_path(),
         load=recommend_request.load,
-        caps=recommend_request.limits.to_caps() if recommend_request.limits else NO_CAPS,
+        caps=caps.tighten(recommend_request.limits.to_caps()) if recommend_request.limits else caps,
         weight=weight,
         key_id=key_id,
         rate_limit_bps=recommend_request.rate_limit_bps,

@@ -13,7 +13,7 @@ from fastapi.responses import Response
 
 from services.api.dependencies import AgentKey, AnyKey, Parts
 from services.api.direct_route import DirectRoute
-from services.api.routes.recommend import compute_recommendation, load_snapshot, to_transfer_request
+from services.api.routes.recommend import answer_enquiry, load_snapshot
 from services.api.routing import create_v1_router
 from services.application.access.authenticate import Principal
 from services.application.recommend.request import PricedRecommendation
@@ -139,8 +139,7 @@ async def heartbeat(transfer_id: UUID, beat: Heartbeat, parts: Parts, principal:
 
 async def _prepare_opening(parts: Container, principal: Principal, start_request: RecommendRequest) -> TransferOpening:
     """Return what the transfer of a request is tuned on: the present recommendation."""
-    request = to_transfer_request(start_request, principal.weight, principal.key_id)
-    priced = await compute_recommendation(request, parts, principal.tenant_id)
+    request, priced = await answer_enquiry(start_request, parts, principal)
     tables = {kind: _parse_table(table) for kind, table in priced.table_json.items()}
     sla = priced.recommendation.sla.sla
     named = start_request.sla.model_copy(update={"energy_basis": sla.energy_basis})

@@ -27,6 +27,9 @@ def recommend(
     sla: options.SlaOption,
     mover: Annotated[str, typer.Option(help="Program that will move the files.")] = "tradewind",
     network: options.Network = None,
+    device: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Device that receives, of `tradewind devices`, by its --network.")
+    ] = None,
     path: options.KnownPath,
     load: options.Load = None,
     flags: Annotated[str | None, typer.Option(metavar="TOOL", help="Print only the flags for this tool.")] = None,
@@ -35,6 +38,7 @@ def recommend(
     """Recommend parameters for a transfer between two endpoints; by closed-form rules when the service is away."""
     from tradewind.dataset import SizeBin
     from tradewind.wire.base import BIGINT_MAX
+    from tradewind.wire.devices import parse_profile_name
     from tradewind.wire.recommendations import RecommendRequest, WireSla, WireWorkload
     from tradewind.wire.records import WirePath
     from tradewind_agent.session.planning import plan_by_rules, request_plan
@@ -59,6 +63,7 @@ def recommend(
         sla=WireSla.from_sla(sla),
         mover=mover,
         network=network,
+        device=None if device is None else parse_profile_name(device),
         path=WirePath(bandwidth_bps=path.bandwidth_bps, rtt_s=path.rtt_s),
         load=load,
     )
