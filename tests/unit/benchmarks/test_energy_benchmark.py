@@ -6,10 +6,12 @@ import numpy as np
 import psutil
 import pytest
 
+from benchmarks.energy.__main__ import compare_with_boosting
 from benchmarks.energy.choices import (
     FASTEST,
     FRACTION,
     HeldOutSet,
+    Outcome,
     compute_throughput_scatter,
     has_resources,
     make_frugal_sla,
@@ -47,6 +49,15 @@ def test_baseline_chooses_among_the_same_rows(surfaces: SurfaceSet) -> None:
     assert fastest.throughput_bps in of_rows
     assert frugal.throughput_bps in of_rows
     assert frugal.dynamic_j <= fastest.dynamic_j
+
+
+def test_frugal_settings_are_compared_with_those_of_boosting_and_not_with_its_fastest() -> None:
+    frugal = Outcome(row=0, throughput_bps=9e8, total_j=2.0, dynamic_j=0.6)
+    fastest = Outcome(row=1, throughput_bps=1e9, total_j=2.1, dynamic_j=1.0)
+    costly = Outcome(row=2, throughput_bps=8e8, total_j=4.2, dynamic_j=2.0)  # its ratios look better for this one
+    compared = compare_with_boosting([(fastest, frugal)], [(costly, frugal)])
+    assert compared["frugal_total_vs_boosting"] == compared["frugal_dynamic_vs_boosting"] == 1.0
+    assert compared["fastest_total_vs_boosting"] == compared["fastest_dynamic_vs_boosting"] == 0.5
 
 
 def test_dynamic_energy_is_what_lies_above_the_base_power(surfaces: SurfaceSet) -> None:
