@@ -13,7 +13,7 @@ from tradewind.mobile.catalogue import find_radio
 from tradewind.mobile.profiles import COMPONENTS, RADIO_FIELDS, DeviceProfile, RadioProfile, SourcedValue, ValueOrigin
 from tradewind.parameters import NO_CAPS
 from tradewind.wire.base import PATTERN_DESCRIPTIONS, PROFILE_NAME, Name, NonNegative, Open, ProfileName, Strict, Text
-from tradewind.wire.recommendations import WireCaps
+from tradewind.wire.limits import WireCaps
 
 MAX_FACTS = 20
 MAX_RADIOS = 8

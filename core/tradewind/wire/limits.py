@@ -1,11 +1,39 @@
-"""``/v1/limits``: caps of all live transfers of a tenant, an endpoint or a link, and caps that agents have learned."""
+"""Caps: of a request or a device, of all live transfers (``/v1/limits``), and those that agents have learned."""
 
 from typing import Literal, Self
 
 from pydantic import model_validator
 
 from tradewind.errors import InvalidValue
-from tradewind.wire.base import Instant, Name, Small, Strict
+from tradewind.parameters import Caps
+from tradewind.wire.base import AtLeastOne, Bandwidth, Instant, Name, Positive, Small, Strict
+
+
+class WireCaps(Strict):
+    """Highest permitted values of settings."""
+
+    concurrency: Small | None = None
+    parallelism: Small | None = None
+    pipelining: Small | None = None
+    streams: AtLeastOne | None = None
+    cores: Small | None = None
+    frequency_hz: Positive | None = None
+
+    def to_caps(self) -> Caps:
+        return Caps(**{name: getattr(self, name) for name in WireCaps.model_fields})
+
+    @classmethod
+    def from_caps(cls, caps: Caps) -> Self:
+        return cls(**{name: getattr(caps, name) for name in WireCaps.model_fields})
+
+
+class WireLimits(WireCaps):
+    """Caps of this one request, on top of those of its device, of endpoints, link and tenant.
+
+    ``throughput_bps`` : rate that the transfer keeps to, because its user limits it.
+    """
+
+    throughput_bps: Bandwidth | None = None
 
 
 class WireLimit(Strict):

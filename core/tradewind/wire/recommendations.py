@@ -12,7 +12,7 @@ from tradewind.dataset import ChunkKind, DataSet, SizeBin
 from tradewind.energy.ends import EndPower
 from tradewind.energy.measured import Host
 from tradewind.errors import InvalidValue
-from tradewind.parameters import Caps, Parameters
+from tradewind.parameters import Parameters
 from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.prediction import Interval, PredictedSetting
 from tradewind.recommendation import AnswerSource, ChunkPlan, CompactTable
@@ -20,16 +20,14 @@ from tradewind.sla.kinds import DEFAULT_CONFIDENCE, EnergyBasis, Sla, SlaKind
 from tradewind.tiers.setting_table import SettingTable
 from tradewind.wire.base import (
     AtLeastOne,
-    Bandwidth,
     Count,
     Name,
     NonNegative,
     Open,
-    Positive,
     ProfileName,
-    Small,
     Strict,
 )
+from tradewind.wire.limits import WireLimits
 from tradewind.wire.records import WireParameters, WirePath
 
 MEAN_TOLERANCE = 0.01
@@ -116,33 +114,6 @@ class WireSla(Strict):
             energy_basis=self.energy_basis or EnergyBasis.TOTAL,
             has_default_basis=self.energy_basis is None,
         )
-
-
-class WireCaps(Strict):
-    """Highest permitted values of settings."""
-
-    concurrency: Small | None = None
-    parallelism: Small | None = None
-    pipelining: Small | None = None
-    streams: AtLeastOne | None = None
-    cores: Small | None = None
-    frequency_hz: Positive | None = None
-
-    def to_caps(self) -> Caps:
-        return Caps(**{name: getattr(self, name) for name in WireCaps.model_fields})
-
-    @classmethod
-    def from_caps(cls, caps: Caps) -> Self:
-        return cls(**{name: getattr(caps, name) for name in WireCaps.model_fields})
-
-
-class WireLimits(WireCaps):
-    """Caps of this one request, on top of those of its device, of endpoints, link and tenant.
-
-    ``throughput_bps`` : rate that the transfer keeps to, because its user limits it.
-    """
-
-    throughput_bps: Bandwidth | None = None
 
 
 MOST_LABELS = 20

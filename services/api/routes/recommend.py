@@ -41,7 +41,7 @@ async def recommend_parameters(recommend_request: FullRecommendRequest, parts: P
     """Recommend parameters for each chunk of a data set, with predictions and a table for tuning without the
     service.
     """
-    transfer_request, priced = await answer_enquiry(recommend_request, parts, principal)
+    transfer_request, priced = await find_recommendation(recommend_request, parts, principal)
     await _require_spending_limit(priced, parts, principal)
     quote = StoredQuote.of(priced, transfer_request, key_id=principal.key_id, at=parts.clock.now())
     if quote is not None:
@@ -85,8 +85,8 @@ def append_field(body: bytes, name: bytes, value: bytes) -> bytes:
     return b'%b,"%b":%b}' % (body[:-1], name, value)
 
 
-async def answer_enquiry(
-    enquiry: RecommendRequest, parts: Container, principal: Principal
+async def find_recommendation(
+    recommend_request: RecommendRequest, parts: Container, principal: Principal
 ) -> tuple[TransferRequest, PricedRecommendation]:
     """Return the request in the types of the domain and its answer, after the look-ups that it needs.
 
@@ -94,9 +94,11 @@ async def answer_enquiry(
     ------
     InvalidValue : the caller knows no such device.
     """
-    device = None if enquiry.device is None else await _find_device(enquiry.device, enquiry.network, parts, principal)
+    device = None
+    if recommend_request.device is not None:
+        device = await _find_device(recommend_request.device, recommend_request.network, parts, principal)
     caps = NO_CAPS if device is None else device.profile.caps
-    transfer_request = to_transfer_request(enquiry, principal.weight, principal.key_id, caps)
+    transfer_request = to_transfer_request(recommend_request, principal.weight, principal.key_id, caps)
     priced = await answer_request(
         transfer_request,
         principal.tenant_id,

@@ -13,7 +13,7 @@ from fastapi.responses import Response
 
 from services.api.dependencies import AgentKey, AnyKey, Parts
 from services.api.direct_route import DirectRoute
-from services.api.routes.recommend import answer_enquiry, load_snapshot
+from services.api.routes.recommend import find_recommendation, load_snapshot
 from services.api.routing import create_v1_router
 from services.application.access.authenticate import Principal
 from services.application.recommend.request import PricedRecommendation
@@ -139,7 +139,7 @@ async def heartbeat(transfer_id: UUID, beat: Heartbeat, parts: Parts, principal:
 
 async def _prepare_opening(parts: Container, principal: Principal, start_request: RecommendRequest) -> TransferOpening:
     """Return what the transfer of a request is tuned on: the present recommendation."""
-    request, priced = await answer_enquiry(start_request, parts, principal)
+    request, priced = await find_recommendation(start_request, parts, principal)
     tables = {kind: _parse_table(table) for kind, table in priced.table_json.items()}
     sla = priced.recommendation.sla.sla
     named = start_request.sla.model_copy(update={"energy_basis": sla.energy_basis})

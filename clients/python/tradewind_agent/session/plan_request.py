@@ -11,7 +11,8 @@ from tradewind.path import Path
 from tradewind.sla.kinds import Sla
 
 if TYPE_CHECKING:
-    from tradewind.wire.recommendations import RecommendRequest, WireLimits
+    from tradewind.wire.limits import WireLimits
+    from tradewind.wire.recommendations import RecommendRequest
 
 _PLAIN_NAME = re.compile(r"[!-~][ -~]{0,199}")
 """Names that the wire takes for certain; it takes others, too, and its model then judges them."""
@@ -108,7 +109,7 @@ class PlanRequest:
         )
 
     def _build_limits(self) -> "WireLimits | None":
-        from tradewind.wire.recommendations import WireLimits  # noqa: PLC0415
+        from tradewind.wire.limits import WireLimits  # noqa: PLC0415
 
         limits = WireLimits(**asdict(self.caps), throughput_bps=self.rate_limit_bps)
         return None if limits == WireLimits() else limits
