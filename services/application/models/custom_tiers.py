@@ -6,7 +6,7 @@ release, and to every model that is fitted later.
 
 import itertools
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import NamedTuple
@@ -277,16 +277,28 @@ def _check_free(name: str, tier_id: UUID, uow: UnitOfWork) -> None:
             raise InvalidValue("name", f"{tier.name!r} is another tier of this link ({which}); choose another name")
 
 
-def accept_tiers(tier_ids: Iterable[UUID], *, uow: UnitOfWork) -> None:
+def accept_tiers(tier_ids: Collection[UUID], *, seen_in: int, uow: UnitOfWork) -> None:
     """Accept tiers with their moved bounds after a review.
+
+    Parameters
+    ----------
+    seen_in : the release whose bounds were reviewed.
 
     Raises
     ------
     NotFound : the tenant has no such tier.
+    Conflict : the current release has other bounds, which nobody has seen.
     """
+    current = uow.releases.find_current()
+    seen, bounds = (
+        {} if release is None else {each.tier.id: each.bounds for each in uow.sla_tiers.of(release, tier_ids)}
+        for release in (seen_in, current)
+    )
     for tier_id in tier_ids:
         _require_known(tier_id, uow)
-        uow.custom_tiers.accept(tier_id)
+        if tier_id not in seen or seen[tier_id] != bounds.get(tier_id):
+            raise Conflict("the limits of these tiers have moved again meanwhile; look at them again")
+        uow.custom_tiers.accept(tier_id, seen[tier_id])
         uow.audit.note("tier.reviewed", _format_tiers([tier_id], uow), id=str(tier_id))
     uow.commit()
 
