@@ -15,7 +15,14 @@ from tradewind.sla.kinds import Sla
 from tradewind.sla.outcome import NoVerdict, explain_no_verdict, format_target, is_met
 from tradewind.transfer import ResourceUsage, Status, TransferRecord
 from tradewind.units import compute_throughput_bps as mean_rate_bps
-from tradewind.units import format_bits_per_joule, format_bps, format_bytes, format_count, format_joules
+from tradewind.units import (
+    format_bits_per_joule,
+    format_bps,
+    format_bytes,
+    format_count,
+    format_joules,
+    format_probability,
+)
 from tradewind_agent.copy.options import MAX_THROUGHPUT
 from tradewind_agent.copy.removal import Removal
 from tradewind_agent.copy.reporting.bottleneck import Bottleneck, find_bottleneck, find_limit, has_reached_rate
@@ -276,7 +283,7 @@ def _format_promise(sla: "WireSlaAnswer") -> str:
     parts = []
     if sla.tier is not None:
         parts.append(f"tier {sla.tier}")
-        parts.append(f"met with a probability of {sla.probability:.0%}")
+        parts.append(f"met with a probability of {format_probability(sla.probability)}")
     if sla.price is not None:
         parts.append(f"price {sla.price.amount} {sla.price.currency} on {sla.price.basis} energy")
     return ", ".join(parts)
