@@ -144,6 +144,19 @@ def format_hertz(value: float) -> str:
     return _format_engineering(value, "Hz")
 
 
+def format_probability(value: float) -> str:
+    """Format a probability for people, such as ``90 %``; ``> 99.9 %`` and ``< 0.1 %`` at the ends.
+
+    Nothing that is predicted is certain: it is never shown as 0 or 100 %.
+    """
+    percent = 100 * value
+    if percent > 99.9:
+        return "> 99.9 %"
+    if percent < 0.1:
+        return "< 0.1 %"
+    return f"{percent:.0f} %" if 0.5 < percent < 99.5 else f"{percent:.1f} %"
+
+
 def format_seconds(value: float) -> str:
     """Format a duration in its largest unit without a fraction: ``2 h``, ``90 s``, ``1.5 s``."""
     for unit, seconds in (("d", _DURATION_S["d"]), ("h", _DURATION_S["h"]), ("min", _DURATION_S["min"])):

@@ -34,6 +34,7 @@ from tradewind.units import (
     format_count,
     format_joules,
     format_measured_seconds,
+    format_probability,
     format_seconds,
 )
 from tradewind.wire.base import describe_validation_error
@@ -141,6 +142,7 @@ def _build_environment() -> Environment:
         "date": _format_date,
         "ago": _format_ago,
         "percent": _format_percent,
+        "probability": format_probability,
         "setting": format_setting,
         "odds": format_odds,
         "decision": format_decision,

@@ -10,9 +10,10 @@ For workers: the API does not import this module, whose libraries take 90 MB.
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
+from os import SEEK_END
 from typing import IO, Any
 from uuid import UUID
 
@@ -104,7 +105,7 @@ class ParquetLake:
         folder = find_month_folder(finished.view, tenant_id, finished.month)
         sources = {day.day.isoformat(): day.file.sha256 for day in finished.days}
         with _translate_errors():
-            if self._read_sources(folder) == sources:
+            if self._holds_month(folder, sources):
                 return None
         if not all(self.holds(tenant_id, day) for day in finished.days):
             return None
@@ -115,13 +116,21 @@ class ParquetLake:
                 file.write(build_manifest(tenant_id, written, month=str(finished.month), days=sources))
         return written
 
-    def _read_sources(self, folder: str) -> object:
-        """Return the checksums of the days that a month's file is made of; ``None`` where there is none."""
+    def _holds_month(self, folder: str, sources: Mapping[str, str]) -> bool:
+        """Return whether a month's file is there, in its length, and its manifest says that it is made of these days.
+
+        Parameters
+        ----------
+        sources : the checksum of each day's file.
+        """
         try:
             with self._storage.read(f"{folder}/{MANIFEST}") as file:
-                return json.load(file).get("days")
-        except (FileNotFoundError, ValueError):
-            return None
+                manifest = json.load(file)
+            with self._storage.read(f"{folder}/{PART}") as file:
+                size = file.seek(0, SEEK_END)
+            return bool(manifest["days"] == sources and manifest["files"][0]["bytes"] == size)
+        except (FileNotFoundError, ValueError, LookupError, TypeError):
+            return False
 
     def holds(self, tenant_id: UUID, exported: ExportedDay) -> bool:
         """Return whether the file of a day is there, byte for byte as it was exported.

@@ -1,7 +1,11 @@
 """The API's description is part of its contract: a change of it is wanted, and seen in review."""
 
+from collections.abc import Iterator
+from typing import Any
+
 from infra.openapi import SNAPSHOT, render_document
 from services.app import build_openapi_document
+from tradewind.wire.base import BIGINT_MAX
 
 FIXED = {
     "/v1/logs": {"post"},
@@ -48,3 +52,19 @@ def test_every_call_but_the_probes_needs_a_key_and_documents_its_errors() -> Non
             if path.startswith("/v1/"):
                 assert operation.get("security"), path
                 assert "4XX" in operation["responses"], path
+
+
+def test_every_integer_of_an_address_fits_the_database() -> None:
+    unbounded = [
+        (path, parameter["name"])
+        for path, operations in build_openapi_document()["paths"].items()
+        for operation in operations.values()
+        for parameter in operation.get("parameters", ())
+        for schema in _list_integers(parameter["schema"])
+        if schema.get("minimum", -BIGINT_MAX - 1) < -BIGINT_MAX or schema.get("maximum", BIGINT_MAX + 1) > BIGINT_MAX
+    ]
+    assert unbounded == []
+
+
+def _list_integers(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield from (each for each in (schema, *schema.get("anyOf", ())) if each.get("type") == "integer")

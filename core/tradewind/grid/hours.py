@@ -95,15 +95,6 @@ def _check_hour(field: str, hour: Hour) -> None:
         raise InvalidValue(f"{field}.carbon_g_per_kwh", reason)
 
 
-def find_gaps(hours: Sequence[Hour]) -> tuple[Gap, ...]:
-    """Return the gaps of hours that are sorted."""
-    return tuple(
-        Gap(before.starts_at + HOUR, after.starts_at)
-        for before, after in pairwise(hours)
-        if after.starts_at - before.starts_at > HOUR
-    )
-
-
 @dataclass(frozen=True)
 class HourlySeries:
     """The known hours of a region, by their begin."""

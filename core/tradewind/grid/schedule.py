@@ -25,7 +25,7 @@ from tradewind.errors import InvalidValue
 from tradewind.grid.hours import NO_HOURS, HourlySeries, Signal
 from tradewind.prediction import BAND_Z, Interval
 from tradewind.sla.kinds import Sla
-from tradewind.units import BITS_PER_BYTE, JOULES_PER_KWH
+from tradewind.units import BITS_PER_BYTE, JOULES_PER_KWH, format_probability
 
 STEP = timedelta(minutes=15)
 """Between two starts that are compared."""
@@ -143,8 +143,8 @@ def choose_start(
     feasible = [start for start in starts if start.probability >= confidence]
     if not feasible:
         likeliest = max(starts, key=lambda start: start.probability)
-        reason = f"no start meets the deadline with {confidence:.0%}; the likeliest one does with"
-        reason += f" {likeliest.probability:.0%}"
+        reason = f"no start meets the deadline with {format_probability(confidence)}; the likeliest one does with"
+        reason += f" {format_probability(likeliest.probability)}"
         return StartPlan(start=likeliest, now=at_once, is_feasible=False, reason=reason)
     priced = [(start, start.expected) for start in feasible if start.expected is not None]
     if not priced:

@@ -2,16 +2,19 @@
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from tradewind.errors import InvalidValue
 from tradewind.sla.kinds import SlaKind
-from tradewind.sla.pricing import PriceModel
+from tradewind.sla.pricing import PRICE_PARTS, PriceModel
 from tradewind.units import format_bps
 
 MOST_RULES = 100
 """More rules of one book are a list of prices, which a CSV file holds better."""
+
+PRICED_KINDS = tuple(kind for kind in SlaKind if kind is not SlaKind.DEADLINE)
+"""Kinds that tiers are of. A deadline is served by a tier of a throughput."""
 
 Identity = TypeVar("Identity")
 
@@ -57,6 +60,15 @@ class PriceRule:
             and (self.from_bps or 0.0) <= tier.rate_bps < (math.inf if self.to_bps is None else self.to_bps)
         )
 
+    def covers(self, other: "PriceRule") -> bool:
+        """Return whether every tier that the other rule matches is matched by this one too."""
+        return (
+            self.kind in (None, other.kind)
+            and self.label in (None, other.label)
+            and (self.from_bps or 0.0) <= (other.from_bps or 0.0)
+            and (self.to_bps is None or (other.to_bps is not None and other.to_bps <= self.to_bps))
+        )
+
     def format_conditions(self) -> str:
         """Return the conditions as text, such as ``throughput at least, links of europe, 1 Gbit/s to 5 Gbit/s``."""
         parts = [
@@ -96,12 +108,24 @@ def check_rules(rules: Sequence[PriceRule]) -> None:
 
     Raises
     ------
-    InvalidValue : there are too many, or two have the same conditions, so that the second never counts.
+    InvalidValue : there are too many, or one can never price a tier: its kind has none, or an earlier rule matches all
+        that it matches.
     """
     if len(rules) > MOST_RULES:
         raise InvalidValue("rules", f"are {len(rules)}; a book has {MOST_RULES} at most")
-    first: dict[PriceRule, int] = {}
-    for place, rule in enumerate(rules, start=1):
-        before = first.setdefault(replace(rule, price=PriceModel()), place)
-        if before != place:
-            raise InvalidValue(f"rule {place}", f"has the conditions of rule {before}, which comes first; remove one")
+    for place, rule in enumerate(rules):
+        if rule.kind not in (None, *PRICED_KINDS):
+            meant = SlaKind.THROUGHPUT_AT_LEAST.replace("_", " ")
+            raise InvalidValue(f"rule {place + 1}", f"prices nothing: a {rule.kind} is served by a tier of {meant}")
+        before = next((n for n, earlier in enumerate(rules[:place]) if earlier.covers(rule)), None)
+        if before is not None:
+            reason = f"never counts: rule {before + 1} matches all that it matches, and comes first"
+            raise InvalidValue(f"rule {place + 1}", f"{reason}; remove one, or swap them")
+
+
+def describe_rules(rules: Iterable[PriceRule]) -> Sequence[str]:
+    """Return rules with their prices for an audit entry, a line each."""
+    return [
+        f"{rule.format_conditions()}: " + ", ".join(f"{part} {getattr(rule.price, part):f}" for part in PRICE_PARTS)
+        for rule in rules
+    ]

@@ -1,12 +1,13 @@
 """Building blocks of the wire models: strictness, ranges and times."""
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Annotated
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 from pydantic_core import ErrorDetails
 
 from tradewind.errors import InvalidValue
@@ -21,12 +22,28 @@ PROFILE_NAME = r"^[a-z0-9][a-z0-9._-]{0,62}$"
 REGION_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$"
 CPU_CLASS = r"^[a-z0-9][a-z0-9_.\-/]*$"
 
+
+def has_format_characters(text: str) -> bool:
+    """Return whether a text has characters that are not seen, such as those that turn the direction of what follows."""
+    return any(unicodedata.category(each) == "Cf" for each in text)
+
+
+def _refuse_format_characters(text: str) -> str:
+    if has_format_characters(text):
+        raise ValueError(NO_FORMAT_CHARACTERS)
+    return text
+
+
+NO_FORMAT_CHARACTERS = "must have no invisible characters, such as those that turn the direction of writing"
 Name = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME_LENGTH, pattern=NO_CONTROLS)]
 ProfileName = Annotated[
     str,
     StringConstraints(pattern=PROFILE_NAME),
     Field(description="Lower case letters, digits, dots, dashes, underscores; stands in addresses."),
 ]
+PrintedName = Annotated[Name, AfterValidator(_refuse_format_characters)]
+"""A name that is printed on statements."""
+
 Text = Annotated[str, StringConstraints(max_length=2000, pattern=_NO_ZEROS)]
 Positive = Annotated[float, Field(gt=0)]
 Bandwidth = Annotated[float, Field(ge=BOUNDS["bandwidth_bps"][0], le=BOUNDS["bandwidth_bps"][1])]

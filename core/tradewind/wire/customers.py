@@ -9,14 +9,18 @@ from pydantic import Field, model_validator
 
 from tradewind.sla.price_rules import MOST_RULES
 from tradewind.sla.pricing import DECIMALS, HIGHEST_ADJUSTMENT, HIGHEST_PRICE, LOWEST_ADJUSTMENT
-from tradewind.wire.base import Instant, Name, Open, Strict, Text
+from tradewind.wire.base import MAX_NAME_LENGTH, Instant, Name, Open, Strict, Text
 from tradewind.wire.billing import BilledUsage, UnbilledUsage
 from tradewind.wire.inventory import RateFactor
 from tradewind.wire.price_rules import WirePriceRule
 from tradewind.wire.pricing import CurrencyCode
 
 MOST_KEYS = 500
-Contact = Annotated[str, Field(max_length=254)]
+"""Of one customer."""
+
+LONGEST_EMAIL = 254
+ContactName = Annotated[str, Field(max_length=MAX_NAME_LENGTH)]
+Contact = Annotated[str, Field(max_length=LONGEST_EMAIL)]
 Limit = Annotated[Decimal, Field(gt=0, le=HIGHEST_PRICE, decimal_places=DECIMALS, allow_inf_nan=False)]
 Adjustment = Annotated[
     Decimal, Field(ge=LOWEST_ADJUSTMENT, le=HIGHEST_ADJUSTMENT, decimal_places=DECIMALS, allow_inf_nan=False)
@@ -38,7 +42,7 @@ class NewCustomer(Strict):
     """
 
     name: Name
-    contact_name: Contact = ""
+    contact_name: ContactName = ""
     contact_email: Contact = ""
     note: Text = ""
     spending_limit: SpendingLimit | None = None
@@ -50,7 +54,7 @@ class CustomerChange(Strict):
     """Fields that are absent stay as they are; a ``spending_limit`` or ``rate_factor`` of null is removed."""
 
     name: Name | None = None
-    contact_name: Contact | None = None
+    contact_name: ContactName | None = None
     contact_email: Contact | None = None
     note: Text | None = None
     spending_limit: SpendingLimit | None = None

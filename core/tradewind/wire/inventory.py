@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from tradewind.sla.kinds import EnergyBasis, SlaKind
 from tradewind.sla.power_policy import PowerPolicy
-from tradewind.wire.base import Bandwidth, BufferBytes, Name, Open, Positive, RoundTrip, Strict
+from tradewind.wire.base import Bandwidth, BufferBytes, Name, Open, Positive, PrintedName, RoundTrip, Strict
 from tradewind.wire.records import WireParameters
 from tradewind.wire.regions import NetworkEnergyOfPath, RegionName
 
@@ -75,8 +75,10 @@ class Endpoint(Open):
     region: str | None = None
 
 
-Weight = Annotated[float, Field(ge=0.01, le=100)]
-RateFactor = Annotated[float, Field(ge=0.01, le=1000)]
+LEAST_WEIGHT, MOST_WEIGHT = 0.01, 100.0
+LEAST_RATE_FACTOR, MOST_RATE_FACTOR = 0.01, 1000.0
+Weight = Annotated[float, Field(ge=LEAST_WEIGHT, le=MOST_WEIGHT)]
+RateFactor = Annotated[float, Field(ge=LEAST_RATE_FACTOR, le=MOST_RATE_FACTOR)]
 
 
 class NewKey(Strict):
@@ -86,7 +88,7 @@ class NewKey(Strict):
     ``rate_factor`` : how many times the usual number of calls the key may make, for one that many agents share.
     """
 
-    name: Name
+    name: PrintedName
     scopes: tuple[Name, ...] = Field(min_length=1, max_length=4)
     weight: Weight = 1.0
     rate_factor: RateFactor = 1.0

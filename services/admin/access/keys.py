@@ -16,13 +16,21 @@ from services.application.access.authenticate import Scope, make_secret
 from services.application.access.keys import adjust_key, create_key, revoke_key
 from services.bootstrap import Container
 from tradewind.wire.base import Name
-from tradewind.wire.inventory import Key, KeyChange, NewKey
+from tradewind.wire.inventory import (
+    LEAST_RATE_FACTOR,
+    LEAST_WEIGHT,
+    MOST_RATE_FACTOR,
+    MOST_WEIGHT,
+    Key,
+    KeyChange,
+    NewKey,
+)
 
 router = build_page_router("/keys")
 
 HERE = "/admin/keys"
-Weight = Annotated[float, Form(ge=0.01, le=100)]
-RateFactor = Annotated[float, Form(ge=0.01, le=1000)]
+Weight = Annotated[float, Form(ge=LEAST_WEIGHT, le=MOST_WEIGHT)]
+RateFactor = Annotated[float, Form(ge=LEAST_RATE_FACTOR, le=MOST_RATE_FACTOR)]
 
 
 COLUMNS: Mapping[str, ListColumn[Key]] = MappingProxyType(

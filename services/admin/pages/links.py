@@ -24,6 +24,7 @@ from services.application.access.authenticate import Scope
 from services.application.logs.roll_up import RollUp
 from services.application.models.current_cluster import find_current_cluster
 from services.application.models.learned_model import LastFit
+from services.application.models.link_labels import list_customers_by_label
 from services.application.models.listed_links import read_links
 from services.application.monitoring.metrics import Period, read_overview_metrics
 from tradewind.sla.kinds import DEFAULT_CONFIDENCE, EnergyBasis
@@ -41,7 +42,8 @@ def links_page(
 ) -> Response:
     """List links, with how much is known of each."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        rows = read_links(uow, parts.clock.now())
+        now = parts.clock.now()
+        rows, customers_by_label = read_links(uow, now), list_customers_by_label(uow, now)
     return render_page(
         request,
         "links.html",
@@ -50,6 +52,7 @@ def links_page(
         choices=CHOICES,
         all_labels=sorted({label for each in rows for label in each.labels}),
         may_label=visit.visitor.may(Scope.PROVIDER, Scope.OPERATOR),
+        customers_by_label=customers_by_label,
     )
 
 

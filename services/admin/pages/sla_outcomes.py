@@ -17,7 +17,7 @@ from tradewind.sla.outcome import (
     sum_metered_energy,
 )
 from tradewind.transfer import Status
-from tradewind.units import BITS_PER_BYTE, format_bps, format_joules, format_measured_seconds
+from tradewind.units import BITS_PER_BYTE, format_bps, format_joules, format_measured_seconds, format_probability
 from tradewind.wire.recommendations import WireInterval
 from tradewind.wire.transfers import ExpectedOutcome, TransferState, TransferSummary
 
@@ -95,8 +95,8 @@ def _format_sla(sla: Sla | None, known: StoredTransfer) -> str:
         return known.summary.sla.replace("_", " ") if known.summary.sla else "nothing"
     target, expected = _format_target(sla, known.expected), known.expected
     if expected is not None and expected.feasible is False:
-        return f"{target}; could not be promised ({expected.probability:.0%})"
-    return f"{target}, with a probability of {sla.confidence:.0%}"
+        return f"{target}; could not be promised ({format_probability(expected.probability)})"
+    return f"{target}, with a probability of {format_probability(sla.confidence)}"
 
 
 def _format_verdict(transfer: TransferSummary) -> str:
@@ -140,7 +140,7 @@ def _explain(sla: Sla | None, known: StoredTransfer, energy: MeteredEnergy) -> s
 def _format_promise(sla: Sla, known: StoredTransfer) -> str:
     target = _format_target(sla, known.expected)
     if known.expected is not None and known.expected.feasible is False:
-        return f"Requested {target}, which could not be promised ({known.expected.probability:.0%})"
+        return f"Requested {target}, which could not be promised ({format_probability(known.expected.probability)})"
     return f"Promised {target}"
 
 

@@ -24,7 +24,7 @@ from tradewind.sla.kinds import DEFAULT_CONFIDENCE, EnergyBasis, SlaKind
 from tradewind.sla.pricing import PriceModel
 from tradewind.tiers.setting_table import QUANTITY_OF
 from tradewind.units import format_count
-from tradewind.wire.base import MAX_NAME_LENGTH
+from tradewind.wire.base import BIGINT_MAX, MAX_NAME_LENGTH
 
 router = build_page_router("/tiers")
 
@@ -45,6 +45,8 @@ COLUMNS: Mapping[str, ListColumn[LinkTier]] = MappingProxyType(
 Shown = Annotated[str, Form(max_length=200, pattern=ONE_LINE)]
 """The query by which the list was looked at."""
 
+
+ReleaseId = Annotated[int, Form(ge=1, le=BIGINT_MAX)]
 
 LinkId = Annotated[str, Query(max_length=40, pattern=ONE_LINE)]
 """The id of a link, or empty."""
@@ -108,6 +110,7 @@ def tiers_page(
         links=links,
         learned=learned,
         shown=shown,
+        release=release,
         reason=None if shown is None else reasons.get(shown.id),
         book=book,
         prices=prices,
@@ -155,12 +158,14 @@ def accept(
     request: Request,
     visit: Provider,
     parts: Parts,
+    *,
     tier: Annotated[list[UUID], Form(min_length=1, max_length=MAX_OF_LINK)],
+    release: ReleaseId,
     shown: Shown = "",
 ) -> Response:
-    """Keep the prices of tiers whose limits have moved."""
+    """Keep the prices of tiers whose limits have moved, as the release that was looked at has them."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
-        accept_tiers(tier, uow=uow)
+        accept_tiers(tier, seen_in=release, uow=uow)
     verb = "keeps its price" if len(tier) == 1 else "keep their prices"
     return redirect_after_form(request, back_to(shown), f"{format_count(len(tier), 'tier')} {verb}.")
 

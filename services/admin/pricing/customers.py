@@ -10,7 +10,7 @@ from fastapi import Form, Query, Request, Response
 from services.admin.formatting.form_numbers import parse_number
 from services.admin.formatting.price_forms import PARTS, parse_instant, parse_percent
 from services.admin.pages.price_books import Sent, Version
-from services.admin.pricing.rules import FREE_ROWS, KINDS, RuleRow, read_rules, to_rule_row
+from services.admin.pricing.rules import FREE_ROWS, RuleRow, read_rules, to_rule_row
 from services.admin.pricing.statements import format_statement_query
 from services.admin.rendering import build_page_router, redirect_after_form, render_page
 from services.admin.visitors import Parts, Provider
@@ -24,10 +24,12 @@ from services.application.billing.customers import (
     restore_customer,
 )
 from services.application.billing.negotiate import Negotiation, add_negotiated_prices, end_negotiated_prices
-from services.application.billing.price_books import find_current_book
+from services.application.billing.price_books import PriceBook, find_current_book
 from services.application.billing.spending import NEAR_LIMIT
 from services.application.billing.statements import Statement, build_statements
 from services.application.billing.usage import Holder, Month, UsageLine
+from tradewind.sla.price_rules import PRICED_KINDS
+from tradewind.wire.customers import MOST_KEYS
 from tradewind.wire.inventory import Key
 
 router = build_page_router("/customers")
@@ -39,7 +41,7 @@ USUAL_CURRENCY = "EUR"
 NOTHING_NEGOTIATED = Decimal(0)
 
 Search = Annotated[str, Query(max_length=200)]
-KeyIds = Annotated[tuple[UUID, ...], Form(max_length=500)]
+KeyIds = Annotated[tuple[UUID, ...], Form(max_length=MOST_KEYS)]
 
 
 class CustomerRow(NamedTuple):
@@ -172,7 +174,7 @@ def customer_page(request: Request, customer_id: UUID, visit: Provider, parts: P
         rows=[RuleRow(None, None)] * FREE_ROWS,
         to_rule_row=to_rule_row,
         labels=labels,
-        kinds=KINDS,
+        kinds=PRICED_KINDS,
         parts=PARTS,
     )
 
@@ -184,8 +186,8 @@ def _list_months(current: Month) -> Sequence[Month]:
     return months
 
 
-def _choose_currency(book: object) -> str:
-    return str(getattr(book, "currency", USUAL_CURRENCY))
+def _choose_currency(book: PriceBook | None) -> str:
+    return USUAL_CURRENCY if book is None else book.currency
 
 
 @router.post("/{customer_id}")

@@ -38,8 +38,10 @@ def label_links(
         if all_listed:
             listed = find_links(read_links(uow, parts.clock.now()), FiltersOf(LinkFilters).read(shown))
             links = tuple(each.link.id for each in listed)
-        change_label(label.strip(), links, is_added=change == "add", uow=uow)
+        customers = change_label(label.strip(), links, is_added=change == "add", uow=uow, now=parts.clock.now())
+    parts.snapshots.forget(visit.visitor.tenant_id)
     verb = "added to" if change == "add" else "removed from"
     chosen = format_count(len(set(links)), "link")
     back = f"/admin/links{change_query(dict(parse_qsl(shown)))}" if shown else "/admin/links"
-    return redirect_after_form(request, back, f"The label {label.strip()} is {verb} {chosen}.")
+    prices = f" Negotiated prices of {', '.join(customers)} follow." if customers else ""
+    return redirect_after_form(request, back, f"The label {label.strip()} is {verb} {chosen}.{prices}")

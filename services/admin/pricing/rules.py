@@ -16,7 +16,7 @@ from services.application.billing.draft_prices import count_rules, set_rules
 from services.application.billing.price_books import BookState
 from tradewind.errors import InvalidValue
 from tradewind.sla.kinds import SlaKind
-from tradewind.sla.price_rules import MOST_RULES, PriceRule
+from tradewind.sla.price_rules import MOST_RULES, PRICED_KINDS, PriceRule
 from tradewind.units import format_count
 
 router = build_page_router("/price-books")
@@ -25,8 +25,6 @@ FREE_ROWS = 2
 """Empty rows for further rules."""
 
 BPS_OF_MBPS = 10**6
-KINDS = tuple(kind for kind in SlaKind if kind is not SlaKind.DEADLINE)
-"""Kinds that have tiers; a deadline is in those of throughput_at_least."""
 
 
 class RuleRow(NamedTuple):
@@ -56,7 +54,7 @@ def rules_page(request: Request, book_id: UUID, visit: Provider, parts: Parts) -
         rows=[*map(to_rule_row, rules, counts.by_rule), *free],
         counts=counts,
         labels=labels,
-        kinds=KINDS,
+        kinds=PRICED_KINDS,
         parts=PARTS,
         editable=editable,
     )
@@ -122,7 +120,7 @@ def _read_rule(sent: Mapping[str, str], row: int, whose: str) -> PriceRule | Non
             raise InvalidInput(f"{whose}, base", reason, f"base.{row}")
         return None
     kind, label = sent.get(f"kind.{row}", ""), sent.get(f"label.{row}", "")
-    if kind and kind not in KINDS:
+    if kind and kind not in PRICED_KINDS:
         raise InvalidInput(f"{whose}, kind", "is none of the list", f"kind.{row}")
     try:
         return PriceRule(price=price, kind=SlaKind(kind) if kind else None, label=label or None, **rates)

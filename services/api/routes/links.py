@@ -55,9 +55,13 @@ def read_labels(link_id: UUID, parts: Parts, principal: StaffKey) -> LinkLabelsO
 
 @router.put("/links/{link_id}/labels")
 def put_labels(link_id: UUID, new: LinkLabels, parts: Parts, principal: ProviderKey) -> LinkLabelsOf:
-    """Set all labels of a link. Drafts follow when their rules are set again, and when they are published."""
+    """Set all labels of a link. Drafts follow when their rules are set again, and when they are published.
+
+    Negotiated prices of customers that choose links by label change at once.
+    """
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
-        set_labels(link_id, new.labels, uow=uow)
+        set_labels(link_id, new.labels, uow=uow, now=parts.clock.now())
+    parts.snapshots.forget(principal.tenant_id)
     return LinkLabelsOf(link_id=link_id, labels=tuple(sorted(set(new.labels))))
 
 

@@ -14,6 +14,7 @@ from services.application.warehouse.query import Format, LoginKind, Query, issue
 from services.application.warehouse.query_log import MOST_OF_ACTOR, LoggedQuery
 from services.streaming.query_stream import MEDIA_TYPES, QueryStream
 from tradewind.errors import NotFound
+from tradewind.wire.base import BIGINT_MAX
 from tradewind.wire.warehouse import (
     ROW_LIMIT_HEADER,
     TIME_LIMIT_HEADER,
@@ -84,7 +85,7 @@ def read_queries(
     parts: Parts,
     principal: AnalystKey,
     limit: Annotated[int, Parameter(ge=1, le=MOST_OF_ACTOR)] = 100,
-    before: int | None = None,
+    before: Annotated[int | None, Parameter(ge=1, le=BIGINT_MAX)] = None,
 ) -> WarehouseQueryLog:
     """List the queries of the own key that have ended: text, start, duration, rows and outcome, the newest first.
 

@@ -18,17 +18,15 @@ from services.application.shared.ports import Clock
 from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import Conflict, InvalidValue
 from tradewind.sla.pricing import DECIMALS, HIGHEST_PRICE, round_amount
-from tradewind.wire.base import MAX_NAME_LENGTH
+from tradewind.wire.base import MAX_NAME_LENGTH, NO_FORMAT_CHARACTERS, has_format_characters
+from tradewind.wire.customers import LONGEST_EMAIL, MOST_KEYS
+from tradewind.wire.inventory import LEAST_RATE_FACTOR, MOST_RATE_FACTOR
 
-LONGEST_EMAIL, LONGEST_NOTE = 254, 2000
-MOST_KEYS = 500
-"""Of one customer."""
-
-LOWEST_RATE_FACTOR, HIGHEST_RATE_FACTOR = 0.01, 1000.0
+LONGEST_NOTE = 2000
 _LONGEST = MappingProxyType(
     {"name": MAX_NAME_LENGTH, "contact_name": MAX_NAME_LENGTH, "contact_email": LONGEST_EMAIL, "note": LONGEST_NOTE}
 )
-_ADDRESS = re.compile(r"[^@\s\x00-\x1f]+@[^@\s\x00-\x1f]+")
+_ADDRESS = re.compile(r"[^@\s\x00-\x1f<>()\[\]\\,;:\"]+@[^@\s\x00-\x1f<>()\[\]\\,;:\"]+")
 _CONTROL = re.compile(r"[\x00-\x1f]")
 
 
@@ -64,12 +62,14 @@ def check_details(details: CustomerDetails) -> CustomerDetails:
             raise InvalidValue(name, f"has {len(texts[name])} characters; there may be {longest}")
         if _CONTROL.search(re.sub(r"\r?\n", " ", texts[name]) if name == "note" else texts[name]):
             raise InvalidValue(name, "must have no control characters")
+        if has_format_characters(texts[name]):
+            raise InvalidValue(name, NO_FORMAT_CHARACTERS)
     if texts["contact_email"] and not _ADDRESS.fullmatch(texts["contact_email"]):
         raise InvalidValue("contact_email", "is no e-mail address; write it like ann@example.org")
     _check_spending_limit(details.spending_limit, details.spending_currency)
     factor = details.rate_factor
-    if factor is not None and not LOWEST_RATE_FACTOR <= factor <= HIGHEST_RATE_FACTOR:
-        raise InvalidValue("rate_factor", f"must be {LOWEST_RATE_FACTOR:g} to {HIGHEST_RATE_FACTOR:g}")
+    if factor is not None and not LEAST_RATE_FACTOR <= factor <= MOST_RATE_FACTOR:
+        raise InvalidValue("rate_factor", f"must be {LEAST_RATE_FACTOR:g} to {MOST_RATE_FACTOR:g}")
     return replace(details, **texts)
 
 

@@ -11,13 +11,12 @@ from decimal import Decimal
 from uuid import UUID
 
 from services.application.billing.customers import claim_customer
-from services.application.billing.price_books import serialize_price
 from services.application.billing.price_list import CustomerPrices, PriceList
 from services.application.shared.jobs import PricesChanged
 from services.application.shared.ports import Clock
 from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import Conflict, InvalidValue, NotFound
-from tradewind.sla.price_rules import PriceRule, check_rules, price_by_rules
+from tradewind.sla.price_rules import PriceRule, check_rules, describe_rules, price_by_rules
 from tradewind.sla.pricing import check_adjustment
 
 
@@ -34,7 +33,6 @@ class Negotiation:
 
     def __post_init__(self) -> None:
         check_adjustment(self.adjustment)
-        check_rules(self.rules)
         if not self.adjustment and not self.rules:
             raise InvalidValue("adjustment", "is 0 and there is no rule, so that nothing is negotiated")
 
@@ -74,6 +72,7 @@ def add_negotiated_prices(
     InvalidValue : the start has passed, the end comes before it, or the rules are not in the currency of the books.
     Conflict : the customer is archived, or has prices that begin at the same time.
     """
+    check_rules(negotiation.rules)
     now = clock.now()
     uow.customers.lock()
     customer = claim_customer(customer_id, None, uow)
@@ -93,11 +92,7 @@ def add_negotiated_prices(
         starts_at=begins_at.isoformat(),
         ends_at="none" if ends_at is None else ends_at.isoformat(),
         adjustment=f"{negotiation.adjustment:f}",
-        rules=[
-            f"{rule.format_conditions()}: "
-            + ", ".join(f"{name} {part}" for name, part in serialize_price(rule.price).items())
-            for rule in negotiation.rules
-        ],
+        rules=describe_rules(negotiation.rules),
     )
     return _finish(customer_id, prices_id, uow)
 

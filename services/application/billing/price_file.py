@@ -32,6 +32,9 @@ MOST_LISTED = 5
 
 LONGEST_SHOWN = 40
 
+HIGHEST_EXPONENT = 30
+"""Of ten, of a number in a file, in both directions: what lies beyond is no price, and overflows."""
+
 
 def write_prices(book: PriceBook, uow: UnitOfWork) -> str:
     """Return every tier of the current release with its price in a book, as CSV with a header."""
@@ -153,6 +156,9 @@ def _read_number(name: str, text: str, *, has_decimal_comma: bool) -> Decimal:
         number = None
     if number is None or not number.is_finite():
         raise InvalidValue(name, f"{text[:LONGEST_SHOWN]!r} is not a number")
+    exponent = number.as_tuple().exponent
+    if not isinstance(exponent, int) or abs(exponent) > HIGHEST_EXPONENT or abs(number.adjusted()) > HIGHEST_EXPONENT:
+        raise InvalidValue(name, f"{text[:LONGEST_SHOWN]!r} is out of range")
     return number
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
+from functools import partial
 from uuid import UUID
 
 from services.application.billing.usage import Month
@@ -147,23 +148,42 @@ class Export:
         return exported
 
     def _export_rest(self, tenant_id: UUID) -> None:
-        """Write the dimensions, and the months that are not made of their days' files as they are now."""
+        """Write the dimensions, and the months that are not made of their days' files as they are now.
+
+        Each has a transaction of its own. One that fails is stored and raised once the others are written.
+        """
         if self.lake is None:
             return
+        lake = self.lake
         with self.unit_of_work(tenant_id) as uow:
-            if not uow.log_days.take_turn():
-                return
-            try:
-                for dimension in Dimension:
-                    self.lake.write_dimension(dimension, tenant_id)
-                for finished in uow.log_days.list_finished_months(Month.of(self.clock.now())):
-                    self._compact(tenant_id, finished, self.lake)
-            except Exception as error:
-                uow.log_days.note_failed(ExportFailure(self.clock.now(), _format_failure(error)))
-                uow.commit()
-                raise
-            uow.log_days.clear_failure()
+            months = uow.log_days.list_finished_months(Month.of(self.clock.now()))
+        files: list[tuple[str, Callable[[], object]]] = [
+            *((str(each), partial(lake.write_dimension, each, tenant_id)) for each in Dimension),
+            *((f"{each.view} of {each.month}", partial(self._compact, tenant_id, each, lake)) for each in months),
+        ]
+        failures: list[tuple[str, Exception]] = []
+        for name, write in files:
+            with self.unit_of_work(tenant_id) as uow:
+                if not uow.log_days.take_turn():
+                    return
+                try:
+                    write()
+                except Exception as error:  # noqa: BLE001  # raised by `_note_rest`, after the others
+                    failures.append((name, error))
+        self._note_rest(tenant_id, failures)
+
+    def _note_rest(self, tenant_id: UUID, failures: Sequence[tuple[str, Exception]]) -> None:
+        """Store what failed of the dimensions and months, and raise the first error; or clear an earlier failure."""
+        with self.unit_of_work(tenant_id) as uow:
+            if failures:
+                (name, error), more = failures[0], len(failures) - 1
+                reason = f"{name}: {_format_failure(error)}" + (f"; {more} more files failed" if more else "")
+                uow.log_days.note_failed(ExportFailure(self.clock.now(), reason))
+            else:
+                uow.log_days.clear_failure()
             uow.commit()
+        if failures:
+            raise failures[0][1]
 
     def _compact(self, tenant_id: UUID, finished: FinishedMonth, lake: Lake) -> None:
         written = lake.compact(finished, tenant_id)

@@ -6,8 +6,10 @@ release, and to every model that is fitted later.
 
 import itertools
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import NamedTuple
 from uuid import UUID, uuid4
 
 from services.application.logs.ports import LinkRepository
@@ -18,7 +20,7 @@ from services.application.models.sla_tiers import (
     list_link_tiers,
     list_named_tiers,
 )
-from services.application.models.tier_identity import list_tier_origins
+from services.application.models.tier_identity import list_tier_origins, separate_tiers
 from services.application.shared.jobs import PricesChanged, ReleaseChanged
 from services.application.shared.ports import Clock
 from services.application.shared.unit_of_work import UnitOfWork
@@ -42,6 +44,18 @@ class CustomBoundaries:
         edges = (lowest, *inside, highest)
         middles = ((below + above) / 2 for below, above in itertools.pairwise(edges))
         return edges, tuple(self.tier_ids[bisect_right(self.cuts, middle)] for middle in middles)
+
+
+class CustomizedModel(NamedTuple):
+    """A model with custom boundaries.
+
+    ``tiers`` : for each leaf one for each of its partitions. ``split`` : the boundaries of clusters that were split
+    from another one that has them; they are stored when the model is to serve.
+    """
+
+    model: LinkModel
+    tiers: Sequence[Sequence[Tier]]
+    split: Sequence[CustomBoundaries] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +133,10 @@ def set_boundaries(
     preview = preview_boundaries(model.leaves[position], key, cuts)
     own = CustomBoundaries(key, tuple(cuts), tuple(bounded.tier.id for bounded in preview.after))
     uow.custom_tiers.keep(model.link_id, own, replacing=[bounded.tier.id for bounded in preview.before])
-    cut, tiers = apply_custom_boundaries(model.model(), [leaf.tiers for leaf in model.leaves], [own], model)
-    model_id = uow.models.add(model.link_id, cut, tiers, fitted_at=model.fitted_at)
+    stored_tiers = separate_tiers([leaf.tiers for leaf in model.leaves])
+    cut = apply_custom_boundaries(model.model(), stored_tiers, [own], model)
+    model_id = uow.models.add(model.link_id, cut.model, cut.tiers, fitted_at=model.fitted_at)
+    store_split_boundaries(model.link_id, cut, uow)
     uow.price_books.inherit(list_tier_origins([[bounded.tier for bounded in preview.after]]))
     new_release = uow.releases.with_model(
         model.link_id, model_id, built_on=release, at=clock.now(), why="tiers_cut", refits=False
@@ -156,8 +172,9 @@ def reset_boundaries(cluster_id: UUID, key: PartitionKey, *, uow: UnitOfWork) ->
 
 def apply_custom_boundaries(
     model: LinkModel, tiers: Sequence[Sequence[Tier]], own: Collection[CustomBoundaries], before: StoredModel | None
-) -> tuple[LinkModel, Sequence[Sequence[Tier]]]:
-    """Return a model with the custom boundaries in the clusters that continue those they were set for.
+) -> CustomizedModel:
+    """Return a model with the custom boundaries in the clusters that continue those they were set for, or are split
+    from them.
 
     Parameters
     ----------
@@ -169,19 +186,42 @@ def apply_custom_boundaries(
         for leaf in (() if before is None else before.leaves)
         for tier, partition in zip(leaf.tiers, leaf.model.partitions, strict=True)
     }
-    cut = list(zip(model.leaves, tiers, strict=True))
+    cut, split = list(zip(model.leaves, tiers, strict=True)), []
     for boundaries in own:
-        cut = [_apply_to_leaf(leaf, of_leaf, boundaries, known) for leaf, of_leaf in cut]
-    return replace(model, leaves=tuple(leaf for leaf, _ in cut)), [of_leaf for _, of_leaf in cut]
+        for n, (leaf, of_leaf) in enumerate(cut):
+            mine = [
+                tier
+                for partition, tier in zip(leaf.partitions, of_leaf, strict=True)
+                if partition.key == boundaries.key
+            ]
+            if {tier.id for tier in mine} & {*boundaries.tier_ids}:
+                cut[n] = _apply_to_leaf(leaf, of_leaf, boundaries, known)
+            elif {tier.split_from for tier in mine} & {*boundaries.tier_ids}:
+                origins = {uuid4(): origin for origin in boundaries.tier_ids}
+                part = replace(boundaries, tier_ids=tuple(origins))
+                cut[n] = _apply_to_leaf(leaf, of_leaf, part, known, origins)
+                split.append(part)
+    return CustomizedModel(
+        replace(model, leaves=tuple(leaf for leaf, _ in cut)), [of_leaf for _, of_leaf in cut], split
+    )
+
+
+def store_split_boundaries(link_id: UUID, customized: CustomizedModel, uow: UnitOfWork) -> None:
+    """Store the boundaries of clusters that were split off, so that the next fit has them too."""
+    for boundaries in customized.split:
+        uow.custom_tiers.keep(link_id, boundaries, replacing=())
 
 
 def _apply_to_leaf(
-    leaf: LeafModel, tiers: Sequence[Tier], own: CustomBoundaries, known: Mapping[UUID, BoundedTier]
+    leaf: LeafModel,
+    tiers: Sequence[Tier],
+    own: CustomBoundaries,
+    known: Mapping[UUID, BoundedTier],
+    origins: Mapping[UUID, UUID] = MappingProxyType({}),
 ) -> tuple[LeafModel, Sequence[Tier]]:
+    """Return a leaf with these boundaries; ``origins`` : by each tier that is split off, the one it is split from."""
     pairs = list(zip(leaf.partitions, tiers, strict=True))
     held = [(partition, tier) for partition, tier in pairs if partition.key == own.key]
-    if not {tier.id for _, tier in held} & {*own.tier_ids}:
-        return leaf, tiers
     edges, tier_ids = own.list_between(
         min(partition.lower for partition, _ in held), max(partition.upper for partition, _ in held)
     )
@@ -189,18 +229,23 @@ def _apply_to_leaf(
         solved = solve_between(leaf.table, own.key, edges)
     except InvalidValue:  # nothing between them can be certified now: the fit's own tiers serve until it can
         return leaf, tiers
-    mine = list(zip(solved, map(_mark_for_review, tier_ids, solved, [known] * len(solved)), strict=True))
+    mine = [
+        (partition, _mark_for_review(tier_id, partition, known, origins.get(tier_id)))
+        for partition, tier_id in zip(solved, tier_ids, strict=True)
+    ]
     others = [pair for pair in pairs if pair[0].key != own.key]
     first = pairs.index(held[0])
     joined = others[:first] + mine + others[first:]
     return replace(leaf, partitions=tuple(partition for partition, _ in joined)), [tier for _, tier in joined]
 
 
-def _mark_for_review(tier_id: UUID, partition: Partition, known: Mapping[UUID, BoundedTier]) -> Tier:
+def _mark_for_review(
+    tier_id: UUID, partition: Partition, known: Mapping[UUID, BoundedTier], origin: UUID | None
+) -> Tier:
     """Return the tier, marked for review where it is new or its bounds have moved."""
     before = known.get(tier_id)
     if before is None:
-        return Tier(tier_id, needs_review=True)
+        return Tier(tier_id, needs_review=True, split_from=origin)
     return before.tier.move(before.partition, partition)
 
 
@@ -232,16 +277,28 @@ def _check_free(name: str, tier_id: UUID, uow: UnitOfWork) -> None:
             raise InvalidValue("name", f"{tier.name!r} is another tier of this link ({which}); choose another name")
 
 
-def accept_tiers(tier_ids: Iterable[UUID], *, uow: UnitOfWork) -> None:
+def accept_tiers(tier_ids: Collection[UUID], *, seen_in: int, uow: UnitOfWork) -> None:
     """Accept tiers with their moved bounds after a review.
+
+    Parameters
+    ----------
+    seen_in : the release whose bounds were reviewed.
 
     Raises
     ------
     NotFound : the tenant has no such tier.
+    Conflict : the current release has other bounds, which nobody has seen.
     """
+    current = uow.releases.find_current()
+    seen, bounds = (
+        {} if release is None else {each.tier.id: each.bounds for each in uow.sla_tiers.of(release, tier_ids)}
+        for release in (seen_in, current)
+    )
     for tier_id in tier_ids:
         _require_known(tier_id, uow)
-        uow.custom_tiers.accept(tier_id)
+        if tier_id not in seen or seen[tier_id] != bounds.get(tier_id):
+            raise Conflict("the limits of these tiers have moved again meanwhile; look at them again")
+        uow.custom_tiers.accept(tier_id, seen[tier_id])
         uow.audit.note("tier.reviewed", _format_tiers([tier_id], uow), id=str(tier_id))
     uow.commit()
 

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
-from services.application.models.custom_tiers import apply_custom_boundaries
+from services.application.models.custom_tiers import apply_custom_boundaries, store_split_boundaries
 from services.application.models.gate import Verdict, judge_fit
 from services.application.models.learned_model import (
     ClaimedLink,
@@ -168,7 +168,8 @@ class Refresh:
             return self._refuse(work, job, "; ".join(verdict.reasons), verdict, started_at)
         now = self.clock.now()
         own = work.custom_tiers.of_link(job.link_id)
-        model, tiers = apply_custom_boundaries(model, match_tiers(before, model), own, before)
+        customized = apply_custom_boundaries(model, match_tiers(before, model), own, before)
+        model, tiers = customized.model, customized.tiers
         changes = list_priced_tier_changes(before, model, tiers, work.price_books.load_price_list().list_priced_tiers())
         model_id = work.models.add(job.link_id, model, tiers, fitted_at=now)
         if changes:
@@ -176,6 +177,7 @@ class Refresh:
             work.tier_decisions.raise_for(job.link_id, undecided)
             return self._refuse(work, job, format_wait_reason(changes), verdict, started_at)
         work.tier_decisions.drop(job.link_id)
+        store_split_boundaries(job.link_id, customized, work)
         work.price_books.inherit(list_tier_origins(tiers))
         work.release_work.finish(job.release_id, job.link_id, model_id, verdict, now)
         return LinkFitted(

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 from uuid import UUID
 
-from services.application.models.learned_model import Tier
+from services.application.models.learned_model import ReviewedBounds, Tier
 from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.tiers.partitions import Partition, format_tier_name
 from tradewind.transfer import LinkKey
@@ -38,6 +38,10 @@ class LinkTier:
     @property
     def range(self) -> str:
         return format_tier_name(self.partition)
+
+    @property
+    def bounds(self) -> ReviewedBounds:
+        return ReviewedBounds(self.partition.lower, self.partition.upper)
 
     @property
     def reviewed_range(self) -> str | None:

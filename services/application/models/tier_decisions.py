@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from services.application.models.custom_tiers import apply_custom_boundaries
+from services.application.models.custom_tiers import apply_custom_boundaries, store_split_boundaries
 from services.application.models.sla_tiers import format_path
 from services.application.models.tier_identity import list_tier_origins, match_tiers
 from services.application.shared.jobs import PricesChanged, ReleaseChanged
@@ -86,9 +86,10 @@ def _publish_model(decision: TierDecision, release: int, uow: UnitOfWork, clock:
     waiting = uow.models.get(decision.model_id)
     before, model = uow.models.of_link(release, decision.link_id), waiting.model()
     own = uow.custom_tiers.of_link(decision.link_id)
-    cut, tiers = apply_custom_boundaries(model, match_tiers(before, model), own, before)
-    model_id = uow.models.add(decision.link_id, cut, tiers, fitted_at=waiting.fitted_at)
-    uow.price_books.inherit(list_tier_origins(tiers))
+    cut = apply_custom_boundaries(model, match_tiers(before, model), own, before)
+    model_id = uow.models.add(decision.link_id, cut.model, cut.tiers, fitted_at=waiting.fitted_at)
+    store_split_boundaries(decision.link_id, cut, uow)
+    uow.price_books.inherit(list_tier_origins(cut.tiers))
     return uow.releases.with_model(
         decision.link_id, model_id, built_on=release, at=clock.now(), why="tiers_decided", refits=True
     )

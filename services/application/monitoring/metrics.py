@@ -43,6 +43,11 @@ class Period(StrEnum):
     def in_words(self) -> str:
         return "24 hours" if self is Period.DAY else f"{self.length.days} days"
 
+    def find_first_day(self, now: datetime) -> date:
+        """Return the first of its days in UTC; today is one of them. Of 24 hours it is the day in which they begin."""
+        since = (now - self.length).date()
+        return since if self is Period.DAY else since + timedelta(days=1)
+
 
 _LENGTHS: Mapping[Period, timedelta] = MappingProxyType(
     {Period.DAY: timedelta(hours=24), Period.WEEK: timedelta(days=7), Period.MONTH: timedelta(days=30)}
@@ -93,10 +98,8 @@ def read_overview_metrics(
 
     Transfers are compared with untuned ones by the day.
     """
-    since = now - period.length
-    day = since.date()
+    since, day, by_hour = now - period.length, period.find_first_day(now), period is Period.DAY
     tuned = uow.outcomes.list_tuned(day, limit=LINKS_COMPARED, link_id=link_id)
-    by_hour = period is Period.DAY
     return OverviewMetrics(
         period=period,
         since=since if by_hour else datetime.combine(day, time(), tzinfo=UTC),

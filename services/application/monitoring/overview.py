@@ -138,8 +138,15 @@ class Gain:
 
     @property
     def energy_saved(self) -> float | None:
-        """Share of the untuned energy that was saved, at the same ends; ``None`` where it cannot be compared."""
-        if self.not_comparable or self.untuned.ends is None or not self.untuned.j_per_byte:
+        """Share of the untuned energy that was saved, at the same ends; ``None`` where it cannot be compared, or of
+        fewer than `MIN_TRANSFERS`.
+        """
+        if (
+            self.tuned.transfers < MIN_TRANSFERS
+            or self.not_comparable
+            or self.untuned.ends is None
+            or not self.untuned.j_per_byte
+        ):
             return None
         return 1 - self.tuned.j_per_byte[self.untuned.ends] / self.untuned.j_per_byte
 

@@ -157,8 +157,11 @@ sla_partitions = Table(
     Column("tier_id", Uuid, nullable=False),
     Column("needs_review", Boolean, nullable=False),
     *(build_quantity(f"reviewed_{bound}") for bound in ("lower", "upper")),
+    # Of the cluster, so that no two tiers of a model share an id; null in rows from before this was refused.
+    Column("link_model_id", Uuid),
     UniqueConstraint("cluster_id", "ordinal"),
     Index(None, "tier_id"),
+    Index("sla_partitions_link_model_id_tier_id_idx", "link_model_id", "tier_id", unique=True),
 )
 
 # The endpoints whose curves the release has brought up to date with their logs.

@@ -146,7 +146,7 @@ def test_each_thing_to_do_leads_to_its_page_and_goes_when_it_is_done(parts, api,
         for address in after:
             assert visitor.get(address).status_code == 200, address
         assert visitor.submit("/admin/logs/quarantine/dismiss-all").status_code == 303
-        assert visitor.submit("/admin/tiers/accept", tier=tier.id).status_code == 303
+        assert visitor.submit("/admin/tiers/accept", tier=tier.id, release=str(release)).status_code == 303
         done = to_do(visitor.get("/admin").text)
         assert "/admin/logs/quarantine" not in done
         assert done.get("/admin/links?show=review") == before.get("/admin/links?show=review")

@@ -42,7 +42,9 @@ def cut_in_three(learned: Tenant, client: httpx.Client, parts: Container) -> Non
         set_boundaries(UUID(held[0]["cluster_id"]), key, cuts, version=model.id, uow=uow, clock=parts.clock)
     for each in tiers(client):
         with parts.store.unit_of_work(learned.id) as uow:
-            accept_tiers([UUID(each["tier_id"])], uow=uow)
+            release = uow.releases.find_current()
+            assert release is not None
+            accept_tiers([UUID(each["tier_id"])], seen_in=release, uow=uow)
 
 
 @pytest.fixture
@@ -63,6 +65,13 @@ def tiers(client: httpx.Client, kind: str = KIND) -> list[dict[str, Any]]:
     mine = [each for each in found if (each["kind"], each["confidence"], each["energy_basis"]) == (kind, 0.9, "total")]
     cluster = next(each["cluster_id"] for each in mine)
     return sorted((each for each in mine if each["cluster_id"] == cluster), key=lambda each: each["lower"])
+
+
+def shown_release(visitor: Visitor) -> str:
+    """The release that the form of the list of tiers carries."""
+    found = re.search(r'name="release" value="(\d+)"', visitor.get("/admin/tiers").text)
+    assert found is not None
+    return found[1]
 
 
 def here(client: httpx.Client) -> str:
@@ -137,7 +146,10 @@ def test_a_tier_is_split_and_its_new_part_is_to_be_reviewed(visitor: Visitor, cl
     assert after[1]["tier_id"] == before[0]["tier_id"]  # the larger part
     assert after[0]["tier_id"] not in {each["tier_id"] for each in before}
     assert (after[0]["needs_review"], after[1]["needs_review"]) == (True, True)
-    assert visitor.submit("/admin/tiers/accept", tier=after[1]["tier_id"]).status_code == 303
+    assert (
+        visitor.submit("/admin/tiers/accept", tier=after[1]["tier_id"], release=shown_release(visitor)).status_code
+        == 303
+    )
     assert [each["needs_review"] for each in tiers(client)[:2]] == [True, False]
 
 
@@ -154,8 +166,24 @@ def test_tiers_are_reviewed_together_with_the_bounds_that_they_had(visitor: Visi
     assert f"was {before[0]['name']}" in page
     assert "Keep the prices of all 2 tiers to review above" in page
     both = [each["tier_id"] for each in (part, larger)]
-    assert visitor.submit("/admin/tiers/accept", tier=both).status_code == 303
+    assert visitor.submit("/admin/tiers/accept", tier=both, release=shown_release(visitor)).status_code == 303
     assert [(each["needs_review"], each["reviewed"]) for each in tiers(client)[:2]] == [(False, None)] * 2
+
+
+def test_bounds_that_moved_again_since_they_were_shown_are_not_accepted(visitor: Visitor, client: httpx.Client) -> None:
+    before, address = tiers(client), here(client)
+    lower, upper = edges(visitor.get(address).text)
+    middles = [f"{(share * float(lower[0]) + float(upper[0])) / (share + 1):.6g}" for share in (1, 3)]
+    assert sent(visitor, address, [lower[0], middles[0], *lower[1:]], [middles[0], *upper]).status_code == 303
+    seen = shown_release(visitor)
+    assert sent(visitor, here(client), [lower[0], middles[1], *lower[1:]], [middles[1], *upper]).status_code == 303
+    tier = before[0]["tier_id"]
+    refused = visitor.submit("/admin/tiers/accept", tier=tier, release=seen)
+    assert refused.status_code == 409
+    assert "have moved again meanwhile" in refused.text
+    assert next(each["needs_review"] for each in tiers(client) if each["tier_id"] == tier)
+    assert visitor.submit("/admin/tiers/accept", tier=tier, release=shown_release(visitor)).status_code == 303
+    assert not next(each["needs_review"] for each in tiers(client) if each["tier_id"] == tier)
 
 
 def test_bounds_that_were_set_hold_after_the_next_fit(
@@ -260,7 +288,7 @@ def test_only_providers_of_the_tenant_change_tiers_on_forms_of_ours(
     tier = before[0]["tier_id"]
     lower, upper = edges(visitor.get(address).text)
     fields = {"confidence": "0.9", "basis": "total", "from": lower[0], "to": upper[-1], "name": "Mine", "tier": tier}
-    fields |= {"version": _version(visitor, address), "form_token": visitor.token}
+    fields |= {"version": _version(visitor, address), "form_token": visitor.token, "release": "1"}
     stranger = new_tenant(parts, learned.database_url)
     with signed_in(api, person(parts, learned, "analyst")) as analyst, signed_in(api, person(parts, stranger)) as other:
         for form in (address, f"{address}/proposed", f"/admin/tiers/{tier}/name", "/admin/tiers/accept"):

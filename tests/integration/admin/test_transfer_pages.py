@@ -110,8 +110,8 @@ def test_target_that_could_not_be_promised_is_not_counted_as_missed(
     after = sla_outcomes()
     assert (after.missed, after.unpromised) == (before.missed - 1, before.unpromised + 1)
     text = analyst.get(f"/admin/transfers/{ended['transfer_id']}").text
-    assert "within 39 s; could not be promised (46%)" in text
-    assert "Requested within 39 s, which could not be promised (46%); reached 40 s." in text
+    assert "within 39 s; could not be promised (46 %)" in text
+    assert "Requested within 39 s, which could not be promised (46 %); reached 40 s." in text
     assert "Promised within" not in text
     assert "requested, not promised" in analyst.get("/admin").text
 

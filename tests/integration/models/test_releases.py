@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from uuid import UUID, uuid4
 
 import pytest
+from sqlalchemy.exc import IntegrityError
 
 from services.application.models.learned_model import Tier
 from services.application.models.manage_releases import roll_back
@@ -32,7 +33,7 @@ def begin(tenant: Tenant) -> int | None:
 
 
 def fit(tenant: Tenant, release_id: int, link_id: UUID) -> None:
-    tiers = [[Tier(uuid4()), Tier(uuid4(), needs_review=True)]] * 2
+    tiers = [[Tier(uuid4()), Tier(uuid4(), needs_review=True)] for _ in range(2)]
     with opened(tenant) as uow:
         assert uow.release_work.start_attempt(release_id, link_id, FITTED_AT) == 1
         uow.commit()
@@ -79,6 +80,17 @@ def test_a_model_is_read_back_as_it_was_written(api: str, tenant: Tenant) -> Non
     assert indexed.leaves == tuple(leaf.leaf for leaf in link_model().leaves)
     assert indexed.powered == (True, False)
     assert [tier.needs_review for tier in stored.leaves[0].tiers] == [False, True]
+
+
+def test_two_tiers_of_a_model_never_share_an_id(api: str, tenant: Tenant) -> None:
+    upload(api, tenant, 0)
+    release_id = begin(tenant)
+    assert release_id is not None
+    shared = [Tier(uuid4()), Tier(uuid4())]
+    with opened(tenant) as uow:
+        (link_id,) = uow.release_work.list_pending(release_id)
+        with pytest.raises(IntegrityError, match="sla_partitions_link_model_id_tier_id_idx"):
+            uow.models.add(link_id, link_model(), [shared, shared], fitted_at=FITTED_AT)
 
 
 def test_model_outline_agrees_with_the_full_model(api: str, tenant: Tenant) -> None:

@@ -2,10 +2,12 @@
 
 import math
 from dataclasses import replace
+from datetime import UTC, datetime
 from uuid import uuid4
 
 import pytest
 
+from services.application.monitoring.metrics import Period
 from services.application.monitoring.overview import (
     MIN_TRANSFERS,
     Gain,
@@ -55,8 +57,11 @@ def test_a_gain_without_meters_is_of_time_alone():
 
 def test_a_gain_of_few_transfers_is_not_stated():
     expected = estimate_untuned(lowest_settings(link_model()))
-    few = replace(tuned(1e9, {}), transfers=MIN_TRANSFERS - 1)
-    assert Gain(tuned=few, untuned=expected).speedup is None
+    enough = tuned(1e9, {MeteredEnds.BOTH: 1e-7})
+    known = expected._replace(j_per_byte=4e-7, ends=MeteredEnds.BOTH)
+    assert Gain(tuned=enough, untuned=known).energy_saved == pytest.approx(0.75)
+    few = Gain(tuned=replace(enough, transfers=MIN_TRANSFERS - 1), untuned=known)
+    assert (few.speedup, few.energy_saved) == (None, None)
 
 
 def tuned(throughput_bps: float, j_per_byte: dict[MeteredEnds, float]) -> TunedTransfers:
@@ -97,6 +102,13 @@ def test_energy_is_compared_where_the_same_ends_were_metered(logs, of_tuned, sav
     assert gain.energy_saved == saved
     assert why in gain.not_comparable
     assert bool(why) == bool(gain.not_comparable)
+
+
+@pytest.mark.parametrize(("period", "days"), [(Period.WEEK, 7), (Period.MONTH, 30), (Period.DAY, 2)])
+@pytest.mark.parametrize("hour", [0, 12, 23])
+def test_period_counts_today_as_one_of_its_days(period, days, hour):
+    now = datetime(2026, 3, 1, hour, 59, tzinfo=UTC)
+    assert (now.date() - period.find_first_day(now)).days + 1 == days
 
 
 def test_share_counts_judged_transfers_only():

@@ -41,6 +41,9 @@ def test_file_of_a_spreadsheet_is_read(text):
         (f"{HEADER}{ONE},0,0,,0\n", "row 2, per_kwh: is empty; write 0"),
         (f"{HEADER}{ONE},0,0,0,1001\n", "row 2, margin_percent: is 1001; it must be 0 to 1000"),
         (f"{HEADER}{ONE},0,0,0,<script>\n", "row 2, margin_percent: '<script>' is not a number"),
+        (f"{HEADER}{ONE},0,0,0,1e9999999\n", "row 2, margin_percent: '1e9999999' is out of range"),
+        (f"{HEADER}{ONE},0,0,0,1e-9999999\n", "row 2, margin_percent: '1e-9999999' is out of range"),
+        (f"{HEADER}{ONE},0e99999999,0,0,0\n", "row 2, base: '0e99999999' is out of range"),
         (f'{HEADER}{ONE},"0,0\n', "prices: are no CSV"),
     ],
 )

@@ -148,3 +148,25 @@ def test_counts_agree_with_their_nouns():
 )
 def test_rate_is_formatted_with_three_digits_and_a_prefix(value, told):
     assert units.format_bps(value) == told
+
+
+@pytest.mark.parametrize(
+    ("probability", "expected"),
+    [
+        (0.9, "90 %"),
+        (0.994, "99 %"),
+        (0.9951, "99.5 %"),
+        (0.999, "99.9 %"),
+        (0.9999986, "> 99.9 %"),
+        (1.0, "> 99.9 %"),
+        (0.004, "0.4 %"),
+        (0.0, "< 0.1 %"),
+    ],
+)
+def test_probability_is_never_shown_as_certain(probability, expected):
+    assert units.format_probability(probability) == expected
+
+
+@given(st.floats(0, 1))
+def test_no_probability_is_shown_as_0_or_100_percent(probability):
+    assert units.format_probability(probability) not in {"0 %", "100 %", "0.0 %", "100.0 %"}

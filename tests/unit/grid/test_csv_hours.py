@@ -4,9 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from tests.unit.grid.gaps import find_gaps
 from tradewind.errors import InvalidValue
 from tradewind.grid.csv_hours import find_zone, read_hours
-from tradewind.grid.hours import check_hours, find_gaps
+from tradewind.grid.hours import check_hours
 
 BERLIN = find_zone("Europe/Berlin")
 

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.grid.gaps import find_gaps
 from tradewind.errors import InvalidValue
-from tradewind.grid.hours import Gap, Hour, HourlySeries, Signal, check_hours, find_gaps
+from tradewind.grid.hours import Gap, Hour, HourlySeries, Signal, check_hours
 
 NOON = datetime(2026, 11, 28, 12, tzinfo=UTC)
 

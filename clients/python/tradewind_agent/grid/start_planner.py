@@ -9,7 +9,7 @@ from tradewind.errors import InvalidValue
 from tradewind.grid.hours import Signal
 from tradewind.grid.schedule import GridEnd, Pace, StartPlan, When, choose_start
 from tradewind.sla.kinds import Sla, SlaKind
-from tradewind.units import format_measured_seconds
+from tradewind.units import format_measured_seconds, format_probability
 from tradewind_agent.errors import CopyFailed
 
 if TYPE_CHECKING:
@@ -72,7 +72,8 @@ class PlannedStart:
         parts = [f"starts {at}, {start.pace.name}: {self.plan.reason}"]
         if (amount := self._format_expected()) is not None:
             parts.append(f"expects {amount} in {format_measured_seconds(start.duration_s)}")
-        met = f"meets the deadline {self.deadline.astimezone():%Y-%m-%d %H:%M%z} with {start.probability:.0%}"
+        by = f"{self.deadline.astimezone():%Y-%m-%d %H:%M%z}"
+        met = f"meets the deadline {by} with a probability of {format_probability(start.probability)}"
         parts.append(met if self.is_founded else f"{met}, by an assumed rate")
         parts += [f"the region of {end.endpoint} is unknown" for end in self.ends if end.region is None]
         return "; ".join(parts)

@@ -7,6 +7,7 @@ from sqlalchemy import ARRAY, Connection, Uuid, and_, cast, delete, insert, sele
 from sqlalchemy.dialects.postgresql import insert as insert_or_replace
 
 from services.application.models.custom_tiers import CustomBoundaries
+from services.application.models.learned_model import ReviewedBounds
 from services.persistence.tables import own_cuts, sla_partitions, tier_names
 from tradewind.sla.kinds import EnergyBasis, SlaKind
 from tradewind.tiers.partitions import PartitionKey
@@ -74,10 +75,14 @@ class CustomTiers:
             given.on_conflict_do_update(index_elements=["tenant_id", "tier_id"], set_={"name": given.excluded.name})
         )
 
-    def accept(self, tier_id: UUID) -> None:
-        """Mark a tier as reviewed, in every model."""
+    def accept(self, tier_id: UUID, bounds: ReviewedBounds) -> None:
+        """Mark a tier as reviewed, in the models in which it has these bounds."""
         self._connection.execute(
             update(sla_partitions)
-            .where(sla_partitions.c.tier_id == tier_id)
+            .where(
+                sla_partitions.c.tier_id == tier_id,
+                sla_partitions.c.lower == bounds.lower,
+                sla_partitions.c.upper == bounds.upper,
+            )
             .values(needs_review=False, reviewed_lower=None, reviewed_upper=None)
         )

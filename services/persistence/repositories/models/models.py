@@ -77,7 +77,7 @@ class Models:
             insert(surfaces), [self._own(to_surface_row(leaf), cluster_id=each) for each, leaf in by_cluster.items()]
         )
         partitions = [
-            self._own(to_partition_row(partition, tier), cluster_id=cluster_id, ordinal=n)
+            self._own(to_partition_row(partition, tier), cluster_id=cluster_id, link_model_id=model_id, ordinal=n)
             for (cluster_id, leaf), leaf_tiers in zip(by_cluster.items(), tiers, strict=True)
             for n, (partition, tier) in enumerate(zip(leaf.partitions, leaf_tiers, strict=True))
         ]

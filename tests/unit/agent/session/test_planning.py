@@ -76,7 +76,7 @@ def test_promise_and_price_of_the_service_are_reported():
     with service.client() as client:
         plan = request_plan(client, REQUEST)
     assert (
-        "tier 15 Mbit/s to 33 Mbit/s, met with a probability of 90%, price 0.012264 EUR on total energy"
+        "tier 15 Mbit/s to 33 Mbit/s, met with a probability of 90 %, price 0.012264 EUR on total energy"
         in describe_plan(plan).splitlines()
     )
     sla = build_plan_document(plan)["sla"]

@@ -1,7 +1,7 @@
 """Tiers that a provider cuts itself: solved at their safe end, with edges that leave no gap."""
 
 from dataclasses import replace
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from hypothesis import given
@@ -119,7 +119,7 @@ def test_own_cuts_come_back_with_their_tiers_when_a_link_is_fitted_again() -> No
     mine = bounds(model, tiers)
     cuts = ((EDGES[0] + EDGES[-1]) / 2,)
     own = CustomBoundaries(POWER, cuts, (mine[0][0], UUID(int=999)))
-    cut, kept = apply_custom_boundaries(model, tiers, [own], None)
+    cut, kept, _ = apply_custom_boundaries(model, tiers, [own], None)
     assert [(each[0], each[1], each[2]) for each in bounds(cut, kept)] == [
         (mine[0][0], EDGES[0], cuts[0]),
         (UUID(int=999), cuts[0], EDGES[-1]),
@@ -132,14 +132,33 @@ def test_a_cut_that_can_no_longer_be_reached_waits_until_it_can() -> None:
     model, tiers = fitted(scale=1.02)  # a little more power: the lowest cuts are out of reach
     first = bounds(model, tiers)[0][0]
     own = CustomBoundaries(POWER, (EDGES[0] * 1.002, EDGES[-1]), (UUID(int=997), first, UUID(int=999)))
-    cut, kept = apply_custom_boundaries(model, tiers, [own], None)
+    cut, kept, _ = apply_custom_boundaries(model, tiers, [own], None)
     assert [each[0] for each in bounds(cut, kept)] == [first, UUID(int=999)]
     model, tiers = fitted()
-    back, kept = apply_custom_boundaries(model, [[replace(each) for each in tiers[0]]], [own], None)
+    back, kept, _ = apply_custom_boundaries(model, [[replace(each) for each in tiers[0]]], [own], None)
     assert next(each[0] for each in bounds(back, list(map(list, kept)))) == UUID(int=997)
 
 
 def test_cuts_of_tiers_that_are_not_there_change_nothing() -> None:
     model, tiers = fitted()
     own = CustomBoundaries(POWER, (), (UUID(int=10**6),))
-    assert apply_custom_boundaries(model, tiers, [own], None) == (model, tiers)
+    assert apply_custom_boundaries(model, tiers, [own], None) == (model, tiers, [])
+
+
+def test_a_cluster_that_is_split_off_has_the_boundaries_under_ids_of_its_own() -> None:
+    model, tiers = fitted()
+    (leaf,), mine = model.leaves, bounds(model, tiers)
+    cuts = ((EDGES[0] + EDGES[-1]) / 2,)
+    own = CustomBoundaries(POWER, cuts, (mine[0][0], UUID(int=999)))
+    halves = replace(model, leaves=(leaf, leaf))
+    parts = [Tier(uuid4(), needs_review=True, split_from=tier.id) for tier in tiers[0]]
+    cut, kept, (split,) = apply_custom_boundaries(halves, [*tiers, parts], [own], None)
+    assert (split.key, split.cuts) == (own.key, own.cuts)
+    first, second = ([tier for tier in of_leaf if tier.id in (*own.tier_ids, *split.tier_ids)] for of_leaf in kept)
+    assert tuple(tier.id for tier in first) == own.tier_ids
+    assert tuple(tier.id for tier in second) == split.tier_ids
+    assert tuple(tier.split_from for tier in second) == own.tier_ids
+    assert len({tier.id for of_leaf in kept for tier in of_leaf}) == sum(len(each.partitions) for each in cut.leaves)
+    as_stored = [[replace(tier, split_from=None) for tier in of_leaf] for of_leaf in kept]
+    again, _, none = apply_custom_boundaries(cut, as_stored, [own, split], None)
+    assert (again, none) == (cut, [])

@@ -55,9 +55,41 @@ def test_band_that_is_none_is_refused(band):
         PriceRule(price=CHEAP, **band)
 
 
-def test_second_rule_with_the_same_conditions_is_refused():
-    with pytest.raises(InvalidValue, match="rule 1"):
-        check_rules([PriceRule(price=CHEAP, label="a"), PriceRule(price=DEAR, label="a")])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"label": "a"}, {"label": "a"}),
+        ({}, {"from_bps": 0.0}),
+        ({"from_bps": 0.0}, {}),
+        ({}, {"kind": SlaKind.MIN_ENERGY, "label": "a"}),
+        ({"from_bps": 1e6}, {"from_bps": 2e6, "to_bps": 3e6}),
+        ({"to_bps": 3e6}, {"to_bps": 3e6, "kind": SlaKind.MIN_ENERGY}),
+    ],
+)
+def test_rule_that_an_earlier_one_covers_is_refused(first, second):
+    rules = [PriceRule(price=CHEAP, **first), PriceRule(price=DEAR, **second)]
+    with pytest.raises(InvalidValue, match="rule 1 matches all that it matches") as refused:
+        check_rules(rules)
+    assert refused.value.field == "rule 2"
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"label": "a"}, {}),
+        ({"label": "a"}, {"label": "b"}),
+        ({"kind": SlaKind.MIN_ENERGY}, {"kind": SlaKind.MAX_THROUGHPUT}),
+        ({"to_bps": 3e6}, {"from_bps": 2e6}),
+        ({"from_bps": 1e6}, {"to_bps": 2e6}),
+    ],
+)
+def test_rule_that_matches_something_else_too_is_accepted(first, second):
+    check_rules([PriceRule(price=CHEAP, **first), PriceRule(price=DEAR, **second)])
+
+
+def test_rule_of_a_kind_without_tiers_is_refused():
+    with pytest.raises(InvalidValue, match="a deadline is served by a tier of throughput at least"):
+        check_rules([PriceRule(price=CHEAP, kind=SlaKind.DEADLINE)])
 
 
 def test_conditions_are_shown_in_words():

@@ -15,10 +15,17 @@ from tradewind.sla.kinds import Sla
 from tradewind.sla.outcome import NoVerdict, explain_no_verdict, format_target, is_met
 from tradewind.transfer import ResourceUsage, Status, TransferRecord
 from tradewind.units import compute_throughput_bps as mean_rate_bps
-from tradewind.units import format_bits_per_joule, format_bps, format_bytes, format_count, format_joules
+from tradewind.units import (
+    format_bits_per_joule,
+    format_bps,
+    format_bytes,
+    format_count,
+    format_joules,
+    format_probability,
+)
 from tradewind_agent.copy.options import MAX_THROUGHPUT
 from tradewind_agent.copy.removal import Removal
-from tradewind_agent.copy.reporting.bottleneck import Bottleneck, find_bottleneck
+from tradewind_agent.copy.reporting.bottleneck import Bottleneck, find_bottleneck, find_limit, has_reached_rate
 from tradewind_agent.copy.reporting.energy_report import build_energy_split, explain_no_energy, format_energy
 from tradewind_agent.copy.reporting.failures import Failure, format_failures, list_further_failures
 from tradewind_agent.copy.reporting.omissions_report import build_omissions_document, describe_omissions
@@ -132,7 +139,10 @@ class CopyReport:
         used = self.records[0].parameters.io_block_bytes if self.records else self.parameters.io_block_bytes
         if self.duration_s < LEAST_MEASURED_S or self.bytes_moved < (used or 0) * self.files_done:
             return None
-        return find_bottleneck(self.usage, used)
+        predicted = self.plan.founded_prediction
+        if has_reached_rate(self.throughput_bps, predicted and predicted.throughput_bps.mean, self.limits):
+            return None
+        return find_bottleneck(self.usage, used, self.work, find_limit(self.limits, "cores"))
 
     def list_further_failures(self) -> list[str]:
         """Return a line for each of the next failures after the first, which the closing line names."""
@@ -273,7 +283,7 @@ def _format_promise(sla: "WireSlaAnswer") -> str:
     parts = []
     if sla.tier is not None:
         parts.append(f"tier {sla.tier}")
-        parts.append(f"met with a probability of {sla.probability:.0%}")
+        parts.append(f"met with a probability of {format_probability(sla.probability)}")
     if sla.price is not None:
         parts.append(f"price {sla.price.amount} {sla.price.currency} on {sla.price.basis} energy")
     return ", ".join(parts)

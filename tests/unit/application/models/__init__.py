@@ -1,0 +1,1 @@
+"""Tiers and what a new model does to them."""
