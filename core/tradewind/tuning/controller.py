@@ -265,6 +265,7 @@ def _conclude(basis: Basis, proposal: Proposal, seen: Observation) -> tuple[Tuni
         limit=state.limit,
         plateau=state.plateau,
         base_rtt=seen.base_rtt,
+        queue_depth=seen.queue_depth,
         search=state.search,
         reopened=state.reopened,
         rest=state.rest,

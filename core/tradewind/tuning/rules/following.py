@@ -108,6 +108,8 @@ def _leaves_room(state: TuningState, seen: Observation) -> bool:
     """Return whether the path surely differs from the table's, and its queue has room for more."""
     if seen.sample.queueing_delay_s is None or not seen.has_room or state.belief.ticks < SURE_TICKS:
         return False
+    if state.plateau.is_likely:
+        return False
     gain = state.belief.path
     return abs(gain.mean) > MISMATCH + 2 * gain.sd or state.limit.accepted_loss > 0
 

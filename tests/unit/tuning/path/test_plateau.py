@@ -30,11 +30,30 @@ def test_only_the_same_rate_behind_a_standing_queue_is_sure(ticks, sure):
     assert after_ticks(ticks).is_sure is sure
 
 
-@pytest.mark.parametrize("other", [(0.9 * RATE_BPS, 0.02), (1.1 * RATE_BPS, 0.02), (RATE_BPS, 0.0)])
-def test_another_rate_or_an_empty_queue_restarts_the_plateau(other):
-    plateau = after_ticks([(RATE_BPS, 0.02)] * 5 + [other])
+@pytest.mark.parametrize(
+    "others",
+    [[(0.9 * RATE_BPS, 0.02)] * 2, [(1.1 * RATE_BPS, 0.02)], [(RATE_BPS, 0.0)]],
+    ids=["slower twice", "faster", "empty"],
+)
+def test_another_rate_or_an_empty_queue_restarts_the_plateau(others):
+    plateau = after_ticks([(RATE_BPS, 0.02)] * 5 + others)
     assert not plateau.is_sure
     assert plateau.ticks <= 1
+
+
+def test_one_lull_does_not_end_a_sure_plateau():
+    full, lull = (RATE_BPS, 0.02), (0.96 * RATE_BPS, 0.02)
+    assert after_ticks([full] * SURE_TICKS + [lull]).is_sure
+    assert not after_ticks([full] * SURE_TICKS + [lull]).is_likely
+    assert after_ticks([full] * SURE_TICKS + [lull, full]).ticks == SURE_TICKS + 1
+    assert not after_ticks([full] * (SURE_TICKS - 1) + [lull]).is_sure
+
+
+@pytest.mark.parametrize("delay_s", [0.0, 0.02])
+def test_a_rate_that_grows_from_tick_to_tick_is_rising(delay_s):
+    assert after_ticks([(RATE_BPS, delay_s), (1.06 * RATE_BPS, delay_s)]).is_rising
+    assert not after_ticks([(RATE_BPS, delay_s), (1.04 * RATE_BPS, delay_s)]).is_rising
+    assert not after_ticks([(RATE_BPS, delay_s)]).is_rising, "nothing is known of the time before"
 
 
 def test_its_rate_is_the_mean():
