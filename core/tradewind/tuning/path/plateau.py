@@ -24,7 +24,9 @@ RISING = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Plateau:
-    """``ticks`` with a standing queue and the rate ``mean_bps``, which is the last tick's where none is equal.
+    """``ticks`` of the rate ``mean_bps``, the first with a standing queue, which a tick's last moment may miss later.
+
+    0 ticks without one; the rate is the last tick's then.
 
     ``missed`` : ticks in a row that have fallen short of it. ``is_rising`` : the rate still grows by itself.
     """
@@ -37,11 +39,11 @@ class Plateau:
     def update(self, throughput_bps: float, queueing_delay_s: float | None) -> Self:
         """Return the state after one more tick."""
         is_rising = 0 < (1 + RISING) * self.mean_bps < throughput_bps
-        if queueing_delay_s is None or queueing_delay_s < DEAD_BAND_S:
-            return type(self)(throughput_bps, is_rising=is_rising)
         if self.ticks and abs(throughput_bps / self.mean_bps - 1) <= STEADY:
             ticks = self.ticks + 1
             return type(self)(self.mean_bps + (throughput_bps - self.mean_bps) / ticks, ticks)
+        if queueing_delay_s is None or queueing_delay_s < DEAD_BAND_S:
+            return type(self)(throughput_bps, is_rising=is_rising)
         if self.is_sure and throughput_bps < self.mean_bps and self.missed < MISSED_TICKS:
             return type(self)(self.mean_bps, self.ticks, self.missed + 1)
         return type(self)(throughput_bps, 1, is_rising=is_rising)

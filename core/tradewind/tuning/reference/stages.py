@@ -47,7 +47,7 @@ class StagesState:
 
 
 def compute_utility(throughput_bps: float, files: int, streams: int) -> float:
-    """Return the sum over reading, network and writing, all of which carry the same."""
+    """Return the sum over reading, network and writing; all three carry the same throughput."""
     return throughput_bps * (2 / K**files + 1 / K ** (files * streams))
 
 

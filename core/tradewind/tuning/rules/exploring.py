@@ -130,7 +130,7 @@ def _hold_converged(basis: Basis, state: TuningState, seen: Observation, goal: G
             search = search.confirm()
     limits = build_limits(basis, state, seen)
     proposed = min(search.best_streams, _find_highest(limits))
-    if seen.streams < proposed:
+    if seen.streams < proposed and not (goal == FASTEST and state.plateau.is_likely):
         settings = scale_streams(basis, seen, proposed, limits)
         if (reached := sum(setting.streams for setting in settings)) > _count_requested_streams(seen):
             search = replace(search, streams=reached)

@@ -88,6 +88,7 @@ def _search_beyond_table(basis: Basis, state: TuningState, seen: Observation, go
     """Search where only speed counts and the path carries more than the table expects."""
     if goal != FASTEST or seen.is_at_ceiling or not _leaves_room(state, seen):
         return None
+    state = replace(state, limit=state.limit.lift())  # what it was for has changed: there is room now
     more = begin_search(basis, state, seen, goal, doublings=1.0, trusted=True)
     gain = math.exp(state.belief.path.mean)
     return more._replace(reason=f"{gain:.2g} times what the table knows, and a pipe not full; {more.reason}")
