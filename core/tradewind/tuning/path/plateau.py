@@ -15,8 +15,8 @@ STEADY = 0.01
 
 SURE_TICKS = 3
 
-MISSED_TICKS = 1
-"""A tick that falls short of a sure plateau is a lull of TCP's, after which a full pipe has its rate again."""
+MISSED_TICKS = 2
+"""Ticks that may fall short of a sure plateau in a row: after a lull of TCP's a full pipe has its rate again."""
 
 RISING = 0.05
 """A rate that has grown by more than this within a tick grows on: TCP's windows have not reached their size."""
@@ -42,10 +42,10 @@ class Plateau:
         if self.ticks and abs(throughput_bps / self.mean_bps - 1) <= STEADY:
             ticks = self.ticks + 1
             return type(self)(self.mean_bps + (throughput_bps - self.mean_bps) / ticks, ticks)
-        if queueing_delay_s is None or queueing_delay_s < DEAD_BAND_S:
-            return type(self)(throughput_bps, is_rising=is_rising)
         if self.is_sure and throughput_bps < self.mean_bps and self.missed < MISSED_TICKS:
             return type(self)(self.mean_bps, self.ticks, self.missed + 1)
+        if queueing_delay_s is None or queueing_delay_s < DEAD_BAND_S:
+            return type(self)(throughput_bps, is_rising=is_rising)
         return type(self)(throughput_bps, 1, is_rising=is_rising)
 
     @property

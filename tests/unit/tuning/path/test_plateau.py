@@ -3,7 +3,7 @@
 import pytest
 
 from tradewind.tuning.path.congestion import DEAD_BAND_S
-from tradewind.tuning.path.plateau import STEADY, SURE_TICKS, Plateau
+from tradewind.tuning.path.plateau import MISSED_TICKS, STEADY, SURE_TICKS, Plateau
 
 RATE_BPS = 115e6
 
@@ -32,8 +32,8 @@ def test_only_the_same_rate_behind_a_standing_queue_is_sure(ticks, sure):
 
 @pytest.mark.parametrize(
     "others",
-    [[(0.9 * RATE_BPS, 0.02)] * 2, [(1.1 * RATE_BPS, 0.02)], [(0.9 * RATE_BPS, 0.0)]],
-    ids=["slower twice", "faster", "slower behind no queue"],
+    [[(0.9 * RATE_BPS, 0.02)] * (MISSED_TICKS + 1), [(1.1 * RATE_BPS, 0.02)], [(1.1 * RATE_BPS, 0.0)]],
+    ids=["slower for long", "faster", "faster behind no queue"],
 )
 def test_another_rate_restarts_the_plateau(others):
     plateau = after_ticks([(RATE_BPS, 0.02)] * 5 + others)
@@ -45,9 +45,10 @@ def test_a_queue_that_is_empty_for_a_moment_does_not_end_a_plateau():
     assert after_ticks([(RATE_BPS, 0.02), (RATE_BPS, 0.001), (RATE_BPS, 0.02)]).is_sure
 
 
-def test_one_lull_does_not_end_a_sure_plateau():
-    full, lull = (RATE_BPS, 0.02), (0.96 * RATE_BPS, 0.02)
-    assert after_ticks([full] * SURE_TICKS + [lull]).is_sure
+@pytest.mark.parametrize("lull", [(0.96 * RATE_BPS, 0.02), (0.7 * RATE_BPS, 0.0)], ids=["short", "deep"])
+def test_a_lull_does_not_end_a_sure_plateau(lull):
+    full = (RATE_BPS, 0.02)
+    assert after_ticks([full] * SURE_TICKS + [lull] * MISSED_TICKS).is_sure
     assert not after_ticks([full] * SURE_TICKS + [lull]).is_likely
     assert after_ticks([full] * SURE_TICKS + [lull, full]).ticks == SURE_TICKS + 1
     assert not after_ticks([full] * (SURE_TICKS - 1) + [lull]).is_sure
