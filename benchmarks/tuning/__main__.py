@@ -1,5 +1,7 @@
 """Compare the online controller with other tuners on real TCP: paths that step, SLAs, fairness, a competitor.
 
+``--data`` adds recorded traces as the path: files with a transfer's throughput in successive intervals a row.
+
 Each case × tuner × repeat is a cell: the project's own engine over an emulated path, driven by one tuner. Finished
 cells are stored in ``benchmarks/records/tuning.ndjson`` (quick ones in ``var/bench``) with digests of the measured
 sources, from which an interrupted run continues. All tuners' first repeats come first: a complete table after three
@@ -29,7 +31,7 @@ from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.testbed.permissions import become_root_of_a_user_namespace, require_permission
 from benchmarks.tuning import history
 from benchmarks.tuning.case_run import CaseRunner
-from benchmarks.tuning.cases import ALL_CASES, BASE, QUICK_CASES, Case, SlaCase
+from benchmarks.tuning.cases import ALL_CASES, BASE, QUICK_CASES, Case, SlaCase, TraceCase
 from benchmarks.tuning.oracle import (
     LATTICE,
     QUICK_LATTICE,
@@ -39,7 +41,16 @@ from benchmarks.tuning.oracle import (
     run_steady,
 )
 from benchmarks.tuning.smoke import run_smallest
-from benchmarks.tuning.summary import AT_LEAST, AT_MOST, compare_tuners, make_result, make_timeline, summarise
+from benchmarks.tuning.summary import (
+    AT_LEAST,
+    AT_LEAST_WITH_TRACES,
+    AT_MOST,
+    compare_tuners,
+    make_result,
+    make_timeline,
+    summarise,
+)
+from benchmarks.tuning.traces import make_trace_cases
 from benchmarks.tuning.transfers import set_up_transfers
 from benchmarks.tuning.tuners import OURS, VARIANTS
 from benchmarks.wan.runs import Row, RunLog
@@ -51,6 +62,8 @@ VAR = ROOT / "var" / "bench"
 REPEATS, VARIANT_REPEATS = 3, 1
 ORACLE_TICKS, QUICK_ORACLE_TICKS = 6, 3
 QUICK_VARIANT, QUICK_SLA_VARIANT = "falcon", "slaee"
+TRACES = "trace"
+"""Name of all cases of ``--data`` together."""
 
 _PARTS = {
     "engine": ("clients/python/tradewind_agent/engine", "benchmarks/tuning/driver.py"),
@@ -80,6 +93,7 @@ _PARTS = {
         ),
     ),
     "cases": tuple(f"benchmarks/tuning/{name}.py" for name in ("cases", "case_run", "metrics", "task", "transfers")),
+    "traces": ("benchmarks/testbed/schedule.py", "benchmarks/testbed/traces.py", "benchmarks/tuning/traces.py"),
     "oracle": ("benchmarks/tuning/oracle.py",),
 }
 
@@ -93,7 +107,8 @@ def main(argv: Sequence[str]) -> int:
 
 def _build_parser() -> argparse.ArgumentParser:
     parser = make_parser(__doc__.partition("\n")[0])
-    parser.add_argument("--case", choices=[case.name for case in ALL_CASES], nargs="+", help="only these")
+    names = [*(case.name for case in ALL_CASES), TRACES]
+    parser.add_argument("--case", choices=names, nargs="+", help="only these")
     parser.add_argument("--tuner", choices=[OURS, *VARIANTS], nargs="+", help="only these")
     parser.add_argument("--repeats", type=int, default=REPEATS, help="of the controller's cells; one when quick")
     parser.add_argument("--variant-repeats", type=int, default=VARIANT_REPEATS, help="of every other tuner's cells")
@@ -127,7 +142,8 @@ def _run(options: argparse.Namespace) -> int:
     found = _report(rows, options, started_at)
     sys.stdout.write(f"\n{format_table(compare_tuners(rows))}\n")
     is_complete = options.case is None and options.tuner is None
-    return 0 if options.quick else judge_summary(found, AT_MOST, AT_LEAST, is_complete=is_complete)
+    at_least = AT_LEAST_WITH_TRACES if options.data else AT_LEAST
+    return 0 if options.quick else judge_summary(found, AT_MOST, at_least, is_complete=is_complete)
 
 
 def _report(rows: Sequence[Row], options: argparse.Namespace, started_at: datetime) -> Mapping[str, Value]:
@@ -144,11 +160,19 @@ def _report(rows: Sequence[Row], options: argparse.Namespace, started_at: dateti
     return found
 
 
+def is_requested(case: Case, names: Sequence[str]) -> bool:
+    """Return whether the command line names this case, or all traces where it is one."""
+    return case.name in names or (isinstance(case, TraceCase) and TRACES in names)
+
+
 class _Cells:
     """Cases × tuners × repeats, measured where they are missing."""
 
     def __init__(self, records: RunLog, options: argparse.Namespace) -> None:
         self._records, self._options = records, options
+        self._cases: Sequence[Case] = (
+            QUICK_CASES if options.quick else (*ALL_CASES, *make_trace_cases(options.data, seed=options.seed))
+        )
         self._hashes = digest_parts(_PARTS)
         self._oracles = RunLog(VAR / "tuning-oracles.ndjson")
 
@@ -173,12 +197,11 @@ class _Cells:
 
     def _list_cells(self) -> list[tuple[Case, str, int]]:
         options = self._options
-        cases = QUICK_CASES if options.quick else ALL_CASES
         return [
             (case, tuner, repeat)
             for repeat in range(1 if options.quick else options.repeats)
-            for case in cases
-            if options.case is None or case.name in options.case
+            for case in self._cases
+            if options.case is None or is_requested(case, options.case)
             for tuner in self._find_tuners(case)
             if tuner == OURS or repeat < options.variant_repeats
             if options.tuner is None or tuner in options.tuner
@@ -190,7 +213,9 @@ class _Cells:
         return (OURS, QUICK_SLA_VARIANT if isinstance(case, SlaCase) else QUICK_VARIANT)
 
     def _build_key(self, case: Case, tuner: str, repeat: int) -> str:
-        parts = ("engine", "testbed", "cases", "oracle", "controller" if tuner == OURS else "reference")
+        parts = ["engine", "testbed", "cases", "oracle", "controller" if tuner == OURS else "reference"]
+        if isinstance(case, TraceCase):
+            parts.append("traces")
         return "; ".join([f"{case}", tuner, f"repeat {repeat}", *(self._hashes[part] for part in parts)])
 
     def _make_runner(self, *, prioritised: bool) -> CaseRunner:

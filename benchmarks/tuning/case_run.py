@@ -11,10 +11,12 @@ from pathlib import Path
 from benchmarks.support.report import Value
 from benchmarks.testbed.cross_traffic import CrossTraffic, read_report, run_cross_traffic
 from benchmarks.testbed.path_spec import PathSpec
+from benchmarks.testbed.schedule import Step, run_schedule
 from benchmarks.testbed.soundness import LATE_SHARES, PAUSES_S, MachineTooBusy
-from benchmarks.tuning.cases import BASE, Case, CompetitorCase, FairnessCase, SlaCase, StepCase
+from benchmarks.tuning.cases import BASE, Case, CompetitorCase, FairnessCase, SlaCase, StepCase, TraceCase
 from benchmarks.tuning.driver import TickRow
 from benchmarks.tuning.metrics import (
+    compute_capacity_bits,
     compute_competitor_share,
     compute_jain_index,
     compute_mean_bps,
@@ -68,6 +70,8 @@ class CaseRunner:
                 return self._run_fairness(case, tuner)
             case CompetitorCase():
                 return self._run_competitor(case, tuner)
+            case TraceCase():
+                return self._run_trace(case, tuner)
 
     def _run_step(self, case: StepCase, tuner: str) -> dict[str, Value]:
         with self._set_up() as testbed:
@@ -145,6 +149,32 @@ class CaseRunner:
             "mbps": compute_mean_bps(after) / 1e6,
             "others_mbps": rival_bps / 1e6,
             "streams": streams,
+            **link,
+            "timelines": _shorten_timelines([rows]),
+        }
+
+    def _run_trace(self, case: TraceCase, tuner: str) -> dict[str, Value]:
+        """Compare with an oracle that knows the trace: each packet that the path carries is full and useful."""
+        steps = [Step(number * case.interval_s, BASE.with_rate(rate)) for number, rate in enumerate(case.rates_bps)]
+        with self._set_up() as testbed, ExitStack() as changes:
+
+            def start_trace() -> None:
+                changes.enter_context(run_schedule(testbed.bed.change, steps))
+
+            [rows] = testbed.run(
+                [self._make_spec(tuner, case.warm + int(case.lasting_s / TICK_S))], changes={case.warm: start_trace}
+            )
+            changes.close()
+            link = _describe_link(testbed)
+        after = rows[case.warm :]
+        lasting_s = sum(row["interval_s"] for row in after)
+        oracle_bps = PAYLOAD_SHARE * compute_capacity_bits(case.rates_bps, case.interval_s, lasting_s) / lasting_s
+        return {
+            "trace_oracle_fraction": compute_mean_bps(after) / oracle_bps,
+            "changes": count_changes(after),
+            "mbps": compute_mean_bps(after) / 1e6,
+            "oracle_mbps": oracle_bps / 1e6,
+            "streams": statistics.fmean(row["streams"] for row in after),
             **link,
             "timelines": _shorten_timelines([rows]),
         }

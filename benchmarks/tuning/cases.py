@@ -1,4 +1,4 @@
-"""The cases: steps of a path, an SLA under cross traffic, equal transfers at one bottleneck, one competitor."""
+"""The cases: steps of a path, an SLA under cross traffic, equal transfers at one bottleneck, one competitor, traces."""
 
 from dataclasses import dataclass, replace
 
@@ -59,7 +59,24 @@ class CompetitorCase:
         return self.warm + self.warm_up_ticks + self.scored
 
 
-Case = StepCase | SlaCase | FairnessCase | CompetitorCase
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceCase:
+    """From the end of tick ``warm`` on, the path has each of these rates for ``interval_s``; all of it is scored.
+
+    An interval is shorter than a tick, so that changes come at any moment of one.
+    """
+
+    name: str
+    rates_bps: tuple[float, ...]
+    interval_s: float = 4.0
+    warm: int = 4
+
+    @property
+    def lasting_s(self) -> float:
+        return self.interval_s * len(self.rates_bps)
+
+
+Case = StepCase | SlaCase | FairnessCase | CompetitorCase | TraceCase
 
 STEPS = (
     StepCase(name="step/faster", then=BASE.with_rate(120e6)),

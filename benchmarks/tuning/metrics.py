@@ -42,6 +42,12 @@ def compute_mean_bps_between(rows: Sequence[TickRow], from_s: float, to_s: float
     return bits / seconds if seconds else 0.0
 
 
+def compute_capacity_bits(rates_bps: Sequence[float], interval_s: float, lasting_s: float) -> float:
+    """Return what a path carries within ``lasting_s`` that has each rate for ``interval_s``."""
+    ends = (min(interval_s, max(lasting_s - number * interval_s, 0.0)) for number in range(len(rates_bps)))
+    return sum(rate * held_s for rate, held_s in zip(rates_bps, ends, strict=True))
+
+
 def compute_competitor_share(competitor_bps: float, path_bps: float, streams: float) -> float:
     """Return a competitor's rate over the due share of one stream among all, BW / (streams + 1)."""
     return competitor_bps * (streams + 1) / path_bps

@@ -15,6 +15,7 @@ from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan, CompactTable
 from tradewind.tiers.selection import choose_setting
 from tradewind.tuning import Basis, TickSample, begin, prepare_basis, step
+from tradewind.tuning.reference.aimd import Aimd
 from tradewind.tuning.reference.algorithms_1_2 import Algorithms12, Constraint
 from tradewind.tuning.reference.ee import EE
 from tradewind.tuning.reference.falcon_gradient import FalconGradient
@@ -23,6 +24,7 @@ from tradewind.tuning.reference.htee import HTEE
 from tradewind.tuning.reference.maxthr import MaxThr
 from tradewind.tuning.reference.mine import MinE
 from tradewind.tuning.reference.slaee import SLAEE
+from tradewind.tuning.reference.stages import Stages
 from tradewind.tuning.reference.variant import Plan, Variant
 
 OURS = "ours"
@@ -159,6 +161,8 @@ _MAKERS: Mapping[str, Callable[[Task], Tuner]] = MappingProxyType(
         "falcon": lambda task: ReferenceTuner(FalconGradient((task.chunk,), task.path)),
         "falcon_bayes": lambda task: ReferenceTuner(FalconBayes((task.chunk,), task.path)),
         "fts3": lambda task: ReferenceTuner(Fts3((task.chunk,))),
+        "aimd": lambda task: ReferenceTuner(Aimd((task.chunk,), task.path)),
+        "stages": lambda task: ReferenceTuner(Stages((task.chunk,), task.path)),
         STATIC: _make_static,
     }
 )

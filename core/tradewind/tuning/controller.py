@@ -202,10 +202,11 @@ def _limit_settings(
 def _react_to_change(
     basis: Basis, state: TuningState, seen: Observation, aim: Goal, before: TuningState
 ) -> Proposal | None:
-    """React to a changed path: where it has room, search with more streams, else choose again by the table.
+    """React to a changed path: where it is slower and has room, search with more streams, else choose by the table.
 
-    Not while others share it: they come and go, which says nothing of the table. ``before`` is the state before this
-    tick was learned.
+    On a faster path the windows of the present streams grow first; whether these leave room, the table's rule judges
+    later. Not while others share the path: they come and go, which says nothing of the table. ``before`` is the state
+    before this tick was learned.
     """
     if not state.change.direction:
         return None
@@ -215,14 +216,15 @@ def _react_to_change(
     doublings = count_doublings_to_regain(expected_bps, seen.throughput_bps) if state.change.direction < 0 else 1.0
     has_room = seen.has_room and not seen.is_lossy
     is_shared = state.limit.streams is not None and not has_room
+    searches = has_room and (state.search is not None or (aim.floor_bps is None and state.change.direction < 0))
     change = ChangeDetector() if is_shared else state.change.restart()
     state = replace(state, change=change, belief=state.belief.reopen(REOPENED_SD), reopened=True, rest=None)
-    if has_room:
+    if searches or (has_room and aim.floor_bps is not None):
         state = replace(state, limit=state.limit.lift())
     if change.distrusts_table and state.search is None:
         found = begin_search(basis, state, seen, aim, doublings=doublings, trusted=trusted)
         return found._replace(kind=DecisionKind.FALLBACK, reason=f"{gap}, again: the table is left; {found.reason}")
-    if has_room and (state.search is not None or aim.floor_bps is None):
+    if searches:
         found = begin_search(basis, state, seen, aim, doublings=doublings, trusted=trusted)
     else:
         found = _tune(basis, state, seen, aim)
@@ -265,6 +267,7 @@ def _conclude(basis: Basis, proposal: Proposal, seen: Observation) -> tuple[Tuni
         limit=state.limit,
         plateau=state.plateau,
         base_rtt=seen.base_rtt,
+        queue_depth=seen.queue_depth,
         search=state.search,
         reopened=state.reopened,
         rest=state.rest,

@@ -19,6 +19,7 @@ from tradewind.tuning.forecast import ActiveChunk, Forecaster, build_forecaster
 from tradewind.tuning.path import congestion
 from tradewind.tuning.path.base_rtt import BaseRtt
 from tradewind.tuning.path.congestion import Loss, Signal
+from tradewind.tuning.path.queue_depth import QueueDepth
 from tradewind.tuning.sample import MIN_BPS, ChunkProgress, TickSample
 from tradewind.tuning.state import TuningState
 
@@ -48,7 +49,8 @@ class Observation(NamedTuple):
     ``loss`` : share sent again within the tick. ``is_lossy`` : it exceeds what is tolerated, be it by luck.
     ``slow_start`` : share of the tick's throughput that new connections may have cost. ``power_w`` : total power,
     measured or else expected, of the ends that the target counts; ``power_note`` says what of it is estimated.
-    ``j_per_byte`` of it. ``base_rtt`` : with this tick; ``is_longer`` : it shows the path to be longer than was known.
+    ``j_per_byte`` of it. ``base_rtt``, ``queue_depth`` : with this tick; ``is_longer`` : it shows the path to be longer
+    than was known.
     ``ceiling_bps`` : what the transfer cannot exceed, if it is known.
     """
 
@@ -70,6 +72,7 @@ class Observation(NamedTuple):
     power_w: float | None
     power_note: str
     base_rtt: BaseRtt
+    queue_depth: QueueDepth
     is_longer: bool
     ceiling_bps: float | None = None
 
@@ -86,12 +89,16 @@ class Observation(NamedTuple):
 
     @property
     def has_room(self) -> bool:
-        return congestion.has_room(self.sample.queueing_delay_s, self.expected_delay_s)
+        return congestion.has_room(self.sample.queueing_delay_s, self.full_delay_s)
+
+    @property
+    def full_delay_s(self) -> float:
+        """Return the delay of a full queue, s."""
+        return self.queue_depth.compute_full_delay_s(self.throughput_bps, self.expected_delay_s)
 
     @property
     def is_full(self) -> bool:
-        delay_s = self.sample.queueing_delay_s
-        return delay_s is not None and delay_s > FULL_SHARE * self.expected_delay_s
+        return _is_full(self.sample, self.full_delay_s)
 
     @property
     def remaining_s(self) -> float:
@@ -118,14 +125,21 @@ def observe(basis: Basis, state: TuningState, sample: TickSample) -> Observation
     # A queue that others keep full does not empty with our streams: what is left after a cut is judged as before it.
     before_cuts = max(streams, state.limit.before)
     stated_min_rtt_s = sample.min_rtt_s or basis.path.min_rtt_s or 0.0
-    loss, tolerated_loss = (
-        _find_loss(state, sample),
-        congestion.compute_tolerated_loss(basis.loss_baseline, state.limit),
-    )
-    base_rtt = state.base_rtt.update(sample, streams, is_overflowing=loss is None or loss.share > tolerated_loss)
+    loss = _find_loss(state, sample)
+    tolerated_loss = congestion.compute_tolerated_loss(basis.loss_baseline, state.limit)
+    is_overflowing = loss is None or loss.share > tolerated_loss
+    base_rtt = state.base_rtt.update(sample, streams, is_overflowing=is_overflowing)
     sample, power_note = _count_power(basis, sample)
-    sample = base_rtt.correct_sample(_set_shortest_rtt(basis, sample, tables, before_cuts))
-    expected_delay_s = congestion.compute_expected_delay_s(tables, before_cuts, max(stated_min_rtt_s, base_rtt.found_s))
+    sample = _set_shortest_rtt(basis, sample, tables, before_cuts)
+    base_rtt, queue_depth = _judge_queue(
+        state,
+        base_rtt,
+        base_rtt.correct_sample(sample),
+        expected_s=_expect_delay_s(tables, before_cuts, stated_min_rtt_s, base_rtt),
+        is_overflowing=loss is not None and is_overflowing,
+    )
+    sample = base_rtt.correct_sample(sample)
+    expected_delay_s = _expect_delay_s(tables, before_cuts, stated_min_rtt_s, base_rtt)
     longer_by_s = base_rtt.found_s - max(stated_min_rtt_s, state.base_rtt.found_s)
     view = build_forecaster(basis, active, state.belief, basis.z)
     power_w = sample.power_w
@@ -159,8 +173,35 @@ def observe(basis: Basis, state: TuningState, sample: TickSample) -> Observation
         power_note=power_note,
         ceiling_bps=basis.ceiling_bps,
         base_rtt=base_rtt,
+        queue_depth=queue_depth,
         is_longer=longer_by_s > congestion.compute_dead_band_s(expected_delay_s),
     )
+
+
+def _expect_delay_s(tables: Sequence[CompactTable], streams: int, stated_min_rtt_s: float, base: BaseRtt) -> float:
+    return congestion.compute_expected_delay_s(tables, streams, max(stated_min_rtt_s, base.found_s))
+
+
+def _is_full(sample: TickSample, expected_delay_s: float) -> bool:
+    return sample.queueing_delay_s is not None and sample.queueing_delay_s > FULL_SHARE * expected_delay_s
+
+
+def _judge_queue(
+    state: TuningState, base_rtt: BaseRtt, sample: TickSample, *, expected_s: float, is_overflowing: bool
+) -> tuple[BaseRtt, QueueDepth]:
+    """Return the round trip without a queue, raised where the delay is more than the queue holds, and that depth."""
+    fell_by_s = state.base_rtt.found_s - base_rtt.found_s
+    depth = state.queue_depth
+    if fell_by_s > congestion.compute_dead_band_s(expected_s):
+        depth = depth.forget()
+    verdict = depth.judge(
+        sample,
+        expected_s=expected_s,
+        is_overflowing=is_overflowing,
+        is_full=_is_full(sample, expected_s),
+        is_longer=base_rtt.found_s > 0,
+    )
+    return base_rtt.raise_to(verdict.least_rtt_s), verdict.depth
 
 
 def _count_power(basis: Basis, sample: TickSample) -> tuple[TickSample, str]:

@@ -16,9 +16,10 @@ from tradewind.tuning.path.belief import Belief, Gain
 from tradewind.tuning.path.change import ChangeDetector
 from tradewind.tuning.path.congestion import StreamLimit
 from tradewind.tuning.path.plateau import Plateau
+from tradewind.tuning.path.queue_depth import QueueDepth
 from tradewind.tuning.rest import Rest
 
-VERSION = 6
+VERSION = 7
 """Raised when the meaning of a stored state changes; `resume` then rebuilds an older one."""
 
 
@@ -46,6 +47,7 @@ class TuningState:
     limit: StreamLimit = field(default_factory=StreamLimit)
     plateau: Plateau = field(default_factory=Plateau)
     base_rtt: BaseRtt = field(default_factory=BaseRtt)
+    queue_depth: QueueDepth = field(default_factory=QueueDepth)
     search: Search | None = None
     reopened: bool = False
     rest: Rest | None = field(default=None, compare=False)
@@ -67,6 +69,7 @@ class TuningState:
             "limit": _list_values(self.limit),
             "plateau": _list_values(self.plateau),
             "base_rtt": _list_values(self.base_rtt),
+            "queue_depth": _list_values(self.queue_depth),
             "search": None if self.search is None else _list_values(self.search),
             "reopened": self.reopened,
         }
@@ -91,6 +94,7 @@ class TuningState:
                 limit=StreamLimit(*stored["limit"]),
                 plateau=Plateau(*stored["plateau"]),
                 base_rtt=BaseRtt(*stored["base_rtt"]),
+                queue_depth=QueueDepth(*stored["queue_depth"]),
                 search=None if search is None else Search(*search),
                 **{name: stored[name] for name in _PLAIN},
             )
@@ -105,7 +109,7 @@ class TuningState:
 _PLAIN = ("sequence", "at_s", "elapsed_s", "changed_s", "sent_bytes", "retransmitted_bytes", "reopened")
 
 
-def _list_values(flat: Bank | BaseRtt | ChangeDetector | StreamLimit | Plateau | Search) -> list[Any]:
+def _list_values(flat: Bank | BaseRtt | ChangeDetector | StreamLimit | Plateau | QueueDepth | Search) -> list[Any]:
     """Return the values in the order of the fields; ``astuple`` would copy each deeply, every tick."""
     return [getattr(flat, name) for name in flat.__slots__]
 

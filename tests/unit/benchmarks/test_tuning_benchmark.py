@@ -12,6 +12,7 @@ from benchmarks.tuning.falcon_bayes import FalconBayes
 from benchmarks.tuning.oracle import StaticLattice, find_best_setting
 from benchmarks.tuning.summary import compare_tuners, make_timeline, summarise
 from benchmarks.tuning.task import Task
+from benchmarks.tuning.traces import TRACES_A_FILE, compute_variation, make_trace_cases
 from benchmarks.tuning.tuners import OURS, STATIC, VARIANTS, make_tuner
 from tests.unit.tuning.simulated_path import SimulatedPath
 from tradewind.dataset import Chunk, ChunkKind, DataSet
@@ -185,6 +186,40 @@ def test_oscillation_and_changes_are_nothing_where_nothing_moves():
 
 def test_a_competitor_that_gets_as_much_as_each_stream_has_all_it_is_due():
     assert metrics.compute_competitor_share(10e6, 50e6, 4) == pytest.approx(1.0)
+
+
+def test_a_path_that_changes_carries_the_sum_of_its_rates_times_their_intervals():
+    assert metrics.compute_capacity_bits((60e6, 20e6), 4.0, 8.0) == pytest.approx(320e6)
+    assert metrics.compute_capacity_bits((60e6, 20e6), 4.0, 5.0) == pytest.approx(260e6)
+
+
+def write_traces(folder: Path, rows: list[list[float]]) -> None:
+    names = [f"t{number}" for number in range(1, len(rows[0]) + 1)]
+    lines = [",".join(names), *(",".join(map(str, each)) for each in rows)]
+    (folder / "recorded.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def test_traces_are_drawn_from_the_rows_that_vary_and_are_the_same_for_the_same_seed(tmp_path):
+    steady, varying = [[900.0] * 4] * 5, [[900.0, 100.0 + row, 900.0, 300.0] for row in range(5)]
+    write_traces(tmp_path, steady + varying)
+    cases = make_trace_cases([tmp_path], seed=1)
+    assert cases == make_trace_cases([tmp_path], seed=1)
+    assert len(cases) == TRACES_A_FILE
+    for case in cases:
+        assert int(case.name.rpartition("/")[2]) > len(steady)
+        assert max(case.rates_bps) == 60e6
+        assert case.lasting_s == 4 * case.interval_s
+    assert make_trace_cases([], seed=1) == []
+
+
+def test_variation_is_the_mean_change_as_a_share_of_the_highest_rate():
+    assert compute_variation([10.0, 5.0, 10.0]) == pytest.approx(0.5)
+    assert compute_variation([10.0, 10.0]) == compute_variation([0.0, 0.0]) == compute_variation([1.0]) == 0.0
+
+
+def test_a_folder_without_traces_is_refused(tmp_path):
+    with pytest.raises(InvalidValue, match="holds no traces"):
+        make_trace_cases([tmp_path], seed=1)
 
 
 def cell(case: str, tuner: str, repeat: int, **found) -> dict:

@@ -245,6 +245,15 @@ def test_a_fall_with_room_on_the_path_starts_trying_more_streams():
     assert transfer.decision.streams > before
 
 
+def test_a_path_that_becomes_faster_is_not_searched_while_the_present_streams_gain():
+    transfer = warm(BIG)
+    before = transfer.decision.streams
+    kinds = list_decision_kinds(transfer, [97e6] * 5 + [150e6, 175e6, 198e6], delay_s=0.0)
+    assert DecisionKind.CHANGE_DETECTED in kinds
+    assert transfer.state.search is None
+    assert transfer.decision.streams == before
+
+
 def test_a_table_that_is_wrong_again_soon_is_left():
     transfer = warm(BIG)
     kinds = list_decision_kinds(transfer, [97e6] * 5 + [40e6] * 4 + [99e6] * 4, delay_s=0.05)

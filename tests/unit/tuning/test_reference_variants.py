@@ -12,6 +12,7 @@ from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.recommendation import ChunkPlan
 from tradewind.tuning import ChunkProgress, TickSample
+from tradewind.tuning.reference.aimd import FIRST_CONNECTIONS, Aimd
 from tradewind.tuning.reference.algorithms_1_2 import Algorithms12, Constraint, back_off_control
 from tradewind.tuning.reference.ee import EE
 from tradewind.tuning.reference.falcon_gradient import B, FalconGradient, K, compute_utility
@@ -20,6 +21,7 @@ from tradewind.tuning.reference.htee import HTEE
 from tradewind.tuning.reference.maxthr import MaxThr
 from tradewind.tuning.reference.mine import MinE
 from tradewind.tuning.reference.slaee import SLAEE
+from tradewind.tuning.reference.stages import Stages
 
 GIGABIT_60_MS = Path(bandwidth_bps=1e9, rtt_s=0.06)
 SMALL = Chunk(ChunkKind.SMALL, DataSet(file_count=1000, total_bytes=102_000_000), 7_500_000)
@@ -236,3 +238,43 @@ def test_algorithm_1_in_print_compares_power_with_its_energy_sla():
 def test_dealing_is_that_of_the_closed_form_rules():
     _, plan = FalconGradient(ALL, GIGABIT_60_MS).begin()
     assert channels(plan) == sum(deal_channels(ALL, 1))
+
+
+def complete_files(done_each_tick):
+    """Connections of AIMD after each tick in which so many files were completed."""
+    variant = Aimd((SMALL,), GIGABIT_60_MS)
+    state, plan = variant.begin()
+    found, left = [channels(plan)], 1000
+    for sequence, done in enumerate([0, *done_each_tick], start=1):
+        left -= done
+        state, plan = variant.step(state, sample(sequence, chunks=(SMALL,), remaining_files=left))
+        found.append(channels(plan))
+    return found[1:]
+
+
+def test_aimd_adds_one_connection_while_files_are_completed_as_fast():
+    assert complete_files([10] * 6) == list(range(FIRST_CONNECTIONS, FIRST_CONNECTIONS + 7))
+
+
+def test_aimd_halves_its_connections_where_fewer_files_are_completed():
+    before, after = complete_files([10] * 6 + [2])[-2:]
+    assert after == before // 2
+
+
+def test_stages_add_files_where_no_packet_queues_and_streams_where_they_do():
+    variant = Stages((LARGE,), GIGABIT_60_MS)
+    state, _ = variant.begin()
+    state, [plan] = variant.step(state, sample(1, chunks=(LARGE,), rtt_s=0.061, min_rtt_s=0.06))
+    assert (plan.parameters.concurrency, plan.parameters.parallelism) == (3, 1)
+    _, [plan] = variant.step(state, sample(2, rate=2e8, chunks=(LARGE,), rtt_s=0.09, min_rtt_s=0.06))
+    assert (plan.parameters.concurrency, plan.parameters.parallelism) == (3, 2)
+
+
+def test_a_stage_that_has_lost_utility_goes_the_other_way():
+    variant = Stages((LARGE,), GIGABIT_60_MS)
+    state, _ = variant.begin()
+    files = []
+    for sequence, rate in enumerate((1e8, 2e8, 1e8, 1e8), start=1):
+        state, [plan] = variant.step(state, sample(sequence, rate=rate, chunks=(LARGE,), rtt_s=0.06, min_rtt_s=0.06))
+        files.append(plan.parameters.concurrency)
+    assert files == [3, 4, 3, 2]

@@ -53,6 +53,10 @@ class BaseRtt:
             found_s = min(self.settled_s, settled_s)
         return type(self)(found_s, settled_s, max(streams, self.streams))
 
+    def raise_to(self, least_rtt_s: float) -> Self:
+        """Return the state where the path's round trip is at least this, s; 0 where nothing is known of it."""
+        return self if least_rtt_s <= self.found_s else replace(self, found_s=least_rtt_s)
+
     def correct_sample(self, sample: TickSample) -> TickSample:
         """Return the sample with its shortest round trip raised to the path's."""
         if sample.min_rtt_s is None or sample.min_rtt_s >= self.found_s:

@@ -42,10 +42,12 @@ def _answer(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> 
             raised = raised.lift()
         what = f"{what}, and fewer streams have not reduced it: this transfer does not cause it"
         return _propose_restored(replace(state, limit=raised), seen, limit.before_last, what)
-    if limit.needs_another_sign(seen.streams):
+    is_doubtful = signal is Signal.DELAY and seen.queue_depth.is_in_question
+    if is_doubtful or limit.needs_another_sign(seen.streams):
         if seen.has_room:  # it may be the path's own loss: a search on a radio goes on
             return None
-        return Proposal(state, DecisionKind.DWELL, f"{what}; streams are given up if it goes on", here)
+        outlook = "the queue holds less: is the path longer?" if is_doubtful else "streams are given up if it goes on"
+        return Proposal(state, DecisionKind.DWELL, f"{what}; {outlook}", here)
     cut = limit.cut(signal, seen.streams, delay_s=delay_s, loss=loss, elapsed_s=seen.elapsed_s)
     state = _give_up(basis, replace(state, limit=cut), seen, goal)
     most = max(state.limit.streams or 1, len(seen.active))

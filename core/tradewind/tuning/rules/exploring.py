@@ -54,6 +54,8 @@ def explore(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> 
     slow_start = SLOW_START_ROUND_TRIPS * seen.rtt_s / max(seen.interval_s, 1e-9)
     if search.ticks == 0 and slow_start > LONG_SLOW_START and seen.slow_start > 0:
         return _stay(state, seen, search.wait(), f"{format_count(seen.streams, 'stream')} in slow start still")
+    if _still_grows(state, search):
+        return _stay(state, seen, search.wait(), f"{format_count(seen.streams, 'stream')}, whose rate still grows")
     return _try_next(basis, state, seen, goal, replace(search, streams=seen.streams))
 
 
@@ -62,9 +64,17 @@ def begin_search(
 ) -> Proposal:
     """Search from the current streams; ``trusted`` says that this tick measures the present path."""
     search = start_search(seen.streams, doublings)
-    if not trusted:
+    if not trusted or _still_grows(state, search):
         return _stay(state, seen, search, f"measuring {format_count(seen.streams, 'stream')} again")
     return _try_next(basis, state, seen, goal, search)
+
+
+def _still_grows(state: TuningState, search: Search) -> bool:
+    """Return whether the streams that a search starts from are not at their full rate yet.
+
+    After a path has become faster, windows need some ticks: more streams would be credited with what these gain.
+    """
+    return search.best_utility is None and search.ticks < MAX_WAITS and state.plateau.is_rising
 
 
 def _fills_pipe_at_once(seen: Observation, goal: Goal, search: Search) -> bool:
@@ -81,8 +91,10 @@ def _fills_pipe_at_once(seen: Observation, goal: Goal, search: Search) -> bool:
 def _try_next(basis: Basis, state: TuningState, seen: Observation, goal: Goal, search: Search) -> Proposal:
     limits, value = build_limits(basis, state, seen), _compute_utility(basis, seen, goal, search)
     lowest, highest = len(seen.active), _find_highest(limits)
-    if seen.is_at_ceiling or (seen.is_full and seen.streams >= POLITE_STREAMS):
+    if seen.is_at_ceiling:
         highest = min(highest, max(seen.streams, search.best_streams))
+    elif seen.is_full:
+        highest = min(highest, max(seen.streams, search.best_streams, POLITE_STREAMS))
     if _fills_pipe_at_once(seen, goal, search):
         search = replace(search, best_streams=seen.streams, best_utility=value, has_converged=True)
     search = search.advance(value, lowest, highest)
@@ -118,7 +130,7 @@ def _hold_converged(basis: Basis, state: TuningState, seen: Observation, goal: G
             search = search.confirm()
     limits = build_limits(basis, state, seen)
     proposed = min(search.best_streams, _find_highest(limits))
-    if seen.streams < proposed:
+    if seen.streams < proposed and not (goal == FASTEST and state.plateau.is_likely):
         settings = scale_streams(basis, seen, proposed, limits)
         if (reached := sum(setting.streams for setting in settings)) > _count_requested_streams(seen):
             search = replace(search, streams=reached)

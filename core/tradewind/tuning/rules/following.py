@@ -88,6 +88,7 @@ def _search_beyond_table(basis: Basis, state: TuningState, seen: Observation, go
     """Search where only speed counts and the path carries more than the table expects."""
     if goal != FASTEST or seen.is_at_ceiling or not _leaves_room(state, seen):
         return None
+    state = replace(state, limit=state.limit.lift())  # what it was for has changed: there is room now
     more = begin_search(basis, state, seen, goal, doublings=1.0, trusted=True)
     gain = math.exp(state.belief.path.mean)
     return more._replace(reason=f"{gain:.2g} times what the table knows, and a pipe not full; {more.reason}")
@@ -107,6 +108,8 @@ def _regains(state: TuningState, goal: Goal, chosen: SettingChoice) -> bool:
 def _leaves_room(state: TuningState, seen: Observation) -> bool:
     """Return whether the path surely differs from the table's, and its queue has room for more."""
     if seen.sample.queueing_delay_s is None or not seen.has_room or state.belief.ticks < SURE_TICKS:
+        return False
+    if state.plateau.is_likely:
         return False
     gain = state.belief.path
     return abs(gain.mean) > MISMATCH + 2 * gain.sd or state.limit.accepted_loss > 0

@@ -136,3 +136,25 @@ def test_streams_that_lose_bytes_behind_a_full_queue_are_tried_fewer():
         )
         transfer.state, transfer.decision = stepped(transfer, lossy)
     assert transfer.decision.streams < 32
+
+
+def search_ticks(rates, *, streams=8, delay_s=0.02):
+    """Streams after each tick of a transfer without a table that measures these rates."""
+    transfer, found = searching(DataSet(file_count=1000, total_bytes=30 * 10**9), streams), []
+    for rate in rates:
+        tick = sample(transfer, throughput_bps=rate, rtt_s=0.06 + delay_s)
+        transfer.state, transfer.decision = stepped(transfer, tick)
+        found.append(transfer.decision.streams)
+    return transfer, found
+
+
+def test_a_search_that_starts_again_waits_until_the_rate_grows_no_more():
+    transfer, _ = search_ticks([50e6, 40e6, 40e6, 50e6, 50e6, 50e6], delay_s=0.0)
+    assert transfer.state.search.has_converged
+    kept = transfer.decision.streams
+    while_growing = []
+    for rate in (80e6, 100e6, 120e6):
+        tick = sample(transfer, throughput_bps=rate, rtt_s=0.06)
+        transfer.state, transfer.decision = stepped(transfer, tick)
+        while_growing.append(transfer.decision.streams)
+    assert while_growing[:2] == [kept, kept]
