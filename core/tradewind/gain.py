@@ -27,7 +27,13 @@ from tradewind.sla.kinds import Sla, SlaKind
 from tradewind.tiers.selection import choose_setting
 
 DAYS_A_MONTH = 365.25 / 12
+DAYS_ENOUGH = 28
+"""Fewer days of logs are extrapolated to a month, and reports say so."""
+
 S_AN_HOUR = 3600.0
+
+LEAST_TRANSFERS = 20
+"""Of similar files, that a model needs."""
 
 _FASTEST = Sla(kind=SlaKind.MAX_THROUGHPUT)
 _Z = compute_z(0.95)
@@ -114,13 +120,17 @@ class DataSetGain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkGain:
-    """The gain of one link. ``saved_hours_a_month`` and ``saved_j_a_month`` are ``None`` where nothing is certified."""
+    """The gain of one link. ``saved_hours_a_month`` and ``saved_j_a_month`` are ``None`` where nothing is certified.
+
+    ``waiting_logs`` : of a link without a model that no release has looked at yet.
+    """
 
     moved: MovedTotals
     data_sets: tuple[DataSetGain, ...]
     saved_hours_a_month: Interval | None
     saved_j_a_month: float | None
     advice: tuple[str, ...] = ()
+    waiting_logs: int | None = None
 
     @property
     def rank(self) -> tuple[bool, float]:
@@ -129,7 +139,9 @@ class LinkGain:
         return (known is None, -(self.moved.hours_a_month if known is None else known.mean))
 
 
-def compute_link_gain(moved: MovedTotals, leaves: Sequence[LeafModel], reason: str | None = None) -> LinkGain:
+def compute_link_gain(
+    moved: MovedTotals, leaves: Sequence[LeafModel], reason: str | None = None, *, waiting_logs: int | None = None
+) -> LinkGain:
     """Return the gain of a link.
 
     Savings of its data sets add up with fully correlated errors, which is the wider assumption.
@@ -138,6 +150,7 @@ def compute_link_gain(moved: MovedTotals, leaves: Sequence[LeafModel], reason: s
     ----------
     leaves : of its model; none where it has no model.
     reason : why it has none.
+    waiting_logs : its logs, where it has none because no release has looked at them yet.
     """
     total_rows = max(sum(leaf.leaf.row_count for leaf in leaves), 1)
     transfers_a_month = moved.transfers / moved.months
@@ -151,7 +164,8 @@ def compute_link_gain(moved: MovedTotals, leaves: Sequence[LeafModel], reason: s
             data_sets=data_sets,
             saved_hours_a_month=None,
             saved_j_a_month=None,
-            advice=() if leaves else (_advise_first_settings(reason),),
+            advice=() if leaves or (waiting_logs or 0) >= LEAST_TRANSFERS else (_advise_first_settings(reason),),
+            waiting_logs=waiting_logs,
         )
     hours = moved.hours_a_month / sum(each.weight for each in data_sets)
     saved = Interval(
@@ -294,7 +308,7 @@ def _advise_first_settings(reason: str | None) -> str:
     because = f"{reason}. " if reason else ""
     return (
         f"{because}Run the same data with 1, 2, 4 and 8 files at once, five transfers each: "
-        "a model needs at least 20 transfers at two settings or more"
+        f"a model needs at least {LEAST_TRANSFERS} transfers at two settings or more"
     )
 
 

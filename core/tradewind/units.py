@@ -165,6 +165,13 @@ def format_seconds(value: float) -> str:
     return f"{value:g} s"
 
 
+def format_elapsed_seconds(value: float) -> str:
+    """Format how long something took: ``1.6 s``, and below a second with two digits, ``0.43 s``, ``40 ms``."""
+    if value >= 0.95:
+        return f"{value:.1f} s"
+    return f"{value:.2f} s" if value >= 0.0995 else f"{1000 * value:.2g} ms"
+
+
 def format_measured_seconds(value: float) -> str:
     """Format a measured duration to three digits: ``40 s``, from two minutes on ``3.2 min``, ``1.5 h``."""
     minutes, hours = value / _DURATION_S["min"], value / _DURATION_S["h"]

@@ -51,6 +51,18 @@ def test_surface_page_of_a_link_shows_the_points_that_the_api_returns(
     expect(shown).to_have_count(len(at_90))
 
 
+def test_every_column_of_the_links_is_seen_on_a_usual_screen(provider: Page) -> None:
+    provider.set_viewport_size({"width": 1440, "height": 900})
+    to_page(provider, "Links")
+    states = provider.locator("td.state")
+    states.first.evaluate(
+        "cell => { cell.querySelector('.badge').textContent = 'waiting for the next release';"
+        " cell.closest('tr').querySelector('td.name').prepend('https://data.storage.example.org:8443') }"
+    )
+    hidden = provider.locator(".scroll").first.evaluate("box => box.scrollWidth - box.clientWidth")
+    assert hidden <= 0
+
+
 def test_unknown_cluster_is_refused_with_a_page(parts: Container, api: str, learned: Tenant) -> None:
     with signed_in(api, person(parts, learned)) as visitor:
         answer = visitor.get(f"/admin/clusters/{uuid4()}")

@@ -25,6 +25,7 @@ from tradewind.parameters import AXES, build_parameters
 from tradewind.path import Path
 from tradewind.tiers.demand import Demand
 from tradewind.tiers.setting_table import SettingTable
+from tradewind.units import format_bytes, format_count
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -96,7 +97,8 @@ def build_observations(rows: LeafRows) -> Observations:
 
 
 def _describe_leaf(leaf: Leaf) -> str:
-    return f"data sets near {2**leaf.log2_file_count:.0f} files of {2**leaf.log2_mean_file_bytes:.0f} bytes"
+    files = format_count(max(round(2**leaf.log2_file_count), 1), "file")
+    return f"data sets near {files} of {format_bytes(2**leaf.log2_mean_file_bytes)}"
 
 
 def _build_path(log: ReducedLog) -> Path:

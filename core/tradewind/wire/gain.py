@@ -47,7 +47,10 @@ class DataSetGain(Open):
 
 
 class LinkGain(Open):
-    """The gain of one link; hours are those of all its transfers added up, savings are per month."""
+    """The gain of one link; hours are those of all its transfers added up, savings are per month.
+
+    ``waiting_logs`` : logs of a link without a model that the next release will look at.
+    """
 
     id: UUID
     source: str
@@ -64,6 +67,7 @@ class LinkGain(Open):
     saved_j_a_month: float | None = None
     data_sets: tuple[DataSetGain, ...]
     advice: tuple[str, ...] = ()
+    waiting_logs: int | None = None
 
 
 class GainReport(Open):

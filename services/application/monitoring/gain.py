@@ -8,7 +8,7 @@ from uuid import UUID
 from services.application.logs.long_jobs import MAX_COUNTED
 from services.application.monitoring.overview import find_usual_ends
 from services.application.shared.unit_of_work import UnitOfWork
-from tradewind.gain import LinkGain, MovedTotals, compute_link_gain
+from tradewind.gain import DAYS_ENOUGH, LinkGain, MovedTotals, compute_link_gain
 from tradewind.prediction import Interval
 from tradewind.transfer import LinkKey
 
@@ -48,6 +48,12 @@ class GainReport:
         return sum(known) if known else None
 
     @property
+    def extrapolated_days(self) -> int | None:
+        """Days of logs of the link with fewest, where these are too few for a month; ``None`` where none are."""
+        days = [each.gain.moved.days for each in self.links if each.gain.saved_hours_a_month]
+        return min((each for each in days if each < DAYS_ENOUGH), default=None)
+
+    @property
     def is_complete(self) -> bool:
         return self.waiting < MAX_COUNTED
 
@@ -65,7 +71,8 @@ def read_gain_report(uow: UnitOfWork, now: datetime, *, most_links: int = MOST_L
     reasons = {} if release is None else uow.models.list_reasons(release)
     metered = uow.outcomes.count_metered(link_ids)
     known = uow.links.list_all()
-    keys = {link.id: link.key for link in known}
+    keys, rows = ({link.id: link.key for link in known}, {link.id: link.rows for link in known})
+    judged = leaves.keys() | reasons.keys()
     links = [
         ReportedLink(
             each.link_id,
@@ -74,6 +81,7 @@ def read_gain_report(uow: UnitOfWork, now: datetime, *, most_links: int = MOST_L
                 each.to_totals(comparable=find_usual_ends(metered.get(each.link_id, {})) is not None),
                 leaves.get(each.link_id, ()),
                 reasons.get(each.link_id),
+                waiting_logs=None if each.link_id in judged else rows[each.link_id],
             ),
         )
         for each in moved

@@ -42,6 +42,7 @@ def _to_link(link: ReportedLink) -> LinkGain:
         saved_j_a_month=found.saved_j_a_month,
         data_sets=tuple(map(_to_data_set, found.data_sets)),
         advice=found.advice,
+        waiting_logs=found.waiting_logs,
     )
 
 

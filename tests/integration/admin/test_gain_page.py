@@ -10,6 +10,7 @@ from services.application.access.authenticate import Scope
 from services.bootstrap import Container
 from tests.integration.admin.visitors import person, signed_in
 from tests.integration.live_transfers import DESTINATION, learned
+from tests.integration.models.refreshes import rows, upload
 from tests.stack import Tenant, new_tenant
 from tradewind.wire.gain import GainReport
 from tradewind_agent.history.gain_page import write_gain_page
@@ -50,6 +51,17 @@ def test_report_states_what_the_recommended_setting_reaches(report: GainReport) 
     assert link.saved_hours_a_month is not None
     assert report.saved_hours_a_month == link.saved_hours_a_month
     assert link.saved_hours_a_month.mean < link.hours_a_month
+
+
+def test_logs_without_a_release_wait_for_it(api: str, tenant: Tenant, parts: Container) -> None:
+    upload(api, tenant, rows(25))
+    with tenant.client(api, Scope.ANALYST) as client:
+        waiting = GainReport.model_validate_json(client.get("/v1/links/gain").raise_for_status().content)
+    lines = list(list_report_lines(waiting))
+    assert sum("25 logs wait for the next release" in line for line in lines) == 2
+    assert not any("needs at least" in line for line in lines)
+    with signed_in(api, person(parts, tenant, "analyst")) as visitor:
+        assert "25 logs wait for the next release." in visitor.get("/admin/gain").text
 
 
 def test_page_shows_the_same_report(report: GainReport, learned: Tenant, parts: Container, api: str) -> None:

@@ -40,6 +40,13 @@ def find_recommended_log_rate(leaf: LeafModel) -> float:
     return next(one.log_throughput_mean for one in leaf.table.settings if one.parameters == FAST)
 
 
+def test_logs_that_wait_for_a_release_are_counted_and_need_no_advice() -> None:
+    enough, few = (compute_link_gain(MOVED, [], waiting_logs=logs) for logs in (33, 7))
+    assert (enough.waiting_logs, enough.advice) == (33, ())
+    assert "at least 20 transfers" in few.advice[0]
+    assert compute_link_gain(MOVED, [leaf_model(0, metered=False)]).waiting_logs is None
+
+
 def test_half_the_rate_takes_twice_the_hours() -> None:
     leaf = used(at(SLOW, 100, 0.0), accuracy={"gain.fit_sd": 0.01, "gain.noise_sd": 0.1})
     slow = find_recommended_log_rate(leaf) - math.log(2)

@@ -170,3 +170,11 @@ def test_probability_is_never_shown_as_certain(probability, expected):
 @given(st.floats(0, 1))
 def test_no_probability_is_shown_as_0_or_100_percent(probability):
     assert units.format_probability(probability) not in {"0 %", "100 %", "0.0 %", "100.0 %"}
+
+
+@pytest.mark.parametrize(
+    ("elapsed_s", "expected"),
+    [(12.34, "12.3 s"), (0.96, "1.0 s"), (0.434, "0.43 s"), (0.0412, "41 ms"), (0.0012, "1.2 ms"), (0.0, "0 ms")],
+)
+def test_short_durations_have_two_digits(elapsed_s, expected):
+    assert units.format_elapsed_seconds(elapsed_s) == expected

@@ -3,15 +3,13 @@
 from collections.abc import Iterator
 from itertools import starmap
 
+from tradewind.gain import DAYS_ENOUGH
 from tradewind.units import format_bps, format_bytes, format_count, format_joules
 from tradewind.wire.gain import DataSetGain, GainBackTest, GainReport, LinkGain
 from tradewind.wire.recommendations import WireInterval
 from tradewind.wire.records import WireParameters
 
 _NAMES = {"concurrency": ("file", "at once"), "parallelism": ("stream", "each"), "pipelining": ("request", "in flight")}
-
-DAYS_ENOUGH = 28
-"""Fewer days of logs are extrapolated to a month, and the report says so."""
 
 
 def list_report_lines(report: GainReport) -> Iterator[str]:
@@ -34,6 +32,9 @@ def format_total(report: GainReport) -> str:
     if not report.links:
         return "no logs yet: upload some with tradewind logs upload"
     if report.saved_hours_a_month is None:
+        waiting = sum(link.waiting_logs or 0 for link in report.links)
+        if waiting:
+            return f"nothing is certified yet: {format_count(waiting, 'log waits', 'logs wait')} for the next release"
         return "nothing is certified yet: no link has a model that promises a setting"
     joules = "" if report.saved_j_a_month is None else f", {format_joules(report.saved_j_a_month)}"
     return f"tuned, a month takes {format_hours(report.saved_hours_a_month)}{joules} less"
@@ -53,6 +54,8 @@ def format_link_total(link: LinkGain) -> str:
     days = (link.last_day - link.first_day).days + 1
     if days < DAYS_ENOUGH:
         moved += f" (extrapolated from {format_count(days, 'day')})"
+    if link.waiting_logs is not None:
+        return f"{moved}; {format_count(link.waiting_logs, 'log waits', 'logs wait')} for the next release"
     if link.saved_hours_a_month is None:
         return f"{moved}; nothing is certified"
     joules = "" if link.saved_j_a_month is None else f" and {format_joules(link.saved_j_a_month)}"

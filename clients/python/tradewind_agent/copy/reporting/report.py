@@ -20,6 +20,7 @@ from tradewind.units import (
     format_bps,
     format_bytes,
     format_count,
+    format_elapsed_seconds,
     format_joules,
     format_probability,
 )
@@ -157,8 +158,8 @@ class CopyReport:
             parts = f"finished no file, {format_bytes(self.bytes_moved)} of parts moved" if self.bytes_moved else ""
             done = (parts or "moved nothing") + skipped
         else:
-            rate = format_bps(self.throughput_bps)
-            done = f"moved {format_bytes(self.bytes_moved)} in {files}{skipped} in {self.duration_s:.1f} s: {rate}"
+            rate, elapsed = format_bps(self.throughput_bps), format_elapsed_seconds(self.duration_s)
+            done = f"moved {format_bytes(self.bytes_moved)} in {files}{skipped} in {elapsed}: {rate}"
             done += _format_comparison(self.plan, self.throughput_bps)
             done += "".join(f"; {format_energy(reading, self.bytes_moved)}" for reading in self.energy)
             unmetered = explain_no_energy(self.bytes_by_servers, self.bytes_moved)

@@ -11,7 +11,7 @@ from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.record_document import to_document
 from tradewind.transfer import Direction, Mover, Status, TransferOutcome, TransferRecord
-from tradewind.units import compute_throughput_bps, format_bps, format_bytes, format_count
+from tradewind.units import compute_throughput_bps, format_bps, format_bytes, format_count, format_elapsed_seconds
 from tradewind_agent.copy.removal import Removal, remove_planned
 from tradewind_agent.copy.reporting.failures import format_failures, list_further_failures
 from tradewind_agent.copy.reporting.omissions_report import build_omissions_document, describe_omissions
@@ -61,9 +61,8 @@ class LocalReport:
         if outcome.files_done:
             rate = format_bps(compute_throughput_bps(outcome.bytes_moved, max(outcome.duration_s, 1e-6)))
             files = format_count(outcome.files_done, "file")
-            done = (
-                f"moved {format_bytes(outcome.bytes_moved)} in {files}{skipped} in {outcome.duration_s:.1f} s: {rate}"
-            )
+            elapsed = format_elapsed_seconds(outcome.duration_s)
+            done = f"moved {format_bytes(outcome.bytes_moved)} in {files}{skipped} in {elapsed}: {rate}"
         prefix = "interrupted; run the same command again; " if outcome.is_cancelled else ""
         removed = "" if self.removal is None else self.removal.format_part()
         rest = f"{format_failures(outcome.failures)}{describe_omissions(self.listing)}{removed}"

@@ -8,7 +8,7 @@ from tradewind.energy.measured import EnergyReading
 from tradewind.parameters import Parameters
 from tradewind.record_document import to_document
 from tradewind.transfer import Mover, ResourceUsage, Status, TransferRecord
-from tradewind.units import compute_throughput_bps, format_bps, format_bytes, format_joules
+from tradewind.units import compute_throughput_bps, format_bps, format_bytes, format_elapsed_seconds, format_joules
 from tradewind_agent.copy.reporting.report import build_limits_document, build_plan_document, format_efficiency
 from tradewind_agent.meters import CpuWork
 from tradewind_agent.movers.port import Command, ToolResult
@@ -102,10 +102,11 @@ class WrapReport:
     def _format_moved(self) -> str:
         result, rate = self.result, self.throughput_bps
         if result is None or rate is None:
-            return f"{self.duration_s:.1f} s; it does not tell what it moved"
+            return f"{format_elapsed_seconds(self.duration_s)}; it does not tell what it moved"
         files = f"{result.files_done} {'file' if result.files_done == 1 else 'files'}"
         failed = f", {result.files_failed} failed" if result.files_failed else ""
-        line = f"{format_bytes(result.bytes_moved)} in {files}{failed} in {self.duration_s:.1f} s: {format_bps(rate)}"
+        elapsed = format_elapsed_seconds(self.duration_s)
+        line = f"{format_bytes(result.bytes_moved)} in {files}{failed} in {elapsed}: {format_bps(rate)}"
         if (predicted := self.plan.founded_prediction) is not None:
             line += f", predicted {format_bps(predicted.throughput_bps.mean)} ({self.plan.source})"
         line += "".join(
