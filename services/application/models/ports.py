@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         EndpointLoad,
         KnownLoadCurve,
         ModelOverview,
+        ReviewedBounds,
         Span,
         StoredModel,
         StoredRelease,
@@ -108,7 +109,7 @@ class CustomTierRepository(Protocol):
     def keep(self, link_id: UUID, own: CustomBoundaries, *, replacing: Collection[UUID]) -> None: ...
     def forget(self, link_id: UUID, key: PartitionKey, tier_ids: Collection[UUID]) -> None: ...
     def rename(self, tier_id: UUID, name: str | None) -> None: ...
-    def accept(self, tier_id: UUID) -> None: ...
+    def accept(self, tier_id: UUID, bounds: ReviewedBounds) -> None: ...
 
 
 class SlaTierRepository(Protocol):
