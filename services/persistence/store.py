@@ -44,6 +44,7 @@ class Store:
             release = uow.releases.find_current()
             models = uow.models.index(release) if release is not None else {}
             keys = {link.id: link.key for link in uow.links.list_all()}
+            logged_paths = uow.links.list_logged_paths(without=models.keys())
             endpoints = uow.endpoints.list_all()
             limits, learned_caps = Limits(uow.limits.list_all()), LearnedCaps(uow.limits.list_learned())
             prices, tier_names = load_customer_price_list(release, uow), uow.custom_tiers.list_names()
@@ -67,6 +68,7 @@ class Store:
             learned_caps,
             power_policies,
             regions,
+            {keys[link_id]: path for link_id, path in logged_paths.items()},
         )
 
     def model(self, tenant_id: UUID, model_id: UUID) -> StoredModel:

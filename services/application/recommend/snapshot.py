@@ -40,6 +40,7 @@ class Index:
 
     ``aliases`` : from any other name of an endpoint to its own. ``known_paths`` : what the owners of endpoints declare
     of the path between two endpoints, by their own names. ``power_policies``, ``regions`` : of endpoints that have one.
+    ``logged_paths`` : what the newest log of a link without a model states of its path.
     """
 
     release: int | None
@@ -52,6 +53,7 @@ class Index:
     learned_caps: LearnedCaps = NOTHING_LEARNED
     power_policies: Mapping[str, PowerPolicy] = field(default_factory=dict)
     regions: Mapping[str, str] = field(default_factory=dict)
+    logged_paths: Mapping[LinkKey, Path] = field(default_factory=dict)
 
     @cached_property
     def model_ids(self) -> frozenset[UUID]:
@@ -110,6 +112,12 @@ class Snapshot:
     def find_known_path(self, key: LinkKey) -> Path:
         """Return what the owner of the source declares of the path to the destination."""
         return self.index.known_paths.get(self._own_names(key), UNKNOWN_PATH)
+
+    def find_logged_path(self, key: LinkKey) -> Path:
+        """Return what the newest log of a link without a model states of its path."""
+        logged = self.index.logged_paths
+        own = LinkKey(*self._own_names(key), key.network, key.mover)
+        return logged.get(key) or logged.get(own, UNKNOWN_PATH)
 
     def find_known_bandwidth(self, key: LinkKey) -> Path:
         """Return a path with the link's bandwidth alone, declared by the owner of the source or else from its logs."""

@@ -174,11 +174,12 @@ def _choose_cheaper(
 
 
 def complete_path(path: Path, link: LinkKey, snapshot: Snapshot) -> Path:
-    """Return ``path``, completed from what the owner of the source declares and the logs of other movers show.
+    """Return ``path``, completed from what the owner of the source declares, and what the link's own logs and those of
+    other movers show.
 
     The socket buffers of other movers are left out.
     """
-    path = path.complete_from(snapshot.find_known_path(link))
+    path = path.complete_from(snapshot.find_known_path(link)).complete_from(snapshot.find_logged_path(link))
     for model in snapshot.list_models_of_other_movers(link).values():
         path = path.complete_from(replace(model.path, buffer_bytes=None))
     return path

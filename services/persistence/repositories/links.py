@@ -24,6 +24,19 @@ _BETWEEN = text(
       LEFT JOIN endpoint_pairs AS p USING (source_id, destination_id)
     """
 )
+_LOGGED_PATHS = text(
+    """
+    SELECT l.id, log.bandwidth_bps, log.rtt_s, log.min_rtt_s, log.loss_rate, log.buffer_bytes
+      FROM (SELECT id, last_log_at FROM links WHERE id <> ALL(:without) AND last_log_at IS NOT NULL
+             ORDER BY last_log_at DESC LIMIT :most) AS l
+      JOIN LATERAL (SELECT * FROM transfer_logs
+                     WHERE link_id = l.id AND started_at > l.last_log_at - interval '31 days'
+                     ORDER BY started_at DESC LIMIT 1) AS log ON true
+    """
+)
+MOST_LOGGED_PATHS = 500
+"""Links without a model whose path is read from their logs: those with the newest."""
+
 _CREATE = insert(links).on_conflict_do_nothing()
 _HOLD = text("SELECT id FROM links WHERE id = ANY(:ids) ORDER BY id FOR NO KEY UPDATE")
 _COUNT = (
@@ -161,6 +174,13 @@ class Links:
             select(first.label("begins_at"), links.c.last_log_at).where(links.c.id == link_id)
         ).one()
         return None if row.begins_at is None else Span(row.begins_at, row.last_log_at)
+
+    def list_logged_paths(self, *, without: Collection[UUID]) -> Mapping[UUID, Path]:
+        """Return what the newest log of each link states of its path, ``without`` these links."""
+        rows = self._connection.execute(_LOGGED_PATHS, {"without": list(without), "most": MOST_LOGGED_PATHS})
+        names = ("bandwidth_bps", "rtt_s", "min_rtt_s", "loss_rate", "buffer_bytes")
+        paths = {row.id: Path(**{name: getattr(row, name) for name in names}) for row in rows}
+        return {link_id: path for link_id, path in paths.items() if path != UNKNOWN_PATH}
 
     def list_labels(self) -> Mapping[UUID, Sequence[str]]:
         """Return the labels of each link that has some, by name."""

@@ -8,7 +8,15 @@ from decimal import Decimal
 from statistics import fmean, median
 from typing import Any, TypeVar
 
-from tests.integration.warehouse.questions.history import CREDIT, ENDS, TIER_NAMES, History, Moved, Promise
+from tests.integration.warehouse.questions.history import (
+    CREDIT,
+    ENDS,
+    TIER_NAMES,
+    History,
+    Moved,
+    Promise,
+    find_tier_id,
+)
 from tradewind.model import LeafModel
 
 Row = Mapping[str, Any]
@@ -83,10 +91,14 @@ def joules_by_ends(history: History) -> Iterable[Row]:
 
 
 def slas_by_tier(history: History) -> Iterable[Row]:
-    judged = [promise for _, promise in history.served if _is_judged(promise)]
-    for tier, promises in _group(judged, lambda each: TIER_NAMES[each.tier[0]][each.tier[1]]):
-        missed = sum(not each.kept for each in promises)
+    judged = [(moved.link, promise) for moved, promise in history.served if _is_judged(promise)]
+    for tier, promises in _group(judged, lambda each: _name_tier(each[0], each[1].tier)):
+        missed = sum(not each.kept for _, each in promises)
         yield {"tier": tier, "transfers": len(promises), "missed": missed, "met": 1 - missed / len(promises)}
+
+
+def _name_tier(link: tuple[str, str], tier: tuple[int, int]) -> str:
+    return TIER_NAMES[tier[0]][tier[1]] or f"tier {find_tier_id(link, tier)}"
 
 
 def calibration(history: History) -> Iterable[Row]:

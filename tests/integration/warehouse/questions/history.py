@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import NAMESPACE_URL, UUID, uuid4, uuid5
 
 from services.application.access.authenticate import Scope, make_secret
 from services.application.access.keys import create_key
@@ -27,7 +27,14 @@ FIRST, LAST = datetime(2026, 2, 20, tzinfo=UTC), datetime(2026, 4, 6, tzinfo=UTC
 ENDS = (("alpha", "omega", 1e10), ("beta", "omega", 4e9), ("alpha", "gamma", None))
 """Source, destination and bandwidth of each link, bit/s; one is not known."""
 CUSTOMERS = ("archive", "physics")
-TIER_NAMES = (("gold", "silver"), ("bulk", "night"))
+TIER_NAMES = (("gold", "silver"), ("bulk", None))
+"""The last tier of each link has no name."""
+
+
+def find_tier_id(link: tuple[str, str], tier: tuple[int, int]) -> UUID:
+    return uuid5(NAMESPACE_URL, f"{link} {tier}")
+
+
 """By the leaf of a model and the number of the partition in it."""
 CREDIT = Decimal("0.250000")
 MODELS = (link_model(), link_model(2000))
@@ -186,7 +193,7 @@ class Storage:
         self._tenant, self._api = tenant, api
         self._keys = {name: self._make_key(name) for name in CUSTOMERS}
         self._tiers: dict[tuple[tuple[str, str], tuple[int, int]], UUID] = {
-            ((source, destination), (leaf, part)): uuid4()
+            ((source, destination), (leaf, part)): find_tier_id((source, destination), (leaf, part))
             for source, destination, _ in ENDS
             for leaf in range(2)
             for part in range(2)
@@ -249,10 +256,11 @@ class Storage:
                 (self._book, self._tenant.id),
             )
             for (_, (leaf, part)), tier in self._tiers.items():
-                run(
-                    "INSERT INTO tier_names (tenant_id, tier_id, name) VALUES (%s, %s, %s)",
-                    (self._tenant.id, tier, TIER_NAMES[leaf][part]),
-                )
+                if (name := TIER_NAMES[leaf][part]) is not None:
+                    run(
+                        "INSERT INTO tier_names (tenant_id, tier_id, name) VALUES (%s, %s, %s)",
+                        (self._tenant.id, tier, name),
+                    )
                 run(
                     "INSERT INTO prices (tenant_id, book_id, tier_id, base, per_gb, per_kwh, margin, credit)"
                     " VALUES (%s, %s, %s, 1, 0, 0, 0, %s)",
