@@ -209,6 +209,19 @@ def test_prices_begin_and_end_on_time_in_every_process(api: str, learned: Tenant
     assert [each["id"] for each in left if each["id"] == later["id"]] == [], "what has not started is removed"
 
 
+def test_negotiated_prices_are_ended_and_never_extended(learned: Tenant, provider: httpx.Client) -> None:
+    acme = new_customer(provider)
+    tomorrow, later = (datetime.now(UTC) + timedelta(days=days) for days in (1, 2))
+    made = negotiate(provider, acme, adjustment="-0.5", ends_at=tomorrow.isoformat())
+    path = f"/v1/negotiated-prices/{made['id']}/end"
+    for beyond in (later.isoformat(), "2090-01-01T00:00:00Z"):
+        refused = provider.post(path, json={"ends_at": beyond})
+        assert (refused.status_code, refused.json()["errors"][0]["field"]) == (INVALID, "ends_at")
+    (left,) = provider.get(f"/v1/customers/{acme['id']}/negotiated-prices").json()
+    assert left["ends_at"] == made["ends_at"]
+    assert provider.post(path, json={"ends_at": (tomorrow - timedelta(hours=1)).isoformat()}).status_code == 204
+
+
 @pytest.mark.parametrize("adjustment", ["0", "-1.1", "11", "1e30", "NaN", "0.1234567", "<b>"])
 def test_adjustment_that_is_none_is_refused(provider: httpx.Client, adjustment: str) -> None:
     acme = new_customer(provider)

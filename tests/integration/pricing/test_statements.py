@@ -42,6 +42,10 @@ def price_by_hand(made: dict[str, Any], factor: str = "1") -> Decimal:
     return (cost * Decimal("1.17") * Decimal(factor)).quantize(MICRO)
 
 
+def list_ids(transfer_ids: list[str]) -> str:
+    return "transfer_id IN ({})".format(", ".join(f"'{transfer}'" for transfer in transfer_ids))
+
+
 def statement_of(provider: httpx.Client, customer: dict[str, Any]) -> dict[str, Any]:
     answer = provider.get(f"/v1/customers/{customer['id']}/statement", params={"month": MONTH})
     made: dict[str, Any] = answer.raise_for_status().json()
@@ -84,6 +88,12 @@ def test_customer_pays_for_what_its_keys_moved_while_they_were_its_own(
     assert {key["key_id"] for key in made["keys"]} == {north["id"], south["id"]}
     assert sum(Decimal(each["amount"]) for each in made["totals"]) == total
     assert sum(each["transfers"] for each in made["totals"]) == 5
+
+    of_acme = [each["transfer_id"] for each in (*before, *reduced, *fixed)]
+    query = f"SELECT sum(amount) AS amount, sum(credit) AS credit FROM transfer_slas WHERE {list_ids(of_acme)}"
+    found = provider.post("/v1/warehouse/query", json={"sql": query}).raise_for_status().json()["rows"][0]
+    assert Decimal(str(found["amount"])) == total
+    assert abs(Decimal(str(found["credit"])) - credit) <= 5 * MICRO / 2, "each is rounded to six decimals"
 
     moved = statement_of(provider, other)
     assert Decimal(moved["billed"][0]["amount"]) == price_by_hand(later[0]), "the other customer pays the book's price"

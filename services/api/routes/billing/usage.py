@@ -11,7 +11,13 @@ from services.api.dependencies import Parts, ProviderKey
 from services.api.problems import to_problem
 from services.api.routes.billing.customers import to_wire_customer
 from services.api.routing import create_v1_router
-from services.application.billing.statements import KeyUsage, Statement, build_statements, find_statement, load_detail
+from services.application.billing.statements import (
+    KeyUsage,
+    Statement,
+    build_statements,
+    find_statement,
+    load_statement,
+)
 from services.application.billing.usage import Holder, Month, UsageLine
 from services.streaming.usage_stream import stream_usage
 from tradewind.wire.billing import BilledUsage, UnbilledUsage, UsageStatement
@@ -81,9 +87,12 @@ def read_statement(
     requested_month = Month.of(parts.clock.now()) if month is None else Month.parse(month)
     tenant_id = principal.tenant_id
     with parts.store.unit_of_work(tenant_id) as uow:
-        statement = find_statement(Holder(customer_id=customer_id), requested_month, uow)
-        detail = None if form is Form.CSV else load_detail(statement, limit=0, offset=0, uow=uow)
-    if detail is None:
+        holder = Holder(customer_id=customer_id)
+        if form is Form.JSON:
+            statement, detail = load_statement(holder, requested_month, limit=0, offset=0, uow=uow)
+        else:
+            statement = find_statement(holder, requested_month, uow)
+    if form is Form.CSV:
         return stream_usage(
             tenant_id,
             requested_month,
@@ -122,7 +131,7 @@ def read_statement(
                 agreements_kept=total.met,
                 agreements_missed=total.missed,
             )
-            for total in detail.totals
+            for total in detail.sheet.totals
         ),
     )
 
