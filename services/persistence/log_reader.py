@@ -98,6 +98,7 @@ _OF_A_DIMENSION: Mapping[Dimension, tuple[tuple[str, ...], str]] = {
         ),
         "link_id, fitted_at, ordinal",
     ),
+    Dimension.CUSTOMERS: (("customer_id", "number", "customer", "archived_at"), "number"),
     Dimension.TIERS: (
         (
             "tier_id", "tier", "link_id", "cluster_id", "kind", "confidence", "energy_basis", "lower_bound",

@@ -96,6 +96,7 @@ def statement_page(
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         holder, offset = Holder(customer, None if customer else key), (page - 1) * TRANSFERS_AT_ONCE
         statement, detail = load_statement(holder, month, limit=TRANSFERS_AT_ONCE, offset=offset, uow=uow)
+        negotiated = [] if customer is None else uow.negotiated_prices.list_of(customer)
     sheet = detail.sheet
     digits = _choose_digits(statement, sheet)
     return render_page(
@@ -106,6 +107,7 @@ def statement_page(
         current=Month.of(parts.clock.now()),
         statement=statement,
         detail=detail,
+        discounts=[each for each in negotiated if each.negotiation.adjustment and each.overlaps(month)],
         digits=digits,
         billed=[(line, _round(line.amount, line.credit, digits[line.currency or ""])) for line in statement.billed],
         keys=[

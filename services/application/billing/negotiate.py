@@ -13,6 +13,7 @@ from uuid import UUID
 from services.application.billing.customers import check_currency_of_books, claim_customer
 from services.application.billing.price_books import serialize_price
 from services.application.billing.price_list import CustomerPrices, PriceList
+from services.application.billing.usage import Month
 from services.application.shared.jobs import PricesChanged
 from services.application.shared.ports import Clock
 from services.application.shared.unit_of_work import UnitOfWork
@@ -52,6 +53,11 @@ class NegotiatedPrices:
 
     def has_started(self, now: datetime) -> bool:
         return self.starts_at <= now
+
+    def overlaps(self, month: Month) -> bool:
+        """Return whether they hold on a part of a month."""
+        ends_at = self.effective_until
+        return self.starts_at < month.ends_at and (ends_at is None or ends_at > max(self.starts_at, month.begins_at))
 
     def is_current(self, now: datetime) -> bool:
         return self.has_started(now) and (self.effective_until is None or now < self.effective_until)

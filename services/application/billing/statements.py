@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from hashlib import sha256
 from typing import NamedTuple
 from uuid import UUID
 
@@ -29,6 +30,7 @@ class Statement:
     """What a customer, or a key without one, used in a month, and what it pays.
 
     ``billed`` : a line a currency over all keys, rounded once. ``unbilled`` : lines by reason over all keys.
+    ``is_final`` : its month is closed. It is provisional until then: transfers that are logged late change it.
     """
 
     number: str
@@ -37,6 +39,13 @@ class Statement:
     keys: Sequence[KeyUsage]
     billed: Sequence[UsageLine]
     unbilled: Sequence[UsageLine]
+    is_final: bool = False
+
+    @property
+    def fingerprint(self) -> str:
+        """A code of its content: two statements with the same number and other content have different ones."""
+        lines = sorted(_format_content(line) for key in self.keys for line in (*key.billed, *key.unbilled))
+        return sha256("\n".join(lines).encode()).hexdigest()[:FINGERPRINT_DIGITS]
 
     @property
     def holder(self) -> Holder:
@@ -50,6 +59,15 @@ class Statement:
         if self.customer is not None:
             return self.customer.name
         return (self.keys[0].key if self.keys else None) or "key not known"
+
+
+FINGERPRINT_DIGITS = 8
+
+
+def _format_content(line: UsageLine) -> str:
+    amounts = ("" if amount is None else f"{amount.normalize():f}" for amount in (line.amount, line.credit))
+    counts = (line.transfers, line.bytes_moved, line.met, line.missed)
+    return " ".join(map(str, (line.key_id, line.billing, line.currency, *counts, *amounts)))
 
 
 class UsageTotal(NamedTuple):
@@ -126,7 +144,9 @@ def add_payable(statements: Iterable[Statement]) -> Mapping[str, Decimal]:
     return payable
 
 
-def build_statement(month: Month, lines: Sequence[UsageLine], customer: Customer | None) -> Statement:
+def build_statement(
+    month: Month, lines: Sequence[UsageLine], customer: Customer | None, *, is_final: bool = False
+) -> Statement:
     """Return the statement of one customer or key."""
     by_key: dict[UUID | None, list[UsageLine]] = {}
     for line in sorted(lines, key=_order_line):
@@ -147,6 +167,7 @@ def build_statement(month: Month, lines: Sequence[UsageLine], customer: Customer
         keys=keys,
         billed=add_lines(line for key in keys for line in key.billed),
         unbilled=add_lines(line for key in keys for line in key.unbilled),
+        is_final=is_final,
     )
 
 
@@ -203,7 +224,8 @@ def find_statement(holder: Holder, month: Month, uow: UnitOfWork) -> Statement:
     NotFound : the tenant has no such customer, or nothing of the key is logged in the month.
     """
     customer = None if holder.customer_id is None else uow.customers.get(holder.customer_id)
-    return _build_found(month, uow.usage.list_sums(month, holder), customer)
+    is_final = uow.month_seals.is_closed(month)  # read first: nothing changes the sums of a month that was closed
+    return _build_found(month, uow.usage.list_sums(month, holder), customer, is_final=is_final)
 
 
 def load_statement(
@@ -216,18 +238,19 @@ def load_statement(
     NotFound : the tenant has no such customer, or nothing of the key is logged in the month.
     """
     customer = None if holder.customer_id is None else uow.customers.get(holder.customer_id)
+    is_final = uow.month_seals.is_closed(month)  # read first: nothing changes the sums of a month that was closed
     sheet = uow.usage.load_sheet(month, holder, limit=limit, offset=offset)
     tier_ids = {tier_id for tier_id in _list_tier_ids(sheet.totals, sheet.transfers) if tier_id is not None}
     detail = StatementDetail(
         provider=uow.tenants.get_name(), sheet=sheet, tiers=list_tier_names(tier_ids, uow) if tier_ids else {}
     )
-    return _build_found(month, sheet.sums, customer), detail
+    return _build_found(month, sheet.sums, customer, is_final=is_final), detail
 
 
-def _build_found(month: Month, lines: Sequence[UsageLine], customer: Customer | None) -> Statement:
+def _build_found(month: Month, lines: Sequence[UsageLine], customer: Customer | None, *, is_final: bool) -> Statement:
     if customer is None and not lines:
         raise NotFound(f"no transfers of this key are logged in {month}")
-    return build_statement(month, lines, customer)
+    return build_statement(month, lines, customer, is_final=is_final)
 
 
 def _list_tier_ids(totals: Iterable[UsageTotal], transfers: Iterable[UsageTransfer]) -> Iterator[UUID | None]:

@@ -39,6 +39,7 @@ class Dimension(StrEnum):
     ENDPOINTS = "endpoints"
     CLUSTERS = "clusters"
     TIERS = "tiers"
+    CUSTOMERS = "customers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

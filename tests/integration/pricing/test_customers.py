@@ -184,6 +184,21 @@ def test_discount_and_fixed_prices_are_quoted_to_the_keys_of_the_customer(
         assert price_of(first)["amount"] == usual["amount"]
 
 
+def test_staff_key_of_a_customer_lists_the_prices_that_it_is_quoted(
+    api: str, learned: Tenant, provider: httpx.Client
+) -> None:
+    publish_book(provider)
+    agent, staff = new_key(provider), new_key(provider, "agent", "provider")
+    acme = new_customer(provider, agent, staff)
+    negotiate(provider, acme, adjustment="-0.25")
+    with as_key(api, agent) as one, as_key(api, staff) as other:
+        assert price_of(one)["amount"] == price_of(other)["amount"]
+        listed = [client.get("/v1/sla-tiers?limit=1000").json() for client in (one, other)]
+        prices = [{each["tier_id"]: each["price"] for each in tiers} for tiers in listed]
+    assert any(prices[0].values())
+    assert prices[0] == prices[1]
+
+
 def test_prices_begin_and_end_on_time_in_every_process(api: str, learned: Tenant, provider: httpx.Client) -> None:
     publish_book(provider)
     key = new_key(provider)

@@ -68,7 +68,8 @@ def _to_wire(statement: Statement, key: KeyUsage) -> UsageStatement:
         customer=None if customer is None else customer.name,
         key_id=key.key_id,
         key=key.key,
-        billed=tuple(map(_to_billed_usage, key.billed)),
+        billed=tuple(_to_billed_usage(line, pays=customer is None) for line in key.billed),
+        customer_billed=() if customer is None else tuple(map(_to_billed_usage, statement.billed)),
         unbilled=tuple(map(_to_unbilled_usage, key.unbilled)),
     )
 
@@ -105,6 +106,9 @@ def read_statement(
     assert statement.customer is not None, "it was looked up by its customer"
     return CustomerStatement(
         number=statement.number,
+        final=statement.is_final,
+        as_of=parts.clock.now(),
+        fingerprint=statement.fingerprint,
         provider=detail.provider,
         month=str(requested_month),
         begins_at=requested_month.begins_at,
@@ -113,7 +117,11 @@ def read_statement(
         billed=tuple(map(_to_billed_usage, statement.billed)),
         unbilled=tuple(map(_to_unbilled_usage, statement.unbilled)),
         keys=tuple(
-            StatementKey(key_id=key.key_id, key=key.key, billed=tuple(map(_to_billed_usage, key.billed)))
+            StatementKey(
+                key_id=key.key_id,
+                key=key.key,
+                billed=tuple(_to_billed_usage(line, pays=False) for line in key.billed),
+            )
             for key in statement.keys
         ),
         totals=tuple(
@@ -147,7 +155,7 @@ def _to_unbilled_usage(used: UsageLine) -> UnbilledUsage:
     )
 
 
-def _to_billed_usage(used: UsageLine) -> BilledUsage:
+def _to_billed_usage(used: UsageLine, *, pays: bool = True) -> BilledUsage:
     assert used.currency is not None, "what is billed has an amount, which has a currency"
     assert used.amount is not None
     assert used.payable is not None
@@ -157,7 +165,7 @@ def _to_billed_usage(used: UsageLine) -> BilledUsage:
         bytes_moved=used.bytes_moved,
         amount=used.amount,
         credit=used.credit,
-        payable=used.payable,
+        payable=used.payable if pays else None,
         agreements_kept=used.met,
         agreements_missed=used.missed,
         from_log_alone=used.from_log_alone,
