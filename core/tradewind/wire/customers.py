@@ -16,6 +16,8 @@ from tradewind.wire.price_rules import WirePriceRule
 from tradewind.wire.pricing import CurrencyCode
 
 MOST_KEYS = 500
+"""Of one customer."""
+
 Contact = Annotated[str, Field(max_length=254)]
 Limit = Annotated[Decimal, Field(gt=0, le=HIGHEST_PRICE, decimal_places=DECIMALS, allow_inf_nan=False)]
 Adjustment = Annotated[

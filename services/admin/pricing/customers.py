@@ -6,10 +6,12 @@ from decimal import Decimal
 from typing import Annotated, NamedTuple
 from uuid import UUID
 
-from fastapi import Form, Query, Request, Response
+from fastapi import Depends, Form, Request, Response
+from pydantic import Field
 
 from services.admin.formatting.form_numbers import parse_number
 from services.admin.formatting.price_forms import PARTS, parse_instant, parse_percent
+from services.admin.lists import LAST_PAGE, Empty, Filters, FiltersOf, Line
 from services.admin.pages.price_books import Sent, Version
 from services.admin.pricing.rules import FREE_ROWS, KINDS, RuleRow, read_rules, to_rule_row
 from services.admin.pricing.statements import format_statement_query
@@ -29,6 +31,8 @@ from services.application.billing.price_books import PriceBook, find_current_boo
 from services.application.billing.spending import NEAR_LIMIT, list_spent
 from services.application.billing.statements import build_statements, find_statement
 from services.application.billing.usage import Holder, Month, UsageLine
+from tradewind.wire.base import Strict
+from tradewind.wire.customers import MOST_KEYS
 from tradewind.wire.inventory import Key
 
 router = build_page_router("/customers")
@@ -42,8 +46,15 @@ NEAR_LISTED = 10
 USUAL_CURRENCY = "EUR"
 NOTHING_NEGOTIATED = Decimal(0)
 
-Search = Annotated[str, Query(max_length=200)]
-KeyIds = Annotated[tuple[UUID, ...], Form(max_length=500)]
+KeyIds = Annotated[tuple[UUID, ...], Form(max_length=MOST_KEYS)]
+
+
+class CustomerFilters(Strict):
+    """The filters of the list of customers."""
+
+    search: Annotated[Line | None, Empty] = None
+    archived: bool = False
+    page: Annotated[int, Field(ge=1, le=LAST_PAGE)] = 1
 
 
 class CustomerRow(NamedTuple):
@@ -64,12 +75,11 @@ def customers_page(
     visit: Provider,
     parts: Parts,
     *,
-    search: Search = "",
-    archived: bool = False,
-    page: Annotated[int, Query(ge=1, le=10_000)] = 1,
+    filters: Annotated[Filters[CustomerFilters], Depends(FiltersOf(CustomerFilters))],
 ) -> Response:
     """List customers with their revenue of this month; a search looks at names, contacts and notes."""
     month = Month.of(parts.clock.now())
+    search, archived, page = filters.values.search or "", filters.values.archived, filters.values.page
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         every = uow.customers.list_all()
         statements = build_statements(uow.usage.list_sums(month), every, month)
@@ -79,6 +89,8 @@ def customers_page(
     billed = {each.customer.id: each.billed for each in statements if each.customer is not None}
     near = sorted((each for each in spent.values() if each.share >= NEAR_LIMIT), key=lambda each: -each.share)
     found = [each for each in every if (each.archived_at is not None) == archived and _matches(each, search)]
+    if filters.problem:
+        found = []
     first = (page - 1) * CUSTOMERS_AT_ONCE
     return render_page(
         request,
@@ -96,8 +108,9 @@ def customers_page(
         any_customer=bool(every),
         page=page,
         pages=max(1, -(-len(found) // CUSTOMERS_AT_ONCE)),
-        search=search,
+        search=search or filters.typed.get("search", ""),
         archived=archived,
+        filters=filters,
         free_keys=_list_free_keys(keys, holders),
         currencies=sorted(list_currencies()),
         currency=currency,

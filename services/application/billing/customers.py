@@ -20,11 +20,9 @@ from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import Conflict, InvalidValue
 from tradewind.sla.pricing import DECIMALS, HIGHEST_PRICE, round_amount
 from tradewind.wire.base import MAX_NAME_LENGTH
+from tradewind.wire.customers import MOST_KEYS
 
 LONGEST_EMAIL, LONGEST_NOTE = 254, 2000
-MOST_KEYS = 500
-"""Of one customer."""
-
 LOWEST_RATE_FACTOR, HIGHEST_RATE_FACTOR = 0.01, 1000.0
 _LONGEST = MappingProxyType(
     {"name": MAX_NAME_LENGTH, "contact_name": MAX_NAME_LENGTH, "contact_email": LONGEST_EMAIL, "note": LONGEST_NOTE}

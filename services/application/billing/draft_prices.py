@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
-from services.application.billing.price_books import PriceBook, claim_draft, note_prices, serialize_price
+from services.application.billing.price_books import PriceBook, claim_draft, format_rules, note_prices
 from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import InvalidValue
 from tradewind.sla.price_rules import PriceRule, check_rules, price_by_rules
@@ -75,7 +75,7 @@ def set_rules(book_id: UUID, rules: Sequence[PriceRule], *, version: int | None,
     if list(before) != list(rules):
         uow.price_rules.replace(book_id, rules)
         uow.audit.note(
-            "price_book.rules_set", book.name, id=str(book_id), before=_format_rules(before), after=_format_rules(rules)
+            "price_book.rules_set", book.name, id=str(book_id), before=format_rules(before), after=format_rules(rules)
         )
     apply_rules(book, rules, uow)
     priced = uow.price_books.get(book_id)
@@ -109,12 +109,3 @@ def count_rules(book: PriceBook, rules: Sequence[PriceRule], uow: UnitOfWork) ->
     overridden = tiers.keys() & (book.prices.keys() - uow.price_rules.list_priced(book.id))
     _, counts = price_by_rules(rules, {tier_id: tier for tier_id, tier in tiers.items() if tier_id not in overridden})
     return RuleCounts(counts, len(overridden), len(tiers.keys() - book.prices.keys()))
-
-
-def _format_rules(rules: Sequence[PriceRule]) -> Sequence[str]:
-    """Return the rules for an audit entry."""
-    return [
-        f"{rule.format_conditions()}: "
-        + ", ".join(f"{name} {part}" for name, part in serialize_price(rule.price).items())
-        for rule in rules
-    ]

@@ -11,7 +11,7 @@ from decimal import Decimal
 from uuid import UUID
 
 from services.application.billing.customers import check_currency_of_books, claim_customer
-from services.application.billing.price_books import serialize_price
+from services.application.billing.price_books import format_rules
 from services.application.billing.price_list import CustomerPrices, PriceList
 from services.application.billing.usage import Month
 from services.application.shared.jobs import PricesChanged
@@ -99,11 +99,7 @@ def add_negotiated_prices(
         starts_at=begins_at.isoformat(),
         ends_at="none" if ends_at is None else ends_at.isoformat(),
         adjustment=f"{negotiation.adjustment:f}",
-        rules=[
-            f"{rule.format_conditions()}: "
-            + ", ".join(f"{name} {part}" for name, part in serialize_price(rule.price).items())
-            for rule in negotiation.rules
-        ],
+        rules=format_rules(negotiation.rules),
     )
     return _finish(customer_id, prices_id, uow)
 

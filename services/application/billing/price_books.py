@@ -1,6 +1,6 @@
 """Price books: drafted, edited, published from a date on. A published book never changes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -14,6 +14,7 @@ from services.application.shared.ports import Clock
 from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import Conflict, InvalidValue
 from tradewind.sla.kinds import EnergyBasis
+from tradewind.sla.price_rules import PriceRule
 from tradewind.sla.pricing import PRICE_PARTS, PriceModel, check_energy_cost
 
 ENERGY_COST_SET = "price_book.energy_cost_set"
@@ -173,6 +174,15 @@ def set_energy_cost(book_id: UUID, per_kwh: Decimal | None, *, version: int | No
 
 def _format_cost(per_kwh: Decimal | None, currency: str) -> str:
     return "not known" if per_kwh is None else f"{per_kwh:f} {currency}/kWh"
+
+
+def format_rules(rules: Iterable[PriceRule]) -> Sequence[str]:
+    """Return price rules for an audit entry."""
+    return [
+        f"{rule.format_conditions()}: "
+        + ", ".join(f"{name} {part}" for name, part in serialize_price(rule.price).items())
+        for rule in rules
+    ]
 
 
 def find_current_book(books: PriceBookRepository, now: datetime) -> PriceBook | None:

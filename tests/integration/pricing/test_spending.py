@@ -1,9 +1,12 @@
 """A customer spends up to its limit: what would cost more is refused, whatever its keys. The provider is alerted."""
 
+import asyncio
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import partial
+from threading import Event
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -12,8 +15,11 @@ import psycopg
 import pytest
 import redis
 
-from services.application.billing.spending import NOTHING
+from services.application.billing.price_list import SpendingLimit
+from services.application.billing.spending import NOTHING, SpendingLimits
 from services.application.billing.usage import Month
+from services.application.shared.single_flight import SingleFlight
+from services.application.shared.unit_of_work import UnitOfWork
 from services.bootstrap import Container
 from tests.conditions import eventually
 from tests.integration.admin.visitors import person, signed_in
@@ -22,6 +28,9 @@ from tests.integration.live_transfers import Transfer, learned
 from tests.integration.pricing.test_credits import MET_S, SLA, move, publish_with_credit
 from tests.integration.pricing.test_customers import as_key, new_customer, new_key
 from tests.stack import Tenant
+from tradewind.errors import SpendingLimitReached
+from tradewind.sla.kinds import EnergyBasis
+from tradewind.sla.pricing import Price
 from tradewind.wire.recommendations import RecommendRequest
 from tradewind_agent.service.client import Client
 from tradewind_agent.session.planning import request_plan
@@ -73,6 +82,8 @@ def test_customer_spends_up_to_its_limit(
         statement = provider.get(f"{path}/statement", params={"month": MONTH}).json()
         assert Decimal(statement["billed"][0]["amount"]) == 2 * price
         with signed_in(api, person(parts, learned, "provider")) as visitor:
+            unreadable = visitor.get("/admin/customers?page=abc")
+            assert (unreadable.status_code, "/admin/usage/statement?" in unreadable.text) == (200, False)
             page = visitor.get("/admin/customers").text
             assert "has spent 83 % of its limit" in page
         provider.patch(path, json={"spending_limit": {"amount": "1000", "currency": "EUR"}}).raise_for_status()
@@ -125,6 +136,36 @@ def test_quotes_count_from_the_moment_that_they_are_given(
     with psycopg.connect(admin_database_url) as admin:
         admin.execute("UPDATE transfers SET status = 'failed' WHERE id = %s", [transfer])
     assert sum_reserved(learned, acme) == 0
+
+
+def test_no_request_waits_for_a_sum_while_an_older_one_is_known(learned: Tenant, provider: httpx.Client) -> None:
+    acme = new_customer(provider, spending_limit={"amount": "1", "currency": "EUR"})
+    limit = SpendingLimit(UUID(acme["id"]), acme["name"], Decimal(1), "EUR")
+    price = Price(Decimal("0.4"), "EUR", EnergyBasis.TOTAL, uuid4())
+    may_read, now_s, reads = Event(), [0.0], []
+
+    def open_unit(tenant_id: UUID) -> UnitOfWork:
+        reads.append(now_s[0])
+        assert may_read.wait(60)
+        return learned.parts.store.unit_of_work(tenant_id)
+
+    async def spend_over_time() -> None:
+        lookups, now = SingleFlight(), datetime.now(UTC)
+        limits = SpendingLimits(open_unit, lookups, lambda *_: None, monotonic=lambda: now_s[0])
+        spend = partial(limits.spend, learned.id, limit, price, now=now)
+        may_read.set()
+        await spend(transfer_id=uuid4())
+        may_read.clear()
+        now_s[0] = 100.0
+        await spend(transfer_id=uuid4())  # the sum is old, and reading it is blocked
+        with pytest.raises(SpendingLimitReached):
+            await spend(transfer_id=uuid4())
+        may_read.set()
+        await lookups.run(("spent", limit.customer_id, Month.of(now)), lambda: None)  # waits for the one that runs
+        await spend(transfer_id=uuid4())  # the journal never got the first quote, and the new sum is without it
+
+    asyncio.run(spend_over_time())
+    assert reads == [0.0, 100.0]
 
 
 def test_transfers_that_run_count(
