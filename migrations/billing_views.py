@@ -69,8 +69,9 @@ _BILLED = """(
          ORDER BY coalesce(transfer_id, id), key_id, month, quote IS NULL, received_at, id
     ), once AS (
         SELECT *, lag(last_start) OVER (PARTITION BY one, key_id ORDER BY month) AS start_before,
-               CASE WHEN quote ~ ('^[0-9]{1,25}[.][0-9]{6} [A-Z]{3} (total|dynamic) '
-                                  '[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$')
+               CASE WHEN (quoted_key IS NULL OR quoted_key IS DISTINCT FROM key_id)
+                         AND quote ~ ('^[0-9]{1,25}[.][0-9]{6} [A-Z]{3} (total|dynamic) '
+                                      '[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$')
                     THEN string_to_array(quote, ' ') END AS stated, quoted_key IS NOT DISTINCT FROM key_id
                     AND quoted_key IS NOT NULL AS is_journalled
           FROM monthly

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from pydantic import TypeAdapter
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, select, text
 
 from services.application.billing.statements import Sheet
 from services.application.billing.usage import Billing, Holder, Month, Spending, UsageLine, UsageTransfer
@@ -28,6 +28,7 @@ ROWS_AT_ONCE = 1_000
 
 _ONE_BY_ONE = tuple(name for name in UsageTransfer.__slots__ if name != "billing")
 _SHEET = TypeAdapter(Sheet)
+_SORT_IN_MEMORY = text("SET LOCAL work_mem = '32MB'")
 
 
 class Usage:
@@ -116,7 +117,11 @@ class Usage:
         }
 
     def _build_bounds(self, month: Month, holder: Holder | None) -> dict[str, Any]:
-        """Return the parameters of a query: the month, and a holder with the keys that it ever had."""
+        """Return the parameters of a query: the month, and a holder with the keys that it ever had.
+
+        The transaction sorts and joins in memory from now on, within bounds.
+        """
+        self._connection.execute(_SORT_IN_MEMORY)
         keys = None
         if holder is not None and holder.customer_id is not None:
             of_customer = select(customer_keys.c.key_id).where(customer_keys.c.customer_id == holder.customer_id)

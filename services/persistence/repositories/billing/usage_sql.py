@@ -18,7 +18,8 @@ QUOTE_FORM = "^[0-9]{1,25}[.][0-9]{6} [A-Z]{3} (total|dynamic) [0-9a-f]{8}(-[0-9
 # ``keys`` are those that a holder ever had: the rows of others, which are most of a month, are left out at once, and
 # whether a log of these keys is of a quote to another key is looked up for that log alone. The credit is looked up for
 # missed transfers alone: a join with the prices compares each transfer with each of them, because the planner has no
-# statistics of quotes.
+# statistics of quotes. The form of a quote in a log is checked only where the journal has none: that takes as long as
+# all else together.
 _LOGGED = """
     WITH offered AS MATERIALIZED (
         SELECT DISTINCT ON (q.transfer_id) q.transfer_id, q.key_id, q.tier_id, q.book_id, q.amount, q.currency,
@@ -60,8 +61,7 @@ _LOGGED = """
         SELECT transfer_id, key_id FROM logged WHERE started_at < :begins_at AND transfer_id IS NOT NULL
     ), once AS (
         SELECT DISTINCT ON (coalesce(l.transfer_id, l.id), l.key_id) l.transfer_id, l.link_id, l.key_id, l.started_at,
-               l.ended_at, l.status, l.sla, l.bytes_moved,
-               CASE WHEN l.quote ~ :quote_form THEN string_to_array(l.quote, ' ') END AS stated, l.quote
+               l.ended_at, l.status, l.sla, l.bytes_moved, l.quote
           FROM logged l
          WHERE l.started_at >= :begins_at
            AND NOT EXISTS (
@@ -73,24 +73,32 @@ _LOGGED = """
                 WHERE sealed.month >= :sealed_from AND sealed.month < :month AND sealed.transfer_id = l.transfer_id
            )
          ORDER BY coalesce(l.transfer_id, l.id), l.key_id, l.quote IS NULL, l.received_at, l.id
+    ), found AS (
+        SELECT once.*, o.transfer_id IS NULL AS from_log_alone, o.tier_id, o.sla AS quoted_sla, o.amount, o.currency,
+               o.energy_basis, o.book_id, o.credit AS negotiated_credit, o.at AS quoted_at,
+               CASE WHEN o.transfer_id IS NULL AND once.quote ~ :quote_form
+                    THEN string_to_array(once.quote, ' ') END AS stated
+          FROM once
+          LEFT JOIN offered o ON o.transfer_id = once.transfer_id AND o.key_id = once.key_id
+        OFFSET 0
     ), joined AS (
         SELECT once.transfer_id, once.started_at, once.ended_at, once.status, once.bytes_moved, once.link_id,
-               once.key_id, o.tier_id, coalesce(o.sla, once.sla) AS sla,
-               o.transfer_id IS NULL AS from_log_alone, once.quote IS NOT NULL AS carries,
-               coalesce(o.amount, published.amount) AS amount, coalesce(o.currency, published.currency) AS currency,
-               coalesce(o.energy_basis, published.energy_basis) AS energy_basis,
-               coalesce(o.book_id, published.id) AS book_id, o.credit AS negotiated_credit,
-               coalesce(o.at, once.started_at) AS held_at,
+               once.key_id, once.tier_id, coalesce(once.quoted_sla, once.sla) AS sla,
+               once.from_log_alone, once.quote IS NOT NULL AS carries,
+               coalesce(once.amount, published.amount) AS amount,
+               coalesce(once.currency, published.currency) AS currency,
+               coalesce(once.energy_basis, published.energy_basis) AS energy_basis,
+               coalesce(once.book_id, published.id) AS book_id, once.negotiated_credit,
+               coalesce(once.quoted_at, once.started_at) AS held_at,
                CASE WHEN (t.expected ->> 'feasible') IS DISTINCT FROM 'false' THEN t.agreement_kept END AS kept,
                CAST(t.enquiry -> 'sla' ->> 'target' AS double precision) AS target,
                CAST(t.expected ->> 'probability' AS double precision) AS probability
-          FROM once
-          LEFT JOIN offered o ON o.transfer_id = once.transfer_id AND o.key_id = once.key_id
+          FROM found AS once
           LEFT JOIN transfers t ON t.id = once.transfer_id
           LEFT JOIN LATERAL (
               SELECT p.id, p.currency, p.energy_basis, CAST(once.stated[1] AS numeric) AS amount
                 FROM price_books p
-               WHERE o.transfer_id IS NULL AND p.id = CAST(once.stated[4] AS uuid) AND p.published_at IS NOT NULL
+               WHERE once.from_log_alone AND p.id = CAST(once.stated[4] AS uuid) AND p.published_at IS NOT NULL
                  AND p.currency = once.stated[2] AND p.energy_basis = once.stated[3]
           ) published ON true
     ), whose AS (
