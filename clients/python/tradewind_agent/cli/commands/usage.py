@@ -14,7 +14,7 @@ from tradewind_agent.cli.terminal import Terminal
 if TYPE_CHECKING:
     from tradewind.wire.billing import BilledUsage, UsageStatement
 
-HEADS = ("Customer", "Key", "What", "Transfers", "Moved", "Met", "Missed", "Quoted", "To pay")
+HEADS = ("Key", "Customer", "What", "Transfers", "Moved", "Met", "Missed", "Quoted", "To pay")
 REASONS = {"not_quoted": "not quoted", "not_successful": "did not succeed", "unknown_quote": "quote not known"}
 
 
@@ -46,28 +46,28 @@ def usage(
         statements = client.usage.statements(month)
     document = {"month": month, "statements": [each.model_dump(mode="json") for each in statements]}
     if statements or as_json:
-        terminal.print_table(HEADS, list(_list_all(statements)), document)
+        terminal.print_table(HEADS, list(list_lines(statements)), document)
     else:
         terminal.print_result(f"no transfer that began in {month} is logged", document)
 
 
-def _list_all(statements: Iterable["UsageStatement"]) -> Iterator[Sequence[str]]:
+def list_lines(statements: Iterable["UsageStatement"]) -> Iterator[Sequence[str]]:
     """Yield the lines of a table: what a customer pays for all of its keys together, then each of its keys."""
     listed = set()
     for each in statements:
         if each.customer_id is not None and each.customer_id not in listed:
             listed.add(each.customer_id)
             yield from (_format_billed(each.customer, "all keys", billed) for billed in each.customer_billed)
-        yield from _list_lines(each)
+        yield from _list_of_key(each)
 
 
-def _list_lines(statement: "UsageStatement") -> Iterator[Sequence[str]]:
+def _list_of_key(statement: "UsageStatement") -> Iterator[Sequence[str]]:
     for billed in statement.billed:
         yield _format_billed(statement.customer, statement.key or "not known", billed)
     for left in statement.unbilled:
         yield (
-            _join_words(statement.customer or ""),
             _join_words(statement.key or "not known"),
+            _join_words(statement.customer or ""),
             REASONS.get(left.reason, left.reason),
             str(left.transfers),
             format_bytes(left.bytes_moved),
@@ -80,8 +80,8 @@ def _list_lines(statement: "UsageStatement") -> Iterator[Sequence[str]]:
 
 def _format_billed(customer: str | None, key: str, billed: "BilledUsage") -> Sequence[str]:
     return (
-        _join_words(customer or ""),
         _join_words(key),
+        _join_words(customer or ""),
         "billed",
         str(billed.transfers),
         format_bytes(billed.bytes_moved),
