@@ -70,7 +70,16 @@ _QUOTES = (
 )  # fmt: skip
 _AS_TEXT = frozenset(
     {"id", "link_id", "transfer_id", "batch_id", "key_id", "tier_id", "book_id"}
-    | {"endpoint_id", "cluster_id", "parameters", "chunks", "decided_chunks", "accuracy", "queueing_delay_p90_s"}
+    | {
+        "endpoint_id",
+        "cluster_id",
+        "customer_id",
+        "parameters",
+        "chunks",
+        "decided_chunks",
+        "accuracy",
+        "queueing_delay_p90_s",
+    }
 )
 """Identifiers and JSON, for which readers of Parquet have no one type."""
 
