@@ -70,7 +70,16 @@ _QUOTES = (
 )  # fmt: skip
 _AS_TEXT = frozenset(
     {"id", "link_id", "transfer_id", "batch_id", "key_id", "tier_id", "book_id"}
-    | {"endpoint_id", "cluster_id", "parameters", "chunks", "decided_chunks", "accuracy", "queueing_delay_p90_s"}
+    | {
+        "endpoint_id",
+        "cluster_id",
+        "customer_id",
+        "parameters",
+        "chunks",
+        "decided_chunks",
+        "accuracy",
+        "queueing_delay_p90_s",
+    }
 )
 """Identifiers and JSON, for which readers of Parquet have no one type."""
 
@@ -98,6 +107,7 @@ _OF_A_DIMENSION: Mapping[Dimension, tuple[tuple[str, ...], str]] = {
         ),
         "link_id, fitted_at, ordinal",
     ),
+    Dimension.CUSTOMERS: (("customer_id", "number", "customer", "archived_at"), "number"),
     Dimension.TIERS: (
         (
             "tier_id", "tier", "link_id", "cluster_id", "kind", "confidence", "energy_basis", "lower_bound",

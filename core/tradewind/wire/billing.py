@@ -11,7 +11,8 @@ class BilledUsage(Open):
     """Transfers that succeeded and were quoted, in one currency.
 
     ``amount`` is the exact sum of their quotes, ``credit`` what is given back of it for missed SLAs, and
-    ``payable`` the difference, rounded once to the currency's smallest unit.
+    ``payable`` the difference, rounded once to the currency's smallest unit; absent for a key of a customer, which pays
+    for all of its keys together.
     ``from_log_alone`` : transfers whose quote is in their log and not in the service's own journal.
     """
 
@@ -20,7 +21,7 @@ class BilledUsage(Open):
     bytes_moved: int
     amount: Decimal
     credit: Decimal = Decimal(0)
-    payable: Decimal
+    payable: Decimal | None
     agreements_kept: int
     agreements_missed: int
     from_log_alone: int
@@ -41,7 +42,8 @@ class UsageStatement(Open):
     """What one key used in a month in UTC, by the begin of its transfers.
 
     ``key_id`` : the key that was quoted, else the one that brought the log; absent where neither is known.
-    ``customer_id``, ``customer`` : that the key belonged to then, which pays for all of its keys together.
+    ``customer_id``, ``customer`` : that the key belonged to then, which pays ``customer_billed`` for all of its keys
+    together: a line a currency, the same for each of its keys.
     """
 
     month: str
@@ -52,4 +54,5 @@ class UsageStatement(Open):
     key_id: UUID | None = None
     key: str | None = None
     billed: tuple[BilledUsage, ...]
+    customer_billed: tuple[BilledUsage, ...] = ()
     unbilled: tuple[UnbilledUsage, ...]

@@ -155,9 +155,14 @@ class CustomerStatement(Open):
     """What a customer pays for a month in UTC, by the begin of its transfers.
 
     ``billed`` : a line a currency over all keys, rounded once. ``totals`` : absent where the rows are dropped.
+    ``final`` : its month is closed. Until then it is provisional: transfers that are logged late change it.
+    ``fingerprint`` : of its content; another content under the same number has another one.
     """
 
     number: str
+    final: bool = False
+    as_of: datetime | None = None
+    fingerprint: str = ""
     provider: str
     month: str
     begins_at: datetime

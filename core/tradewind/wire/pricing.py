@@ -61,7 +61,9 @@ class Publication(Strict):
 
 
 class TierPrice(Open):
-    """``margin`` : absent for keys of customers, whose other parts include it."""
+    """``margin`` : absent for customers and in adjusted prices: the other parts
+    include it.
+    """
 
     tier_id: UUID
     base: Decimal
@@ -145,7 +147,9 @@ class WireWhatIf(Open):
 
 
 class CurrentTierPrice(Open):
-    """A tier's price in the current book; ``margin`` : absent for keys of customers, whose other parts include it."""
+    """A tier's price in the current book; ``margin`` : absent for customers and in adjusted prices: the other parts
+    include it.
+    """
 
     book_id: UUID
     currency: str

@@ -16,22 +16,11 @@ from services.application.access.authenticate import Scope, make_secret
 from services.application.access.keys import adjust_key, create_key, revoke_key
 from services.bootstrap import Container
 from tradewind.wire.base import Name
-from tradewind.wire.inventory import (
-    LEAST_RATE_FACTOR,
-    LEAST_WEIGHT,
-    MOST_RATE_FACTOR,
-    MOST_WEIGHT,
-    Key,
-    KeyChange,
-    NewKey,
-)
+from tradewind.wire.inventory import Key, KeyChange, NewKey, RateFactor, Weight
 
 router = build_page_router("/keys")
 
 HERE = "/admin/keys"
-Weight = Annotated[float, Form(ge=LEAST_WEIGHT, le=MOST_WEIGHT)]
-RateFactor = Annotated[float, Form(ge=LEAST_RATE_FACTOR, le=MOST_RATE_FACTOR)]
-
 
 COLUMNS: Mapping[str, ListColumn[Key]] = MappingProxyType(
     {
@@ -78,8 +67,8 @@ def add(
     *,
     name: Annotated[Name, Form()],
     scopes: Annotated[list[Scope], Form(min_length=1, max_length=len(Scope))],
-    weight: Weight = 1.0,
-    rate_factor: RateFactor = 1.0,
+    weight: Annotated[Weight, Form()] = 1.0,
+    rate_factor: Annotated[RateFactor, Form()] = 1.0,
 ) -> Response:
     """Create a key and show its secret once."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
@@ -100,14 +89,16 @@ def add(
 
 
 @router.post("/{key_id}/weight")
-def weigh(request: Request, key_id: UUID, visit: Operator, parts: Parts, weight: Weight) -> Response:
+def weigh(request: Request, key_id: UUID, visit: Operator, parts: Parts, weight: Annotated[Weight, Form()]) -> Response:
     """Set the weight by which a key's transfers share a cap with those of other keys."""
     _change(key_id, KeyChange(weight=weight), visit, parts)
     return redirect_after_form(request, HERE, "The weight is changed; live transfers follow at their next heartbeat.")
 
 
 @router.post("/{key_id}/calls")
-def let_call(request: Request, key_id: UUID, visit: Operator, parts: Parts, rate_factor: RateFactor) -> Response:
+def let_call(
+    request: Request, key_id: UUID, visit: Operator, parts: Parts, rate_factor: Annotated[RateFactor, Form()]
+) -> Response:
     """Set how often a key may call, as a multiple of the usual limit."""
     _change(key_id, KeyChange(rate_factor=rate_factor), visit, parts)
     return redirect_after_form(request, HERE, "The number of calls is changed; every process follows within seconds.")

@@ -15,7 +15,8 @@ from services.admin.rendering import build_page_router, encode_chart, render_fra
 from services.admin.visitors import Parts, Provider, Signed, SignInsOf, Visit
 from services.application.access.authenticate import Scope
 from services.application.billing.currencies import count_minor_digits
-from services.application.billing.usage import Billing, Month
+from services.application.billing.statements import add_payable, build_statements
+from services.application.billing.usage import Month
 from services.application.logs.roll_up import RollUp
 from services.application.monitoring.metrics import Period, read_overview_metrics
 from services.application.monitoring.to_do import read_to_do
@@ -36,7 +37,7 @@ REVENUE_REUSED_S = 60.0
 
 
 class Revenue(NamedTuple):
-    """What all keys together pay for the transfers of a month, in one currency."""
+    """What all customers, and keys without one, pay for the transfers of a month, in one currency."""
 
     currency: str
     payable: Decimal
@@ -80,7 +81,7 @@ def overview_page(
 
 @router.get("/revenue")
 async def revenue_tile(request: Request, visit: Provider, parts: Parts) -> Response:
-    """Return what all keys pay for this month so far, as the page of usage has it: a part of the overview."""
+    """Return what all statements of this month come to so far, as the page of usage has it: a part of the overview."""
     tenant_id, month = visit.visitor.tenant_id, Month.of(parts.clock.now())
     revenue = await request.app.state.page_look_ups.start(
         ("revenue", tenant_id, month), lambda: _sum_revenue(parts, visit, month), keep_s=REVENUE_REUSED_S
@@ -90,11 +91,8 @@ async def revenue_tile(request: Request, visit: Provider, parts: Parts) -> Respo
 
 def _sum_revenue(parts: Container, visit: Visit, month: Month) -> Sequence[Revenue]:
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        lines = uow.usage.list_sums(month)
-    payable: dict[str, Decimal] = {}
-    for line in (each for each in lines if each.billing is Billing.BILLED):
-        if line.currency is not None and line.payable is not None:
-            payable[line.currency] = payable.get(line.currency, Decimal(0)) + line.payable
+        statements = build_statements(uow.usage.list_sums(month), uow.customers.list_all(), month)
+    payable = add_payable(statements)
     return [Revenue(code, payable[code], count_minor_digits(code)) for code in sorted(payable)]
 
 

@@ -1,6 +1,5 @@
 """*Usage*: what each customer and each key used in a month, and what is to be paid."""
 
-from decimal import Decimal
 from typing import Annotated
 
 from fastapi import Query, Request, Response
@@ -9,7 +8,7 @@ from services.admin.formatting.money import choose_uniform_decimals
 from services.admin.rendering import build_page_router, render_page
 from services.admin.visitors import Parts, Provider
 from services.application.billing.currencies import count_minor_digits
-from services.application.billing.statements import build_statements
+from services.application.billing.statements import add_payable, build_statements
 from services.application.billing.usage import Month
 
 router = build_page_router("/usage")
@@ -24,6 +23,7 @@ def usage_page(request: Request, visit: Provider, parts: Parts, month_text: Mont
     month = Month.parse(month_text) if month_text else current
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         statements = build_statements(uow.usage.list_sums(month), uow.customers.list_all(), month)
+    payable = add_payable(statements)
     billed = [line for each in statements for line in each.billed]
     currencies = sorted({line.currency for line in billed if line.currency is not None})
     return render_page(
@@ -51,7 +51,7 @@ def usage_page(request: Request, visit: Provider, parts: Parts, month_text: Mont
         totals=[
             (
                 code,
-                sum((line.payable or Decimal(0) for line in billed if line.currency == code), Decimal(0)),
+                payable[code],
                 count_minor_digits(code),
                 sum((line.amount or 0) - line.credit for line in billed if line.currency == code),
             )

@@ -1,14 +1,17 @@
 """*Customers*: who pays, which keys they hold, what they may spend, and which prices were negotiated with them."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from decimal import Decimal
 from typing import Annotated, NamedTuple
 from uuid import UUID
 
-from fastapi import Form, Query, Request, Response
+from fastapi import Depends, Form, Request, Response
+from pydantic import Field
 
 from services.admin.formatting.form_numbers import parse_number
 from services.admin.formatting.price_forms import PARTS, parse_instant, parse_percent
+from services.admin.lists import LAST_PAGE, Empty, Filters, FiltersOf, Line
 from services.admin.pages.price_books import Sent, Version
 from services.admin.pricing.rules import FREE_ROWS, RuleRow, read_rules, to_rule_row
 from services.admin.pricing.statements import format_statement_query
@@ -25,10 +28,11 @@ from services.application.billing.customers import (
 )
 from services.application.billing.negotiate import Negotiation, add_negotiated_prices, end_negotiated_prices
 from services.application.billing.price_books import PriceBook, find_current_book
-from services.application.billing.spending import NEAR_LIMIT
-from services.application.billing.statements import Statement, build_statements
+from services.application.billing.spending import NEAR_LIMIT, list_spent
+from services.application.billing.statements import build_statements, find_statement
 from services.application.billing.usage import Holder, Month, UsageLine
 from tradewind.sla.price_rules import PRICED_KINDS
+from tradewind.wire.base import Strict
 from tradewind.wire.customers import MOST_KEYS
 from tradewind.wire.inventory import Key
 
@@ -37,30 +41,33 @@ router = build_page_router("/customers")
 HERE = "/admin/customers"
 CUSTOMERS_AT_ONCE = 50
 MONTHS_LISTED = 12
+NEAR_LISTED = 10
+"""Customers near their limit, those that have spent most of it."""
+
 USUAL_CURRENCY = "EUR"
 NOTHING_NEGOTIATED = Decimal(0)
 
-Search = Annotated[str, Query(max_length=200)]
 KeyIds = Annotated[tuple[UUID, ...], Form(max_length=MOST_KEYS)]
 
 
+class CustomerFilters(Strict):
+    """The filters of the list of customers."""
+
+    search: Annotated[Line | None, Empty] = None
+    archived: bool = False
+    page: Annotated[int, Field(ge=1, le=LAST_PAGE)] = 1
+
+
 class CustomerRow(NamedTuple):
-    """A customer in the list, with what it used this month."""
+    """A customer in the list, with what it used this month.
+
+    ``share`` : of its limit that it has spent, with what is reserved for transfers that are not logged yet, as the
+    limit counts; ``None`` where it has none.
+    """
 
     customer: Customer
     billed: Sequence[UsageLine]
-
-    @property
-    def spent(self) -> Decimal:
-        """What it has spent in the currency of its limit."""
-        lines = [line for line in self.billed if line.currency == self.customer.details.spending_currency]
-        return sum(((line.amount or Decimal(0)) - line.credit for line in lines), Decimal(0))
-
-    @property
-    def share(self) -> Decimal | None:
-        """The share of its limit that it has spent; ``None`` where it has none."""
-        limit = self.customer.details.spending_limit
-        return None if limit is None else self.spent / limit
+    share: Decimal | None
 
 
 @router.get("")
@@ -69,18 +76,22 @@ def customers_page(
     visit: Provider,
     parts: Parts,
     *,
-    search: Search = "",
-    archived: bool = False,
-    page: Annotated[int, Query(ge=1, le=10_000)] = 1,
+    filters: Annotated[Filters[CustomerFilters], Depends(FiltersOf(CustomerFilters))],
 ) -> Response:
     """List customers with their revenue of this month; a search looks at names, contacts and notes."""
     month = Month.of(parts.clock.now())
+    search, archived, page = filters.values.search or "", filters.values.archived, filters.values.page
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         every = uow.customers.list_all()
         statements = build_statements(uow.usage.list_sums(month), every, month)
+        spent = list_spent(month, uow)
         keys, holders = uow.keys.list_all(), uow.customers.list_holders()
         currency = _choose_currency(find_current_book(uow.price_books, parts.clock.now()))
+    billed = {each.customer.id: each.billed for each in statements if each.customer is not None}
+    near = sorted((each for each in spent.values() if each.share >= NEAR_LIMIT), key=lambda each: -each.share)
     found = [each for each in every if (each.archived_at is not None) == archived and _matches(each, search)]
+    if filters.problem:
+        found = []
     first = (page - 1) * CUSTOMERS_AT_ONCE
     return render_page(
         request,
@@ -88,14 +99,19 @@ def customers_page(
         visit,
         month=month,
         near_limit=NEAR_LIMIT,
-        near=[row for row in (_to_row(each, statements) for each in every) if (row.share or 0) >= NEAR_LIMIT],
-        rows=[_to_row(each, statements) for each in found[first : first + CUSTOMERS_AT_ONCE]],
+        near=near[:NEAR_LISTED],
+        more_near=len(near[NEAR_LISTED:]),
+        rows=[
+            CustomerRow(each, billed.get(each.id, ()), spent[each.id].share if each.id in spent else None)
+            for each in found[first : first + CUSTOMERS_AT_ONCE]
+        ],
         count=len(found),
         any_customer=bool(every),
         page=page,
         pages=max(1, -(-len(found) // CUSTOMERS_AT_ONCE)),
-        search=search,
+        search=search or filters.typed.get("search", ""),
         archived=archived,
+        filters=filters,
         free_keys=_list_free_keys(keys, holders),
         currencies=sorted(list_currencies()),
         currency=currency,
@@ -106,11 +122,6 @@ def _matches(customer: Customer, search: str) -> bool:
     details = customer.details
     texts = (details.name, details.contact_name, details.contact_email, details.note)
     return not search.strip() or any(search.strip().lower() in text.lower() for text in texts)
-
-
-def _to_row(customer: Customer, statements: Sequence[Statement]) -> CustomerRow:
-    mine = [each for each in statements if each.customer is not None and each.customer.id == customer.id]
-    return CustomerRow(customer, [line for each in mine for line in each.billed])
 
 
 def _list_free_keys(
@@ -151,7 +162,8 @@ def customer_page(request: Request, customer_id: UUID, visit: Provider, parts: P
         customer = uow.customers.get(customer_id)
         keys, holders = uow.keys.list_all(), uow.customers.list_holders()
         negotiated = uow.negotiated_prices.list_of(customer_id)
-        statements = build_statements(uow.usage.list_sums(month), [customer], month)
+        statement = find_statement(Holder(customer_id=customer_id), month, uow)
+        spent = list_spent(month, uow, customer_id).get(customer_id)
         labels = sorted({label for each in uow.links.list_labels().values() for label in each})
         book = find_current_book(uow.price_books, now)
     return render_page(
@@ -165,7 +177,8 @@ def customer_page(request: Request, customer_id: UUID, visit: Provider, parts: P
         negotiated=negotiated,
         month=month,
         months=_list_months(month),
-        row=_to_row(customer, statements),
+        row=CustomerRow(customer, statement.billed, None if spent is None else spent.share),
+        spent=spent,
         near_limit=NEAR_LIMIT,
         statement_query=lambda of_month: format_statement_query(of_month, Holder(customer_id=customer_id)),
         currencies=sorted(list_currencies()),
@@ -204,7 +217,7 @@ def change(
     """Change what is stated of a customer, and its keys."""
     details = read_details(sent)
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
-        change_customer(customer_id, details, key_ids, version=version, uow=uow, clock=parts.clock)
+        change_customer(customer_id, asdict(details), key_ids, version=version, uow=uow, clock=parts.clock)
     parts.snapshots.forget(visit.visitor.tenant_id)
     return redirect_after_form(request, f"{HERE}/{customer_id}", "The customer is saved.")
 
@@ -219,10 +232,17 @@ def archive(request: Request, customer_id: UUID, visit: Provider, parts: Parts, 
 
 
 @router.post("/{customer_id}/restore")
-def restore(request: Request, customer_id: UUID, visit: Provider, parts: Parts) -> Response:
+def restore(
+    request: Request,
+    customer_id: UUID,
+    visit: Provider,
+    parts: Parts,
+    *,
+    without_limit: Annotated[bool, Form()] = False,
+) -> Response:
     """Take a customer out of the archive."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
-        customer = restore_customer(customer_id, uow=uow)
+        customer = restore_customer(customer_id, without_limit=without_limit, uow=uow)
     message = f"{customer.name} is a customer again; give it its keys."
     return redirect_after_form(request, f"{HERE}/{customer_id}", message)
 

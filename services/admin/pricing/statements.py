@@ -17,11 +17,11 @@ from services.admin.visitors import Parts, Provider
 from services.application.billing.currencies import count_minor_digits
 from services.application.billing.statements import (
     DayTotal,
+    Sheet,
     Statement,
-    StatementDetail,
     UsageTotal,
     find_statement,
-    load_detail,
+    load_statement,
 )
 from services.application.billing.usage import Holder, Month, UsageTransfer
 from services.streaming.usage_stream import stream_usage
@@ -94,10 +94,11 @@ def statement_page(
     """Show a statement: sums, totals by link and tier and by day, and its transfers page by page."""
     month = Month.parse(month_text)
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        statement = find_statement(Holder(customer, None if customer else key), month, uow)
-        offset = (page - 1) * TRANSFERS_AT_ONCE
-        detail = load_detail(statement, limit=TRANSFERS_AT_ONCE, offset=offset, uow=uow)
-    digits = _choose_digits(statement, detail)
+        holder, offset = Holder(customer, None if customer else key), (page - 1) * TRANSFERS_AT_ONCE
+        statement, detail = load_statement(holder, month, limit=TRANSFERS_AT_ONCE, offset=offset, uow=uow)
+        negotiated = [] if customer is None else uow.negotiated_prices.list_of(customer)
+    sheet = detail.sheet
+    digits = _choose_digits(statement, sheet)
     return render_page(
         request,
         "statement.html",
@@ -106,6 +107,7 @@ def statement_page(
         current=Month.of(parts.clock.now()),
         statement=statement,
         detail=detail,
+        discounts=[each for each in negotiated if each.negotiation.adjustment and each.overlaps(month)],
         digits=digits,
         billed=[(line, _round(line.amount, line.credit, digits[line.currency or ""])) for line in statement.billed],
         keys=[
@@ -113,15 +115,15 @@ def statement_page(
             for usage in statement.keys
             for line in usage.billed
         ],
-        totals=_round_rows(detail.totals, digits),
-        days=_round_rows(detail.days, digits),
+        totals=_round_rows(sheet.totals, digits),
+        days=_round_rows(sheet.days, digits),
         transfers=[
             ShownTransfer(
                 line,
                 None if line.tier_id is None else detail.tiers.get(line.tier_id),
                 _round(line.amount, line.credit, digits[line.currency or ""]),
             )
-            for line in detail.transfers
+            for line in sheet.transfers
         ],
         page=page,
         pages=-(-sum(line.transfers for line in statement.billed) // TRANSFERS_AT_ONCE),
@@ -164,13 +166,13 @@ def format_statement_query(month: Month, holder: Holder) -> str:
     return urlencode({"month": str(month)} | {name: str(value) for name, value in whose.items() if value is not None})
 
 
-def _choose_digits(statement: Statement, detail: StatementDetail) -> Mapping[str, int]:
+def _choose_digits(statement: Statement, sheet: Sheet) -> Mapping[str, int]:
     """Return the decimals of all amounts of a statement, by currency."""
     found = {}
     for line in statement.billed:
-        amounts = [total.amount for total in detail.totals if total.currency == line.currency]
-        amounts += [day.amount for day in detail.days if day.currency == line.currency]
-        amounts += [each.amount for each in detail.transfers if each.currency == line.currency and each.amount]
+        amounts = [total.amount for total in sheet.totals if total.currency == line.currency]
+        amounts += [day.amount for day in sheet.days if day.currency == line.currency]
+        amounts += [each.amount for each in sheet.transfers if each.currency == line.currency and each.amount]
         currency = line.currency or ""
         found[currency] = choose_uniform_decimals(amounts, count_minor_digits(currency))
     return found

@@ -42,7 +42,7 @@ async def recommend_parameters(recommend_request: FullRecommendRequest, parts: P
     service.
     """
     transfer_request, priced = await find_recommendation(recommend_request, parts, principal)
-    await _require_spending_limit(priced, parts, principal)
+    await _spend(priced, parts, principal)
     quote = StoredQuote.of(priced, transfer_request, key_id=principal.key_id, at=parts.clock.now())
     if quote is not None:
         parts.quotes.note(principal.tenant_id, quote)
@@ -64,8 +64,8 @@ async def recommend_parameters(recommend_request: FullRecommendRequest, parts: P
     return Response(body, media_type="application/json")
 
 
-async def _require_spending_limit(priced: PricedRecommendation, parts: Container, principal: Principal) -> None:
-    """Refuse a priced transfer that its customer may not spend any more; customers without a limit cost a look-up."""
+async def _spend(priced: PricedRecommendation, parts: Container, principal: Principal) -> None:
+    """Count a priced quote as spent, or refuse it; customers without a limit cost a look-up."""
     price = priced.recommendation.sla.price
     if price is None:
         return
@@ -74,7 +74,9 @@ async def _require_spending_limit(priced: PricedRecommendation, parts: Container
     if limit is None:
         return
     try:
-        await parts.spending_limits.require(principal.tenant_id, limit, price, parts.clock.now())
+        await parts.spending_limits.spend(
+            principal.tenant_id, limit, price, transfer_id=priced.recommendation.transfer_id, now=parts.clock.now()
+        )
     except SpendingLimitReached:
         parts.metrics.recommendations_beyond_limit.inc()
         raise

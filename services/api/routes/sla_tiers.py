@@ -33,7 +33,8 @@ def list_tiers(
 ) -> Sequence[SlaTier]:
     """List tiers of the current release, link by link, each with its price in the current book.
 
-    A key of a customer sees the prices that are negotiated with it.
+    A key that belongs to a customer, whatever its scopes, sees the prices that are negotiated with that one, as its
+    quotes have them.
     """
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         release = uow.releases.find_current()
@@ -72,10 +73,10 @@ def _to_wire(
 def _price(
     tier_id: UUID, book: PublishedBook | None, negotiated: CustomerPrices | None, principal: Principal
 ) -> CurrentTierPrice | None:
-    """Return what a tier costs the caller: a customer by what is negotiated, anybody else by the book."""
+    """Return what a tier costs the caller, by the rule of quotes: what is negotiated counts for each key held."""
     if book is None:
         return None
-    price = find_price(tier_id, book.prices, book.currency, negotiated if principal.is_customer else None)
+    price = find_price(tier_id, book.prices, book.currency, negotiated)
     if price is None:
         return None
     return CurrentTierPrice(

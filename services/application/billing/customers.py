@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
 from decimal import Decimal
 from types import MappingProxyType
+from typing import Any
 from uuid import UUID
 
 from services.application.billing.currencies import check_currency
@@ -114,12 +115,13 @@ def add_customer(details: CustomerDetails, key_ids: Sequence[UUID], *, uow: Unit
 
     Raises
     ------
-    InvalidValue : a field cannot be so, another customer has the name, or a key is not the tenant's or another
-        customer's.
+    InvalidValue : a field cannot be so, another customer has the name, a key is not the tenant's or another
+        customer's, or the spending limit is not in the currency of the price books.
     """
     details = check_details(details)
     uow.customers.lock()
     _check_name_is_free(details.name, None, uow)
+    _check_limit_counts(details, uow)
     _check_keys(key_ids, None, uow)
     customer_id = uow.customers.add(details, clock.now())
     uow.audit.note("customer.created", details.name, id=str(customer_id), **_describe(details))
@@ -131,31 +133,35 @@ def add_customer(details: CustomerDetails, key_ids: Sequence[UUID], *, uow: Unit
 
 def change_customer(
     customer_id: UUID,
-    details: CustomerDetails | None,
+    stated: Mapping[str, Any],
     key_ids: Sequence[UUID] | None,
     *,
     version: int | None,
     uow: UnitOfWork,
     clock: Clock,
 ) -> Customer:
-    """Change what is stated of a customer, and which keys it holds; ``None`` : unchanged.
+    """Change what is stated of a customer, and which keys it holds; ``None`` : the same keys.
 
     Parameters
     ----------
+    stated : fields of `CustomerDetails` by name. The others stay as they are once no other transaction can change
+        them any more, so that two editors of different fields do not undo each other's change.
     version : that the change is based on; ``None`` accepts any.
 
     Raises
     ------
     NotFound : the tenant has no such customer.
-    InvalidValue : a field cannot be so, another customer has the name, or a key is not the tenant's or another
-        customer's.
+    InvalidValue : a field cannot be so, another customer has the name, a key is not the tenant's or another
+        customer's, or the spending limit is not in the currency of the price books.
     Conflict : the customer is archived, or it was changed meanwhile.
     """
     uow.customers.lock()
     customer = claim_customer(customer_id, version, uow)
-    details = None if details is None else check_details(details)
-    if details is not None and details != customer.details:
+    details = check_details(replace(customer.details, **stated))
+    if details != customer.details:
         _check_name_is_free(details.name, customer_id, uow)
+        if _get_limit(details) != _get_limit(customer.details):
+            _check_limit_counts(details, uow)
         uow.customers.change(customer_id, details)
         uow.audit.note("customer.changed", details.name, id=str(customer_id), **_describe(details, customer.details))
         if details.rate_factor != customer.details.rate_factor:
@@ -186,18 +192,31 @@ def archive_customer(customer_id: UUID, *, version: int | None, uow: UnitOfWork,
     return _finish(customer_id, uow)
 
 
-def restore_customer(customer_id: UUID, *, uow: UnitOfWork) -> Customer:
+def restore_customer(customer_id: UUID, *, without_limit: bool = False, uow: UnitOfWork) -> Customer:
     """Take a customer out of the archive; its keys have to be assigned again.
+
+    Parameters
+    ----------
+    without_limit : whether its spending limit is removed.
 
     Raises
     ------
     NotFound : the tenant has no such customer.
+    Conflict : its spending limit is not in the currency of the price books, and would stay.
     """
     uow.customers.lock()
     customer = uow.customers.get(customer_id)
     if customer.archived_at is not None:
+        details = customer.details
+        if without_limit and details.spending_limit is not None:
+            details = replace(details, spending_limit=None, spending_currency=None)
+            uow.customers.change(customer_id, details)
+        try:
+            _check_limit_counts(details, uow)
+        except InvalidValue as wrong:
+            raise Conflict(f"its spending limit {wrong.reason}; restore it without its limit") from None
         uow.customers.set_archived(customer_id, None)
-        uow.audit.note("customer.restored", customer.name, id=str(customer_id))
+        uow.audit.note("customer.restored", customer.name, id=str(customer_id), **_describe(details, customer.details))
     return _finish(customer_id, uow)
 
 
@@ -225,6 +244,30 @@ def _finish(customer_id: UUID, uow: UnitOfWork) -> Customer:
     uow.publish(PricesChanged(uow.tenant_id))
     uow.commit()
     return after
+
+
+def _get_limit(details: CustomerDetails) -> tuple[Decimal | None, str | None]:
+    return details.spending_limit, details.spending_currency
+
+
+def _check_limit_counts(details: CustomerDetails, uow: UnitOfWork) -> None:
+    """Refuse a limit in another currency than that of the price books, which would never limit anything."""
+    if details.spending_currency is not None:
+        check_currency_of_books("spending_currency", details.spending_currency, uow)
+
+
+def check_currency_of_books(field: str, currency: str, uow: UnitOfWork) -> None:
+    """Refuse a currency that is not that of each book that is current or waits for its date.
+
+    Customers are locked: publishing takes the same lock.
+
+    Raises
+    ------
+    InvalidValue : names the field.
+    """
+    others = sorted({book.currency for book in uow.price_books.load_price_list().books} - {currency})
+    if others:
+        raise InvalidValue(field, f"is {currency}, but the price book is in {others[0]}")
 
 
 def _check_name_is_free(name: str, customer_id: UUID | None, uow: UnitOfWork) -> None:

@@ -10,8 +10,9 @@ from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
 
-from services.application.billing.customers import claim_customer
+from services.application.billing.customers import check_currency_of_books, claim_customer
 from services.application.billing.price_list import CustomerPrices, PriceList
+from services.application.billing.usage import Month
 from services.application.shared.jobs import PricesChanged
 from services.application.shared.ports import Clock
 from services.application.shared.unit_of_work import UnitOfWork
@@ -50,6 +51,11 @@ class NegotiatedPrices:
 
     def has_started(self, now: datetime) -> bool:
         return self.starts_at <= now
+
+    def overlaps(self, month: Month) -> bool:
+        """Return whether they hold on a part of a month."""
+        ends_at = self.effective_until
+        return self.starts_at < month.ends_at and (ends_at is None or ends_at > max(self.starts_at, month.begins_at))
 
     def is_current(self, now: datetime) -> bool:
         return self.has_started(now) and (self.effective_until is None or now < self.effective_until)
@@ -105,7 +111,7 @@ def end_negotiated_prices(
     Raises
     ------
     NotFound : the tenant has no such prices.
-    InvalidValue : the end has passed.
+    InvalidValue : the end has passed, or comes after the one that they have.
     Conflict : they have ended already.
     """
     now = clock.now()
@@ -119,6 +125,9 @@ def end_negotiated_prices(
     end = now if ends_at is None else ends_at
     if end < now:
         raise InvalidValue("ends_at", "has passed; prices end now or at a later date")
+    if prices.effective_until is not None and end > prices.effective_until:
+        until = f"{prices.effective_until:%Y-%m-%d %H:%M:%S} UTC"
+        raise InvalidValue("ends_at", f"comes after {until}, when these prices end; negotiate new ones to go on")
     uow.audit.note("customer.prices_ended", customer.name, id=str(customer.id), ends_at=end.isoformat())
     if end <= prices.starts_at:
         uow.negotiated_prices.delete(prices_id)
@@ -142,18 +151,19 @@ def _check_currency(negotiation: Negotiation, uow: UnitOfWork) -> None:
         return
     if negotiation.currency is None:
         raise InvalidValue("currency", "is missing; rules have prices in a currency, such as EUR")
-    others = sorted({book.currency for book in uow.price_books.load_price_list().books} - {negotiation.currency})
-    if others:
-        raise InvalidValue("currency", f"is {negotiation.currency}, but the price book is in {others[0]}")
+    check_currency_of_books("currency", negotiation.currency, uow)
 
 
 def check_currency_of_customers(currency: str, begins_at: datetime, uow: UnitOfWork) -> None:
     """Refuse a book in another currency than that of rules which customers have then, or of their spending limits.
 
+    No customer changes until the transaction ends, so that none gets a limit or rules in another currency meanwhile.
+
     Raises
     ------
     Conflict : names the customer.
     """
+    uow.customers.lock()
     for each in uow.negotiated_prices.list_all():
         is_over = each.effective_until is not None and each.effective_until <= begins_at
         if each.negotiation.rules and each.negotiation.currency != currency and not is_over:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from services.application.billing.price_books import ListedBook, PriceBook
     from services.application.billing.price_list import PriceList, SpendingLimit
     from services.application.billing.quote_consumer import StoredQuote
-    from services.application.billing.statements import DayTotal, UsageTotal
-    from services.application.billing.usage import Holder, Month, UsageLine, UsageTransfer
+    from services.application.billing.statements import Sheet
+    from services.application.billing.usage import Holder, Month, Spending, UsageLine, UsageTransfer
     from services.application.billing.what_if import Demand
     from tradewind.sla.kinds import EnergyBasis
     from tradewind.sla.price_rules import PriceRule, TierToPrice
@@ -129,16 +129,12 @@ class UsageRepository(Protocol):
     """Logged transfers of one tenant by month; a port because the application may not import persistence."""
 
     def iterate_transfers(self, month: Month, holder: Holder | None = None) -> Generator[UsageTransfer, None, None]: ...
-    def list_billed(self, month: Month, holder: Holder, *, limit: int, offset: int) -> Sequence[UsageTransfer]:
-        """Return billed transfers of a customer or key in the order of their start."""
+    def load_sheet(self, month: Month, holder: Holder, *, limit: int, offset: int) -> Sheet:
+        """Return sums of a customer's or key's transfers, and a page of them, as of one moment."""
 
-    def list_totals(self, month: Month, holder: Holder) -> Sequence[UsageTotal]:
-        """Return sums of billed transfers by link and tier."""
+    def list_spent(
+        self, month: Month, *, customer_id: UUID | None = None, without: Collection[UUID] = ()
+    ) -> Mapping[tuple[UUID, str], Spending]:
+        """Return what customers, or one, have spent in a month by currency; ``without`` : transfers not counted."""
 
-    def sum_spent(self, month: Month, customer_id: UUID, currency: str) -> Decimal:
-        """Return what a customer's transfers of a month cost so far, less credits, with those that run now."""
-
-    def list_days(self, month: Month, holder: Holder) -> Sequence[DayTotal]:
-        """Return sums of billed transfers by day."""
-
-    def list_sums(self, month: Month) -> Sequence[UsageLine]: ...
+    def list_sums(self, month: Month, holder: Holder | None = None) -> Sequence[UsageLine]: ...

@@ -1,11 +1,12 @@
 """Spending limits of customers: the most that the transfers of a month may cost.
 
-What is spent is what the statement of the month has so far, and the quotes of transfers that run now. A process reads
-it again after a moment, so that a few transfers that start at the same time may exceed the limit together.
+What is spent is what the statement of the month has so far, and the quotes whose transfers are not on it yet. A process
+counts what it quoted itself from that moment on. It reads the sum of the month again in the background, so that other
+processes' quotes count a few seconds later.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -14,7 +15,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from services.application.billing.price_list import SpendingLimit
-from services.application.billing.usage import Month
+from services.application.billing.usage import Month, Spending
 from services.application.shared.single_flight import SingleFlight
 from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import SpendingLimitReached, Unavailable
@@ -25,15 +26,27 @@ NEAR_LIMIT = Decimal("0.8")
 
 FRESH_S = 2.0
 SHARE_OF_TIME = 20.0
-"""A sum is reused for this many times as long as it took to compute: it costs a twentieth of the time at most."""
+"""A sum is read again after this many times as long as it took to compute: it costs a twentieth of the time at most."""
+
+MOST_STALE_S = 600.0
+"""A sum that nobody needed for so long is read before it counts."""
+
+JOURNALLED_WITHIN_S = 60.0
+"""The process itself counts what it quoted, until the journal surely has it."""
+
+NOTHING = Spending(Decimal(0), Decimal(0))
 
 
 class Spent(NamedTuple):
     """What a customer has spent in a month, in the currency of its limit."""
 
     month: Month
-    amount: Decimal
+    spending: Spending
     limit: SpendingLimit
+
+    @property
+    def amount(self) -> Decimal:
+        return self.spending.amount
 
     @property
     def share(self) -> Decimal:
@@ -50,8 +63,22 @@ class NotedSpending(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    spent: Spent
+    """A sum that was read. It has no quotes that the process gave after ``counts_until_s``, of its own clock."""
+
+    month: Month
+    currency: str
+    spending: Spending
     until_s: float
+    counts_until_s: float
+
+
+class _Given(NamedTuple):
+    """A quote that this process gave, at a time of its own clock."""
+
+    transfer_id: UUID
+    amount: Decimal
+    currency: str
+    at_s: float
 
 
 class SpendingLimits:
@@ -76,45 +103,78 @@ class SpendingLimits:
         self._on_near = on_near
         self._monotonic = monotonic
         self._read: dict[UUID, _Read] = {}
+        self._given: dict[UUID, list[_Given]] = {}
         self._noted: dict[tuple[UUID, bool], Month] = {}
 
-    async def require(self, tenant_id: UUID, limit: SpendingLimit, price: Price, now: datetime) -> None:
-        """Refuse a transfer that would cost more than its customer may still spend this month.
+    async def spend(
+        self, tenant_id: UUID, limit: SpendingLimit, price: Price, *, transfer_id: UUID, now: datetime
+    ) -> None:
+        """Count a quote as spent, or refuse one that would cost more than its customer may still spend this month.
 
         Raises
         ------
-        SpendingLimitReached : says how much is spent, and what the transfer would cost.
+        SpendingLimitReached : says how much is spent and reserved, and what the transfer would cost.
         """
         if not price.amount or price.currency != limit.currency:
             return
-        spent = await self._find_spent(tenant_id, limit, Month.of(now))
-        if spent is not None and spent.amount + price.amount > limit.amount:
+        month = Month.of(now)
+        read = await self._find_read(tenant_id, limit, month)
+        # From here to the note nothing is awaited: no other request spends meanwhile.
+        spent = self._add_given(read, limit)
+        if read is not None and spent.amount + price.amount > limit.amount:
+            self._note(tenant_id, Spent(month, spent, limit))
             raise SpendingLimitReached(
-                f"{limit.customer} may spend {limit.amount.normalize():f} {limit.currency} in {spent.month} and has "
-                f"spent {spent.amount:f}; this transfer would cost {price.amount:f}. Ask the provider for more, or "
-                "copy without an SLA's price until the next month"
+                f"{limit.customer} may spend {limit.amount.normalize():f} {limit.currency} in {month} and has "
+                f"spent {spent.billed:f}, with {spent.reserved:f} reserved by quotes whose transfers are not logged "
+                f"yet; this transfer would cost {price.amount:f}. Ask the provider for more, or copy without an SLA's "
+                "price until the next month"
             )
+        given = _Given(transfer_id, price.amount, price.currency, self._monotonic())
+        self._given.setdefault(limit.customer_id, []).append(given)
 
-    async def _find_spent(self, tenant_id: UUID, limit: SpendingLimit, month: Month) -> Spent | None:
-        """Return what is spent, read a moment ago; ``None`` where the store is unreachable and nothing is known."""
-        known = self._read.get(limit.customer_id)
-        is_usable = known is not None and known.spent.month == month and known.spent.limit == limit
-        if known is not None and is_usable and self._monotonic() < known.until_s:
-            return known.spent
+    async def _find_read(self, tenant_id: UUID, limit: SpendingLimit, month: Month) -> _Read | None:
+        """Return the last sum, and have an old one read again meanwhile; only the first of a month is waited for.
+
+        ``None`` where the store is unreachable and nothing is known.
+        """
+        known, now_s = self._read.get(limit.customer_id), self._monotonic()
+        if known is not None and (known.month, known.currency) != (month, limit.currency):
+            known = None
+        if known is not None and now_s < known.until_s:
+            return known
+        key, load = ("spent", limit.customer_id, month), partial(self._load, tenant_id, limit, month)
+        if known is not None and now_s < known.until_s + MOST_STALE_S:
+            self._lookups.start(key, load)
+            return known
         try:
-            key = ("spent", limit.customer_id, month)
-            return await self._lookups.run(key, partial(self._load, tenant_id, limit, month))
+            return await self._lookups.run(key, load)
         except Unavailable:  # transfers go on while the database is away
-            return known.spent if known is not None and is_usable else None
+            return known
 
-    def _load(self, tenant_id: UUID, limit: SpendingLimit, month: Month) -> Spent:
+    def _add_given(self, read: _Read | None, limit: SpendingLimit) -> Spending:
+        """Return what is spent with the quotes of this process that the sum has not; forget those that it has."""
+        given = self._given.get(limit.customer_id, [])
+        if read is not None:
+            given[:] = [each for each in given if each.at_s > read.counts_until_s]
+        counted = NOTHING if read is None else read.spending
+        own = sum((each.amount for each in given if each.currency == limit.currency), Decimal(0))
+        return Spending(counted.billed, counted.reserved + own)
+
+    def _load(self, tenant_id: UUID, limit: SpendingLimit, month: Month) -> _Read:
         started_s = self._monotonic()
+        counts_until_s = started_s - JOURNALLED_WITHIN_S
+        given = tuple(self._given.get(limit.customer_id, ()))
+        without = [each.transfer_id for each in given if each.at_s > counts_until_s]
         with self._units(tenant_id) as uow:
-            spent = load_spent(limit, month, uow)
+            found = uow.usage.list_spent(month, customer_id=limit.customer_id, without=without)
+        spending = found.get((limit.customer_id, limit.currency), NOTHING)
         ended_s = self._monotonic()
-        self._read[limit.customer_id] = _Read(spent, ended_s + max(FRESH_S, SHARE_OF_TIME * (ended_s - started_s)))
-        self._note(tenant_id, spent)
-        return spent
+        until_s = ended_s + max(FRESH_S, SHARE_OF_TIME * (ended_s - started_s))
+        read = _Read(month, limit.currency, spending, until_s, counts_until_s)
+        self._read[limit.customer_id] = read
+        own = sum((each.amount for each in given if each.transfer_id in set(without)), Decimal(0))
+        self._note(tenant_id, Spent(month, Spending(spending.billed, spending.reserved + own), limit))
+        return read
 
     def _note(self, tenant_id: UUID, spent: Spent) -> None:
         customer_id = spent.limit.customer_id
@@ -124,6 +184,13 @@ class SpendingLimits:
                 self._on_near(tenant_id, NotedSpending(customer_id, str(spent.month), float(round(spent.share, 3))))
 
 
-def load_spent(limit: SpendingLimit, month: Month, uow: UnitOfWork) -> Spent:
-    """Return what a customer has spent in a month, with the quotes of its transfers that run now."""
-    return Spent(month, uow.usage.sum_spent(month, limit.customer_id, limit.currency), limit)
+def list_spent(month: Month, uow: UnitOfWork, customer_id: UUID | None = None) -> Mapping[UUID, Spent]:
+    """Return what customers with a limit have spent in a month, or what one has."""
+    limits = [limit for limit in uow.customers.list_limits() if customer_id in (None, limit.customer_id)]
+    if not limits:
+        return {}
+    found = uow.usage.list_spent(month, customer_id=customer_id)
+    return {
+        limit.customer_id: Spent(month, found.get((limit.customer_id, limit.currency), NOTHING), limit)
+        for limit in limits
+    }

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from hashlib import sha256
 from typing import NamedTuple
 from uuid import UUID
 
@@ -29,6 +30,7 @@ class Statement:
     """What a customer, or a key without one, used in a month, and what it pays.
 
     ``billed`` : a line a currency over all keys, rounded once. ``unbilled`` : lines by reason over all keys.
+    ``is_final`` : its month is closed. It is provisional until then: transfers that are logged late change it.
     """
 
     number: str
@@ -37,6 +39,13 @@ class Statement:
     keys: Sequence[KeyUsage]
     billed: Sequence[UsageLine]
     unbilled: Sequence[UsageLine]
+    is_final: bool = False
+
+    @property
+    def fingerprint(self) -> str:
+        """A code of its content: two statements with the same number and other content have different ones."""
+        lines = sorted(_format_content(line) for key in self.keys for line in (*key.billed, *key.unbilled))
+        return sha256("\n".join(lines).encode()).hexdigest()[:FINGERPRINT_DIGITS]
 
     @property
     def holder(self) -> Holder:
@@ -50,6 +59,15 @@ class Statement:
         if self.customer is not None:
             return self.customer.name
         return (self.keys[0].key if self.keys else None) or "key not known"
+
+
+FINGERPRINT_DIGITS = 8
+
+
+def _format_content(line: UsageLine) -> str:
+    amounts = ("" if amount is None else f"{amount.normalize():f}" for amount in (line.amount, line.credit))
+    counts = (line.transfers, line.bytes_moved, line.met, line.missed)
+    return " ".join(map(str, (line.key_id, line.billing, line.currency, *counts, *amounts)))
 
 
 class UsageTotal(NamedTuple):
@@ -80,16 +98,25 @@ class DayTotal(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StatementDetail:
-    """What a statement is made of. Each is empty where the rows of the month are dropped.
+class Sheet:
+    """Sums of the transfers of a customer or key, and a page of them, all as of one moment.
 
-    ``transfers`` : a page of them. ``tiers`` : names in the current release.
+    All but ``sums`` is empty where the rows of the month are dropped. ``transfers`` : a page of the billed ones by
+    their start.
     """
 
+    sums: Sequence[UsageLine]
+    totals: Sequence[UsageTotal] = ()
+    days: Sequence[DayTotal] = ()
+    transfers: Sequence[UsageTransfer] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementDetail:
+    """What a statement is made of. ``tiers`` : names in the current release."""
+
     provider: str
-    totals: Sequence[UsageTotal]
-    days: Sequence[DayTotal]
-    transfers: Sequence[UsageTransfer]
+    sheet: Sheet
     tiers: Mapping[UUID, str]
 
 
@@ -108,7 +135,18 @@ def build_statements(lines: Iterable[UsageLine], customers: Iterable[Customer], 
     return sorted(found, key=_order_statement)
 
 
-def build_statement(month: Month, lines: Sequence[UsageLine], customer: Customer | None) -> Statement:
+def add_payable(statements: Iterable[Statement]) -> Mapping[str, Decimal]:
+    """Return what statements come to by currency: the sum of what each comes to, which is rounded once."""
+    payable: dict[str, Decimal] = {}
+    for line in (line for statement in statements for line in statement.billed):
+        if line.currency is not None and line.payable is not None:
+            payable[line.currency] = payable.get(line.currency, Decimal(0)) + line.payable
+    return payable
+
+
+def build_statement(
+    month: Month, lines: Sequence[UsageLine], customer: Customer | None, *, is_final: bool = False
+) -> Statement:
     """Return the statement of one customer or key."""
     by_key: dict[UUID | None, list[UsageLine]] = {}
     for line in sorted(lines, key=_order_line):
@@ -129,6 +167,7 @@ def build_statement(month: Month, lines: Sequence[UsageLine], customer: Customer
         keys=keys,
         billed=add_lines(line for key in keys for line in key.billed),
         unbilled=add_lines(line for key in keys for line in key.unbilled),
+        is_final=is_final,
     )
 
 
@@ -184,29 +223,34 @@ def find_statement(holder: Holder, month: Month, uow: UnitOfWork) -> Statement:
     ------
     NotFound : the tenant has no such customer, or nothing of the key is logged in the month.
     """
-    lines = uow.usage.list_sums(month)
-    if holder.customer_id is not None:
-        customer = uow.customers.get(holder.customer_id)
-        return build_statement(month, [line for line in lines if line.customer_id == customer.id], customer)
-    of_key = [line for line in lines if line.customer_id is None and line.key_id == holder.key_id]
-    if not of_key:
-        raise NotFound(f"no transfers of this key are logged in {month}")
-    return build_statement(month, of_key, None)
+    customer = None if holder.customer_id is None else uow.customers.get(holder.customer_id)
+    is_final = uow.month_seals.is_closed(month)  # read first: nothing changes the sums of a month that was closed
+    return _build_found(month, uow.usage.list_sums(month, holder), customer, is_final=is_final)
 
 
-def load_detail(statement: Statement, *, limit: int, offset: int, uow: UnitOfWork) -> StatementDetail:
-    """Return totals of a statement, and a page of its transfers."""
-    month, holder = statement.month, statement.holder
-    totals = uow.usage.list_totals(month, holder)
-    transfers = uow.usage.list_billed(month, holder, limit=limit, offset=offset)
-    tier_ids = {tier_id for tier_id in _list_tier_ids(totals, transfers) if tier_id is not None}
-    return StatementDetail(
-        provider=uow.tenants.get_name(),
-        totals=totals,
-        days=uow.usage.list_days(month, holder),
-        transfers=transfers,
-        tiers=list_tier_names(tier_ids, uow),
+def load_statement(
+    holder: Holder, month: Month, *, limit: int, offset: int, uow: UnitOfWork
+) -> tuple[Statement, StatementDetail]:
+    """Return the statement of a customer or key with its totals and a page of its transfers, which add up to it.
+
+    Raises
+    ------
+    NotFound : the tenant has no such customer, or nothing of the key is logged in the month.
+    """
+    customer = None if holder.customer_id is None else uow.customers.get(holder.customer_id)
+    is_final = uow.month_seals.is_closed(month)  # read first: nothing changes the sums of a month that was closed
+    sheet = uow.usage.load_sheet(month, holder, limit=limit, offset=offset)
+    tier_ids = {tier_id for tier_id in _list_tier_ids(sheet.totals, sheet.transfers) if tier_id is not None}
+    detail = StatementDetail(
+        provider=uow.tenants.get_name(), sheet=sheet, tiers=list_tier_names(tier_ids, uow) if tier_ids else {}
     )
+    return _build_found(month, sheet.sums, customer, is_final=is_final), detail
+
+
+def _build_found(month: Month, lines: Sequence[UsageLine], customer: Customer | None, *, is_final: bool) -> Statement:
+    if customer is None and not lines:
+        raise NotFound(f"no transfers of this key are logged in {month}")
+    return build_statement(month, lines, customer, is_final=is_final)
 
 
 def _list_tier_ids(totals: Iterable[UsageTotal], transfers: Iterable[UsageTransfer]) -> Iterator[UUID | None]:

@@ -72,6 +72,26 @@ class Holder(NamedTuple):
     customer_id: UUID | None = None
     key_id: UUID | None = None
 
+    def has(self, line: "UsageLine") -> bool:
+        """Return whether a line is of these transfers."""
+        is_of_key = self.customer_id is not None or line.key_id == self.key_id
+        return line.customer_id == self.customer_id and is_of_key
+
+
+class Spending(NamedTuple):
+    """What a customer has spent in a month in one currency.
+
+    ``billed`` : what its statement has so far, less credits. ``reserved`` : quotes whose transfer runs, is not logged
+    yet, or may still begin.
+    """
+
+    billed: Decimal
+    reserved: Decimal
+
+    @property
+    def amount(self) -> Decimal:
+        return self.billed + self.reserved
+
 
 class Billing(StrEnum):
     """How a logged transfer is billed."""

@@ -40,6 +40,7 @@ class Dimension(StrEnum):
     ENDPOINTS = "endpoints"
     CLUSTERS = "clusters"
     TIERS = "tiers"
+    CUSTOMERS = "customers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

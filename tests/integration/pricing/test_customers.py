@@ -188,6 +188,21 @@ def test_discount_and_fixed_prices_are_quoted_to_the_keys_of_the_customer(
         assert price_of(first)["amount"] == usual["amount"]
 
 
+def test_staff_key_of_a_customer_lists_the_prices_that_it_is_quoted(
+    api: str, learned: Tenant, provider: httpx.Client
+) -> None:
+    publish_book(provider)
+    agent, staff = new_key(provider), new_key(provider, "agent", "provider")
+    acme = new_customer(provider, agent, staff)
+    negotiate(provider, acme, adjustment="-0.25")
+    with as_key(api, agent) as one, as_key(api, staff) as other:
+        assert price_of(one)["amount"] == price_of(other)["amount"]
+        listed = [client.get("/v1/sla-tiers?limit=1000").json() for client in (one, other)]
+        prices = [{each["tier_id"]: each["price"] for each in tiers} for tiers in listed]
+    assert any(prices[0].values())
+    assert prices[0] == prices[1]
+
+
 def test_prices_begin_and_end_on_time_in_every_process(api: str, learned: Tenant, provider: httpx.Client) -> None:
     publish_book(provider)
     key = new_key(provider)
@@ -211,6 +226,19 @@ def test_prices_begin_and_end_on_time_in_every_process(api: str, learned: Tenant
     provider.post(f"/v1/negotiated-prices/{later['id']}/end").raise_for_status()
     left = provider.get(f"/v1/customers/{acme['id']}/negotiated-prices").json()
     assert [each["id"] for each in left if each["id"] == later["id"]] == [], "what has not started is removed"
+
+
+def test_negotiated_prices_are_ended_and_never_extended(learned: Tenant, provider: httpx.Client) -> None:
+    acme = new_customer(provider)
+    tomorrow, later = (datetime.now(UTC) + timedelta(days=days) for days in (1, 2))
+    made = negotiate(provider, acme, adjustment="-0.5", ends_at=tomorrow.isoformat())
+    path = f"/v1/negotiated-prices/{made['id']}/end"
+    for beyond in (later.isoformat(), "2090-01-01T00:00:00Z"):
+        refused = provider.post(path, json={"ends_at": beyond})
+        assert (refused.status_code, refused.json()["errors"][0]["field"]) == (INVALID, "ends_at")
+    (left,) = provider.get(f"/v1/customers/{acme['id']}/negotiated-prices").json()
+    assert left["ends_at"] == made["ends_at"]
+    assert provider.post(path, json={"ends_at": (tomorrow - timedelta(hours=1)).isoformat()}).status_code == 204
 
 
 @pytest.mark.parametrize("adjustment", ["0", "-1.1", "11", "1e30", "NaN", "0.1234567", "<b>"])

@@ -42,6 +42,10 @@ def price_by_hand(made: dict[str, Any], factor: str = "1") -> Decimal:
     return (cost * Decimal("1.17") * Decimal(factor)).quantize(MICRO)
 
 
+def list_ids(transfer_ids: list[str]) -> str:
+    return "transfer_id IN ({})".format(", ".join(f"'{transfer}'" for transfer in transfer_ids))
+
+
 def statement_of(provider: httpx.Client, customer: dict[str, Any]) -> dict[str, Any]:
     answer = provider.get(f"/v1/customers/{customer['id']}/statement", params={"month": MONTH})
     made: dict[str, Any] = answer.raise_for_status().json()
@@ -59,6 +63,7 @@ def test_customer_pays_for_what_its_keys_moved_while_they_were_its_own(
         negotiate(provider, acme, adjustment="-0.125")
         reduced = [move(one, MISSED_S), move(two, MET_S), move(two, MISSED_S)]
         journalled(parts, store, *before, *reduced)
+        early = statement_of(provider, acme)
         rule = {"price": {"per_gb": "2", "credit": "0.5"}}
         negotiate(provider, acme, adjustment="3", rules=[rule], currency="EUR")
         fixed = [move(two, MISSED_S)]
@@ -80,16 +85,36 @@ def test_customer_pays_for_what_its_keys_moved_while_they_were_its_own(
     assert (line["transfers"], line["agreements_kept"], line["agreements_missed"]) == (5, 2, 3)
     assert made["number"] == f"{MONTH}-{acme['number']:04}"
     assert made["customer"]["contact_name"] == "Ann"
+    assert (made["final"], early["number"]) == (False, made["number"]), "transfers join it until the month is closed"
+    assert statement_of(provider, acme)["fingerprint"] == made["fingerprint"] != early["fingerprint"]
+    assert {key["billed"][0]["payable"] for key in made["keys"]} == {None}, "its keys pay nothing of their own"
     assert sum(Decimal(key["billed"][0]["amount"]) for key in made["keys"]) == total
     assert {key["key_id"] for key in made["keys"]} == {north["id"], south["id"]}
     assert sum(Decimal(each["amount"]) for each in made["totals"]) == total
     assert sum(each["transfers"] for each in made["totals"]) == 5
+
+    of_acme = [each["transfer_id"] for each in (*before, *reduced, *fixed)]
+    query = f"SELECT sum(amount) AS amount, sum(credit) AS credit FROM transfer_slas WHERE {list_ids(of_acme)}"
+    found = provider.post("/v1/warehouse/query", json={"sql": query}).raise_for_status().json()["rows"][0]
+    assert Decimal(str(found["amount"])) == total
+    assert abs(Decimal(str(found["credit"])) - credit) <= 5 * MICRO / 2, "each is rounded to six decimals"
+
+    query = (
+        "SELECT c.number, sum(amount) AS amount, sum(credit) AS credit, count(*) AS transfers "
+        f"FROM billed_transfers JOIN customers c USING (customer_id) WHERE month = '{MONTH}' GROUP BY c.number"
+    )
+    rows = provider.post("/v1/warehouse/query", json={"sql": query}).raise_for_status().json()["rows"]
+    (billed,) = [row for row in rows if row["number"] == acme["number"]]
+    assert (Decimal(str(billed["amount"])), Decimal(str(billed["credit"]))) == (total, credit)
+    assert billed["transfers"] == 5
 
     moved = statement_of(provider, other)
     assert Decimal(moved["billed"][0]["amount"]) == price_by_hand(later[0]), "the other customer pays the book's price"
     listed = provider.get("/v1/usage-statements", params={"month": MONTH}).json()
     of_north = {each["customer"]: each for each in listed if each["key_id"] == north["id"]}
     assert of_north.keys() == {acme["name"], other["name"]}
+    of_acme_north = of_north[acme["name"]]
+    assert (of_acme_north["billed"][0]["payable"], of_acme_north["customer_billed"]) == (None, made["billed"])
 
     text = provider.get(f"/v1/customers/{acme['id']}/statement", params={"month": MONTH, "format": "csv"}).text
     rows = list(csv.DictReader(StringIO(text)))
@@ -104,10 +129,19 @@ def test_customer_pays_for_what_its_keys_moved_while_they_were_its_own(
 
     with signed_in(api, person(parts, learned, "provider")) as visitor:
         page = visitor.get("/admin/usage/statement", params={"month": MONTH, "customer": acme["id"]}).text
+        assert "12.5 % off the price book" in page
+        assert "provisional" in page
         assert f"<strong>{line['payable']}</strong>" in page
         assert page.count("/admin/transfers/") == 5
         usage = visitor.get("/admin/usage", params={"month": MONTH}).text
         assert usage.index(acme["name"]) < usage.index(south["name"])
+        payable = sum(
+            Decimal(line["payable"])
+            for each in {each["customer_id"] or each["key_id"]: each for each in listed}.values()
+            for line in each["customer_billed"] or each["billed"]
+        )
+        assert f"<strong>{payable:,.2f} EUR</strong>" in visitor.get("/admin/revenue").text
+        assert f"{payable:,.2f}" in usage
         assert visitor.get(f"/admin/usage/statement?month={MONTH}&customer={uuid4()}").status_code == 404
     noted = {action for action, _, _ in entries(parts, learned, "customer")}
     assert noted >= {"customer.created", "customer.keys_set", "customer.prices_negotiated"}
@@ -141,7 +175,7 @@ def test_statement_of_a_dropped_month_names_its_customer(
         admin.execute("INSERT INTO closed_months VALUES ('2020-02-01', now(), now())")
     answer = provider.get(f"/v1/customers/{acme['id']}/statement", params={"month": "2020-02"}).json()
     assert [Decimal(each["payable"]) for each in answer["billed"]] == [Decimal("1.03")]
-    assert answer["totals"] == []
+    assert (answer["totals"], answer["final"]) == ([], True)
     listed = provider.get("/v1/usage-statements", params={"month": "2020-02"}).json()
     assert {(each["customer"], each["billed"][0]["amount"]) for each in listed} == {
         (acme["name"], "1.234567"),

@@ -9,6 +9,7 @@ import pytest
 from psycopg import sql
 
 from migrations.analyst_views import ANALYST_VIEWS
+from migrations.billing_views import BILLING_VIEWS
 from migrations.dimension_views import DIMENSION_VIEWS
 from migrations.reader_isolation import TABLES_IN_PLANS, VIEWS_BEHIND_FUNCTIONS
 from services.bootstrap import Container
@@ -22,7 +23,7 @@ __all__ = ["postgres"]
 
 TABLE_OF = dict(zip(("transfers", "heartbeats", "quotes"), TABLES_IN_PLANS, strict=True))
 VIEWS_IN_PLANS = ("transfers", "whole_transfers", "transfer_chunks", "transfer_footprints", "heartbeats", "quotes")
-ADDED_VIEWS = (*ANALYST_VIEWS, *DIMENSION_VIEWS)
+ADDED_VIEWS = (*ANALYST_VIEWS, *DIMENSION_VIEWS, *BILLING_VIEWS)
 SMALL_VIEWS = (*VIEWS_BEHIND_FUNCTIONS, "link_regions", "region_hours", *(view.name for view in ADDED_VIEWS))
 STORED = 600
 DAYS = 20

@@ -15,7 +15,7 @@ from tradewind_agent.service.libraries import import_library
 
 BY_DAY = ("transfers", "heartbeats", "quotes")
 BY_MONTH = tuple(f"{view}_by_month" for view in BY_DAY)
-DIMENSIONS = ("links", "endpoints", "clusters", "tiers")
+DIMENSIONS = ("links", "endpoints", "clusters", "tiers", "customers")
 NAMES = (*BY_DAY, *BY_MONTH, *DIMENSIONS)
 
 _TENANT = "tenant="

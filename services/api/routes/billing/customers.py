@@ -40,6 +40,7 @@ from tradewind.wire.price_rules import WirePriceRule
 router = create_v1_router("/customers", "customers", OnceRoute)
 prices_router = create_v1_router("/negotiated-prices", "customers")
 
+WithoutLimit = Annotated[bool, Query(description="Remove the spending limit of the customer.")]
 IsArchived = Annotated[bool, Query(description="Archived customers instead of the others.")]
 
 
@@ -81,10 +82,8 @@ def edit_customer(
 ) -> WireCustomer:
     """Change what is stated of a customer."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
-        before = uow.customers.get(customer_id).details
-        stated = {name: getattr(before, name) for name in CustomerDetails.__slots__}
-        details = CustomerDetails(**stated | _to_details(change.model_dump(exclude_unset=True)))
-        customer = change_customer(customer_id, details, None, version=version, uow=uow, clock=parts.clock)
+        stated = _to_details(change.model_dump(exclude_unset=True))
+        customer = change_customer(customer_id, stated, None, version=version, uow=uow, clock=parts.clock)
     return _tag(customer, parts, principal, response)
 
 
@@ -100,7 +99,7 @@ def set_keys(
 ) -> WireCustomer:
     """Set all keys of a customer. What a key moved stays with the customer that it belonged to then."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
-        customer = change_customer(customer_id, None, held.key_ids, version=version, uow=uow, clock=parts.clock)
+        customer = change_customer(customer_id, {}, held.key_ids, version=version, uow=uow, clock=parts.clock)
     return _tag(customer, parts, principal, response)
 
 
@@ -115,10 +114,20 @@ def archive(
 
 
 @router.post("/{customer_id}/restore")
-def restore(customer_id: UUID, parts: Parts, principal: ProviderKey, response: Response) -> WireCustomer:
-    """Take a customer out of the archive; its keys have to be assigned again."""
+def restore(
+    customer_id: UUID,
+    parts: Parts,
+    principal: ProviderKey,
+    response: Response,
+    *,
+    without_limit: WithoutLimit = False,
+) -> WireCustomer:
+    """Take a customer out of the archive; its keys have to be assigned again.
+
+    It is refused while the spending limit is in another currency than the price book.
+    """
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
-        customer = restore_customer(customer_id, uow=uow)
+        customer = restore_customer(customer_id, without_limit=without_limit, uow=uow)
     return _tag(customer, parts, principal, response)
 
 

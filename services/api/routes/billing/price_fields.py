@@ -22,8 +22,8 @@ def to_visible_price(price: PriceModel, principal: Principal, adjustment: Decima
 
     Parameters
     ----------
-    adjustment : of the customer's negotiated prices.
+    adjustment : of the customer's negotiated prices. An adjusted price is shown as it is paid, whoever sees it.
     """
-    if principal.is_customer:
+    if principal.is_customer or adjustment:
         return VisiblePrice(*price.add_margin(adjustment), margin=None, credit=price.credit)
     return VisiblePrice(price.base, price.per_gb, price.per_kwh, price.margin, price.credit)

@@ -11,7 +11,13 @@ from services.api.dependencies import Parts, ProviderKey
 from services.api.problems import to_problem
 from services.api.routes.billing.customers import to_wire_customer
 from services.api.routing import create_v1_router
-from services.application.billing.statements import KeyUsage, Statement, build_statements, find_statement, load_detail
+from services.application.billing.statements import (
+    KeyUsage,
+    Statement,
+    build_statements,
+    find_statement,
+    load_statement,
+)
 from services.application.billing.usage import Holder, Month, UsageLine
 from services.streaming.usage_stream import stream_usage
 from tradewind.wire.billing import BilledUsage, UnbilledUsage, UsageStatement
@@ -62,7 +68,8 @@ def _to_wire(statement: Statement, key: KeyUsage) -> UsageStatement:
         customer=None if customer is None else customer.name,
         key_id=key.key_id,
         key=key.key,
-        billed=tuple(map(_to_billed_usage, key.billed)),
+        billed=tuple(_to_billed_usage(line, pays=customer is None) for line in key.billed),
+        customer_billed=() if customer is None else tuple(map(_to_billed_usage, statement.billed)),
         unbilled=tuple(map(_to_unbilled_usage, key.unbilled)),
     )
 
@@ -81,9 +88,12 @@ def read_statement(
     requested_month = Month.of(parts.clock.now()) if month is None else Month.parse(month)
     tenant_id = principal.tenant_id
     with parts.store.unit_of_work(tenant_id) as uow:
-        statement = find_statement(Holder(customer_id=customer_id), requested_month, uow)
-        detail = None if form is Form.CSV else load_detail(statement, limit=0, offset=0, uow=uow)
-    if detail is None:
+        holder = Holder(customer_id=customer_id)
+        if form is Form.JSON:
+            statement, detail = load_statement(holder, requested_month, limit=0, offset=0, uow=uow)
+        else:
+            statement = find_statement(holder, requested_month, uow)
+    if form is Form.CSV:
         return stream_usage(
             tenant_id,
             requested_month,
@@ -96,6 +106,9 @@ def read_statement(
     assert statement.customer is not None, "it was looked up by its customer"
     return CustomerStatement(
         number=statement.number,
+        final=statement.is_final,
+        as_of=parts.clock.now(),
+        fingerprint=statement.fingerprint,
         provider=detail.provider,
         month=str(requested_month),
         begins_at=requested_month.begins_at,
@@ -104,7 +117,11 @@ def read_statement(
         billed=tuple(map(_to_billed_usage, statement.billed)),
         unbilled=tuple(map(_to_unbilled_usage, statement.unbilled)),
         keys=tuple(
-            StatementKey(key_id=key.key_id, key=key.key, billed=tuple(map(_to_billed_usage, key.billed)))
+            StatementKey(
+                key_id=key.key_id,
+                key=key.key,
+                billed=tuple(_to_billed_usage(line, pays=False) for line in key.billed),
+            )
             for key in statement.keys
         ),
         totals=tuple(
@@ -122,7 +139,7 @@ def read_statement(
                 agreements_kept=total.met,
                 agreements_missed=total.missed,
             )
-            for total in detail.totals
+            for total in detail.sheet.totals
         ),
     )
 
@@ -138,7 +155,7 @@ def _to_unbilled_usage(used: UsageLine) -> UnbilledUsage:
     )
 
 
-def _to_billed_usage(used: UsageLine) -> BilledUsage:
+def _to_billed_usage(used: UsageLine, *, pays: bool = True) -> BilledUsage:
     assert used.currency is not None, "what is billed has an amount, which has a currency"
     assert used.amount is not None
     assert used.payable is not None
@@ -148,7 +165,7 @@ def _to_billed_usage(used: UsageLine) -> BilledUsage:
         bytes_moved=used.bytes_moved,
         amount=used.amount,
         credit=used.credit,
-        payable=used.payable,
+        payable=used.payable if pays else None,
         agreements_kept=used.met,
         agreements_missed=used.missed,
         from_log_alone=used.from_log_alone,

@@ -172,6 +172,11 @@ class MonthSeals:
             _LOGGED_TRANSFERS, {"month": first, "begins_at": month.begins_at, "ends_at": month.ends_at}
         )
 
+    def is_closed(self, month: Month) -> bool:
+        """Return whether no more rows of the month are accepted."""
+        newest = self._connection.execute(_NEWEST).scalar_one()
+        return newest is not None and to_first_day(month) <= newest
+
     def find_usage(self, month: Month) -> Sequence[UsageLine] | None:
         """Return the statement of a month whose rows are dropped; ``None`` while they are not."""
         first = to_first_day(month)

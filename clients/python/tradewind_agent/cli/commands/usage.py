@@ -1,8 +1,8 @@
-"""``tradewind usage``: what each customer key used in a month, and what it pays."""
+"""``tradewind usage``: what each customer and each key used in a month, and what is to be paid."""
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,9 +12,9 @@ from tradewind_agent.cli import environment, options
 from tradewind_agent.cli.terminal import Terminal
 
 if TYPE_CHECKING:
-    from tradewind.wire.billing import UsageStatement
+    from tradewind.wire.billing import BilledUsage, UsageStatement
 
-HEADS = ("Key", "What", "Transfers", "Moved", "Met", "Missed", "Quoted", "To pay")
+HEADS = ("Key", "Customer", "What", "Transfers", "Moved", "Met", "Missed", "Quoted", "To pay")
 REASONS = {"not_quoted": "not quoted", "not_successful": "did not succeed", "unknown_quote": "quote not known"}
 
 
@@ -31,7 +31,7 @@ def usage(
     as_csv: Annotated[bool, typer.Option("--csv", help="The transfers one by one, as CSV.")] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Statements of a month by customer key; the key needs the scope provider."""
+    """Usage of a month by customer and key; the key needs the scope provider."""
     if as_csv and as_json:
         raise typer.BadParameter("not together with --json", param_hint="--csv")
     if _MONTH.fullmatch(month) is None:
@@ -46,27 +46,28 @@ def usage(
         statements = client.usage.statements(month)
     document = {"month": month, "statements": [each.model_dump(mode="json") for each in statements]}
     if statements or as_json:
-        terminal.print_table(HEADS, [line for each in statements for line in _list_lines(each)], document)
+        terminal.print_table(HEADS, list(list_lines(statements)), document)
     else:
         terminal.print_result(f"no transfer that began in {month} is logged", document)
 
 
-def _list_lines(statement: "UsageStatement") -> Iterator[Sequence[str]]:
-    key = " ".join((statement.key or "not known").split())
+def list_lines(statements: Iterable["UsageStatement"]) -> Iterator[Sequence[str]]:
+    """Yield the lines of a table: what a customer pays for all of its keys together, then each of its keys."""
+    listed = set()
+    for each in statements:
+        if each.customer_id is not None and each.customer_id not in listed:
+            listed.add(each.customer_id)
+            yield from (_format_billed(each.customer, "all keys", billed) for billed in each.customer_billed)
+        yield from _list_of_key(each)
+
+
+def _list_of_key(statement: "UsageStatement") -> Iterator[Sequence[str]]:
     for billed in statement.billed:
-        yield (
-            key,
-            "billed",
-            str(billed.transfers),
-            format_bytes(billed.bytes_moved),
-            str(billed.agreements_kept),
-            str(billed.agreements_missed),
-            f"{billed.amount:f} {billed.currency}",
-            f"{billed.payable:f} {billed.currency}",
-        )
+        yield _format_billed(statement.customer, statement.key or "not known", billed)
     for left in statement.unbilled:
         yield (
-            key,
+            _join_words(statement.key or "not known"),
+            _join_words(statement.customer or ""),
             REASONS.get(left.reason, left.reason),
             str(left.transfers),
             format_bytes(left.bytes_moved),
@@ -75,3 +76,22 @@ def _list_lines(statement: "UsageStatement") -> Iterator[Sequence[str]]:
             "",
             "",
         )
+
+
+def _format_billed(customer: str | None, key: str, billed: "BilledUsage") -> Sequence[str]:
+    return (
+        _join_words(key),
+        _join_words(customer or ""),
+        "billed",
+        str(billed.transfers),
+        format_bytes(billed.bytes_moved),
+        str(billed.agreements_kept),
+        str(billed.agreements_missed),
+        f"{billed.amount:f} {billed.currency}",
+        "" if billed.payable is None else f"{billed.payable:f} {billed.currency}",
+    )
+
+
+def _join_words(text: str) -> str:
+    """Return a name on one line."""
+    return " ".join(text.split())
