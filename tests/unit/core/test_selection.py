@@ -62,7 +62,12 @@ def keeps(table, setting, sla, *, slack=0.0):
 def cost(table, setting, sla):
     if sla.kind in {SlaKind.MAX_THROUGHPUT, SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST}:
         return -setting.log_throughput_mean
-    return -predict_merit(setting, Quantity.ENERGY, sla.energy_basis, table.base_power_w).mean
+    energy = -predict_merit(setting, Quantity.ENERGY, sla.energy_basis, table.base_power_w).mean
+    if sla.kind is not SlaKind.ENERGY_EFFICIENCY:
+        return energy
+    if sla.energy_basis is EnergyBasis.DYNAMIC:
+        return energy / math.exp(setting.log_throughput_mean)
+    return energy - setting.log_throughput_mean
 
 
 @given(tables(), draw_slas(), CAPS)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tradewind.units import format_count
 from tradewind_agent.serve.messages import RequestRefused
 from tradewind_agent.serve.ranges import parse_content_range, parse_range
 from tradewind_agent.serve.uploads.byte_ranges import ByteRanges
@@ -113,7 +114,7 @@ def test_a_requested_range_lies_in_the_file_or_is_refused(first: int, last: int,
     elif first < size:
         assert parse_range(field, size) == (first, min(last, size - 1))
     else:
-        with pytest.raises(RequestRefused, match=f"{size} bytes"):
+        with pytest.raises(RequestRefused, match=f"has {format_count(size, 'byte')}$"):
             parse_range(field, size)
 
 
