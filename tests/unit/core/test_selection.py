@@ -10,14 +10,7 @@ from tests.unit.core.lattices import tables
 from tradewind.errors import InvalidValue
 from tradewind.learning.partition import solve_partitions
 from tradewind.parameters import NO_CAPS, Caps, Parameters
-from tradewind.prediction import (
-    PredictedSetting,
-    Quantity,
-    compute_merit,
-    compute_probability,
-    compute_z,
-    predict_merit,
-)
+from tradewind.prediction import PredictedSetting, Quantity, compute_merit, compute_probability, compute_z, predict_merit
 from tradewind.sla.kinds import CONFIDENCES, EnergyBasis, Sla, SlaKind
 from tradewind.tiers.selection import choose_setting, compute_target_in_unit
 from tradewind.tiers.setting_table import QUANTITY_OF, SettingTable
@@ -62,12 +55,10 @@ def keeps(table, setting, sla, *, slack=0.0):
 def cost(table, setting, sla):
     if sla.kind in {SlaKind.MAX_THROUGHPUT, SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST}:
         return -setting.log_throughput_mean
-    energy = -predict_merit(setting, Quantity.ENERGY, sla.energy_basis, table.base_power_w).mean
-    if sla.kind is not SlaKind.ENERGY_EFFICIENCY:
-        return energy
-    if sla.energy_basis is EnergyBasis.DYNAMIC:
-        return energy / math.exp(setting.log_throughput_mean)
-    return energy - setting.log_throughput_mean
+    energy, log_rate = -predict_merit(setting, Quantity.ENERGY, sla.energy_basis, table.base_power_w).mean, 0.0
+    if sla.kind is SlaKind.ENERGY_EFFICIENCY:
+        log_rate = setting.log_throughput_mean
+    return energy / math.exp(log_rate) if sla.energy_basis is EnergyBasis.DYNAMIC else energy - log_rate
 
 
 @given(tables(), draw_slas(), CAPS)
