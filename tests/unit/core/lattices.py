@@ -1,4 +1,4 @@
-"""Small lattices of predicted settings for property tests."""
+"""Small lattices of predicted settings, and SLAs, for property tests."""
 
 import math
 
@@ -6,8 +6,10 @@ from hypothesis import strategies as st
 
 from tradewind.parameters import Parameters
 from tradewind.prediction import PredictedSetting
+from tradewind.sla.kinds import CONFIDENCES, EnergyBasis, Sla, SlaKind
 from tradewind.tiers.setting_table import SettingTable
 
+SINGLE = (SlaKind.MAX_THROUGHPUT, SlaKind.MIN_ENERGY, SlaKind.ENERGY_EFFICIENCY)
 SPREADS = st.just(0.0) | st.floats(1e-3, 0.5)
 
 
@@ -43,3 +45,22 @@ def tables(draw, *, powered: bool = True, largest: int = 6) -> SettingTable:
         for cc, p in points
     ]
     return SettingTable(tuple(settings), 50.0 if powered else None)
+
+
+@st.composite
+def draw_slas(draw):
+    kind = draw(st.sampled_from(list(SlaKind)))
+    confidence = draw(st.sampled_from(CONFIDENCES))
+    basis = draw(st.sampled_from(list(EnergyBasis)))
+    if kind in SINGLE:
+        return Sla(kind=kind, confidence=confidence, energy_basis=basis)
+    if kind is SlaKind.THROUGHPUT_AT_LEAST and draw(st.booleans()):
+        return Sla(kind=kind, fraction=draw(st.floats(0.05, 1.0)), confidence=confidence, energy_basis=basis)
+    ranges = {
+        SlaKind.THROUGHPUT_AT_LEAST: (1e6, 1e10),
+        SlaKind.DEADLINE: (1.0, 1e4),
+        SlaKind.ENERGY_AT_MOST: (0.1, 1e5),
+        SlaKind.POWER_AT_MOST: (5.0, 400.0),
+    }
+    low, high = map(math.log, ranges[kind])
+    return Sla(kind=kind, target=math.exp(draw(st.floats(low, high))), confidence=confidence, energy_basis=basis)

@@ -6,37 +6,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.core.lattices import tables
+from tests.unit.core.lattices import SINGLE, draw_slas, tables
 from tradewind.errors import InvalidValue
 from tradewind.learning.partition import solve_partitions
 from tradewind.parameters import NO_CAPS, Caps, Parameters
-from tradewind.prediction import PredictedSetting, Quantity, compute_merit, compute_probability, compute_z, predict_merit
+from tradewind.prediction import (
+    PredictedSetting,
+    Quantity,
+    compute_merit,
+    compute_probability,
+    compute_z,
+    predict_merit,
+)
 from tradewind.sla.kinds import CONFIDENCES, EnergyBasis, Sla, SlaKind
 from tradewind.tiers.selection import choose_setting, compute_target_in_unit
 from tradewind.tiers.setting_table import QUANTITY_OF, SettingTable
 
 DATASET_BYTES = 1e9
-SINGLE = (SlaKind.MAX_THROUGHPUT, SlaKind.MIN_ENERGY, SlaKind.ENERGY_EFFICIENCY)
 CAPS = st.sampled_from((NO_CAPS, Caps(concurrency=2), Caps(parallelism=2), Caps(streams=4), Caps(concurrency=1)))
-
-
-@st.composite
-def draw_slas(draw):
-    kind = draw(st.sampled_from(list(SlaKind)))
-    confidence = draw(st.sampled_from(CONFIDENCES))
-    basis = draw(st.sampled_from(list(EnergyBasis)))
-    if kind in SINGLE:
-        return Sla(kind=kind, confidence=confidence, energy_basis=basis)
-    if kind is SlaKind.THROUGHPUT_AT_LEAST and draw(st.booleans()):
-        return Sla(kind=kind, fraction=draw(st.floats(0.05, 1.0)), confidence=confidence, energy_basis=basis)
-    ranges = {
-        SlaKind.THROUGHPUT_AT_LEAST: (1e6, 1e10),
-        SlaKind.DEADLINE: (1.0, 1e4),
-        SlaKind.ENERGY_AT_MOST: (0.1, 1e5),
-        SlaKind.POWER_AT_MOST: (5.0, 400.0),
-    }
-    low, high = map(math.log, ranges[kind])
-    return Sla(kind=kind, target=math.exp(draw(st.floats(low, high))), confidence=confidence, energy_basis=basis)
 
 
 def keeps(table, setting, sla, *, slack=0.0):
