@@ -1,5 +1,6 @@
 """Migrate the schema up or down to a version, as the tables' owner."""
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,12 +25,15 @@ from services.persistence.schema import (
     read_current_revision,
     read_head_revision,
 )
-from tradewind.errors import Conflict
+from tradewind.errors import Conflict, Unavailable
 
 HEAD = "head"
 BASE = "base"
 BASE_OF_ALL = "0"
 """Sorts before every revision, which begins with a year."""
+
+TRIED_EVERY_S = 0.1
+"""Time between two tries to become the one process that migrates."""
 
 
 def prepare_database(admin_url: str, *, app_password: str | None = None, patience: Patience = PATIENCE) -> str:
@@ -140,6 +144,27 @@ def _is_of_a_later_version(connection: Connection) -> bool:
     )
 
 
+def _wait_for_rivals(connection: Connection, patience: Patience) -> None:
+    """Take the lock of migrations for this session.
+
+    Between two tries no transaction is open: a rival that builds an index concurrently waits for the end of all others,
+    and would wait for the one that waits for it.
+
+    Raises
+    ------
+    Unavailable : another process has it for too long.
+    """
+    until_s = time.monotonic() + patience.statement_s
+    while not connection.scalar(text("SELECT pg_try_advisory_lock(hashtext('tradewind migrations'))")):
+        connection.commit()
+        if time.monotonic() > until_s:
+            raise Unavailable(
+                f"another process that migrates took more than {patience.statement_s:g} s and still does; try again, or "
+                "with a greater TRADEWIND_MIGRATION_STATEMENT_TIMEOUT_S"
+            )
+        time.sleep(TRIED_EVERY_S)
+
+
 @contextmanager
 def _open_migration(admin_url: str, patience: Patience) -> Iterator[tuple[Config, Connection]]:
     engine = create_engine(
@@ -147,8 +172,8 @@ def _open_migration(admin_url: str, patience: Patience) -> Iterator[tuple[Config
     )
     try:
         with engine.connect() as connection, explain_timeouts(patience):
+            _wait_for_rivals(connection, patience)
             connection.execute(text(patience.for_rivals))
-            connection.execute(text("SELECT pg_advisory_lock(hashtext('tradewind migrations'))"))
             connection.execute(text(patience.for_locks))
             connection.execute(text(f"SET ROLE {OWNER}"))
             connection.commit()

@@ -22,6 +22,7 @@ from services.persistence.patience import Patience
 from services.persistence.roles import APP, build_app_url, prepare_roles
 from services.persistence.schema import read_head_revision
 from services.persistence.tables import METADATA
+from tests.conditions import eventually
 from tests.integration.database.every_table import fill_empty_tables
 from tests.integration.database.test_upgrades import learn
 from tests.records import ndjson, record
@@ -46,6 +47,29 @@ def test_several_processes_may_migrate_at_once(empty_database: str) -> None:
         list(threads.map(migrate.upgrade, [empty_database] * 3))
     with psycopg.connect(empty_database) as admin:
         assert names(admin, "SELECT version_num FROM alembic_version") == [read_head_revision()]
+
+
+WAITING = """
+    SELECT pid FROM pg_stat_activity
+     WHERE datname = current_database() AND pid <> pg_backend_pid()
+       AND (query LIKE '%advisory_lock%' OR query = 'COMMIT')
+"""
+
+
+def test_a_process_that_waits_to_migrate_holds_up_no_index(empty_database: str) -> None:
+    prepare_roles(empty_database)
+    with (
+        psycopg.connect(empty_database, autocommit=True) as first,
+        ThreadPoolExecutor(1) as threads,
+    ):
+        first.execute("SELECT pg_advisory_lock(hashtext('tradewind migrations'))")
+        second = threads.submit(migrate.upgrade, empty_database)
+        eventually(lambda: names(first, WAITING))
+        first.execute("CREATE TABLE of_first (id bigint)")
+        first.execute("CREATE INDEX CONCURRENTLY ON of_first (id)")
+        first.execute("SELECT pg_advisory_unlock(hashtext('tradewind migrations'))")
+        second.result()
+        assert names(first, "SELECT version_num FROM alembic_version") == [read_head_revision()]
 
 
 def test_a_lock_that_is_not_had_ends_a_migration_in_one_line(empty_database: str) -> None:
