@@ -159,8 +159,8 @@ def _wait_for_rivals(connection: Connection, patience: Patience) -> None:
         connection.commit()
         if time.monotonic() > until_s:
             raise Unavailable(
-                f"another process that migrates took more than {patience.statement_s:g} s and still does; try again, or "
-                "with a greater TRADEWIND_MIGRATION_STATEMENT_TIMEOUT_S"
+                f"another process that migrates took more than {patience.statement_s:g} s and still does; try again "
+                "later, or with a greater TRADEWIND_MIGRATION_STATEMENT_TIMEOUT_S"
             )
         time.sleep(TRIED_EVERY_S)
 
