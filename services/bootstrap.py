@@ -23,7 +23,6 @@ from services.application.access.single_sign_on import Provider, SignOnRules
 from services.application.advice.compression import Histories
 from services.application.billing.spending import NotedSpending, SpendingLimits
 from services.application.limits.live_shares import LiveShares
-from services.application.limits.loop_shares import LoopShares
 from services.application.limits.rate_limits import CallLimits, RateLimits, RefusedCalls
 from services.application.logs.lines import BodyLimits
 from services.application.monitoring.watch_service import ServiceWatch
@@ -116,7 +115,6 @@ class Container:
     warehouse: Warehouse
     keyring: Keyring
     rate_limits: RateLimits
-    loop_shares: LoopShares
     snapshots: Snapshots
     histories: Histories
     lookups: SingleFlight
@@ -184,7 +182,6 @@ def build_container(*, database_url: str, redis_url: str, options: Options | Non
             warehouse=_build_warehouse(options, store, database_url),
             keyring=keyring,
             rate_limits=_build_rate_limits(options, session_client, log),
-            loop_shares=LoopShares(),
             snapshots=snapshots,
             histories=Histories(store.unit_of_work, time.monotonic),
             lookups=lookups,

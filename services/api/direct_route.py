@@ -6,7 +6,6 @@ framework's way with the same body, so that a refusal has the same words as on a
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from functools import partial
 from inspect import get_annotations
 from typing import Any, NamedTuple
 
@@ -38,13 +37,9 @@ class DirectRoute(StrictRoute):
         if principal is None:  # the framework refuses an unauthenticated client there, unread
             await super().handle(scope, receive, send)
             return
-        shares = scope["app"].state.container.loop_shares
-        await shares.run(principal.tenant_id, partial(self._answer, scope, receive, send, principal))
-
-    async def _answer(self, scope: Scope, receive: Receive, send: Send, principal: Principal) -> None:
         messages = await _read(receive)
         arguments = self._build_arguments(scope, messages, principal)
-        if arguments is None:  # the framework has to refuse it
+        if arguments is None:
             await super().handle(scope, _read_again(messages, receive), send)
         else:
             response = await self.endpoint(**arguments)

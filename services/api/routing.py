@@ -31,15 +31,11 @@ class StrictRoute(APIRoute):
         return frozenset(each.alias for each in parameters if isinstance(each.field_info, params.Query))
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        answer = partial(super().handle, scope, receive, send)
-        if scope["method"] not in (self.methods or ()):
-            await answer()
-            return
-        await authenticate(Request(scope))
-        if scope["query_string"]:
-            self._hold(QueryParams(scope["query_string"]))
-        parts: Container = scope["app"].state.container
-        await parts.loop_shares.run(scope[PRINCIPAL].tenant_id, answer)
+        if scope["method"] in (self.methods or ()):
+            await authenticate(Request(scope))
+            if scope["query_string"]:
+                self._hold(QueryParams(scope["query_string"]))
+        await super().handle(scope, receive, send)
 
     def _hold(self, query: QueryParams) -> None:
         for name in query:

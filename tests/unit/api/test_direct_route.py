@@ -20,7 +20,6 @@ from services.api.dependencies import AgentKey, Body, Parts
 from services.api.direct_route import DirectRoute
 from services.api.routing import StrictRoute
 from services.application.access.authenticate import Keyring, hash_secret
-from services.application.limits.loop_shares import LoopShares
 from services.application.limits.rate_limits import BURST_S, CallKind, CallLimits, RateLimits, TakenCalls
 from services.application.shared.single_flight import SingleFlight
 from services.observability.telemetry import Metrics
@@ -74,7 +73,6 @@ def application() -> FastAPI:
         keyring=Keyring(by_digest.get, lambda: 0.0),
         lookups=SingleFlight(),
         rate_limits=limits(),
-        loop_shares=LoopShares(),
         metrics=Metrics.create(),
     )
     for route_class, way in ((DirectRoute, "direct"), (StrictRoute, "plain")):
