@@ -116,7 +116,7 @@ def test_quotes_count_from_the_moment_that_they_are_given(
     with as_key(api, key) as client:
         answers = [recommend(client) for _ in range(6)]
         statuses = [answer.status_code for answer in answers]
-        assert statuses == [200, *[PAYMENT_REQUIRED] * 5], "no transfer has begun, and nothing is journalled"
+        assert statuses == [200, *[PAYMENT_REQUIRED] * 5], "no transfer runs, and nothing is journalled"
     journalled(parts, store, answers[0].json())
     assert sum_reserved(learned, acme) == price
 

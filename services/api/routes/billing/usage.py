@@ -1,6 +1,7 @@
 """``/v1/usage-statements``: what each key used in a month, and what it and its customer pay."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any
 from uuid import UUID
@@ -14,6 +15,7 @@ from services.api.routing import create_v1_router
 from services.application.billing.statements import (
     KeyUsage,
     Statement,
+    StatementDetail,
     build_statements,
     find_statement,
     load_statement,
@@ -103,16 +105,22 @@ def read_statement(
             number=statement.number,
             refused=to_problem,
         )
+    return _to_customer_statement(statement, detail, requested_month, parts.clock.now())
+
+
+def _to_customer_statement(
+    statement: Statement, detail: StatementDetail, month: Month, now: datetime
+) -> CustomerStatement:
     assert statement.customer is not None, "it was looked up by its customer"
     return CustomerStatement(
         number=statement.number,
         final=statement.is_final,
-        as_of=parts.clock.now(),
+        as_of=now,
         fingerprint=statement.fingerprint,
         provider=detail.provider,
-        month=str(requested_month),
-        begins_at=requested_month.begins_at,
-        ends_at=requested_month.ends_at,
+        month=str(month),
+        begins_at=month.begins_at,
+        ends_at=month.ends_at,
         customer=to_wire_customer(statement.customer),
         billed=tuple(map(_to_billed_usage, statement.billed)),
         unbilled=tuple(map(_to_unbilled_usage, statement.unbilled)),
