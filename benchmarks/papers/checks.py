@@ -71,7 +71,8 @@ def _add_measured(form: Form, claim: Claim, finding: Finding, claims: Claims, wo
     if record is None:
         return replace(finding, unmeasured=True)
     comparisons = form.judge(claim, claims, record.rows)
-    return finding.add_measured(comparisons, machine=record.machine, substitute=form.substitute)
+    found = finding.add_measured(comparisons, machine=record.machine, substitute=form.substitute)
+    return replace(found, is_current=record.is_current)
 
 
 def require_same_ids(claims: Iterable[str], checks: Iterable[str]) -> None:

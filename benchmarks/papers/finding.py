@@ -151,13 +151,15 @@ class Finding:
     """The comparisons of a claim.
 
     ``needs`` : what a fuller answer needs that is not here. ``machine`` : the machine of the testbed. ``unmeasured`` :
-    the testbed could run a form of the claim, and has not.
+    the testbed could run a form of the claim, and has not. ``is_current`` : whether the sources of what was measured
+    are today's.
     """
 
     comparisons: tuple[Comparison, ...] = ()
     needs: str = ""
     unmeasured: bool = False
     machine: str = ""
+    is_current: bool = True
 
     @property
     def verdict(self) -> ClaimVerdict:

@@ -1,8 +1,8 @@
 """Make the runs of the papers' measurements on the testbed, and store each as soon as it is made.
 
 A disturbed run is repeated after a pause; a run that stays disturbed does not count, and the next start repeats it.
-Runs of another machine or kernel are made again here, too; until then claims are judged by them, as a record that names
-its machine.
+Runs of another machine or kernel are made again here, too, and so are those of sources that have changed since. Until
+then claims are judged by them, as a record that names its machine and says so.
 """
 
 import sys
@@ -19,7 +19,7 @@ from benchmarks.papers.paths import SEED, Run, find_window_bytes, make_path
 from benchmarks.papers.transfers import SetUp, set_up_on_testbed
 from benchmarks.papers.trial import SOURCES, TrialSite
 from benchmarks.support.report import ROOT, name_machine
-from benchmarks.support.sources import Sources, SourcesChanged
+from benchmarks.support.sources import Sources, SourcesChanged, is_digest
 from benchmarks.testbed.soundness import PAUSES_S
 from benchmarks.wan.runs import Row, RunLog
 from tradewind.errors import TradewindError
@@ -33,10 +33,14 @@ _PAUSES_S = PAUSES_S[:2]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The rows that a claim is judged by, all from one machine."""
+    """The rows that a claim is judged by, all from one machine.
+
+    ``is_current`` : whether all were made by today's sources.
+    """
 
     machine: str
     rows: Rows
+    is_current: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,17 +65,33 @@ class Workbench:
         return self._find_rows(self.machine, runs)
 
     def find_record(self, runs: Sequence[Measurable]) -> Record | None:
-        """Return all rows of this machine, or of the one that was last to make them all; ``None`` where none has."""
+        """Return all rows of this machine, or of the one that was last to make them all; ``None`` where none has.
+
+        Rows of today's sources go before those of earlier ones, wherever they were made.
+        """
         latest_first = dict.fromkeys(row["machine"] for row in reversed(self.log.list_rows()) if "machine" in row)
-        for machine in dict.fromkeys((self.machine, *latest_first, UNNAMED)):
-            if len(rows := self._find_rows(machine, runs)) == len(set(runs)):
-                return Record(machine, rows)
+        for is_current in (True, False):
+            for machine in dict.fromkeys((self.machine, *latest_first, UNNAMED)):
+                rows = self._find_rows(machine, runs, is_current=is_current)
+                if len(rows) == len(set(runs)):
+                    return Record(machine, rows, is_current)
         return None
 
-    def _find_rows(self, machine: str, runs: Iterable[Measurable]) -> Rows:
-        digest = self.sources.digests
-        found = {run: self.log.find(self.build_key(run, digest, machine)) for run in runs}
+    def _find_rows(self, machine: str, runs: Iterable[Measurable], *, is_current: bool = True) -> Rows:
+        find = self._find_row if is_current else self._find_row_of_any_sources
+        found = {run: find(run, machine) for run in runs}
         return {run: row for run, row in found.items() if row is not None and row["disturbed"] is None}
+
+    def _find_row(self, run: Measurable, machine: str) -> Row | None:
+        return self.log.find(self.build_key(run, self.sources.digests, machine))
+
+    def _find_row_of_any_sources(self, run: Measurable, machine: str) -> Row | None:
+        """Return the row of today's sources, or else the last undisturbed one of earlier sources."""
+        start, end = self.build_key(run, dict.fromkeys(SOURCES, "\0"), machine).split("\0")
+        earlier = self.log.find_last(
+            lambda row: row["disturbed"] is None and _has_digest_between(start, end, row["key"])
+        )
+        return self._find_row(run, machine) or earlier
 
     def build_current_key(self, run: Measurable) -> str:
         return self.build_key(run, self.sources.digests, self.machine)
@@ -140,6 +160,10 @@ class Workbench:
             raise
         except TradewindError as reason:
             sys.stderr.write(f"  {path}, {files}: {len(runs)} runs cannot be made here: {reason}\n")
+
+
+def _has_digest_between(start: str, end: str, key: str) -> bool:
+    return key.startswith(start) and key.endswith(end) and is_digest(key[len(start) : len(key) - len(end)])
 
 
 def _find_part(run: Measurable) -> str:

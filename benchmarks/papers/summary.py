@@ -32,6 +32,7 @@ def summarise(findings: Findings, machine: str) -> dict[str, Value]:
         "without_verdict": counts[ClaimVerdict.NOT_MEASURED],
         "comparisons": sum(len(finding.comparisons) for _, finding in findings),
         "results_measured": sum(claim.kind == "result" and finding.is_measured for claim, finding in findings),
+        "measured_with_earlier_sources": sum(not finding.is_current for _, finding in findings),
         "measured_here": sum(finding.machine == machine for _, finding in findings),
         "measured_on": "; and ".join(list_machines(findings)),
     }
@@ -44,14 +45,19 @@ def list_machines(findings: Findings) -> list[str]:
 
 
 def describe_missing(findings: Findings) -> str:
-    """Describe which results can be measured here and are not, and how to; empty if there are none."""
+    """Describe which results were not measured yet, or not since the sources changed, and how to; empty if there are
+    none.
+    """
     unmeasured = [claim.id for claim, finding in findings if finding.unmeasured]
-    if not unmeasured:
+    earlier = [claim.id for claim, finding in findings if not finding.is_current]
+    parts = [
+        f"{what}: {len(ids)} results ({', '.join(ids)})"
+        for what, ids in (("not measured yet", unmeasured), ("measured before the sources changed", earlier))
+        if ids
+    ]
+    if not parts:
         return ""
-    return (
-        f"not measured yet, or not since the sources changed: {len(unmeasured)} results ({', '.join(unmeasured)}); "
-        "--measure makes the transfers that are missing, --measure ID … those of some"
-    )
+    return "; ".join([*parts, "--measure makes the transfers that are missing, --measure ID … those of some"])
 
 
 def judge_findings(findings: Findings, machine: str, *, quick: bool) -> int:

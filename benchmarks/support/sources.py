@@ -8,6 +8,7 @@ import ast
 import hashlib
 import io
 import re
+import string
 import tokenize
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -81,6 +82,11 @@ def digest_parts(parts: Mapping[str, Sequence[str]]) -> dict[str, str]:
 def digest_values(*values: object) -> str:
     """Return a digest of values, by their ``repr``."""
     return hashlib.sha256(repr(values).encode()).hexdigest()[:_DIGITS]
+
+
+def is_digest(text: str) -> bool:
+    """Return whether a text may be a digest of a part."""
+    return len(text) == _DIGITS and not text.strip(string.hexdigits)
 
 
 def _list_sources(paths: Iterable[Path]) -> list[Path]:

@@ -1,7 +1,7 @@
 """The runs measured so far: one JSON line a run, valid as long as what it measured has not changed."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -96,6 +96,10 @@ class RunLog:
 
     def find(self, key: str) -> Row | None:
         return self._rows.get(key)
+
+    def find_last(self, matches: Callable[[Row], bool]) -> Row | None:
+        """Return the row that was stored last of those that are looked for."""
+        return next((row for row in reversed(self._rows.values()) if matches(row)), None)
 
     def add(self, key: str, row: Row) -> Row:
         """Store a row under its key, in place of an earlier one."""

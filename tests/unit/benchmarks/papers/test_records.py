@@ -75,6 +75,27 @@ def test_record_is_that_of_the_machine_that_measured_last(tmp_path):
     assert on(HERE, RunLog(log.path)).find_record([FIRST]).machine == "b"
 
 
+def test_rows_of_earlier_sources_are_a_record_that_says_so_until_the_runs_are_made_again(tmp_path):
+    log = RunLog(tmp_path / "rows")
+    since = Sources(PARTS, {"pages": "0123456789ab"}, {"pages": "other contents"})
+    for machine in (HERE, OTHER):
+        on(machine, log).measure([FIRST])
+    assert on(HERE, log, since).find_rows([FIRST]) == {}
+    record = on(HERE, log, since).find_record([FIRST])
+    assert (record.machine, record.is_current) == (HERE, False)
+    log.add(on(OTHER, log, since).build_current_key(FIRST), {"machine": OTHER, "disturbed": None})
+    record = on(HERE, log, since).find_record([FIRST])
+    assert (record.machine, record.is_current) == (OTHER, True)  # today's sources, wherever they were measured
+    assert on(HERE, log, since).find_record([FIRST, SECOND]) is None
+
+
+def test_disturbed_row_of_earlier_sources_counts_no_more_than_one_of_today(tmp_path):
+    log = RunLog(tmp_path / "rows")
+    log.add(on(HERE, log).build_current_key(FIRST), {"machine": HERE, "disturbed": "by others"})
+    since = Sources(PARTS, {"pages": "0123456789ab"}, {"pages": "other contents"})
+    assert on(HERE, log, since).find_record([FIRST]) is None
+
+
 def test_row_during_which_the_sources_changed_ends_the_command_and_is_not_stored(tmp_path):
     log = RunLog(tmp_path / "rows")
     others = Sources(PARTS, {"pages": "another digest"}, {"pages": "other contents"})

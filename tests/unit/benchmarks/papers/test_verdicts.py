@@ -234,4 +234,4 @@ def test_unmeasured_results_are_named_with_the_command_to_measure_them():
     assert re.search(r"1 results \(000-fig2\); --measure", describe_missing(findings))
     assert describe_missing(findings[1:]) == ""
     pages = [render_page(listed, datetime(2026, 11, 22, tzinfo=UTC)) for listed in (findings, findings[1:])]
-    assert ["**Not measured yet, or not since" in page for page in pages] == [True, False]
+    assert ["**Not measured yet: 1 results" in page for page in pages] == [True, False]
