@@ -54,6 +54,8 @@ from services.readiness import Readiness, require_redis
 from services.renewals import Renewals, create_listener
 from services.spools import Spools
 from services.system_clock import SystemClock
+from services.upload_storage import AT_ONCE as UPLOADS_AT_ONCE
+from services.upload_storage import UploadStorage
 
 if TYPE_CHECKING:
     from services.openid.provider import OpenIdProvider
@@ -122,6 +124,7 @@ class Container:
     analysis_slots: Slots
     completion_slots: Slots
     upload_slots: Slots
+    upload_storage: UploadStorage
     planning_slots: Slots
     computing: YieldingProcesses
     spools: Spools
@@ -175,6 +178,8 @@ def build_container(*, database_url: str, redis_url: str, options: Options | Non
         quotes = QuoteRecorder(session_client, partial(_log_waiting_quotes, log), time.time)
         owners = OwnerLookups(store.unit_of_work, quotes.find_key, lookups, time.monotonic)
         computing, passwords, metrics = YieldingProcesses(), Passwords(), Metrics.create()
+        upload_storage = UploadStorage(database_url, options.patience, dispatcher)
+        closing.callback(upload_storage.close)
         closing.callback(computing.close)
         closing.callback(passwords.close)
         yield Container(
@@ -188,7 +193,8 @@ def build_container(*, database_url: str, redis_url: str, options: Options | Non
             unknown_path_lock=asyncio.Lock(),
             analysis_slots=Slots("logs of browsers", done="analysed", at_once=1),
             completion_slots=Slots("ends of transfers", of_group=AT_ONCE - 1),
-            upload_slots=Slots("uploads", of_group=AT_ONCE - 1),
+            upload_slots=Slots("uploads", at_once=UPLOADS_AT_ONCE, of_group=UPLOADS_AT_ONCE - 1),
+            upload_storage=upload_storage,
             planning_slots=Slots("queues of jobs", done="planned", at_once=1),
             computing=computing,
             spools=Spools(),

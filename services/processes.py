@@ -17,8 +17,9 @@ from tradewind.errors import TradewindError
 ROOT = Path(__file__).resolve().parents[1]
 STOP_STEPS = ((signal.SIGTERM, 10.0), (signal.SIGQUIT, 5.0))  # Celery: finish the task, then drop it to be redelivered
 
-NICENESS: Mapping[str, int] = {"workers": 10}
-"""Fits take all the time that they get; processes that answer agents, or start, have priority."""
+NICENESS: Mapping[str, int] = {"workers": 10, "journal": 5}
+"""Fits take all the time that they get, and nobody waits for the journal; processes that answer agents, or start, have
+priority."""
 
 HEALTHY_AFTER_S = 20.0
 """A process that ran for so long was started well: it ends for another reason than its settings."""

@@ -6,7 +6,7 @@ A conftest that needs them imports them by name. In a run about a stack of conta
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from uuid import UUID, uuid4
@@ -23,6 +23,7 @@ from services.api_process import KEEP_ALIVE_S
 from services.app import create_app
 from services.application.access.authenticate import Scope, make_secret
 from services.application.access.keys import create_key, register_tenant
+from services.application.shared.yielding_processes import YieldingProcesses
 from services.bootstrap import Container, build_container
 from services.embedded.postgres import DATABASE as TEMPLATE
 from services.embedded.postgres import EmbeddedPostgres
@@ -45,6 +46,7 @@ __all__ = [
     "parts",
     "postgres",
     "redis_url",
+    "stores_in_this_process",
     "tenant",
     "valkey",
 ]
@@ -209,3 +211,13 @@ def new_tenant(parts: Container, database_url: str) -> Tenant:
 @pytest.fixture
 def tenant(parts: Container, database_url: str) -> Tenant:
     return new_tenant(parts, database_url)
+
+
+@pytest.fixture
+def stores_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Uploads are stored by this process, in which a test changes limits."""
+
+    def run(_: YieldingProcesses, function: Callable[..., object], *arguments: object, file: object = None) -> object:
+        return function(*(() if file is None else (file,)), *arguments)
+
+    monkeypatch.setattr(YieldingProcesses, "run", run)

@@ -9,6 +9,7 @@ from tests.stack import (
     parts,
     postgres,
     redis_url,
+    stores_in_this_process,
     tenant,
     valkey,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "parts",
     "postgres",
     "redis_url",
+    "stores_in_this_process",
     "tenant",
     "valkey",
 ]

@@ -1,9 +1,6 @@
 """``/v1/logs``: uploads of transfer records, and their receipts."""
 
-from collections.abc import Callable
-from contextlib import suppress
-from functools import partial
-from typing import Annotated
+from typing import IO, Annotated
 from uuid import UUID
 
 from fastapi import Header, HTTPException, Request, Response
@@ -13,20 +10,17 @@ from starlette.requests import ClientDisconnect
 from services.api.dependencies import AgentKey, AnyKey, Parts
 from services.api.problems import FieldProblem, make_problem
 from services.api.routing import create_v1_router
-from services.application.access.authenticate import Principal
-from services.application.logs.ingest import IngestReceipt, LogBatch, ingest_logs
-from services.application.logs.lines import Encoding, UploadedBody
+from services.application.logs.ingest import IngestReceipt
+from services.application.logs.lines import Encoding
 from services.application.transfers.owners import own_keys
 from services.bootstrap import Container
 from services.observability.telemetry import Event
-from tradewind.errors import Deadlocked, InvalidValue, NotFound
+from services.upload_storage import Upload
+from tradewind.errors import InvalidValue, NotFound
 from tradewind.units import format_count
 from tradewind.wire.logs import BatchReceipt
 
 router = create_v1_router("/logs", "logs")
-
-ATTEMPTS = 3
-"""Two batches with the same new links in opposite orders may deadlock; the one that is rolled back is tried again."""
 
 _BODY = {
     "requestBody": {
@@ -65,13 +59,15 @@ async def upload_logs(
             await spool.receive(request.stream())
         except ClientDisconnect:
             raise InvalidValue("body", "was cut off; nothing is stored") from None
-        batch = LogBatch(
+        upload = Upload(
             tenant_id=principal.tenant_id,
+            actor=principal.actor,
             idempotency_key=idempotency_key,
-            body=UploadedBody(spool.file, encoding, parts.body_limits),
+            encoding=encoding,
+            limits=parts.body_limits,
         )
         async with parts.upload_slots.hold(principal.tenant_id):
-            receipt = await run_in_threadpool(_ingest, batch, parts, principal)
+            receipt = await run_in_threadpool(_store, spool.file, upload, parts)
     return _answer(receipt)
 
 
@@ -92,22 +88,14 @@ def _parse_encoding(header: str | None) -> Encoding:
         raise HTTPException(415, "Content-Encoding must be identity, gzip or zstd") from None
 
 
-def _ingest(batch: LogBatch, parts: Container, principal: Principal) -> IngestReceipt:
-    units = partial(parts.store.unit_of_work, principal.tenant_id, principal.actor)
-    receipt = _with_attempts(lambda: ingest_logs(batch, uow=units(), clock=parts.clock))
+def _store(body: IO[bytes], upload: Upload, parts: Container) -> IngestReceipt:
+    receipt = parts.upload_storage.store(body, upload)
     if not receipt.repeated:
         parts.metrics.rows_accepted.inc(receipt.accepted)
         parts.metrics.rows_rejected.inc(receipt.rejected)
         counts = {"accepted": receipt.accepted, "rejected": receipt.rejected}
         parts.log.info(Event.BATCH_STORED, batch_id=str(receipt.batch_id), **counts)
     return receipt
-
-
-def _with_attempts(ingest: Callable[[], IngestReceipt]) -> IngestReceipt:
-    for _ in range(ATTEMPTS - 1):
-        with suppress(Deadlocked):
-            return ingest()
-    return ingest()
 
 
 def _to_wire(receipt: IngestReceipt) -> BatchReceipt:

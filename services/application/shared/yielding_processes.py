@@ -14,9 +14,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from multiprocessing.connection import Connection, Pipe
-from typing import Any, TypeVar, cast
+from multiprocessing.reduction import recv_handle, send_handle
+from typing import IO, Any, TypeVar, cast
 
 from tradewind.errors import Unavailable
 
@@ -41,8 +42,12 @@ class YieldingProcesses:
         self._free = threading.Semaphore(at_once)
         self._idle: list[_Process] = []
 
-    def run(self, function: Callable[..., Result], *arguments: object) -> Result:
+    def run(self, function: Callable[..., Result], *arguments: object, file: IO[bytes] | None = None) -> Result:
         """Wait for what the function returns, or raise its error.
+
+        Parameters
+        ----------
+        file : is passed open as the first argument, at its present position, which both processes share.
 
         Raises
         ------
@@ -54,7 +59,7 @@ class YieldingProcesses:
             except IndexError:
                 process = _Process()
             try:
-                result, error = process.call(function, arguments)
+                result, error = process.call(function, arguments, file)
             except (EOFError, OSError):
                 process.end()
                 raise Unavailable("the process that was computing this has ended; send it again") from None
@@ -83,8 +88,13 @@ class _Process:
         with other:
             self._started = subprocess.Popen(command, pass_fds=[other.fileno()], stdin=subprocess.DEVNULL)
 
-    def call(self, function: Callable[..., object], arguments: tuple[object, ...]) -> tuple[object, Exception | None]:
-        self._connection.send((function, arguments))
+    def call(
+        self, function: Callable[..., object], arguments: tuple[object, ...], file: IO[bytes] | None
+    ) -> tuple[object, Exception | None]:
+        self._connection.send((function, arguments, file is not None))
+        if file is not None:
+            file.flush()
+            send_handle(self._connection, file.fileno(), self._started.pid)
         answer: tuple[object, Exception | None] = self._connection.recv()
         return answer
 
@@ -98,15 +108,20 @@ def _serve(connection: Connection) -> None:
     """Compute what is sent, until the other end is closed, be it because its process was killed."""
     while True:
         try:
-            function, arguments = connection.recv()
+            function, arguments, has_file = connection.recv()
         except EOFError:
             return
         answer: tuple[Any, Exception | None]
         try:
-            answer = function(*arguments), None
+            with _receive_file(connection) if has_file else nullcontext() as file:
+                answer = function(*(() if file is None else (file,)), *arguments), None
         except Exception as error:  # noqa: BLE001 -- the caller raises it
             answer = None, error
         connection.send(answer)
+
+
+def _receive_file(connection: Connection) -> IO[bytes]:
+    return os.fdopen(recv_handle(connection), "rb")
 
 
 if __name__ == "__main__":

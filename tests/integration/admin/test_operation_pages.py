@@ -50,6 +50,7 @@ def test_batches_and_refused_rows_are_counted_as_they_are_stored(parts, api, ten
     assert cells == ["1", "1", "1", "0", "1", "0", "1"]  # by reason; then of each batch, the newest first
 
 
+@pytest.mark.usefixtures("stores_in_this_process")
 def test_page_says_how_many_rows_had_no_room_in_the_quarantine(api, tenant, operator, monkeypatch):
     monkeypatch.setattr(quarantine_room, "OF_KEY", QuarantineUse(rows=1, bytes=10_000))
     upload(api, tenant, *({"number": number} for number in range(4)))

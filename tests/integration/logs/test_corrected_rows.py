@@ -158,6 +158,7 @@ def rubbish(count: int) -> bytes:
     return b"".join(b'{"number": %d}\n' % number for number in range(count))
 
 
+@pytest.mark.usefixtures("stores_in_this_process")
 def test_rejected_rows_of_one_key_leave_room_for_those_of_others(api, tenant, monkeypatch):
     monkeypatch.setattr(quarantine_room, "OF_KEY", QuarantineUse(rows=3, bytes=1_000))
     monkeypatch.setattr(quarantine_room, "OF_TENANT", QuarantineUse(rows=5, bytes=10_000))
@@ -172,6 +173,7 @@ def test_rejected_rows_of_one_key_leave_room_for_those_of_others(api, tenant, mo
     assert len(quarantine(tenant)) == 5
 
 
+@pytest.mark.usefixtures("stores_in_this_process")
 def test_long_rejected_lines_are_bounded_by_their_bytes(api, tenant, monkeypatch):
     monkeypatch.setattr(quarantine_room, "OF_KEY", QuarantineUse(rows=100, bytes=2_500))
     with tenant.client(api, Scope.AGENT) as flooding:

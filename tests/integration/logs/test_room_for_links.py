@@ -19,6 +19,7 @@ def upload(client: httpx.Client, *destinations: str) -> dict[str, object]:
     return receipt
 
 
+@pytest.mark.usefixtures("stores_in_this_process")
 def test_key_makes_no_more_links_than_its_room_and_keeps_those_it_has(
     api: str, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -38,6 +39,7 @@ def test_key_makes_no_more_links_than_its_room_and_keeps_those_it_has(
     assert names.isdisjoint({"d", "e"})
 
 
+@pytest.mark.usefixtures("stores_in_this_process")
 def test_transfer_that_the_service_saw_is_stored_whatever_links_its_key_has_made(
     api: str, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,9 +4,11 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import IO
 
 import psutil
 import pytest
@@ -38,6 +40,18 @@ def test_error_is_raised_as_it_was(processes: YieldingProcesses) -> None:
         processes.run(analyse_content, b"", Path())
     assert (caught.value.field, caught.value.reason) == ("har", "is empty")
     assert processes.run(len, "abc") == 3
+
+
+def test_file_is_read_by_the_process_as_it_is_here(processes: YieldingProcesses) -> None:
+    with tempfile.TemporaryFile() as file:
+        file.write(b"in this process" * 10_000)
+        file.seek(8)
+        assert processes.run(read_all, file=file).startswith(b"process")
+    assert processes.run(len, "abc") == 3
+
+
+def read_all(file: IO[bytes]) -> bytes:
+    return file.read()
 
 
 def test_no_more_run_than_at_once(processes: YieldingProcesses) -> None:
