@@ -47,6 +47,7 @@ from services.application.access.users import ROLES
 from services.application.billing.draft_prices import set_rules
 from services.application.billing.price_books import draft_book
 from services.application.billing.publish import publish_book
+from services.application.billing.usage import Month
 from services.application.logs.roll_up import RollUp
 from services.embedded.valkey import EmbeddedValkey
 from services.persistence.store import Store
@@ -172,9 +173,12 @@ def list_pages(stored: StoredRows, store: Store) -> dict[str, str]:
     release = fetch_value(admin, "SELECT max(id) FROM releases")
     middle = fetch_value(admin, "SELECT id FROM transfers ORDER BY started_at DESC, id OFFSET 1000 LIMIT 1")
     name = fetch_value(admin, "SELECT name FROM endpoints ORDER BY name LIMIT 1")
+    cluster = fetch_value(admin, "SELECT id FROM clusters ORDER BY id LIMIT 1")
+    customer, month = fetch_value(admin, "SELECT id FROM customers WHERE number = 7"), Month.of(SystemClock().now())
     book = publish_prices(store, stored.tenant_id)
     return {
         "overview": "/admin",
+        "revenue of the overview": "/admin/revenue",
         "overview of 24 hours": "/admin?range=24h",
         "links": "/admin/links",
         "links by tiers": "/admin/links?sort=-tiers&q=way&page=3",
@@ -184,6 +188,12 @@ def list_pages(stored: StoredRows, store: Store) -> dict[str, str]:
         "transfers by rate": "/admin/transfers?sort=-throughput&page=20",
         "transfers of an end": f"/admin/transfers?source={quote(name[:-1])}&outcome=missed",
         "transfers of a key": "/admin/transfers?key=customer+7",
+        "one cluster": f"/admin/clusters/{cluster}",
+        "gain": "/admin/gain",
+        "usage": "/admin/usage",
+        "statement": f"/admin/usage/statement?month={month}&customer={customer}",
+        "customers": "/admin/customers",
+        "one customer": f"/admin/customers/{customer}",
         "tiers": f"/admin/tiers?link={link}",
         "price books": "/admin/price-books",
         "one price book": f"/admin/price-books/{book}",

@@ -84,14 +84,14 @@ def open_stored_rows(
 ) -> Iterator[StoredRows]:
     """Yield the database with ``rows`` rows over the last ``days`` days; make the days that are missing.
 
-    ``keys`` : customers' keys, by whose agents the transfers of the service were made in turn.
+    ``keys`` : customers, each with a key, by whose agents the transfers of the service were made in turn.
 
     Raises
     ------
     SystemExit : there is no room, or another run uses the database.
     """
     folder = folder / f"{rows}-rows-{links}-links-seed-{seed}"
-    parameters = f"{seed} {LEARNED_LINKS} {LEARNED_ROWS_A_LINK} {MORE_LINKS} {LOGS} {ENDS} {KEYS}"
+    parameters = f"{seed} {LEARNED_LINKS} {LEARNED_ROWS_A_LINK} {MORE_LINKS} {BATCH} {LOGS} {ENDS} {QUOTES} {KEYS}"
     makers = digest_row_sources(["benchmarks/support/workload.py"], parameters)
     with open_stored_server(folder, makers) as server:
         print_now(
@@ -143,7 +143,8 @@ def fill_days(stored: StoredRows, store: Store, days: int, rows_a_day: int) -> N
     missing = sorted({today - timedelta(days=ago) for ago in range(days)} - filled)
     if not missing:
         return
-    admin.execute("SELECT ensure_log_partitions(%s)", [sorted({day.replace(day=1) for day in missing})])
+    for table in ("log", "quote"):
+        admin.execute(f"SELECT ensure_{table}_partitions(%s)", [sorted({day.replace(day=1) for day in missing})])
     with ThreadPoolExecutor(DAYS_AT_ONCE) as pool:
         for number, _ in enumerate(pool.map(lambda day: store_day(stored, day, rows_a_day), missing), 1):
             RollUp(store.unit_of_work).run(stored.tenant_id)
@@ -166,8 +167,11 @@ def store_day(stored: StoredRows, day: date, rows: int) -> None:
 def store_rows(admin: psycopg.Connection, tenant_id: UUID, begins_at: datetime, rows: int) -> None:
     """Store rows of one day, spread over it and over all links."""
     with admin.transaction():
-        admin.execute(LOGS, {"tenant": tenant_id, "rows": rows, "begins": begins_at, "batch": uuid4()})
+        batch = uuid4()
+        admin.execute(BATCH, {"tenant": tenant_id, "batch": batch, "rows": rows, "begins": begins_at})
+        admin.execute(LOGS, {"tenant": tenant_id, "rows": rows, "begins": begins_at, "batch": batch})
         admin.execute(ENDS, {"tenant": tenant_id, "begins": begins_at})
+        admin.execute(QUOTES, {"tenant": tenant_id, "begins": begins_at})
 
 
 def mark_days(stored: StoredRows, since: date | None = None) -> None:
@@ -207,6 +211,12 @@ LOGS = """
       ) drawn
 """
 
+BATCH = """
+    INSERT INTO batches (id, tenant_id, idempotency_key, content_sha256, received_at, accepted, rejected,
+        already_stored, rejections)
+    VALUES (%(batch)s, %(tenant)s, %(batch)s, sha256(%(batch)s::text::bytea), %(begins)s, %(rows)s, 0, 0, '[]')
+"""
+
 ENDS = """
     INSERT INTO transfers (tenant_id, id, started_at, source, destination, network, mover, sla, file_count, total_bytes,
         sequence, journalled_sequence, bytes_moved, throughput_bps, ended_at, status, energy_j, energy, agreement_kept,
@@ -227,11 +237,38 @@ ENDS = """
     ON CONFLICT DO NOTHING
 """
 
+# One of twenty transfers of the service was priced: 50,000 of 10^7 rows.
+QUOTES = """
+    INSERT INTO quotes (tenant_id, transfer_id, at, key_id, link_id, tier_id, book_id, amount, currency, energy_basis,
+        sla, total_bytes, throughput_bps)
+    SELECT t.tenant_id, t.id, t.started_at, t.key_id, t.link_id,
+           tiers.ids[1 + mod(t.number / 20, cardinality(tiers.ids))], gen_random_uuid(),
+           round((t.total_bytes / 1e9 * 0.02)::numeric, 6), 'EUR', 'total', 'deadline',
+           t.total_bytes, t.throughput_bps
+      FROM (
+          SELECT *, (hashtext(id::text) & 1048575) AS number FROM transfers
+           WHERE tenant_id = %(tenant)s AND started_at >= %(begins)s
+             AND started_at < %(begins)s::timestamptz + interval '1 day'
+      ) t,
+      (SELECT array_agg(DISTINCT tier_id) AS ids FROM sla_partitions WHERE tenant_id = %(tenant)s) tiers
+     WHERE t.number %% 20 = 0
+    ON CONFLICT DO NOTHING
+"""
+
 KEYS = """
-    INSERT INTO api_keys (tenant_id, name, prefix, secret_sha256, scopes, weight, rate_factor, created_at)
-    SELECT tenants.id, 'customer ' || n, 'tw_' || substr(md5(n::text), 1, 8), sha256(n::text::bytea), '{agent}', 1, 1,
-           now()
-      FROM tenants, generate_series(1, %(keys)s) n
+    WITH key AS (
+        INSERT INTO api_keys (tenant_id, name, prefix, secret_sha256, scopes, weight, rate_factor, created_at)
+        SELECT tenants.id, 'customer ' || n, 'tw_' || substr(md5(n::text), 1, 8), sha256(n::text::bytea), '{agent}', 1,
+               1, now()
+          FROM tenants, generate_series(1, %(keys)s) n
+        RETURNING tenant_id, id, name
+    ), customer AS (
+        INSERT INTO customers (tenant_id, number, name, contact_name, contact_email, note, created_at)
+        SELECT tenant_id, row_number() OVER (), name, '', '', '', now() FROM key
+        RETURNING id, name
+    )
+    INSERT INTO customer_keys (tenant_id, key_id, from_at, customer_id)
+    SELECT key.tenant_id, key.id, '2000-01-01', customer.id FROM key JOIN customer USING (name)
 """
 
 MORE_LINKS = """

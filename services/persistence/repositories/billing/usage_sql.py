@@ -20,7 +20,7 @@ QUOTE_FORM = "^[0-9]{1,25}[.][0-9]{6} [A-Z]{3} (total|dynamic) [0-9a-f]{8}(-[0-9
 # missed transfers alone: a join with the prices compares each transfer with each of them, because the planner has no
 # statistics of quotes. The form of a quote in a log is checked only where the journal has none: that takes as long as
 # all else together.
-_LOGGED = """
+_ROWS = """
     WITH offered AS MATERIALIZED (
         SELECT DISTINCT ON (q.transfer_id) q.transfer_id, q.key_id, q.tier_id, q.book_id, q.amount, q.currency,
                q.energy_basis, q.sla, q.at, q.credit
@@ -55,6 +55,7 @@ _LOGGED = """
           LEFT JOIN offered o ON o.transfer_id = l.transfer_id
           LEFT JOIN brings ON brings.owner = o.key_id AND brings.bringer = b.key_id
          WHERE l.started_at >= :logged_from AND l.started_at < :ends_at AND (l.chunk IS NULL OR l.chunk = 'whole')
+               {only}
                AND (CAST(:keys AS uuid[]) IS NULL
                     OR o.key_id = ANY(CAST(:keys AS uuid[])) OR b.key_id = ANY(CAST(:keys AS uuid[])))
     ), earlier AS (
@@ -117,17 +118,49 @@ _LOGGED = """
     )
 """
 
-SUMS = text(
-    _LOGGED  # noqa: S608 - of constants
-    + """
+_ALL = _ROWS.format(only="")
+_OF_SERVICE = _ROWS.format(only="AND (l.transfer_id IS NOT NULL OR l.quote IS NOT NULL)")
+"""The rows that may be billed: of a transfer that the service knows, or with a quote."""
+
+# The other rows are imported history, far more of them. None has a second record, so they are only counted: by batch
+# and by the times at which customers got or lost keys, between which a key has one customer.
+_IMPORTED = """, counted AS MATERIALIZED (
+        SELECT l.batch_id, min(l.started_at) AS begins_at, count(*) AS transfers, sum(l.bytes_moved) AS bytes_moved
+          FROM transfer_logs l
+         WHERE l.started_at >= :begins_at AND l.started_at < :ends_at AND (l.chunk IS NULL OR l.chunk = 'whole')
+               AND l.transfer_id IS NULL AND l.quote IS NULL
+               AND (CAST(:keys AS uuid[]) IS NULL
+                    OR l.batch_id IN (SELECT id FROM batches WHERE key_id = ANY(CAST(:keys AS uuid[]))))
+         GROUP BY l.batch_id, width_bucket(
+               l.started_at, (SELECT array_agg(DISTINCT from_at ORDER BY from_at) FROM customer_keys))
+    ), imported AS (
+        SELECT b.key_id, held.customer_id, sum(c.transfers) AS transfers, sum(c.bytes_moved) AS bytes_moved
+          FROM counted c
+          JOIN batches b ON b.id = c.batch_id
+          LEFT JOIN held ON held.key_id = b.key_id AND held.from_at <= c.begins_at AND c.begins_at < held.until_at
+         GROUP BY b.key_id, held.customer_id
+    )
+"""
+
+_SUMS_OF = """
     SELECT key_id, key, customer_id, billing, currency,
-           count(*) AS transfers, sum(bytes_moved) AS bytes_moved, sum(amount) AS amount,
-           coalesce(sum(credit), 0) AS credit,
-           count(*) FILTER (WHERE kept) AS met, count(*) FILTER (WHERE NOT kept) AS missed,
-           count(*) FILTER (WHERE from_log_alone AND amount IS NOT NULL) AS from_log_alone
-      FROM whose GROUP BY key_id, key, customer_id, billing, currency
-    """
-)
+           CAST(sum(transfers) AS bigint) AS transfers, CAST(sum(bytes_moved) AS bigint) AS bytes_moved,
+           sum(amount) AS amount, sum(credit) AS credit, CAST(sum(met) AS bigint) AS met,
+           CAST(sum(missed) AS bigint) AS missed, CAST(sum(from_log_alone) AS bigint) AS from_log_alone
+      FROM (
+        SELECT key_id, key, customer_id, billing, currency,
+               count(*) AS transfers, sum(bytes_moved) AS bytes_moved, sum(amount) AS amount,
+               coalesce(sum(credit), 0) AS credit,
+               count(*) FILTER (WHERE kept) AS met, count(*) FILTER (WHERE NOT kept) AS missed,
+               count(*) FILTER (WHERE from_log_alone AND amount IS NOT NULL) AS from_log_alone
+          FROM {billable} GROUP BY key_id, key, customer_id, billing, currency
+         UNION ALL
+        SELECT key_id, k.name, customer_id, 'not_quoted', NULL, transfers, bytes_moved, NULL, 0, 0, 0, 0
+          FROM imported LEFT JOIN api_keys k ON k.id = imported.key_id {where}
+      ) AS counted GROUP BY key_id, key, customer_id, billing, currency
+"""
+
+SUMS = text(f"{_OF_SERVICE} {_IMPORTED} {_SUMS_OF.format(billable='whose', where='')}")
 
 _OF_HOLDER = """
     customer_id IS NOT DISTINCT FROM CAST(:customer_id AS uuid)
@@ -140,7 +173,7 @@ _LINKED = """
 """
 
 EACH = text(
-    f"""{_LOGGED}
+    f"""{_ALL}
     SELECT whose.*, source.name AS source, destination.name AS destination, links.mover, customers.name AS customer
       FROM whose {_LINKED.format(rows="whose")}
       LEFT JOIN customers ON customers.id = whose.customer_id
@@ -152,17 +185,14 @@ EACH = text(
 # Sums, totals and transfers of a statement are read at once, so that they add up while transfers are logged. Amounts
 # are text: a number of JSON is read as a float.
 SHEET = text(
-    f"""{_LOGGED}, mine AS MATERIALIZED (
+    f"""{_OF_SERVICE} {_IMPORTED}, mine AS MATERIALIZED (
         SELECT * FROM whose WHERE {_OF_HOLDER}
     ), billed AS NOT MATERIALIZED (
         SELECT * FROM mine WHERE billing = 'billed'
     ), sums AS (
-        SELECT key_id, key, customer_id, billing, currency,
-               count(*) AS transfers, CAST(sum(bytes_moved) AS bigint) AS bytes_moved,
-               CAST(sum(amount) AS text) AS amount, CAST(coalesce(sum(credit), 0) AS text) AS credit,
-               count(*) FILTER (WHERE kept) AS met, count(*) FILTER (WHERE NOT kept) AS missed,
-               count(*) FILTER (WHERE from_log_alone AND amount IS NOT NULL) AS from_log_alone
-          FROM mine GROUP BY key_id, key, customer_id, billing, currency
+        SELECT key_id, key, customer_id, billing, currency, transfers, bytes_moved, CAST(amount AS text) AS amount,
+               CAST(credit AS text) AS credit, met, missed, from_log_alone
+          FROM ({_SUMS_OF.format(billable="mine", where=f"WHERE {_OF_HOLDER}")}) AS of_holder
     ), by_link AS (
         SELECT link_id, tier_id, sla, currency, count(*) AS transfers, sum(bytes_moved) AS bytes_moved,
                sum(amount) AS amount, coalesce(sum(credit), 0) AS credit, min(target) AS target,
@@ -207,7 +237,7 @@ SHEET = text(
 # log is on the way, or the quote is so new that the transfer may begin. ``without`` : transfers that the process counts
 # itself.
 SPENT = text(
-    f"""{_LOGGED}, mine AS MATERIALIZED (
+    f"""{_OF_SERVICE}, mine AS MATERIALIZED (
         SELECT transfer_id, customer_id, billing, currency, amount - coalesce(credit, 0) AS billed FROM whose
          WHERE customer_id IS NOT NULL
     ), unlogged AS MATERIALIZED (
