@@ -15,6 +15,8 @@ import redis
 
 from services.application.access.authenticate import Scope, make_secret
 from services.application.access.keys import create_key
+from services.application.billing.customers import CustomerDetails
+from services.application.billing.usage import Month
 from services.bootstrap import Container
 from services.queue.quote_recorder import QUOTES
 from tests.integration.admin.visitors import person, signed_in
@@ -30,6 +32,7 @@ from tests.integration.billing.quotes import (
     valkey,
 )
 from tests.integration.live_transfers import learned
+from tests.records import ndjson, record
 from tests.stack import Tenant, new_tenant
 from tradewind.wire.inventory import NewKey
 
@@ -123,6 +126,40 @@ def test_failed_transfers_are_listed_apart(customer: Customer, status: str) -> N
 def test_transfers_without_a_quote_are_listed_apart(customer: Customer) -> None:
     logged(customer.client)
     assert (customer.billed(), customer.unbilled()) == ([], [("not_quoted", 1)])
+
+
+def test_imported_rows_and_transfers_without_a_quote_are_one_line(customer: Customer) -> None:
+    logged(customer.client)
+    logged(customer.client, transfer_id=str(uuid4()))
+    assert customer.unbilled() == [("not_quoted", 2)]
+
+
+def test_imported_rows_belong_to_the_customer_that_had_the_key_when_they_began(
+    customer: Customer, learned: Tenant
+) -> None:
+    began = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=30)
+    starts = [began + timedelta(minutes=minutes) for minutes in range(5)]
+    rows = [
+        record(number, started_at=at.isoformat(), ended_at=(at + timedelta(seconds=30)).isoformat())
+        for number, at in enumerate(starts)
+    ]
+    assert customer.client.post("/v1/logs", content=ndjson(rows)).json()["accepted"] == len(rows)
+    with learned.parts.store.unit_of_work(learned.id) as uow:
+        key_id = next(key.id for key in uow.keys.list_all() if key.name == customer.name)
+        first, second = (
+            uow.customers.add(CustomerDetails(name=f"{name} {uuid4()}"), began) for name in ("first", "second")
+        )
+        for holder, at in ((first, starts[0]), (second, starts[3]), (None, starts[4])):
+            uow.customers.assign([key_id], holder, at)
+        sums = uow.usage.list_sums(Month.of(began))
+    lines = [line for line in sums if line.key_id == key_id]
+    found = {line.customer_id: (line.billing, line.transfers, line.bytes_moved) for line in lines}
+    one = rows[0]["outcome"]["bytes_moved"]
+    assert found == {
+        first: ("not_quoted", 3, 3 * one),
+        second: ("not_quoted", 1, one),
+        None: ("not_quoted", 1, one),
+    }
 
 
 @pytest.mark.parametrize(
