@@ -169,3 +169,17 @@ def test_durations_that_contradict_starts_and_ends_are_refused_with_the_option()
         run([header, row, row])
     given = ImportContext(source="a", destination="b", units={"duration": "ms"})
     assert run([header, row], given)[0][0].record.duration_s == 30
+
+
+def test_two_columns_of_one_title_with_different_values_are_refused():
+    rows = ["start,end,bytes,Bytes,cc", "2026-03-01T10:00:00Z,2026-03-01T10:00:20Z,40000000,{},1"]
+    with pytest.raises(InvalidValue, match="two columns with different values"):
+        run([rows[0], rows[1].format(80_000_000)], context=ENDS)
+    (row,), _, _ = run([rows[0], rows[1].format(40_000_000)], context=ENDS)
+    assert row.record.outcome.bytes_moved == 40_000_000
+
+
+@pytest.mark.parametrize("title", ["bytes", "Total Bytes", "num_bytes"])
+def test_bytes_are_bytes_however_slow_that_makes_the_rows(title):
+    rows = [f"start,duration,{title},cc", "2026-03-01T10:00:00Z,26:00:00,40000000,1"]
+    assert run(rows, context=ENDS)[0][0].record.outcome.bytes_moved == 40_000_000

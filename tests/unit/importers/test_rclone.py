@@ -324,3 +324,11 @@ def test_statistics_without_totals_of_old_versions_are_read():
     (row,), refused, _ = run(lines)
     assert (row.record.outcome.bytes_moved, row.record.duration_s, refused) == (round(9.537 * 2**20), 20, [])
     assert row.record.dataset.file_count == 2
+
+
+@pytest.mark.parametrize("tail", ["", " (xfr#1/2)"])
+def test_statistics_of_one_line_are_refused_with_the_option_to_leave_out(tail):
+    line = f"2025/05/06 07:08:30 NOTICE:     9.537 MiB / 9.537 MiB, 100%, 488.281 KiB/s, ETA 0s{tail}"
+    imported, refused, report = run([line, line])
+    assert (imported, report.format, len(refused)) == ([], "rclone", 1)
+    assert "without --stats-one-line" in refused[0].reason

@@ -25,6 +25,7 @@ _FILES = re.compile(r"Transferred:\s+(\d+) / (\d+),")
 _OLD_BYTES = re.compile(rf"Transferred:\s+{_SIZE} \(.*/s\)$")
 _OLD_FILES = re.compile(r"Transferred:\s+(\d+)$")
 """Before version 1.43 statistics had no totals."""
+_ONE_LINE = re.compile(rf"\s*{_SIZE} / {_SIZE}, (?:\d+%|-), .*/s, ETA ")
 _ERRORS = re.compile(r"Errors:\s+(\d+)")
 _ELAPSED = re.compile(r"Elapsed time:\s+(\S.*)")
 _INSIDE = re.compile(rf"Server Side (Copies|Moves):\s*(\d+) @ {_SIZE}")
@@ -117,6 +118,8 @@ def _parse_text(found: re.Match[str], zone: tzinfo) -> dict[str, object]:
     rest = found["rest"]
     known = _KNOWN_WORDS.search(rest)
     message: dict[str, object] = {"level": found["level"].strip().lower(), "msg": known[1] if known else rest}
+    if (moved := _ONE_LINE.match(rest)) is not None:  # of --stats-one-line, which leaves out the elapsed time
+        message["stats"] = {"bytes": _parse_size(moved[1], moved[2]), "totalBytes": _parse_size(moved[3], moved[4])}
     if found["time"] is None:
         return message
     try:
