@@ -99,3 +99,11 @@ def test_report_of_an_iperf3_server_names_the_client_as_the_other_end(reverse: i
     (row,) = import_file(io.BytesIO(json.dumps(document).encode()), context=ImportContext())
     assert isinstance(row, ImportedRow)
     assert (row.record.link.source, row.record.link.destination) == ends
+
+
+@pytest.mark.parametrize(("seconds", "refusals"), [(20, 0), (20_000, 1), (20_000_000, 1)])
+def test_report_of_curl_whose_time_contradicts_its_speed_is_refused(seconds: int, refusals: int):
+    report = {"size_download": 40_000_000, "size_upload": 0, "speed_download": 2_000_000, "time_total": seconds}
+    line = json.dumps(report | {"url_effective": "https://host/a", "http_code": 200, "curl_version": "libcurl/8.5.0"})
+    imported, refused, _ = run([line])
+    assert (len(imported), len(refused)) == (1 - refusals, refusals)
