@@ -144,7 +144,8 @@ NOTATIONS = """\
 - **Durations** may be `0:01:30`, `1 day, 2:03:04`, `1m30s` or `PT90S`.
 - **Times** may be dates in many notations, with offsets or names of zones, or epochs in s, ms, µs or ns.
 - **Units.** Where columns differ as two units do, such as by a factor of 8, or only habit would decide, the agent
-  refuses the file. `--unit COLUMN=UNIT` settles it.
+  refuses the file. `--unit COLUMN=UNIT` settles it. It also refuses sizes in `Mb` without rates and times.
+- **Titles.** Two columns of one title with different values are refused.
 - **Ends** may be addresses or paths; the host counts. A local path is the end that `--source` or `--destination` names.
 - **Attempts.** A failed row of a named file gives way to one of a higher `attempt`.
 - **Settings.** Without columns of settings, files at once follow from overlapping rows."""

@@ -41,6 +41,7 @@ def test_columns_are_known_by_many_names_and_units(header, row):
         ("size (MB),duration (ms),throughput (Mbps),cc", "900,30,240,2", "duration (ms)=s"),
         ("size (KiB),duration (s),throughput (Mbps),cc", "858.306884765625,30,240,2", "size (KiB)=MiB"),
         ("size (MB),duration (s),throughput (MB/s),cc", "900,30,240,2", "throughput (MB/s)=Mbit/s"),
+        ("size (MiB),duration (s),throughput (Mbps),cc", "900,30,240,2", "size (MiB)=MB"),
     ],
 )
 def test_units_that_differ_by_a_factor_are_refused_with_the_option_that_settles_it(header, row, option):
@@ -169,3 +170,31 @@ def test_durations_that_contradict_starts_and_ends_are_refused_with_the_option()
         run([header, row, row])
     given = ImportContext(source="a", destination="b", units={"duration": "ms"})
     assert run([header, row], given)[0][0].record.duration_s == 30
+
+
+def test_two_columns_of_one_title_with_different_values_are_refused():
+    rows = ["start,end,bytes,Bytes,cc", "2026-03-01T10:00:00Z,2026-03-01T10:00:20Z,40000000,{},1"]
+    with pytest.raises(InvalidValue, match="two columns with different values"):
+        run([rows[0], rows[1].format(80_000_000)], context=ENDS)
+    (row,), _, _ = run([rows[0], rows[1].format(40_000_000)], context=ENDS)
+    assert row.record.outcome.bytes_moved == 40_000_000
+
+
+@pytest.mark.parametrize("title", ["bytes", "Total Bytes", "num_bytes"])
+def test_bytes_are_bytes_however_slow_that_makes_the_rows(title):
+    rows = [f"start,duration,{title},cc", "2026-03-01T10:00:00Z,26:00:00,40000000,1"]
+    assert run(rows, context=ENDS)[0][0].record.outcome.bytes_moved == 40_000_000
+
+
+@pytest.mark.parametrize("unit", ["Mb", "Gb", "Kb"])
+def test_sizes_that_may_be_in_bits_are_refused_unless_the_rates_agree(unit):
+    header, row = f"start,duration_s,size ({unit}),cc", "2026-03-01T10:00:00Z,20,400,2"
+    with pytest.raises(InvalidValue, match="may be in bits or in bytes; give --unit"):
+        run([header, row])
+    given = ImportContext(source="a", destination="b", units={f"size ({unit})": "MB"})
+    assert run([header, row], given)[0][0].record.dataset.total_bytes == 400_000_000
+    rates = [f"{header},throughput (Mbps)", f"{row},160"]
+    if unit == "Mb":
+        assert run(rates)[0][0].record.dataset.total_bytes == 400_000_000
+    with pytest.raises(InvalidValue, match="by a factor of"):
+        run([f"{header},throughput (Mbps)", f"{row},{20 if unit == 'Mb' else 160}"])

@@ -144,6 +144,8 @@ def test_pieces_of_a_long_line_are_put_together():
     piece = {"stream": "stderr", "time": "t"}
     long, rest = json.dumps(piece | {"log": "x" * 16384}), json.dumps(piece | {"log": "y\n"})
     assert unwrapped(long, rest) == [(1, "x" * 16384 + "y")]
+    long = json.dumps(piece | {"log": "ü" * 8192}, ensure_ascii=False)  # docker counts bytes
+    assert unwrapped(long, rest) == [(1, "ü" * 8192 + "y")]
 
 
 def test_processes_whose_lines_alternate_have_runs_of_their_own():

@@ -301,3 +301,34 @@ def test_statistics_without_a_time_are_refused_with_what_to_do(lines):
     imported, refused, report = run(lines)
     assert (imported, report.format) == ([], "rclone")
     assert "its stats lines have no time; run rclone with --use-json-log" in refused[0].reason
+
+
+@pytest.mark.parametrize(
+    ("elapsed", "seconds"), [("1w2d3h4m5.6s", 788_645.6), ("1y1w0.0s", 32_140_800.0), ("1d0.5s", 86_400.5)]
+)
+def test_long_runs_of_the_text_log_last_for_weeks(elapsed, seconds):
+    moved = "Transferred: 9 TiB / 9 TiB, 100%, 1 MiB/s, ETA 0s"
+    lines = ["2025/05/06 07:08:30 INFO  : ", moved, f"Elapsed time: {elapsed}"]
+    assert run(lines)[0][0].record.duration_s == pytest.approx(seconds)
+
+
+def test_statistics_without_totals_of_old_versions_are_read():
+    lines = [
+        "2017/05/06 07:08:30 INFO  : ",
+        "Transferred:   9.537 MBytes (488.281 kBytes/s)",
+        "Errors:                 0",
+        "Checks:                 0",
+        "Transferred:            2",
+        "Elapsed time:       20s",
+    ]
+    (row,), refused, _ = run(lines)
+    assert (row.record.outcome.bytes_moved, row.record.duration_s, refused) == (round(9.537 * 2**20), 20, [])
+    assert row.record.dataset.file_count == 2
+
+
+@pytest.mark.parametrize("tail", ["", " (xfr#1/2)"])
+def test_statistics_of_one_line_are_refused_with_the_option_to_leave_out(tail):
+    line = f"2025/05/06 07:08:30 NOTICE:     9.537 MiB / 9.537 MiB, 100%, 488.281 KiB/s, ETA 0s{tail}"
+    imported, refused, report = run([line, line])
+    assert (imported, report.format, len(refused)) == ([], "rclone", 1)
+    assert "without --stats-one-line" in refused[0].reason

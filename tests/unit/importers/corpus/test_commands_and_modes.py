@@ -1,5 +1,6 @@
 """What the command and the mode of a tool say: the ends of a copy, and which tests tell of one direction alone."""
 
+import io
 import json
 from pathlib import Path
 
@@ -7,6 +8,8 @@ import pytest
 
 from tests.unit.importers.logs import run
 from tradewind.transfer import Direction
+from tradewind_agent.history.importers.importing import import_file
+from tradewind_agent.history.importers.ports import ImportContext, ImportedRow
 
 SAMPLES = Path(__file__).with_name("samples")
 AZCOPY = (SAMPLES / "azcopy.log").read_text(encoding="utf-8").splitlines()
@@ -83,3 +86,24 @@ def test_iperf3_of_both_directions_is_left_out(place: str):
     imported, refused, report = run(json.dumps(document, indent=1).splitlines())
     assert (imported, refused) == ([], [])
     assert report.skipped
+
+
+@pytest.mark.parametrize(("reverse", "ends"), [(0, ("192.0.2.2", "192.0.2.1")), (1, ("192.0.2.1", "192.0.2.2"))])
+def test_report_of_an_iperf3_server_names_the_client_as_the_other_end(reverse: int, ends: tuple[str, str]):
+    document = json.loads((SAMPLES / "iperf3.json").read_text(encoding="utf-8"))
+    start = document["start"]
+    del start["connecting_to"]
+    start["accepted_connection"] = {"host": "192.0.2.2", "port": 40000}
+    start["connected"][0] |= {"local_host": "192.0.2.1", "remote_host": "192.0.2.2"}
+    start["test_start"]["reverse"] = reverse
+    (row,) = import_file(io.BytesIO(json.dumps(document).encode()), context=ImportContext())
+    assert isinstance(row, ImportedRow)
+    assert (row.record.link.source, row.record.link.destination) == ends
+
+
+@pytest.mark.parametrize(("seconds", "refusals"), [(20, 0), (20_000, 1), (20_000_000, 1)])
+def test_report_of_curl_whose_time_contradicts_its_speed_is_refused(seconds: int, refusals: int):
+    report = {"size_download": 40_000_000, "size_upload": 0, "speed_download": 2_000_000, "time_total": seconds}
+    line = json.dumps(report | {"url_effective": "https://host/a", "http_code": 200, "curl_version": "libcurl/8.5.0"})
+    imported, refused, _ = run([line])
+    assert (len(imported), len(refused)) == (1 - refusals, refusals)

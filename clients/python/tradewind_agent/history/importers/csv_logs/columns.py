@@ -1,7 +1,7 @@
 """Which column of a CSV log holds what, as its header says, and how the fields of its rows are split."""
 
 import csv
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tradewind.errors import InvalidValue
@@ -97,6 +97,28 @@ def _build_columns(line: str, delimiter: str) -> Columns:
     else:
         place.pop("end", None)
     return Columns(tuple(title.strip() for title in header), delimiter, place, declared)
+
+
+def reject_repeated_titles(columns: Columns, rows: Iterable[Sequence[str]]) -> None:
+    """Refuse a file in which two columns of one title have different values: nothing says which one counts.
+
+    Raises
+    ------
+    InvalidValue : names the title.
+    """
+    repeated = [
+        (place, other)
+        for place in sorted(set(columns.place.values()))
+        for other in range(place + 1, len(columns.header))
+        if columns.header[other].lower() == columns.header[place].lower()
+    ]
+    if not repeated:
+        return
+    for row in rows:
+        for place, other in repeated:
+            if row[place].strip() != row[other].strip():
+                title = columns.header[place]
+                raise InvalidValue(title, "is the title of two columns with different values; rename one of them")
 
 
 def declare_units(columns: Columns, units: Mapping[str, str]) -> Columns:

@@ -1,5 +1,6 @@
 """Whether throughput, duration and size of a CSV log agree; where they differ as units do, the user decides."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
@@ -23,6 +24,13 @@ _FACTORS: Mapping[float, str] = {
     60.0: "as between seconds and minutes",
     1e6: "as between prefixes",
 }
+_BINARY_FACTORS: Mapping[float, str] = {
+    1024.0**power / 1000.0**power: "as between prefixes of 1000 and of 1024" for power in (1, 2, 3, 4)
+}
+_MEGABITS = re.compile(r"(?<![A-Za-z])[KMGT]i?b(?![A-Za-z])")
+_EXACTLY = 3e-4
+"""Spans often differ by some per cent: only a ratio that is one of these, but for rounding, is one of units."""
+
 _TOLERANCE = 0.05
 """Share by which a ratio may differ from a factor; measurements of different spans rarely hit one by chance."""
 
@@ -50,6 +58,22 @@ def reject_conflicting_units(columns: Columns, units: Units, evidence: Evidence,
     options = " or ".join(f"--unit '{each}'" for each in _list_options(columns, units, size_ratio))
     reason = f"differs from size over duration by a factor of {factor:g}, {meaning}{rates}"
     raise InvalidValue(title, f"{reason}; give {options or '--unit'} to say which unit is meant")
+
+
+def reject_sizes_in_bits(columns: Columns) -> None:
+    """Refuse sizes in ``Mb`` where nothing else shows whether bits are meant; ``Mbit`` is no unit of sizes.
+
+    Raises
+    ------
+    InvalidValue : names the column and the option that settles it.
+    """
+    if "throughput" in columns.place and {"duration", "end"} & columns.place.keys():
+        return
+    for size in {"file_size", "total_size"} & columns.place.keys() - columns.given:
+        title = columns.find_title(size)
+        if _MEGABITS.search(title) is not None:
+            unit = columns.declared.get(size, "MB")
+            raise InvalidValue(title, f"may be in bits or in bytes; give --unit '{title}={unit}' if bytes are meant")
 
 
 def settle_duration(columns: Columns, ratio: float | None) -> Columns:
@@ -80,6 +104,9 @@ def settle_duration(columns: Columns, ratio: float | None) -> Columns:
 
 def _find_factor(ratio: float) -> tuple[float, str] | None:
     excess = max(ratio, 1 / ratio)
+    binary = min(_BINARY_FACTORS, key=lambda each: abs(excess / each - 1))
+    if abs(excess / binary - 1) < _EXACTLY:
+        return binary, _BINARY_FACTORS[binary]
     factor = min(_FACTORS, key=lambda each: abs(excess / each - 1))
     return (factor, _FACTORS[factor]) if abs(excess / factor - 1) < _TOLERANCE else None
 
@@ -94,5 +121,7 @@ def _list_options(columns: Columns, units: Units, size_ratio: float) -> Iterator
     ):
         target = scales[unit] * factor
         nearest = min(scales, key=lambda name: abs(scales[name] / target - 1))
+        if quantity == "duration" and nearest == unit:
+            continue
         if quantity in columns.place and abs(scales[nearest] / target - 1) < _TOLERANCE:
             yield f"{columns.find_title(quantity)}={nearest}"

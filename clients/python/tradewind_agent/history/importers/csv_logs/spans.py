@@ -12,11 +12,15 @@ _CLOCK = re.compile(
 )
 _WORD = r"(\d+(?:[.,]\d+)?) ?([a-zµ]+)"
 _WORDS = re.compile(rf"(?:{_WORD}(?: |, ?| and )?)+")
-_ISO = re.compile(r"P(?:(\d+)D)?T?(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:[.,]\d+)?)S)?")
+_ISO = re.compile(r"P(?:(\d+)W)?(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:[.,]\d+)?)S)?)?")
+"""Behind the T an M is of minutes, before it of months, which have no fixed length."""
+
+_ISO_PARTS_S = (604_800.0, 86400.0, 3600.0, 60.0, 1.0)
 _UNITS_S: Mapping[str, float] = MappingProxyType(
     {
         name: seconds
         for seconds, names in {
+            604_800.0: "w week weeks",
             86400.0: "d day days",
             3600.0: "h hr hrs hour hours std",
             60.0: "m min mins minute minutes",
@@ -54,7 +58,7 @@ def parse_span(title: str, text: str, unit: str | None = None) -> float:
         return words
     if len(stripped) > 1 and (iso := _ISO.fullmatch(stripped)) is not None:
         parts = (float((part or "0").replace(",", ".")) for part in iso.groups())
-        return sum(part * seconds for part, seconds in zip(parts, (86400.0, 3600.0, 60.0, 1.0), strict=True))
+        return sum(part * seconds for part, seconds in zip(parts, _ISO_PARTS_S, strict=True))
     raise InvalidValue(title, f"is no duration such as 0:01:30 or 90s: {text[:40]!r}")
 
 

@@ -8,8 +8,12 @@ from types import MappingProxyType
 
 from tradewind.errors import InvalidValue
 from tradewind.units import BITS_PER_BYTE, format_bps, format_bytes
-from tradewind_agent.history.importers.csv_logs.columns import Columns
-from tradewind_agent.history.importers.csv_logs.conflicts import reject_conflicting_units, settle_duration
+from tradewind_agent.history.importers.csv_logs.columns import Columns, reject_repeated_titles
+from tradewind_agent.history.importers.csv_logs.conflicts import (
+    reject_conflicting_units,
+    reject_sizes_in_bits,
+    settle_duration,
+)
 from tradewind_agent.history.importers.csv_logs.notation import decide_notation
 from tradewind_agent.history.importers.csv_logs.samples import (
     RowPair,
@@ -106,6 +110,8 @@ def infer_columns(columns: Columns, text: LogText, context: ImportContext, repor
 
     pairs_of_sets = sample()
     rows = [row for group in pairs_of_sets.values() for row, _ in group]
+    reject_repeated_titles(columns, rows)
+    reject_sizes_in_bits(columns)
     columns = decide_notation(take_end_from_duration(columns, rows), rows, context.decimal)
     if columns.notations:
         pairs_of_sets = sample()

@@ -22,6 +22,10 @@ _KNOWN_WORDS = re.compile(
 _SIZE = r"([\d.]+)\s*([kKMGTPE]?)i?(?:B|Bytes?)?"
 _BYTES = re.compile(rf"Transferred:\s+{_SIZE} / {_SIZE}, .*/s")
 _FILES = re.compile(r"Transferred:\s+(\d+) / (\d+),")
+_OLD_BYTES = re.compile(rf"Transferred:\s+{_SIZE} \(.*/s\)$")
+_OLD_FILES = re.compile(r"Transferred:\s+(\d+)$")
+"""Before version 1.43 statistics had no totals."""
+_ONE_LINE = re.compile(rf"\s*{_SIZE} / {_SIZE}, (?:\d+%|-), .*/s, ETA ")
 _ERRORS = re.compile(r"Errors:\s+(\d+)")
 _ELAPSED = re.compile(r"Elapsed time:\s+(\S.*)")
 _INSIDE = re.compile(rf"Server Side (Copies|Moves):\s*(\d+) @ {_SIZE}")
@@ -29,8 +33,10 @@ _IN_FLIGHT = re.compile(r" \*\s.*%\s*/")
 _MOST_LINES = 10_000
 """Lines of one message: statistics have a line a file in flight."""
 
-_SPAN = re.compile(r"([\d.]+)\s*(d|h|ms|m|s|µs)")
-_SPAN_S = MappingProxyType({"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "µs": 1e-6})
+_SPAN = re.compile(r"([\d.]+)\s*(y|w|d|h|ms|m|s|µs)")
+_SPAN_S = MappingProxyType(
+    {"y": 365 * 86400.0, "w": 7 * 86400.0, "d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "µs": 1e-6}
+)
 _POWERS = " KMGTPE"
 
 
@@ -112,6 +118,8 @@ def _parse_text(found: re.Match[str], zone: tzinfo) -> dict[str, object]:
     rest = found["rest"]
     known = _KNOWN_WORDS.search(rest)
     message: dict[str, object] = {"level": found["level"].strip().lower(), "msg": known[1] if known else rest}
+    if (moved := _ONE_LINE.match(rest)) is not None:  # of --stats-one-line, which leaves out the elapsed time
+        message["stats"] = {"bytes": _parse_size(moved[1], moved[2]), "totalBytes": _parse_size(moved[3], moved[4])}
     if found["time"] is None:
         return message
     try:
@@ -130,6 +138,10 @@ def _parse_statistics(lines: Iterable[str]) -> dict[str, object]:
             stats["bytes"], stats["totalBytes"] = _parse_size(moved[1], moved[2]), _parse_size(moved[3], moved[4])
         elif (files := _FILES.match(line)) is not None:
             stats["transfers"], stats["totalTransfers"] = int(files[1]), int(files[2])
+        elif (moved := _OLD_BYTES.match(line.rstrip())) is not None:
+            stats["bytes"] = _parse_size(moved[1], moved[2])
+        elif (files := _OLD_FILES.match(line.rstrip())) is not None:
+            stats["transfers"] = int(files[1])
         elif (errors := _ERRORS.match(line)) is not None:
             stats["errors"] = int(errors[1])
         elif (inside := _INSIDE.match(line)) is not None:

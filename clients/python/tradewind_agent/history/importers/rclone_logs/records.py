@@ -42,6 +42,7 @@ _SHORTEST_RUN_S = 1e-6
 _NOTHING_COPIED = "runs that found nothing to copy make no record"
 WITH_TIMES = "run rclone with --use-json-log, and without --log-systemd or --progress"
 ADVICE = "run rclone with --stats 10s --stats-log-level NOTICE"
+WITH_ELAPSED = f"{ADVICE}, and without --stats-one-line"
 
 
 class RcloneImporter:
@@ -196,6 +197,6 @@ def _compute_busy_s(run: Run, report: ImportReport) -> float:
         report.assume("a run lasts for its transferTime, in which files were in flight")
         return busy_s
     if run.elapsed_s == 0:
-        raise InvalidValue("started_at", f"is not in the log: its stats lines have no elapsedTime; {ADVICE}")
+        raise InvalidValue("started_at", f"is not in the log: its stats lines have no elapsedTime; {WITH_ELAPSED}")
     report.assume("a run lasts for its elapsedTime, listing included")
     return run.elapsed_s

@@ -44,7 +44,7 @@ _BEGINNING = re.compile(r"[<>\"']|\[pod/|\[ *\d+\.|[A-Z][a-z]{2} [ \d]|\d{4}-\d\
 
 _MOST_LAYERS = 4
 _LINES_LOOKED_AT = 20
-_SPLIT_CHARS = 16 * 1024
+_SPLIT_BYTES = 16 * 1024
 """Docker cuts longer lines into messages of so many bytes."""
 
 _TEXT_MEMBERS: Mapping[str, frozenset[str]] = MappingProxyType(
@@ -220,7 +220,7 @@ def _to_text(value: object) -> str:
 
 def _split_text(text: str, origin: str) -> list[_Content]:
     clean = [_COLOURS.sub("", line).strip(_CONTROLS) for line in text.removesuffix("\n").split("\n")]
-    is_partial = len(text) >= _SPLIT_CHARS and not text.endswith("\n")
+    is_partial = not text.endswith("\n") and len(text.encode(errors="replace")) >= _SPLIT_BYTES
     return [_Content(line, origin, is_partial and place == len(clean) - 1) for place, line in enumerate(clean)]
 
 

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from tradewind.errors import InvalidValue
 from tradewind.transfer import Direction, Status, TransferRecord
-from tradewind.units import compute_throughput_bps
+from tradewind.units import BITS_PER_BYTE, compute_throughput_bps, format_bps
 from tradewind_agent.history.importers.fields import (
     parse_number,
     parse_positive,
@@ -24,6 +24,8 @@ from tradewind_agent.history.importers.ports import (
 )
 
 _OK_RESPONSES = range(200, 400)
+_MOST_APART = 5.0
+"""By which curl's own rate may differ from bytes over time; units differ by 8 or more."""
 
 
 class CurlImporter:
@@ -80,6 +82,7 @@ def _read_record(line: Line, context: ImportContext, start: datetime) -> Transfe
     duration_s = parse_positive("ended_at", find_text(message, "time_total"))
     rate_bps = compute_throughput_bps(moved, duration_s)
     require_possible_rate(rate_bps, context.bandwidth_bps)
+    _reject_contradiction(message, "speed_upload" if is_upload else "speed_download", rate_bps)
     remote = find_url_part(find_text(message, "url_effective") or find_text(message, "url"), "hostname")
     source = name_end("source", "" if is_upload else remote, context)
     destination = name_end("destination", remote if is_upload else "", context)
@@ -98,6 +101,20 @@ def _read_record(line: Line, context: ImportContext, start: datetime) -> Transfe
         total_bytes=max(moved, 1),
         rate_bps=rate_bps,
     ).to_record(line, context)
+
+
+def _reject_contradiction(message: Mapping[str, object], key: str, rate_bps: float) -> None:
+    """Refuse a report whose rate contradicts its bytes and time, as where a script wrote one in another unit.
+
+    Raises
+    ------
+    InvalidValue : they differ as units do.
+    """
+    speed = find_text(message, key)
+    logged_bps = BITS_PER_BYTE * parse_number("outcome.throughput_bps", speed) if speed else 0.0
+    if min(logged_bps, rate_bps) > 0 and max(logged_bps / rate_bps, rate_bps / logged_bps) > _MOST_APART:
+        rates = f"{format_bps(logged_bps)} by {key}, {format_bps(rate_bps)} by bytes and time_total"
+        raise InvalidValue("outcome.throughput_bps", f"is {rates}: curl writes B/s and s")
 
 
 def _has_succeeded(message: Mapping[str, object]) -> bool:

@@ -50,6 +50,9 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Lo
     connected = start.get("connected")
     own = connected[0] if isinstance(connected, list) and connected and isinstance(connected[0], dict) else {}
     here, there = find_text(own, "local_host"), find_text(find_object(start, "connecting_to"), "host")
+    if "accepted_connection" in start:  # reverse is the client's word
+        is_download = not is_download
+        there = find_text(find_object(start, "accepted_connection"), "host") or find_text(own, "remote_host")
     segment_bytes = read_count("path", start, "tcp_mss_default")
     return LoggedTransfer(
         started_at=started_at,
