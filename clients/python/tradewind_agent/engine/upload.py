@@ -95,7 +95,7 @@ class FileUpload(FileTransfer):
             return self._ask_received()
         if self._in_parts:  # all are confirmed, but not the file: sending a part again makes the receiver confirm it
             return self._put_part(self.job.size_bytes - 1, self.job.size_bytes - 1)
-        return self._put_full_file() if self._has_sent_all_at_s is None else self._ask_stored()
+        return self._put_full_file() if self._has_sent_all_at_s is None else self._send("HEAD", {}, None)
 
     # The source.
 
@@ -107,8 +107,8 @@ class FileUpload(FileTransfer):
         except OSError as error:
             self.give_up(f"cannot read {self.job.source}: {explain_os_error(error)}")
             return False
-        if not self._is_as_listed(found):
-            self.give_up(f"{self.job.source} has changed since it was listed")
+        if not self._is_as_listed(found) or (not found.st_size and os.pread(self._fd, 1, 0)):
+            self.give_up(f"{self.job.source} has changed since it was listed, or does not tell its size")
             return False
         self._upload_id = make_upload_id(self.job, found, self.form)
         options = self.host.options
@@ -188,9 +188,6 @@ class FileUpload(FileTransfer):
     def _ask_received(self) -> UploadExchange:
         return self._send("HEAD", {"Tradewind-Upload": self._upload_id}, None)
 
-    def _ask_stored(self) -> UploadExchange:
-        return self._send("HEAD", {}, None)
-
     def _put_full_file(self) -> UploadExchange:
         self._undealt = RangeSet()
         self._put_at_s = monotonic()
@@ -242,7 +239,7 @@ class FileUpload(FileTransfer):
         elif head.status == _ACCEPTED and self._in_parts:
             self._confirm(exchange.sent)
         elif head.status in _STORED:
-            self._finish_stored(exchange.sent)
+            self._finish_stored(exchange.sent, head)
         elif head.status in _FOLDER_MISSING and not self._in_parts and not self._has_folder:
             self._make_folder(exchange, head)
         else:
@@ -302,8 +299,12 @@ class FileUpload(FileTransfer):
         if self.has_undealt:
             self.host.make_available(self)
 
-    def _finish_stored(self, sent: FileSlice) -> None:
+    def _finish_stored(self, sent: FileSlice, head: ResponseHead) -> None:
         """Finish a file that the server has stored, provided that all of it was sent."""
+        if sent.remaining_bytes:
+            self._undealt = self._find_missing()
+            self.fault(FileFault(f"the server answered {head.status_line} before it had all bytes"))
+            return
         self._received.add(sent.first, sent.last)
         if self._received.covers(self.job.size_bytes):
             self._finish()
