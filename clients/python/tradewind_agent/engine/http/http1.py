@@ -16,6 +16,9 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 _BODILESS = frozenset({204, 304})
+_BLANKS = " \t\r"
+"""Around a value. Others that Python knows are bytes of UTF-8 here."""
+
 _NO_CODINGS = frozenset({"", "identity", "none", "binary", "7bit", "8bit", "utf-8", "aws-chunked"})
 """What servers write into Content-Encoding of bytes that are not encoded; the last one stays on objects that clients of
 S3 have sent in chunks."""
@@ -98,10 +101,10 @@ class ResponseHead(NamedTuple):
         key = ""
         for line in lines:
             if line[:1] in (" ", "\t") and key:
-                headers[key] = f"{headers[key]} {line.strip()}"
+                headers[key] = f"{headers[key]} {line.strip(_BLANKS)}"
                 continue
             name, colon, value = line.partition(":")
-            key, text = name.strip().lower(), value.strip()
+            key, text = name.strip().lower(), value.strip(_BLANKS)
             if not colon:
                 key = ""
             elif key == "set-cookie":
