@@ -114,7 +114,7 @@ def test_file_that_hides_its_size_is_not_sent_as_an_empty_one():
     assert "does not tell its size" in failure.reason
 
 
-def test_server_that_resets_after_some_bytes_is_asked_again_at_once(tmp_path: Path):
+def test_server_that_resets_after_some_bytes_gets_no_longer_pauses(tmp_path: Path):
     piece_bytes = 2_000
 
     async def answer(asked, writer):
