@@ -138,6 +138,16 @@ def test_pages_of_a_bucket_that_lead_back_are_refused(tmp_path: Path):
         against({"/": as_xml(body)}, lambda server: list_downloads([Url.parse(server.url)], tmp_path, options()))
 
 
+@pytest.mark.parametrize("contents", ["", "<Contents><Key>a</Key></Contents><Contents><Key>b</Key></Contents>"])
+def test_pages_of_a_bucket_that_never_end_are_refused(tmp_path: Path, contents: str):
+    async def answer(asked, writer):
+        cut = f"<IsTruncated>true</IsTruncated><NextContinuationToken>{asked.nth}</NextContinuationToken>"
+        await as_xml(f"<ListBucketResult>{cut}{contents}</ListBucketResult>")(asked, writer)
+
+    with pytest.raises(UnusableSource, match="lead back to one another"):
+        against({"/": answer}, lambda server: list_downloads([Url.parse(server.url)], tmp_path, options()))
+
+
 @pytest.mark.parametrize("to_get", [status("405 Method Not Allowed", 10**6), page(""), page("Use a WebDAV client.")])
 def test_folder_without_an_index_is_listed_as_webdav_has_it(tmp_path: Path, to_get):
     size = "<propstat><prop><getcontentlength>7</getcontentlength></prop></propstat>"

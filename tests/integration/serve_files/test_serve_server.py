@@ -44,6 +44,7 @@ def port(root: Path) -> Iterator[int]:
         (b"GET /small HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400),
         (b"GET /small HTTP/1.1\r\nHost: t\r\nExpect: tea\r\n\r\n", 417),
         (b"PUT /x HTTP/1.1\r\nHost: t\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
+        (b"PUT /x HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: gzip, chunked\r\n\r\n4\r\nabcd\r\n0\r\n\r\n", 501),
         (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400),
         (b"GET /small HTTP/1.1\r\nHost: t\r\nX: " + b"y" * 2500 + b"\r\n\r\n", 431),
         (b"GET /" + b"y" * 2500, 431),

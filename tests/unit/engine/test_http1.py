@@ -206,3 +206,53 @@ def test_a_request_on_the_wire():
 def test_no_header_can_be_smuggled_in_by_a_value():
     with pytest.raises(MalformedResponse, match="line break"):
         RequestHead("GET", "/", {"If-Range": '"a"\r\nX: y'}).encode()
+
+
+@pytest.mark.parametrize("length", ["9" * 19, "9" * 5000, "-1", "+5", "²"])
+def test_length_that_no_body_can_have_is_refused(length: str):
+    with pytest.raises(MalformedResponse, match="its length is"):
+        ResponseHead.parse(f"HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n".encode("latin-1"))
+
+
+def test_range_that_no_file_can_have_is_not_understood():
+    assert ContentRange.parse("bytes 0-9/" + "9" * 5000) is None
+
+
+def test_answer_of_several_parts_is_no_part():
+    lines = "Content-Range: bytes 0-4/10\r\nContent-Type: Multipart/ByteRanges; boundary=x\r\nContent-Length: 5\r\n\r\n"
+    assert ResponseHead.parse(f"HTTP/1.1 206 Partial Content\r\n{lines}".encode()).content_range is None
+
+
+@pytest.mark.parametrize(
+    ("stated", "codings"),
+    [
+        ("gzip", "gzip"),
+        ("identity, GZIP", "gzip"),
+        ("br, gzip", "br, gzip"),
+        ("aws-chunked", ""),
+        ("UTF-8", ""),
+        ("", ""),
+    ],
+)
+def test_codings_are_those_that_change_the_bytes(stated: str, codings: str):
+    head = ResponseHead.parse(f"HTTP/1.1 200 OK\r\nContent-Encoding: {stated}\r\nContent-Length: 5\r\n\r\n".encode())
+    assert head.codings == codings
+
+
+@pytest.mark.parametrize("name", [b"d\xc3\xa9j\xc3\xa0", b"d\xe9j\xe0", b"deja"])
+def test_location_keeps_the_bytes_of_the_server(name: bytes):
+    head = ResponseHead.parse(b"HTTP/1.1 302 Found\r\nLocation: /" + name + b"\r\nContent-Length: 0\r\n\r\n")
+    assert head.location.encode("utf-8", "surrogateescape") == b"/" + name
+
+
+def test_interim_answers_without_end_are_refused():
+    reader = ResponseReader(Recorder())
+    with pytest.raises(MalformedResponse, match="102 Processing again and again"):
+        reader.feed(memoryview(b"HTTP/1.1 102 Processing\r\n\r\n" * 1000))
+
+
+def test_trailer_without_end_is_refused():
+    reader = ResponseReader(Recorder())
+    reader.feed(memoryview(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"))
+    with pytest.raises(MalformedResponse, match="its trailer does not end"):
+        reader.feed(memoryview(b"Name: value\r\n" * 100_000))

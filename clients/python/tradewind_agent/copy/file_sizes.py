@@ -6,6 +6,7 @@ from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.fetch import OnConnection, fetch
 from tradewind_agent.engine.jobs import DownloadJobs
 from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.engine.remote.listing import HTML_TYPES, is_page_name, parse_media_type
 from tradewind_agent.errors import FileFault
 
 MOST_SIZE_QUERIES = 64
@@ -50,4 +51,6 @@ class _SizeQueries:
             except FileFault:
                 self._is_unanswered = True
                 return None
-        return answer.stated_bytes
+        is_page = parse_media_type(answer.head.headers.get("content-type", "")) in HTML_TYPES
+        # A program's page has another size each time it is made, and none that its answer could be measured by.
+        return None if is_page and not is_page_name(url.name) else answer.stated_bytes

@@ -263,7 +263,8 @@ class FileTransfer(ABC):
 
     def _is_refused_under_load(self, fault: FileFault) -> bool:
         """Return whether others were served since this file was refused last, by a refusal that may mean load."""
-        by_load = fault.before_answer if isinstance(fault, ConnectionFault) else is_load_refusal(fault)
+        is_load_status = isinstance(fault, RefusedByServer) and fault.status in LOAD_STATUSES
+        by_load = fault.before_answer if isinstance(fault, ConnectionFault) else is_load_status
         others = self.limits.progress - self.progress
         is_served, self._others_progress = others > self._others_progress, others
         return by_load and is_served
@@ -314,8 +315,11 @@ class FileTransfer(ABC):
         if self._redirects > (most := self.host.options.most_redirects):
             self.give_up(f"more than {most} redirects")
             return
+        if not head.location:
+            self.give_up(f"the server answered {head.status_line} without saying where to")
+            return
         try:
-            place = self.url.join(head.headers.get("location", ""))
+            place = self.url.join(head.location)
         except UnusableSource as error:
             self.give_up(f"redirected to nowhere: {error}")
             return
@@ -353,8 +357,3 @@ class FileTransfer(ABC):
             self.is_over = True
             self.host.note_failure(self, reason)
             self.host.run_in_background(self.make_closer())
-
-
-def is_load_refusal(fault: FileFault) -> bool:
-    """Return whether this refusal may mean an overloaded server."""
-    return isinstance(fault, RefusedByServer) and fault.status in LOAD_STATUSES

@@ -8,7 +8,7 @@ from tradewind_agent.engine.http.exchange import Payload, ReceiveGate
 from tradewind_agent.engine.http.http1 import ContentRange, RequestHead, ResponseHead
 from tradewind_agent.engine.origin.limits import SendContext
 from tradewind_agent.engine.origin.pipelining import ExpectedAnswer, ExpectedFile, PipelinedExchange
-from tradewind_agent.errors import FileFault, MalformedResponse, PipeliningRefused
+from tradewind_agent.errors import ConnectionFault, FileFault, MalformedResponse, PipeliningRefused
 
 _OK = 200
 _LONGEST_UNWANTED_BODY_BYTES = 256 * 1024
@@ -189,6 +189,8 @@ class RangeRead:
     def on_lost(self, fault: FileFault | None) -> None:
         if self._settle is not None:
             self.file.read_refused(self, self._settle)
+        elif isinstance(fault, ConnectionFault) and self.last is not None and self.first <= self.last < self.position:
+            self.file.read_complete(self)  # every byte is here; how the server has ended says nothing of them
         else:
             self.file.read_lost(self, fault)
 

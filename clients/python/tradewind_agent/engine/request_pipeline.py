@@ -295,12 +295,16 @@ class RequestPipeline:
         # A server that closes with requests unread resets the connection, at the cost of the last bytes that it sent
         # (RFC 9112 §9.6): the next connection goes one request at a time until it has an answer.
         self._is_cautious = bool(self._outstanding)
+        # A server that resets each connection after some bytes does serve: longer waits would not help.
+        has_moved = self._is_cautious and self._outstanding[0].payload is None and self._outstanding[0].moved_bytes > 0
         self._outstanding.clear()
         self._depth.reset()
         if self.origin is not None and connection.pipelining_failed:
             self._traits.note_pipelining_failure()
         if self.origin is not None and connection.was_spent:
             self._traits.note_close(connection.answered)
+        if has_moved:
+            self._failures = 0
         if not connection.answered and not self._is_shut:
             self._back_off()
         self._host.note_ready(self)

@@ -14,12 +14,11 @@ from time import monotonic
 
 from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost
 from tradewind_agent.engine.http.http1 import REDIRECTS, ResponseHead
-from tradewind_agent.engine.http.retry import parse_http_date
 from tradewind_agent.engine.jobs import UploadJob
 from tradewind_agent.engine.local.checksums import compute_checksum
 from tradewind_agent.engine.local.ranges import RangeSet
 from tradewind_agent.engine.skipping import SkipDecision, judge_stored
-from tradewind_agent.engine.upload_exchange import FileSlice, UploadExchange, make_upload_id
+from tradewind_agent.engine.upload_exchange import FileSlice, UploadExchange, make_upload_id, shows_new_file
 from tradewind_agent.errors import FileFault
 from tradewind_agent.system_errors import explain_os_error
 
@@ -31,8 +30,6 @@ _FOLDER_MISSING = frozenset({_NOT_FOUND, 409})
 _MOST_QUESTIONS = 2
 """Unanswered questions after which a file is sent whole: some servers never answer HEAD."""
 
-_CLOCK_STEP_S = 2.0
-"""HTTP dates are whole seconds, and some file systems keep even ones."""
 _RECEIVED_RANGE = re.compile(r"\s*(\d+)-(\d+)\s*")
 
 
@@ -95,7 +92,7 @@ class FileUpload(FileTransfer):
             return self._ask_received()
         if self._in_parts:  # all are confirmed, but not the file: sending a part again makes the receiver confirm it
             return self._put_part(self.job.size_bytes - 1, self.job.size_bytes - 1)
-        return self._put_full_file() if self._has_sent_all_at_s is None else self._ask_stored()
+        return self._put_full_file() if self._has_sent_all_at_s is None else self._send("HEAD", {}, None)
 
     # The source.
 
@@ -104,11 +101,14 @@ class FileUpload(FileTransfer):
         try:
             self._fd = os.open(self.job.source, os.O_RDONLY | os.O_CLOEXEC)
             found = os.fstat(self._fd)
+            hides_size = not found.st_size and os.pread(self._fd, 1, 0)  # as in /proc
         except OSError as error:
             self.give_up(f"cannot read {self.job.source}: {explain_os_error(error)}")
             return False
-        if not self._is_as_listed(found):
-            self.give_up(f"{self.job.source} has changed since it was listed")
+        if hides_size or not self._is_as_listed(found):
+            self.give_up(
+                f"{self.job.source} {'does not tell its size' if hides_size else 'has changed since it was listed'}"
+            )
             return False
         self._upload_id = make_upload_id(self.job, found, self.form)
         options = self.host.options
@@ -188,9 +188,6 @@ class FileUpload(FileTransfer):
     def _ask_received(self) -> UploadExchange:
         return self._send("HEAD", {"Tradewind-Upload": self._upload_id}, None)
 
-    def _ask_stored(self) -> UploadExchange:
-        return self._send("HEAD", {}, None)
-
     def _put_full_file(self) -> UploadExchange:
         self._undealt = RangeSet()
         self._put_at_s = monotonic()
@@ -242,7 +239,7 @@ class FileUpload(FileTransfer):
         elif head.status == _ACCEPTED and self._in_parts:
             self._confirm(exchange.sent)
         elif head.status in _STORED:
-            self._finish_stored(exchange.sent)
+            self._finish_stored(exchange.sent, head)
         elif head.status in _FOLDER_MISSING and not self._in_parts and not self._has_folder:
             self._make_folder(exchange, head)
         else:
@@ -267,15 +264,9 @@ class FileUpload(FileTransfer):
         self.host.make_available(self)
 
     def _judge_stored(self, head: ResponseHead, started_at_s: float) -> None:
-        """Judge whether the server has stored the file that was sent to it, though it has not said so.
-
-        It has a file of this size, written since the request by its own clock.
-        """
+        """Judge whether the server has stored the file that was sent to it, though it has not said so."""
         self._has_sent_all_at_s = None
-        now, written = (parse_http_date(head.headers.get(name, "")) for name in ("date", "last-modified"))
-        elapsed_s = monotonic() - started_at_s + _CLOCK_STEP_S
-        is_new = now is not None and written is not None and (now - written).total_seconds() <= elapsed_s
-        if head.status == _OK and head.content_length == self.job.size_bytes and is_new:
+        if shows_new_file(head, self.job.size_bytes, monotonic() - started_at_s):
             self._finish()
             return
         self._undealt = self._find_missing()
@@ -302,8 +293,12 @@ class FileUpload(FileTransfer):
         if self.has_undealt:
             self.host.make_available(self)
 
-    def _finish_stored(self, sent: FileSlice) -> None:
+    def _finish_stored(self, sent: FileSlice, head: ResponseHead) -> None:
         """Finish a file that the server has stored, provided that all of it was sent."""
+        if sent.remaining_bytes:
+            self._undealt = self._find_missing()
+            self.fault(FileFault(f"the server answered {head.status_line} before it had all bytes"))
+            return
         self._received.add(sent.first, sent.last)
         if self._received.covers(self.job.size_bytes):
             self._finish()

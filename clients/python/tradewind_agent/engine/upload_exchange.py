@@ -9,10 +9,15 @@ from typing import Protocol
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.exchange import Payload, ReceiveGate
 from tradewind_agent.engine.http.http1 import RequestHead, ResponseHead
+from tradewind_agent.engine.http.retry import parse_http_date
 from tradewind_agent.engine.jobs import UploadJob
 from tradewind_agent.engine.origin.limits import SendContext
 from tradewind_agent.engine.origin.pipelining import ExpectedAnswer, ExpectedStored, PipelinedExchange
 from tradewind_agent.errors import FileFault, MalformedResponse
+
+_OK = 200
+_CLOCK_STEP_S = 2.0
+"""HTTP dates are whole seconds, and some file systems keep even ones."""
 
 _LONGEST_ANSWER_BYTES = 256 * 1024
 
@@ -30,6 +35,14 @@ def make_upload_id(job: UploadJob, found: os.stat_result, form: str = "") -> str
     at = (socket.gethostname(), str(job.source.resolve()), found.st_dev, found.st_ino)
     version = (job.size_bytes, job.modified_at_ns, found.st_ctime_ns)
     return sha256(repr((*at, *version, form)).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+
+def shows_new_file(head: ResponseHead, size_bytes: int, elapsed_s: float) -> bool:
+    """Return whether an answer to HEAD shows a file of this size, written within ``elapsed_s`` by its clock."""
+    now, written = (parse_http_date(head.headers.get(name, "")) for name in ("date", "last-modified"))
+    if now is None or written is None or (now - written).total_seconds() > elapsed_s + _CLOCK_STEP_S:
+        return False
+    return head.status == _OK and head.content_length == size_bytes
 
 
 class SliceSource(Protocol):

@@ -104,6 +104,8 @@ class RequestReader:
         expects = self._headers.get("expect", "").lower()
         if expects not in ("", "100-continue"):
             self._refuse(HTTPStatus.EXPECTATION_FAILED, f"cannot meet expectation {expects!r}")
+        if (coding := self._headers.get("transfer-encoding", "chunked").strip().lower()) != "chunked":
+            self._refuse(HTTPStatus.NOT_IMPLEMENTED, f"cannot undo the transfer coding {coding!r}")
         declared = None if "transfer-encoding" in self._headers else int(self._headers.get("content-length", 0))
         self._last_request = not self._parser.should_keep_alive() or self._parser.should_upgrade()
         self._body = self._make_body(declared, bool(expects) and declared != 0)

@@ -135,9 +135,8 @@ class ReceiverQuery:
 def read_stored(answer: FetchedAnswer) -> StoredFile:
     """Return the file that an answer to HEAD describes."""
     headers = answer.head.headers
-    length = headers.get("content-length", "")
     return StoredFile(
-        size_bytes=int(length) if length.isdecimal() else None,
+        size_bytes=None if answer.head.codings else answer.head.content_length,
         modified_at=parse_http_date(headers.get("last-modified", "")),
         checksum=find_stated_checksum(headers, is_full=True),
         keeps_times=_keeps_times(headers),

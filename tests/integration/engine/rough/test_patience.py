@@ -72,14 +72,14 @@ def test_end_of_an_upload_is_waited_for(tmp_path: Path):
 
     result, store = asyncio.run(story())
     assert result.failures == ()
-    assert store.methods == ["PUT"]
+    assert store.methods == ["PUT", "HEAD"]
 
 
 @pytest.mark.parametrize(
     ("fields", "methods"),
     [
-        ({"Last-Modified": formatdate(time() - 3600, usegmt=True)}, ["PUT", "HEAD", "PUT"]),  # an earlier file
-        ({"Last-Modified": None}, ["PUT", "HEAD", "PUT"]),
+        ({"Last-Modified": formatdate(time() - 3600, usegmt=True)}, ["PUT", "HEAD", "PUT", "HEAD"]),  # an earlier file
+        ({"Last-Modified": None}, ["PUT", "HEAD", "PUT", "HEAD"]),
         ({}, ["PUT", "HEAD"]),
     ],
 )

@@ -3,7 +3,8 @@
 import asyncio
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Self
+from ssl import SSLContext
+from typing import ClassVar, Self
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class StreamServer(ABC):
     """Listens on a free port of the loopback while it is entered; ``address`` is host:port."""
 
     address: str
+    tls: ClassVar[SSLContext | None] = None
 
     @abstractmethod
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -48,7 +50,7 @@ class StreamServer(ABC):
 
     async def __aenter__(self) -> Self:
         self._tasks: set[asyncio.Task[None]] = set()
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, ssl=self.tls)
         self.address = f"127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
         return self
 

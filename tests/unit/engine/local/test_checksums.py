@@ -62,7 +62,9 @@ def test_strongest_readable_sum_is_found(tmp_path: Path, headers: dict[str, str]
 
 
 def test_sum_of_one_answer_is_not_that_of_a_file_in_parts():
-    assert find_stated_checksum({"content-md5": MD5}, is_full=False) is None
+    for headers in ({"content-md5": MD5}, {"content-digest": f"sha-256=:{SHA256}:"}):
+        assert find_stated_checksum(headers, is_full=False) is None
+        assert find_stated_checksum(headers, is_full=True) is not None
     assert find_stated_checksum({"repr-digest": f"sha-256=:{SHA256}:"}, is_full=False) is not None
 
 

@@ -68,6 +68,16 @@ def test_ranges_beyond_the_part_are_not_believed(tmp_path: Path):
     assert read_journal(destination) == (IDENTITY, RangeSet())
 
 
+def test_journal_that_is_a_pipe_or_nested_beyond_all_bounds_leaves_nothing(tmp_path: Path):
+    build_part_path(tmp_path / "file").write_bytes(b"01234")
+    journal = build_journal_path(tmp_path / "file")
+    journal.write_text("[" * 200_000)
+    assert read_journal(tmp_path / "file") is None
+    journal.unlink()
+    os.mkfifo(journal)
+    assert read_journal(tmp_path / "file") is None
+
+
 def test_a_torn_line_ends_the_journal(tmp_path: Path):
     destination = tmp_path / "file"
     part = PartFile(destination)

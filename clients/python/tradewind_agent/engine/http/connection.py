@@ -7,6 +7,7 @@ share, because each takes what it was given before the loop goes on.
 import asyncio
 from collections import deque
 from dataclasses import replace
+from ssl import SSLError
 from typing import Protocol
 
 from tradewind_agent.engine.http.exchange import Exchange
@@ -156,14 +157,19 @@ class Connection(asyncio.BufferedProtocol):
         return self.buffer.view[: self._rate_limit.compute_allowance(self, self.buffer.size_bytes)]
 
     def buffer_updated(self, nbytes: int) -> None:
-        self._active_at = self._loop.time()
+        now = self._loop.time()
+        was_in_head = self._reader.is_in_head
+        if not was_in_head:
+            self._active_at = now
         if self._requested_at is not None:
-            self.first_byte_s = self._active_at - self._requested_at
+            self.first_byte_s = now - self._requested_at
             self._requested_at = None
         try:
             self._reader.feed(self.buffer.view[:nbytes])
         except FileFault as fault:
             self.abort(fault)
+        if was_in_head and not self._reader.is_in_head:  # more bytes of a head that does not end are no answer
+            self._active_at = now
         if self._patient_loop is not None and nbytes >= self.buffer.size_bytes:
             self._patient_loop.hurry()
         self._wait_for_gate()
@@ -186,8 +192,21 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.resume_reading()
 
     def eof_received(self) -> bool:
-        self._reader.note_eof()
+        if self._was_cut_in_tls():
+            self._fault = ConnectionFault("the connection was cut, which TLS would have announced of an end")
+        else:
+            self._reader.note_eof()
         return False
+
+    def _was_cut_in_tls(self) -> bool:
+        """Return whether the end came without the notice of TLS: anybody on the way can feign that (RFC 9112 §9.8)."""
+        tls = self._transport.get_extra_info("ssl_object") if self._transport is not None else None
+        if tls is None or self._head is None or not self._head.until_close:
+            return False
+        try:
+            return bool(tls.read(1))
+        except SSLError:
+            return True
 
     def pause_writing(self) -> None:
         self._writer.pause()

@@ -39,10 +39,9 @@ class FetchedAnswer:
     def stated_bytes(self) -> int | None:
         """Return the size of the file that this answer to HEAD states.
 
-        ``None`` where it states none, or 0, which programs answer that do not know.
+        ``None`` where it states none, that of an encoded answer, or 0, which programs answer that do not know.
         """
-        length = self.head.headers.get("content-length", "")
-        return int(length) or None if self.head.status == _OK and length.isdecimal() else None
+        return self.head.content_length or None if self.head.status == _OK and not self.head.codings else None
 
 
 async def fetch(
@@ -86,7 +85,7 @@ async def fetch(
         redirects += 1
         if redirects > options.most_redirects:
             raise RefusedByServer(f"more than {options.most_redirects} redirects", retryable=False)
-        url = url.join(answer.head.headers.get("location", ""))
+        url = url.join(answer.head.location)
 
 
 async def _send_once(

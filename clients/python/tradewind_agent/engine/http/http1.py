@@ -11,11 +11,22 @@ from typing import NamedTuple, Self
 
 from tradewind_agent.errors import MalformedResponse
 
-_CONTENT_RANGE = re.compile(r"bytes\s+(?:(\d+)-(\d+)|\*)/(\d+|\*)", re.IGNORECASE)
+_CONTENT_RANGE = re.compile(r"bytes\s+(?:(\d{1,18})-(\d{1,18})|\*)/(\d{1,18}|\*)", re.IGNORECASE)
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 _BODILESS = frozenset({204, 304})
+_BLANKS = " \t\r"
+"""Around a value. Others that Python knows are bytes of UTF-8 here."""
+
+_NO_CODINGS = frozenset({"", "identity", "none", "binary", "7bit", "8bit", "utf-8", "aws-chunked"})
+"""What servers write into Content-Encoding of bytes that are not encoded; the last one stays on objects that clients of
+S3 have sent in chunks."""
+
+_SEVERAL_PARTS = "multipart/byteranges"
+_LENGTH = re.compile(r"[0-9]{1,18}")
+"""Of a body or a file; more digits are no size that a file can have."""
+
 _STATUS_LINE = re.compile(r"HTTP/(1\.[01]) +(\d{3})(?: .*)?")
 
 
@@ -90,10 +101,10 @@ class ResponseHead(NamedTuple):
         key = ""
         for line in lines:
             if line[:1] in (" ", "\t") and key:
-                headers[key] = f"{headers[key]} {line.strip()}"
+                headers[key] = f"{headers[key]} {line.strip(_BLANKS)}"
                 continue
             name, colon, value = line.partition(":")
-            key, text = name.strip().lower(), value.strip()
+            key, text = name.strip().lower(), value.strip(_BLANKS)
             if not colon:
                 key = ""
             elif key == "set-cookie":
@@ -129,7 +140,28 @@ class ResponseHead(NamedTuple):
 
     @property
     def content_range(self) -> ContentRange | None:
-        return ContentRange.parse(self.headers.get("content-range", ""))
+        """Return the part that the body is; ``None`` too where it holds several, each with a head of its own."""
+        text = self.headers.get("content-range")
+        if text is None or self.headers.get("content-type", "").lower().startswith(_SEVERAL_PARTS):
+            return None
+        return ContentRange.parse(text)
+
+    @property
+    def codings(self) -> str:
+        """Return the content codings of the body in lower case, empty where its bytes are those of the file."""
+        text = self.headers.get("content-encoding")
+        if text is None:
+            return ""
+        named = (each.strip().lower() for each in text.split(","))
+        return ", ".join(each for each in named if each not in _NO_CODINGS)
+
+    @property
+    def location(self) -> str:
+        """Return where a redirect leads, empty where it does not say.
+
+        Bytes that are not ASCII are those of the address, as browsers read them; UTF-8 or not, they are escaped later.
+        """
+        return self.headers.get("location", "").encode("latin-1").decode("utf-8", errors="surrogateescape")
 
     @property
     def until_close(self) -> bool:
@@ -151,6 +183,6 @@ def _settle_length(headers: dict[str, str]) -> None:
         raise MalformedResponse(f"the answer is not HTTP/1.1: it states several lengths, {', '.join(sorted(stated))}")
     headers.pop("content-length", None)
     for text in stated:
-        if not (text.isascii() and text.isdigit()):
+        if _LENGTH.fullmatch(text) is None:
             raise MalformedResponse(f"the answer is not HTTP/1.1: its length is {text[:40]!r}")
         headers["content-length"] = text

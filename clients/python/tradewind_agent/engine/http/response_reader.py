@@ -15,6 +15,9 @@ _SWITCHING_PROTOCOLS = 101
 _BEGIN = b"HTTP/"
 _END_OF_HEAD = re.compile(rb"\n\r?\n")
 _CHUNK_SIZE = re.compile(rb"[0-9A-Fa-f]{1,15}")
+_MOST_INTERIM_ANSWERS = 100
+"""Heads such as 102 Processing before the final one: a server that sends one each 20 s may take half an hour."""
+
 _READ_AT_ONCE_BYTES = 4096
 """Most heads are shorter; more is copied only where one is not."""
 
@@ -39,6 +42,10 @@ class ResponseReader:
     """A reader that turns received bytes into events for a sink.
 
     Reading stops for good with `close`, which a sink may call from within an event.
+
+    Attributes
+    ----------
+    interim_answers : informational heads (1xx) since the last final one.
     """
 
     def __init__(self, sink: ResponseSink) -> None:
@@ -48,6 +55,12 @@ class ResponseReader:
         self._head: ResponseHead | None = None
         self._missing_bytes: int | None = None
         self._chunks: _ChunkReader | None = None
+        self.interim_answers = 0
+
+    @property
+    def is_in_head(self) -> bool:
+        """Return whether a head has come in part."""
+        return bool(self._pending)
 
     def close(self) -> None:
         self._closed = True
@@ -105,8 +118,11 @@ class ResponseReader:
         if head.status < _FIRST_FINAL_STATUS:
             if head.status == _SWITCHING_PROTOCOLS:
                 raise MalformedResponse("the answer is not HTTP/1.1: it changes to another protocol")
+            self.interim_answers += 1
+            if self.interim_answers > _MOST_INTERIM_ANSWERS:
+                raise MalformedResponse(f"{head.status_line} again and again, and no answer")
             return
-        self._head = head
+        self._head, self.interim_answers = head, 0
         has_body = self._sink.on_head(head) and not head.is_bodiless
         self._chunks = _ChunkReader(self._sink.on_data) if has_body and head.is_chunked else None
         self._missing_bytes = head.content_length if has_body else 0
@@ -126,6 +142,7 @@ class _ChunkReader:
         self._on_data = on_data
         self._line = bytearray()
         self._missing_bytes = 0
+        self._trailer_bytes = 0
         self._is_behind_chunk = self._is_in_trailer = False
         self.is_complete = False
 
@@ -154,6 +171,9 @@ class _ChunkReader:
     def _take_line(self, line: bytes) -> None:
         if self._is_in_trailer:
             self.is_complete = not line
+            self._trailer_bytes += len(line)
+            if self._trailer_bytes > _LONGEST_HEAD_BYTES:
+                raise MalformedResponse("the answer is not HTTP/1.1: its trailer does not end")
         elif self._is_behind_chunk and not line:
             self._is_behind_chunk = False
         else:

@@ -5,7 +5,7 @@ from tradewind_agent.engine.http.http1 import ResponseHead
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
 from tradewind_agent.engine.local.identity import FileIdentity
 from tradewind_agent.engine.local.stated_checksums import find_stated_checksum, find_tagged_checksum
-from tradewind_agent.engine.remote.listing import HTML_TYPES, parse_media_type
+from tradewind_agent.engine.remote.listing import ERROR_TYPES, HTML_TYPES, is_page_name, parse_media_type
 
 _OK = 200
 
@@ -98,12 +98,32 @@ class FileVersion:
         """
         if self._job.may_be_folder and parse_media_type(head.headers.get("content-type", "")) in HTML_TYPES:
             return "the server answers with a web page, maybe of a folder; copy it by its own address, or a manifest"
+        if (page := self._find_page_objection(head, size_bytes)) is not None:
+            return page
         if self._job.size_trust is SizeTrust.BINDING and size_bytes not in (None, self._job.size_bytes):
             return f"the server has {format_count(size_bytes, 'byte')}, the manifest says {self._job.size_bytes}"
         if is_decoded or self.is_stored_encoded:
             return None
-        coding = head.headers.get("content-encoding", "identity").strip().lower() or "identity"
-        return None if coding == "identity" else self._find_coding_objection(coding, size_bytes)
+        coding = head.codings
+        return self._find_coding_objection(coding, size_bytes) if coding else None
+
+    def _find_page_objection(self, head: ResponseHead, size_bytes: int | None) -> str | None:
+        """Return why an answer is a web page about the file, such as a form to log in: of a size that is not its own.
+
+        A file that has changed since it was listed is still none, unless its name is that of a page.
+        """
+        due_bytes = self.required_bytes or self._job.least_bytes
+        if (
+            not due_bytes
+            or size_bytes is None
+            or parse_media_type(head.headers.get("content-type", "")) not in ERROR_TYPES
+        ):
+            return None
+        is_fitting = size_bytes == due_bytes if self.required_bytes else size_bytes >= due_bytes
+        if is_fitting or is_page_name(self._job.source.name):
+            return None
+        size = format_count(size_bytes, "byte")
+        return f"the server answers with a web page of {size} instead of the file; does it ask for a login?"
 
     def _find_coding_objection(self, coding: str, size_bytes: int | None) -> str | None:
         """Return why a compressed answer is not the file.

@@ -57,7 +57,10 @@ def read_journal(destination: Path, source: str = "") -> tuple[FileIdentity, Ran
     server may go by several names or ports, which a strong ETag of the same path is taken to show.
     """
     try:
-        lines = build_journal_path(destination).read_text("utf-8").splitlines()
+        path = build_journal_path(destination)
+        if not path.is_file():  # a pipe would have no end
+            return None
+        lines = path.read_text("utf-8").splitlines()
         part_bytes = build_part_path(destination).stat().st_size
         header = json.loads(lines[0])
         identity = FileIdentity(
@@ -65,13 +68,13 @@ def read_journal(destination: Path, source: str = "") -> tuple[FileIdentity, Ran
         )
         if header["format"] != _FORMAT or not _is_same_source(header.get("source", source), source, identity):
             return None
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
     ranges = RangeSet()
     for line in lines[1:]:
         try:
             first, last = json.loads(line)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, RecursionError):
             break
         if not 0 <= first <= last < part_bytes:
             break

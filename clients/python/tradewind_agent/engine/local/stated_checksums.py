@@ -54,6 +54,9 @@ _LISTS: Mapping[str, tuple[Callable[[str], Iterable[tuple[str, str]]], Decode]] 
 
 _OF_FULL_ANSWERS: Mapping[str, tuple[str, Decode]] = {
     "content-md5": ("md5", _decode_base64),
+    "x-checksum-sha256": ("sha256", bytes.fromhex),
+    "x-checksum-sha1": ("sha1", bytes.fromhex),
+    "x-checksum-md5": ("md5", bytes.fromhex),
     "x-amz-checksum-sha256": ("sha256", _decode_base64),
     "x-amz-checksum-sha1": ("sha1", _decode_base64),
     "x-amz-checksum-crc64nvme": ("crc64nvme", _decode_base64),
@@ -62,7 +65,10 @@ _OF_FULL_ANSWERS: Mapping[str, tuple[str, Decode]] = {
 }
 """Headers that state one sum of what the answer carries. A sum of sums of parts (``…-3``) does not decode."""
 
-_STATING = frozenset((*_LISTS, *_OF_FULL_ANSWERS))
+_OF_CONTENT = "content-digest"
+"""Sums of what the answer carries by several algorithms (RFC 9530)."""
+
+_STATING = frozenset((*_LISTS, *_OF_FULL_ANSWERS, _OF_CONTENT))
 _RANKS = {algorithm: rank for rank, algorithm in enumerate(ALGORITHMS)}
 
 
@@ -83,8 +89,12 @@ def _list_stated(headers: Mapping[str, str], *, is_full: bool) -> Iterator[Check
             continue  # the store may have unpacked it: the sum is of what it holds
         for name, text in split(headers.get(header, "")):
             yield _read_checksum(_NAMES.get(name, name), text, decode)
+    if not is_full:
+        return
+    for name, text in _split_list(headers.get(_OF_CONTENT, "")):
+        yield _read_checksum(_NAMES.get(name, name), text, _decode_base64)
     for header, (algorithm, decode) in _OF_FULL_ANSWERS.items():
-        if is_full and header in headers:
+        if header in headers:
             yield _read_checksum(algorithm, headers[header], decode)
 
 

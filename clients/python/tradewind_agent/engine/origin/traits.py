@@ -19,6 +19,7 @@ class OriginTraits:
     ``proved_depth`` : requests in flight that the server has answered one by one, in order; more have to be proved.
     ``pipelining_failed_at_s`` : when it forgot or confused requests in this run, seconds since 1970.
     ``open_trials`` : trials that have shown nothing.
+    ``shows_uploads`` : whether a question has shown a file as it was sent, or cannot.
     ``requests_per_connection`` : after how many answers it closes (keepalive_requests, MaxKeepAliveRequests).
     ``closes_after`` : the same, of a server that does not say that it is about to.
     """
@@ -28,6 +29,7 @@ class OriginTraits:
     pipelining_failed_at_s: float | None = None
     proved_depth: int = 1
     open_trials: int = 0
+    shows_uploads: bool = False
     requests_per_connection: int | None = None
     closes_after: int | None = None
     _closed_after: int | None = None

@@ -104,7 +104,7 @@ class RelayedUpload(FileUpload, SendingLeg):
         if self._must_ask:
             return self._ask_received()
         if self._has_sent_all_at_s is not None:
-            return self._ask_stored()
+            return self._send("HEAD", {}, None)
         if self._file.is_gone(1):
             self._file.begin_again("its request was broken off")
             return None

@@ -8,14 +8,21 @@ from urllib.parse import parse_qsl, quote, unquote
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.jobs import SizeTrust
 from tradewind_agent.engine.remote.anchors import Anchor, AnchorReader
-from tradewind_agent.engine.remote.index_page import IndexPage, ListingEntries, ListingEntry, check_segment, sum_rows
+from tradewind_agent.engine.remote.index_page import (
+    IndexPage,
+    ListingEntries,
+    ListingEntry,
+    check_segment,
+    parse_size,
+    sum_rows,
+)
 from tradewind_agent.engine.remote.omissions import Omission, OmissionKind, make_name_omission
 from tradewind_agent.errors import UnsafeName, UnusableSource
 
 # "21-Nov-2026 03:58   1024" (nginx), "2026-11-21 03:58  1.2M" (Apache), "19.07 MB", whatever tags stand between.
 _DATE_AND_SIZE = re.compile(
     r"(?:\d{2}-\w{3}-\d{4}|\d{4}-\d{2}-\d{2})\s+\d{2}:\d{2}(?::\d{2})?\s+"
-    r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[KMGTP]?)(?:i?B|bytes?)?(?![\w.,])",
+    r"(?P<number>\d{1,18}(?:\.\d{1,9})?)\s*(?P<unit>[KMGTP]?)(?:i?B|bytes?)?(?![\w.,])",
     re.IGNORECASE,
 )
 _UNITS = ("", "K", "M", "G", "T", "P")
@@ -26,7 +33,7 @@ _PLAIN_CHILD = re.compile(r"[A-Za-z0-9_~%-][A-Za-z0-9_~%.-]*/?")
 
 _NGINX_ROWS = re.compile(rb'<pre><a href="\.\./">\.\./</a>\r\n(?P<rows>.*)</pre><hr></body>\r\n</html>\r\n', re.DOTALL)
 _NGINX_ROW = re.compile(
-    rb'<a href="(' + _PLAIN_CHILD.pattern.encode() + rb')">[^<\r]*</a> +\d\d-\w{3}-\d{4} \d\d:\d\d +(\d+|-)\r\n'
+    rb'<a href="(' + _PLAIN_CHILD.pattern.encode() + rb')">[^<\r]*</a> +\d\d-\w{3}-\d{4} \d\d:\d\d +(\d{1,18}|-)\r\n'
 )
 
 _SUMMED_AT_ONCE = 1 << 16
@@ -110,7 +117,8 @@ def _make_entry(
     """Return the entry that ``child`` names: an escaped name, a slash behind that of a folder, a query or none."""
     path, _, query = child.partition("?")
     name = check_segment(unquote(path.removesuffix("/"), errors="surrogateescape"), url)
-    is_usual = not query and ("%" not in path or quote(name, errors="surrogateescape") == path.removesuffix("/"))
+    is_plain = _PLAIN_CHILD.fullmatch(path) is not None and "%" not in path
+    is_usual = not query and (is_plain or quote(name, errors="surrogateescape") == path.removesuffix("/"))
     return ListingEntry(
         name=name,
         is_folder=path.endswith("/"),
@@ -191,7 +199,7 @@ def _read_row(url: Url, child: str, behind: str) -> ListingEntry:
     if match is None:
         return _make_entry(url, child, None, SizeTrust.ROUNDED, may_be_folder=True)
     is_exact = not match["unit"] and "." not in match["number"]
-    size_bytes = round(float(match["number"]) * _UNIT_BYTES[match["unit"].upper()])
+    size_bytes = parse_size(round(float(match["number"]) * _UNIT_BYTES[match["unit"].upper()]))
     if is_exact:
         return _make_entry(url, child, size_bytes)
     return replace(

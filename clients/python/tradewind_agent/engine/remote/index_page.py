@@ -1,5 +1,7 @@
 """An index page as values: the files and folders that it lists, and the links that it leaves out."""
 
+import os
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,8 +10,14 @@ from hashlib import sha256
 from tradewind_agent.columns import FieldColumn, NumberColumn, RecordColumns, TextColumn, TimeColumn
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.jobs import SizeTrust
+from tradewind_agent.engine.local.journal import is_own_name
 from tradewind_agent.engine.remote.omissions import Omission
 from tradewind_agent.errors import UnsafeName
+
+MOST_BYTES = 2**63 - 1
+"""Of a file, by the systems that could store it."""
+
+_SIZE = re.compile(r"[0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,13 +84,30 @@ def sum_rows(rows: Iterable[str | bytes]) -> bytes:
     return digest.digest()
 
 
+def parse_size(stated: object) -> int | None:
+    """Return a size that a listing states, as text or number; ``None`` where no file can have it."""
+    if isinstance(stated, str):
+        return int(stated) if _SIZE.fullmatch(stated) else None
+    if isinstance(stated, bool) or not isinstance(stated, int | float):
+        return None
+    return int(stated) if 0 <= stated <= MOST_BYTES else None
+
+
 def check_segment(name: str, where: object) -> str:
     """Return ``name`` if it is one plain path segment, such as may be created in a folder.
 
     Raises
     ------
-    UnsafeName : empty, ``.`` or ``..``, or with a separator or a NUL in it.
+    UnsafeName : empty, ``.`` or ``..``, with a separator or a NUL in it, no name on any disk, or one of those that
+        unfinished files have here, whose bytes it would replace.
     """
+    if not name.isascii():
+        try:
+            os.fsencode(name)
+        except UnicodeEncodeError as error:
+            raise UnsafeName(f"{where} lists {name!r}, which no disk can store") from error
+    if is_own_name(name):
+        raise UnsafeName(f"{where} lists {name!r}, which is the name of an unfinished copy")
     if name in ("", ".", "..") or any(bad in name for bad in ("/", "\\", "\0")):
         raise UnsafeName(f"{where} lists {name!r}, which is no plain file name")
     return name

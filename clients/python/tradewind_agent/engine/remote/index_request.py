@@ -25,6 +25,9 @@ _MISSING = frozenset({404, 410})
 _REQUESTS_AT_ONCE = 8
 """Simultaneous requests for index pages and single entries."""
 
+_MOST_EMPTY_PAGES = 1000
+"""Pages of a bucket without a key, one behind the other, as where very many were removed."""
+
 _LONGEST_INDEX_BYTES = 64 * 1024 * 1024
 """Of one that came compressed, which may unpack to anything."""
 
@@ -92,11 +95,14 @@ class IndexClient:
         """Return a page together with those that follow it."""
         if page.next_page is None:
             return page
-        entries, left_out, seen = ListingEntries(page.entries), list(page.left_out), set[Url]()
+        entries, left_out, seen = ListingEntries(page.entries), list(page.left_out), set[Url | tuple[str, str]]()
+        empty_pages = 0
         while page.next_page is not None:
-            if page.next_page in seen:
+            ends = (page.entries[0].name, page.entries[-1].name) if page.entries else None
+            empty_pages = 0 if page.entries else empty_pages + 1
+            if page.next_page in seen or ends in seen or empty_pages > _MOST_EMPTY_PAGES:
                 raise UnusableSource(f"cannot list {page.next_page}: its pages lead back to one another")
-            seen.add(page.next_page)
+            seen |= {page.next_page} if ends is None else {page.next_page, ends}
             page = (await self._read_page(page.next_page))[1]
             entries.extend(page.entries)
             left_out += page.left_out

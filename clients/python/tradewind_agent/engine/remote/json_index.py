@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.retry import parse_http_date
-from tradewind_agent.engine.remote.index_page import IndexPage, ListingEntry, check_segment, sum_rows
+from tradewind_agent.engine.remote.index_page import IndexPage, ListingEntry, check_segment, parse_size, sum_rows
 from tradewind_agent.engine.remote.omissions import Omission, OmissionKind, make_name_omission
 from tradewind_agent.errors import UnsafeName, UnusableSource
 
@@ -43,7 +43,7 @@ def parse_json_index(url: Url, body: bytes) -> IndexPage:
                     entries.append(_parse_entry(url, name, row))
             except UnsafeName as error:
                 left_out.append(make_name_omission(f"{url}{name}" + "/" * _is_folder(row), error))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UnusableSource(f"the index {url} is JSON of an unknown form") from error
     return IndexPage(
         entries=tuple(entries),
@@ -69,19 +69,30 @@ def _is_folder(row: Mapping[str, Any]) -> bool:
 def _parse_entry(url: Url, name: str, row: Mapping[str, Any]) -> ListingEntry:
     """Read a row of serve-files (size_bytes, modified_at, etag), nginx (size, mtime) or Caddy (size, mod_time)."""
     is_folder = _is_folder(row)
+    etag = row.get("etag")
     size = None if is_folder else row.get("size_bytes", row.get("size"))
     return ListingEntry(
         name=check_segment(name, url),
         is_folder=is_folder,
-        size_bytes=int(size) if size is not None else None,
+        size_bytes=parse_size(size),
         modified_at=_parse_modified_at(row),
-        etag=row.get("etag"),
+        etag=etag if isinstance(etag, str) else None,
     )
 
 
 def _parse_modified_at(row: Mapping[str, Any]) -> datetime | None:
     if exact := row.get("modified_at"):
-        return datetime.fromisoformat(exact)
+        return _parse_instant(exact)
     if text := row.get("mod_time"):
-        return datetime.fromisoformat(text).replace(microsecond=0)  # Last-Modified has no fractions either
+        instant = _parse_instant(text)
+        return None if instant is None else instant.replace(microsecond=0)  # Last-Modified has no fractions either
     return parse_http_date(row.get("mtime", ""))
+
+
+def _parse_instant(text: str) -> datetime | None:
+    """Return an instant in UTC; ``None`` where the calendar ends before it, as programs write that know none."""
+    try:
+        instant = datetime.fromisoformat(text)
+        return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
+    except OverflowError:
+        return None

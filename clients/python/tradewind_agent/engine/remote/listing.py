@@ -9,6 +9,9 @@ from tradewind_agent.errors import UnusableSource
 
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 
+ERROR_TYPES = HTML_TYPES | {"application/problem+json", "application/problem+xml"}
+"""Types of answers that speak of a file instead of carrying it (RFC 9457)."""
+
 _PAGE_SUFFIXES = (".html", ".htm", ".xhtml", ".shtml")
 
 

@@ -6,7 +6,14 @@ from urllib.parse import parse_qsl, unquote, unquote_plus, urlencode
 
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.retry import parse_http_date
-from tradewind_agent.engine.remote.index_page import IndexPage, ListingEntry, check_path, check_segment, sum_rows
+from tradewind_agent.engine.remote.index_page import (
+    IndexPage,
+    ListingEntry,
+    check_path,
+    check_segment,
+    parse_size,
+    sum_rows,
+)
 from tradewind_agent.engine.remote.omissions import Omission, make_name_omission
 from tradewind_agent.errors import UnsafeName, UnusableSource
 
@@ -72,11 +79,10 @@ def _unescape(text: str, *, is_escaped: bool) -> str:
 
 
 def _read_object(target: Url, path: str, element: ET.Element) -> ListingEntry:
-    size = element.findtext("Size") or ""
     return ListingEntry(
         name=check_path(path, target),
         is_folder=False,
-        size_bytes=int(size) if size.isdecimal() else None,
+        size_bytes=parse_size(element.findtext("Size")),
         etag=element.findtext("ETag") or None,
         target=target.target,
     )
@@ -128,7 +134,7 @@ def _read_resource(url: Url, href: Url, response: ET.Element, *, is_folder: bool
     return ListingEntry(
         name=check_segment(unquote(href.path.removeprefix(url.folder).rstrip("/"), errors="surrogateescape"), url),
         is_folder=is_folder,
-        size_bytes=int(size) if size.isdecimal() and not is_folder else None,
+        size_bytes=None if is_folder else parse_size(size),
         modified_at=parse_http_date(_find_text(response, "getlastmodified")),
         etag=_find_text(response, "getetag") or None,
         target=href.path.rstrip("/") + "/" * is_folder,

@@ -17,6 +17,7 @@ from tradewind_agent.columns import (
     TimeColumn,
 )
 from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.remote.index_page import parse_size
 from tradewind_agent.engine.remote.xml_index import parse_xml
 from tradewind_agent.errors import UnusableSource
 
@@ -142,10 +143,9 @@ def parse_bucket_page(url: Url, body: bytes, prefix: str) -> BucketPage:
 
 def _read_object(element: ET.Element, *, is_escaped: bool) -> StoredObject:
     fields = {child.tag: child.text or "" for child in element}
-    size = fields.get("Size", "")
     return StoredObject(
         key=_unescape(fields.get("Key", ""), is_escaped=is_escaped),
-        size_bytes=int(size) if size.isdecimal() else None,
+        size_bytes=parse_size(fields.get("Size")),
         etag=fields.get("ETag") or None,
         modified_at=_parse_time(fields.get("LastModified", "")),
         storage_class=fields.get("StorageClass", ""),

@@ -1,0 +1,109 @@
+"""Uploads to servers of others, whose word alone is not always enough: HEAD shows what was stored.
+
+A form to log in, a gateway or a proxy may answer a PUT with success and store nothing, or less than was sent.
+"""
+
+from tradewind.units import MIB, format_count
+from tradewind_agent.engine.file_transfer import TransferHost
+from tradewind_agent.engine.http.http1 import REDIRECTS, ResponseHead
+from tradewind_agent.engine.jobs import UploadJob
+from tradewind_agent.engine.local.stated_checksums import find_stated_checksum
+from tradewind_agent.engine.remote.listing import HTML_TYPES, is_page_name, parse_media_type
+from tradewind_agent.engine.upload import FileUpload
+from tradewind_agent.engine.upload_exchange import FileSlice, UploadExchange
+from tradewind_agent.errors import FileFault
+
+_OK = 200
+_MISSING = frozenset({404, 410})
+
+_LARGE_BYTES = 64 * MIB
+"""Of files from this size on what was stored is looked at: the question takes no time next to the file."""
+
+_MOST_QUESTIONS = 2
+"""Questions without an answer after which the server's word counts."""
+
+
+class CheckedUpload(FileUpload):
+    """The upload of one file, checked where the answer is doubtful, the file is large, or checksums are compared.
+
+    The first file of an origin is checked as well: a server that stores nothing does so from the beginning.
+    """
+
+    def __init__(self, job: UploadJob, host: TransferHost) -> None:
+        super().__init__(job, host)
+        self._success: ResponseHead | None = None  # that the server has answered, and that is being checked
+        self._is_false = False  # more likely than not
+        self._lost_questions = 0
+
+    def _make_only_request(self) -> UploadExchange:
+        return super()._make_only_request() if self._success is None else self._send("HEAD", {}, None)
+
+    def _finish_stored(self, sent: FileSlice, head: ResponseHead) -> None:
+        if sent.remaining_bytes or self._in_parts or not self._must_check(head):
+            super()._finish_stored(sent, head)
+            return
+        self._success = head
+        self.url, self._redirects = self._first_url, 0
+        self._undealt = self._find_missing()
+        self.host.make_available(self)
+
+    def _must_check(self, head: ResponseHead) -> bool:
+        self._is_false = self.url != self._first_url or (head.status == _OK and self._is_page(head))
+        is_ours = head.headers.get("server", "").startswith("tradewind")
+        is_large = self.job.size_bytes >= _LARGE_BYTES
+        is_worth_it = self.host.options.checksum or is_large or not self.traits.shows_uploads
+        return self._is_false or (is_worth_it and not is_ours)
+
+    def _is_page(self, head: ResponseHead) -> bool:
+        is_html = parse_media_type(head.headers.get("content-type", "")) in HTML_TYPES
+        return is_html and not is_page_name(self._first_url.name)
+
+    def handle_answer(self, exchange: UploadExchange, head: ResponseHead) -> None:
+        if self._success is None or exchange.sent is not None or self.is_over or head.status in REDIRECTS:
+            super().handle_answer(exchange, head)
+            return
+        self._in_flight.discard(exchange)
+        self.learn_cookies(exchange, head)
+        self._judge(self._success, head)
+
+    def _judge(self, success: ResponseHead, stored: ResponseHead) -> None:
+        """Judge a success by what the server has now; where it does not say, the success counts."""
+        size = self.job.size_bytes
+        stored_bytes = _find_stored_bytes(stored)
+        if self._is_false and (stored.status in _MISSING or (stored_bytes != size and self._is_page(stored))):
+            claim = f"the server answered {success.status_line}"
+            self.give_up(f"{claim}, and does not have the file; does it ask for a login?")
+        elif stored_bytes in (None, size) and not self._has_other_sum(stored):
+            self.traits.shows_uploads = True
+            self._finish()
+        elif stored_bytes in (None, size):
+            self.give_up(f"the server has other bytes than were sent, though it answered {success.status_line}")
+        else:  # or an older version is shown for a while: the question is repeated, not the file
+            has = f"the server has {format_count(stored_bytes, 'byte')} of {size}"
+            self.fault(FileFault(f"{has}, though it answered {success.status_line}"))
+
+    def _has_other_sum(self, stored: ResponseHead) -> bool:
+        """Return whether the server states another SHA-256 than the file has, as far as both are known."""
+        stated = find_stated_checksum(stored.headers, is_full=True)
+        if stated is None or stated.algorithm != "sha256" or self._digest is None:
+            return False
+        return stated.digest.hex() != self._digest
+
+    def handle_loss(self, exchange: UploadExchange, fault: FileFault | None) -> None:
+        if self._success is None or exchange.sent is not None or self.is_over:
+            super().handle_loss(exchange, fault)
+            return
+        self._in_flight.discard(exchange)
+        self._lost_questions += fault is not None
+        if self._lost_questions >= _MOST_QUESTIONS:
+            self._finish()
+        else:
+            self.host.make_available(self)
+
+
+def _find_stored_bytes(head: ResponseHead) -> int | None:
+    """Return the size that an answer to HEAD states; ``None`` too for 0 of a program, which names no version."""
+    if head.status != _OK or head.codings:
+        return None
+    names_version = "etag" in head.headers or "last-modified" in head.headers
+    return head.content_length if head.content_length or names_version else None

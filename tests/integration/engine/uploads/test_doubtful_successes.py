@@ -1,0 +1,100 @@
+"""Success that servers answer to an upload, though they have not stored what was sent."""
+
+import asyncio
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.integration.engine.servers.stream_server import StreamServer, read_head
+from tests.integration.engine.transfers import options, plan
+from tradewind_agent.engine import TransferEngine, TransferResult, Url, list_uploads
+
+CONTENT = bytes(range(256)) * 400
+PAGE = "Content-Type: text/html\r\n"
+
+
+@dataclass(eq=False)
+class Store(StreamServer):
+    """Answers PUT with ``success``, and stores all but the last ``lost_bytes``.
+
+    ``redirected`` : it redirects uploads to another place first.
+    ``answers_head`` : else it closes the connection on a question.
+    """
+
+    success: str = "201 Created"
+    lost_bytes: int = 0
+    fields: str = ""
+    stores: bool = True
+    redirected: bool = False
+    answers_head: bool = True
+    files: dict[str, bytes] = field(default_factory=dict)
+    methods: list[str] = field(default_factory=list)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while (head := await read_head(reader)) is not None:
+                body = await reader.readexactly(int(head.headers.get("content-length", "0")))
+                self.methods.append(head.method)
+                if head.method == "HEAD" and not self.answers_head:
+                    break
+                writer.write(self._answer(head.method, head.target, body).encode())
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    def _answer(self, method: str, target: str, body: bytes) -> str:
+        if method == "PUT" and self.redirected and target != "/login":
+            return "HTTP/1.1 302 Found\r\nLocation: /login\r\nContent-Length: 0\r\n\r\n"
+        if method == "PUT":
+            if self.stores and target != "/login":
+                self.files[target] = body[: len(body) - self.lost_bytes]
+            return f"HTTP/1.1 {self.success}\r\n{self.fields}Content-Length: 0\r\n\r\n"
+        if (stored := self.files.get(target)) is None:
+            return "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
+        return f'HTTP/1.1 200 OK\r\nETag: "one"\r\nContent-Length: {len(stored)}\r\n\r\n'
+
+
+def send(server: Store, folder: Path, files: int = 1) -> TransferResult:
+    for number in range(files):
+        (folder / f"{number}").write_bytes(CONTENT)
+
+    async def story() -> TransferResult:
+        async with server, asyncio.timeout(30.0):
+            jobs = list_uploads([folder], Url.parse(f"http://{server.address}/")).jobs
+            return await TransferEngine(plan(1), options()).run(jobs)
+
+    return asyncio.run(story())
+
+
+@pytest.mark.parametrize("success", ["201 Created", "200 OK", "204 No Content"])
+def test_file_that_was_stored_in_part_is_a_failure(tmp_path: Path, success: str):
+    server = Store(success=success, lost_bytes=10)
+    (failure,) = send(server, tmp_path).failures
+    has = f"the server has {len(CONTENT) - 10} bytes of {len(CONTENT)}, though it answered {success}"
+    assert failure.reason.startswith(has)
+    assert server.methods.count("PUT") == 1
+
+
+@pytest.mark.parametrize(
+    "server", [Store(success="200 OK", stores=False, fields=PAGE), Store("200 OK", redirected=True)]
+)
+def test_form_to_log_in_has_not_stored_the_file(tmp_path: Path, server: Store):
+    (failure,) = send(server, tmp_path).failures
+    assert failure.reason.endswith("does not have the file; does it ask for a login?")
+
+
+def test_page_that_reports_the_success_is_one(tmp_path: Path):
+    assert send(Store("200 OK", fields=PAGE), tmp_path).failures == ()
+
+
+def test_only_the_first_small_file_is_looked_at(tmp_path: Path):
+    server = Store()
+    assert send(server, tmp_path, files=20).failures == ()
+    assert server.methods.count("HEAD") == 1
+
+
+@pytest.mark.parametrize("server", [Store(answers_head=False), Store(stores=False)])
+def test_success_counts_where_the_server_does_not_say_more(tmp_path: Path, server: Store):
+    assert send(server, tmp_path).failures == ()
