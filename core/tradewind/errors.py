@@ -70,6 +70,10 @@ class NotFound(TradewindError):
     """No such thing, as far as this tenant can see."""
 
 
+class NameTaken(InvalidValue):
+    """Another thing of the kind has this name."""
+
+
 class Conflict(TradewindError):
     """The request contradicts what is stored, such as an idempotency key used for another batch."""
 

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 class KeyRepository(Protocol):
     """API keys of one tenant; a port because the application may not import persistence."""
 
+    def lock_names(self) -> None:
+        """Let no other transaction name a key until this one ends."""
+
     def add(
         self,
         *,

@@ -129,7 +129,7 @@ def test_a_name_is_given_once_also_in_other_letters_and_when_sent_twice(provider
     assert sent[0].json() == sent[1].json()
     for same in (name, name.upper(), f" {name} "):
         answer = provider.post("/v1/customers", json={"name": same})
-        assert answer.status_code == INVALID
+        assert answer.status_code == CONFLICT
         assert answer.json()["errors"][0]["field"] == "name"
 
 
