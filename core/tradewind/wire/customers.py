@@ -154,6 +154,7 @@ class StatementTotal(Open):
 class CustomerStatement(Open):
     """What a customer pays for a month in UTC, by the begin of its transfers.
 
+    ``provider``, ``provider_address`` : who issues it, with the lines of its address.
     ``billed`` : a line a currency over all keys, rounded once. ``totals`` : absent where the rows are dropped.
     ``final`` : its month is closed. Until then it is provisional: transfers that are logged late change it.
     ``fingerprint`` : of its content; another content under the same number has another one.
@@ -164,6 +165,7 @@ class CustomerStatement(Open):
     as_of: datetime | None = None
     fingerprint: str = ""
     provider: str
+    provider_address: tuple[str, ...] = ()
     month: str
     begins_at: datetime
     ends_at: datetime

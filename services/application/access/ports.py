@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from services.application.access.sign_in_networks import Standing
     from services.application.access.users import User
+    from services.application.billing.issuer import Issuer
     from tradewind.wire.inventory import Key
 
 
@@ -45,6 +46,8 @@ class TenantRepository(Protocol):
 
     def add(self, name: str) -> None: ...
     def get_name(self) -> str: ...
+    def find_issuer(self) -> Issuer | None: ...
+    def set_issuer(self, issuer: Issuer) -> None: ...
 
 
 class UserRepository(Protocol):
