@@ -70,12 +70,12 @@ class NotFound(TradewindError):
     """No such thing, as far as this tenant can see."""
 
 
-class NameTaken(InvalidValue):
-    """Another thing of the kind has this name."""
-
-
 class Conflict(TradewindError):
     """The request contradicts what is stored, such as an idempotency key used for another batch."""
+
+
+class NameTaken(InvalidValue, Conflict):
+    """Another thing of the kind has this name."""
 
 
 class TooLarge(TradewindError):

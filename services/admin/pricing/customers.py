@@ -278,7 +278,7 @@ def end_prices(
     """End negotiated prices now, or remove those that have not started."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         uow.customers.get(customer_id)
-        end_negotiated_prices(prices_id, ends_at=None, uow=uow, clock=parts.clock)
+        end_negotiated_prices(prices_id, ends_at=None, uow=uow, clock=parts.clock, customer_id=customer_id)
     parts.snapshots.forget(visit.visitor.tenant_id)
     return redirect_after_form(request, f"{HERE}/{customer_id}", "The prices are ended; the price book counts again.")
 

@@ -270,7 +270,7 @@ def test_another_tenants_book_is_not_there(api: str, learned: Tenant, provider: 
             stranger.get(f"{here}/what-if"),
             stranger.delete(here),
             stranger.post(f"{here}/withdraw"),
-            stranger.post("/v1/price-books", json={"name": "Mine", "copy_of": book["id"]}),
+            stranger.post("/v1/price-books", json={"name": f"Mine {uuid4()}", "copy_of": book["id"]}),
         ):
             assert "no such price book" in reason(answer, 404)
         own = drafted(stranger)
@@ -287,7 +287,7 @@ def test_only_providers_change_prices(
     here = f"/v1/price-books/{book['id']}"
     with learned.client(api, scope) as client:
         for answer in (
-            client.post("/v1/price-books", json={"name": "Mine", "currency": "EUR"}),
+            client.post("/v1/price-books", json={"name": f"Mine {uuid4()}", "currency": "EUR"}),
             client.put(f"{here}/tiers/{tier}", json=PRICE),
             client.delete(f"{here}/tiers/{tier}"),
             client.post(f"{here}/publish"),
