@@ -55,8 +55,15 @@ def new_customer(api: str, learned: Tenant, parts: Container) -> Iterator[NewCus
             with parts.store.unit_of_work(learned.id) as uow:
                 # Two keys of one name are refused now; a tenant may have them from before.
                 secret, at = make_secret(), parts.clock.now()
-                stored = {"prefix": secret.prefix, "secret_sha256": secret.sha256, "weight": 1.0, "rate_factor": 1.0}
-                key = uow.keys.add(name=name, scopes=[Scope.AGENT], at=at, **stored)
+                key = uow.keys.add(
+                    name=name,
+                    prefix=secret.prefix,
+                    secret_sha256=secret.sha256,
+                    scopes=[Scope.AGENT],
+                    weight=1.0,
+                    rate_factor=1.0,
+                    at=at,
+                )
                 uow.commit()
             headers = {"Authorization": f"Bearer {secret.secret}"}
             client = closing.enter_context(httpx.Client(base_url=api, headers=headers, timeout=60))
