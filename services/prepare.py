@@ -23,7 +23,7 @@ from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
 from services.application.access.authenticate import Scope, make_secret
-from services.application.access.keys import create_key, register_tenant
+from services.application.access.keys import create_key, list_used_names, register_tenant
 from services.application.access.users import ROLES, add_user, unlock_user
 from services.bootstrap import Container, build_container
 from services.data_folder import POSTGRES
@@ -33,6 +33,7 @@ from services.persistence.migrate import prepare_database
 from services.persistence.patience import Patience
 from services.settings import Settings
 from tradewind.errors import InvalidValue, NotFound, TradewindError, Unavailable
+from tradewind.names import find_free_name
 from tradewind.wire.inventory import CreatedKey, NewKey
 
 FIRST_TENANT = "local"
@@ -81,10 +82,14 @@ def ensure_database(settings: Settings, *, database_url: str | None, admin_datab
 
 
 def issue_key(parts: Container, *, tenant: str, name: str, scopes: Sequence[Scope]) -> CreatedKey:
-    """Create a key of the tenant of that name, and the tenant if there is none."""
-    new = NewKey(name=name, scopes=tuple(scopes))
+    """Create a key of the tenant of that name, and the tenant if there is none.
+
+    Where a key in use has the name, the new one has a number behind it.
+    """
     tenant_id = parts.store.registry.find_tenant(tenant)
     with parts.store.unit_of_work(tenant_id or uuid4()) as uow:
+        free = name if tenant_id is None else find_free_name(name, list_used_names(uow))
+        new = NewKey(name=free, scopes=tuple(scopes))
         if tenant_id is None:
             return register_tenant(tenant, new, make_secret(), uow=uow, clock=parts.clock)
         return create_key(new, make_secret(), uow=uow, clock=parts.clock)

@@ -8,6 +8,7 @@ from tradewind import errors
 
 STATUS: Mapping[type[errors.TradewindError], tuple[HTTPStatus, str]] = MappingProxyType(
     {
+        errors.NameTaken: (HTTPStatus.CONFLICT, "Conflict"),
         errors.InvalidValue: (HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid value"),
         errors.Unauthenticated: (HTTPStatus.UNAUTHORIZED, "Not authenticated"),
         errors.NotPermitted: (HTTPStatus.FORBIDDEN, "Not permitted"),

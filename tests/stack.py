@@ -185,7 +185,7 @@ class Tenant:
     def key(self, *scopes: Scope) -> str:
         """The secret of a new key with ``scopes``."""
         with self.parts.store.unit_of_work(self.id) as uow:
-            new = NewKey(name="test", scopes=scopes)
+            new = NewKey(name=f"test {uuid4()}", scopes=scopes)
             return create_key(new, make_secret(), uow=uow, clock=self.parts.clock).secret
 
     def client(self, address: str, *scopes: Scope) -> httpx.Client:

@@ -74,6 +74,10 @@ class Conflict(TradewindError):
     """The request contradicts what is stored, such as an idempotency key used for another batch."""
 
 
+class NameTaken(InvalidValue, Conflict):
+    """Another thing of the kind has this name."""
+
+
 class TooLarge(TradewindError):
     """A body, line or result beyond its stated limit."""
 

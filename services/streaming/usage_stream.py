@@ -5,6 +5,7 @@ from uuid import UUID
 
 from starlette.responses import Response
 
+from services.application.billing.issuer import Issuer
 from services.application.billing.usage import Holder, Month, UsageFile, format_usage_file_name
 from services.application.shared.unit_of_work import UnitOfWork
 from services.streaming.query_slots import QuerySlots
@@ -20,6 +21,7 @@ def stream_usage(
     *,
     holder: Holder | None = None,
     number: str | None = None,
+    issuer: Issuer | None = None,
     refused: Callable[[TradewindError], Response],
     headers: Mapping[str, str] | None = None,
 ) -> QueryStream:
@@ -27,12 +29,12 @@ def stream_usage(
 
     Parameters
     ----------
-    holder, number : whose transfers, and the number of the statement; ``None`` : all.
+    holder, number, issuer : whose transfers, the number of the statement and who issues it; ``None`` : all.
     headers : sent together with the file's name.
     """
     name = format_usage_file_name(month, number)
     return QueryStream(
-        UsageFile(tenant_id=tenant_id, month=month, unit_of_work=unit_of_work, holder=holder),
+        UsageFile(tenant_id=tenant_id, month=month, unit_of_work=unit_of_work, holder=holder, issuer=issuer),
         slots,
         media_type="text/csv",
         headers={

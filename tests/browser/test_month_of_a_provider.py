@@ -27,6 +27,12 @@ from tests.stack import Tenant
 from tradewind.wire.inventory import NewKey
 
 WIDTHS_PX = (1440, 820, 390)
+A4_WIDTH_PX = 672
+"""The width of an A4 sheet within margins of 1.6 cm, at 96 to the inch."""
+
+STICKS_OUT = """width => [...document.querySelectorAll("main :is(tbody th, td, caption, dd)")]
+    .filter(each => each.checkVisibility() && each.getBoundingClientRect().right > width + 1)
+    .map(each => each.textContent.trim())"""
 RULE = {"Base": "0.10", "per GB": "0.02", "per kWh": "0", "Mark-up, %": "20", "Credit, %": "35"}
 
 
@@ -162,6 +168,7 @@ def statement_is_read(page: Page, amounts: Sequence[tuple[Decimal, bool]], keys:
     expect(page.get_by_role("cell", name="missed", exact=True)).to_have_count(2)
     page.get_by_text("By day").click()
     save_at_each_width(page, "statement")
+    no_column_is_lost(page)
     assert offences(page) == []
     with page.expect_download() as downloading:
         page.get_by_role("link", name="Its transfers as CSV").click()
@@ -171,10 +178,25 @@ def statement_is_read(page: Page, amounts: Sequence[tuple[Decimal, bool]], keys:
     assert sorted(Decimal(row["amount"]) for row in rows) == sorted(amount for amount, _ in amounts)
     page.emulate_media(media="print")
     expect(page.get_by_role("button", name="Print, or save as PDF")).to_be_hidden()
+    page.set_viewport_size({"width": A4_WIDTH_PX, "height": 990})
+    assert page.evaluate(STICKS_OUT, A4_WIDTH_PX) == [], "all of it is on the paper"
     save_screenshot(page, "statement-printed")
+    page.set_viewport_size({"width": 1360, "height": 900})
     page.emulate_media(media="screen")
     page.locator("table").last.get_by_role("link").last.click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("origin")
+
+
+def no_column_is_lost(page: Page) -> None:
+    """On a phone each cell is to be seen, with the heading of its column, and no table has to be moved sideways."""
+    page.set_viewport_size({"width": min(WIDTHS_PX), "height": 900})
+    expect(page.locator("table.stacks").last).to_be_visible()
+    tables = page.locator("main table")
+    for number in range(tables.count()):
+        table = tables.nth(number)
+        assert [cell.is_visible() for cell in table.locator("tbody :is(th, td)").all()].count(False) == 0
+    assert page.evaluate(STICKS_OUT, min(WIDTHS_PX)) == []
+    page.set_viewport_size({"width": 1360, "height": 900})
 
 
 def links_are_labelled(page: Page, label: str) -> None:

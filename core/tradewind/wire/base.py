@@ -1,7 +1,6 @@
 """Building blocks of the wire models: strictness, ranges and times."""
 
 import re
-import unicodedata
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -11,9 +10,10 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 from pydantic_core import ErrorDetails
 
 from tradewind.errors import InvalidValue
+from tradewind.names import LONGEST_NAME, check_name
 from tradewind.path import BOUNDS
 
-MAX_NAME_LENGTH = 200
+MAX_NAME_LENGTH = LONGEST_NAME
 BIGINT_MAX = 2**63 - 1
 
 _NO_ZEROS = r"^[^\x00]*$"
@@ -23,26 +23,21 @@ REGION_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$"
 CPU_CLASS = r"^[a-z0-9][a-z0-9_.\-/]*$"
 
 
-def has_format_characters(text: str) -> bool:
-    """Return whether a text has characters that are not seen, such as those that turn the direction of what follows."""
-    return any(unicodedata.category(each) == "Cf" for each in text)
+def _check_new_name(text: str) -> str:
+    try:
+        return check_name(text)
+    except InvalidValue as wrong:
+        raise ValueError(wrong.reason) from None
 
 
-def _refuse_format_characters(text: str) -> str:
-    if has_format_characters(text):
-        raise ValueError(NO_FORMAT_CHARACTERS)
-    return text
-
-
-NO_FORMAT_CHARACTERS = "must have no invisible characters, such as those that turn the direction of writing"
 Name = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME_LENGTH, pattern=NO_CONTROLS)]
 ProfileName = Annotated[
     str,
     StringConstraints(pattern=PROFILE_NAME),
     Field(description="Lower case letters, digits, dots, dashes, underscores; stands in addresses."),
 ]
-PrintedName = Annotated[Name, AfterValidator(_refuse_format_characters)]
-"""A name that is printed on statements."""
+NewName = Annotated[Name, AfterValidator(_check_new_name)]
+"""A name that somebody gives to a thing: something of it is seen."""
 
 Text = Annotated[str, StringConstraints(max_length=2000, pattern=_NO_ZEROS)]
 Positive = Annotated[float, Field(gt=0)]

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from tradewind.sla.price_rules import MOST_RULES
 from tradewind.sla.pricing import DECIMALS, HIGHEST_ADJUSTMENT, HIGHEST_PRICE, LOWEST_ADJUSTMENT
-from tradewind.wire.base import MAX_NAME_LENGTH, Instant, Name, Open, Strict, Text
+from tradewind.wire.base import MAX_NAME_LENGTH, Instant, NewName, Open, Strict, Text
 from tradewind.wire.billing import BilledUsage, UnbilledUsage
 from tradewind.wire.inventory import RateFactor
 from tradewind.wire.price_rules import WirePriceRule
@@ -41,7 +41,7 @@ class NewCustomer(Strict):
     ``key_ids`` : keys of the tenant that belong to no other customer.
     """
 
-    name: Name
+    name: NewName
     contact_name: ContactName = ""
     contact_email: Contact = ""
     note: Text = ""
@@ -53,7 +53,7 @@ class NewCustomer(Strict):
 class CustomerChange(Strict):
     """Fields that are absent stay as they are; a ``spending_limit`` or ``rate_factor`` of null is removed."""
 
-    name: Name | None = None
+    name: NewName | None = None
     contact_name: ContactName | None = None
     contact_email: Contact | None = None
     note: Text | None = None
@@ -154,6 +154,7 @@ class StatementTotal(Open):
 class CustomerStatement(Open):
     """What a customer pays for a month in UTC, by the begin of its transfers.
 
+    ``provider``, ``provider_address`` : who issues it, with the lines of its address.
     ``billed`` : a line a currency over all keys, rounded once. ``totals`` : absent where the rows are dropped.
     ``final`` : its month is closed. Until then it is provisional: transfers that are logged late change it.
     ``fingerprint`` : of its content; another content under the same number has another one.
@@ -164,6 +165,7 @@ class CustomerStatement(Open):
     as_of: datetime | None = None
     fingerprint: str = ""
     provider: str
+    provider_address: tuple[str, ...] = ()
     month: str
     begins_at: datetime
     ends_at: datetime

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from tradewind.sla.kinds import EnergyBasis, SlaKind
 from tradewind.sla.power_policy import PowerPolicy
-from tradewind.wire.base import Bandwidth, BufferBytes, Name, Open, Positive, PrintedName, RoundTrip, Strict
+from tradewind.wire.base import Bandwidth, BufferBytes, Name, NewName, Open, Positive, RoundTrip, Strict
 from tradewind.wire.records import WireParameters
 from tradewind.wire.regions import NetworkEnergyOfPath, RegionName
 
@@ -43,8 +43,8 @@ class NewEndpoint(Strict):
     ``power_policy`` : decides the default energy basis of its transfers. ``region`` : of its electricity.
     """
 
-    name: Name
-    aliases: tuple[Name, ...] = Field(default=(), max_length=100)
+    name: NewName
+    aliases: tuple[NewName, ...] = Field(default=(), max_length=100)
     known_pairs: tuple[KnownPair, ...] = Field(default=(), max_length=1000)
     power_profile: PowerProfile | None = None
     power_policy: PowerPolicy | None = None
@@ -57,8 +57,8 @@ class EndpointChange(Strict):
     A ``power_profile`` or ``power_policy`` of null is removed; an empty ``region`` takes the endpoint out of any.
     """
 
-    name: Name | None = None
-    aliases: tuple[Name, ...] | None = Field(default=None, max_length=100)
+    name: NewName | None = None
+    aliases: tuple[NewName, ...] | None = Field(default=None, max_length=100)
     known_pairs: tuple[KnownPair, ...] | None = Field(default=None, max_length=1000)
     power_profile: PowerProfile | None = None
     power_policy: PowerPolicy | None = None
@@ -88,7 +88,7 @@ class NewKey(Strict):
     ``rate_factor`` : how many times the usual number of calls the key may make, for one that many agents share.
     """
 
-    name: PrintedName
+    name: NewName
     scopes: tuple[Name, ...] = Field(min_length=1, max_length=4)
     weight: Weight = 1.0
     rate_factor: RateFactor = 1.0

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from tradewind.sla.kinds import EnergyBasis, SlaKind
 from tradewind.sla.pricing import DECIMALS, HIGHEST_CREDIT, HIGHEST_MARGIN, HIGHEST_PRICE, PRICE_PARTS, PriceModel
-from tradewind.wire.base import Instant, Name, Open, Strict
+from tradewind.wire.base import Instant, NewName, Open, Strict
 from tradewind.wire.records import WireParameters
 from tradewind.wire.releases import TierBounds
 
@@ -42,7 +42,7 @@ class WirePriceModel(Strict):
 class NewPriceBook(Strict):
     """A draft. With ``copy_of`` it begins with the prices of that book, in its currency."""
 
-    name: Name
+    name: NewName
     currency: CurrencyCode | None = None
     energy_basis: EnergyBasis | None = None
     copy_of: UUID | None = None

@@ -8,13 +8,13 @@ from uuid import UUID
 
 from fastapi import Depends, Form, Request, Response
 
-from services.admin.formatting.form_names import read_new_name
 from services.admin.lists import Filters, FiltersOf, ListColumn, ListFilters, show_list
 from services.admin.rendering import build_page_router, redirect_after_form, render_page
 from services.admin.visitors import Operator, Parts, Visit
 from services.application.access.authenticate import Scope, make_secret
 from services.application.access.keys import adjust_key, create_key, revoke_key
 from services.bootstrap import Container
+from tradewind.names import check_name
 from tradewind.wire.base import Name
 from tradewind.wire.inventory import Key, KeyChange, NewKey, RateFactor, Weight
 
@@ -72,9 +72,7 @@ def add(
 ) -> Response:
     """Create a key and show its secret once."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
-        valid = [key.name for key in uow.keys.list_all() if key.revoked_at is None]  # a revoked one is replaced by name
-        free = read_new_name(name, valid, kind="a key in use that is called")
-        new = NewKey(name=free, scopes=tuple(scopes), weight=weight, rate_factor=rate_factor)
+        new = NewKey(name=check_name(name), scopes=tuple(scopes), weight=weight, rate_factor=rate_factor)
         created = create_key(new, make_secret(), uow=uow, clock=parts.clock)
     return render_page(
         request,

@@ -32,6 +32,9 @@ LIVE_SHOWN = 10
 DECISIONS_SHOWN = 2
 """The others are on the page of releases."""
 
+LIMITS_SHOWN = 5
+"""Customers near their limit; the others are on the page of customers."""
+
 REVENUE_REUSED_S = 60.0
 """A month's sums are read once in this time, whoever looks."""
 
@@ -69,6 +72,7 @@ def overview_page(
         figures=metrics,
         to_do=to_do,
         undecided=to_do.undecided[:DECISIONS_SHOWN],
+        limits_shown=LIMITS_SHOWN,
         has_keys=has_keys,
         bounds=format_tier_bounds,
         prices=visit.visitor.may(Scope.PROVIDER, Scope.OPERATOR),

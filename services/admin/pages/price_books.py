@@ -9,7 +9,6 @@ from uuid import UUID
 
 from fastapi import Depends, Form, Query, Request, Response
 
-from services.admin.formatting.form_names import find_free_name, read_new_name
 from services.admin.formatting.form_numbers import parse_number
 from services.admin.formatting.price_forms import PARTS, list_priced_tiers, parse_instant, parse_price
 from services.admin.lists import Filters, FiltersOf, ListColumn, ListFilters, show_list
@@ -34,6 +33,7 @@ from services.application.billing.what_if import REPLAYED_PERIOD, replay_demand
 from services.application.billing.withdraw import delete_draft, withdraw_book
 from services.application.models.sla_tiers import group_by_cluster, list_link_tiers, list_tier_names
 from tradewind.errors import InvalidValue
+from tradewind.names import check_name, find_free_name
 from tradewind.sla.kinds import DEFAULT_CONFIDENCE, EnergyBasis, SlaKind
 from tradewind.units import format_count
 from tradewind.wire.base import BIGINT_MAX, Name
@@ -114,12 +114,15 @@ def draft(
 ) -> Response:
     """Make a new draft, empty or a copy of another book."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
-        taken = [each.name for each in uow.price_books.list_without_prices()]
         if copy_of is not None:  # its button names the copy by itself
-            name = find_free_name(name, taken)
-        free = read_new_name(name, taken, kind="a price book that is called")
+            name = find_free_name(name, [each.name for each in uow.price_books.list_without_prices()])
         book = draft_book(
-            free, currency=currency or None, energy_basis=energy_basis, copy_of=copy_of, uow=uow, clock=parts.clock
+            check_name(name),
+            currency=currency or None,
+            energy_basis=energy_basis,
+            copy_of=copy_of,
+            uow=uow,
+            clock=parts.clock,
         )
     return redirect_after_form(
         request, f"{HERE}/{book.id}", "The draft is made; nobody is quoted from it before it is published."

@@ -2,16 +2,22 @@
 
 from typing import Annotated
 
-from fastapi import Query, Request, Response
+from fastapi import Form, Query, Request, Response
 
 from services.admin.formatting.money import choose_uniform_decimals
-from services.admin.rendering import build_page_router, render_page
+from services.admin.rendering import build_page_router, redirect_after_form, render_page
 from services.admin.visitors import Parts, Provider
 from services.application.billing.currencies import count_minor_digits
+from services.application.billing.issuer import MOST_LINES, find_issuer, set_issuer
 from services.application.billing.statements import add_payable, build_statements
 from services.application.billing.usage import Month
+from tradewind.names import LONGEST_NAME
 
 router = build_page_router("/usage")
+
+HERE = "/admin/usage"
+MOST_TYPED = 2000
+"""Characters of a field that are read; fewer are accepted."""
 
 MonthText = Annotated[str, Query(alias="month", max_length=7)]
 
@@ -23,6 +29,7 @@ def usage_page(request: Request, visit: Provider, parts: Parts, month_text: Mont
     month = Month.parse(month_text) if month_text else current
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         statements = build_statements(uow.usage.list_sums(month), uow.customers.list_all(), month)
+        issuer = find_issuer(uow)
     payable = add_payable(statements)
     billed = [line for each in statements for line in each.billed]
     currencies = sorted({line.currency for line in billed if line.currency is not None})
@@ -33,6 +40,9 @@ def usage_page(request: Request, visit: Provider, parts: Parts, month_text: Mont
         month=month,
         current=current,
         statements=statements,
+        issuer=issuer,
+        most_lines=MOST_LINES,
+        longest_name=LONGEST_NAME,
         billed=billed,
         unbilled=[line for each in statements for line in each.unbilled],
         digits={
@@ -58,3 +68,18 @@ def usage_page(request: Request, visit: Provider, parts: Parts, month_text: Mont
             for code in currencies
         ],
     )
+
+
+@router.post("/issuer")
+def name_issuer(
+    request: Request,
+    visit: Provider,
+    parts: Parts,
+    *,
+    name: Annotated[str, Form(max_length=MOST_TYPED)],
+    address: Annotated[str, Form(max_length=MOST_TYPED)] = "",
+) -> Response:
+    """Set the provider's name and address as they are on statements."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        issuer = set_issuer(name, address, uow=uow)
+    return redirect_after_form(request, HERE, f"Statements are issued by {issuer.name}.")

@@ -28,7 +28,7 @@ from services.application.billing.customers import (
 )
 from services.application.billing.negotiate import Negotiation, add_negotiated_prices, end_negotiated_prices
 from services.application.billing.price_books import PriceBook, find_current_book
-from services.application.billing.spending import NEAR_LIMIT, list_spent
+from services.application.billing.spending import NEAR_LIMIT, list_spent, sort_near_limit
 from services.application.billing.statements import build_statements, find_statement
 from services.application.billing.usage import Holder, Month, UsageLine
 from tradewind.sla.price_rules import PRICED_KINDS
@@ -88,7 +88,7 @@ def customers_page(
         keys, holders = uow.keys.list_all(), uow.customers.list_holders()
         currency = _choose_currency(find_current_book(uow.price_books, parts.clock.now()))
     billed = {each.customer.id: each.billed for each in statements if each.customer is not None}
-    near = sorted((each for each in spent.values() if each.share >= NEAR_LIMIT), key=lambda each: -each.share)
+    near = sort_near_limit(spent.values())
     found = [each for each in every if (each.archived_at is not None) == archived and _matches(each, search)]
     if filters.problem:
         found = []
@@ -278,7 +278,7 @@ def end_prices(
     """End negotiated prices now, or remove those that have not started."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         uow.customers.get(customer_id)
-        end_negotiated_prices(prices_id, ends_at=None, uow=uow, clock=parts.clock)
+        end_negotiated_prices(prices_id, ends_at=None, uow=uow, clock=parts.clock, customer_id=customer_id)
     parts.snapshots.forget(visit.visitor.tenant_id)
     return redirect_after_form(request, f"{HERE}/{customer_id}", "The prices are ended; the price book counts again.")
 

@@ -15,6 +15,7 @@ from services.admin.pages.usage import MonthText
 from services.admin.rendering import HEADERS, build_page_router, render_page, render_refusal
 from services.admin.visitors import Parts, Provider
 from services.application.billing.currencies import count_minor_digits
+from services.application.billing.issuer import find_issuer
 from services.application.billing.statements import (
     DayTotal,
     Sheet,
@@ -143,10 +144,11 @@ def usage_file(
 ) -> Response:
     """Return the transfers of a month one by one as a file: all, or those of one statement."""
     month, tenant_id = Month.parse(month_text), visit.visitor.tenant_id
-    holder, number = None, None
+    holder, number, issuer = None, None, None
     if customer is not None or key is not None:
         with parts.store.unit_of_work(tenant_id) as uow:
             statement = find_statement(Holder(customer, None if customer else key), month, uow)
+            issuer = find_issuer(uow)
         holder, number = statement.holder, statement.number
     return stream_usage(
         tenant_id,
@@ -155,6 +157,7 @@ def usage_file(
         request.app.state.query_slots,
         holder=holder,
         number=number,
+        issuer=issuer,
         refused=partial(render_refusal, request),
         headers=HEADERS,
     )

@@ -1,5 +1,6 @@
 """Create, change and revoke API keys; register a tenant with its first key."""
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from services.application.access.authenticate import NewSecret, Scope
@@ -9,6 +10,7 @@ from services.application.shared.ports import Clock
 from services.application.shared.unit_of_work import UnitOfWork
 from services.application.warehouse.query import LoginKind
 from tradewind.errors import InvalidValue
+from tradewind.names import require_free_name
 from tradewind.wire.inventory import CreatedKey, Key, KeyChange, NewKey
 
 
@@ -18,10 +20,13 @@ def create_key(new: NewKey, secret: NewSecret, *, uow: UnitOfWork, clock: Clock)
     Raises
     ------
     InvalidValue : a scope does not exist.
+    NameTaken : a key in use has this name. A revoked one may be replaced by one of its name.
     """
     unknown = sorted(set(new.scopes) - set(Scope))
     if unknown:
         raise InvalidValue("scopes", f"{unknown[0]!r} is none of {', '.join(Scope)}")
+    uow.keys.lock_names()
+    require_free_name(new.name, list_used_names(uow), kind="a key in use that is called")
     key = uow.keys.add(
         name=new.name,
         prefix=secret.prefix,
@@ -42,6 +47,11 @@ def create_key(new: NewKey, secret: NewSecret, *, uow: UnitOfWork, clock: Clock)
     )
     uow.commit()
     return CreatedKey(**dict(key), secret=secret.secret)
+
+
+def list_used_names(uow: UnitOfWork) -> Sequence[str]:
+    """Return the names of keys that are not revoked."""
+    return [key.name for key in uow.keys.list_all() if key.revoked_at is None]
 
 
 def adjust_key(key_id: UUID, change: KeyChange, *, uow: UnitOfWork) -> Key:

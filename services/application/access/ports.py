@@ -15,11 +15,15 @@ if TYPE_CHECKING:
 
     from services.application.access.sign_in_networks import Standing
     from services.application.access.users import User
+    from services.application.billing.issuer import Issuer
     from tradewind.wire.inventory import Key
 
 
 class KeyRepository(Protocol):
     """API keys of one tenant; a port because the application may not import persistence."""
+
+    def lock_names(self) -> None:
+        """Let no other transaction name a key until this one ends."""
 
     def add(
         self,
@@ -42,6 +46,8 @@ class TenantRepository(Protocol):
 
     def add(self, name: str) -> None: ...
     def get_name(self) -> str: ...
+    def find_issuer(self) -> Issuer | None: ...
+    def set_issuer(self, issuer: Issuer) -> None: ...
 
 
 class UserRepository(Protocol):

@@ -10,6 +10,7 @@ from services.application.access.passwords import Passwords, generate_initial_pa
 from services.application.shared.ports import Clock
 from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import Conflict, InvalidValue
+from tradewind.names import check_name
 
 ROLES = (Scope.PROVIDER, Scope.ANALYST, Scope.OPERATOR)
 """Roles of users; each may do what a key of that scope may."""
@@ -49,7 +50,7 @@ def add_user(
     Raises
     ------
     InvalidValue : the login is invalid, or a role does not exist.
-    Conflict : another user has this login.
+    NameTaken : another user has this login.
     """
     password = generate_initial_password()
     user = uow.users.add(_check_login(login), passwords.hash(password), _check_roles(roles), at=clock.now())
@@ -64,7 +65,7 @@ def invite_user(login: str, roles: Collection[str], *, uow: UnitOfWork, clock: C
     Raises
     ------
     InvalidValue : the login is invalid, or a role does not exist.
-    Conflict : another user has this login.
+    NameTaken : another user has this login.
     """
     user = uow.users.add(_check_login(login), None, _check_roles(roles), at=clock.now())
     uow.audit.note("user.created", user.login, roles=sorted(user.roles), signs_in="at the provider")
@@ -201,10 +202,7 @@ def _require_operator(uow: UnitOfWork) -> None:
 
 
 def _check_login(login: str) -> str:
-    stripped = login.strip()
-    if not stripped or len(stripped) > MAX_LOGIN_LENGTH or not stripped.isprintable():
-        raise InvalidValue("login", f"must have 1 to {MAX_LOGIN_LENGTH} printable characters")
-    return stripped
+    return check_name(login, field="login", longest=MAX_LOGIN_LENGTH)
 
 
 def _check_roles(roles: Collection[str]) -> list[str]:

@@ -17,16 +17,21 @@ from services.application.billing.currencies import check_currency
 from services.application.shared.jobs import KeyChanged, PricesChanged
 from services.application.shared.ports import Clock
 from services.application.shared.unit_of_work import UnitOfWork
-from tradewind.errors import Conflict, InvalidValue
+from tradewind.errors import Conflict, InvalidValue, NameTaken
+from tradewind.names import (
+    LONGEST_NAME,
+    NO_CONTROL_CHARACTERS,
+    NO_FORMAT_CHARACTERS,
+    check_name,
+    fold_name,
+    has_format_characters,
+)
 from tradewind.sla.pricing import DECIMALS, HIGHEST_PRICE, round_amount
-from tradewind.wire.base import MAX_NAME_LENGTH, NO_FORMAT_CHARACTERS, has_format_characters
 from tradewind.wire.customers import LONGEST_EMAIL, MOST_KEYS
 from tradewind.wire.inventory import LEAST_RATE_FACTOR, MOST_RATE_FACTOR
 
 LONGEST_NOTE = 2000
-_LONGEST = MappingProxyType(
-    {"name": MAX_NAME_LENGTH, "contact_name": MAX_NAME_LENGTH, "contact_email": LONGEST_EMAIL, "note": LONGEST_NOTE}
-)
+_LONGEST = MappingProxyType({"contact_name": LONGEST_NAME, "contact_email": LONGEST_EMAIL, "note": LONGEST_NOTE})
 _ADDRESS = re.compile(r"[^@\s\x00-\x1f<>()\[\]\\,;:\"]+@[^@\s\x00-\x1f<>()\[\]\\,;:\"]+")
 _CONTROL = re.compile(r"[\x00-\x1f]")
 
@@ -56,13 +61,11 @@ def check_details(details: CustomerDetails) -> CustomerDetails:
     InvalidValue : names the field.
     """
     texts = {name: getattr(details, name).strip() for name in _LONGEST}
-    if not texts["name"]:
-        raise InvalidValue("name", "is blank; give the customer a name")
     for name, longest in _LONGEST.items():
         if len(texts[name]) > longest:
             raise InvalidValue(name, f"has {len(texts[name])} characters; there may be {longest}")
         if _CONTROL.search(re.sub(r"\r?\n", " ", texts[name]) if name == "note" else texts[name]):
-            raise InvalidValue(name, "must have no control characters")
+            raise InvalidValue(name, NO_CONTROL_CHARACTERS)
         if has_format_characters(texts[name]):
             raise InvalidValue(name, NO_FORMAT_CHARACTERS)
     if texts["contact_email"] and not _ADDRESS.fullmatch(texts["contact_email"]):
@@ -71,7 +74,7 @@ def check_details(details: CustomerDetails) -> CustomerDetails:
     factor = details.rate_factor
     if factor is not None and not LEAST_RATE_FACTOR <= factor <= MOST_RATE_FACTOR:
         raise InvalidValue("rate_factor", f"must be {LEAST_RATE_FACTOR:g} to {MOST_RATE_FACTOR:g}")
-    return replace(details, **texts)
+    return replace(details, name=check_name(details.name), **texts)
 
 
 def _check_spending_limit(limit: Decimal | None, currency: str | None) -> None:
@@ -115,8 +118,9 @@ def add_customer(details: CustomerDetails, key_ids: Sequence[UUID], *, uow: Unit
 
     Raises
     ------
-    InvalidValue : a field cannot be so, another customer has the name, a key is not the tenant's or another
-        customer's, or the spending limit is not in the currency of the price books.
+    NameTaken : another customer has the name.
+    InvalidValue : a field cannot be so, a key is not the tenant's or another customer's, or the spending limit is not
+        in the currency of the price books.
     """
     details = check_details(details)
     uow.customers.lock()
@@ -151,8 +155,9 @@ def change_customer(
     Raises
     ------
     NotFound : the tenant has no such customer.
-    InvalidValue : a field cannot be so, another customer has the name, a key is not the tenant's or another
-        customer's, or the spending limit is not in the currency of the price books.
+    NameTaken : another customer has the name.
+    InvalidValue : a field cannot be so, a key is not the tenant's or another customer's, or the spending limit is not
+        in the currency of the price books.
     Conflict : the customer is archived, or it was changed meanwhile.
     """
     uow.customers.lock()
@@ -271,12 +276,13 @@ def check_currency_of_books(field: str, currency: str, uow: UnitOfWork) -> None:
 
 
 def _check_name_is_free(name: str, customer_id: UUID | None, uow: UnitOfWork) -> None:
-    found = uow.customers.find_by_name(name)
-    if found is not None and found.id != customer_id:
-        where = (
-            "is that of an archived customer; restore that one" if found.archived_at else "is that of another customer"
-        )
-        raise InvalidValue("name", where)
+    for other in uow.customers.list_all():
+        if other.id != customer_id and fold_name(other.name) == fold_name(name):
+            is_archived = other.archived_at is not None
+            raise NameTaken(
+                "name",
+                "is that of an archived customer; restore that one" if is_archived else "is that of another customer",
+            )
 
 
 def _check_keys(key_ids: Sequence[UUID], customer_id: UUID | None, uow: UnitOfWork) -> None:

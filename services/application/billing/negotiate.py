@@ -104,20 +104,22 @@ def add_negotiated_prices(
 
 
 def end_negotiated_prices(
-    prices_id: UUID, *, ends_at: datetime | None, uow: UnitOfWork, clock: Clock
+    prices_id: UUID, *, ends_at: datetime | None, uow: UnitOfWork, clock: Clock, customer_id: UUID | None = None
 ) -> NegotiatedPrices | None:
     """End negotiated prices at a time, or now; prices that have not started are removed. Return what is left of them.
 
+    ``customer_id`` : whose prices they have to be; ``None`` : any customer's.
+
     Raises
     ------
-    NotFound : the tenant has no such prices.
+    NotFound : the tenant, or the customer, has no such prices.
     InvalidValue : the end has passed, or comes after the one that they have.
     Conflict : they have ended already.
     """
     now = clock.now()
     uow.customers.lock()
     prices = next((each for each in uow.negotiated_prices.list_all() if each.id == prices_id), None)
-    if prices is None:
+    if prices is None or customer_id not in (None, prices.customer_id):
         raise NotFound("no such negotiated prices")
     customer = uow.customers.get(prices.customer_id)
     if prices.effective_until is not None and prices.effective_until <= now:

@@ -13,6 +13,7 @@ from services.application.models.sla_tiers import format_named_tiers, list_named
 from services.application.shared.ports import Clock
 from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import Conflict, InvalidValue
+from tradewind.names import require_free_name
 from tradewind.sla.kinds import EnergyBasis
 from tradewind.sla.pricing import PRICE_PARTS, PriceModel, check_energy_cost
 
@@ -93,7 +94,11 @@ def draft_book(
     ------
     InvalidValue : the currency is not in use, or differs from that of the copied book.
     NotFound : the tenant has no book to copy.
+    NameTaken : another book has this name.
     """
+    uow.price_books.lock_names()
+    taken = [book.name for book in uow.price_books.list_without_prices()]
+    require_free_name(name, taken, kind="a price book that is called")
     origin = None if copy_of is None else uow.price_books.get(copy_of)
     if origin is not None:
         if currency not in (None, origin.currency):

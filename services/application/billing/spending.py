@@ -6,7 +6,7 @@ processes' quotes count a few seconds later.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -194,3 +194,10 @@ def list_spent(month: Month, uow: UnitOfWork, customer_id: UUID | None = None) -
         limit.customer_id: Spent(month, found.get((limit.customer_id, limit.currency), NOTHING), limit)
         for limit in limits
     }
+
+
+def sort_near_limit(spent: Iterable[Spent]) -> Sequence[Spent]:
+    """Return the customers that have spent at least `NEAR_LIMIT` of their limit, those with the largest share first."""
+    return sorted(
+        (each for each in spent if each.share >= NEAR_LIMIT), key=lambda each: (-each.share, each.limit.customer)
+    )

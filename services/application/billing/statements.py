@@ -9,6 +9,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from services.application.billing.customers import Customer
+from services.application.billing.issuer import Issuer, find_issuer
 from services.application.billing.usage import Billing, Holder, Month, UsageLine, UsageTransfer
 from services.application.models.sla_tiers import list_tier_names
 from services.application.shared.unit_of_work import UnitOfWork
@@ -115,7 +116,7 @@ class Sheet:
 class StatementDetail:
     """What a statement is made of. ``tiers`` : names in the current release."""
 
-    provider: str
+    issuer: Issuer
     sheet: Sheet
     tiers: Mapping[UUID, str]
 
@@ -242,7 +243,7 @@ def load_statement(
     sheet = uow.usage.load_sheet(month, holder, limit=limit, offset=offset)
     tier_ids = {tier_id for tier_id in _list_tier_ids(sheet.totals, sheet.transfers) if tier_id is not None}
     detail = StatementDetail(
-        provider=uow.tenants.get_name(), sheet=sheet, tiers=list_tier_names(tier_ids, uow) if tier_ids else {}
+        issuer=find_issuer(uow), sheet=sheet, tiers=list_tier_names(tier_ids, uow) if tier_ids else {}
     )
     return _build_found(month, sheet.sums, customer, is_final=is_final), detail
 

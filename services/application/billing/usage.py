@@ -13,6 +13,7 @@ from typing import NamedTuple, Self
 from uuid import UUID
 
 from services.application.billing.currencies import count_minor_digits
+from services.application.billing.issuer import Issuer
 from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import InvalidValue
 from tradewind.sla.pricing import round_payable
@@ -171,6 +172,7 @@ class UsageTransfer:
 
 
 COLUMNS = UsageTransfer.__slots__
+ISSUER_COLUMNS = ("provider", "provider_address")
 LINES_AT_ONCE = 1_000
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -186,13 +188,15 @@ def format_usage_file_name(month: Month, number: str | None = None) -> str:
 class UsageFile:
     """The transfers of a tenant's month as CSV with a header; it is run like a query, with a slot and limits.
 
-    ``holder`` : whose transfers; ``None`` : all. Names that a spreadsheet would take for a formula are marked as text.
+    ``holder`` : whose transfers; ``None`` : all. ``issuer`` : of a statement, in two more columns. Names that a
+    spreadsheet would take for a formula are marked as text.
     """
 
     tenant_id: UUID
     month: Month
     unit_of_work: UnitOfWork
     holder: Holder | None = None
+    issuer: Issuer | None = None
 
     def read_chunks(self) -> Generator[bytes, None, None]:
         """Yield the file piece by piece, read from the store on demand.
@@ -203,9 +207,11 @@ class UsageFile:
         Unavailable : the store is unreachable.
         """
         with self.unit_of_work as uow, closing(uow.usage.iterate_transfers(self.month, self.holder)) as transfers:
-            rows = ([_format_cell(getattr(transfer, name)) for name in COLUMNS] for transfer in transfers)
+            issued = () if self.issuer is None else (self.issuer.name, ", ".join(self.issuer.address))
+            ends = [_format_cell(each) for each in issued]
+            rows = ([*(_format_cell(getattr(transfer, name)) for name in COLUMNS), *ends] for transfer in transfers)
             first = list(islice(rows, LINES_AT_ONCE))  # errors before the first piece can still be answered
-            yield _format_csv([COLUMNS, *first])
+            yield _format_csv([(*COLUMNS, *ISSUER_COLUMNS[: len(ends)]), *first])
             while more := list(islice(rows, LINES_AT_ONCE)):
                 yield _format_csv(more)
 

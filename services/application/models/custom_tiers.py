@@ -24,8 +24,9 @@ from services.application.models.tier_identity import list_tier_origins, separat
 from services.application.shared.jobs import PricesChanged, ReleaseChanged
 from services.application.shared.ports import Clock
 from services.application.shared.unit_of_work import UnitOfWork
-from tradewind.errors import Conflict, InvalidValue, NotFound
+from tradewind.errors import Conflict, InvalidValue, NameTaken, NotFound
 from tradewind.model import LeafModel, LinkModel
+from tradewind.names import check_name, fold_name
 from tradewind.tiers.custom import MIN_WIDTH, check_boundaries, solve_between
 from tradewind.tiers.partitions import Partition, PartitionKey, format_tier_name, match_partitions
 
@@ -255,10 +256,12 @@ def rename_tier(tier_id: UUID, name: str | None, *, uow: UnitOfWork) -> None:
     Raises
     ------
     NotFound : the tenant has no such tier.
-    InvalidValue : another tier of its link has that name, so that customers could not distinguish them.
+    InvalidValue : nothing of the name is seen, or it has control characters.
+    NameTaken : another tier of its link has that name, so that customers could not distinguish them.
     """
     _require_known(tier_id, uow)
     if name is not None:
+        name = check_name(name)
         _check_free(name, tier_id, uow)
     before = _format_tiers([tier_id], uow)
     uow.custom_tiers.rename(tier_id, name)
@@ -272,9 +275,9 @@ def _check_free(name: str, tier_id: UUID, uow: UnitOfWork) -> None:
     release = uow.releases.find_current()
     mine = [] if release is None else uow.sla_tiers.of(release, [tier_id])
     for tier in list_link_tiers(mine[0].link_id, uow) if mine else ():
-        if tier.tier.id != tier_id and tier.name.casefold().split() == name.casefold().split():
+        if tier.tier.id != tier_id and fold_name(tier.name) == fold_name(name):
             which = f"{tier.range}, {tier.cluster}"
-            raise InvalidValue("name", f"{tier.name!r} is another tier of this link ({which}); choose another name")
+            raise NameTaken("name", f"{tier.name!r} is another tier of this link ({which}); choose another name")
 
 
 def accept_tiers(tier_ids: Collection[UUID], *, seen_in: int, uow: UnitOfWork) -> None:

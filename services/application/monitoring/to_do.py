@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from services.application.billing.price_books import BookState, ListedBook
+from services.application.billing.spending import Spent, list_spent, sort_near_limit
+from services.application.billing.usage import Month
 from services.application.models.tier_decisions import list_undecided
 from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.wire.releases import UndecidedTiers
@@ -23,13 +25,15 @@ class ToDo:
     """What waits for a decision or a correction.
 
     ``undecided`` : links whose new model would remove or move priced tiers. ``not_offered`` : tiers with a price in the
-    current book that the current release no longer has. ``refused_rows`` : in the quarantine.
+    current book that the current release no longer has. ``near_limit`` : customers that have spent most of their limit
+    of this month. ``refused_rows`` : in the quarantine.
     """
 
     to_review: TierCount
     unpriced: TierCount
     undecided: Sequence[UndecidedTiers]
     not_offered: int
+    near_limit: Sequence[Spent]
     refused_rows: int
     drafts: Sequence[ListedBook]
     current_book: ListedBook | None
@@ -45,6 +49,7 @@ def read_to_do(uow: UnitOfWork, release: int | None, now: datetime) -> ToDo:
         unpriced=_count_tiers([each.unpriced for each in tiers.values()]),
         undecided=list_undecided(uow),
         not_offered=0 if book is None or release is None else uow.price_books.count_not_offered(book.id, release),
+        near_limit=sort_near_limit(list_spent(Month.of(now), uow).values()),
         refused_rows=uow.quarantine.count(),
         drafts=[each for each in books if each.state(now) is BookState.DRAFT],
         current_book=book,

@@ -9,7 +9,8 @@ from services.application.access.authenticate import Scope
 from services.application.access.sign_in import Visitor
 from services.application.shared.ports import Clock
 from services.application.shared.unit_of_work import UnitOfWork
-from tradewind.errors import Conflict, InvalidValue, NotFound, NotPermitted
+from tradewind.errors import Conflict, NameTaken, NotFound, NotPermitted
+from tradewind.names import check_name, require_free_name
 
 MAX_SAVED = 500
 LONGEST_NAME = 100
@@ -39,19 +40,20 @@ def save_query(name: str, sql: str, *, author: Visitor, uow: UnitOfWork, clock: 
 
     Raises
     ------
-    InvalidValue : the name is empty.
-    Conflict : another user has a query of that name, or there are too many.
+    InvalidValue : nothing of the name is seen, or it has control characters.
+    NameTaken : another user has a query of that name, or the user's own differs in upper or lower case.
+    Conflict : there are too many.
     """
-    name = name.strip()
-    if not name:
-        raise InvalidValue("name", "must not be empty")
+    name = check_name(name, longest=LONGEST_NAME)
     saved = uow.saved_queries.list_all()
+    others = [query.name for query in saved if query.name != name]
+    require_free_name(name, others, kind="a saved query that is called")
     is_there = any(query.name == name for query in saved)
     if not is_there and len(saved) >= MAX_SAVED:
         raise Conflict(f"{MAX_SAVED} queries are saved already; remove some")
     query_id = uow.saved_queries.put(name, sql, author_id=author.user.id, at=clock.now())
     if query_id is None:
-        raise Conflict(f"somebody else has saved a query as {name!r}; choose another name")
+        raise NameTaken("name", f"is taken: somebody else has saved a query as {name!r}")
     uow.audit.note("saved_query.saved", name)
     uow.commit()
     return SaveResult(query_id, replaced=is_there)

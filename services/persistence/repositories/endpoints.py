@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 
 from services.persistence.repositories.regions import read_network_energy
 from services.persistence.tables import endpoint_aliases, endpoint_pairs, endpoints, regions
-from tradewind.errors import Conflict, InvalidValue, NotFound
+from tradewind.errors import Conflict, InvalidValue, NameTaken, NotFound
 from tradewind.sla.kinds import EnergyBasis
 from tradewind.sla.power_policy import PowerPolicy, choose_energy_basis
 from tradewind.wire.inventory import Endpoint, EndpointChange, KnownPair, NewEndpoint, PowerProfile
@@ -175,7 +175,7 @@ class Endpoints:
     def _require_free(self, names: Sequence[str], *, owner: UUID | None) -> None:
         taken = {name: holder for name, holder in self.find(names).items() if holder != owner}
         if taken:
-            raise Conflict(f"{min(taken)!r} is the name or an alias of another endpoint")
+            raise NameTaken("name", f"{min(taken)!r} is the name or an alias of another endpoint")
         if len(set(names)) < len(names):
             raise Conflict("the name and aliases of an endpoint must differ from each other")
 

@@ -52,7 +52,7 @@ from services.persistence.tables.retention import (
 )
 from services.persistence.tables.rollups import daily_rollups, rollup_marks
 from services.persistence.tables.submissions import submissions
-from services.persistence.tables.tenancy import api_keys, tenants
+from services.persistence.tables.tenancy import api_keys, statement_issuers, tenants
 from services.persistence.tables.transfers import transfer_samples, transfers
 from services.persistence.tables.users import audit_log, sign_in_networks, user_identities, user_sessions, users
 from services.persistence.tables.warehouse import personal_logins, query_log, saved_queries, warehouse_logins
@@ -108,6 +108,7 @@ __all__ = [
     "sealed_usage",
     "sign_in_networks",
     "sla_partitions",
+    "statement_issuers",
     "submissions",
     "surfaces",
     "tenants",

@@ -12,6 +12,14 @@ tenants = Table(
     Column("created_at", build_instant("created_at").type, nullable=False, server_default=text("now()")),
 )
 
+statement_issuers = Table(
+    "statement_issuers",
+    METADATA,
+    build_tenant_column(primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("address", ARRAY(Text), nullable=False),
+)
+
 api_keys = Table(
     "api_keys",
     METADATA,

@@ -218,7 +218,7 @@ def test_refused_download_shows_the_error_and_the_typed_sql(analyst):
 def test_a_query_without_a_name_is_not_saved_and_stays_in_the_editor(analyst, named):
     refused = analyst.submit(f"{HERE}/save", sql="SELECT 'not yet named'", **named)
     assert refused.status_code == 422
-    assert "Name must not be empty" in refused.text
+    assert "Name is blank; type one" in refused.text
     assert "SELECT &#39;not yet named&#39;</textarea>" in refused.text
 
 

@@ -336,7 +336,7 @@ def test_two_tiers_of_a_link_have_two_names(visitor: Visitor, client: httpx.Clie
     assert visitor.submit(f"/admin/tiers/{first['tier_id']}/name", name="Bronze").status_code == 303
     for taken in ("bronze ", third["name"]):
         refused = visitor.submit(f"/admin/tiers/{second['tier_id']}/name", name=taken)
-        assert (refused.status_code, "is another tier of this link" in refused.text) == (422, True)
+        assert (refused.status_code, "is another tier of this link" in refused.text) == (409, True)
     assert [each["name"] for each in tiers(client)] == ["Bronze", second["name"], third["name"]]
     assert visitor.submit(f"/admin/tiers/{first['tier_id']}/name", name="Bronze").status_code == 303
     visitor.submit(f"/admin/tiers/{first['tier_id']}/name", name="")

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from decimal import Decimal
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -54,7 +55,7 @@ def test_a_draft_is_tried_on_the_completed_transfers_of_the_last_month(
         def shown(draft: dict[str, str]) -> str:
             return visitor.get(f"/admin/price-books/{draft['id']}").text
 
-        draft = provider.post("/v1/price-books", json={"name": "Spring", "copy_of": first["id"]}).json()
+        draft = provider.post("/v1/price-books", json={"name": f"Spring {uuid4()}", "copy_of": first["id"]}).json()
         assert "No transfer of the last 30 days" in shown(draft)
         made = quoted(provider)
         tier = made["sla"]["tier_id"]
@@ -103,7 +104,7 @@ def test_the_cost_of_energy_and_what_it_leaves_are_for_those_who_set_prices(
         signed_in(api, person(parts, learned, "provider")) as visitor,
         signed_in(api, person(parts, learned, "analyst")) as analyst,
     ):
-        draft = provider.post("/v1/price-books", json={"name": "Autumn", "currency": "EUR"}).json()
+        draft = provider.post("/v1/price-books", json={"name": f"Autumn {uuid4()}", "currency": "EUR"}).json()
         here = f"/admin/price-books/{draft['id']}"
         visitor.submit(f"{here}/energy-cost", version=draft["version"], energy_cost_per_kwh="0.7654")
         told = ("0.7654", "energy cost set", 'id="what-if"')
@@ -118,7 +119,7 @@ def test_other_currencies_stand_side_by_side_without_a_difference(api: str, lear
         learned.client(api, Scope.PROVIDER, Scope.AGENT) as provider,
         signed_in(api, person(parts, learned, "provider")) as visitor,
     ):
-        answer: httpx.Response = provider.post("/v1/price-books", json={"name": "Yen", "currency": "JPY"})
+        answer: httpx.Response = provider.post("/v1/price-books", json={"name": f"Yen {uuid4()}", "currency": "JPY"})
         text = visitor.get(f"/admin/price-books/{answer.json()['id']}").text
     assert len(cell(text, "Revenue")) == 2
     assert "Quotes change from EUR to JPY." in text

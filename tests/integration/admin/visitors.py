@@ -46,7 +46,7 @@ class Visitor(httpx.Client):
     def token(self) -> str:
         return re.search(r'name="form_token" value="(\w+)"', self.get("/admin/account").text)[1]
 
-    def submit(self, address: str, **fields) -> httpx.Response:
+    def submit(self, address: str, /, **fields) -> httpx.Response:
         return self.post(address, data=fields | {"form_token": self.token})
 
 

@@ -35,7 +35,7 @@ def tier(provider: httpx.Client) -> str:
 
 
 def drafted(client: httpx.Client, **changes: Any) -> dict[str, Any]:
-    answer = client.post("/v1/price-books", json={"name": "Winter", "currency": "EUR"} | changes)
+    answer = client.post("/v1/price-books", json={"name": f"Winter {uuid4()}", "currency": "EUR"} | changes)
     assert answer.status_code == 201, answer.text
     book: dict[str, Any] = answer.json()
     return book
@@ -196,7 +196,7 @@ def test_a_book_is_withdrawn_until_its_date_comes_and_the_one_before_it_goes_on(
     assert provider.get(f"/v1/price-books/{first['id']}").json()["effective_until"] != stands["effective_from"]
     with learned.parts.store.unit_of_work(learned.id) as uow:
         (entry,) = uow.audit.list_page(limit=1, about="price")
-    assert (entry.action, entry.subject) == ("price_book.withdrawn", "Winter")
+    assert (entry.action, entry.subject) == ("price_book.withdrawn", before["name"])
     assert "is current" in reason(provider.post(f"/v1/price-books/{first['id']}/withdraw"), 409)
     published(provider, second, datetime.now(UTC) + timedelta(seconds=50)).raise_for_status()
     assert "within a minute" in reason(provider.post(f"{here}/withdraw"), 409)
@@ -270,7 +270,7 @@ def test_another_tenants_book_is_not_there(api: str, learned: Tenant, provider: 
             stranger.get(f"{here}/what-if"),
             stranger.delete(here),
             stranger.post(f"{here}/withdraw"),
-            stranger.post("/v1/price-books", json={"name": "Mine", "copy_of": book["id"]}),
+            stranger.post("/v1/price-books", json={"name": f"Mine {uuid4()}", "copy_of": book["id"]}),
         ):
             assert "no such price book" in reason(answer, 404)
         own = drafted(stranger)
@@ -287,7 +287,7 @@ def test_only_providers_change_prices(
     here = f"/v1/price-books/{book['id']}"
     with learned.client(api, scope) as client:
         for answer in (
-            client.post("/v1/price-books", json={"name": "Mine", "currency": "EUR"}),
+            client.post("/v1/price-books", json={"name": f"Mine {uuid4()}", "currency": "EUR"}),
             client.put(f"{here}/tiers/{tier}", json=PRICE),
             client.delete(f"{here}/tiers/{tier}"),
             client.post(f"{here}/publish"),

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -40,7 +41,7 @@ def store(redis_url: str) -> Iterator[redis.Redis]:
 
 def publish_book(provider: httpx.Client, kind: str = "max_throughput", **changes: Any) -> dict[str, Any]:
     """A published book that prices all tiers of a kind."""
-    book = provider.post("/v1/price-books", json={"name": "Winter", "currency": "EUR"} | changes).json()
+    book = provider.post("/v1/price-books", json={"name": f"Winter {uuid4()}", "currency": "EUR"} | changes).json()
     tiers = provider.get("/v1/sla-tiers", params={"limit": 1000}).json()
     for each in {each["tier_id"] for each in tiers if each["kind"] == kind}:
         provider.put(f"/v1/price-books/{book['id']}/tiers/{each}", json=PRICE).raise_for_status()

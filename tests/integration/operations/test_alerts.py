@@ -80,6 +80,7 @@ FOLLOWED, BEHIND = "tradewind_backup_followed", "tradewind_backup_behind_bytes"
 COPIED = "tradewind_backup_copy_age_seconds"
 DATABASE, TOLD = of("tradewind_watched", part="database"), "tradewind_state_told"
 REQUESTS, DISK = "tradewind_requests_total", "tradewind_upload_disk_free_ratio"
+SPENDING = "tradewind_spending_limits_near_total"
 QUEUE = of("tradewind_queue_jobs", queue="celery")
 
 CASES = {
@@ -121,6 +122,7 @@ CASES = {
         pairs(AGREEMENTS, "outcome", ("kept", 8), ("missed", 2)),
         pairs(AGREEMENTS, "outcome", ("kept", 0.1), ("missed", 0.1)),
     ),
+    "SpendingIsNearLimit": Case({SPENDING: "0+0x60 1+0"}, {SPENDING: steady(7)}, minutes=70),
     "JobsWait": Case({QUEUE: steady(101)}, {QUEUE: steady(99)}, {"queue": "celery"}),
     "JournalWaits": Case(
         {AGE: steady(121)},

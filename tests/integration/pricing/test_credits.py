@@ -134,7 +134,7 @@ def test_missed_transfers_are_credited_to_the_cent(
         assert visitor.get("/admin/usage/statement", params={"month": month, "key": str(uuid4())}).status_code == 404
         assert visitor.get("/admin/usage/statement", params={"month": "2026-13", "key": key}).status_code == 422
 
-    draft = provider.post("/v1/price-books", json={"name": "Generous", "copy_of": book}).json()["id"]
+    draft = provider.post("/v1/price-books", json={"name": f"Generous {uuid4()}", "copy_of": book}).json()["id"]
     generous = {"rules": [{"price": PRICE | {"credit": "1"}}]}
     provider.put(f"/v1/price-books/{draft}/rules", json=generous).raise_for_status()
     tried = provider.get(f"/v1/price-books/{draft}/what-if").json()
@@ -145,7 +145,7 @@ def test_missed_transfers_are_credited_to_the_cent(
 
 @pytest.mark.parametrize("credit", ["-0.1", "1.1", "1e30", "NaN", "<script>"])
 def test_credit_that_is_no_share_is_refused(provider: httpx.Client, credit: str) -> None:
-    book = provider.post("/v1/price-books", json={"name": "Wrong", "currency": "EUR"}).json()["id"]
+    book = provider.post("/v1/price-books", json={"name": f"Wrong {uuid4()}", "currency": "EUR"}).json()["id"]
     rules = {"rules": [{"price": PRICE | {"credit": credit}}]}
     assert provider.put(f"/v1/price-books/{book}/rules", json=rules).status_code == 422
     assert provider.get(f"/v1/price-books/{book}/rules").json()["rules"] == []

@@ -129,7 +129,7 @@ def test_a_name_is_given_once_also_in_other_letters_and_when_sent_twice(provider
     assert sent[0].json() == sent[1].json()
     for same in (name, name.upper(), f" {name} "):
         answer = provider.post("/v1/customers", json={"name": same})
-        assert answer.status_code == INVALID
+        assert answer.status_code == CONFLICT
         assert answer.json()["errors"][0]["field"] == "name"
 
 
@@ -177,7 +177,7 @@ def test_discount_and_fixed_prices_are_quoted_to_the_keys_of_the_customer(
         before, now = provider.get(f"/v1/customers/{acme['id']}/negotiated-prices").json()
         assert before["effective_until"] == now["starts_at"], "the next begin where the ones before end"
 
-        dollars = provider.post("/v1/price-books", json={"name": "Dollars", "currency": "USD"}).json()["id"]
+        dollars = provider.post("/v1/price-books", json={"name": f"Dollars {uuid4()}", "currency": "USD"}).json()["id"]
         provider.put(f"/v1/price-books/{dollars}/rules", json={"rules": [{"price": {"base": "1"}}]}).raise_for_status()
         stopped = provider.post(f"/v1/price-books/{dollars}/publish")
         assert (stopped.status_code, acme["name"] in stopped.json()["detail"]) == (CONFLICT, True)

@@ -123,7 +123,9 @@ def test_copy_of_a_book_has_its_rules(provider, draft):
     put_rules(provider, draft, {"price": PRICE, "kind": "min_energy"})
     tier = next(iter(tiers(provider, kind="max_throughput")))
     provider.put(f"{draft}/tiers/{tier}", json=DEARER).raise_for_status()
-    copied = provider.post("/v1/price-books", json={"name": "Copy", "copy_of": draft.rpartition("/")[2]}).json()
+    copied = provider.post(
+        "/v1/price-books", json={"name": f"Copy {uuid4()}", "copy_of": draft.rpartition("/")[2]}
+    ).json()
     rules = provider.get(f"/v1/price-books/{copied['id']}/rules").json()
     assert (len(rules["rules"]), rules["overridden"]) == (1, 1)
     assert prices(provider, f"/v1/price-books/{copied['id']}").keys() == prices(provider, draft).keys()

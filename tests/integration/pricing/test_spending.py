@@ -93,8 +93,17 @@ def test_customer_spends_up_to_its_limit(
             assert (unreadable.status_code, "/admin/usage/statement?" in unreadable.text) == (200, False)
             page = visitor.get("/admin/customers").text
             assert "has spent 83 % of its limit" in page
+            overview = visitor.get("/admin").text
+            assert (
+                f'<li><a href="/admin{path.removeprefix("/v1")}"><strong>{acme["name"]}</strong> is near its'
+                in overview
+            )
+        with signed_in(api, person(parts, learned, "analyst")) as visitor:
+            assert acme["name"] not in visitor.get("/admin").text, "an analyst has no page of customers"
         provider.patch(path, json={"spending_limit": {"amount": "1000", "currency": "EUR"}}).raise_for_status()
         assert recommend(first).status_code == 200, "a limit that is raised counts at once"
+        with signed_in(api, person(parts, learned, "provider")) as visitor:
+            assert acme["name"] not in visitor.get("/admin").text, "it is far from its limit"
 
 
 def sum_reserved(learned: Tenant, customer: dict[str, Any]) -> Decimal:

@@ -121,7 +121,7 @@ def test_customer_pays_for_what_its_keys_moved_while_they_were_its_own(
     assert {row["customer"] for row in rows} == {acme["name"]}
     assert sum(Decimal(row["amount"]) for row in rows) == total
 
-    draft = provider.post("/v1/price-books", json={"name": "The same", "copy_of": book}).json()["id"]
+    draft = provider.post("/v1/price-books", json={"name": f"The same {uuid4()}", "copy_of": book}).json()["id"]
     tried = provider.get(f"/v1/price-books/{draft}/what-if").json()
     replayed = 5 * at_rule + price_by_hand(later[0])  # the fixed price is current for all that Acme moved
     assert Decimal(tried["in_force"]["revenue"]) == pytest.approx(replayed, abs=MICRO * 10)

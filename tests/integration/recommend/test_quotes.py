@@ -66,7 +66,7 @@ def test_first_draft_is_replayed_on_earlier_transfers_and_charges_nobody(
     journalled(parts, store)
     (row,) = stored(learned, made["transfer_id"])
     assert (row["amount"], row["book_id"], row["currency"]) == (None, None, None)
-    draft = provider.post("/v1/price-books", json={"name": "First", "currency": "EUR"}).json()
+    draft = provider.post("/v1/price-books", json={"name": f"First {uuid4()}", "currency": "EUR"}).json()
     tier, here = made["sla"]["tier_id"], f"/v1/price-books/{draft['id']}"
     provider.put(f"{here}/tiers/{tier}", json=PRICE).raise_for_status()
     assert provider.get(f"{here}/what-if").json()["requests"] == 0

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -54,7 +55,7 @@ def weighted(operator: httpx.Client, api: str) -> Iterator[Any]:
     with ExitStack() as stack:
 
         def make(weight: float) -> Weighted:
-            new = {"name": f"weight {weight}", "scopes": ["agent"], "weight": weight}
+            new = {"name": f"weight {weight} {uuid4()}", "scopes": ["agent"], "weight": weight}
             created = operator.post("/v1/keys", json=new)
             assert created.status_code == 201, created.text
             headers = {"Authorization": f"Bearer {created.json()['secret']}"}

@@ -10,7 +10,7 @@ import pytest
 import redis
 
 from services.application.access.authenticate import Scope, make_secret
-from services.application.access.keys import create_key, revoke_key
+from services.application.access.keys import revoke_key
 from services.bootstrap import Container
 from services.queue.quote_recorder import QUOTES
 from services.queue.sessions import JOURNAL
@@ -32,7 +32,6 @@ from tests.integration.transfers.test_journal import Journal
 from tests.integration.transfers.test_transfers_api import complete, completion
 from tests.records import ndjson, record
 from tests.stack import Tenant
-from tradewind.wire.inventory import NewKey
 
 __all__ = ["learned", "store", "valkey"]
 
@@ -54,8 +53,19 @@ def new_customer(api: str, learned: Tenant, parts: Container) -> Iterator[NewCus
         def new(name: str | None = None) -> Customer:
             name = name or f"customer {uuid4()}"
             with parts.store.unit_of_work(learned.id) as uow:
-                key = create_key(NewKey(name=name, scopes=(Scope.AGENT,)), make_secret(), uow=uow, clock=parts.clock)
-            headers = {"Authorization": f"Bearer {key.secret}"}
+                # Two keys of one name are refused now; a tenant may have them from before.
+                secret, at = make_secret(), parts.clock.now()
+                key = uow.keys.add(
+                    name=name,
+                    prefix=secret.prefix,
+                    secret_sha256=secret.sha256,
+                    scopes=[Scope.AGENT],
+                    weight=1.0,
+                    rate_factor=1.0,
+                    at=at,
+                )
+                uow.commit()
+            headers = {"Authorization": f"Bearer {secret.secret}"}
             client = closing.enter_context(httpx.Client(base_url=api, headers=headers, timeout=60))
             return Customer(client, key.id, name)
 

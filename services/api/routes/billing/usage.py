@@ -12,6 +12,7 @@ from services.api.dependencies import Parts, ProviderKey
 from services.api.problems import to_problem
 from services.api.routes.billing.customers import to_wire_customer
 from services.api.routing import create_v1_router
+from services.application.billing.issuer import find_issuer
 from services.application.billing.statements import (
     KeyUsage,
     Statement,
@@ -94,7 +95,7 @@ def read_statement(
         if form is Form.JSON:
             statement, detail = load_statement(holder, requested_month, limit=0, offset=0, uow=uow)
         else:
-            statement = find_statement(holder, requested_month, uow)
+            statement, issuer = find_statement(holder, requested_month, uow), find_issuer(uow)
     if form is Form.CSV:
         return stream_usage(
             tenant_id,
@@ -103,6 +104,7 @@ def read_statement(
             request.app.state.query_slots,
             holder=statement.holder,
             number=statement.number,
+            issuer=issuer,
             refused=to_problem,
         )
     return _to_customer_statement(statement, detail, requested_month, parts.clock.now())
@@ -117,7 +119,8 @@ def _to_customer_statement(
         final=statement.is_final,
         as_of=now,
         fingerprint=statement.fingerprint,
-        provider=detail.provider,
+        provider=detail.issuer.name,
+        provider_address=detail.issuer.address,
         month=str(month),
         begins_at=month.begins_at,
         ends_at=month.ends_at,

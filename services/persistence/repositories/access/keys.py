@@ -35,6 +35,10 @@ class Keys:
         self._connection = connection
         self._tenant_id = tenant_id
 
+    def lock_names(self) -> None:
+        """Wait for others who name keys of the tenant: revoked ones may share a name, so no constraint can hold."""
+        self._connection.execute(select(func.pg_advisory_xact_lock(func.hashtext(f"key names {self._tenant_id}"))))
+
     def add(
         self,
         *,

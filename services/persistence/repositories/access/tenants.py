@@ -3,8 +3,10 @@
 from uuid import UUID
 
 from sqlalchemy import Connection, insert, select
+from sqlalchemy.dialects.postgresql import insert as insert_or_replace
 
-from services.persistence.tables import tenants
+from services.application.billing.issuer import Issuer
+from services.persistence.tables import statement_issuers, tenants
 
 
 class Tenants:
@@ -22,3 +24,16 @@ class Tenants:
         """Return the name of the unit of work's own tenant."""
         name: str = self._connection.execute(select(tenants.c.name).where(tenants.c.id == self._tenant_id)).scalar_one()
         return name
+
+    def find_issuer(self) -> Issuer | None:
+        """Return who issues statements; ``None`` until a provider says so."""
+        row = self._connection.execute(select(statement_issuers)).one_or_none()
+        return None if row is None else Issuer(row.name, tuple(row.address))
+
+    def set_issuer(self, issuer: Issuer) -> None:
+        values = {"name": issuer.name, "address": list(issuer.address)}
+        self._connection.execute(
+            insert_or_replace(statement_issuers)
+            .values(tenant_id=self._tenant_id, **values)
+            .on_conflict_do_update(index_elements=["tenant_id"], set_=values)
+        )

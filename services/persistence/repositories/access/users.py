@@ -10,7 +10,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from services.application.access.users import User
 from services.persistence.tables import sign_in_networks, user_identities, user_sessions, users
-from tradewind.errors import Conflict, NotFound
+from tradewind.errors import Conflict, NameTaken, NotFound
 
 SEEN_EVERY = timedelta(minutes=1)
 """Shortest time between two updates of a session's last visit."""
@@ -27,7 +27,7 @@ class Users:
 
         Raises
         ------
-        Conflict : a user of any tenant has this login.
+        NameTaken : a user of any tenant has this login.
         """
         row = self._connection.execute(
             insert(users)
@@ -43,7 +43,7 @@ class Users:
             .returning(users)
         ).one_or_none()
         if row is None:
-            raise Conflict(f"the login {login!r} is taken")
+            raise NameTaken("login", f"is taken: there is a user {login!r}")
         return _build_user(row)
 
     def get(self, user_id: UUID) -> User:

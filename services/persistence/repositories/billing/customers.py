@@ -56,12 +56,6 @@ class Customers:
             raise NotFound("no such customer")
         return _build_customer(row, [key for key, holder in self.list_holders().items() if holder == customer_id])
 
-    def find_by_name(self, name: str) -> Customer | None:
-        """Return the customer with this name, in upper or lower case."""
-        query = select(customers.c.id).where(func.lower(customers.c.name) == func.lower(name))
-        found = self._connection.execute(query).scalars().first()
-        return None if found is None else self.get(found)
-
     def list_limits(self) -> Sequence[SpendingLimit]:
         """Return the spending limits of customers that are not archived."""
         query = select(customers).where(customers.c.spending_limit.is_not(None), customers.c.archived_at.is_(None))

@@ -57,6 +57,10 @@ class PriceBooks:
             raise NotFound("no such price book")
         return _build_book(row, self._read_prices([book_id])[book_id])
 
+    def lock_names(self) -> None:
+        lock = func.pg_advisory_xact_lock(func.hashtext(f"price book names {self._tenant_id}"))
+        self._connection.execute(select(lock))
+
     def claim(self, book_id: UUID) -> PriceBook:
         """Return one book, locked until the transaction ends; a rival's change is waited for."""
         self._connection.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(str(book_id), 0))))

@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 from tests.integration.warehouse.questions.history import (
     CREDIT,
     ENDS,
+    MODELS,
     TIER_NAMES,
     History,
     Moved,
     Promise,
-    find_tier_id,
 )
 from tradewind.model import LeafModel
 
@@ -98,7 +98,10 @@ def slas_by_tier(history: History) -> Iterable[Row]:
 
 
 def _name_tier(link: tuple[str, str], tier: tuple[int, int]) -> str:
-    return TIER_NAMES[tier[0]][tier[1]] or f"tier {find_tier_id(link, tier)}"
+    leaf, part = tier
+    partition = MODELS[-1].leaves[leaf].partitions[part]
+    limits = f"{partition.lower / 1e6:g} to {partition.upper / 1e6:g} Mbit/s"
+    return TIER_NAMES[leaf][part] or f"throughput at least {limits} at 90 %, {link[0]} to {link[1]}"
 
 
 def calibration(history: History) -> Iterable[Row]:
