@@ -134,11 +134,11 @@ def test_imported_rows_and_transfers_without_a_quote_are_one_line(customer: Cust
     assert customer.unbilled() == [("not_quoted", 2)]
 
 
-def test_imported_rows_belong_to_the_customer_that_had_the_key_when_they_began(
+def test_imported_rows_belong_to_the_customer_that_had_the_key_when_they_started(
     customer: Customer, learned: Tenant
 ) -> None:
-    began = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=30)
-    starts = [began + timedelta(minutes=minutes) for minutes in range(5)]
+    first_at = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=30)
+    starts = [first_at + timedelta(minutes=minutes) for minutes in range(5)]
     rows = [
         record(number, started_at=at.isoformat(), ended_at=(at + timedelta(seconds=30)).isoformat())
         for number, at in enumerate(starts)
@@ -147,11 +147,11 @@ def test_imported_rows_belong_to_the_customer_that_had_the_key_when_they_began(
     with learned.parts.store.unit_of_work(learned.id) as uow:
         key_id = next(key.id for key in uow.keys.list_all() if key.name == customer.name)
         first, second = (
-            uow.customers.add(CustomerDetails(name=f"{name} {uuid4()}"), began) for name in ("first", "second")
+            uow.customers.add(CustomerDetails(name=f"{name} {uuid4()}"), first_at) for name in ("first", "second")
         )
         for holder, at in ((first, starts[0]), (second, starts[3]), (None, starts[4])):
             uow.customers.assign([key_id], holder, at)
-        sums = uow.usage.list_sums(Month.of(began))
+        sums = uow.usage.list_sums(Month.of(first_at))
     lines = [line for line in sums if line.key_id == key_id]
     found = {line.customer_id: (line.billing, line.transfers, line.bytes_moved) for line in lines}
     one = rows[0]["outcome"]["bytes_moved"]
