@@ -198,3 +198,33 @@ def test_sizes_that_may_be_in_bits_are_refused_unless_the_rates_agree(unit):
         assert run(rates)[0][0].record.dataset.total_bytes == 400_000_000
     with pytest.raises(InvalidValue, match="by a factor of"):
         run([f"{header},throughput (Mbps)", f"{row},{20 if unit == 'Mb' else 160}"])
+
+
+HEADER, ROW = "size (MB),duration (s),files,cc", "900,30,3,2"
+
+
+def test_header_that_is_repeated_is_no_row():
+    again = "size (MB) , duration (s),files,cc"
+    imported, refused, _ = run([HEADER, ROW, again, ROW])
+    assert (len(imported), [each.row for each in refused]) == (2, [3])
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "duration (s),size (MB),files,cc",
+        "size (KB),duration (s),files,cc",
+        "size (MB),duration (s),cc,files",
+        "size (MB),duration (s),files,cc,loss",
+    ],
+)
+def test_file_with_a_further_header_of_other_columns_is_refused_by_its_line(other):
+    with pytest.raises(InvalidValue, match=r"other columns from line 4 on; split it there") as refused:
+        run([HEADER, ROW, ROW, other, ROW])
+    assert refused.value.field == "csv"
+
+
+def test_name_that_is_also_a_title_is_a_value():
+    header = "source,size (MB),duration (s),files,cc"
+    imported, refused, _ = run([header, "source,900,30,3,2", "cc,900,30,3,2"])
+    assert (len(imported), refused) == (2, [])

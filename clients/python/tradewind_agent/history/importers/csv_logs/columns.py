@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from tradewind.errors import InvalidValue
 from tradewind.units import format_count
@@ -70,6 +71,12 @@ class Columns:
 def read_header(line: str, delimiters: Sequence[str] = DELIMITERS) -> Columns:
     """Read the columns of a header line, by the delimiter under which most of them are known."""
     return max((_build_columns(line, delimiter) for delimiter in delimiters), key=lambda columns: len(columns.place))
+
+
+@lru_cache(1024)
+def is_title(cell: str) -> bool:
+    """Return whether a cell is the title of a known quantity."""
+    return not cell[:1].isdigit() and find_quantity(cell)[0] is not None
 
 
 def _build_columns(line: str, delimiter: str) -> Columns:

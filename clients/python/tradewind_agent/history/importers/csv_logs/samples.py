@@ -7,7 +7,7 @@ from itertools import pairwise
 from statistics import median
 
 from tradewind.errors import InvalidValue
-from tradewind_agent.history.importers.csv_logs.columns import Columns
+from tradewind_agent.history.importers.csv_logs.columns import Columns, is_title, read_header
 from tradewind_agent.history.importers.csv_logs.rows import join_rows
 from tradewind_agent.history.importers.csv_logs.times import TimeColumns
 from tradewind_agent.history.importers.log_text import Line
@@ -121,14 +121,27 @@ def _append_none(rows: Iterator[list[str]]) -> Iterator[list[str] | None]:
 
 
 def _split_rows(columns: Columns, lines: Iterable[Line]) -> Iterator[list[str]]:
+    """Yield the rows that have as many fields as the header, without repeated headers.
+
+    Raises
+    ------
+    InvalidValue : a further header has other columns: the rows after it would be read under the wrong titles.
+    """
+    titles = frozenset(columns.header)
     for line in join_rows(columns, lines):
-        if line.fault is None:
-            try:
-                row = columns.split_fields(line.text)
-            except InvalidValue:
+        if line.fault is not None:
+            continue
+        first = line.text.partition(columns.delimiter)[0].strip(' "')
+        if first in titles or is_title(first):
+            header = read_header(line.text, columns.delimiter).header
+            if 2 * sum(title in titles for title in header) > len(header):
+                if header != columns.header:
+                    raise InvalidValue("csv", f"has other columns from line {line.number} on; split it there")
                 continue
-            if row[0] != columns.header[0]:
-                yield row
+        try:
+            yield columns.split_fields(line.text)
+        except InvalidValue:
+            continue
 
 
 def list_samples(pairs: Iterable[RowPair], times: TimeColumns, joules_per_energy: float) -> list[Sample]:
