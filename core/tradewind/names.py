@@ -9,6 +9,9 @@ LONGEST_NAME = 200
 
 _CONTROLS = frozenset({"Cc", "Zl", "Zp"})
 _UNSEEN = frozenset({"Cf", "Cs"})
+_JOINERS = "\u200c\u200d"
+"""Between two characters that are seen, these are part of how Persian and joined pictures are written."""
+
 _BLANK_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 """Characters of other categories that leave nothing to be seen, such as fillers of Hangul and the blank of Braille."""
 
@@ -36,11 +39,22 @@ def check_name(text: str, *, field: str = "name", longest: int = LONGEST_NAME) -
         raise InvalidValue(field, IS_BLANK)
     if any(unicodedata.category(each) in _CONTROLS for each in name):
         raise InvalidValue(field, NO_CONTROL_CHARACTERS)
-    if has_format_characters(name) or any(each in _BLANK_LETTERS for each in name):
+    if has_format_characters(_drop_joiners(name)) or any(each in _BLANK_LETTERS for each in name):
         raise InvalidValue(field, NO_FORMAT_CHARACTERS)
     if len(name) > longest:
         raise InvalidValue(field, f"has {len(name)} characters; there may be {longest}")
     return name
+
+
+def _drop_joiners(name: str) -> str:
+    """Return a name without joiners that stand between two characters that are seen."""
+    return "".join(
+        each
+        for place, each in enumerate(name)
+        if each not in _JOINERS
+        or not 0 < place < len(name) - 1
+        or not all(unicodedata.category(name[other])[0] not in "CZ" for other in (place - 1, place + 1))
+    )
 
 
 def _is_seen(character: str) -> bool:
@@ -50,7 +64,8 @@ def _is_seen(character: str) -> bool:
 
 def fold_name(name: str) -> str:
     """Return what names that read the same have in common: in upper and lower case, in full or half width."""
-    return " ".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold()).split())
+    joined = _drop_joiners(name)
+    return " ".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", joined).casefold()).split())
 
 
 def require_free_name(name: str, taken: Iterable[str], *, kind: str, field: str = "name") -> None:

@@ -44,7 +44,7 @@ class NewEndpoint(Strict):
     """
 
     name: NewName
-    aliases: tuple[NewName, ...] = Field(default=(), max_length=100)
+    aliases: tuple[Name, ...] = Field(default=(), max_length=100)
     known_pairs: tuple[KnownPair, ...] = Field(default=(), max_length=1000)
     power_profile: PowerProfile | None = None
     power_policy: PowerPolicy | None = None
@@ -58,7 +58,7 @@ class EndpointChange(Strict):
     """
 
     name: NewName | None = None
-    aliases: tuple[NewName, ...] | None = Field(default=None, max_length=100)
+    aliases: tuple[Name, ...] | None = Field(default=None, max_length=100)
     known_pairs: tuple[KnownPair, ...] | None = Field(default=None, max_length=1000)
     power_profile: PowerProfile | None = None
     power_policy: PowerPolicy | None = None

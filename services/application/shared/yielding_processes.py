@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
+import traceback
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from multiprocessing.connection import Connection, Pipe
@@ -41,6 +42,7 @@ class YieldingProcesses:
     def __init__(self, at_once: int = 1) -> None:
         self._free = threading.Semaphore(at_once)
         self._idle: list[_Process] = []
+        self._is_closed = False
 
     def run(self, function: Callable[..., Result], *arguments: object, file: IO[bytes] | None = None) -> Result:
         """Wait for what the function returns, or raise its error.
@@ -54,26 +56,40 @@ class YieldingProcesses:
         Unavailable : the process was killed, or has no memory left; the next call starts another.
         """
         with self._free:
-            try:
-                process = self._idle.pop()
-            except IndexError:
-                process = _Process()
+            process = self._take_idle() or _Process()
             try:
                 result, error = process.call(function, arguments, file)
             except (EOFError, OSError):
                 process.end()
                 raise Unavailable("the process that was computing this has ended; send it again") from None
+            except BaseException:  # what cannot be sent, or an interrupt: the process may wait for the rest
+                process.end()
+                raise
             self._idle.append(process)
+            if self._is_closed:
+                self.close()
         if error is not None:
             raise error
         return cast("Result", result)
+
+    def _take_idle(self) -> "_Process | None":
+        """Return an idle process that still runs."""
+        while True:
+            try:
+                process = self._idle.pop()
+            except IndexError:
+                return None
+            if process.is_running:
+                return process
+            process.end()
 
     async def compute(self, function: Callable[..., Result], *arguments: object) -> Result:
         """Await what `run` returns."""
         return await asyncio.to_thread(self.run, function, *arguments)
 
     def close(self) -> None:
-        """End the processes that compute nothing; one that does is not used again."""
+        """End the processes that compute nothing, and each other one when it has finished."""
+        self._is_closed = True
         while self._idle:
             self._idle.pop().end()
 
@@ -98,6 +114,10 @@ class _Process:
         answer: tuple[object, Exception | None] = self._connection.recv()
         return answer
 
+    @property
+    def is_running(self) -> bool:
+        return self._started.poll() is None
+
     def end(self) -> None:
         self._connection.close()
         self._started.kill()
@@ -116,6 +136,7 @@ def _serve(connection: Connection) -> None:
             with _receive_file(connection) if has_file else nullcontext() as file:
                 answer = function(*(() if file is None else (file,)), *arguments), None
         except Exception as error:  # noqa: BLE001 -- the caller raises it
+            error.add_note(traceback.format_exc())
             answer = None, error
         connection.send(answer)
 
@@ -125,7 +146,8 @@ def _receive_file(connection: Connection) -> IO[bytes]:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes of a terminal
+    for each in (signal.SIGINT, signal.SIGTERM):  # which may reach all processes of a terminal, or of a unit
+        signal.signal(each, signal.SIG_IGN)
     with suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, max(os.getpriority(os.PRIO_PROCESS, 0), NICENESS))
     with suppress(BrokenPipeError, ConnectionResetError):

@@ -67,6 +67,34 @@ def test_process_that_is_killed_is_replaced(processes: YieldingProcesses) -> Non
     assert processes.run(os.getpid) != before
 
 
+def test_idle_process_that_has_ended_costs_no_call(processes: YieldingProcesses) -> None:
+    before = processes.run(os.getpid)
+    os.kill(before, signal.SIGKILL)
+    eventually(lambda: psutil.Process(before).status() == psutil.STATUS_ZOMBIE)
+    assert processes.run(os.getpid) != before
+
+
+def test_process_that_computes_when_all_are_closed_ends_afterwards() -> None:
+    processes = YieldingProcesses()
+    process = processes.run(os.getpid)
+    with ThreadPoolExecutor(1) as threads:
+        computing = threads.submit(processes.run, time.sleep, 0.5)
+        eventually(lambda: psutil.Process(process).status() == psutil.STATUS_SLEEPING and not processes._idle)
+        processes.close()
+        computing.result()
+    assert not psutil.pid_exists(process)
+
+
+def test_error_names_where_it_came_from(processes: YieldingProcesses) -> None:
+    with pytest.raises(ValueError, match="no numbers") as caught:
+        processes.run(fail)
+    assert "in fail" in "".join(caught.value.__notes__)
+
+
+def fail() -> None:
+    raise ValueError("no numbers")
+
+
 def test_processes_end_with_a_parent_that_is_killed() -> None:
     script = """
 import os, time

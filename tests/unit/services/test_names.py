@@ -15,7 +15,7 @@ def test_a_free_name_is_not_taken_and_not_too_long(taken: list[str], name: str) 
     assert len(free) <= LONGEST_NAME
 
 
-@pytest.mark.parametrize("typed", ["Spring", "sPRING", "Spring  ", "Ｓpring"])
+@pytest.mark.parametrize("typed", ["Spring", "sPRING", "Spring  ", "Ｓpring", "Spr\u200ding"])
 def test_names_that_read_the_same_are_taken(typed: str) -> None:
     with pytest.raises(NameTaken, match="name: is taken: there is a book that is called 'Spring'"):
         require_free_name(typed, ["Autumn", "Spring"], kind="a book that is called")
@@ -31,7 +31,21 @@ def test_names_of_which_nothing_is_seen_are_refused(typed: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "typed", ["a\x00b", "a\x1fb", "a\x7fb", "a\x85b", "a\nb", "a\u2028b", "a\u202eb", "a\u2066b", "a\u200bb", "a\u3164"]
+    "typed",
+    [
+        "a\x00b",
+        "a\x1fb",
+        "a\x7fb",
+        "a\x85b",
+        "a\nb",
+        "a\u2028b",
+        "a\u202eb",
+        "a\u2066b",
+        "a\u200bb",
+        "a\u3164",
+        "a\u200d",
+        "a\u200d b",
+    ],
 )
 def test_names_with_controls_or_invisible_characters_are_refused(typed: str) -> None:
     with pytest.raises(InvalidValue, match="name: must have no"):
@@ -42,7 +56,9 @@ def test_blanks_around_and_within_a_name_are_made_one() -> None:
     assert check_name("  a \u00a0 b ") == "a b"
 
 
-@pytest.mark.parametrize("name", ["Müller & Söhne", "山田商店", "مختبر", "a" * LONGEST_NAME, "e\u0301", "🌊"])
+@pytest.mark.parametrize(
+    "name", ["Müller & Söhne", "山田商店", "مختبر", "a" * LONGEST_NAME, "e\u0301", "🌊", "می\u200cخواهم", "👩\u200d💻"]
+)
 def test_names_in_any_script_are_accepted(name: str) -> None:
     assert check_name(name) == name
 

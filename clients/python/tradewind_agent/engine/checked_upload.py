@@ -15,6 +15,11 @@ from tradewind_agent.errors import FileFault
 
 _OK = 200
 _MISSING = frozenset({404, 410})
+_ELSEWHERE = frozenset({301, 302, 303})
+"""Redirects by which a server may send a browser to a form; 307 and 308 send the upload itself, as to a pool."""
+
+_MARKS_OF_FORMS = (b"<form", b'type="password', b"type=password")
+_FRESH = {"Cache-Control": "no-cache"}
 
 _LARGE_BYTES = 64 * MIB
 """Of files from this size on what was stored is looked at: the question takes no time next to the file."""
@@ -32,11 +37,13 @@ class CheckedUpload(FileUpload):
     def __init__(self, job: UploadJob, host: TransferHost) -> None:
         super().__init__(job, host)
         self._success: ResponseHead | None = None  # that the server has answered, and that is being checked
+        self._answer_start = b""
+        self._was_sent_elsewhere = False
         self._is_false = False  # more likely than not
         self._lost_questions = 0
 
     def _make_only_request(self) -> UploadExchange:
-        return super()._make_only_request() if self._success is None else self._send("HEAD", {}, None)
+        return super()._make_only_request() if self._success is None else self._send("HEAD", _FRESH, None)
 
     def _finish_stored(self, sent: FileSlice, head: ResponseHead) -> None:
         if sent.remaining_bytes or self._in_parts or not self._must_check(head):
@@ -48,7 +55,8 @@ class CheckedUpload(FileUpload):
         self.host.make_available(self)
 
     def _must_check(self, head: ResponseHead) -> bool:
-        self._is_false = self.url != self._first_url or (head.status == _OK and self._is_page(head))
+        is_form = any(mark in self._answer_start.lower() for mark in _MARKS_OF_FORMS)
+        self._is_false = self._was_sent_elsewhere or (head.status == _OK and self._is_page(head) and is_form)
         is_ours = head.headers.get("server", "").startswith("tradewind")
         is_large = self.job.size_bytes >= _LARGE_BYTES
         is_worth_it = self.host.options.checksum or is_large or not self.traits.shows_uploads
@@ -60,6 +68,8 @@ class CheckedUpload(FileUpload):
 
     def handle_answer(self, exchange: UploadExchange, head: ResponseHead) -> None:
         if self._success is None or exchange.sent is not None or self.is_over or head.status in REDIRECTS:
+            self._was_sent_elsewhere |= exchange.sent is not None and head.status in _ELSEWHERE
+            self._answer_start = exchange.answer_start
             super().handle_answer(exchange, head)
             return
         self._in_flight.discard(exchange)
@@ -84,7 +94,7 @@ class CheckedUpload(FileUpload):
 
     def _has_other_sum(self, stored: ResponseHead) -> bool:
         """Return whether the server states another SHA-256 than the file has, as far as both are known."""
-        stated = find_stated_checksum(stored.headers, is_full=True)
+        stated = find_stated_checksum(stored.headers, is_full=True, has_content=False)
         if stated is None or stated.algorithm != "sha256" or self._digest is None:
             return False
         return stated.digest.hex() != self._digest
@@ -96,14 +106,17 @@ class CheckedUpload(FileUpload):
         self._in_flight.discard(exchange)
         self._lost_questions += fault is not None
         if self._lost_questions >= _MOST_QUESTIONS:
+            self.traits.shows_uploads = True
             self._finish()
         else:
             self.host.make_available(self)
 
 
 def _find_stored_bytes(head: ResponseHead) -> int | None:
-    """Return the size that an answer to HEAD states; ``None`` too for 0 of a program, which names no version."""
-    if head.status != _OK or head.codings:
+    """Return the size that an answer to HEAD states.
+
+    ``None`` too for what a cache has stored, and for 0 of a program, which does not say when that was written.
+    """
+    if head.status != _OK or head.codings or "age" in head.headers:
         return None
-    names_version = "etag" in head.headers or "last-modified" in head.headers
-    return head.content_length if head.content_length or names_version else None
+    return head.content_length if head.content_length or "last-modified" in head.headers else None

@@ -20,6 +20,7 @@ _CLOCK_STEP_S = 2.0
 """HTTP dates are whole seconds, and some file systems keep even ones."""
 
 _LONGEST_ANSWER_BYTES = 256 * 1024
+_LOOKED_AT_BYTES = 16 * 1024
 
 _READ_LAST_BYTES = 64 * 1024
 """The end of a file that is read here, and its state checked, before it leaves: a receiver must not get a complete body
@@ -116,6 +117,7 @@ class UploadExchange:
     Attributes
     ----------
     sent : the bytes of the file that go with it.
+    answer_start : the beginning of the answer's body.
     expected_answer : set for a full file.
     """
 
@@ -135,6 +137,7 @@ class UploadExchange:
         self.send_context: SendContext | None = None
         self._head: ResponseHead | None = None
         self._answer_bytes = 0
+        self.answer_start = b""
 
     @property
     def moved_bytes(self) -> int:
@@ -165,6 +168,7 @@ class UploadExchange:
 
     def on_data(self, data: memoryview) -> None:
         self._answer_bytes += len(data)
+        self.answer_start += bytes(data[: _LOOKED_AT_BYTES - len(self.answer_start)])
         if self._answer_bytes > _LONGEST_ANSWER_BYTES:
             raise MalformedResponse("an answer to an upload that does not end")
 

@@ -138,7 +138,7 @@ def read_stored(answer: FetchedAnswer) -> StoredFile:
     return StoredFile(
         size_bytes=None if answer.head.codings else answer.head.content_length,
         modified_at=parse_http_date(headers.get("last-modified", "")),
-        checksum=find_stated_checksum(headers, is_full=True),
+        checksum=find_stated_checksum(headers, is_full=True, has_content=False),
         keeps_times=_keeps_times(headers),
         clock_offset_s=measure_clock_offset_s(parse_http_date(headers.get("date", "")), datetime.now(UTC)),
     )

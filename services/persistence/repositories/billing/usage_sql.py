@@ -157,7 +157,7 @@ _SUMS_OF = """
          UNION ALL
         SELECT key_id, k.name, customer_id, 'not_quoted', NULL, transfers, bytes_moved, NULL, 0, 0, 0, 0
           FROM imported LEFT JOIN api_keys k ON k.id = imported.key_id {where}
-      ) AS counted GROUP BY key_id, key, customer_id, billing, currency
+      ) AS both_kinds GROUP BY key_id, key, customer_id, billing, currency
 """
 
 SUMS = text(f"{_OF_SERVICE} {_IMPORTED} {_SUMS_OF.format(billable='whose', where='')}")

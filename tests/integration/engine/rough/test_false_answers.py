@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.certificates import make_certificates
+from tests.integration.certificates import Certificates, make_certificates
 from tests.integration.engine.fetching import CONTENT, SMALL, copies, reason_of_failure
 from tests.integration.engine.servers.rough_server import Answer, RoughServer, head, plain, redirect
 from tests.integration.engine.servers.stream_server import StreamServer, read_head
@@ -163,7 +163,8 @@ class CuttingServer(StreamServer):
     """Ends a body without a length by closing the connection, without the notice of TLS."""
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if await read_head(reader) is not None:
+        if (head := await read_head(reader)) is not None:
+            await reader.readexactly(int(head.headers.get("content-length", "0")))
             writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + SMALL)
             await writer.drain()
             with socket.socket(fileno=os.dup(writer.get_extra_info("socket").fileno())) as beneath:
@@ -172,19 +173,37 @@ class CuttingServer(StreamServer):
         writer.transport.abort()
 
 
-@pytest.mark.parametrize("is_known", [True, False])
-def test_body_that_tls_did_not_end_is_the_file_only_where_its_size_is_known(tmp_path: Path, is_known: bool):
-    folder = tmp_path / "out"
-    folder.mkdir()
-    certificates = make_certificates(tmp_path)
+def cutting_server(certificates: Certificates) -> CuttingServer:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificates.certificate, certificates.key)
 
     class Server(CuttingServer):
         tls = context
 
+    return Server()
+
+
+def test_success_of_an_upload_need_not_end_as_tls_does(tmp_path: Path):
+    (tmp_path / "file").write_bytes(CONTENT)
+    certificates = make_certificates(tmp_path)
+
     async def story() -> TransferResult:
-        async with Server() as server:
+        async with cutting_server(certificates) as server:
+            trusting = options(tls=build_tls_context(ca_file=certificates.authority))
+            jobs = list_uploads([tmp_path / "file"], Url.parse(f"https://{server.address}/file")).jobs
+            return await TransferEngine(plan(1), trusting).run(jobs)
+
+    assert asyncio.run(story()).failures == ()
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_body_that_tls_did_not_end_is_the_file_only_where_its_size_is_known(tmp_path: Path, is_known: bool):
+    folder = tmp_path / "out"
+    folder.mkdir()
+    certificates = make_certificates(tmp_path)
+
+    async def story() -> TransferResult:
+        async with cutting_server(certificates) as server:
             trusting = options(tls=build_tls_context(ca_file=certificates.authority))
             sizes = {"file": len(SMALL)} if is_known else None
             jobs = jobs_for(f"https://{server.address}", ["file"], folder, sizes)

@@ -18,7 +18,8 @@ PAGE = "Content-Type: text/html\r\n"
 class Store(StreamServer):
     """Answers PUT with ``success``, and stores all but the last ``lost_bytes``.
 
-    ``redirected`` : it redirects uploads to another place first.
+    ``page`` : the body of its success. ``redirected`` : status by which it sends uploads to another place first.
+    ``shown`` : fields of its answer to HEAD; ``shown_bytes`` : the size in it, instead of what is stored.
     ``answers_head`` : else it closes the connection on a question.
     """
 
@@ -26,7 +27,10 @@ class Store(StreamServer):
     lost_bytes: int = 0
     fields: str = ""
     stores: bool = True
-    redirected: bool = False
+    page: str = ""
+    redirected: str = ""
+    shown: str = 'ETag: "one"\r\n'
+    shown_bytes: int | None = None
     answers_head: bool = True
     files: dict[str, bytes] = field(default_factory=dict)
     methods: list[str] = field(default_factory=list)
@@ -46,24 +50,25 @@ class Store(StreamServer):
 
     def _answer(self, method: str, target: str, body: bytes) -> str:
         if method == "PUT" and self.redirected and target != "/login":
-            return "HTTP/1.1 302 Found\r\nLocation: /login\r\nContent-Length: 0\r\n\r\n"
+            return f"HTTP/1.1 {self.redirected}\r\nLocation: /login\r\nContent-Length: 0\r\n\r\n"
         if method == "PUT":
             if self.stores and target != "/login":
                 self.files[target] = body[: len(body) - self.lost_bytes]
-            return f"HTTP/1.1 {self.success}\r\n{self.fields}Content-Length: 0\r\n\r\n"
+            return f"HTTP/1.1 {self.success}\r\n{self.fields}Content-Length: {len(self.page)}\r\n\r\n{self.page}"
         if (stored := self.files.get(target)) is None:
             return "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
-        return f'HTTP/1.1 200 OK\r\nETag: "one"\r\nContent-Length: {len(stored)}\r\n\r\n'
+        size = len(stored) if self.shown_bytes is None else self.shown_bytes
+        return f"HTTP/1.1 200 OK\r\n{self.shown}Content-Length: {size}\r\n\r\n"
 
 
-def send(server: Store, folder: Path, files: int = 1) -> TransferResult:
+def send(server: Store, folder: Path, files: int = 1, *, checksum: bool = False) -> TransferResult:
     for number in range(files):
         (folder / f"{number}").write_bytes(CONTENT)
 
     async def story() -> TransferResult:
         async with server, asyncio.timeout(30.0):
             jobs = list_uploads([folder], Url.parse(f"http://{server.address}/")).jobs
-            return await TransferEngine(plan(1), options()).run(jobs)
+            return await TransferEngine(plan(1), options(checksum=checksum)).run(jobs)
 
     return asyncio.run(story())
 
@@ -78,15 +83,51 @@ def test_file_that_was_stored_in_part_is_a_failure(tmp_path: Path, success: str)
 
 
 @pytest.mark.parametrize(
-    "server", [Store(success="200 OK", stores=False, fields=PAGE), Store("200 OK", redirected=True)]
+    "server",
+    [
+        Store(success="200 OK", stores=False, fields=PAGE, page="<p><FORM action=/login>"),
+        Store("200 OK", redirected="302 Found"),
+        Store("200 OK", redirected="303 See Other"),
+    ],
 )
 def test_form_to_log_in_has_not_stored_the_file(tmp_path: Path, server: Store):
     (failure,) = send(server, tmp_path).failures
     assert failure.reason.endswith("does not have the file; does it ask for a login?")
 
 
-def test_page_that_reports_the_success_is_one(tmp_path: Path):
-    assert send(Store("200 OK", fields=PAGE), tmp_path).failures == ()
+@pytest.mark.parametrize("stores", [True, False])
+def test_page_that_reports_the_success_is_one(tmp_path: Path, stores: bool):
+    """A program may store files elsewhere than where it was sent them."""
+    assert send(Store("200 OK", fields=PAGE, page="<p>thank you", stores=stores), tmp_path).failures == ()
+
+
+@pytest.mark.parametrize(
+    ("shown", "shown_bytes"),
+    [
+        ('ETag: W/"0-2jmj7l5rSw0yVb/vlWAYkK/YBwk"\r\n', 0),
+        ('ETag: "before"\r\nAge: 30\r\n', 77),
+        ("Content-Digest: sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:\r\n", None),
+    ],
+    ids=["a program's empty answer", "an older answer of a cache", "a sum of the empty answer"],
+)
+@pytest.mark.parametrize("checksum", [False, True])
+def test_answers_that_do_not_describe_the_stored_file_are_no_failure(
+    tmp_path: Path, shown: str, shown_bytes: int | None, checksum: bool
+):
+    server = Store(shown=shown, shown_bytes=shown_bytes)
+    assert send(server, tmp_path, checksum=checksum).failures == ()
+
+
+def test_redirect_of_the_upload_itself_is_no_doubt(tmp_path: Path):
+    server = Store(redirected="307 Temporary Redirect", lost_bytes=0)
+    assert send(server, tmp_path, files=5).failures == ()
+    assert server.methods.count("HEAD") <= 1
+
+
+def test_server_that_answers_no_question_is_not_asked_about_each_file(tmp_path: Path):
+    server = Store(answers_head=False)
+    assert send(server, tmp_path, files=5).failures == ()
+    assert server.methods.count("HEAD") < 5
 
 
 def test_only_the_first_small_file_is_looked_at(tmp_path: Path):

@@ -158,7 +158,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         now = self._loop.time()
-        was_in_head = self._reader.is_in_head
+        was_in_head, answers = self._reader.is_in_head, len(self._in_flight)
         if not was_in_head:
             self._active_at = now
         if self._requested_at is not None:
@@ -168,7 +168,8 @@ class Connection(asyncio.BufferedProtocol):
             self._reader.feed(self.buffer.view[:nbytes])
         except FileFault as fault:
             self.abort(fault)
-        if was_in_head and not self._reader.is_in_head:  # more bytes of a head that does not end are no answer
+        has_begun = was_in_head and not self._reader.is_in_head  # more bytes of a head that does not end are no answer
+        if has_begun or len(self._in_flight) < answers:
             self._active_at = now
         if self._patient_loop is not None and nbytes >= self.buffer.size_bytes:
             self._patient_loop.hurry()
@@ -201,12 +202,16 @@ class Connection(asyncio.BufferedProtocol):
     def _was_cut_in_tls(self) -> bool:
         """Return whether the end came without the notice of TLS: anybody on the way can feign that (RFC 9112 §9.8)."""
         tls = self._transport.get_extra_info("ssl_object") if self._transport is not None else None
-        if tls is None or self._head is None or not self._head.until_close:
+        if tls is None or self._head is None or not self._head.until_close or self._has_sent_body():
             return False
         try:
             return bool(tls.read(1))
         except SSLError:
             return True
+
+    def _has_sent_body(self) -> bool:
+        """Return whether the answer is to an upload: its head alone counts, and many servers end without a notice."""
+        return bool(self._in_flight) and self._in_flight[0].payload is not None
 
     def pause_writing(self) -> None:
         self._writer.pause()

@@ -72,18 +72,19 @@ _STATING = frozenset((*_LISTS, *_OF_FULL_ANSWERS, _OF_CONTENT))
 _RANKS = {algorithm: rank for rank, algorithm in enumerate(ALGORITHMS)}
 
 
-def find_stated_checksum(headers: Mapping[str, str], *, is_full: bool) -> Checksum | None:
+def find_stated_checksum(headers: Mapping[str, str], *, is_full: bool, has_content: bool = True) -> Checksum | None:
     """Return the strongest sum that an answer states of the file and that can be computed here.
 
     ``headers`` : by their names in lower case; ``is_full`` : the answer carries the entire file.
     """
     if _STATING.isdisjoint(headers):
         return None
-    found = [checksum for checksum in _list_stated(headers, is_full=is_full) if checksum is not None]
+    stated = _list_stated(headers, is_full=is_full, has_content=has_content)
+    found = [checksum for checksum in stated if checksum is not None]
     return min(found, key=lambda checksum: _RANKS[checksum.algorithm], default=None)
 
 
-def _list_stated(headers: Mapping[str, str], *, is_full: bool) -> Iterator[Checksum | None]:
+def _list_stated(headers: Mapping[str, str], *, is_full: bool, has_content: bool) -> Iterator[Checksum | None]:
     for header, (split, decode) in _LISTS.items():
         if header == "x-goog-hash" and headers.get("x-goog-stored-content-encoding", "identity") != "identity":
             continue  # the store may have unpacked it: the sum is of what it holds
@@ -91,7 +92,7 @@ def _list_stated(headers: Mapping[str, str], *, is_full: bool) -> Iterator[Check
             yield _read_checksum(_NAMES.get(name, name), text, decode)
     if not is_full:
         return
-    for name, text in _split_list(headers.get(_OF_CONTENT, "")):
+    for name, text in _split_list(headers.get(_OF_CONTENT, "") if has_content else ""):
         yield _read_checksum(_NAMES.get(name, name), text, _decode_base64)
     for header, (algorithm, decode) in _OF_FULL_ANSWERS.items():
         if header in headers:
