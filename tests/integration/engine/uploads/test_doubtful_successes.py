@@ -124,7 +124,7 @@ def test_redirect_of_the_upload_itself_is_no_doubt(tmp_path: Path):
     assert server.methods.count("HEAD") <= 1
 
 
-def test_server_that_answers_no_question_is_not_asked_about_each_file(tmp_path: Path):
+def test_server_that_answers_no_question_gets_few_of_them(tmp_path: Path):
     server = Store(answers_head=False)
     assert send(server, tmp_path, files=5).failures == ()
     assert server.methods.count("HEAD") < 5

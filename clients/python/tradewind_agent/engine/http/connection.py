@@ -168,8 +168,8 @@ class Connection(asyncio.BufferedProtocol):
             self._reader.feed(self.buffer.view[:nbytes])
         except FileFault as fault:
             self.abort(fault)
-        has_begun = was_in_head and not self._reader.is_in_head  # more bytes of a head that does not end are no answer
-        if has_begun or len(self._in_flight) < answers:
+        is_answer = was_in_head and not self._reader.is_in_head  # more bytes of a head that does not end are no answer
+        if is_answer or len(self._in_flight) < answers:
             self._active_at = now
         if self._patient_loop is not None and nbytes >= self.buffer.size_bytes:
             self._patient_loop.hurry()
