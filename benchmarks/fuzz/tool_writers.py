@@ -74,8 +74,8 @@ def _write_curl(random: Random) -> WrittenLog:
     reports = [
         {
             "url_effective": "https://c.example.org/a", "size_download": each.moved_bytes, "size_upload": 0,
-            "speed_download": 1, "time_total": each.duration_s, "http_code": 200 if each.succeeded else 503,
-            "exitcode": 0, "scheme": "HTTPS",
+            "speed_download": int(each.moved_bytes / each.duration_s), "time_total": each.duration_s,
+            "http_code": 200 if each.succeeded else 503, "exitcode": 0, "scheme": "HTTPS",
         }
         for each in transfers
     ]  # fmt: skip

@@ -45,7 +45,12 @@ def behind(learned: Tenant, parts: Container, client: httpx.Client) -> list[str]
         (refused, *_) = uow.quarantine.list_page(limit=1)
     with parts.store.unit_of_work(learned.id) as uow:
         book = draft_book(
-            "Spring", currency="EUR", energy_basis=EnergyBasis.TOTAL, copy_of=None, uow=uow, clock=parts.clock
+            f"Spring {uuid4()}",
+            currency="EUR",
+            energy_basis=EnergyBasis.TOTAL,
+            copy_of=None,
+            uow=uow,
+            clock=parts.clock,
         )
     with parts.store.unit_of_work(learned.id) as uow:
         customer = add_customer(CustomerDetails(name=f"Acme {uuid4().hex[:6]}"), (), uow=uow, clock=parts.clock)

@@ -108,6 +108,13 @@ def _negotiated_prices(owner: Owner) -> str:
     return owner.made(f"/v1/customers/{customer}/negotiated-prices", adjustment="-0.1")["id"]
 
 
+def negotiated(owner: Owner, customer: str) -> str:
+    """Prices of a customer; of another one, where this one is another tenant's."""
+    made = owner.client.post(f"/v1/customers/{customer}/negotiated-prices", json={"adjustment": "-0.1"})
+    price: str = made.json()["id"] if made.is_success else owner.own("prices_id")
+    return price
+
+
 def _user(owner: Owner) -> str:
     with owner.tenant.parts.store.unit_of_work(owner.tenant.id) as uow:
         user = uow.users.add(f"somebody-{uuid4()}", HASH, ("analyst",), at=owner.tenant.parts.clock.now())

@@ -12,7 +12,7 @@ import pytest
 from infra.reference.authorisation import Call, list_calls
 from services.bootstrap import Container
 from services.persistence.log_reader import LogReader
-from tests.contract.owned import BOOK_VERSION, PRICE, THINGS, Owner, cuts_of
+from tests.contract.owned import BOOK_VERSION, PRICE, THINGS, Owner, cuts_of, negotiated
 from tests.integration.admin.visitors import person, signed_in
 from tests.integration.api.test_devices_api import PROFILE
 from tests.integration.live_transfers import Transfer, learned, learned_tenant
@@ -62,7 +62,9 @@ BODIES: dict[str, Any] = {
     "POST /admin/customers/{customer_id}": lambda *_: {"name": f"renamed {uuid4()}", "version": "1"},
     "POST /admin/customers/{customer_id}/archive": {"version": "1"},
     "POST /admin/customers/{customer_id}/prices": {"adjustment": "10", "direction": "off"},
-    "POST /admin/customers/{customer_id}/prices/end": lambda owner, _: {"prices_id": owner.own("prices_id")},
+    "POST /admin/customers/{customer_id}/prices/end": lambda owner, named: {
+        "prices_id": negotiated(owner, named["customer_id"])
+    },
     "POST /admin/endpoints/{endpoint_id}/policy": {"policy": "battery"},
     "POST /admin/endpoints/{endpoint_id}/region": {"region": ""},
     "POST /admin/keys/{key_id}/calls": {"rate_factor": "2"},

@@ -21,6 +21,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "user": "people and sign-ins",
         "price_book": "price books",
         "price": "prices of tiers",
+        "statements": "what statements say of the provider",
         "tier": "SLA tiers",
         "release": "releases",
         "logs": "logs and their retention",

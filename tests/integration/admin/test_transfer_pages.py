@@ -4,6 +4,7 @@ import json
 import re
 from datetime import UTC, datetime, timedelta
 from html import unescape
+from urllib.parse import quote
 
 import psycopg
 import pytest
@@ -150,10 +151,13 @@ def test_list_is_filtered_by_sla_key_endpoint_and_day(analyst, client, journal, 
     (newest, *_) = client.get("/v1/transfers", params={"sla": "min_energy"}).json()
     assert newest["transfer_id"] == begun.id
     today = f"{datetime.now(UTC):%Y-%m-%d}"
+    with learned.parts.store.unit_of_work(learned.id) as uow:
+        of_key = "SELECT k.name FROM api_keys k JOIN transfers t ON t.key_id = k.id WHERE t.id = %s"
+        key = quote(uow.connection.exec_driver_sql(of_key, (begun.id,)).scalar_one())
     for question, there in (
         ("sla=min_energy", {begun.id}),
         ("sla=deadline&state=ended", {ended["transfer_id"]}),
-        ("key=test&state=live&sla=min_energy&source=&until=", {begun.id}),
+        (f"key={key}&state=live&sla=min_energy&source=&until=", {begun.id}),
         (f"since={today}&sla=min_energy&destination=amber", {begun.id}),
         ("until=2001-01-01", set()),
         ("since=2099-12-31&until=2099-12-31", set()),

@@ -239,7 +239,7 @@ def test_copy_limits_both_ends_and_both_are_restored(tmp_path, monkeypatch):
         assert 1 in seen
         assert len(os.sched_getaffinity(0)) == CPUS
         eventually(lambda: len(cpus_of(server.pid)) == CPUS)
-        assert not list((tmp_path / "home").rglob("resources/*.json"))
+        eventually(lambda: not list((tmp_path / "home").rglob("resources/*.json")))
         # Without the option nothing is requested.
         seen.clear()
         again = prepare([url], str(tmp_path / "again"), options=replace(options, limit_both_ends=False))
