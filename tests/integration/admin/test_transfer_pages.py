@@ -145,27 +145,27 @@ def listed(text):
 
 def test_list_is_filtered_by_sla_key_endpoint_and_day(analyst, client, journal, learned):
     ended = end(client, {"kind": "deadline", "target": 900})
-    begun = Transfer(client, sla={"kind": "min_energy"})
-    begun.beat(0)
+    live = Transfer(client, sla={"kind": "min_energy"})
+    live.beat(0)
     journal.run()
     (newest, *_) = client.get("/v1/transfers", params={"sla": "min_energy"}).json()
-    assert newest["transfer_id"] == begun.id
+    assert newest["transfer_id"] == live.id
     today = f"{datetime.now(UTC):%Y-%m-%d}"
     with learned.parts.store.unit_of_work(learned.id) as uow:
         of_key = "SELECT k.name FROM api_keys k JOIN transfers t ON t.key_id = k.id WHERE t.id = %s"
-        key = quote(uow.connection.exec_driver_sql(of_key, (begun.id,)).scalar_one())
+        key = quote(uow.connection.exec_driver_sql(of_key, (live.id,)).scalar_one())
     for question, there in (
-        ("sla=min_energy", {begun.id}),
+        ("sla=min_energy", {live.id}),
         ("sla=deadline&state=ended", {ended["transfer_id"]}),
-        (f"key={key}&state=live&sla=min_energy&source=&until=", {begun.id}),
-        (f"since={today}&sla=min_energy&destination=amber", {begun.id}),
+        (f"key={key}&state=live&sla=min_energy&source=&until=", {live.id}),
+        (f"since={today}&sla=min_energy&destination=amber", {live.id}),
         ("until=2001-01-01", set()),
         ("since=2099-12-31&until=2099-12-31", set()),
         ("destination=nowhere", set()),
     ):
         answer = analyst.get(f"/admin/transfers?{question}")
         assert answer.status_code == 200, answer.text
-        assert {ended["transfer_id"], begun.id} & set(listed(answer.text)) == there, question
+        assert {ended["transfer_id"], live.id} & set(listed(answer.text)) == there, question
         assert there or "No transfer matches" in answer.text
     for question, field in (
         ("state=planet", "state"),
