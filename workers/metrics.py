@@ -29,6 +29,7 @@ class WorkerMetrics:
     releases: Counter
     removed: Counter
     rolled_up_days: Counter
+    refreshed_usage: Counter
     exported_rows: Counter
     heartbeats: Counter
     quotes: Counter
@@ -81,6 +82,11 @@ class WorkerMetrics:
             releases=Counter("tradewind_releases", "Complete releases.", ["outcome"], registry=registry),
             removed=Counter("tradewind_removed", "Old releases and models removed.", ["what"], registry=registry),
             rolled_up_days=Counter("tradewind_rollups", "Days of links that were summed again.", registry=registry),
+            refreshed_usage=Counter(
+                "tradewind_refreshed_usage",
+                "Transfers whose billing was computed again.",
+                registry=registry,
+            ),
             exported_rows=Counter("tradewind_exported_rows", "Log rows written as Parquet.", registry=registry),
             heartbeats=Counter(
                 "tradewind_heartbeats", "Heartbeats taken from the stream.", ["outcome"], registry=registry

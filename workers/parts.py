@@ -8,6 +8,7 @@ import redis
 from structlog.typing import FilteringBoundLogger
 
 from services.application.billing.quote_consumer import TENANT, QuoteConsumer
+from services.application.billing.refresh_usage import RefreshUsage
 from services.application.logs.roll_up import RollUp
 from services.application.models.remove_old_releases import ReleaseRetention
 from services.application.shared.events import HeartbeatDropped, QuotesDropped, Reporter
@@ -39,6 +40,7 @@ class WorkerParts:
     client: redis.Redis
     retention: ReleaseRetention
     roll_up: RollUp
+    refresh_usage: RefreshUsage
     journal: HeartbeatConsumer
     quotes: QuoteConsumer
     reporter: Reporter
@@ -77,6 +79,7 @@ class WorkerParts:
             client=client,
             retention=retention,
             roll_up=roll_up,
+            refresh_usage=RefreshUsage(store.unit_of_work),
             journal=journal,
             quotes=quotes,
             reporter=reporter,

@@ -23,6 +23,7 @@ from services.application.shared.events import (
     ReleasePublished,
     ReleaseRefused,
     Swept,
+    UsageRefreshed,
     WorkEvent,
 )
 from services.application.shared.jobs import RefreshModels, RemoveOldReleases
@@ -36,6 +37,7 @@ EVENT_OF = {
     ReleaseRefused: Event.RELEASE_REFUSED,
     OldReleasesRemoved: Event.OLD_RELEASES_REMOVED,
     DaysRolledUp: Event.DAYS_ROLLED_UP,
+    UsageRefreshed: Event.USAGE_REFRESHED,
     LogsExported: Event.LOGS_EXPORTED,
     LogsCompacted: Event.LOGS_COMPACTED,
     LogsDropped: Event.LOGS_DROPPED,
@@ -80,6 +82,8 @@ class Reports:
                 metrics.removed.labels("models").inc(event.models)
             case DaysRolledUp():
                 metrics.rolled_up_days.inc(event.days)
+            case UsageRefreshed():
+                metrics.refreshed_usage.inc(event.transfers)
             case Swept():
                 metrics.tenants_with_work.set(event.tenants_with_work)
                 metrics.swept_jobs.labels(RefreshModels.name).inc(event.tenants_with_work)

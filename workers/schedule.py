@@ -9,6 +9,7 @@ SWEEP = "tradewind.sweep"
 JOURNAL = "tradewind.journal_heartbeats"
 QUOTES = "tradewind.journal_quotes"
 ROLL_UP = "tradewind.roll_up"
+REFRESH_USAGE = "tradewind.refresh_usage"
 EXPORT = "tradewind.export"
 RETAIN = "tradewind.retain"
 END_LONG_READS = "tradewind.end_long_reads"
@@ -21,6 +22,9 @@ QUOTES_EVERY_S = 10.0
 
 ROLL_UP_EVERY_S = 10.0
 """Analysts see sums no sooner; pages sum the days that changed a moment ago themselves."""
+
+REFRESH_USAGE_EVERY_S = 10.0
+"""No page waits for it: it computes what changed itself, which takes longer the more has."""
 
 END_LONG_READS_EVERY_S = 60.0
 """Transactions are ended after ten minutes."""
@@ -54,6 +58,11 @@ def build_beat_schedule(*, sweep_every: timedelta) -> dict[str, dict[str, Any]]:
             "task": ROLL_UP,
             "schedule": ROLL_UP_EVERY_S,
             "options": {"expires": ROLL_UP_EVERY_S},
+        },
+        "refresh usage": {
+            "task": REFRESH_USAGE,
+            "schedule": REFRESH_USAGE_EVERY_S,
+            "options": {"expires": REFRESH_USAGE_EVERY_S},
         },
         "end long reads": {
             "task": END_LONG_READS,

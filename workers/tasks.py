@@ -11,11 +11,12 @@ from services.application.shared.events import (
     LongReadsEnded,
     QuotesJournalled,
     Swept,
+    UsageRefreshed,
 )
 from services.application.shared.jobs import ExportLogs, FitLink, RefreshModels, RemoveOldReleases
 from services.application.warehouse.query import LONGEST_TRANSACTION
 from tradewind.errors import Unavailable
-from workers.schedule import END_LONG_READS, EXPORT, JOURNAL, QUOTES, RETAIN, ROLL_UP, SWEEP
+from workers.schedule import END_LONG_READS, EXPORT, JOURNAL, QUOTES, REFRESH_USAGE, RETAIN, ROLL_UP, SWEEP
 from workers.task import TimedTask
 
 
@@ -79,6 +80,14 @@ def roll_up(self: TimedTask) -> None:
     for tenant_id in self.parts.store.registry.list_tenants_with_changed_days():
         if days := self.parts.roll_up.run(tenant_id):
             self.parts.reporter.report(DaysRolledUp(tenant_id=tenant_id, days=days))
+
+
+@shared_task(bind=True, base=TimedTask, name=REFRESH_USAGE, by_clock=True)
+def refresh_usage(self: TimedTask) -> None:
+    """Compute again what is billed of transfers that changed since the last run."""
+    for tenant_id in self.parts.store.registry.list_tenants_with_changed_usage():
+        if transfers := self.parts.refresh_usage.run(tenant_id):
+            self.parts.reporter.report(UsageRefreshed(tenant_id=tenant_id, transfers=transfers))
 
 
 @shared_task(bind=True, base=TimedTask, name=ExportLogs.name)

@@ -48,6 +48,7 @@ class Event(StrEnum):
     RELEASE_REFUSED = "release.refused"
     OLD_RELEASES_REMOVED = "old_releases.removed"
     DAYS_ROLLED_UP = "days.rolled_up"
+    USAGE_REFRESHED = "usage.refreshed"
     LOGS_EXPORTED = "logs.exported"
     LOGS_COMPACTED = "logs.compacted"
     LOGS_DROPPED = "logs.dropped"

@@ -30,6 +30,7 @@ from services.persistence.repositories.billing.price_books import PriceBooks
 from services.persistence.repositories.billing.price_rules import PriceRules
 from services.persistence.repositories.billing.quotes import Quotes
 from services.persistence.repositories.billing.usage import Usage
+from services.persistence.repositories.billing.usage_refresh import UsageRefresh
 from services.persistence.repositories.endpoints import Endpoints
 from services.persistence.repositories.limits import LimitsOfTenant
 from services.persistence.repositories.links import Links
@@ -205,6 +206,10 @@ class UnitOfWork:
     @cached_property
     def usage(self) -> Usage:
         return Usage(self.connection, self.month_seals)
+
+    @cached_property
+    def usage_refresh(self) -> UsageRefresh:
+        return UsageRefresh(self.connection, self.tenant_id)
 
     @cached_property
     def page_loads(self) -> PageLoads:

@@ -127,6 +127,13 @@ class QuoteRepository(Protocol):
         """Return the transfers that succeeded since a time, summed by tier, energy basis and outcome."""
 
 
+class UsageRefreshRepository(Protocol):
+    """What is stored of one tenant's usage; a port because the application may not import persistence."""
+
+    def refresh(self, most: int) -> int:
+        """Compute at most ``most`` changed transfers again; return how many."""
+
+
 class UsageRepository(Protocol):
     """Logged transfers of one tenant by month; a port because the application may not import persistence."""
 

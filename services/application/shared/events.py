@@ -70,6 +70,14 @@ class DaysRolledUp:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UsageRefreshed:
+    """What is billed of so many transfers of a tenant was computed again."""
+
+    tenant_id: UUID
+    transfers: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogsExported:
     """A day of a tenant's view was written to its Parquet file."""
 
@@ -172,6 +180,7 @@ WorkEvent = (
     | ReleaseRefused
     | OldReleasesRemoved
     | DaysRolledUp
+    | UsageRefreshed
     | LogsExported
     | LogsCompacted
     | LogsDropped

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         PriceBookRepository,
         PriceRuleRepository,
         QuoteRepository,
+        UsageRefreshRepository,
         UsageRepository,
     )
     from services.application.grid.regions import RegionRepository
@@ -137,6 +138,8 @@ class UnitOfWork(Protocol):
     def quotes(self) -> QuoteRepository: ...
     @property
     def usage(self) -> UsageRepository: ...
+    @property
+    def usage_refresh(self) -> UsageRefreshRepository: ...
     @property
     def limits(self) -> LimitRepository: ...
     @property

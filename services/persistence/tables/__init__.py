@@ -54,6 +54,7 @@ from services.persistence.tables.rollups import daily_rollups, rollup_marks
 from services.persistence.tables.submissions import submissions
 from services.persistence.tables.tenancy import api_keys, statement_issuers, tenants
 from services.persistence.tables.transfers import transfer_samples, transfers
+from services.persistence.tables.usage import usage_imports, usage_marks, usage_transfers
 from services.persistence.tables.users import audit_log, sign_in_networks, user_identities, user_sessions, users
 from services.persistence.tables.warehouse import personal_logins, query_log, saved_queries, warehouse_logins
 
@@ -117,6 +118,9 @@ __all__ = [
     "transfer_logs",
     "transfer_samples",
     "transfers",
+    "usage_imports",
+    "usage_marks",
+    "usage_transfers",
     "user_identities",
     "user_sessions",
     "users",

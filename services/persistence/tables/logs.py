@@ -128,6 +128,12 @@ transfer_logs = Table(
     build_label("store", nullable=True),
     Index(None, "tenant_id", "link_id", "started_at"),  # the tenant first: see migrations.reader_isolation
     Index(
+        "transfer_logs_transfers_idx",
+        "tenant_id",
+        "transfer_id",
+        postgresql_where=text("transfer_id IS NOT NULL"),
+    ),
+    Index(
         "transfer_logs_chunks_of_link_idx",
         "tenant_id",
         "link_id",

@@ -134,24 +134,25 @@ def test_imported_rows_and_transfers_without_a_quote_are_one_line(customer: Cust
     assert customer.unbilled() == [("not_quoted", 2)]
 
 
-def test_imported_rows_belong_to_the_customer_that_had_the_key_when_they_started(
+def test_imported_rows_belong_to_the_customer_that_had_the_key_at_the_end_of_their_day(
     customer: Customer, learned: Tenant
 ) -> None:
-    first_at = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=30)
-    starts = [first_at + timedelta(minutes=minutes) for minutes in range(5)]
+    noons = [datetime(2026, 3, day, 12, tzinfo=UTC) for day in range(3, 8)]
     rows = [
         record(number, started_at=at.isoformat(), ended_at=(at + timedelta(seconds=30)).isoformat())
-        for number, at in enumerate(starts)
+        for number, at in enumerate(noons)
     ]
     assert customer.client.post("/v1/logs", content=ndjson(rows)).json()["accepted"] == len(rows)
+    evening = timedelta(hours=6)
     with learned.parts.store.unit_of_work(learned.id) as uow:
         key_id = next(key.id for key in uow.keys.list_all() if key.name == customer.name)
         first, second = (
-            uow.customers.add(CustomerDetails(name=f"{name} {uuid4()}"), first_at) for name in ("first", "second")
+            uow.customers.add(CustomerDetails(name=f"{name} {uuid4()}"), noons[0]) for name in ("first", "second")
         )
-        for holder, at in ((first, starts[0]), (second, starts[3]), (None, starts[4])):
+        for holder, at in ((first, noons[0] + evening), (second, noons[3] + evening), (None, noons[4] + evening)):
             uow.customers.assign([key_id], holder, at)
-        sums = uow.usage.list_sums(Month.of(first_at))
+        month = Month.of(noons[0])
+        sums, each = uow.usage.list_sums(month), list(uow.usage.iterate_transfers(month))
     lines = [line for line in sums if line.key_id == key_id]
     found = {line.customer_id: (line.billing, line.transfers, line.bytes_moved) for line in lines}
     one = rows[0]["outcome"]["bytes_moved"]
@@ -160,6 +161,8 @@ def test_imported_rows_belong_to_the_customer_that_had_the_key_when_they_started
         second: ("not_quoted", 1, one),
         None: ("not_quoted", 1, one),
     }
+    names = [transfer.customer for transfer in each if transfer.key_id == key_id]
+    assert [(name or "nobody").split()[0] for name in names] == ["first"] * 3 + ["second", "nobody"]
 
 
 @pytest.mark.parametrize(

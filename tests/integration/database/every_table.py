@@ -21,6 +21,9 @@ COLUMNS = """
      WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
 """
 
+COUNTED = "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attidentity <> ''"
+"""Columns with numbers of the database's own."""
+
 OF_A_TYPE = {
     "text": "a",
     "uuid": "00000000-0000-7000-8000-00000000000a",
@@ -113,4 +116,7 @@ def store(connection: psycopg.Connection, table: str, rows: list[dict[str, Any]]
     ).format(sql.Identifier(table), sql.SQL(", ").join(map(sql.Identifier, columns)))
     for row in rows:
         connection.execute(insert, [Jsonb(row)])
+    for (column,) in connection.execute(COUNTED, [table]).fetchall():
+        counted = sql.SQL("SELECT setval(pg_get_serial_sequence({}, {}), greatest(max({}), 1)) FROM {}")
+        connection.execute(counted.format(table, column, sql.Identifier(column), sql.Identifier(table)))
     return columns

@@ -169,6 +169,12 @@ class Registry:
         with translate_failures(), self._engine.begin() as connection:
             return list(connection.execute(query).scalars())
 
+    def list_tenants_with_changed_usage(self) -> Sequence[UUID]:
+        """Return tenants with transfers whose billing is to be computed again."""
+        query = text("SELECT * FROM tenants_with_usage_marks()")
+        with translate_failures(), self._engine.begin() as connection:
+            return list(connection.execute(query).scalars())
+
     def list_tenants_with_days_to_export(self, before: date) -> Sequence[UUID]:
         """Return tenants with days before that one that have changed since their export."""
         query = text("SELECT * FROM tenants_with_days_to_export(:before)")

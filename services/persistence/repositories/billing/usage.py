@@ -10,7 +10,8 @@ from sqlalchemy import Connection, Row, select, text
 
 from services.application.billing.statements import Sheet
 from services.application.billing.usage import Billing, Holder, Month, Spending, UsageLine, UsageTransfer
-from services.persistence.repositories.billing.usage_sql import EACH, QUOTE_FORM, SHEET, SPENT, SUMS
+from services.persistence.repositories.billing.usage_rules_sql import QUOTE_FORM
+from services.persistence.repositories.billing.usage_sql import EACH, SHEET, SPENT, SUMS
 from services.persistence.repositories.logs.months_of_logs import MonthSeals
 from services.persistence.tables import customer_keys
 from tradewind.errors import Conflict
@@ -128,14 +129,15 @@ class Usage:
             keys = list(self._connection.execute(of_customer.distinct()).scalars())
         elif holder is not None and holder.key_id is not None:
             keys = [holder.key_id]
-        return {**_build_times(month), **(holder or Holder())._asdict(), "keys": keys}
+        return {**build_times(month), **(holder or Holder())._asdict(), "keys": keys}
 
 
 def _to_transfer(row: Row[Any]) -> UsageTransfer:
     return UsageTransfer(billing=Billing(row.billing), **{name: getattr(row, name) for name in _ONE_BY_ONE})
 
 
-def _build_times(month: Month) -> Mapping[str, Any]:
+def build_times(month: Month) -> Mapping[str, Any]:
+    """Return the parameters by which rows count for a month."""
     begins_at = month.begins_at
     return {
         "begins_at": begins_at,
