@@ -19,6 +19,7 @@ from services.persistence.tables.inventory import (
     link_labels,
     links,
 )
+from services.persistence.tables.issued import issued_adjustments, issued_statements, issued_sums, issued_transfers
 from services.persistence.tables.logs import batches, log_quarantine, transfer_logs
 from services.persistence.tables.metadata import METADATA
 from services.persistence.tables.models import (
@@ -77,6 +78,10 @@ __all__ = [
     "endpoints",
     "export_failures",
     "export_marks",
+    "issued_adjustments",
+    "issued_statements",
+    "issued_sums",
+    "issued_transfers",
     "learned_limits",
     "limits",
     "link_labels",

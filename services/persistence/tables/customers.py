@@ -1,6 +1,6 @@
 """Customers of a tenant, their keys over time, and the prices that were negotiated with them."""
 
-from sqlalchemy import Column, Index, Integer, Numeric, Table, UniqueConstraint, text
+from sqlalchemy import Column, Index, Integer, Numeric, Table, Text, UniqueConstraint, text
 
 from services.persistence.tables.metadata import (
     METADATA,
@@ -27,6 +27,7 @@ customers = Table(
     Column("version", Integer, nullable=False, server_default=text("1")),
     build_instant("created_at"),
     build_instant("archived_at", nullable=True),
+    Column("address", Text, nullable=False, server_default=text("''")),
     UniqueConstraint("tenant_id", "number"),
     UniqueConstraint("tenant_id", "name"),
 )
