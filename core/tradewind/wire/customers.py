@@ -214,6 +214,7 @@ class IssuedStatementHead(Open):
     ``to_pay`` : a line a currency. ``adjustments`` : of earlier issued months, in ``to_pay``.
     """
 
+    id: UUID
     number: int
     reference: str
     month: str

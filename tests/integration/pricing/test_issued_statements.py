@@ -128,10 +128,10 @@ def test_month_is_issued_once_and_only_when_it_is_over(
     assert (first.status_code, again.status_code) == (CREATED, OK)
     assert first.json() == again.json()
     assert first.json()["to_pay"][0]["payable"] == "1.01"
-    assert provider.get("/v1/issued-statements/1").json() == first.json()
+    assert provider.get(f"/v1/issued-statements/{first.json()['id']}").json() == first.json()
     assert provider.get("/v1/issued-statements", params={"month": str(THIRD)}).json() == [first.json()]
     assert provider.get("/v1/issued-statements", params={"month": str(SECOND)}).json() == []
-    assert provider.get("/v1/issued-statements/2").status_code == 404
+    assert provider.get(f"/v1/issued-statements/{acme.id}").status_code == 404
 
 
 def test_numbers_are_consecutive_while_many_are_issued_at_once(

@@ -65,11 +65,11 @@ def issue(new: StatementToIssue, parts: Parts, principal: ProviderKey, response:
     return to_head(issued)
 
 
-@router.get("/{number}")
-def read_issued(number: int, parts: Parts, principal: ProviderKey) -> IssuedStatementHead:
-    """Return an issued statement by its number."""
+@router.get("/{statement_id}")
+def read_issued(statement_id: UUID, parts: Parts, principal: ProviderKey) -> IssuedStatementHead:
+    """Return an issued statement."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        return to_head(uow.issued_statements.get(number))
+        return to_head(uow.issued_statements.get(statement_id))
 
 
 @issuer_router.get("")
@@ -92,6 +92,7 @@ def to_head(issued: IssuedStatement) -> IssuedStatementHead:
     """Return an issued statement for the wire."""
     month, customer = issued.month, issued.customer
     return IssuedStatementHead(
+        id=issued.id,
         number=issued.number,
         reference=format_reference(month, issued.customer_number),
         month=str(month),

@@ -62,16 +62,16 @@ class IssuedStatements:
         found = self._read(_select().where(*is_it))
         return found[0] if found else None
 
-    def get(self, number: int) -> IssuedStatement:
+    def get(self, statement_id: UUID) -> IssuedStatement:
         """Return an issued statement.
 
         Raises
         ------
-        NotFound : the tenant has issued none of this number.
+        NotFound : the tenant has issued none of this id.
         """
-        found = self._read(_select().where(_STATEMENT.number == number))
+        found = self._read(_select().where(_STATEMENT.id == statement_id))
         if not found:
-            raise NotFound("no statement of this number is issued")
+            raise NotFound("no such issued statement")
         return found[0]
 
     def list_of(self, customer_id: UUID) -> Sequence[IssuedStatement]:
@@ -153,7 +153,7 @@ class IssuedStatements:
         if new.adjustments:
             rows = [own | _to_adjustment_columns(each) for each in new.adjustments]
             self._connection.execute(insert(issued_adjustments), rows)
-        return self.get(number)
+        return self.get(statement_id)
 
     def add_transfers(self, statement_id: UUID, transfers: Sequence[UsageTransfer], *, first: int) -> None:
         """Store billed transfers of a statement that is being issued; ``first`` : place of the first of them."""
