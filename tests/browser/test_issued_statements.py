@@ -65,6 +65,7 @@ def test_statement_is_issued_once_and_prints_its_transfers(
     page.set_viewport_size({"width": 1360, "height": 900})
     open_page(page, acme, SECOND)
     expect(page.locator("#changes")).to_contain_text("Billed later")
+    page.get_by_text("By day").click()
     no_column_is_lost(page)
     page.goto(f"{api}/admin/customers/{acme.id}")
     save_at_each_width(page, "customer-with-issued")

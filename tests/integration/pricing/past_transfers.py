@@ -20,6 +20,7 @@ THIS_MONTH = Month.of(datetime.now(UTC))
 THIRD = THIS_MONTH.before
 SECOND = THIRD.before
 FIRST = SECOND.before
+TIER_ID = uuid4()
 CREDIT = Decimal("0.35")
 
 
@@ -51,7 +52,7 @@ class Billed:
             at=started_at - timedelta(minutes=1),
             key_id=UUID(self.key["id"]),
             link_id=uuid4(),
-            tier_id=uuid4(),
+            tier_id=TIER_ID,
             book_id=uuid4(),
             amount=Decimal(amount),
             currency=currency,

@@ -234,7 +234,7 @@ def test_page_issues_once_and_keeps_names_and_addresses_as_of_then(
         assert "Changes since it was issued" in page
         assert page.count("/admin/transfers/") == 1, "the late transfer is not on it"
         usage = visitor.get(f"/admin/usage?month={THIRD}").text
-        assert "No. 1: 12.35 EUR" in usage
+        assert "issued as No. 1: 12.35 EUR" in usage
         assert "changed since" in usage
         assert "No. 1</a>" in visitor.get(f"/admin/customers/{acme.id}").text
     listed = provider.get("/v1/issued-statements").json()
