@@ -53,7 +53,9 @@ def test_failure_without_records_is_stored(transfer: Transfer, client: httpx.Cli
     assert (stored["failure_kind"], stored["failure"].startswith(STORED)) == ("no_space", True)
 
 
-def test_successful_transfer_has_no_failure_and_kinds_are_a_closed_list(transfer: Transfer, client: httpx.Client) -> None:
+def test_successful_transfer_has_no_failure_and_kinds_are_a_closed_list(
+    transfer: Transfer, client: httpx.Client
+) -> None:
     sent = completion(transfer.id)
     sent["records"][0]["outcome"] |= {"failure": FAILURE}
     for wrong in ({"kind": "weather"}, {"kind": "other", "reason": "x" * 301}, {"kind": "other", "advice": "x"}):
