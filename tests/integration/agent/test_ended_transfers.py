@@ -102,7 +102,7 @@ def test_a_record_of_a_host_whose_clock_is_fast_is_not_reported_as_uploaded(
 def test_service_learns_why_a_copy_failed_without_its_secrets(
     api: str, tenant: Tenant, path: ChangingPath, files: Path, tmp_path: Path, spool: Spool
 ) -> None:
-    name = sorted(each.name for each in files.iterdir() if each.is_file())[0]
+    name = min(each.name for each in files.iterdir() if each.is_file())
     sources = [f"{path.url}{name}", f"{path.url}missing.bin?token=hush"]
     with Client(api, tenant.secret) as client:
         book = Logbook(spool=spool, client=client)
