@@ -34,8 +34,7 @@ from services.api.routes import (
     transfers,
     warehouse,
 )
-from services.api.routes.billing import customers, price_books, price_files, price_rules, usage
-from services.application.shared.failure_reasons import remove_secrets
+from services.api.routes.billing import customers, issued_statements, price_books, price_files, price_rules, usage
 from services.application.shared.single_flight import SingleFlight
 from services.application.warehouse.query import QueryLimits
 from services.bootstrap import Container, Options, SignOn, build_container
@@ -45,6 +44,7 @@ from services.persistence.address import parse_libpq_url
 from services.settings import Settings
 from services.streaming.query_slots import QuerySlots
 from tradewind.errors import InvalidValue
+from tradewind.failure import remove_secrets
 
 TITLE = "Tradewind"
 VERSION = "1.0"
@@ -88,6 +88,8 @@ ROUTERS = (
     customers.router,
     customers.prices_router,
     usage.statement_router,
+    issued_statements.router,
+    issued_statements.issuer_router,
     devices.router,
     regions.router,
     regions.grid_router,

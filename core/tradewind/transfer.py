@@ -8,6 +8,7 @@ from uuid import UUID
 
 from tradewind.dataset import ChunkKind, DataSet
 from tradewind.energy.measured import EnergyReading
+from tradewind.failure import Failure
 from tradewind.parameters import UNKNOWN_PARAMETERS, Parameters
 from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.quick_init import add_quick_init
@@ -39,12 +40,15 @@ class Mover:
 @add_quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferOutcome:
+    """How a transfer ended; ``failure`` : why it failed or was cancelled, where its agent says so."""
+
     status: Status
     bytes_moved: int
     files_done: int
     files_failed: int
     throughput_bps: float
     retransmitted_bytes: int | None = None
+    failure: Failure | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

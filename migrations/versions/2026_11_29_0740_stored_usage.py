@@ -7,7 +7,7 @@ from migrations.row_level_security import OWNER, let_owner, protect, publish_fun
 from migrations.usage_marks import FUNCTIONS, TRIGGERS
 
 revision = "2026_11_29_0740"
-down_revision = "2026_11_29_0720"
+down_revision = "2026_11_29_0731"
 branch_labels = None
 depends_on = None
 step = "expand"

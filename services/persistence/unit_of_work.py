@@ -25,6 +25,7 @@ from services.persistence.repositories.advice.compression import CompressionObse
 from services.persistence.repositories.advice.device_profiles import DeviceProfiles
 from services.persistence.repositories.advice.page_loads import PageLoads
 from services.persistence.repositories.billing.customers import Customers
+from services.persistence.repositories.billing.issued_statements import IssuedStatements
 from services.persistence.repositories.billing.negotiated_prices import NegotiatedPricesOfTenant
 from services.persistence.repositories.billing.price_books import PriceBooks
 from services.persistence.repositories.billing.price_rules import PriceRules
@@ -182,6 +183,10 @@ class UnitOfWork:
     @cached_property
     def customers(self) -> Customers:
         return Customers(self.connection, self.tenant_id)
+
+    @cached_property
+    def issued_statements(self) -> IssuedStatements:
+        return IssuedStatements(self.connection, self.tenant_id, self._actor)
 
     @cached_property
     def negotiated_prices(self) -> NegotiatedPricesOfTenant:

@@ -13,6 +13,7 @@ from tests.integration.admin.visitors import HASH, Visitor
 from tests.integration.api.test_connections_api import ANALYSE, PAGE
 from tests.integration.api.test_devices_api import PROFILE
 from tests.integration.live_transfers import Transfer
+from tests.integration.pricing.past_transfers import THIRD, Billed
 from tests.records import ndjson, record
 from tests.stack import Tenant
 
@@ -108,6 +109,13 @@ def _negotiated_prices(owner: Owner) -> str:
     return owner.made(f"/v1/customers/{customer}/negotiated-prices", adjustment="-0.1")["id"]
 
 
+def _issued_statement(owner: Owner) -> str:
+    billed = Billed.new(owner.tenant, str(owner.client.base_url), "")
+    billed.move(THIRD, "1", kept=None)
+    issued: dict[str, Any] = billed.issue(owner.client, THIRD).raise_for_status().json()
+    return str(issued["id"])
+
+
 def negotiated(owner: Owner, customer: str) -> str:
     """Prices of a customer; of another one, where this one is another tenant's."""
     made = owner.client.post(f"/v1/customers/{customer}/negotiated-prices", json={"adjustment": "-0.1"})
@@ -158,6 +166,7 @@ THINGS: dict[str, Callable[[Owner], object]] = {
     "prices_id": _negotiated_prices,
     "query_id": _saved_query,
     "region": _region,
+    "statement_id": _issued_statement,
     "release_id": lambda owner: owner.listed("/v1/releases")["id"],
     "row_id": _refused_row,
     "tier_id": lambda owner: owner.listed("/v1/sla-tiers")["tier_id"],

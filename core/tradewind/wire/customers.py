@@ -21,6 +21,7 @@ MOST_KEYS = 500
 LONGEST_EMAIL = 254
 ContactName = Annotated[str, Field(max_length=MAX_NAME_LENGTH)]
 Contact = Annotated[str, Field(max_length=LONGEST_EMAIL)]
+Address = Annotated[str, Field(max_length=800, description="Lines of text, eight at most.")]
 Limit = Annotated[Decimal, Field(gt=0, le=HIGHEST_PRICE, decimal_places=DECIMALS, allow_inf_nan=False)]
 Adjustment = Annotated[
     Decimal, Field(ge=LOWEST_ADJUSTMENT, le=HIGHEST_ADJUSTMENT, decimal_places=DECIMALS, allow_inf_nan=False)
@@ -44,6 +45,7 @@ class NewCustomer(Strict):
     name: NewName
     contact_name: ContactName = ""
     contact_email: Contact = ""
+    address: Address = ""
     note: Text = ""
     spending_limit: SpendingLimit | None = None
     rate_factor: RateFactor | None = None
@@ -56,13 +58,14 @@ class CustomerChange(Strict):
     name: NewName | None = None
     contact_name: ContactName | None = None
     contact_email: Contact | None = None
+    address: Address | None = None
     note: Text | None = None
     spending_limit: SpendingLimit | None = None
     rate_factor: RateFactor | None = None
 
     @model_validator(mode="after")
     def _check_texts(self) -> Self:
-        for name in ("name", "contact_name", "contact_email", "note"):
+        for name in ("name", "contact_name", "contact_email", "address", "note"):
             if name in self.model_fields_set and getattr(self, name) is None:
                 raise ValueError(f"{name} must be a text; empty it by an empty one")
         return self
@@ -85,6 +88,7 @@ class WireCustomer(Open):
     name: str
     contact_name: str
     contact_email: str
+    address: str = ""
     note: str
     spending_limit: SpendingLimit | None = None
     rate_factor: float | None = None
@@ -151,12 +155,111 @@ class StatementTotal(Open):
     agreements_missed: int
 
 
+class StatementDue(Open):
+    """What a statement comes to in one currency.
+
+    ``transfers``, ``amount``, ``credit`` : of the month's transfers, exact. ``adjustment`` : of months that were issued
+    before, exact. ``payable`` : amount - credit + adjustment, rounded once; negative where the customer gets money
+    back.
+    """
+
+    currency: str
+    transfers: int
+    amount: Decimal
+    credit: Decimal
+    adjustment: Decimal
+    payable: Decimal
+
+
+class StatementAdjustment(Open):
+    """A difference of an earlier issued statement, billed by a later one; each is billed once.
+
+    ``number``, ``month`` : of the earlier statement. ``amount``, ``credit`` : more than it had, or less (negative).
+    """
+
+    number: int
+    month: str
+    currency: str
+    transfers: int
+    amount: Decimal
+    credit: Decimal
+
+
+class StatementChange(Open):
+    """What has changed in an issued month since, and is not billed yet: late transfers, corrected rows.
+
+    ``adjusted_amount``, ``adjusted_credit`` : of the differences that later statements have billed.
+    """
+
+    currency: str
+    transfers: int
+    amount: Decimal
+    credit: Decimal
+    adjusted_amount: Decimal
+    adjusted_credit: Decimal
+
+
+class StatementToIssue(Strict):
+    """The statement of a customer for a month that is over."""
+
+    customer_id: UUID
+    month: Annotated[str, Field(min_length=7, max_length=7, description="`YYYY-MM`, in UTC.")]
+
+
+class IssuedStatementHead(Open):
+    """An issued statement. It never changes.
+
+    ``number`` : of the provider's statements, consecutive from 1. ``reference`` : month and customer.
+    ``issued_by`` : a login, the name of a key, or ``service``. Names and addresses are as of then.
+    ``to_pay`` : a line a currency. ``adjustments`` : of earlier issued months, in ``to_pay``.
+    """
+
+    id: UUID
+    number: int
+    reference: str
+    month: str
+    begins_at: datetime
+    ends_at: datetime
+    time_zone: str
+    issued_at: datetime
+    issued_by: str
+    provider: str
+    provider_address: tuple[str, ...]
+    customer_id: UUID
+    customer: str
+    customer_address: str
+    contact_name: str
+    contact_email: str
+    to_pay: tuple[StatementDue, ...]
+    adjustments: tuple[StatementAdjustment, ...]
+
+
+class StatementIssuer(Strict):
+    """The provider as its statements name it. ``address`` : lines under its name, eight at most."""
+
+    name: NewName
+    address: tuple[Annotated[str, Field(max_length=100)], ...] = Field(default=(), max_length=8)
+
+
+class WireStatementIssuer(Open):
+    """The provider as its statements name it; the tenant's own name until a provider sets one."""
+
+    name: str
+    address: tuple[str, ...]
+
+
 class CustomerStatement(Open):
-    """What a customer pays for a month in UTC, by the begin of its transfers.
+    """What a customer pays for a month in UTC, by the begin of its transfers: as issued, or what is logged so far.
+
+    ``issued`` : number, time and issuer of the issued statement; absent for a preliminary one.
+    ``to_pay`` : a line a currency, with ``adjustments`` of earlier issued months.
+    ``changes`` : since it was issued, not billed yet. The next statement that is issued for a later month bills them.
 
     ``provider``, ``provider_address`` : who issues it, with the lines of its address.
-    ``billed`` : a line a currency over all keys, rounded once. ``totals`` : absent where the rows are dropped.
-    ``final`` : its month is closed. Until then it is provisional: transfers that are logged late change it.
+    ``billed`` : a line a currency over all keys; its ``payable`` is absent where adjustments change what is paid.
+    ``totals`` : absent where the rows are dropped.
+    ``final`` : it is issued, or its month is closed. Until then it is preliminary: transfers that are logged late
+    change it.
     ``fingerprint`` : of its content; another content under the same number has another one.
     """
 
@@ -164,12 +267,16 @@ class CustomerStatement(Open):
     final: bool = False
     as_of: datetime | None = None
     fingerprint: str = ""
+    issued: IssuedStatementHead | None = None
     provider: str
     provider_address: tuple[str, ...] = ()
     month: str
     begins_at: datetime
     ends_at: datetime
     customer: WireCustomer
+    to_pay: tuple[StatementDue, ...] = ()
+    adjustments: tuple[StatementAdjustment, ...] = ()
+    changes: tuple[StatementChange, ...] = ()
     billed: tuple[BilledUsage, ...]
     unbilled: tuple[UnbilledUsage, ...]
     keys: tuple[StatementKey, ...]

@@ -15,7 +15,7 @@ from tradewind.transfer import Status
 from tradewind.tuning import ChunkProgress, TickSample
 from tradewind.wire.base import AtLeastOne, Count, Instant, Name, NonNegative, Open, Positive, Strict, Text
 from tradewind.wire.recommendations import RecommendRequest
-from tradewind.wire.records import WireParameters, WireRecord, WireUsage
+from tradewind.wire.records import WireFailure, WireParameters, WireRecord, WireUsage
 
 MAX_CHUNKS = 4
 MAX_ENDS = len(Host)
@@ -185,12 +185,14 @@ class SpooledHeartbeat(Strict):
 class Completion(Strict):
     """The end of a transfer: its records, of the chunks and of the whole, and the heartbeats not stored for good.
 
-    Without records it has nothing to log; ``status`` is how it ended then, as far as heartbeats reported it.
+    Without records it has nothing to log; ``status`` is how it ended then, as far as heartbeats reported it, and
+    ``failure`` why. With records, the outcome of the record has the failure.
     """
 
     records: tuple[WireRecord, ...] = Field(default=(), max_length=MAX_CHUNKS + 1)
     heartbeats: tuple[SpooledHeartbeat, ...] = Field(default=(), max_length=MAX_LATE_HEARTBEATS)
     status: Status = Status.CANCELLED
+    failure: WireFailure | None = None
 
     @model_validator(mode="after")
     def _check_one_transfer(self) -> Self:

@@ -1,13 +1,14 @@
 """The transfer record: one NDJSON row of ``POST /v1/logs``."""
 
-from typing import Any, Self
+from typing import Annotated, Any, Self
 from uuid import UUID
 
-from pydantic import Field, TypeAdapter, ValidationError, model_validator
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError, model_validator
 
 from tradewind.dataset import ChunkKind, DataSet
 from tradewind.energy.measured import EnergyMethod, EnergyQuality, EnergyReading, Host
 from tradewind.errors import InvalidValue
+from tradewind.failure import LONGEST_SENTENCE, Failure, FailureKind, format_sentence
 from tradewind.parameters import UNKNOWN_PARAMETERS, Parameters
 from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.transfer import RATE_TOLERANCE, Direction, Mover, ResourceUsage, Status, TransferOutcome, TransferRecord
@@ -68,6 +69,13 @@ class WireParameters(Strict):
     congestion_control: Name | None = None
 
 
+class WireFailure(Strict):
+    """Why a transfer failed or was cancelled. The sentence is stored without secrets, whatever the agent sends."""
+
+    kind: FailureKind
+    reason: Annotated[str, Field(max_length=LONGEST_SENTENCE), AfterValidator(format_sentence)] = ""
+
+
 class WireOutcome(Strict):
     status: Status
     bytes_moved: Count
@@ -75,6 +83,14 @@ class WireOutcome(Strict):
     files_failed: Count
     throughput_bps: NonNegative
     retransmitted_bytes: Count | None = None
+    failure: WireFailure | None = None
+
+    def to_outcome(self) -> TransferOutcome:
+        """Return the domain value."""
+        failure = self.failure
+        return TransferOutcome(
+            **{**dict(self), "failure": None if failure is None else Failure(failure.kind, failure.reason)}
+        )
 
 
 class WireUsage(Strict):
@@ -137,7 +153,7 @@ class WireRecord(Strict):
             protocol=self.protocol,
             direction=self.direction,
             dataset=DataSet(**self.dataset.model_dump(exclude={"mean_file_bytes"})),
-            outcome=TransferOutcome(**dict(self.outcome)),
+            outcome=self.outcome.to_outcome(),
             path=Path(**dict(self.path)) if self.path else UNKNOWN_PATH,
             parameters=Parameters(**dict(self.parameters)) if self.parameters else UNKNOWN_PARAMETERS,
             store=self.store,
@@ -156,6 +172,8 @@ class WireRecord(Strict):
         fields = _list_fields(record)
         for name in ("mover", "dataset", "outcome", "path", "parameters"):
             fields[name] = _list_fields(fields[name])
+        failure = record.outcome.failure
+        fields["outcome"]["failure"] = None if failure is None else _list_fields(failure)
         fields["dataset"]["mean_file_bytes"] = record.dataset.mean_file_bytes
         fields["usage"] = None if record.usage is None else _list_fields(record.usage)
         fields["energy"] = tuple(_list_fields(reading) for reading in record.energy)

@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from tradewind.energy.measured import EnergyMethod, EnergyQuality
+from tradewind.failure import FailureKind
 from tradewind.recommendation import AnswerSource
 from tradewind.transfer import Status
 from tradewind.wire.base import Open
@@ -30,6 +31,7 @@ class TransferSummary(Open):
     ``sequence`` : of the last heartbeat, −1 for none; ``journalled_sequence`` : up to which all are stored.
     ``throughput_bps`` : of the last tick, or the mean once it has ended. ``status`` : once it has ended.
     ``energy_j`` : of the ends that were metered, once it has ended. ``agreement_kept`` : of an SLA with a target.
+    ``failure_kind``, ``failure`` : why it failed or was cancelled, where its agent says so.
     ``agreement_promised`` : whether the service could promise at its begin what was asked for, where it was asked.
     """
 
@@ -53,6 +55,8 @@ class TransferSummary(Open):
     energy_j: float | None = None
     agreement_kept: bool | None = None
     agreement_promised: bool | None = None
+    failure_kind: FailureKind | None = None
+    failure: str | None = None
 
 
 class ExpectedOutcome(Open):

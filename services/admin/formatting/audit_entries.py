@@ -21,7 +21,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "user": "people and sign-ins",
         "price_book": "price books",
         "price": "prices of tiers",
-        "statements": "what statements say of the provider",
+        "statements": "statements",
         "tier": "SLA tiers",
         "release": "releases",
         "logs": "logs and their retention",

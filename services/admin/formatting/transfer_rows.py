@@ -76,12 +76,25 @@ def explain_failure(transfer: TransferSummary, files: MovedFiles | None) -> str:
     """Return what became of a transfer that failed or was cancelled, as sentences."""
     verb = "was cancelled" if transfer.status is Status.CANCELLED else "failed"
     moved = f"{format_bytes(transfer.bytes_moved)} of {format_bytes(transfer.total_bytes)} were moved"
+    reason = _format_reported(transfer)
     if files is None:
-        return f"It {verb} after {moved}."
+        return f"It {verb} after {moved}.{reason}"
     counted = [f"{format_count(files.done, 'file')} arrived"]
     if files.failed:
         counted.append(f"{files.failed} failed")
     if (left := transfer.file_count - files.done - files.failed) > 0:
         counted.append(f"{left} {'was' if left == 1 else 'were'} not started or not finished")
     named = " Its agent names each file that failed, with the reason, at the end of the command and with --json."
-    return f"It {verb}: {', '.join(counted)}; {moved}.{named if files.failed else ''}"
+    return f"It {verb}: {', '.join(counted)}; {moved}.{reason}{named if files.failed else ''}"
+
+
+def _format_reported(transfer: TransferSummary) -> str:
+    """Return why it failed, as its agent reported it, as a sentence after another; empty where it did not."""
+    if transfer.failure_kind is None:
+        return ""
+    kind = transfer.failure_kind.replace("_", " ")
+    return (
+        f" Reported by its agent ({kind}): {transfer.failure.rstrip('.')}."
+        if transfer.failure
+        else f" Its agent reports: {kind}."
+    )

@@ -8,8 +8,9 @@ from services.admin.formatting.money import choose_uniform_decimals
 from services.admin.rendering import build_page_router, redirect_after_form, render_page
 from services.admin.visitors import Parts, Provider
 from services.application.billing.currencies import count_minor_digits
+from services.application.billing.issued.issue import IssuedStatement, Sums, sum_billed
 from services.application.billing.issuer import MOST_LINES, find_issuer, set_issuer
-from services.application.billing.statements import add_payable, build_statements
+from services.application.billing.statements import Statement, add_payable, build_statements
 from services.application.billing.usage import Month
 from tradewind.names import LONGEST_NAME
 
@@ -30,6 +31,7 @@ def usage_page(request: Request, visit: Provider, parts: Parts, month_text: Mont
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         statements = build_statements(uow.usage.list_sums(month), uow.customers.list_all(), month)
         issuer = find_issuer(uow)
+        issued = {each.customer_id: each for each in uow.issued_statements.list_of_month(month)}
     payable = add_payable(statements)
     billed = [line for each in statements for line in each.billed]
     currencies = sorted({line.currency for line in billed if line.currency is not None})
@@ -41,6 +43,8 @@ def usage_page(request: Request, visit: Provider, parts: Parts, month_text: Mont
         current=current,
         statements=statements,
         issuer=issuer,
+        issued=issued,
+        has_changed=_has_changed,
         most_lines=MOST_LINES,
         longest_name=LONGEST_NAME,
         billed=billed,
@@ -68,6 +72,12 @@ def usage_page(request: Request, visit: Provider, parts: Parts, month_text: Mont
             for code in currencies
         ],
     )
+
+
+def _has_changed(issued: IssuedStatement, statement: Statement) -> bool:
+    """Return whether the transfers of a statement come to other sums than it was issued with."""
+    then = {due.currency: due.sums for due in issued.dues if due.sums != Sums()}
+    return then != sum_billed(statement.billed)
 
 
 @router.post("/issuer")

@@ -166,6 +166,7 @@ def customer_page(request: Request, customer_id: UUID, visit: Provider, parts: P
         spent = list_spent(month, uow, customer_id).get(customer_id)
         labels = sorted({label for each in uow.links.list_labels().values() for label in each})
         book = find_current_book(uow.price_books, now)
+        issued = uow.issued_statements.list_of(customer_id)
     return render_page(
         request,
         "customer.html",
@@ -177,6 +178,7 @@ def customer_page(request: Request, customer_id: UUID, visit: Provider, parts: P
         negotiated=negotiated,
         month=month,
         months=_list_months(month),
+        issued=issued,
         row=CustomerRow(customer, statement.billed, None if spent is None else spent.share),
         spent=spent,
         near_limit=NEAR_LIMIT,
@@ -295,6 +297,7 @@ def read_details(sent: Mapping[str, str]) -> CustomerDetails:
         name=sent.get("name", ""),
         contact_name=sent.get("contact_name", ""),
         contact_email=sent.get("contact_email", ""),
+        address=sent.get("address", ""),
         note=sent.get("note", "").replace("\r\n", "\n"),
         spending_limit=parse_number("spending_limit", limit, example="500") if limit else None,
         spending_currency=sent.get("spending_currency") if limit else None,

@@ -1,4 +1,4 @@
-"""*Usage › Statement*: what a customer, or a key without one, pays for a month, to be printed."""
+"""*Usage › Statement*: what a customer, or a key without one, pays for a month, to be issued and printed."""
 
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
@@ -8,23 +8,18 @@ from typing import Annotated, NamedTuple, TypeVar
 from urllib.parse import urlencode
 from uuid import UUID
 
-from fastapi import Query, Request, Response
+from fastapi import Form, Query, Request, Response
 
 from services.admin.formatting.money import choose_uniform_decimals, round_amount, round_parts
 from services.admin.pages.usage import MonthText
-from services.admin.rendering import HEADERS, build_page_router, render_page, render_refusal
+from services.admin.rendering import HEADERS, build_page_router, redirect_after_form, render_page, render_refusal
 from services.admin.visitors import Parts, Provider
 from services.application.billing.currencies import count_minor_digits
+from services.application.billing.issued.issue import Due, issue_statement
+from services.application.billing.issued.opened import OpenedStatement, open_statement
 from services.application.billing.issuer import find_issuer
-from services.application.billing.statements import (
-    DayTotal,
-    Sheet,
-    Statement,
-    UsageTotal,
-    find_statement,
-    load_statement,
-)
-from services.application.billing.usage import Holder, Month, UsageTransfer
+from services.application.billing.statements import DayTotal, UsageTotal, find_statement
+from services.application.billing.usage import Holder, Month, UsageLine, UsageTransfer
 from services.streaming.usage_stream import stream_usage
 from tradewind.sla.kinds import SlaKind
 from tradewind.units import format_bps, format_joules, format_seconds
@@ -32,6 +27,9 @@ from tradewind.units import format_bps, format_joules, format_seconds
 router = build_page_router("/usage")
 
 TRANSFERS_AT_ONCE = 25
+MOST_PRINTED = 500
+"""Transfers that are printed with a statement; the file has all."""
+
 LAST_PAGE = 10_000
 
 Row = TypeVar("Row", UsageTotal, DayTotal)
@@ -46,6 +44,15 @@ class Amounts(NamedTuple):
 
     amount: Decimal
     credit: Decimal
+
+
+class ShownDue(NamedTuple):
+    """What a statement comes to in one currency, with rounded amounts; ``line`` : its billed transfers, if any."""
+
+    due: Due
+    line: UsageLine | None
+    amounts: Amounts
+    adjustment: Decimal
 
 
 class ShownTransfer(NamedTuple):
@@ -92,25 +99,36 @@ def statement_page(
     key: OfKey = None,
     page: Page = 1,
 ) -> Response:
-    """Show a statement: sums, totals by link and tier and by day, and its transfers page by page."""
+    """Show a statement: sums, totals by link and tier and by day, and its transfers page by page.
+
+    The first page also has those that are printed.
+    """
     month = Month.parse(month_text)
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         holder, offset = Holder(customer, None if customer else key), (page - 1) * TRANSFERS_AT_ONCE
-        statement, detail = load_statement(holder, month, limit=TRANSFERS_AT_ONCE, offset=offset, uow=uow)
+        limit = MOST_PRINTED if page == 1 else TRANSFERS_AT_ONCE
+        opened = open_statement(holder, month, limit=limit, offset=offset, uow=uow)
         negotiated = [] if customer is None else uow.negotiated_prices.list_of(customer)
-    sheet = detail.sheet
-    digits = _choose_digits(statement, sheet)
+    statement, detail, sheet = opened.statement, opened.detail, opened.detail.sheet
+    digits = _choose_digits(opened)
+    now, count = parts.clock.now(), sum(line.transfers for line in statement.billed)
     return render_page(
         request,
         "statement.html",
         visit,
         month=month,
-        current=Month.of(parts.clock.now()),
+        current=Month.of(now),
         statement=statement,
         detail=detail,
+        issued=opened.issued,
+        adjustments=[
+            (each, _round(each.sums.amount, each.sums.credit, digits[each.currency])) for each in opened.adjustments
+        ],
+        changes=opened.changes,
+        can_issue=customer is not None and opened.issued is None and month < Month.of(now) and bool(opened.dues),
         discounts=[each for each in negotiated if each.negotiation.adjustment and each.overlaps(month)],
         digits=digits,
-        billed=[(line, _round(line.amount, line.credit, digits[line.currency or ""])) for line in statement.billed],
+        dues=_list_dues(opened, digits),
         keys=[
             (usage, line, _round(line.amount, line.credit, digits[line.currency or ""]))
             for usage in statement.keys
@@ -126,10 +144,33 @@ def statement_page(
             )
             for line in sheet.transfers
         ],
+        at_once=TRANSFERS_AT_ONCE,
+        most_printed=MOST_PRINTED,
+        count=count,
         page=page,
-        pages=-(-sum(line.transfers for line in statement.billed) // TRANSFERS_AT_ONCE),
+        pages=-(-count // TRANSFERS_AT_ONCE),
         here=format_statement_query(month, statement.holder),
     )
+
+
+@router.post("/statement/issue")
+def issue(
+    request: Request,
+    visit: Provider,
+    parts: Parts,
+    *,
+    month_text: Annotated[str, Form(alias="month", max_length=7)],
+    customer: Annotated[UUID, Form()],
+) -> Response:
+    """Issue the statement of a customer for a month that is over, once."""
+    month = Month.parse(month_text)
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        issued, is_new = issue_statement(customer, month, uow=uow, clock=parts.clock)
+    message = (
+        f"Statement No. {issued.number} is issued." if is_new else f"It is issued already, as No. {issued.number}."
+    )
+    address = f"/admin/usage/statement?{format_statement_query(month, Holder(customer_id=customer))}"
+    return redirect_after_form(request, address, message)
 
 
 @router.get("/transfers.csv")
@@ -144,11 +185,12 @@ def usage_file(
 ) -> Response:
     """Return the transfers of a month one by one as a file: all, or those of one statement."""
     month, tenant_id = Month.parse(month_text), visit.visitor.tenant_id
-    holder, number, issuer = None, None, None
+    holder, number, issuer, issued = None, None, None, None
     if customer is not None or key is not None:
         with parts.store.unit_of_work(tenant_id) as uow:
             statement = find_statement(Holder(customer, None if customer else key), month, uow)
             issuer = find_issuer(uow)
+            issued = None if customer is None else uow.issued_statements.find(customer, month)
         holder, number = statement.holder, statement.number
     return stream_usage(
         tenant_id,
@@ -158,6 +200,7 @@ def usage_file(
         holder=holder,
         number=number,
         issuer=issuer,
+        issued=issued,
         refused=partial(render_refusal, request),
         headers=HEADERS,
     )
@@ -169,14 +212,29 @@ def format_statement_query(month: Month, holder: Holder) -> str:
     return urlencode({"month": str(month)} | {name: str(value) for name, value in whose.items() if value is not None})
 
 
-def _choose_digits(statement: Statement, sheet: Sheet) -> Mapping[str, int]:
+def _list_dues(opened: OpenedStatement, digits: Mapping[str, int]) -> Sequence[ShownDue]:
+    """Return what is paid by currency, with the line of the billed transfers."""
+    lines = {line.currency: line for line in opened.statement.billed}
+    return [
+        ShownDue(
+            due,
+            lines.get(due.currency),
+            _round(due.sums.amount, due.sums.credit, digits[due.currency]),
+            round_amount(due.adjustment, digits[due.currency]),
+        )
+        for due in opened.dues
+    ]
+
+
+def _choose_digits(opened: OpenedStatement) -> Mapping[str, int]:
     """Return the decimals of all amounts of a statement, by currency."""
-    found = {}
-    for line in statement.billed:
-        amounts = [total.amount for total in sheet.totals if total.currency == line.currency]
-        amounts += [day.amount for day in sheet.days if day.currency == line.currency]
-        amounts += [each.amount for each in sheet.transfers if each.currency == line.currency and each.amount]
-        currency = line.currency or ""
+    sheet, found = opened.detail.sheet, {}
+    for currency in {due.currency for due in opened.dues} | {change.currency for change in opened.changes}:
+        amounts = [total.amount for total in sheet.totals if total.currency == currency]
+        amounts += [day.amount for day in sheet.days if day.currency == currency]
+        amounts += [each.amount for each in sheet.transfers if each.currency == currency and each.amount]
+        amounts += [each.sums.amount for each in opened.adjustments if each.currency == currency]
+        amounts += [due.sums.amount for due in opened.dues if due.currency == currency]
         found[currency] = choose_uniform_decimals(amounts, count_minor_digits(currency))
     return found
 

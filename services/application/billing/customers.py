@@ -31,7 +31,18 @@ from tradewind.wire.customers import LONGEST_EMAIL, MOST_KEYS
 from tradewind.wire.inventory import LEAST_RATE_FACTOR, MOST_RATE_FACTOR
 
 LONGEST_NOTE = 2000
-_LONGEST = MappingProxyType({"contact_name": LONGEST_NAME, "contact_email": LONGEST_EMAIL, "note": LONGEST_NOTE})
+LONGEST_ADDRESS = 800
+MOST_ADDRESS_LINES = 8
+_LONGEST = MappingProxyType(
+    {
+        "contact_name": LONGEST_NAME,
+        "contact_email": LONGEST_EMAIL,
+        "address": LONGEST_ADDRESS,
+        "note": LONGEST_NOTE,
+    }
+)
+_OF_LINES = frozenset({"address", "note"})
+
 _ADDRESS = re.compile(r"[^@\s\x00-\x1f<>()\[\]\\,;:\"]+@[^@\s\x00-\x1f<>()\[\]\\,;:\"]+")
 _CONTROL = re.compile(r"[\x00-\x1f]")
 
@@ -40,6 +51,7 @@ _CONTROL = re.compile(r"[\x00-\x1f]")
 class CustomerDetails:
     """What a provider states of a customer.
 
+    ``address`` : lines of text, as statements have them under its name.
     ``spending_limit`` : most that its transfers of a month may cost, in ``spending_currency``; ``None`` : no limit.
     ``rate_factor`` : calls of all its keys together, as a multiple of those of one key; ``None`` : not limited.
     """
@@ -47,6 +59,7 @@ class CustomerDetails:
     name: str
     contact_name: str = ""
     contact_email: str = ""
+    address: str = ""
     note: str = ""
     spending_limit: Decimal | None = None
     spending_currency: str | None = None
@@ -64,10 +77,13 @@ def check_details(details: CustomerDetails) -> CustomerDetails:
     for name, longest in _LONGEST.items():
         if len(texts[name]) > longest:
             raise InvalidValue(name, f"has {len(texts[name])} characters; there may be {longest}")
-        if _CONTROL.search(re.sub(r"\r?\n", " ", texts[name]) if name == "note" else texts[name]):
+        if _CONTROL.search(re.sub(r"\r?\n", " ", texts[name]) if name in _OF_LINES else texts[name]):
             raise InvalidValue(name, NO_CONTROL_CHARACTERS)
         if has_format_characters(texts[name]):
             raise InvalidValue(name, NO_FORMAT_CHARACTERS)
+    texts["address"] = "\n".join(line.strip() for line in texts["address"].splitlines() if line.strip())
+    if texts["address"].count("\n") >= MOST_ADDRESS_LINES:
+        raise InvalidValue("address", f"has more than {MOST_ADDRESS_LINES} lines")
     if texts["contact_email"] and not _ADDRESS.fullmatch(texts["contact_email"]):
         raise InvalidValue("contact_email", "is no e-mail address; write it like ann@example.org")
     _check_spending_limit(details.spending_limit, details.spending_currency)

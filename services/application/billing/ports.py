@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from services.application.billing.customers import Customer, CustomerDetails
+    from services.application.billing.issued.issue import Content, IssuedStatement, NewStatement, Sums
     from services.application.billing.negotiate import NegotiatedPrices, Negotiation
     from services.application.billing.price_books import ListedBook, PriceBook
     from services.application.billing.price_list import PriceList, SpendingLimit
@@ -94,6 +95,33 @@ class CustomerRepository(Protocol):
     def raise_version(self, customer_id: UUID) -> None: ...
     def assign(self, key_ids: Collection[UUID], customer_id: UUID | None, at: datetime) -> None:
         """Let keys belong to a customer, or to none, from a time on."""
+
+
+class IssuedStatementRepository(Protocol):
+    """Issued statements of one tenant; a port because the application may not import persistence."""
+
+    def lock(self) -> None:
+        """Let no other transaction issue a statement of the tenant until this one ends."""
+
+    def find(self, customer_id: UUID, month: Month) -> IssuedStatement | None: ...
+    def get(self, statement_id: UUID) -> IssuedStatement: ...
+    def list_of(self, customer_id: UUID) -> Sequence[IssuedStatement]: ...
+    def list_of_month(self, month: Month) -> Sequence[IssuedStatement]: ...
+    def list_page(
+        self, *, after: int, limit: int, customer_id: UUID | None = None, month: Month | None = None
+    ) -> Sequence[IssuedStatement]:
+        """Return so many statements with numbers above one, by number."""
+
+    def load_content(self, statement_id: UUID) -> Content: ...
+    def list_transfers(self, statement_id: UUID, *, limit: int, offset: int) -> Sequence[UsageTransfer]: ...
+    def iterate_transfers(self, statement_id: UUID) -> Generator[UsageTransfer, None, None]: ...
+    def sum_adjustments(self, statement_id: UUID) -> Mapping[str, Sums]:
+        """Return what other statements have billed of the differences of this one, by currency."""
+
+    def add(self, new: NewStatement) -> IssuedStatement:
+        """Store a statement under the next number, while statements are locked."""
+
+    def add_transfers(self, statement_id: UUID, transfers: Sequence[UsageTransfer], *, first: int) -> None: ...
 
 
 class NegotiatedPriceRepository(Protocol):

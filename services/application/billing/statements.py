@@ -175,8 +175,13 @@ def build_statement(
 def format_number(month: Month, customer: Customer | None, key_id: UUID | None) -> str:
     """Return the number of a statement, such as ``2026-11-0003``, which never changes."""
     if customer is not None:
-        return f"{month}-{customer.number:04}"
+        return format_reference(month, customer.number)
     return f"{month}-K{key_id.hex[-8:].upper()}" if key_id is not None else f"{month}-K0"
+
+
+def format_reference(month: Month, customer_number: int) -> str:
+    """Return the number of a customer's statement of a month."""
+    return f"{month}-{customer_number:04}"
 
 
 def add_lines(lines: Iterable[UsageLine]) -> Sequence[UsageLine]:

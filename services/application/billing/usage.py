@@ -179,9 +179,16 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """Characters that start a formula in a spreadsheet."""
 
 
-def format_usage_file_name(month: Month, number: str | None = None) -> str:
-    """Return the name of the file with the transfers of a month, or of the statement with this number."""
-    return f"usage-{month}.csv" if number is None else f"statement-{number}.csv"
+def format_usage_file_name(month: Month, number: str | None = None, issued_number: int | None = None) -> str:
+    """Return the name of the file with the transfers of a month, or of a statement.
+
+    Parameters
+    ----------
+    number, issued_number : of the statement, such as ``2026-11-0003``; and the one that it was issued under.
+    """
+    if number is None:
+        return f"usage-{month}.csv"
+    return f"statement-{number}.csv" if issued_number is None else f"statement-{issued_number:06}-{number}.csv"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,15 +215,20 @@ class UsageFile:
         """
         with self.unit_of_work as uow, closing(uow.usage.iterate_transfers(self.month, self.holder)) as transfers:
             issued = () if self.issuer is None else (self.issuer.name, ", ".join(self.issuer.address))
-            ends = [_format_cell(each) for each in issued]
-            rows = ([*(_format_cell(getattr(transfer, name)) for name in COLUMNS), *ends] for transfer in transfers)
-            first = list(islice(rows, LINES_AT_ONCE))  # errors before the first piece can still be answered
-            yield _format_csv([(*COLUMNS, *ISSUER_COLUMNS[: len(ends)]), *first])
-            while more := list(islice(rows, LINES_AT_ONCE)):
-                yield _format_csv(more)
+            rows = ([*(getattr(transfer, name) for name in COLUMNS), *issued] for transfer in transfers)
+            yield from format_file((*COLUMNS, *ISSUER_COLUMNS[: len(issued)]), rows)
 
     def cancel(self) -> None:
         """Do nothing: an abandoned statement ends by the store's own time limit."""
+
+
+def format_file(header: Sequence[str], rows: Iterable[Sequence[object]]) -> Generator[bytes, None, None]:
+    """Yield rows as CSV piece by piece: text that a spreadsheet would take for a formula is marked as text."""
+    lines = ([_format_cell(value) for value in row] for row in rows)
+    first = list(islice(lines, LINES_AT_ONCE))  # errors before the first piece can still be answered
+    yield _format_csv([header, *first])
+    while more := list(islice(lines, LINES_AT_ONCE)):
+        yield _format_csv(more)
 
 
 def _format_cell(value: object) -> str:

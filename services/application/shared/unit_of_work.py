@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from services.application.advice.devices import DeviceProfileRepository
     from services.application.billing.ports import (
         CustomerRepository,
+        IssuedStatementRepository,
         NegotiatedPriceRepository,
         PriceBookRepository,
         PriceRuleRepository,
@@ -132,6 +133,8 @@ class UnitOfWork(Protocol):
     def price_rules(self) -> PriceRuleRepository: ...
     @property
     def customers(self) -> CustomerRepository: ...
+    @property
+    def issued_statements(self) -> IssuedStatementRepository: ...
     @property
     def negotiated_prices(self) -> NegotiatedPriceRepository: ...
     @property

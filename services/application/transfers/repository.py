@@ -13,7 +13,7 @@ from tradewind.transfer import LinkKey, Status
 from tradewind.wire.base import Open
 from tradewind.wire.heartbeats import SpooledHeartbeat
 from tradewind.wire.recommendations import RecommendRequest
-from tradewind.wire.records import WireEnergy, WireRecord
+from tradewind.wire.records import WireEnergy, WireFailure, WireRecord
 from tradewind.wire.transfers import ExpectedOutcome, TransferState, TransferSummary
 
 
@@ -100,6 +100,7 @@ class TransferEnd:
     link_id: UUID
     energy: Sequence[WireEnergy] = ()
     is_sla_met: bool | None = None
+    failure: WireFailure | None = None
 
     @property
     def energy_j(self) -> float | None:
@@ -199,7 +200,9 @@ class TransferRepository(Protocol):
     def end(self, transfer_id: UUID, end: TransferEnd) -> datetime:
         """Mark a noted transfer as ended, unless it is; return when it first ended."""
 
-    def end_unlogged(self, transfer_id: UUID, status: Status, *, at: datetime) -> datetime | None:
+    def end_unlogged(
+        self, transfer_id: UUID, status: Status, failure: WireFailure | None = None, *, at: datetime
+    ) -> datetime | None:
         """Mark a transfer as ended, unless it is; return when it ended, ``None`` for an unknown one."""
 
     def find_energy_leads(self, known: Collection[TransferSummary]) -> Mapping[UUID, float]:

@@ -1,13 +1,29 @@
 """Tables as SQLAlchemy Core; migrations create them, and a test compares the two."""
 
 from services.persistence.tables.backups import database_copies
-from services.persistence.tables.compression import compression_observations
-from services.persistence.tables.customers import (
+from services.persistence.tables.billing.customers import (
     customer_keys,
     customers,
     negotiated_price_rules,
     negotiated_prices,
 )
+from services.persistence.tables.billing.issued import (
+    issued_adjustments,
+    issued_statements,
+    issued_sums,
+    issued_transfers,
+)
+from services.persistence.tables.billing.prices import (
+    own_cuts,
+    price_books,
+    price_rules,
+    prices,
+    quotes,
+    tier_decisions,
+    tier_names,
+)
+from services.persistence.tables.billing.usage import usage_imports, usage_marks, usage_transfers
+from services.persistence.tables.compression import compression_observations
 from services.persistence.tables.devices import device_profiles
 from services.persistence.tables.exports import export_failures, export_marks, log_days
 from services.persistence.tables.inventory import (
@@ -33,15 +49,6 @@ from services.persistence.tables.models import (
     surfaces,
 )
 from services.persistence.tables.pages import page_connections, page_loads
-from services.persistence.tables.prices import (
-    own_cuts,
-    price_books,
-    price_rules,
-    prices,
-    quotes,
-    tier_decisions,
-    tier_names,
-)
 from services.persistence.tables.regions import region_hours, regions
 from services.persistence.tables.retention import (
     closed_months,
@@ -54,7 +61,6 @@ from services.persistence.tables.rollups import daily_rollups, rollup_marks
 from services.persistence.tables.submissions import submissions
 from services.persistence.tables.tenancy import api_keys, statement_issuers, tenants
 from services.persistence.tables.transfers import transfer_samples, transfers
-from services.persistence.tables.usage import usage_imports, usage_marks, usage_transfers
 from services.persistence.tables.users import audit_log, sign_in_networks, user_identities, user_sessions, users
 from services.persistence.tables.warehouse import personal_logins, query_log, saved_queries, warehouse_logins
 
@@ -78,6 +84,10 @@ __all__ = [
     "endpoints",
     "export_failures",
     "export_marks",
+    "issued_adjustments",
+    "issued_statements",
+    "issued_sums",
+    "issued_transfers",
     "learned_limits",
     "limits",
     "link_labels",

@@ -56,6 +56,8 @@ transfers = Table(
     _build_json("energy", nullable=True),
     Column("agreement_kept", Boolean),
     Column("link_id", Uuid, nullable=False, server_default=text(f"'{NO_LINK}'")),
+    build_label("failure_kind", nullable=True),
+    build_label("failure", nullable=True),
     Index("transfers_by_start_idx", "tenant_id", "started_at", "id"),
     Index("transfers_ended_idx", "tenant_id", "link_id", "started_at", postgresql_where=text("ended_at IS NOT NULL")),
     Index("transfers_open_by_start_idx", "tenant_id", "started_at", "id", postgresql_where=text("ended_at IS NULL")),

@@ -97,3 +97,20 @@ def test_a_record_of_a_host_whose_clock_is_fast_is_not_reported_as_uploaded(
         with Client(api, tenant.secret) as client:
             (told,) = transfers.drain(client).refused
         assert told.startswith("the service refused 1 record, in quarantine")
+
+
+def test_service_learns_why_a_copy_failed_without_its_secrets(
+    api: str, tenant: Tenant, path: ChangingPath, files: Path, tmp_path: Path, spool: Spool
+) -> None:
+    name = min(each.name for each in files.iterdir() if each.is_file())
+    sources = [f"{path.url}{name}", f"{path.url}missing.bin?token=hush"]
+    with Client(api, tenant.secret) as client:
+        book = Logbook(spool=spool, client=client)
+        report = copy_files(sources, str(tmp_path / "one"), options=OPTIONS, client=client, logbook=book)
+    assert (report.succeeded, report.log) == (False, "uploaded")
+    with tenant.client(api) as reader:
+        found = reader.get(f"/v1/transfers/{report.plan.transfer_id}").raise_for_status().json()["transfer"]
+    assert (found["status"], found["failure_kind"]) == ("failed", "not_found")
+    assert found["failure"].startswith("1 of 2 files failed, first ")
+    assert "answered 404" in found["failure"]
+    assert "hush" not in found["failure"]

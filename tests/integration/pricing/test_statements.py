@@ -130,7 +130,7 @@ def test_customer_pays_for_what_its_keys_moved_while_they_were_its_own(
     with signed_in(api, person(parts, learned, "provider")) as visitor:
         page = visitor.get("/admin/usage/statement", params={"month": MONTH, "customer": acme["id"]}).text
         assert "12.5 % off the price book" in page
-        assert "provisional" in page
+        assert "preliminary" in page
         assert f"<strong>{line['payable']}</strong>" in page
         assert page.count("/admin/transfers/") == 5
         usage = visitor.get("/admin/usage", params={"month": MONTH}).text

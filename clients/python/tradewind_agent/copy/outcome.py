@@ -5,14 +5,16 @@ from dataclasses import replace
 from datetime import timedelta
 
 from tradewind.dataset import ChunkKind, DataSet
+from tradewind.failure import Failure, FailureKind
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
 from tradewind.transfer import Direction, Status, TransferOutcome
-from tradewind.units import compute_throughput_bps
+from tradewind.units import compute_throughput_bps, format_count
 from tradewind_agent.copy.listing import Listing
 from tradewind_agent.copy.moving import Movement
 from tradewind_agent.copy.stage import TransferStage
 from tradewind_agent.engine.progress import ChunkSnapshot
+from tradewind_agent.failure_kinds import describe_failure, find_failure_kind
 from tradewind_agent.session.planning import Plan, find_chunk
 from tradewind_agent.session.records import LEAST_DURATION, MovedChunk
 
@@ -55,6 +57,28 @@ def summarize_chunks(
         ),
     )
     return total, chunks
+
+
+def find_status(movement: Movement) -> Status:
+    """Return how a copy ended."""
+    if movement.cancelled:
+        return Status.CANCELLED
+    return Status.SUCCEEDED if movement.result.succeeded else Status.FAILED
+
+
+def find_failure(movement: Movement, format_address: Callable[[str], str]) -> Failure | None:
+    """Return why a copy was stopped, or why its first file failed; ``None`` where all arrived."""
+    result = movement.result
+    if movement.cancelled:
+        return describe_failure("the user stopped it", kind=FailureKind.CANCELLED)
+    if result.stopped is not None:
+        return describe_failure(str(result.stopped))
+    if not result.failures:
+        return None
+    first, tried = result.failures[0], result.files_done + len(result.failures)
+    count = f"{len(result.failures)} of {format_count(tried, 'file')} failed"
+    sentence = f"{count}, first {format_address(first.url)}: {first.reason}"
+    return describe_failure(sentence, kind=find_failure_kind(first.reason))
 
 
 def add_codecs(

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from tradewind.dataset import DataSet
 from tradewind.energy.measured import Host
 from tradewind.path import Path
-from tradewind.transfer import Direction, Mover, Status, TransferRecord
+from tradewind.transfer import Direction, Mover, TransferRecord
 from tradewind.units import format_count
 from tradewind_agent.copy.learned_limits import report_learned_limit
 from tradewind_agent.copy.listing import Listing, list_files
 from tradewind_agent.copy.moving import Movement, move
 from tradewind_agent.copy.options import CopyOptions
-from tradewind_agent.copy.outcome import add_codecs, summarize_chunks
+from tradewind_agent.copy.outcome import add_codecs, find_failure, find_status, summarize_chunks
 from tradewind_agent.copy.plan import PlannedCopy, name_mover, plan_copy
 from tradewind_agent.copy.removal import remove_planned
 from tradewind_agent.copy.reporting.failures import list_failures
@@ -203,8 +203,9 @@ def run(
             least_s, loaded_s = movement.last.path.min_rtt_s, movement.loaded_rtt_s
             path = add_measured_rtts(path, least_s, loaded_s, stated_s=prepared.options.rtt_s)
         timeline = tuple(tuning.ticks) if tuning is not None else ()
+        session.status = find_status(movement)
+        session.failure = find_failure(movement, prepared.listing.format_address)
         records = _build_records(session, prepared, held, movement, path, timeline=timeline, stage=stage)
-        session.status = _find_status(movement)
         log = session.finish(records)
     report_learned_limit(_find_limited_end(prepared, movement), movement.result.permitted, client)
     report = _report(prepared, held, movement, path, records=records, timeline=timeline, log=log)
@@ -258,7 +259,7 @@ def _report(
     failures = list_failures(result, prepared.listing.format_address)
     return CopyReport(
         plan=prepared.plan,
-        status=_find_status(movement),
+        status=find_status(movement),
         source=prepared.source,
         destination=prepared.destination,
         path=path,
@@ -321,7 +322,7 @@ def _build_records(
     if not is_measured:
         return ()
     used_plan = held.apply_to_plan(prepared.plan, build_main_settings(timeline))
-    total, chunks = summarize_chunks(used_plan, prepared.listing, movement, _find_status(movement))
+    total, chunks = summarize_chunks(used_plan, prepared.listing, movement, find_status(movement))
     if stage is not None:
         total, chunks = add_codecs(used_plan, total, chunks, stage)
     return session.build_records(total, chunks, path=path, energy=movement.energy, usage=movement.usage)
@@ -340,12 +341,6 @@ def _build_identity(prepared: PreparedCopy, stage: TransferStage | None) -> Tran
         sla=format_sla(prepared.options.sla),
         quote=prepared.plan.quote,
     )
-
-
-def _find_status(movement: Movement) -> Status:
-    if movement.cancelled:
-        return Status.CANCELLED
-    return Status.SUCCEEDED if movement.result.succeeded else Status.FAILED
 
 
 def _list_notes(movement: Movement) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -273,10 +273,21 @@ def _explain_none_accepted(receipt: "BatchReceipt") -> str:
     return f"the service accepted none of {format_count(receipt.rejected, 'row')}{first}"
 
 
+def _leave_failure_out(record: "WireRecord | TransferRecord | bytes") -> "WireRecord | TransferRecord | bytes":
+    """Return a record as plain logs have it: a service of before would refuse a row with a failure, and none stores it
+    from there.
+    """
+    if isinstance(record, bytes) or record.outcome.failure is None:
+        return record
+    if isinstance(record, TransferRecord):
+        return replace(record, outcome=replace(record.outcome, failure=None))
+    return record.model_copy(update={"outcome": record.outcome.model_copy(update={"failure": None})})
+
+
 def _encode_contents(records: "Iterable[WireRecord | TransferRecord | bytes]") -> Iterator[bytes]:
     content = bytearray()
     for record in records:
-        line = to_ndjson_line(record)
+        line = to_ndjson_line(_leave_failure_out(record))
         if content and len(content) + len(line) > MAX_BATCH_BYTES:
             yield bytes(content)
             content.clear()

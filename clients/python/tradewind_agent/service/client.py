@@ -167,7 +167,8 @@ class Client:
     ) -> CompletionReceipt:
         """Finish a transfer with its records and the heartbeats that the service may lack; repeating it is harmless."""
         path = f"/v1/transfers/{transfer_id}/complete"
-        return self._calls.call("POST", path, TypeAdapter(CompletionReceipt), body=completion, timeout_s=timeout_s)
+        answer = TypeAdapter(CompletionReceipt)
+        return self._older_service.post(path, answer, completion, timeout_s=timeout_s)
 
     def report_learned_limit(self, learned: LearnedLimit) -> None:
         """Report that a server has refused more connections than it permitted; reporting it twice is harmless."""

@@ -11,8 +11,8 @@ from pydantic import BaseModel, TypeAdapter
 from tradewind_agent.errors import RequestRefused
 from tradewind_agent.service.calls import Calls
 
-ADDED_FIELDS = ("adjustable_resources", "settled_rtt_s")
-"""Of recommendations and heartbeats, since the first version."""
+ADDED_FIELDS = ("adjustable_resources", "settled_rtt_s", "failure")
+"""Of recommendations, heartbeats and completions, since the first version."""
 
 _REFUSAL = "is not a known field"
 
@@ -51,7 +51,7 @@ def _leave_out(body: _Model, names: set[str]) -> _Model:
     changed = {
         name: shorter
         for name in body.model_fields_set
-        if isinstance(inner := getattr(body, name), BaseModel) and (shorter := _leave_out(inner, names)) is not inner
+        if (shorter := _leave_out_of_value(inner := getattr(body, name), names)) is not inner
     }
     unset = names & body.model_fields_set
     if not changed and not unset:
@@ -59,3 +59,13 @@ def _leave_out(body: _Model, names: set[str]) -> _Model:
     shorter_body = body.model_copy(update=changed)
     shorter_body.__pydantic_fields_set__.difference_update(unset)
     return shorter_body
+
+
+def _leave_out_of_value(value: Any, names: set[str]) -> Any:
+    """Return the same of a field's value: of a model, or of a tuple of models."""
+    if isinstance(value, BaseModel):
+        return _leave_out(value, names)
+    if not isinstance(value, tuple) or not any(isinstance(each, BaseModel) for each in value):
+        return value
+    shorter = tuple(_leave_out_of_value(each, names) for each in value)
+    return value if all(one is other for one, other in zip(value, shorter, strict=True)) else shorter

@@ -4,13 +4,14 @@ Copies by the engine, wrapped tools and packed copies each open one `TransferSes
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
 from tradewind.dataset import ChunkKind, DataSet
 from tradewind.energy.measured import EnergyReading
+from tradewind.failure import Failure
 from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.transfer import ResourceUsage, Status, TransferOutcome, TransferRecord
@@ -41,7 +42,8 @@ class TransferSession:
     ----------
     client : of the service that tunes the transfer; ``None`` where none does.
     logbook : stores the records; ``None`` leaves them to the report.
-    status : reported to the service when the share is released; set it once the outcome is known.
+    status, failure : reported to the service when the share is released; set them once the outcome is known. The row
+        of the entire transfer has the failure too.
     live : the ticks of a tuned transfer.
     """
 
@@ -49,6 +51,7 @@ class TransferSession:
     client: "Client | None" = None
     logbook: Logbook | None = None
     status: Status = Status.CANCELLED
+    failure: Failure | None = None
     live: LiveTicks | None = field(default=None, init=False)
     _share_holder: ShareHolder | None = field(default=None, init=False)
 
@@ -100,6 +103,8 @@ class TransferSession:
         usage: ResourceUsage | None,
     ) -> tuple[TransferRecord, ...]:
         """Return the rows of this transfer; see `tradewind_agent.session.records.build_records`."""
+        if self.failure is not None and total.outcome.status is not Status.SUCCEEDED:
+            total = replace(total, outcome=replace(total.outcome, failure=self.failure))
         return build_records(self.identity, total, chunks, path=path, energy=energy, usage=usage)
 
     def finish(self, records: tuple[TransferRecord, ...]) -> str:
@@ -134,4 +139,4 @@ class TransferSession:
             return
         from tradewind_agent.session.release_share import release_share  # noqa: PLC0415 -- loads the wire models
 
-        release_share(self.client, self.identity.transfer_id, self.live, self.status)
+        release_share(self.client, self.identity.transfer_id, self.live, self.status, self.failure)

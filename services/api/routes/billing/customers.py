@@ -192,6 +192,7 @@ def to_wire_customer(customer: Customer) -> WireCustomer:
         name=details.name,
         contact_name=details.contact_name,
         contact_email=details.contact_email,
+        address=details.address,
         note=details.note,
         spending_limit=limit,
         rate_factor=details.rate_factor,

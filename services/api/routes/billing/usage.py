@@ -11,15 +11,15 @@ from fastapi import Query, Request, Response
 from services.api.dependencies import Parts, ProviderKey
 from services.api.problems import to_problem
 from services.api.routes.billing.customers import to_wire_customer
+from services.api.routes.billing.issued_statements import to_head, to_wire_adjustment, to_wire_change, to_wire_due
 from services.api.routing import create_v1_router
+from services.application.billing.issued.opened import OpenedStatement, open_statement
 from services.application.billing.issuer import find_issuer
 from services.application.billing.statements import (
     KeyUsage,
     Statement,
-    StatementDetail,
     build_statements,
     find_statement,
-    load_statement,
 )
 from services.application.billing.usage import Holder, Month, UsageLine
 from services.streaming.usage_stream import stream_usage
@@ -87,15 +87,19 @@ def read_statement(
     month: OfMonthOrNow = None,
     form: AsForm = Form.JSON,
 ) -> Response | CustomerStatement:
-    """Return the statement of a customer over all of its keys: sums, totals by link and tier, or each transfer."""
+    """Return the statement of a customer over all of its keys: sums, totals by link and tier, or each transfer.
+
+    Once it is issued, that one is returned.
+    """
     requested_month = Month.of(parts.clock.now()) if month is None else Month.parse(month)
     tenant_id = principal.tenant_id
     with parts.store.unit_of_work(tenant_id) as uow:
         holder = Holder(customer_id=customer_id)
         if form is Form.JSON:
-            statement, detail = load_statement(holder, requested_month, limit=0, offset=0, uow=uow)
+            opened = open_statement(holder, requested_month, limit=0, offset=0, uow=uow)
         else:
             statement, issuer = find_statement(holder, requested_month, uow), find_issuer(uow)
+            issued = uow.issued_statements.find(customer_id, requested_month)
     if form is Form.CSV:
         return stream_usage(
             tenant_id,
@@ -105,27 +109,32 @@ def read_statement(
             holder=statement.holder,
             number=statement.number,
             issuer=issuer,
+            issued=issued,
             refused=to_problem,
         )
-    return _to_customer_statement(statement, detail, requested_month, parts.clock.now())
+    return _to_customer_statement(opened, requested_month, parts.clock.now())
 
 
-def _to_customer_statement(
-    statement: Statement, detail: StatementDetail, month: Month, now: datetime
-) -> CustomerStatement:
+def _to_customer_statement(opened: OpenedStatement, month: Month, now: datetime) -> CustomerStatement:
+    statement, detail = opened.statement, opened.detail
+    adjusted = {each.currency for each in opened.adjustments}
     assert statement.customer is not None, "it was looked up by its customer"
     return CustomerStatement(
         number=statement.number,
         final=statement.is_final,
         as_of=now,
         fingerprint=statement.fingerprint,
+        issued=None if opened.issued is None else to_head(opened.issued),
         provider=detail.issuer.name,
         provider_address=detail.issuer.address,
         month=str(month),
         begins_at=month.begins_at,
         ends_at=month.ends_at,
         customer=to_wire_customer(statement.customer),
-        billed=tuple(map(_to_billed_usage, statement.billed)),
+        to_pay=tuple(map(to_wire_due, opened.dues)),
+        adjustments=tuple(map(to_wire_adjustment, opened.adjustments)),
+        changes=tuple(map(to_wire_change, opened.changes)),
+        billed=tuple(_to_billed_usage(line, pays=line.currency not in adjusted) for line in statement.billed),
         unbilled=tuple(map(_to_unbilled_usage, statement.unbilled)),
         keys=tuple(
             StatementKey(

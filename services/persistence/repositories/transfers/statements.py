@@ -33,6 +33,7 @@ END_COLUMNS = (
 
 _OF_AN_END = (
     "status", "bytes_moved", "throughput_bps", "energy_j", "duration_s", "energy", "agreement_kept", "link_id",
+    "failure_kind", "failure",
 )  # fmt: skip
 
 
@@ -96,6 +97,8 @@ END_UNLOGGED = (
     .values(
         ended_at=func.coalesce(_columns.ended_at, bindparam("at")),
         status=func.coalesce(_columns.status, bindparam("new_status")),
+        failure_kind=func.coalesce(_columns.failure_kind, bindparam("new_failure_kind")),
+        failure=func.coalesce(_columns.failure, bindparam("new_failure")),
     )
     .returning(_columns.ended_at)
 )

@@ -31,7 +31,7 @@ from tradewind.sla.kinds import Sla
 from tradewind.tiers.demand import RequestedSla
 from tradewind.transfer import Status
 from tradewind.wire.recommendations import WireSla
-from tradewind.wire.records import WireEnergy, WireRecord
+from tradewind.wire.records import WireEnergy, WireFailure, WireRecord
 from tradewind.wire.transfers import ExpectedOutcome, TransferSample, TransferState, TransferSummary
 
 _NEWEST = transfers.c.started_at.desc(), transfers.c.id.desc()
@@ -142,15 +142,18 @@ class Transfers:
             "new_energy": [reading.model_dump(mode="json", exclude_none=True) for reading in end.energy],
             "new_agreement_kept": end.is_sla_met,
             "new_link_id": end.link_id,
+            **_to_failure_values(end.failure),
         }
         ended_at: datetime | None = self._connection.execute(statements.END, values).scalar_one_or_none()
         if ended_at is None:  # it was reported before
             ended_at = self._connection.execute(statements.ENDED_AT, {"transfer_id": transfer_id}).scalar_one()
         return ended_at
 
-    def end_unlogged(self, transfer_id: UUID, status: Status, *, at: datetime) -> datetime | None:
+    def end_unlogged(
+        self, transfer_id: UUID, status: Status, failure: WireFailure | None = None, *, at: datetime
+    ) -> datetime | None:
         """Mark a transfer as finished unless it is; return when it finished, ``None`` for an unknown one."""
-        values = {"transfer_id": transfer_id, "at": at, "new_status": status.value}
+        values = {"transfer_id": transfer_id, "at": at, "new_status": status.value, **_to_failure_values(failure)}
         return self._connection.execute(statements.END_UNLOGGED, values).scalar_one_or_none()
 
     def list_page(
@@ -289,6 +292,13 @@ class Transfers:
             .values({name: bindparam(f"{name}_") for name in rows[0] if name not in key}),
             [{f"{name}_": value for name, value in row.items()} for row in rows],
         )
+
+
+def _to_failure_values(failure: WireFailure | None) -> dict[str, str | None]:
+    return {
+        "new_failure_kind": None if failure is None else failure.kind.value,
+        "new_failure": None if failure is None else failure.reason,
+    }
 
 
 def _is_of_other_key(owner: UUID | None, noted: UUID | None) -> bool:

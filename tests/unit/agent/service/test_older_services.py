@@ -7,10 +7,13 @@ from uuid import UUID
 import httpx
 import pytest
 
-from tradewind.wire.heartbeats import Heartbeat
+from tests.records import record
+from tradewind.wire.heartbeats import Completion, Heartbeat
 from tradewind.wire.recommendations import RecommendRequest
+from tradewind.wire.records import WireRecord
 from tradewind_agent.errors import RequestRefused
 from tradewind_agent.service.client import Client
+from tradewind_agent.service.completion import complete
 
 ID = UUID(int=7)
 ENQUIRY = RecommendRequest.model_validate(
@@ -92,3 +95,29 @@ def test_fields_that_the_first_version_had_are_refused_as_before():
     with service.client() as client, pytest.raises(RequestRefused, match="throughput_bps"):
         client.heartbeat(ID, heartbeat())
     assert len(service.received) == 1
+
+
+def test_completion_is_sent_again_without_its_failure():
+    received: list[dict[str, object]] = []
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        body = json.loads(request.content)
+        received.append(body)
+        at = "failure" if "failure" in body else None
+        for number, sent in enumerate(body.get("records", [])):
+            at = f"records.{number}.outcome.failure" if "failure" in sent["outcome"] else at
+        if at is not None:
+            errors = [{"field": at, "reason": "is not a known field; units are part of the names"}]
+            return httpx.Response(422, json={"status": 422, "detail": f"{at}: {errors[0]['reason']}", "errors": errors})
+        ended_at = "2026-03-01T00:00:00Z"
+        return httpx.Response(200, json={"accepted": 1, "rejected": 0, "heartbeats": 0, "ended_at": ended_at})
+
+    failure = {"kind": "no_space", "reason": "no space is left"}
+    row = record(transfer_id=str(ID))
+    row["outcome"] |= {"status": "failed", "failure": failure}
+    with Client("http://service.test", "key", transport=httpx.MockTransport(handle)) as client:
+        assert complete(client, ID, [WireRecord.model_validate(row)], ()).as_logs is False
+        client.complete(ID, Completion(status="failed", failure=failure))
+    assert len(received) == 3, "the second completion leaves it out at once"
+    assert [bool(each.get("records")) for each in received[1:]] == [True, False]
+    assert "failure" not in json.dumps(received[1:])

@@ -3,10 +3,12 @@
 from dataclasses import replace
 
 from tradewind.dataset import ChunkKind, DataSet
+from tradewind.failure import Failure, FailureKind
 from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.transfer import Status, TransferOutcome, TransferRecord
-from tradewind.units import compute_throughput_bps
+from tradewind.units import compute_throughput_bps, format_count
+from tradewind_agent.failure_kinds import describe_failure
 from tradewind_agent.movers.port import ToolResult, Workload
 from tradewind_agent.movers.wrap.run_tool import ToolOutcome
 from tradewind_agent.session.other_end import collect_energy
@@ -20,6 +22,17 @@ def find_status(ran: ToolOutcome, result: ToolResult | None) -> Status:
         return Status.CANCELLED
     has_failed = ran.code != 0 or (result is not None and result.files_failed > 0)
     return Status.FAILED if has_failed else Status.SUCCEEDED
+
+
+def find_failure(ran: ToolOutcome, result: ToolResult | None) -> Failure | None:
+    """Return why a run failed, as far as its tool says so; ``None`` where it succeeded."""
+    match find_status(ran, result):
+        case Status.SUCCEEDED:
+            return None
+        case Status.CANCELLED:
+            return describe_failure("the user stopped it", kind=FailureKind.CANCELLED)
+    failed = f", {format_count(result.files_failed, 'file')} failed" if result is not None else ""
+    return describe_failure(f"the tool ended with status {ran.code}{failed}", kind=FailureKind.OTHER)
 
 
 def make_records(

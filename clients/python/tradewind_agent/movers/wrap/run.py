@@ -14,7 +14,7 @@ from tradewind_agent.movers.flag_words import override
 from tradewind_agent.movers.port import ToolResult, ToolRun
 from tradewind_agent.movers.step_down import StepDown
 from tradewind_agent.movers.wrap.prepare import PreparedWrap
-from tradewind_agent.movers.wrap.records import find_status, make_records, restrict_to_known
+from tradewind_agent.movers.wrap.records import find_failure, find_status, make_records, restrict_to_known
 from tradewind_agent.movers.wrap.report import WrapReport
 from tradewind_agent.movers.wrap.run_tool import ToolOutcome, run_tool
 from tradewind_agent.movers.wrap.tool_loop import make_loop
@@ -81,7 +81,7 @@ def run_wrap(
             connections=loop.connections if loop is not None else None,
         )
         result = ran.run.build_result()
-        session.status = find_status(ran, result)
+        session.status, session.failure = find_status(ran, result), find_failure(ran, result)
         for line in _list_outcome_notes(ran):
             say(f"{_make_mover(prepared).name}: {line}")
         timeline = loop.ticks if loop is not None else ()

@@ -1,7 +1,8 @@
 """Customers of a tenant, their keys over time, and the prices that were negotiated with them."""
 
-from sqlalchemy import Column, Index, Integer, Numeric, Table, UniqueConstraint, text
+from sqlalchemy import Column, Index, Integer, Numeric, Table, Text, UniqueConstraint, text
 
+from services.persistence.tables.billing.prices import build_price, build_rule_columns
 from services.persistence.tables.metadata import (
     METADATA,
     build_instant,
@@ -11,7 +12,6 @@ from services.persistence.tables.metadata import (
     build_tenant_column,
     own_id,
 )
-from services.persistence.tables.prices import build_price, build_rule_columns
 
 # A customer's number is part of the numbers of its statements and is never used again.
 customers = Table(
@@ -27,6 +27,7 @@ customers = Table(
     Column("version", Integer, nullable=False, server_default=text("1")),
     build_instant("created_at"),
     build_instant("archived_at", nullable=True),
+    Column("address", Text, nullable=False, server_default=text("''")),
     UniqueConstraint("tenant_id", "number"),
     UniqueConstraint("tenant_id", "name"),
 )

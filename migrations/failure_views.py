@@ -1,0 +1,23 @@
+"""The view of what was promised and how it ended, with the failure that the agent reported."""
+
+from dataclasses import replace
+
+from migrations.credit_views import SLAS_WITH_CREDITS
+
+SLAS_WITH_FAILURES = replace(
+    SLAS_WITH_CREDITS,
+    columns=(
+        *SLAS_WITH_CREDITS.columns,
+        (
+            "failure_kind",
+            (
+                "What stopped it, by its agent: permission, not_found, no_space, checksum, network, "
+                "server_refused, cancelled, timeout or other; NULL: nothing, or not known."
+            ),
+            "t.failure_kind",
+        ),
+        ("failure", "The same as a sentence, without secrets.", "t.failure"),
+    ),
+)
+
+READ_COLUMNS = {"transfers": "failure_kind, failure"}

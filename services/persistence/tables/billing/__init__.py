@@ -1,0 +1,1 @@
+"""Tables of what is sold and paid: prices, customers, usage and issued statements."""
