@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from migrations.credit_views import SLAS_WITH_CREDITS
+from migrations.billing_views import SLAS_WITH_NEGOTIATED_CREDITS
 
 SLAS_WITH_FAILURES = replace(
-    SLAS_WITH_CREDITS,
+    SLAS_WITH_NEGOTIATED_CREDITS,
     columns=(
-        *SLAS_WITH_CREDITS.columns,
+        *SLAS_WITH_NEGOTIATED_CREDITS.columns,
         (
             "failure_kind",
             (

@@ -7,7 +7,7 @@ from migrations.warehouse_views import Column
 
 # As tradewind.units and tradewind.tiers.partitions format a quantity: three digits, with a prefix or without.
 FORMAT_QUANTITY = """
-    CREATE FUNCTION format_quantity(value double precision, unit text, has_prefix boolean) RETURNS text
+    CREATE FUNCTION warehouse.format_quantity(value double precision, unit text, has_prefix boolean) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
         SELECT trim_scale(rounded / scale)::text || ' ' || prefix || unit
           FROM (
@@ -28,7 +28,7 @@ _LOWER = "CASE WHEN abs(p.lower) < 1e-6 * abs(p.upper) THEN 0 ELSE p.lower END"
 
 def _format_range(unit: str, *, factor: str = "1", has_prefix: str = "true") -> str:
     lower, upper = (
-        f"public.format_quantity({factor} * ({bound}), '{unit}', {has_prefix})" for bound in (_LOWER, "p.upper")
+        f"warehouse.format_quantity({factor} * ({bound}), '{unit}', {has_prefix})" for bound in (_LOWER, "p.upper")
     )
     return f"{lower} || ' to ' || {upper}"
 

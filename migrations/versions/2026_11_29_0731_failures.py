@@ -2,7 +2,7 @@
 
 from alembic import op
 
-from migrations.credit_views import SLAS_WITH_CREDITS
+from migrations.billing_views import SLAS_WITH_NEGOTIATED_CREDITS
 from migrations.dimension_views import TIERS
 from migrations.failure_views import READ_COLUMNS, SLAS_WITH_FAILURES
 from migrations.reader_isolation import put_behind_function
@@ -17,7 +17,7 @@ depends_on = None
 step = "expand"
 
 
-FORMATTING = "format_quantity(double precision, text, boolean)"
+FORMATTING = "warehouse.format_quantity(double precision, text, boolean)"
 
 
 def upgrade() -> None:
@@ -34,7 +34,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    for view in (SLAS_WITH_CREDITS, TIERS):
+    for view in (SLAS_WITH_NEGOTIATED_CREDITS, TIERS):
         op.execute(f"DROP VIEW warehouse.{view.name}")
         op.execute(f"DROP FUNCTION warehouse.rows_of_{view.name}()")
         for statement in statements(view):

@@ -16,7 +16,7 @@ from services.admin.rendering import HEADERS, build_page_router, redirect_after_
 from services.admin.visitors import Parts, Provider
 from services.application.billing.currencies import count_minor_digits
 from services.application.billing.issued.issue import Due, issue_statement
-from services.application.billing.issued.opened import OpenedStatement, open_statement
+from services.application.billing.issued.opened import OpenedStatement, list_changed_transfers, open_statement
 from services.application.billing.issuer import find_issuer
 from services.application.billing.statements import DayTotal, UsageTotal, find_statement
 from services.application.billing.usage import Holder, Month, UsageLine, UsageTransfer
@@ -109,6 +109,7 @@ def statement_page(
         limit = MOST_PRINTED if page == 1 else TRANSFERS_AT_ONCE
         opened = open_statement(holder, month, limit=limit, offset=offset, uow=uow)
         negotiated = [] if customer is None else uow.negotiated_prices.list_of(customer)
+        changed = None if opened.issued is None or not opened.changes else list_changed_transfers(opened.issued, uow)
     statement, detail, sheet = opened.statement, opened.detail, opened.detail.sheet
     digits = _choose_digits(opened)
     now, count = parts.clock.now(), sum(line.transfers for line in statement.billed)
@@ -125,6 +126,7 @@ def statement_page(
             (each, _round(each.sums.amount, each.sums.credit, digits[each.currency])) for each in opened.adjustments
         ],
         changes=opened.changes,
+        changed=changed,
         can_issue=customer is not None and opened.issued is None and month < Month.of(now) and bool(opened.dues),
         discounts=[each for each in negotiated if each.negotiation.adjustment and each.overlaps(month)],
         digits=digits,

@@ -44,12 +44,21 @@ class Billed:
     def id(self) -> UUID:
         return UUID(self.customer["id"])
 
-    def move(self, month: Month, amount: str, *, kept: bool | None = True, currency: str = "EUR", day: int = 5) -> UUID:
+    def move(
+        self,
+        month: Month,
+        amount: str,
+        *,
+        kept: bool | None = True,
+        currency: str = "EUR",
+        day: int = 5,
+        quoted_at: datetime | None = None,
+    ) -> UUID:
         """Bill a transfer that began in a month; a missed one is credited by ``CREDIT``."""
         transfer_id, started_at = uuid4(), month.begins_at + timedelta(days=day - 1, hours=3)
         quote = StoredQuote(
             transfer_id=transfer_id,
-            at=started_at - timedelta(minutes=1),
+            at=quoted_at or started_at - timedelta(minutes=1),
             key_id=UUID(self.key["id"]),
             link_id=uuid4(),
             tier_id=TIER_ID,
@@ -68,11 +77,15 @@ class Billed:
             uow.commit()
         if kept is not None:
             self._judge(transfer_id, started_at, kept=kept)
+        self.log(transfer_id, started_at)
+        return transfer_id
+
+    def log(self, transfer_id: UUID, started_at: datetime) -> None:
+        """Upload a record of a transfer that lasted a minute."""
         ended_at = started_at + timedelta(minutes=1)
         logged = record(transfer_id=str(transfer_id), started_at=started_at.isoformat(), ended_at=ended_at.isoformat())
         with as_key(self.api, self.key) as agent:
             agent.post("/v1/logs", content=ndjson([logged])).raise_for_status()
-        return transfer_id
 
     def _judge(self, transfer_id: UUID, started_at: datetime, *, kept: bool) -> None:
         with psycopg.connect(self.admin_database_url) as admin:

@@ -4,6 +4,7 @@ import csv
 import random
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from io import StringIO
 from typing import Any
@@ -212,7 +213,7 @@ def test_page_issues_once_and_keeps_names_and_addresses_as_of_then(
     assert provider.get("/v1/statement-issuer").json() == {"name": "Nordkabel", "address": ["Kai 1", "Hamburg"]}
     path = f"/v1/customers/{acme.id}"
     provider.patch(path, json={"name": "Acme AG", "address": "Ring 2\n\n 8000 Zürich "}).raise_for_status()
-    acme.move(THIRD, "12.345678")
+    corrected = acme.move(THIRD, "12.345678")
     acme.move(THIS_MONTH, "1", day=1)
     query = f"month={THIRD}&customer={acme.id}"
     with signed_in(api, person(parts, tenant, "provider")) as visitor:
@@ -226,13 +227,17 @@ def test_page_issues_once_and_keeps_names_and_addresses_as_of_then(
         provider.put("/v1/statement-issuer", json={"name": "Other", "address": []}).raise_for_status()
         provider.patch(path, json={"name": "Renamed", "address": ""}).raise_for_status()
         acme.move(THIRD, "1")
+        acme.correct(corrected, amount="12")
         page = visitor.get(f"/admin/usage/statement?{query}").text
         assert "Statement No. 1 " in page
         assert "<strong>Nordkabel</strong><br>Kai 1<br>Hamburg" in page
         assert "<strong>Acme AG</strong><br>Ring 2<br>8000 Zürich" in page
         assert "<strong>12.35</strong>" in page
         assert "Changes since it was issued" in page
-        assert page.count("/admin/transfers/") == 1, "the late transfer is not on it"
+        assert page.partition('id="transfers"')[2].count("/admin/transfers/") == 1, "the late transfer is not on it"
+        changes = page.partition('id="changes"')[2].partition("</section>")[0]
+        assert "logged later" in changes
+        assert "corrected" in changes
         usage = visitor.get(f"/admin/usage?month={THIRD}").text
         assert "issued as No. 1: 12.35 EUR" in usage
         assert "changed since" in usage
@@ -240,6 +245,37 @@ def test_page_issues_once_and_keeps_names_and_addresses_as_of_then(
     listed = provider.get("/v1/issued-statements").json()
     assert [(each["customer"], each["customer_address"]) for each in listed] == [("Acme AG", "Ring 2\n8000 Zürich")]
     assert [action for action, _, _ in entries(parts, tenant, "statements.issued")] == ["statements.issued"]
+
+
+def test_statement_of_differences_alone_may_pay_back(provider: httpx.Client, acme: Billed) -> None:
+    corrected = acme.move(FIRST, "10.005")
+    acme.issue(provider, FIRST).raise_for_status()
+    acme.correct(corrected, amount="1.001")
+    acme.move(FIRST, "0.5", currency="USD")
+    second = acme.issue(provider, SECOND).raise_for_status().json()
+    paid = {due["currency"]: (due["transfers"], Decimal(due["payable"])) for due in second["to_pay"]}
+    assert paid == {"EUR": (0, Decimal("-9.00")), "USD": (0, Decimal("0.50"))}
+    rows = list_rows(acme.read_file(provider, SECOND))
+    assert [(row["billing"], row["currency"], Decimal(row["amount"])) for row in rows] == [
+        ("adjustment", "EUR", Decimal("-9.004")),
+        ("adjustment", "USD", Decimal("0.5")),
+    ]
+    assert {row["adjusts_number"] for row in rows} == {"1"}
+
+
+def test_transfer_that_an_earlier_record_moves_to_another_month_is_billed_once(
+    provider: httpx.Client, acme: Billed
+) -> None:
+    acme.move(FIRST, "1")
+    moved = acme.move(SECOND, "3", quoted_at=FIRST.begins_at + timedelta(days=24))
+    for month in (FIRST, SECOND):
+        acme.issue(provider, month).raise_for_status()
+    acme.log(moved, FIRST.begins_at + timedelta(days=25))
+    acme.move(THIRD, "7")
+    third = acme.issue(provider, THIRD).raise_for_status().json()
+    amounts = {each["month"]: Decimal(each["amount"]) for each in third["adjustments"]}
+    assert amounts == {str(FIRST): Decimal(3), str(SECOND): Decimal(-3)}
+    assert get_payable(third) == Decimal("7.00")
 
 
 def test_month_whose_rows_are_dropped_is_issued_with_its_sums(

@@ -37,8 +37,7 @@ def test_quantities_are_written_as_python_writes_them(admin_database_url: str) -
     source = random.Random(4)
     values = [0.0, 1.0, 999.4, 999.6, 999.9e6, 1e3, 1e6, 94.2e6, *(10 ** source.uniform(-2, 13.9) for _ in range(2000))]
     with psycopg.connect(admin_database_url) as admin:
-        query = (
-            "SELECT format_quantity(v, 'bit/s', true) FROM unnest(%s::double precision[]) WITH ORDINALITY AS u (v, n)"
-        )
+        rows = "unnest(%s::double precision[]) WITH ORDINALITY AS u (v, n)"
+        query = f"SELECT warehouse.format_quantity(v, 'bit/s', true) FROM {rows}"
         written = [text for (text,) in admin.execute(f"{query} ORDER BY n", [values])]
     assert written == [format_bps(value) for value in values]
