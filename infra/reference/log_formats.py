@@ -142,7 +142,12 @@ NOTATIONS = """\
 - **Header.** Titles, comments (`#`) and Excel's `sep=` may stand before it. A second line may hold the units.
 - **Numbers** may have a decimal comma and marks of thousands. Where `1,250` may be either, `--decimal` says which.
 - **Durations** may be `0:01:30`, `1 day, 2:03:04`, `1m30s` or `PT90S`.
-- **Times** may be dates in many notations, with offsets or names of zones, or epochs in s, ms, µs or ns.
+- **Times** may be dates in many notations, with offsets or names of zones, or epochs in s, ms, µs or ns. A time of day
+  alone belongs to the column `date` (or `start date`, `end date`); an end without a date is the first such time after
+  the start.
+- **Dates** such as `03/01/2026` or `14/03/16` are never guessed. A date that exists in one order alone settles a file, or
+  rows that follow each other in time in one order alone. Otherwise the file is refused; `--date-order dmy`, `mdy` or
+  `ymd` settles it. Dates with dots and years of four digits are `dmy`. Years from 90 on are of the last century.
 - **Units.** Where columns differ as two units do, such as by a factor of 8, or only habit would decide, the agent
   refuses the file. `--unit COLUMN=UNIT` settles it. It also refuses sizes in `Mb` without rates and times.
 - **Titles.** Two columns of one title with different values are refused.

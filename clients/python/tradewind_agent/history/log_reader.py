@@ -7,6 +7,7 @@ from typing import IO, NamedTuple
 
 from pydantic import ValidationError
 
+from tradewind.errors import InvalidValue
 from tradewind.transfer import TransferRecord
 from tradewind.wire.base import describe_validation_error
 from tradewind.wire.records import WireRecord
@@ -14,6 +15,10 @@ from tradewind_agent.history.importers.detect import detect
 from tradewind_agent.history.importers.importing import import_file
 from tradewind_agent.history.importers.log_text import LogText
 from tradewind_agent.history.importers.ports import ImportContext, ImportedRow
+
+
+class UnknownLog(InvalidValue):
+    """A file of no known format, or of one that cannot be followed: it is no log of this watch."""
 
 
 class ImportedPart(NamedTuple):
@@ -37,11 +42,14 @@ class ImportingReader:
 
         Raises
         ------
-        InvalidValue : of no known format, or one that cannot be followed.
+        UnknownLog : of no known format, or one that cannot be followed.
         """
-        with LogText(log) as text:
-            name = detect(text.read_sample()) if self.format_name == "auto" else self.format_name
-            text.require_lines()
+        try:
+            with LogText(log) as text:
+                name = detect(text.read_sample()) if self.format_name == "auto" else self.format_name
+                text.require_lines()
+        except InvalidValue as wrong:
+            raise UnknownLog(wrong.field, wrong.reason) from None
         return name
 
     def read(

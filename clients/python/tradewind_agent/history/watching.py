@@ -18,7 +18,7 @@ from tradewind.errors import InvalidValue
 from tradewind.units import format_count
 from tradewind_agent.errors import ServiceFailed, ServiceUnreachable, WatchFailed
 from tradewind_agent.history.importers.log_text import count_rows
-from tradewind_agent.history.log_reader import ImportedPart, ImportingReader
+from tradewind_agent.history.log_reader import ImportedPart, ImportingReader, UnknownLog
 from tradewind_agent.history.log_tail import (
     HEAD_BYTES,
     MAX_PART_BYTES,
@@ -208,7 +208,8 @@ class Watch:
                 return _Reading.WAITING
             except InvalidValue as wrong:
                 self._notes.note_once(name, f"{path.name} is left alone: {wrong}")
-                self._notes.not_read[name] = UnreadFile(path.name, f"left alone: {wrong}", failed=known is not None)
+                failed = known is not None or not isinstance(wrong, UnknownLog)
+                self._notes.not_read[name] = UnreadFile(path.name, f"left alone: {wrong}", failed=failed)
                 return _Reading.UP_TO_DATE
             if taken is not None:
                 return taken

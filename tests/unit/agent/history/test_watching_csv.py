@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tradewind_agent.history.importers.ports import DateOrder
 from tradewind_agent.history.log_tail import HEAD_BYTES
 
 
@@ -37,8 +38,8 @@ CSV_ROW = b"%s 00:00:%02d,alpha,beta,1000000000,10,4,900\n"
 
 
 def test_rows_that_contradict_the_beginning_are_refused_one_by_one(watched):
-    days = [(b"03/04/2026", second) for second in range(5)]
-    watched.write("transfers.csv", CSV_HEAD + b"".join(CSV_ROW % day for day in days))
+    days = [(b"03/04/2026", second) for second in range(4)]
+    watched.write("transfers.csv", CSV_HEAD + b"".join(CSV_ROW % day for day in [*days, (b"03/14/2026", 5)]))
     watched.watch().run(once=True)
     watched.write("transfers.csv", b"".join(CSV_ROW % day for day in [*days[:2], (b"13/04/2026", 10)]))
     tally = watched.watch().run(once=True)
@@ -46,7 +47,7 @@ def test_rows_that_contradict_the_beginning_are_refused_one_by_one(watched):
     assert any("does not exist: '13/04/2026" in note for note in watched.notes)
     watched.write("transfers.csv", CSV_ROW % (b"03/04/2026", 20))
     watched.watch().run(once=True)
-    assert watched.spooled.count(b'"started_at":"2026-03-04') == 8
+    assert watched.spooled.count(b'"started_at":"2026-03-04') == 7
     assert b"2026-04-03" not in watched.spooled
 
 
@@ -63,9 +64,22 @@ def test_the_first_rows_after_a_header_alone_decide_a_csv_log(watched):
 def test_a_long_csv_log_is_read_the_same_way_from_its_first_part_on(watched):
     early = b"".join(CSV_ROW % (b"03/04/2024", n % 60) for n in range(HEAD_BYTES // 50))
     watched.write("transfers.csv", CSV_HEAD + early + CSV_ROW % (b"25/04/2024", 0) + early[:500])
-    tally = watched.watch().run(once=True)
+    [unread] = watched.watch().run(once=True).not_read
+    assert unread.failed
+    assert "--date-order dmy" in unread.reason
+    tally = watched.watch(date_order=DateOrder.MDY).run(once=True)
     assert tally.refused == 1
     assert b"2024-04-03" not in watched.spooled
+
+
+def test_log_with_dates_of_two_meanings_waits_for_one_that_settles_them(watched):
+    watched.write("transfers.csv", CSV_HEAD + CSV_ROW % (b"03/04/2024", 0))
+    watch = watched.watch()
+    assert "--date-order" in watch.run(once=True).not_read[0].reason
+    watched.write("transfers.csv", CSV_ROW % (b"25/04/2024", 0))
+    tally = watch.run(once=True)
+    assert (tally.records, tally.refused, tally.not_read) == (2, 0, ())
+    assert b"2024-04-03" in watched.spooled
 
 
 def test_a_part_with_round_trips_of_an_undecided_unit_does_not_hold_up_a_csv_log(watched):

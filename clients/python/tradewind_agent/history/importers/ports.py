@@ -35,6 +35,14 @@ class DecimalMark(StrEnum):
     COMMA = "comma"
 
 
+class DateOrder(StrEnum):
+    """In which order dates in numbers have day, month and year."""
+
+    YMD = "ymd"
+    MDY = "mdy"
+    DMY = "dmy"
+
+
 class EmptyLog(InvalidValue):
     """A log without any line: nothing was written to it yet, or since it was rotated."""
 
@@ -59,6 +67,7 @@ class ImportContext:
     is_head_conclusive : the log's beginning alone decides what its columns mean, not by the part that follows.
     units : units of columns by title or quantity, such as ``{"size": "MB"}``; they go before all evidence.
     decimal : the decimal mark of numbers in a CSV log.
+    date_order : the order of dates such as ``03/01/2026`` in a CSV log.
     aliases : names of endpoints by patterns of addresses, such as ``{"192.0.2.*": "pool"}``; the first that fits.
     written_at : when the log was last written to; it dates times that have no year.
     repair_sizes : replace a file size that contradicts time and energy by that of the sets of its file type that agree,
@@ -79,6 +88,7 @@ class ImportContext:
     repair_sizes: bool = False
     units: Mapping[str, str] = field(default_factory=dict)
     decimal: DecimalMark | None = None
+    date_order: DateOrder | None = None
     aliases: Mapping[str, str] = field(default_factory=dict)
     written_at: datetime | None = None
 

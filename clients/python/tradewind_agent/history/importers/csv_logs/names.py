@@ -39,6 +39,7 @@ SYNONYMS: Mapping[str, str] = MappingProxyType(
             "end": "endtime end endedat finishtime finish finished finishedat completedat stoptime stop endtimestamp "
             "enddatetime endts finishedtime",
             "date": "date startdate day",
+            "end_date": "enddate finishdate stopdate completiondate",
             "time": "time timeofday",
             "source": "source src sourcehost srchost sourcehostname srchostname sourceendpoint sourceendpointname "
             "sourceendpointdisplayname sourcesite srcsite srcrse from sender sourceurl srcurl",

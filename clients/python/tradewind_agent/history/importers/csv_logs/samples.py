@@ -1,6 +1,6 @@
 """First pass over a CSV log: thinned samples of its rows, flat in memory, that units are inferred from."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -103,11 +103,14 @@ def read_set_key(columns: Columns, row: list[str]) -> SetKey:
     )
 
 
-def sample_rows(columns: Columns, lines: Iterable[Line]) -> Mapping[SetKey, Sequence[RowPair]]:
-    """Sample rows of each set of a file, in one pass over its data lines."""
+def sample_rows(
+    columns: Columns, lines: Iterable[Line], note: Callable[[list[str]], None] = lambda _: None
+) -> Mapping[SetKey, Sequence[RowPair]]:
+    """Sample rows of each set of a file, in one pass over its data lines; ``note`` is called with each row."""
     sets: dict[SetKey, _RowSampler] = {}
     for row, following in pairwise(_append_none(_split_rows(columns, lines))):
         assert row is not None  # only the last of the pairs ends with none
+        note(row)
         key = read_set_key(columns, row)
         if key not in sets and len(sets) >= MAX_SETS:
             key = ("", "", "")

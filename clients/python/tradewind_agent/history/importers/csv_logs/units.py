@@ -1,7 +1,7 @@
 """What the columns of a CSV log mean, inferred in one pass before its rows are read, and described in the report."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -14,6 +14,7 @@ from tradewind_agent.history.importers.csv_logs.conflicts import (
     reject_sizes_in_bits,
     settle_duration,
 )
+from tradewind_agent.history.importers.csv_logs.dates import DateEvidence
 from tradewind_agent.history.importers.csv_logs.notation import decide_notation
 from tradewind_agent.history.importers.csv_logs.samples import (
     RowPair,
@@ -102,13 +103,15 @@ def infer_columns(columns: Columns, text: LogText, context: ImportContext, repor
 
     Raises
     ------
-    InvalidValue : a column of times is as likely in seconds as in milliseconds.
+    InvalidValue : a column may be read in several ways, such as in seconds or in milliseconds.
     """
 
-    def sample() -> Mapping[SetKey, Sequence[RowPair]]:
-        return sample_rows(columns, text.read_head() if context.is_head_conclusive else text.read_lines_with_head())
+    def sample(note: Callable[[list[str]], None] = lambda _: None) -> Mapping[SetKey, Sequence[RowPair]]:
+        lines = text.read_head() if context.is_head_conclusive else text.read_lines_with_head()
+        return sample_rows(columns, lines, note)
 
-    pairs_of_sets = sample()
+    dates = DateEvidence.of_columns(columns, context.written_at)
+    pairs_of_sets = sample(dates.note)
     rows = [row for group in pairs_of_sets.values() for row, _ in group]
     reject_repeated_titles(columns, rows)
     reject_sizes_in_bits(columns)
@@ -116,7 +119,7 @@ def infer_columns(columns: Columns, text: LogText, context: ImportContext, repor
     if columns.notations:
         pairs_of_sets = sample()
     pairs = [pair for group in pairs_of_sets.values() for pair in group]
-    times = judge_time_columns(columns, (row for row, _ in pairs), context, report)
+    times = judge_time_columns(columns, (row for row, _ in pairs), dates, context, report)
     columns = settle_duration(columns, compute_median(list(_list_duration_ratios(pairs, times))))
     statuses = build_status_reader(columns, (row for row, _ in pairs), report)
     joules = _ENERGY_UNITS[columns.declared.get("total_energy", "J")]
