@@ -83,7 +83,7 @@ DESCRIPTIONS = {
         ),
     ),
     "iperf3": (
-        "Reports of `iperf3 --json` on TCP",
+        "Reports of `iperf3 --json` and `--json-stream` on TCP",
         "a test",
         "It moves memory, not files, so it is a link of its own (mover `iperf3`) with measured round-trip times.",
     ),
@@ -145,8 +145,8 @@ NOTATIONS = """\
 - **Times** may be dates in many notations, with offsets or names of zones, or epochs in s, ms, µs or ns. A time of day
   alone belongs to the column `date` (or `start date`, `end date`); an end without a date is the first such time after
   the start.
-- **Dates** such as `03/01/2026` or `14/03/16` are never guessed. A date that exists in one order alone settles a file, or
-  rows that follow each other in time in one order alone. Otherwise the file is refused; `--date-order dmy`, `mdy` or
+- **Dates** such as `03/01/2026` or `14/03/16` are never guessed. A date that exists in one order alone settles a file,
+  or rows that follow each other in time in one order alone. Otherwise the file is refused; `--date-order dmy`, `mdy` or
   `ymd` settles it. Dates with dots and years of four digits are `dmy`. Years from 90 on are of the last century.
 - **Units.** Where columns differ as two units do, such as by a factor of 8, or only habit would decide, the agent
   refuses the file. `--unit COLUMN=UNIT` settles it. It also refuses sizes in `Mb` without rates and times.

@@ -39,10 +39,10 @@ from tradewind_agent.system_errors import explain_os_error
 LONGEST_WAIT_S = 600.0
 """Lines of single files wait at most so long for those that overlap with them."""
 
-RUN_FORMATS = frozenset({"rclone", "aria2", "aws", "azcopy", "wget", "htcondor"})
+RUN_FORMATS = frozenset({"rclone", "aria2", "aws", "azcopy", "wget", "htcondor", "iperf3"})
 """Formats whose records sum up a run of many lines: taken when the log has been quiet, all of it together."""
 
-OVERLAPPING = frozenset({"gridftp", "fts", "xferlog", "globus", "dcache", "xrootd", "rucio", "iperf3"})
+OVERLAPPING = frozenset({"gridftp", "fts", "xferlog", "globus", "dcache", "xrootd", "rucio"})
 """Formats with a line a file, whose concurrency shows in neighbouring lines: taken together as far as possible."""
 
 _SPOOL_SHARE = 0.5

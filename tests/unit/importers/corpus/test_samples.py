@@ -51,6 +51,7 @@ EXPECTED = {
     "gsutil.csv": ("csv", [(8_000_000, 16.0, OK, UP, None, 2), (8_000_000, 16.0, OK, UP, None, 2)]),
     "htcondor.log": ("htcondor", [(3_000_000, 1.5, OK, DOWN, None, 1), (0, 17.0, FAILED, DOWN, None, 1)]),
     "iperf3.json": ("iperf3", [(314_572_800, 0.138925, OK, UP, 2, 1)]),
+    "iperf3-stream.json": ("iperf3", [(314_572_800, 0.138925, OK, UP, 2, 1)]),
     "rclone.json": ("rclone", [(60_000_000, 4.829628, OK, DOWN, None, 2)]),
     "rclone.log": ("rclone", [(59_999_519, 4.8, OK, DOWN, None, 2)]),
     "rucio.json": ("rucio", [(60_000_000, 12.0, OK, DOWN, None, 1), (0, 4.0, FAILED, UP, None, 1)]),

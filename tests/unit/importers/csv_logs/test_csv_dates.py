@@ -40,12 +40,9 @@ def list_days(dates, context=None):
     ],
 )
 def test_dates_of_two_meanings_are_refused_with_the_option(dates):
-    with pytest.raises(
-        InvalidValue, match="may be .* or .*--date-order (dmy|ymd) or --date-order|--date-order dmy"
-    ) as refused:
+    with pytest.raises(InvalidValue, match=r"which may be .+ or .+; give .*--date-order dmy") as refused:
         read(dates)
     assert refused.value.field == "start"
-    assert dates[0].split()[0] in str(refused.value)
 
 
 @pytest.mark.parametrize(

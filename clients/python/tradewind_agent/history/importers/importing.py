@@ -25,7 +25,7 @@ from tradewind_agent.history.importers.tools.aria2 import Aria2Importer
 from tradewind_agent.history.importers.tools.aws import AwsImporter
 from tradewind_agent.history.importers.tools.azcopy import AzcopyImporter
 from tradewind_agent.history.importers.tools.curl import CurlImporter
-from tradewind_agent.history.importers.tools.iperf3 import IPERF3
+from tradewind_agent.history.importers.tools.iperf3 import Iperf3Importer
 from tradewind_agent.history.importers.tools.s5cmd import S5cmdImporter
 from tradewind_agent.history.importers.tools.wget import WgetImporter
 
@@ -44,7 +44,7 @@ def build_known_importers() -> Mapping[str, Importer]:
         CurlImporter(),
         WgetImporter(),
         AzcopyImporter(),
-        IPERF3,
+        Iperf3Importer(),
         DCACHE,
         XROOTD,
         RUCIO,

@@ -1,14 +1,13 @@
 """In which order a CSV log writes day, month and year: decided by dates that exist in one order alone, never by habit.
 
-``03/01/2026`` may be in March or in January, ``14/03/16`` in 2014 or in 2016. All rows of a log are looked at, not samples
-of them: a single day above 12 settles it.
+``03/01/2026`` may be in March or in January, ``14/03/16`` in 2014 or in 2016. All rows of a log are looked at, not
+samples of them: a single day above 12 settles it.
 """
 
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
-from enum import StrEnum
 from functools import lru_cache
 from itertools import combinations
 from types import MappingProxyType
