@@ -149,7 +149,9 @@ NOTATIONS = """\
   or rows that follow each other in time in one order alone. Otherwise the file is refused; `--date-order dmy`, `mdy` or
   `ymd` settles it. Dates with dots and years of four digits are `dmy`. Years from 90 on are of the last century.
 - **Units.** Where columns differ as two units do, such as by a factor of 8, or only habit would decide, the agent
-  refuses the file. `--unit COLUMN=UNIT` settles it. It also refuses sizes in `Mb` without rates and times.
+  refuses the file. `--unit COLUMN=UNIT` settles it. It also refuses sizes in `Mb` and rates in `mb/s` without rates and
+  times. Cells may hold units, such as `1.2 GiB` or `12 Mb/s`. `38M` may be of 1000 or of 1024, and `12M/s` of bits or
+  of bytes: `--unit size=MiB` and `--unit rate=MB/s` say so for all prefixes of the column.
 - **Titles.** Two columns of one title with different values are refused.
 - **Ends** may be addresses or paths; the host counts. A local path is the end that `--source` or `--destination` names.
 - **Attempts.** A failed row of a named file gives way to one of a higher `attempt`.

@@ -11,7 +11,7 @@ from tradewind.units import BITS_PER_BYTE, format_bps, format_bytes
 from tradewind_agent.history.importers.csv_logs.columns import Columns, reject_repeated_titles
 from tradewind_agent.history.importers.csv_logs.conflicts import (
     reject_conflicting_units,
-    reject_sizes_in_bits,
+    reject_unclear_titles,
     settle_duration,
 )
 from tradewind_agent.history.importers.csv_logs.dates import DateEvidence
@@ -114,7 +114,7 @@ def infer_columns(columns: Columns, text: LogText, context: ImportContext, repor
     pairs_of_sets = sample(dates.note)
     rows = [row for group in pairs_of_sets.values() for row, _ in group]
     reject_repeated_titles(columns, rows)
-    reject_sizes_in_bits(columns)
+    reject_unclear_titles(columns)
     columns = decide_notation(take_end_from_duration(columns, rows), rows, context.decimal)
     if columns.notations:
         pairs_of_sets = sample()

@@ -53,7 +53,7 @@ class Iperf3Importer:
 class _Tests:
     """Tests of one log.
 
-    ``starts`` : what streams of events have begun with, by the process that writes them.
+    ``starts`` : what streams of events started with, by the process that writes them.
     """
 
     context: ImportContext
