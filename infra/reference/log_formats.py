@@ -136,6 +136,10 @@ What is around the lines does not matter, for an upload and for a watch. The age
   export;
 - heads and tails of message brokers, colours of a terminal, quotes.
 
+A log may be cut off, or written to just now. Its last line, if it has no line end, is read if it shows that it is
+complete: JSON that can be parsed, or text of a format whose lines have a certain end. Otherwise it is refused, with the
+advice to add a line break. A watch waits for the line end.
+
 An upload also takes JSON arrays, indented JSON, UTF-16, and files packed by gzip, zstd, bzip2 or xz."""
 
 NOTATIONS = """\
@@ -152,6 +156,9 @@ NOTATIONS = """\
   refuses the file. `--unit COLUMN=UNIT` settles it. It also refuses sizes in `Mb` and rates in `mb/s` without rates and
   times. Cells may hold units, such as `1.2 GiB` or `12 Mb/s`. `38M` may be of 1000 or of 1024, and `12M/s` of bits or
   of bytes: `--unit size=MiB` and `--unit rate=MB/s` say so for all prefixes of the column.
+- **Last row.** A row without a line end may be cut off. It is read if other rows show that its last cell is complete: a
+  time as long as those, as many decimals, the same unit, a known word, a quoted cell, or a column that is not
+  read. Otherwise it is refused.
 - **Titles.** Two columns of one title with different values are refused.
 - **Ends** may be addresses or paths; the host counts. A local path is the end that `--source` or `--destination` names.
 - **Attempts.** A failed row of a named file gives way to one of a higher `attempt`.

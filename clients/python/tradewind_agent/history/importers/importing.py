@@ -9,6 +9,7 @@ from typing import IO
 from tradewind.errors import InvalidValue
 from tradewind_agent.history.importers.csv_logs.families import CsvImporter
 from tradewind_agent.history.importers.detect import detect
+from tradewind_agent.history.importers.last_lines import make_judge
 from tradewind_agent.history.importers.log_text import LogText
 from tradewind_agent.history.importers.ndjson import NdjsonImporter
 from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, Importer, ImportReport, RefusedRow
@@ -60,6 +61,7 @@ class LogImport(Iterator[ImportedRow | RefusedRow]):
 
     def __init__(self, text: LogText, importer: Importer, context: ImportContext) -> None:
         self.report = ImportReport(format=importer.name)
+        text.judge_open_line = make_judge(importer.name)
         self._rows = self._read_counted(text, importer, context)
 
     def _read_counted(

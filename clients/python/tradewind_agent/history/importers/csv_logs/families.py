@@ -185,6 +185,9 @@ class _RowReader:
 
     def _read(self, line: Line) -> ImportedRow | NoTransfer:
         row = [*self._reading.columns.split_fields(line.text), ""]
+        if line.is_open:
+            written = self._reading.columns.split(line.text)
+            self._reading.last_column.require_complete(line.text, written, is_checked=self._reading.sizes_agree)
         status = self._reading.statuses.read(row)
         if isinstance(status, NoTransfer):
             return status

@@ -52,7 +52,7 @@ def _join(columns: Columns, first: Line, waiting: deque[Line]) -> Line:
                 break
             for _ in range(count):
                 waiting.popleft()
-            return first._replace(text="\n".join(pieces))
+            return first._replace(text="\n".join(pieces), is_open=line.is_open)
     return first
 
 

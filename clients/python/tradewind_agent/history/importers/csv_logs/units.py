@@ -15,6 +15,7 @@ from tradewind_agent.history.importers.csv_logs.conflicts import (
     settle_duration,
 )
 from tradewind_agent.history.importers.csv_logs.dates import DateEvidence
+from tradewind_agent.history.importers.csv_logs.names import is_identity
 from tradewind_agent.history.importers.csv_logs.notation import decide_notation
 from tradewind_agent.history.importers.csv_logs.samples import (
     RowPair,
@@ -46,7 +47,8 @@ from tradewind_agent.history.importers.csv_logs.units_inference import (
     infer_units,
     scale_if_known,
 )
-from tradewind_agent.history.importers.log_text import LogText
+from tradewind_agent.history.importers.last_lines import LastColumn
+from tradewind_agent.history.importers.log_text import Line, LogText
 from tradewind_agent.history.importers.ports import ImportContext, ImportReport, UnitInference
 
 _FREQUENCY_UNITS: Mapping[str, float] = MappingProxyType({"GHz": 1e9, "MHz": 1e6, "kHz": 1e3, "Hz": 1.0})
@@ -93,6 +95,7 @@ class CsvReading:
     sizes_agree: bool
     sets: SetSizes
     statuses: StatusReader
+    last_column: LastColumn
 
 
 def infer_columns(columns: Columns, text: LogText, context: ImportContext, report: ImportReport) -> CsvReading:
@@ -106,12 +109,20 @@ def infer_columns(columns: Columns, text: LogText, context: ImportContext, repor
     InvalidValue : a column may be read in several ways, such as in seconds or in milliseconds.
     """
 
-    def sample(note: Callable[[list[str]], None] = lambda _: None) -> Mapping[SetKey, Sequence[RowPair]]:
+    def sample(
+        note: Callable[[Line, list[str]], None] = lambda _line, _row: None,
+    ) -> Mapping[SetKey, Sequence[RowPair]]:
         lines = text.read_head() if context.is_head_conclusive else text.read_lines_with_head()
         return sample_rows(columns, lines, note)
 
-    dates = DateEvidence.of_columns(columns, context.written_at)
-    pairs_of_sets = sample(dates.note)
+    dates, last_column = DateEvidence.of_columns(columns, context.written_at), _build_last_column(columns)
+
+    def note(line: Line, row: list[str]) -> None:
+        dates.note(row)
+        if not line.is_open:
+            last_column.note(row)
+
+    pairs_of_sets = sample(note)
     rows = [row for group in pairs_of_sets.values() for row, _ in group]
     reject_repeated_titles(columns, rows)
     reject_unclear_titles(columns)
@@ -152,7 +163,16 @@ def infer_columns(columns: Columns, text: LogText, context: ImportContext, repor
         sizes_agree=size_ratio is not None and abs(size_ratio - 1) < _AGREES,
         sets=set_sizes,
         statuses=statuses,
+        last_column=last_column,
     )
+
+
+def _build_last_column(columns: Columns) -> LastColumn:
+    place = len(columns.header) - 1
+    quantity = next((quantity for quantity, at in columns.place.items() if at == place), None)
+    if quantity is None and "attempt" in columns.place and is_identity(columns.header[place]):
+        quantity = "attempt"  # this column names the transfer of a row
+    return LastColumn(columns.header[place], place, quantity)
 
 
 class _Notes:
