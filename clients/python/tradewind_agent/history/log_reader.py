@@ -1,5 +1,6 @@
 """Read parts of growing logs as records, by the importers, as a watch does."""
 
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -11,10 +12,14 @@ from tradewind.errors import InvalidValue
 from tradewind.transfer import TransferRecord
 from tradewind.wire.base import describe_validation_error
 from tradewind.wire.records import WireRecord
+from tradewind_agent.history.importers.csv_logs.families import CsvImporter, shows_overlap
 from tradewind_agent.history.importers.detect import detect
 from tradewind_agent.history.importers.importing import import_file
 from tradewind_agent.history.importers.log_text import LogText
 from tradewind_agent.history.importers.ports import ImportContext, ImportedRow
+
+OVERLAPPING = frozenset({"gridftp", "fts", "xferlog", "globus", "dcache", "xrootd", "rucio"})
+"""Formats with a line a file, whose concurrency shows in neighbouring lines: taken together as far as possible."""
 
 
 class UnknownLog(InvalidValue):
@@ -51,6 +56,15 @@ class ImportingReader:
         except InvalidValue as wrong:
             raise UnknownLog(wrong.field, wrong.reason) from None
         return name
+
+    def has_overlap(self, format_name: str, head: bytes) -> bool:
+        """Return whether rows of a log that begins with ``head`` say only together how many transfers ran at once."""
+        if format_name in OVERLAPPING:
+            return True
+        if format_name != CsvImporter.name:
+            return False
+        with LogText(io.BytesIO(head)) as text:
+            return shows_overlap(text)
 
     def read(
         self,

@@ -1,9 +1,11 @@
 """A watch of growing CSV logs: columns and units are decided by their beginnings."""
 
 import json
+import os
 
 import pytest
 
+from tests.unit.agent.history.watched_folder import NOW_S
 from tradewind_agent.history.importers.ports import DateOrder
 from tradewind_agent.history.log_tail import HEAD_BYTES
 
@@ -123,3 +125,41 @@ def test_a_line_longer_than_the_beginning_is_taken(watched):
     watched.write("transfers.csv", head + row + (CSV_ROW % (b"26/04/2024", 10)).replace(b"\n", b",y\n"))
     tally = watched.watch().run(once=True)
     assert (tally.records, tally.refused) == (2, 0), watched.notes
+
+
+QUOTED_HEAD = b"start,end,source,destination,bytes,cc,note\n"
+QUOTED_ROW = b'2024-05-01T00:0%d:00Z,2024-05-01T00:0%d:20Z,alpha,beta,40000000,2,"first\nsecond"\n'
+
+
+def test_row_with_a_line_break_in_quotes_waits_for_its_end(watched):
+    content = QUOTED_HEAD + b"".join(QUOTED_ROW % (n, n) for n in range(3))
+    for line in content.splitlines(keepends=True):
+        watched.write("transfers.csv", line)
+        tally = watched.watch().run(once=True)
+        assert tally.refused == 0, watched.notes
+    assert len(watched.spooled.splitlines()) == 3
+
+
+def test_stray_quote_at_the_end_of_a_quiet_log_holds_nothing_back(watched):
+    watched.write("transfers.csv", QUOTED_HEAD + QUOTED_ROW % (1, 1) + b'2024-05-01T00:02:00Z,,alpha,beta,1,2,"x\n')
+    watch = watched.watch()
+    watch.run(once=True)
+    path = watched.folder / "transfers.csv"
+    os.utime(path, (NOW_S - 1000, NOW_S - 1000))
+    assert watch.run(once=True).refused == 1
+    assert len(watched.spooled.splitlines()) == 1
+
+
+@pytest.mark.parametrize("age_s", [1.0, 1000.0])
+def test_rows_without_settings_are_taken_with_those_that_overlap_them(watched, age_s):
+    head = b"start,end,source,destination,bytes\n"
+    rows = [b"2024-05-01T00:00:0%dZ,2024-05-01T00:01:00Z,alpha,beta,40000000\n" % n for n in range(3)]
+    watched.write("transfers.csv", head)
+    for row in rows:
+        watched.write("transfers.csv", row, age_s=age_s)
+        if age_s == 1.0:
+            watched.watch().run(once=True)
+    os.utime(watched.folder / "transfers.csv", (NOW_S - 1000, NOW_S - 1000))
+    watched.watch().run(once=True)
+    concurrencies = [json.loads(line)["parameters"]["concurrency"] for line in watched.spooled.splitlines()]
+    assert concurrencies == [3, 3, 3]

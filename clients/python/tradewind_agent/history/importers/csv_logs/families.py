@@ -92,6 +92,14 @@ class CsvImporter:
         return rows if is_tuned(columns) else add_concurrency(rows, report)
 
 
+def shows_overlap(text: LogText) -> bool:
+    """Return whether a CSV log has no settings, so that only simultaneous rows show how many transfers ran at once."""
+    try:
+        return not is_tuned(_read_head(text, ImportContext())[0])
+    except InvalidValue:
+        return False
+
+
 def _read_head(text: LogText, context: ImportContext) -> tuple[Columns, Line]:
     """Return the columns of a log, with the units that the user names, and the last line of its head.
 

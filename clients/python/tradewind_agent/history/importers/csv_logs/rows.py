@@ -62,3 +62,18 @@ def _is_row(columns: Columns, pieces: list[str]) -> bool:
     except csv.Error:
         return False
     return len(rows) == 1 and len(rows[0]) >= len(columns.header)
+
+
+def count_open_bytes(part: bytes) -> int:
+    """Return how many bytes at the end of a part of a log belong to a row whose quote the part does not close."""
+    if part.count(b'"') % 2 == 0:
+        return 0
+    end = len(part)
+    for _ in range(_MOST_LINES):
+        start = part.rfind(b"\n", 0, max(end - 1, 0)) + 1
+        if part.count(b'"', start, end) % 2:
+            return len(part) - start
+        end = start
+        if not end:
+            break
+    return 0
