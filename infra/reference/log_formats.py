@@ -140,7 +140,10 @@ A log may be cut off, or written to just now. Its last line, if it has no line e
 complete: JSON that can be parsed, or text of a format whose lines have a certain end. Otherwise it is refused, with the
 advice to add a line break. A watch waits for the line end.
 
-An upload also takes JSON arrays, indented JSON, UTF-16, and files packed by gzip, zstd, bzip2 or xz."""
+A file has one format. Lines of another one that are transfers are refused: read the file again with its `--format`.
+
+An upload also takes JSON arrays, indented JSON, UTF-16, UTF-32, and files packed by gzip, zstd, bzip2 or xz. Archives such
+as tar and zip have to be unpacked. Names have to be in UTF-8, or in an encoding with a byte order mark."""
 
 NOTATIONS = """\
 - **Header.** Titles, comments (`#`) and Excel's `sep=` may stand before it. A second line may hold the units.

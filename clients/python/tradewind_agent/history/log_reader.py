@@ -84,16 +84,20 @@ class ImportingReader:
         """
         records: list[TransferRecord] = []
         reasons: list[str] = []
+        given_refused = 0
         context = replace(self.context, in_parts=True, is_head_conclusive=is_head_conclusive, written_at=written_at)
         rows = import_file(log, format=format_name, context=context, first_row=first_row, head_rows=head_rows)
         for item in rows:
             if not isinstance(item, ImportedRow):
+                given_refused += 1
                 reasons.append(f"row {item.row}: {item.field}: {item.reason}")
             elif (wrong := _explain_unsendable(item.record)) is not None:
                 reasons.append(f"row {item.row}: {wrong}")
             else:
                 records.append(item.record)
-        return ImportedPart(records, len(reasons), reasons[0] if reasons else "", rows.report.assumptions)
+        unsendable = len(reasons) - given_refused
+        first = reasons[0] if reasons else next(iter(rows.report.first_reasons.values()), "")
+        return ImportedPart(records, rows.report.refused_count + unsendable, first, rows.report.assumptions)
 
 
 def _explain_unsendable(record: TransferRecord) -> str | None:

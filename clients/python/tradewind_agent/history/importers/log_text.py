@@ -24,7 +24,7 @@ from tradewind_agent.history.importers.reading.lines import (
     split_documents,
     split_lines,
 )
-from tradewind_agent.history.packed_stream import BROKEN, MAGIC_BYTES, open_unpacked
+from tradewind_agent.history.packed_stream import ARCHIVE_BYTES, BROKEN, MAGIC_BYTES, open_unpacked, reject_archive
 from tradewind_agent.system_errors import explain_os_error
 
 __all__ = ["MAX_LINE_CHARS", "SAMPLE_CHARS", "Line", "LogText", "count_rows"]
@@ -48,6 +48,7 @@ class LogText:
     Attributes
     ----------
     judge_open_line : what to make of the last line where it has no line end; the format decides.
+    present : the line that was read last.
     """
 
     def __init__(self, log: Path | str | IO[bytes], *, first_row: int = 1, head_rows: int = 0) -> None:
@@ -58,6 +59,7 @@ class LogText:
         self._rewindable: IO[bytes] | None = None
         self._beginning = 0
         self.judge_open_line: Callable[[Line], Line] = lambda line: line
+        self.present: Line | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -86,11 +88,15 @@ class LogText:
 
     def _judge(self, lines: Iterator[Line]) -> Iterator[Line]:
         for line in lines:
+            self.present = line
             yield self.judge_open_line(line) if line.is_open else line
 
     def read_sample(self) -> str:
         """Return the first lines of the log, as far as they can be read, without what is around them."""
         try:
+            with self._open() as stream:
+                read = getattr(stream, "read1", stream.read)  # what comes before a cut is lost to a full read
+                reject_archive(read(ARCHIVE_BYTES))
             with self._open() as stream:
                 beginning = next(decode_blocks(stream), "")[:SAMPLE_CHARS]
         except BROKEN as broken:
@@ -171,10 +177,15 @@ def _number_lines(blocks: Iterable[str], numbers: Iterator[int]) -> Iterator[Lin
         return
     end = _End()
     held: Line | None = None
-    for number, text in zip(numbers, split_lines(end.watch(chain([first], source))), strict=False):
+    try:
+        for number, text in zip(numbers, split_lines(end.watch(chain([first], source))), strict=False):
+            if held is not None:
+                yield held
+            held = Line(number, "", explain_long_line()) if text is None else Line(number, text)
+    except BROKEN:
         if held is not None:
             yield held
-        held = Line(number, "", explain_long_line()) if text is None else Line(number, text)
+        raise
     if held is not None:
         yield held if end.has_line_end else held._replace(is_open=True)
 

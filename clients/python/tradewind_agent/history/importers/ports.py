@@ -1,7 +1,7 @@
 """What every importer takes and gives: context in, transfer records and refused rows out, a report at the end."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from enum import StrEnum
@@ -162,6 +162,7 @@ class ImportReport:
     skipped : number of lines that are no transfer and no fault, such as listings and messages, by what they are.
     units : unit of each column, with evidence.
     assumptions : what was taken for granted, in words, each once.
+    find_foreign : returns why the present line is refused rather than skipped, because it is of another format.
     """
 
     format: str
@@ -173,6 +174,7 @@ class ImportReport:
     skipped: Counter[str] = field(default_factory=Counter)
     units: list[UnitInference] = field(default_factory=list)
     assumptions: list[str] = field(default_factory=list)
+    find_foreign: Callable[[], RefusedRow | None] = field(default=lambda: None, repr=False, compare=False)
 
     @property
     def refused_count(self) -> int:
@@ -202,7 +204,11 @@ class ImportReport:
 
     def skip(self, description: str) -> None:
         """Count a line that is no transfer and no fault; ``description`` is in the plural, such as "listings"."""
-        self.skipped[description] += 1
+        if (foreign := self.find_foreign()) is None:
+            self.skipped[description] += 1
+        else:
+            self.rows_read += 1
+            self.refuse(foreign.row, foreign.field, foreign.reason)
 
 
 def _strip_figures(reason: str) -> str:
