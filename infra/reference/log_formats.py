@@ -142,8 +142,8 @@ advice to add a line break. A watch waits for the line end.
 
 A file has one format. Lines of another one that are transfers are refused: read the file again with its `--format`.
 
-An upload also takes JSON arrays, indented JSON, UTF-16, UTF-32, and files packed by gzip, zstd, bzip2 or xz. Archives such
-as tar and zip have to be unpacked. Names have to be in UTF-8, or in an encoding with a byte order mark."""
+An upload also takes JSON arrays, indented JSON, UTF-16, UTF-32, and files packed by gzip, zstd, bzip2 or xz. Archives
+such as tar and zip have to be unpacked. Names have to be in UTF-8, or in an encoding with a byte order mark."""
 
 NOTATIONS = """\
 - **Header.** Titles, comments (`#`) and Excel's `sep=` may stand before it. A second line may hold the units.

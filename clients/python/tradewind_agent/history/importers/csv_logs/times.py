@@ -15,7 +15,8 @@ from tradewind_agent.history.importers.ports import SYNTHETIC_START, DateOrder, 
 _TIME = re.compile(
     r"(?P<hour>\d{1,2}):(?P<minute>\d{2}):(?P<second>\d{2})(?:[.,](?P<fraction>\d{1,9})|:(?P<count>\d{1,9}))?"
     r"\s*(?P<half>[AaPp][Mm])?\s*(?P<zone>(?:UTC|GMT)?[+-]\d{1,2}(?::?\d{2})?|[A-Z]{1,5}|[A-Z]\w+/[\w/+-]+)?"
-    r"|(?P<first>\d{1,2}):(?P<then>\d{2})(?P<rest>[.,]\d+)?"
+    r"|(?P<first>\d{1,2}):(?P<then>\d{2})(?:(?P<rest>[.,]\d+)|(?:\s*(?P<short_half>[AaPp][Mm]))?"
+    r"\s*(?P<short_zone>[+-]\d{2}:?\d{2}|[A-Z]{1,5})?)?"
 )
 _SHORT_COUNT = re.compile(r":\d{2}:\d{2}:\d{1,2}(?!\d)")
 _HOUR = timedelta(hours=1)
@@ -27,6 +28,11 @@ _MIDNIGHT = re.compile(r"[ T]0{1,2}:00(?::00(?:\.0+)?)?$")
 def is_clock(text: str) -> bool:
     """Return whether a text is a time of day without a date."""
     return ":" in text[1:3] and _TIME.fullmatch(text) is not None
+
+
+def _read_hour(text: str, half: str | None) -> int:
+    hour = int(text)
+    return hour if not half else hour % 12 + (12 if half.lower() == "pm" else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +110,7 @@ class TimeColumns:
         text = spell_out(self.read_text(row))
         found = NUMERIC_DATE.match(text)
         time = None if found is None else _TIME.fullmatch(text[found.end() :].strip().lstrip("T_-"))
-        return "" if found is None or time is None or time["zone"] else found[0]
+        return "" if found is None or time is None or time["zone"] or time["short_zone"] else found[0]
 
     def _require_single_hour(self, text: str, ended: Moment) -> None:
         """Refuse an end before the start in an hour that the clock showed twice: it may be of that day or of the next.
@@ -143,19 +149,18 @@ class TimeColumns:
         if day is None:
             raise ValueError(f"no date as {self.order}")
         midnight = datetime.combine(day, _START_OF_DAY, self.zone) + timedelta(days=days)
-        if time["first"] is not None:
+        if time["first"] is not None and not (time["short_half"] or time["short_zone"]):
             return self._build_short_moment(midnight, int(time["first"]), int(time["then"]), time["rest"])
-        hour = int(time["hour"])
-        if time["half"]:
-            hour = hour % 12 + (12 if time["half"].lower() == "pm" else 0)
+        hour = _read_hour(time["hour"] or time["first"], time["half"] or time["short_half"])
         # A number of its own after a colon counts milliseconds and may lack their leading zeros; longer ones are finer.
         fraction = time["fraction"] or (time["count"] or "").rjust(3, "0")
         micro = int(fraction.ljust(6, "0")[:6])
-        at = midnight.replace(hour=hour, minute=int(time["minute"]), second=int(time["second"]), microsecond=micro)
-        if time["zone"]:
-            zone = find_zone(time["zone"], at, self.zone)
+        minute, second = int(time["minute"] or time["then"]), int(time["second"] or 0)
+        at = midnight.replace(hour=hour, minute=minute, second=second, microsecond=micro)
+        if written := time["zone"] or time["short_zone"]:
+            zone = find_zone(written, at, self.zone)
             if zone is None:
-                raise ValueError(f"the zone {time['zone']} is unknown, or one of several; give it with --timezone")
+                raise ValueError(f"the zone {written} is unknown, or one of several; give it with --timezone")
             at = at.replace(tzinfo=zone)
         return Moment(at, hour_known=True)
 
