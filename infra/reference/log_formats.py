@@ -83,7 +83,7 @@ DESCRIPTIONS = {
         ),
     ),
     "iperf3": (
-        "Reports of `iperf3 --json` on TCP",
+        "Reports of `iperf3 --json` and `--json-stream` on TCP",
         "a test",
         "It moves memory, not files, so it is a link of its own (mover `iperf3`) with measured round-trip times.",
     ),
@@ -136,15 +136,32 @@ What is around the lines does not matter, for an upload and for a watch. The age
   export;
 - heads and tails of message brokers, colours of a terminal, quotes.
 
-An upload also takes JSON arrays, indented JSON, UTF-16, and files packed by gzip, zstd, bzip2 or xz."""
+A log may be cut off, or written to just now. Its last line, if it has no line end, is read if it shows that it is
+complete: JSON that can be parsed, or text of a format whose lines have a certain end. Otherwise it is refused, with the
+advice to add a line break. A watch waits for the line end.
+
+A file has one format. Lines of another one that are transfers are refused: read the file again with its `--format`.
+
+An upload also takes JSON arrays, indented JSON, UTF-16, UTF-32, and files packed by gzip, zstd, bzip2 or xz. Archives
+such as tar and zip have to be unpacked. Names have to be in UTF-8, or in an encoding with a byte order mark."""
 
 NOTATIONS = """\
 - **Header.** Titles, comments (`#`) and Excel's `sep=` may stand before it. A second line may hold the units.
 - **Numbers** may have a decimal comma and marks of thousands. Where `1,250` may be either, `--decimal` says which.
 - **Durations** may be `0:01:30`, `1 day, 2:03:04`, `1m30s` or `PT90S`.
-- **Times** may be dates in many notations, with offsets or names of zones, or epochs in s, ms, µs or ns.
+- **Times** may be dates in many notations, with offsets or names of zones, or epochs in s, ms, µs or ns. A time of day
+  alone belongs to the column `date` (or `start date`, `end date`); an end without a date is the first such time after
+  the start.
+- **Dates** such as `03/01/2026` or `14/03/16` are never guessed. A date that exists in one order alone settles a file,
+  or rows that follow each other in time in one order alone. Otherwise the file is refused; `--date-order dmy`, `mdy` or
+  `ymd` settles it. Dates with dots and years of four digits are `dmy`. Years from 90 on are of the last century.
 - **Units.** Where columns differ as two units do, such as by a factor of 8, or only habit would decide, the agent
-  refuses the file. `--unit COLUMN=UNIT` settles it. It also refuses sizes in `Mb` without rates and times.
+  refuses the file. `--unit COLUMN=UNIT` settles it. It also refuses sizes in `Mb` and rates in `mb/s` without rates and
+  times. Cells may hold units, such as `1.2 GiB` or `12 Mb/s`. `38M` may be of 1000 or of 1024, and `12M/s` of bits or
+  of bytes: `--unit size=MiB` and `--unit rate=MB/s` say so for all prefixes of the column.
+- **Last row.** A row without a line end may be cut off. It is read if other rows show that its last cell is complete: a
+  time as long as those, as many decimals, the same unit, a known word, a quoted cell, or a column that is not
+  read. Otherwise it is refused.
 - **Titles.** Two columns of one title with different values are refused.
 - **Ends** may be addresses or paths; the host counts. A local path is the end that `--source` or `--destination` names.
 - **Attempts.** A failed row of a named file gives way to one of a higher `attempt`.

@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import json
+import lzma
 
 import pytest
 import zstandard
@@ -35,3 +36,18 @@ def test_a_log_that_cannot_be_opened_is_reported_and_the_others_go_on(tmp_path):
     assert first.analysis == last.analysis is not None
     assert gone.failure == "cannot be read: it does not exist; check the name"
     assert (folder.failure or "").startswith("cannot be read: ")
+
+
+@pytest.mark.parametrize(
+    ("pack", "reason"),
+    [
+        (lambda text: lzma.compress(text.encode())[:-30], "cut off"),
+        (lambda text: text.encode("utf-16"), "save it as UTF-8"),
+    ],
+)
+def test_log_of_a_browser_that_cannot_be_read_is_recognised_all_the_same(tmp_path, pack, reason):
+    log = tmp_path / "page.har"
+    log.write_bytes(pack(json.dumps(har(entry()))))
+    assert split([("page", log)], "auto") == ([("page", log)], [])
+    (report,) = upload_hars([("page", log)], client=None, path=UNKNOWN_PATH)
+    assert reason in (report.failure or "")

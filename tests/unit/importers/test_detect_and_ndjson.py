@@ -106,3 +106,45 @@ def test_a_part_of_a_log_read_on_from_an_offset_gives_the_rows_and_ids_of_the_en
     own = [WireRecord.from_domain(item.record).to_line() for item in whole]
     rest = list(import_file(io.BytesIO(b"".join(own[2:])), context=ImportContext(), first_row=3))
     assert [(item.row, item.record.id) for item in rest] == [(3, whole[2].record.id), (4, whole[3].record.id)]
+
+
+GRIDFTP_LINE = (
+    "DATE=20260301100020.000000 HOST=dtn.example.org PROG=globus-gridftp-server NL.EVNT=FTP_INFO "
+    "START=20260301100000.000000 USER=u FILE=/f BUFFER=0 BLOCK=262144 NBYTES=1000000000 VOLUME=/ STREAMS=4 STRIPES=1 "
+    "DEST=[192.0.2.9] TYPE=RETR CODE=226"
+)
+RCLONE_LINE = json.dumps(
+    {
+        "time": "2026-03-01T10:00:40Z",
+        "level": "notice",
+        "msg": "Transferred",
+        "stats": {
+            "bytes": 60_000_000,
+            "elapsedTime": 40,
+            "totalBytes": 60_000_000,
+            "transfers": 2,
+            "totalTransfers": 2,
+        },
+        "source": "accounting/stats.go:526",
+    }
+)
+
+
+def test_transfers_of_another_format_are_refused_and_not_skipped():
+    lines = [GRIDFTP_LINE] * 4 + ["Server started in daemon mode.", RCLONE_LINE]
+    imported, refused, report = run(lines)
+    assert (len(imported), refused) == (4, [])
+    assert report.first_reasons == {
+        ("row", "is of rclone"): "is of rclone, not of gridftp; read the file again with --format rclone"
+    }
+    assert report.skipped == {"messages of the server": 1}
+    again, _, report = run(lines, format="rclone")
+    assert len(again) == 1
+    assert report.refused_count == 4
+
+
+@pytest.mark.parametrize("other", [[RCLONE_LINE], [GRIDFTP_LINE] * 3])
+def test_table_among_lines_of_another_format_is_refused(other):
+    table = ["start,end,size (B),cc", "2026-03-01 10:00:00,2026-03-01 10:00:20,4000000,2"]
+    with pytest.raises(InvalidValue, match="and a table; split the file"):
+        run([*table, *other])

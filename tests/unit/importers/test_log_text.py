@@ -6,7 +6,9 @@ import lzma
 import pytest
 import zstandard
 
+from tests.unit.importers.logs import ENDS, run
 from tradewind.errors import InvalidValue
+from tradewind_agent.history.importers.importing import import_file
 from tradewind_agent.history.importers.log_text import MAX_LINE_CHARS, LogText
 
 
@@ -106,3 +108,37 @@ def test_a_packed_log_that_is_damaged_is_a_fault(pack):
     with LogText(io.BytesIO(bytes(packed))) as text:
         *_, last = text.read_lines()
     assert "broken or cut off" in last.fault.reason
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"PK\x03\x04" + bytes(600), "is an archive"),
+        (b"x".ljust(257, b"\0") + b"ustar\x0000" + bytes(600), "is an archive"),
+        (gzip.compress(b"x".ljust(257, b"\0") + b"ustar\x0000" + bytes(600)), "is an archive"),
+        (gzip.compress(bz2.compress(b"a log\n")), "compressed more than once"),
+        (lzma.compress(b"a log\n", format=lzma.FORMAT_ALONE), "in a way that is not read; gzip, zstd"),
+    ],
+)
+def test_archives_are_refused_with_what_to_do(content, reason):
+    with pytest.raises(InvalidValue, match=reason):
+        list(import_file(io.BytesIO(content), context=ENDS))
+
+
+@pytest.mark.parametrize("pack", [bz2.compress, lzma.compress])
+def test_last_line_before_damage_behind_a_packed_log_is_read(pack):
+    table = "start,end,size (B),cc\n2026-03-01 10:00:00,2026-03-01 10:00:20,4000000,2\n"
+    imported, refused, _ = run(pack(table.encode()) + bytes(512))
+    assert (len(imported), len(refused)) == (1, 1)
+
+
+def test_utf_32_is_read():
+    table = "start,end,size (B),cc\n2026-03-01 10:00:00,2026-03-01 10:00:20,4000000,2\n"
+    assert len(run(table.encode("utf-32"))[0]) == 1
+
+
+def test_names_in_an_unknown_encoding_are_refused():
+    table = "start,end,size (B),cc,source\n2026-03-01 10:00:00,2026-03-01 10:00:20,4000000,2,Zürich\n"
+    imported, refused, _ = run(table.encode("latin-1"))
+    assert imported == []
+    assert "holds bytes that are no UTF-8" in refused[0].reason

@@ -126,3 +126,24 @@ def test_duration_of_a_file_is_right_where_clocks_were_put_forward_meanwhile():
     berlin = ImportContext(source="srv", timezone=ZoneInfo("Europe/Berlin"))
     record = run([ftp(at="Sun Mar 30 03:30:00 2025", seconds=3600)], berlin)[0][0].record
     assert (record.duration_s, record.started_at) == (3600, datetime(2025, 3, 30, 0, 30, tzinfo=UTC))
+
+
+@pytest.mark.parametrize(
+    ("protocol", "client"),
+    [
+        ("Http-1.1:0:0:0:0:0:0:0:1:0:WebDAV-dcache:domain:/f", "::1"),
+        ("GFtp-2.0:2001:db8:0:0:0:0:0:5:2811", "2001:db8::5"),
+        ("Xrootd-5.0:[2001:db8::9]:1094", "2001:db8::9"),
+        ("DCap-3.0,wn1.example.org:22125", "wn1.example.org"),
+        ("Xrootd-2.7,wn1.example.org:35011", "wn1.example.org"),
+        ("NFS4-4.1:192.0.2.1:957", "192.0.2.1"),
+        ("GFtp-2.0:2001:db8::5:2811", None),
+    ],
+)
+def test_client_of_a_dcache_line_is_found_in_any_notation(protocol, client):
+    pool = "03.01 10:00:00 [pool:p1@d:transfer] [0001,500] [/y] <Unknown>:<Unknown>@osm 500 100 false"
+    line = f'{pool} {{{protocol}}} {{0:""}}'
+    context = ImportContext(source="dcache.example.org", written_at=datetime(2026, 4, 1, tzinfo=UTC))
+    imported, refused, _ = run([line], context)
+    assert [item.record.destination for item in imported] == ([] if client is None else [client])
+    assert len(refused) == (1 if client is None else 0)

@@ -11,7 +11,7 @@ from tradewind_agent.cli import options
 from tradewind_agent.cli.option_groups import GroupOf
 
 if TYPE_CHECKING:
-    from tradewind_agent.history.importers.ports import DecimalMark, ImportContext
+    from tradewind_agent.history.importers.ports import DateOrder, DecimalMark, ImportContext
 
 Source = Annotated[str | None, typer.Option(help="Endpoint that sent, if the log does not say.")]
 Destination = Annotated[str | None, typer.Option(help="Endpoint that received, if the log does not say.")]
@@ -31,6 +31,10 @@ Units = Annotated[
 ]
 Decimal = Annotated[
     str | None, typer.Option(metavar="MARK", help="Decimal mark of a CSV log, if it may be either: point or comma.")
+]
+DateOrders = Annotated[
+    str | None,
+    typer.Option(metavar="ORDER", help="Order of dates of a CSV log such as 03/01/2026: dmy, mdy or ymd."),
 ]
 Aliases = Annotated[
     list[str] | None,
@@ -54,6 +58,7 @@ def build_import_context(
     start: Start = None,
     unit: Units = None,
     decimal: Decimal = None,
+    date_order: DateOrders = None,
     alias: Aliases = None,
 ) -> "ImportContext":
     """Return the values that old logs lack."""
@@ -70,6 +75,7 @@ def build_import_context(
         started_at=options.read_if("--start", _parse_start, start),
         units=_parse_units(unit or []),
         decimal=_parse_decimal(decimal),
+        date_order=_parse_date_order(date_order),
         aliases=_parse_aliases(alias or []),
     )
 
@@ -106,6 +112,14 @@ def _parse_decimal(text: str | None) -> "DecimalMark | None":
     if text is not None and text not in tuple(DecimalMark):
         raise typer.BadParameter(f"is point or comma; got {text!r}", param_hint="--decimal")
     return None if text is None else DecimalMark(text)
+
+
+def _parse_date_order(text: str | None) -> "DateOrder | None":
+    from tradewind_agent.history.importers.ports import DateOrder
+
+    if text is not None and text.lower() not in tuple(DateOrder):
+        raise typer.BadParameter(f"is dmy, mdy or ymd; got {text!r}", param_hint="--date-order")
+    return None if text is None else DateOrder(text.lower())
 
 
 def _find_zone(name: str | None) -> ZoneInfo | None:

@@ -1,6 +1,7 @@
 """HAR logs on disk: read entry by entry, so that memory holds one response's body at a time and none in the end."""
 
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from decimal import Context, Decimal, localcontext
@@ -44,6 +45,8 @@ _MEMBERS = (b'"version"', b'"creator"', b'"browser"', b'"pages"', b'"entries"', 
 
 def is_har(beginning: bytes) -> bool:
     """Return whether a file that begins so is a HAR: its first member is the log, with a member of HAR's."""
+    if beginning.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):  # recognised, so that its reader says what is wrong
+        beginning = beginning[: _LOOKED_AT // 2 * 2].decode("utf-16", errors="ignore").encode(errors="ignore")
     text = b"".join(beginning[:_LOOKED_AT].removeprefix(BYTE_ORDER_MARK).split())
     return text.startswith(b'{"log":{') and text.removeprefix(b'{"log":{').startswith(_MEMBERS)
 
@@ -52,7 +55,8 @@ def looks_like_har(log: Path) -> bool:
     """Return whether a file, packed or not, begins like a HAR; ``False`` if unreadable, which its reader reports."""
     try:
         with _open_log(log) as stream:
-            return is_har(stream.read(_LOOKED_AT))
+            read = getattr(stream, "read1", stream.read)  # what comes before a cut is lost to a full read
+            return is_har(read(_LOOKED_AT))
     except (OSError, *BROKEN):
         return False
 

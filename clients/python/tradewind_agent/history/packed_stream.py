@@ -11,6 +11,8 @@ from typing import IO, TYPE_CHECKING, Protocol, cast
 
 import zstandard
 
+from tradewind.errors import InvalidValue
+
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
@@ -20,6 +22,9 @@ BROKEN = (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError, lzma.LZMA
 
 PACKINGS = "gzip, zstd, bzip2 and xz"
 """Names of the formats, for messages."""
+
+ARCHIVE_BYTES = 512
+"""Of a beginning, by which archives are recognised."""
 
 _GZIP = b"\x1f\x8b"
 _PIECE_BYTES = 1024
@@ -44,6 +49,21 @@ _UNPACKERS: tuple[tuple[bytes, Callable[[], _Unpacker]], ...] = (
 def is_packed(beginning: bytes) -> bool:
     """Return whether a file that begins so is compressed."""
     return beginning.startswith((_GZIP, *(magic for magic, _ in _UNPACKERS)))
+
+
+def reject_archive(beginning: bytes) -> None:
+    """Refuse content that is an archive of files, or that is compressed still.
+
+    Raises
+    ------
+    InvalidValue : says what it is.
+    """
+    if beginning.startswith((b"PK\x03\x04", b"7z\xbc\xaf\x27\x1c", b"Rar!")) or beginning[257:262] == b"ustar":
+        raise InvalidValue("file", "is an archive of files (tar, zip, 7z or rar); unpack it, and name the logs in it")
+    if is_packed(beginning):
+        raise InvalidValue("file", "is compressed more than once; unpack it")
+    if beginning.startswith((b"\x5d\x00\x00", b"LZIP", b"\x04\x22\x4d\x18", b"\x1f\x9d")):
+        raise InvalidValue("file", f"is compressed in a way that is not read; {PACKINGS} are")
 
 
 @contextmanager

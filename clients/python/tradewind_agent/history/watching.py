@@ -18,9 +18,9 @@ from tradewind.errors import InvalidValue
 from tradewind.units import format_count
 from tradewind_agent.errors import ServiceFailed, ServiceUnreachable, WatchFailed
 from tradewind_agent.history.importers.log_text import count_rows
-from tradewind_agent.history.log_reader import ImportedPart, ImportingReader
+from tradewind_agent.history.log_parts import RUN_FORMATS, end_before_open_row, read_part
+from tradewind_agent.history.log_reader import ImportedPart, ImportingReader, UnknownLog
 from tradewind_agent.history.log_tail import (
-    HEAD_BYTES,
     MAX_PART_BYTES,
     LogFile,
     Part,
@@ -38,12 +38,6 @@ from tradewind_agent.system_errors import explain_os_error
 
 LONGEST_WAIT_S = 600.0
 """Lines of single files wait at most so long for those that overlap with them."""
-
-RUN_FORMATS = frozenset({"rclone", "aria2", "aws", "azcopy", "wget", "htcondor"})
-"""Formats whose records sum up a run of many lines: taken when the log has been quiet, all of it together."""
-
-OVERLAPPING = frozenset({"gridftp", "fts", "xferlog", "globus", "dcache", "xrootd", "rucio", "iperf3"})
-"""Formats with a line a file, whose concurrency shows in neighbouring lines: taken together as far as possible."""
 
 _SPOOL_SHARE = 0.5
 
@@ -208,7 +202,8 @@ class Watch:
                 return _Reading.WAITING
             except InvalidValue as wrong:
                 self._notes.note_once(name, f"{path.name} is left alone: {wrong}")
-                self._notes.not_read[name] = UnreadFile(path.name, f"left alone: {wrong}", failed=known is not None)
+                failed = known is not None or not isinstance(wrong, UnknownLog)
+                self._notes.not_read[name] = UnreadFile(path.name, f"left alone: {wrong}", failed=failed)
                 return _Reading.UP_TO_DATE
             if taken is not None:
                 return taken
@@ -242,29 +237,33 @@ class Watch:
             if first is None:
                 return _Reading.UP_TO_DATE
             format_name = None if first.is_empty else self.reader.format_of(first.lines)
-        part = log.read_next_part(most_bytes=_choose_most_bytes(format_name, log.position.offset))
-        if part is not None and part.is_empty:
-            part = log.read_next_part()  # its line may be as long as a part
+        part = read_part(log, format_name)
         if part is None:
             return _Reading.UP_TO_DATE
-        if self._is_to_wait(log, part, format_name, status):
+        rows = end_before_open_row(log, part, is_last=self._is_quiet(status)) if format_name == "csv" else part
+        if rows is None or self._is_to_wait(log, rows, format_name, status):
             self._note_held_back(log, part, format_name)
             return _Reading.WAITING
-        self._spool_part(log, part, known, format_name)
+        self._spool_part(log, rows, known, format_name)
         return None
+
+    def _is_quiet(self, status: os.stat_result) -> bool:
+        return self.now_s() - status.st_mtime >= self.options.quiet_s
 
     def _is_to_wait(self, log: LogFile, part: Part, format_name: str | None, status: os.stat_result) -> bool:
         """Return whether the lines of a part belong together with lines that may still come."""
-        if format_name not in RUN_FORMATS | OVERLAPPING or self.now_s() - status.st_mtime >= self.options.quiet_s:
+        if format_name is None or self._is_quiet(status):
             return False
         if format_name in RUN_FORMATS:
             return True
+        if not self.reader.has_overlap(format_name, log.read_head(part.after.offset)):
+            return False
         since_s = self._waiting_since_s.setdefault(log.id, self.now_s())
         many = part.after.offset - part.start > MAX_PART_BYTES // 2
         return not many and self.now_s() - since_s < LONGEST_WAIT_S
 
     def _note_held_back(self, log: LogFile, part: Part, format_name: str | None) -> None:
-        why = "sum up a run that may not be over" if format_name in RUN_FORMATS else "may overlap with others to come"
+        why = "sum up a run that may not be over" if format_name in RUN_FORMATS else "may belong to others to come"
         reason = f"until the log was quiet for {self.options.quiet_s:g} s: they {why}"
         self._notes.note_held_back(log.id, log.path.name, reason, part.count_lines)
 
@@ -349,10 +348,3 @@ class Watch:
             for name in gone:
                 del self._state.files[name]
             self._state.write(self.state_path)
-
-
-def _choose_most_bytes(format_name: str | None, offset: int) -> int | None:
-    """Choose how many bytes to take: of a CSV log, first no more than the head that all later parts are read by."""
-    if format_name in RUN_FORMATS:
-        return None
-    return HEAD_BYTES - offset if format_name == "csv" and offset < HEAD_BYTES // 2 else MAX_PART_BYTES

@@ -268,14 +268,14 @@ def test_a_log_that_was_read_does_not_wait_for_the_spool(watched):
 
 def test_assumption_about_a_log_is_reported_once(watched):
     head = b"start,source,destination,total_bytes_b,files,concurrency,throughput_mbps\n"
-    row = b"01/06/2024 00:00:%02d,alpha,beta,1000000000,10,4,900\n"
+    row = b"2024-06-01 00:00:%02d,alpha,beta,1000000000,10,4,900\n"
     watched.write("transfers.csv", head + row % 0)
     watch = watched.watch()
     watch.run(once=True)
     watched.write("transfers.csv", row % 10)
     watch.run(once=True)
-    [told] = [note for note in watched.notes if "two ways" in note]
-    assert told == "transfers.csv: assumed dates could be read two ways and are taken as month/day/year"
+    [note] = [note for note in watched.notes if "--timezone" in note]
+    assert note == "transfers.csv: assumed times without a zone are taken as UTC; --timezone names another"
 
 
 def test_rows_that_only_follow_each_other_are_refused_of_a_log_that_grows(watched):

@@ -26,13 +26,13 @@ class Watched:
         self.state = build_state_path(root / "state", self.folder)
         self.state.parent.mkdir(parents=True)
 
-    def watch(self, *, service=None, spool=None, pattern="*"):
+    def watch(self, *, service=None, spool=None, pattern="*", **context):
         return Watch(
             options=WatchOptions(folder=self.folder, pattern=pattern, interval_s=0.0, quiet_s=QUIET_S),
             state_path=self.state,
             spool=spool or self.spool,
             service=service,
-            reader=ImportingReader(ImportContext(source="alpha", destination="beta")),
+            reader=ImportingReader(ImportContext(source="alpha", destination="beta", **context)),
             note=self.notes.append,
             stop=threading.Event(),
             jitter=Random(1),

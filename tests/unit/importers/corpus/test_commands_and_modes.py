@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -107,3 +108,46 @@ def test_report_of_curl_whose_time_contradicts_its_speed_is_refused(seconds: int
     line = json.dumps(report | {"url_effective": "https://host/a", "http_code": 200, "curl_version": "libcurl/8.5.0"})
     imported, refused, _ = run([line])
     assert (len(imported), len(refused)) == (1 - refusals, refusals)
+
+
+STREAM = [json.loads(line) for line in (SAMPLES / "iperf3-stream.json").read_text(encoding="utf-8").splitlines()]
+ERROR = {"event": "error", "data": "the server has terminated"}
+
+
+def run_events(events, after=()):
+    return run([*map(json.dumps, events), *after])
+
+
+def test_iperf3_stream_holds_what_the_report_holds():
+    imported, _, _ = run_events(STREAM)
+    reported, _, _ = run((SAMPLES / "iperf3.json").read_bytes())
+    assert [replace(item.record, id=reported[0].record.id) for item in imported] == [item.record for item in reported]
+
+
+def test_several_tests_of_a_stream_are_records_of_their_own():
+    later = json.loads(json.dumps(STREAM))
+    later[0]["data"]["timestamp"]["timesecs"] += 60
+    later[-1]["data"]["sum_received"]["bytes"] += 1000
+    imported, refused, report = run_events([*STREAM, *STREAM[:2], *later])
+    assert [item.record.outcome.bytes_moved for item in imported] == [314_572_800, 314_573_800]
+    assert refused == []
+    assert report.skipped == {"tests without an end": 1}
+
+
+@pytest.mark.parametrize("events", [[*STREAM[:-1], ERROR], [*STREAM[:-1], ERROR, {"event": "end", "data": {}}]])
+def test_failed_test_of_a_stream_is_left_out(events):
+    imported, refused, report = run_events(events)
+    assert (imported, refused) == ([], [])
+    assert report.skipped
+
+
+def test_end_of_a_stream_without_its_start_is_refused():
+    imported, refused, _ = run_events(STREAM[1:])
+    assert imported == []
+    assert "start of this test is not in the log" in refused[0].reason
+
+
+def test_full_report_behind_a_stream_is_no_second_test():
+    full = (SAMPLES / "iperf3.json").read_text(encoding="utf-8").splitlines()
+    imported, refused, _ = run_events(STREAM, full)
+    assert (len(imported), refused) == (1, [])

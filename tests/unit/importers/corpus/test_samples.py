@@ -8,6 +8,7 @@ import json
 import os
 from datetime import UTC, datetime
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -51,6 +52,7 @@ EXPECTED = {
     "gsutil.csv": ("csv", [(8_000_000, 16.0, OK, UP, None, 2), (8_000_000, 16.0, OK, UP, None, 2)]),
     "htcondor.log": ("htcondor", [(3_000_000, 1.5, OK, DOWN, None, 1), (0, 17.0, FAILED, DOWN, None, 1)]),
     "iperf3.json": ("iperf3", [(314_572_800, 0.138925, OK, UP, 2, 1)]),
+    "iperf3-stream.json": ("iperf3", [(314_572_800, 0.138925, OK, UP, 2, 1)]),
     "rclone.json": ("rclone", [(60_000_000, 4.829628, OK, DOWN, None, 2)]),
     "rclone.log": ("rclone", [(59_999_519, 4.8, OK, DOWN, None, 2)]),
     "rucio.json": ("rucio", [(60_000_000, 12.0, OK, DOWN, None, 1), (0, 4.0, FAILED, UP, None, 1)]),
@@ -132,15 +134,21 @@ def test_upload_and_watch_give_the_same_records(watched, name):
 
 
 @pytest.mark.parametrize("name", sorted(EXPECTED.keys() - LEFT_TO_UPLOAD.keys()))
-def test_log_that_arrives_line_by_line_gives_the_same_records(watched, name):
-    lines = (SAMPLES / name).read_bytes().splitlines(keepends=True)
-    for line in lines:
-        watched.write(name, line, age_s=1.0)
+@pytest.mark.parametrize("mean_bytes", [20, 300])
+def test_log_that_arrives_piece_by_piece_gives_the_same_records(watched, name, mean_bytes):
+    content, random = (SAMPLES / name).read_bytes(), Random(f"{name} {mean_bytes}")
+    context = ImportContext(**ENDS_GIVEN, written_at=_written_at())
+    uploaded = [WireRecord.from_domain(item.record).to_line() for item in run(content, context)[0]]
+    while content:
+        count = 1 + round(random.expovariate(1 / mean_bytes))
+        watched.write(name, content[:count], age_s=1.0)
         watched.watch().run(once=True)
+        content = content[count:]
     os.utime(watched.folder / name, (NOW_S - 1000, NOW_S - 1000))
     watched.watch().run(once=True)
-    moved = sorted(json.loads(line)["outcome"]["bytes_moved"] for line in watched.spooled.splitlines())
-    assert moved == sorted(record[0] for record in EXPECTED[name][1])
+    assert sorted(map(json.loads, watched.spooled.splitlines()), key=_get_id) == sorted(
+        map(json.loads, uploaded), key=_get_id
+    )
 
 
 def _describe(record):

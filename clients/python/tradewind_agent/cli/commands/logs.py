@@ -125,6 +125,7 @@ def _check_options_apply(context: "ImportContext", proxy: str | None, *, pages: 
         "--start": context.started_at,
         "--unit": context.units or None,
         "--decimal": context.decimal,
+        "--date-order": context.date_order,
         "--alias": context.aliases or None,
     }
     if alone := next((name for name, value in given.items() if value is not None), None):

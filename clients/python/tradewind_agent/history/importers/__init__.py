@@ -2,5 +2,5 @@
 
 All formats read their lines through `log_text`, whose steps are in `reading`. A further format needs a module with an
 `Importer`, its name in `importing` and its evidence in `detect`, and a description in `infra.reference.log_formats`;
-if its records span lines, also in `history.watching`. Names of CSV columns and units are in `csv_logs.names`.
+if its records span lines, also in `history.log_parts`. Names of CSV columns and units are in `csv_logs.names`.
 """

@@ -61,9 +61,12 @@ def detect(sample: str) -> str:
         raise EmptyLog
     if _HAR.match(sample):
         raise InvalidValue("--format", "is a browser's log (HAR): `logs upload` takes it, `logs watch` does not")
-    scores = Counter(found for line in lines if (found := _find_format(line)) is not None)
+    formats = [find_format_of_line(line) for line in lines]
+    scores = Counter(found for found in formats if found is not None)
     if scores:
-        return _choose(scores)
+        chosen = _choose(scores)
+        _reject_table_among(chosen, [line for line, found in zip(lines, formats, strict=True) if found is None])
+        return chosen
     _reject_known_without_transfers(lines)
     table = find_header(lines)
     if table is not None and has_transfers(table.columns):
@@ -71,6 +74,18 @@ def detect(sample: str) -> str:
     if table is not None and len(table.columns.header) >= _LEAST_COLUMNS:
         require_transfers(table.columns)
     raise InvalidValue("--format", f"cannot be detected from the content; name one of {', '.join(FORMATS)}, har")
+
+
+def _reject_table_among(chosen: str, others: Sequence[str]) -> None:
+    """Refuse a table of transfers among the lines of another format: its rows would be taken for messages.
+
+    Raises
+    ------
+    InvalidValue : there is one.
+    """
+    table = find_header(others) if others else None
+    if table is not None and has_transfers(table.columns):
+        raise InvalidValue("--format", f"cannot be detected: there are lines of {chosen} and a table; split the file")
 
 
 def _choose(scores: Counter[str]) -> str:
@@ -105,7 +120,23 @@ def _parse_object(line: str) -> Mapping[str, object] | None:
     return message if isinstance(message, dict) else None
 
 
-def _find_format(line: str) -> str | None:
+_TRANSFER = re.compile(r"\{|.*NBYTES=|.*\[pool:|\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4} ")
+"""How lines begin that are a transfer by themselves."""
+
+
+def find_transfer_format(line: str) -> str | None:
+    """Return the format in which a single line is a transfer, ``None`` of one that is none, or in no known format."""
+    if _TRANSFER.match(line) is None:
+        return None
+    name = find_format_of_line(line)
+    if name == "rclone":
+        return name if '"stats"' in line else None
+    if name == "aws" or (name == "dcache" and ":transfer]" not in line):
+        return None
+    return name
+
+
+def find_format_of_line(line: str) -> str | None:
     """Return the format that a single line is evidence of, ``None`` if it could be of any."""
     if "NBYTES=" in line and "START=" in line and "DATE=" in line:
         return "gridftp"

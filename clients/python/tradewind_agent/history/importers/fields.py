@@ -12,6 +12,9 @@ from tradewind.wire.base import BIGINT_MAX, EARLIEST_INSTANT, END_OF_INSTANTS, M
 UNKNOWN_TEXTS = frozenset({"", "na", "n/a", "nan", "none", "null", "-", "unknown"})
 """Ways in which logs say that a value is not known (compared in lower case)."""
 
+NO_CHARACTER = "\ufffd"
+"""Stands for bytes of a log that are no text in its encoding."""
+
 MAX_SETTING = 32767
 """Highest setting of a parameter that a record holds."""
 
@@ -110,6 +113,8 @@ def check_name(field: str, text: str) -> str:
         raise InvalidValue(field, "is missing")
     if len(stripped) > MAX_NAME_LENGTH or not stripped.isprintable():
         raise InvalidValue(field, f"is no name of at most {MAX_NAME_LENGTH} printable characters")
+    if NO_CHARACTER in stripped:
+        raise InvalidValue(field, f"holds bytes that are no UTF-8, and may be one of several names: {stripped[:40]!r}")
     return stripped
 
 

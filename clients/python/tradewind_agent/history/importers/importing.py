@@ -3,15 +3,24 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import IO
 
 from tradewind.errors import InvalidValue
 from tradewind_agent.history.importers.csv_logs.families import CsvImporter
-from tradewind_agent.history.importers.detect import detect
+from tradewind_agent.history.importers.detect import detect, find_transfer_format
+from tradewind_agent.history.importers.last_lines import make_judge
 from tradewind_agent.history.importers.log_text import LogText
 from tradewind_agent.history.importers.ndjson import NdjsonImporter
-from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, Importer, ImportReport, RefusedRow
+from tradewind_agent.history.importers.ports import (
+    RAW_EXCERPT,
+    ImportContext,
+    ImportedRow,
+    Importer,
+    ImportReport,
+    RefusedRow,
+)
 from tradewind_agent.history.importers.rclone_logs.records import RcloneImporter
 from tradewind_agent.history.importers.servers.dcache import DCACHE
 from tradewind_agent.history.importers.servers.gridftp import GridFtpImporter
@@ -25,7 +34,7 @@ from tradewind_agent.history.importers.tools.aria2 import Aria2Importer
 from tradewind_agent.history.importers.tools.aws import AwsImporter
 from tradewind_agent.history.importers.tools.azcopy import AzcopyImporter
 from tradewind_agent.history.importers.tools.curl import CurlImporter
-from tradewind_agent.history.importers.tools.iperf3 import IPERF3
+from tradewind_agent.history.importers.tools.iperf3 import Iperf3Importer
 from tradewind_agent.history.importers.tools.s5cmd import S5cmdImporter
 from tradewind_agent.history.importers.tools.wget import WgetImporter
 
@@ -44,7 +53,7 @@ def build_known_importers() -> Mapping[str, Importer]:
         CurlImporter(),
         WgetImporter(),
         AzcopyImporter(),
-        IPERF3,
+        Iperf3Importer(),
         DCACHE,
         XROOTD,
         RUCIO,
@@ -60,6 +69,8 @@ class LogImport(Iterator[ImportedRow | RefusedRow]):
 
     def __init__(self, text: LogText, importer: Importer, context: ImportContext) -> None:
         self.report = ImportReport(format=importer.name)
+        self.report.find_foreign = partial(_find_foreign, text, importer.name)
+        text.judge_open_line = make_judge(importer.name)
         self._rows = self._read_counted(text, importer, context)
 
     def _read_counted(
@@ -72,6 +83,16 @@ class LogImport(Iterator[ImportedRow | RefusedRow]):
 
     def __next__(self) -> ImportedRow | RefusedRow:
         return next(self._rows)
+
+
+def _find_foreign(text: LogText, format_name: str) -> RefusedRow | None:
+    """Return why the present line of a log cannot be skipped: it is a transfer of another format."""
+    line = text.present
+    other = None if line is None or line.fault is not None else find_transfer_format(line.text)
+    if line is None or other in (None, format_name):
+        return None
+    reason = f"is of {other}, not of {format_name}; read the file again with --format {other}"
+    return RefusedRow(line.number, "row", reason, line.text[:RAW_EXCERPT])
 
 
 def find_written_at(log: Path | str) -> datetime | None:

@@ -5,8 +5,9 @@ The one reader in front of all formats, for an upload and for a watch. Its steps
 
 import io
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from itertools import chain, count, islice
 from pathlib import Path
 from types import TracebackType
@@ -23,7 +24,7 @@ from tradewind_agent.history.importers.reading.lines import (
     split_documents,
     split_lines,
 )
-from tradewind_agent.history.packed_stream import BROKEN, MAGIC_BYTES, open_unpacked
+from tradewind_agent.history.packed_stream import ARCHIVE_BYTES, BROKEN, MAGIC_BYTES, open_unpacked, reject_archive
 from tradewind_agent.system_errors import explain_os_error
 
 __all__ = ["MAX_LINE_CHARS", "SAMPLE_CHARS", "Line", "LogText", "count_rows"]
@@ -43,6 +44,11 @@ class LogText:
     log : path of the log, or a binary stream. A stream is read from where it stands and stays open: it is its owner's.
     first_row, head_rows : number of the first line, for a part of a log that is read on from an offset, and how many
         lines of the log's beginning stand before it: they are looked at again, and are no lines of the part.
+
+    Attributes
+    ----------
+    judge_open_line : what to make of the last line where it has no line end; the format decides.
+    present : the line that was read last.
     """
 
     def __init__(self, log: Path | str | IO[bytes], *, first_row: int = 1, head_rows: int = 0) -> None:
@@ -52,6 +58,8 @@ class LogText:
         self._closing = ExitStack()
         self._rewindable: IO[bytes] | None = None
         self._beginning = 0
+        self.judge_open_line: Callable[[Line], Line] = lambda line: line
+        self.present: Line | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -68,7 +76,7 @@ class LogText:
 
     def read_lines(self) -> Iterator[Line]:
         """Yield all lines from the beginning; only one pass may be under way at a time."""
-        return unwrap_lines(islice(self._read_numbered(), self._head_rows, None))
+        return self._judge(unwrap_lines(islice(self._read_numbered(), self._head_rows, None)))
 
     def read_head(self) -> Iterator[Line]:
         """Yield the lines of the log's beginning that stand before a part; none where the log is read as a whole."""
@@ -76,11 +84,19 @@ class LogText:
 
     def read_lines_with_head(self) -> Iterator[Line]:
         """Yield the lines of the log's beginning, which names the columns, and then those of `read_lines`."""
-        return unwrap_lines(self._read_numbered())
+        return self._judge(unwrap_lines(self._read_numbered()))
+
+    def _judge(self, lines: Iterator[Line]) -> Iterator[Line]:
+        for line in lines:
+            self.present = line
+            yield self.judge_open_line(line) if line.is_open else line
 
     def read_sample(self) -> str:
         """Return the first lines of the log, as far as they can be read, without what is around them."""
         try:
+            with self._open() as stream:
+                read = getattr(stream, "read1", stream.read)  # what comes before a cut is lost to a full read
+                reject_archive(read(ARCHIVE_BYTES))
             with self._open() as stream:
                 beginning = next(decode_blocks(stream), "")[:SAMPLE_CHARS]
         except BROKEN as broken:
@@ -159,5 +175,29 @@ def _number_lines(blocks: Iterable[str], numbers: Iterator[int]) -> Iterator[Lin
     if is_document(first):
         yield from split_documents(chain([first], source))
         return
-    for number, text in zip(numbers, split_lines(chain([first], source)), strict=False):
-        yield Line(number, "", explain_long_line()) if text is None else Line(number, text)
+    end = _End()
+    held: Line | None = None
+    try:
+        for number, text in zip(numbers, split_lines(end.watch(chain([first], source))), strict=False):
+            if held is not None:
+                yield held
+            held = Line(number, "", explain_long_line()) if text is None else Line(number, text)
+    except BROKEN:
+        if held is not None:
+            yield held
+        raise
+    if held is not None:
+        yield held if end.has_line_end else held._replace(is_open=True)
+
+
+@dataclass(slots=True)
+class _End:
+    """Sees whether the last of some blocks ends with a line end."""
+
+    has_line_end: bool = True
+
+    def watch(self, blocks: Iterable[str]) -> Iterator[str]:
+        for block in blocks:
+            if block:
+                self.has_line_end = block.endswith("\n")
+            yield block

@@ -1,7 +1,7 @@
 """What every importer takes and gives: context in, transfer records and refused rows out, a report at the end."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from enum import StrEnum
@@ -35,6 +35,14 @@ class DecimalMark(StrEnum):
     COMMA = "comma"
 
 
+class DateOrder(StrEnum):
+    """In which order dates in numbers have day, month and year."""
+
+    YMD = "ymd"
+    MDY = "mdy"
+    DMY = "dmy"
+
+
 class EmptyLog(InvalidValue):
     """A log without any line: nothing was written to it yet, or since it was rotated."""
 
@@ -59,6 +67,7 @@ class ImportContext:
     is_head_conclusive : the log's beginning alone decides what its columns mean, not by the part that follows.
     units : units of columns by title or quantity, such as ``{"size": "MB"}``; they go before all evidence.
     decimal : the decimal mark of numbers in a CSV log.
+    date_order : the order of dates such as ``03/01/2026`` in a CSV log.
     aliases : names of endpoints by patterns of addresses, such as ``{"192.0.2.*": "pool"}``; the first that fits.
     written_at : when the log was last written to; it dates times that have no year.
     repair_sizes : replace a file size that contradicts time and energy by that of the sets of its file type that agree,
@@ -79,6 +88,7 @@ class ImportContext:
     repair_sizes: bool = False
     units: Mapping[str, str] = field(default_factory=dict)
     decimal: DecimalMark | None = None
+    date_order: DateOrder | None = None
     aliases: Mapping[str, str] = field(default_factory=dict)
     written_at: datetime | None = None
 
@@ -152,6 +162,7 @@ class ImportReport:
     skipped : number of lines that are no transfer and no fault, such as listings and messages, by what they are.
     units : unit of each column, with evidence.
     assumptions : what was taken for granted, in words, each once.
+    find_foreign : returns why the present line is refused rather than skipped, because it is of another format.
     """
 
     format: str
@@ -163,6 +174,7 @@ class ImportReport:
     skipped: Counter[str] = field(default_factory=Counter)
     units: list[UnitInference] = field(default_factory=list)
     assumptions: list[str] = field(default_factory=list)
+    find_foreign: Callable[[], RefusedRow | None] = field(default=lambda: None, repr=False, compare=False)
 
     @property
     def refused_count(self) -> int:
@@ -192,7 +204,11 @@ class ImportReport:
 
     def skip(self, description: str) -> None:
         """Count a line that is no transfer and no fault; ``description`` is in the plural, such as "listings"."""
-        self.skipped[description] += 1
+        if (foreign := self.find_foreign()) is None:
+            self.skipped[description] += 1
+        else:
+            self.rows_read += 1
+            self.refuse(foreign.row, foreign.field, foreign.reason)
 
 
 def _strip_figures(reason: str) -> str:

@@ -97,9 +97,10 @@ def _build_columns(line: str, delimiter: str) -> Columns:
     if "moved_size" in place and not {"file_size", "total_size"} & place.keys():
         place["total_size"] = place["moved_size"]
         declared["total_size"] = declared["moved_size"] = declared.get("moved_size", "B")
-    if "start" in place and "end" in place and "duration" not in place:
+    has_both = "end" in place and ("start" in place or {"date", "time"} <= place.keys())
+    if has_both and "duration" not in place:
         declared["duration"] = "s"  # from one to the other
-    elif "start" in place and "end" in place:
+    elif has_both:
         place["stated_end"] = place.pop("end")
     else:
         place.pop("end", None)

@@ -27,7 +27,9 @@ _FACTORS: Mapping[float, str] = {
 _BINARY_FACTORS: Mapping[float, str] = {
     1024.0**power / 1000.0**power: "as between prefixes of 1000 and of 1024" for power in (1, 2, 3, 4)
 }
-_MEGABITS = re.compile(r"(?<![A-Za-z])[KMGT]i?b(?![A-Za-z])")
+_MEGABITS = re.compile(r"(?<![A-Z])[KMGT]i?b(?![a-z])")
+_PREFIX_ALONE = re.compile(r"[\s_(\[]([KMGT])[)\]]?$")
+_RATE_IN_LOWER_CASE = re.compile(r"(?<![A-Za-z])([kmgt])b/s")
 _EXACTLY = 3e-4
 """Spans often differ by some per cent: only a ratio that is one of these, but for rounding, is one of units."""
 
@@ -60,20 +62,35 @@ def reject_conflicting_units(columns: Columns, units: Units, evidence: Evidence,
     raise InvalidValue(title, f"{reason}; give {options or '--unit'} to say which unit is meant")
 
 
-def reject_sizes_in_bits(columns: Columns) -> None:
-    """Refuse sizes in ``Mb`` where nothing else shows whether bits are meant; ``Mbit`` is no unit of sizes.
+def reject_unclear_titles(columns: Columns) -> None:
+    """Refuse sizes in ``M`` or ``Mb``, and rates in ``mb/s``, where nothing else shows which unit is meant.
+
+    ``Mbit`` is no unit of sizes.
 
     Raises
     ------
     InvalidValue : names the column and the option that settles it.
     """
+    for size in ("file_size", "total_size", "moved_size"):
+        title = columns.find_title(size)
+        if size not in columns.place or size in columns.given or (found := _PREFIX_ALONE.search(title)) is None:
+            continue
+        decimal = "k" if found[1] == "K" else found[1]
+        options = f"--unit '{title}={decimal}B' or --unit '{title}={found[1]}iB'"
+        raise InvalidValue(title, f"may be in powers of 1000 or of 1024; give {options}")
     if "throughput" in columns.place and {"duration", "end"} & columns.place.keys():
         return
-    for size in {"file_size", "total_size"} & columns.place.keys() - columns.given:
+    for size in ("file_size", "total_size", "moved_size"):
         title = columns.find_title(size)
-        if _MEGABITS.search(title) is not None:
+        if size in columns.place and size not in columns.given and _MEGABITS.search(title) is not None:
             unit = columns.declared.get(size, "MB")
             raise InvalidValue(title, f"may be in bits or in bytes; give --unit '{title}={unit}' if bytes are meant")
+    title = columns.find_title("throughput")
+    if "throughput" in columns.given or (found := _RATE_IN_LOWER_CASE.search(title)) is None:
+        return
+    prefix = found[1] if found[1] == "k" else found[1].upper()
+    options = f"--unit '{title}={prefix}bit/s' or --unit '{title}={prefix}B/s'"
+    raise InvalidValue(title, f"may be in bits or in bytes; give {options}")
 
 
 def settle_duration(columns: Columns, ratio: float | None) -> Columns:

@@ -92,6 +92,14 @@ class CsvImporter:
         return rows if is_tuned(columns) else add_concurrency(rows, report)
 
 
+def shows_overlap(text: LogText) -> bool:
+    """Return whether a CSV log has no settings, so that only simultaneous rows show how many transfers ran at once."""
+    try:
+        return not is_tuned(_read_head(text, ImportContext())[0])
+    except InvalidValue:
+        return False
+
+
 def _read_head(text: LogText, context: ImportContext) -> tuple[Columns, Line]:
     """Return the columns of a log, with the units that the user names, and the last line of its head.
 
@@ -185,6 +193,9 @@ class _RowReader:
 
     def _read(self, line: Line) -> ImportedRow | NoTransfer:
         row = [*self._reading.columns.split_fields(line.text), ""]
+        if line.is_open:
+            written = self._reading.columns.split(line.text)
+            self._reading.last_column.require_complete(line.text, written, is_checked=self._reading.sizes_agree)
         status = self._reading.statuses.read(row)
         if isinstance(status, NoTransfer):
             return status

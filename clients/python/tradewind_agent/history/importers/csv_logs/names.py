@@ -39,6 +39,7 @@ SYNONYMS: Mapping[str, str] = MappingProxyType(
             "end": "endtime end endedat finishtime finish finished finishedat completedat stoptime stop endtimestamp "
             "enddatetime endts finishedtime",
             "date": "date startdate day",
+            "end_date": "enddate finishdate stopdate completiondate",
             "time": "time timeofday",
             "source": "source src sourcehost srchost sourcehostname srchostname sourceendpoint sourceendpointname "
             "sourceendpointdisplayname sourcesite srcsite srcrse from sender sourceurl srcurl",
@@ -133,6 +134,7 @@ DECLARED_UNITS: Mapping[str, Mapping[str, str]] = MappingProxyType(
 """Units that may follow the name of a quantity, by how they are spelled."""
 
 _PLAIN = re.compile(r"[^a-z0-9]+")
+_PREFIX_BEHIND = re.compile(r"(.+?)[\s_(\[]+[KMGT][)\]]?")
 _QUALIFIERS = "effective|avg|average|mean|total|transfer|elapsed|download|upload|"
 _UNIT_ALONE: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {"throughput": DECLARED_UNITS["throughput"], "duration": _LONG_TIMES}
@@ -152,6 +154,9 @@ def find_quantity(title: str) -> tuple[str | None, str | None]:
         quantity = SYNONYMS.get(plain[:cut])
         if quantity is not None and plain[cut:] in DECLARED_UNITS.get(quantity, {}):
             return quantity, DECLARED_UNITS[quantity][plain[cut:]]
+    if (prefixed := _PREFIX_BEHIND.fullmatch(title.strip())) is not None:
+        sized = SYNONYMS.get(_PLAIN.sub("", prefixed[1].lower()))
+        return (sized, None) if sized in ("file_size", "total_size", "moved_size") else (None, None)
     for quantity, units in _UNIT_ALONE.items():
         alone = re.sub(rf"^(?:{_QUALIFIERS})", "", plain)
         if alone in units:

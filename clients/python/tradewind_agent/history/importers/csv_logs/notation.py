@@ -9,7 +9,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from tradewind.errors import InvalidValue
-from tradewind_agent.history.importers.csv_logs.cell_units import get_plain_unit, make_converter, take_numbers
+from tradewind_agent.history.importers.csv_logs.cell_units import (
+    get_plain_unit,
+    make_converter,
+    reject_unclear_units,
+    take_numbers,
+)
 from tradewind_agent.history.importers.csv_logs.columns import Columns
 from tradewind_agent.history.importers.csv_logs.spans import is_span, parse_span
 from tradewind_agent.history.importers.fields import UNKNOWN_TEXTS
@@ -72,12 +77,15 @@ def decide_notation(columns: Columns, rows: Iterable[Sequence[str]], decimal: De
         declared["duration"] = "s"
         del cells["duration"]
     with_units = {quantity: found for quantity in cells if (found := take_numbers(quantity, cells[quantity]))}
+    for quantity in with_units.keys() - columns.given:
+        reject_unclear_units(columns.find_title(quantity), quantity, cells[quantity])
     mark = decimal or _decide_mark(columns, cells | with_units)
     for quantity in cells:
         title, place = columns.find_title(quantity), columns.place[quantity]
         to_number = partial(_to_plain_number, title, mark or DecimalMark.POINT)
         if quantity in with_units:
-            notations[place] = make_converter(title, quantity, to_number)
+            given = columns.declared[quantity] if quantity in columns.given else None
+            notations[place] = make_converter(title, quantity, to_number, given)
             declared[quantity] = get_plain_unit(quantity)
         elif mark is not None:
             notations[place] = to_number

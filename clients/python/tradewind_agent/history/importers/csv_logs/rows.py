@@ -52,7 +52,7 @@ def _join(columns: Columns, first: Line, waiting: deque[Line]) -> Line:
                 break
             for _ in range(count):
                 waiting.popleft()
-            return first._replace(text="\n".join(pieces))
+            return first._replace(text="\n".join(pieces), is_open=line.is_open)
     return first
 
 
@@ -62,3 +62,18 @@ def _is_row(columns: Columns, pieces: list[str]) -> bool:
     except csv.Error:
         return False
     return len(rows) == 1 and len(rows[0]) >= len(columns.header)
+
+
+def count_open_bytes(part: bytes) -> int:
+    """Return how many bytes at the end of a part of a log belong to a row whose quote the part does not close."""
+    if part.count(b'"') % 2 == 0:
+        return 0
+    end = len(part)
+    for _ in range(_MOST_LINES):
+        start = part.rfind(b"\n", 0, max(end - 1, 0)) + 1
+        if part.count(b'"', start, end) % 2:
+            return len(part) - start
+        end = start
+        if not end:
+            break
+    return 0

@@ -1,6 +1,6 @@
 """First pass over a CSV log: thinned samples of its rows, flat in memory, that units are inferred from."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -103,10 +103,12 @@ def read_set_key(columns: Columns, row: list[str]) -> SetKey:
     )
 
 
-def sample_rows(columns: Columns, lines: Iterable[Line]) -> Mapping[SetKey, Sequence[RowPair]]:
-    """Sample rows of each set of a file, in one pass over its data lines."""
+def sample_rows(
+    columns: Columns, lines: Iterable[Line], note: Callable[[Line, list[str]], None] = lambda _line, _row: None
+) -> Mapping[SetKey, Sequence[RowPair]]:
+    """Sample rows of each set of a file, in one pass over its data lines; ``note`` is called with each row."""
     sets: dict[SetKey, _RowSampler] = {}
-    for row, following in pairwise(_append_none(_split_rows(columns, lines))):
+    for row, following in pairwise(_append_none(_split_rows(columns, lines, note))):
         assert row is not None  # only the last of the pairs ends with none
         key = read_set_key(columns, row)
         if key not in sets and len(sets) >= MAX_SETS:
@@ -120,16 +122,18 @@ def _append_none(rows: Iterator[list[str]]) -> Iterator[list[str] | None]:
     yield None
 
 
-def _split_rows(columns: Columns, lines: Iterable[Line]) -> Iterator[list[str]]:
+def _split_rows(
+    columns: Columns, lines: Iterable[Line], note: Callable[[Line, list[str]], None]
+) -> Iterator[list[str]]:
     """Yield the rows that have as many fields as the header, without repeated headers.
 
     Raises
     ------
     InvalidValue : a further header has other columns: the rows after it would be read under the wrong titles.
     """
-    titles = frozenset(columns.header)
+    titles, has_rows = frozenset(columns.header), False
     for line in join_rows(columns, lines):
-        if line.fault is not None:
+        if line.fault is not None or (line.is_open and has_rows):  # one that may be cut off decides nothing
             continue
         first = line.text.partition(columns.delimiter)[0].strip(' "')
         if first in titles or is_title(first):
@@ -139,9 +143,12 @@ def _split_rows(columns: Columns, lines: Iterable[Line]) -> Iterator[list[str]]:
                     raise InvalidValue("csv", f"has other columns from line {line.number} on; split it there")
                 continue
         try:
-            yield columns.split_fields(line.text)
+            row = columns.split_fields(line.text)
         except InvalidValue:
             continue
+        has_rows = True
+        note(line, row)
+        yield row
 
 
 def list_samples(pairs: Iterable[RowPair], times: TimeColumns, joules_per_energy: float) -> list[Sample]:

@@ -3,36 +3,36 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta, tzinfo
-from enum import StrEnum
-from types import MappingProxyType
+from datetime import UTC, datetime, time, timedelta, tzinfo
 
 from tradewind.errors import InvalidValue
 from tradewind_agent.history.importers.csv_logs.columns import Columns, has_start
+from tradewind_agent.history.importers.csv_logs.dates import NUMERIC_DATE, DateEvidence, find_date, read_date
 from tradewind_agent.history.importers.fields import UNKNOWN_TEXTS, check_instant
 from tradewind_agent.history.importers.instants import describe_epoch, find_zone, parse_epoch, spell_out
-from tradewind_agent.history.importers.ports import SYNTHETIC_START, ImportContext, ImportReport
+from tradewind_agent.history.importers.ports import SYNTHETIC_START, DateOrder, ImportContext, ImportReport
 
-_DATE = re.compile(r"(\d{1,4})[-/.](\d{1,2})[-/.](\d{1,4})")
 _TIME = re.compile(
     r"(?P<hour>\d{1,2}):(?P<minute>\d{2}):(?P<second>\d{2})(?:[.,](?P<fraction>\d{1,9})|:(?P<count>\d{1,9}))?"
     r"\s*(?P<half>[AaPp][Mm])?\s*(?P<zone>(?:UTC|GMT)?[+-]\d{1,2}(?::?\d{2})?|[A-Z]{1,5}|[A-Z]\w+/[\w/+-]+)?"
-    r"|(?P<first>\d{1,2}):(?P<then>\d{2})(?P<rest>[.,]\d+)?"
+    r"|(?P<first>\d{1,2}):(?P<then>\d{2})(?:(?P<rest>[.,]\d+)|(?:\s*(?P<short_half>[AaPp][Mm]))?"
+    r"\s*(?P<short_zone>[+-]\d{2}:?\d{2}|[A-Z]{1,5})?)?"
 )
 _SHORT_COUNT = re.compile(r":\d{2}:\d{2}:\d{1,2}(?!\d)")
 _HOUR = timedelta(hours=1)
+_START_OF_DAY = time()
+_MIDNIGHT = re.compile(r"[ T]0{1,2}:00(?::00(?:\.0+)?)?$")
+"""What exports of spreadsheets write behind a date alone."""
 
 
-class DateOrder(StrEnum):
-    YEAR_FIRST = "year-month-day"
-    MONTH_FIRST = "month/day/year"
-    DAY_FIRST = "day/month/year"
+def is_clock(text: str) -> bool:
+    """Return whether a text is a time of day without a date."""
+    return ":" in text[1:3] and _TIME.fullmatch(text) is not None
 
 
-_PLACES = MappingProxyType(
-    {DateOrder.YEAR_FIRST: (1, 2, 3), DateOrder.MONTH_FIRST: (3, 1, 2), DateOrder.DAY_FIRST: (3, 2, 1)}
-)
-"""Where year, month and day stand."""
+def _read_hour(text: str, half: str | None) -> int:
+    hour = int(text)
+    return hour if not half else hour % 12 + (12 if half.lower() == "pm" else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,10 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class TimeColumns:
-    """Where a row says when it began and when it ended, and in which order it writes dates."""
+    """Where a row says when it began and when it ended, and in which order it writes dates.
+
+    ``places`` : columns of the start, its date first where that has one of its own.
+    """
 
     columns: Columns
     places: tuple[int, ...]
@@ -54,7 +57,8 @@ class TimeColumns:
 
     def read_text(self, row: list[str]) -> str:
         """Return date and time of a row in one text, "" where the row has none."""
-        return " ".join([row[at].strip() for at in self.places if at < len(row)]).strip()
+        text = " ".join([row[at].strip() for at in self.places if at < len(row)]).strip()
+        return f"{self._read_day(row, 'date')} {text}".strip() if is_clock(text) else text
 
     def read_moment(self, row: list[str]) -> Moment | None:
         """Return when a row began, ``None`` where it does not say.
@@ -67,7 +71,7 @@ class TimeColumns:
 
     def compute_duration_s(self, row: list[str], end: str = "end") -> float | None:
         """Return the time from the start of a row to its end, s; ``None`` if it lacks either, or no time is between
-        them.
+        them. An end that is a time of day alone is the first one after the start.
 
         Parameters
         ----------
@@ -80,51 +84,83 @@ class TimeColumns:
         at = self.columns.place.get(end)
         if at is None:
             return None
-        start, ended = self.read_moment(row), self._read(row[at].strip())
+        text, follows = row[at].strip(), False
+        if is_clock(text):
+            day = self._read_day(row, "end_date")
+            follows = not day
+            text = f"{day or self._read_day(row, 'date') or self._find_day_of_start(row)} {text}".strip()
+        start, ended = self.read_moment(row), self._read(text)
         if start is None or ended is None or not (start.hour_known and ended.hour_known) or start.at == ended.at:
             return None
+        if follows and ended.at < start.at:
+            self._require_single_hour(text, ended)
+            ended = self._read(text, days=1) or ended
         lasted_s = (ended.at - start.at).total_seconds()
         if lasted_s < 0:
             raise InvalidValue("ended_at", f"is {-lasted_s:g} s before started_at")
         return lasted_s
 
-    def _read(self, text: str) -> Moment | None:
+    def _read_day(self, row: list[str], quantity: str) -> str:
+        """Return the date that a column has for times of day, "" where it has none."""
+        at = self.columns.place.get(quantity)
+        return "" if at is None else _MIDNIGHT.sub("", row[at].strip())
+
+    def _find_day_of_start(self, row: list[str]) -> str:
+        """Return the date of a start without a zone, for an end on the same day."""
+        text = spell_out(self.read_text(row))
+        found = NUMERIC_DATE.match(text)
+        time = None if found is None else _TIME.fullmatch(text[found.end() :].strip().lstrip("T_-"))
+        return "" if found is None or time is None or time["zone"] or time["short_zone"] else found[0]
+
+    def _require_single_hour(self, text: str, ended: Moment) -> None:
+        """Refuse an end before the start in an hour that the clock showed twice: it may be of that day or of the next.
+
+        Raises
+        ------
+        InvalidValue : it is in such an hour.
+        """
+        local = ended.at.astimezone(self.zone)
+        if local.replace(fold=0).utcoffset() != local.replace(fold=1).utcoffset():
+            raise InvalidValue("ended_at", f"is in an hour that the clock showed twice: {text[:40]!r}")
+
+    def _read(self, text: str, *, days: int = 0) -> Moment | None:
+        """Read a time; ``days`` later than its date says."""
         if not text:
             return None
-        date, time = _DATE.match(text), None
+        date, time = NUMERIC_DATE.match(text), None
         if date is None or text[-1] in ")]":
             if (since_1970 := parse_epoch(text)) is not None:
                 return Moment(since_1970, hour_known=True)
             text = spell_out(text)
-            date = _DATE.match(text)
+            date = NUMERIC_DATE.match(text)
         if date is not None:
             time = _TIME.fullmatch(text[date.end() :].strip().lstrip("T_-"))
         if date is None or time is None:
             raise InvalidValue("started_at", f"is no date and time: {text[:40]!r}")
         try:
-            moment = self._parse_moment(date, time)
+            moment = self._parse_moment(date, time, days)
             # Where the clock is changed, two times of one zone are not as far apart as it shows.
             return replace(moment, at=moment.at.astimezone(UTC))
         except (ValueError, OverflowError) as impossible:
             raise InvalidValue("started_at", f"does not exist: {text[:40]!r} ({impossible})") from None
 
-    def _parse_moment(self, date: re.Match[str], time: re.Match[str]) -> Moment:
-        year, month, day = (date[place] for place in _PLACES[self.order])
-        full_year = int(year) + (2000 if len(year) <= 2 else 0)
-        midnight = datetime(full_year, int(month), int(day), tzinfo=self.zone)
-        if time["first"] is not None:
+    def _parse_moment(self, date: re.Match[str], time: re.Match[str], days: int) -> Moment:
+        day = read_date(date, self.order)
+        if day is None:
+            raise ValueError(f"no date as {self.order}")
+        midnight = datetime.combine(day, _START_OF_DAY, self.zone) + timedelta(days=days)
+        if time["first"] is not None and not (time["short_half"] or time["short_zone"]):
             return self._build_short_moment(midnight, int(time["first"]), int(time["then"]), time["rest"])
-        hour = int(time["hour"])
-        if time["half"]:
-            hour = hour % 12 + (12 if time["half"].lower() == "pm" else 0)
+        hour = _read_hour(time["hour"] or time["first"], time["half"] or time["short_half"])
         # A number of its own after a colon counts milliseconds and may lack their leading zeros; longer ones are finer.
         fraction = time["fraction"] or (time["count"] or "").rjust(3, "0")
         micro = int(fraction.ljust(6, "0")[:6])
-        at = midnight.replace(hour=hour, minute=int(time["minute"]), second=int(time["second"]), microsecond=micro)
-        if time["zone"]:
-            zone = find_zone(time["zone"], at, self.zone)
+        minute, second = int(time["minute"] or time["then"]), int(time["second"] or 0)
+        at = midnight.replace(hour=hour, minute=minute, second=second, microsecond=micro)
+        if written := time["zone"] or time["short_zone"]:
+            zone = find_zone(written, at, self.zone)
             if zone is None:
-                raise ValueError(f"the zone {time['zone']} is unknown, or one of several; give it with --timezone")
+                raise ValueError(f"the zone {written} is unknown, or one of several; give it with --timezone")
             at = at.replace(tzinfo=zone)
         return Moment(at, hour_known=True)
 
@@ -137,32 +173,30 @@ class TimeColumns:
 
 
 def judge_time_columns(
-    columns: Columns, rows: Iterable[list[str]], context: ImportContext, report: ImportReport
+    columns: Columns, rows: Iterable[list[str]], dates: DateEvidence, context: ImportContext, report: ImportReport
 ) -> TimeColumns:
-    """Judge how a file writes times by the highest number that stands in each place of its dates."""
+    """Judge how a file writes times: by sampled rows, and by the dates of all of them.
+
+    Raises
+    ------
+    InvalidValue : dates may be read in several ways.
+    """
     names = ("start",) if "start" in columns.place else ("date", "time")
     places = tuple(columns.place[name] for name in names if name in columns.place)
     zone = UTC if "UTC" in (columns.declared.get("start"), columns.declared.get("time")) else context.zone
-    undecided = TimeColumns(columns, places, DateOrder.YEAR_FIRST, zone)
-    highest = [0, 0]
-    year_first = has_dots = False
+    title = columns.header[places[0]] if places else "start"
+    order = context.date_order or dates.decide(title, report)
+    times = TimeColumns(columns, places, order, zone)
+    end_at = columns.place.get("end", columns.place.get("stated_end"))
     for row in rows:
-        text = undecided.read_text(row)
+        text = times.read_text(row)
         if (unit := describe_epoch(text)) is not None:
             report.assume(f"starts are {unit} since 1970")
         if _SHORT_COUNT.search(text):
             report.assume("the last number of times such as 10:00:00:7 counts milliseconds")
-        if (date := _DATE.match(spell_out(text))) is not None:
-            has_dots = has_dots or text[len(date[1])] == "."
-            year_first = year_first or len(date[1]) > 2
-            highest = [max(highest[0], int(date[1])), max(highest[1], int(date[2]))]
-    if year_first or highest == [0, 0]:
-        return undecided
-    is_day_first = highest[1] <= 12 and (highest[0] > 12 or has_dots)  # dates with dots are of Europe
-    order = DateOrder.DAY_FIRST if is_day_first else DateOrder.MONTH_FIRST
-    if max(highest) <= 12 and not has_dots:
-        report.assume(f"dates could be read two ways and are taken as {order}")
-    return replace(undecided, order=order)
+        if end_at is not None and "end_date" not in columns.place and is_clock(row[end_at].strip()):
+            report.assume("ends without a date are the first such time of day after the start")
+    return times
 
 
 def take_end_from_duration(columns: Columns, rows: Iterable[list[str]]) -> Columns:
@@ -171,7 +205,7 @@ def take_end_from_duration(columns: Columns, rows: Iterable[list[str]]) -> Colum
     if at is None or "end" in columns.place or not has_start(columns) or columns.declared.get("duration"):
         return columns
     texts = [row[at].strip() for row in rows if row[at].strip().lower() not in UNKNOWN_TEXTS]
-    if not texts or not all(describe_epoch(text) or _DATE.match(spell_out(text)) for text in texts):
+    if not texts or not all(describe_epoch(text) or find_date(text) for text in texts):
         return columns
     place = {quantity: index for quantity, index in columns.place.items() if quantity != "duration"} | {"end": at}
     return replace(columns, place=place, declared={**columns.declared, "duration": "s"})

@@ -1,7 +1,7 @@
 """What the columns of a CSV log mean, inferred in one pass before its rows are read, and described in the report."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -11,9 +11,11 @@ from tradewind.units import BITS_PER_BYTE, format_bps, format_bytes
 from tradewind_agent.history.importers.csv_logs.columns import Columns, reject_repeated_titles
 from tradewind_agent.history.importers.csv_logs.conflicts import (
     reject_conflicting_units,
-    reject_sizes_in_bits,
+    reject_unclear_titles,
     settle_duration,
 )
+from tradewind_agent.history.importers.csv_logs.dates import DateEvidence
+from tradewind_agent.history.importers.csv_logs.names import is_identity
 from tradewind_agent.history.importers.csv_logs.notation import decide_notation
 from tradewind_agent.history.importers.csv_logs.samples import (
     RowPair,
@@ -45,7 +47,8 @@ from tradewind_agent.history.importers.csv_logs.units_inference import (
     infer_units,
     scale_if_known,
 )
-from tradewind_agent.history.importers.log_text import LogText
+from tradewind_agent.history.importers.last_lines import LastColumn
+from tradewind_agent.history.importers.log_text import Line, LogText
 from tradewind_agent.history.importers.ports import ImportContext, ImportReport, UnitInference
 
 _FREQUENCY_UNITS: Mapping[str, float] = MappingProxyType({"GHz": 1e9, "MHz": 1e6, "kHz": 1e3, "Hz": 1.0})
@@ -92,6 +95,7 @@ class CsvReading:
     sizes_agree: bool
     sets: SetSizes
     statuses: StatusReader
+    last_column: LastColumn
 
 
 def infer_columns(columns: Columns, text: LogText, context: ImportContext, report: ImportReport) -> CsvReading:
@@ -102,21 +106,31 @@ def infer_columns(columns: Columns, text: LogText, context: ImportContext, repor
 
     Raises
     ------
-    InvalidValue : a column of times is as likely in seconds as in milliseconds.
+    InvalidValue : a column may be read in several ways, such as in seconds or in milliseconds.
     """
 
-    def sample() -> Mapping[SetKey, Sequence[RowPair]]:
-        return sample_rows(columns, text.read_head() if context.is_head_conclusive else text.read_lines_with_head())
+    def sample(
+        note: Callable[[Line, list[str]], None] = lambda _line, _row: None,
+    ) -> Mapping[SetKey, Sequence[RowPair]]:
+        lines = text.read_head() if context.is_head_conclusive else text.read_lines_with_head()
+        return sample_rows(columns, lines, note)
 
-    pairs_of_sets = sample()
+    dates, last_column = DateEvidence.of_columns(columns, context.written_at), _build_last_column(columns)
+
+    def note(line: Line, row: list[str]) -> None:
+        dates.note(row)
+        if not line.is_open:
+            last_column.note(row)
+
+    pairs_of_sets = sample(note)
     rows = [row for group in pairs_of_sets.values() for row, _ in group]
     reject_repeated_titles(columns, rows)
-    reject_sizes_in_bits(columns)
+    reject_unclear_titles(columns)
     columns = decide_notation(take_end_from_duration(columns, rows), rows, context.decimal)
     if columns.notations:
         pairs_of_sets = sample()
     pairs = [pair for group in pairs_of_sets.values() for pair in group]
-    times = judge_time_columns(columns, (row for row, _ in pairs), context, report)
+    times = judge_time_columns(columns, (row for row, _ in pairs), dates, context, report)
     columns = settle_duration(columns, compute_median(list(_list_duration_ratios(pairs, times))))
     statuses = build_status_reader(columns, (row for row, _ in pairs), report)
     joules = _ENERGY_UNITS[columns.declared.get("total_energy", "J")]
@@ -149,7 +163,16 @@ def infer_columns(columns: Columns, text: LogText, context: ImportContext, repor
         sizes_agree=size_ratio is not None and abs(size_ratio - 1) < _AGREES,
         sets=set_sizes,
         statuses=statuses,
+        last_column=last_column,
     )
+
+
+def _build_last_column(columns: Columns) -> LastColumn:
+    place = len(columns.header) - 1
+    quantity = next((quantity for quantity, at in columns.place.items() if at == place), None)
+    if quantity is None and "attempt" in columns.place and is_identity(columns.header[place]):
+        quantity = "attempt"  # this column names the transfer of a row
+    return LastColumn(columns.header[place], place, quantity)
 
 
 class _Notes:

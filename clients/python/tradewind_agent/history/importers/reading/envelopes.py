@@ -92,13 +92,14 @@ def unwrap_lines(lines: Iterable[Line]) -> Iterator[Line]:
         if line.fault is not None or not (has_services or _may_be_wrapped(line.text)):
             yield line
             continue
+        is_open = line.is_open and not line.text.startswith("{")  # an object that can be opened is complete
         for content in _open_envelopes(line.text, has_services=has_services):
             number, before = pieces.pop(content.origin, (line.number, ""))
             text = before + content.text
             if content.is_partial and len(text) <= MAX_LINE_CHARS:
                 pieces[content.origin] = number, text
             else:
-                yield Line(number, text, origin=content.origin)
+                yield Line(number, text, origin=content.origin, is_open=is_open)
     for origin, (number, text) in pieces.items():
         yield Line(number, text, origin=origin)
 

@@ -21,12 +21,14 @@ class Line(NamedTuple):
     """Line ``number`` (from 1) without its end, or the fault for which it has no text.
 
     ``origin`` : process or container that wrote it, as far as its envelope says; lines of several may alternate.
+    ``is_open`` : the last line of a log, without a line end: it may be cut off.
     """
 
     number: int
     text: str
     fault: InvalidValue | None = None
     origin: str = ""
+    is_open: bool = False
 
 
 def is_document(beginning: str) -> bool:

@@ -29,8 +29,14 @@ BILLING = re.compile(rf"{_TIME} \[(?:pool|door):[^\]]+:\w+\] ")
 """How every line of billing begins."""
 
 _RESULT = re.compile(r'\{(-?\d+):"')
-_PROTOCOL = re.compile(r"(?P<name>\w+)-[\d.]+[: ]\s*(?P<rest>.+)")
-_CLIENT = re.compile(r"\[(?P<v6>[^\]]+)\]|(?P<host>[^\s:]+)(?:[: ]\d+)?(?=[: ]|$)")
+_PROTOCOL = re.compile(r"(?P<name>\w+)-[\d.]+[:, ]\s*(?P<rest>.+)")
+_CLIENT = re.compile(
+    r"\[(?P<v6>[^\]]+)\]|(?P<bare>(?:[0-9a-fA-F]{1,4}:){7}[0-9a-fA-F]{1,4})(?=:|$)"
+    r"|(?P<host>[^\s:]+)(?:[: ]\d+)?(?=[: ]|$)"
+)
+"""Java writes all eight groups of an IPv6 address, often without brackets, before the port."""
+
+_SHORT_V6 = re.compile(r"[0-9a-fA-F]{0,4}(?::[0-9a-fA-F]{0,4}){2,}")
 _COPIES_INSIDE = "copies between pools"
 
 
@@ -54,6 +60,8 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Lo
     client = protocol and _CLIENT.match(protocol["rest"])
     if protocol is None or client is None:
         raise InvalidValue("protocol", f"names no client: {found['protocol'][:40]!r}")
+    if client["host"] and "::" in (_SHORT_V6.match(protocol["rest"]) or " ")[0]:
+        raise InvalidValue("protocol", f"has an address whose end is unclear: {found['protocol'][:40]!r}")
     return _build_transfer(
         context,
         report,
@@ -62,7 +70,7 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Lo
         moved=int(found["moved"]),
         succeeded=result is not None and result[1] == "0",
         is_sent=found["created"] == "false",
-        client=client["v6"] or client["host"],
+        client=client["v6"] or client["bare"] or client["host"],
         protocol=protocol["name"],
     )
 

@@ -27,7 +27,7 @@ _BEFORE_FILE = ("DATE", "HOST", "PROG", "NL.EVNT", "START", "USER", "FILE")
 _AFTER_FILE = ("BUFFER", "BLOCK", "NBYTES", "VOLUME", "STREAMS", "STRIPES", "DEST", "TYPE", "CODE", "TASKID", "retrans")
 _KEY = re.compile(rf"(?:^|\s)({'|'.join(re.escape(key) for key in (*_BEFORE_FILE, *_AFTER_FILE))})=")
 _OTHER_KEYS = re.compile(r"(?:\s+[\w.]+=\S*)+")
-_USUAL = re.compile(
+USUAL = re.compile(
     r"DATE=(\S+) HOST=(\S+) PROG=\S+ NL\.EVNT=\S+ START=(\S+) USER=[^\s=]* FILE=[^=]* BUFFER=(\d+) BLOCK=(\d+) "
     r"NBYTES=(\d+) VOLUME=[^\s=]* STREAMS=(\d+) STRIPES=\d+ DEST=(\[[^\]=]*\]) TYPE=(\w+) CODE=(\d+)"
     r"(?: TASKID=([^\s=]+))?(?: retrans=[\d,]*)?"
@@ -157,7 +157,7 @@ def _find_values(text: str) -> _Values | None:
 
     A file name may hold blanks and even ``KEY=``: of keys after it the last counts, of others the first.
     """
-    usual = _USUAL.fullmatch(text)
+    usual = USUAL.fullmatch(text)
     if usual is not None:
         return _Values._make(usual.groups(""))
     found = list(_KEY.finditer(text))

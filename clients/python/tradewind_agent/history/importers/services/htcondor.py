@@ -19,6 +19,8 @@ from tradewind_agent.history.importers.sessions import add_concurrency
 
 ATTRIBUTE = re.compile(r"\s*(?P<name>[A-Za-z]\w*)\s*=\s*(?P<value>.*?)\s*;?\s*")
 _MOST_ATTRIBUTES = 1000
+_LAST_ATTRIBUTES = frozenset({"TransferSuccess", "TransferType", "TransferUrl"})
+"""Without one of these an ad that nothing ends is cut off."""
 
 
 @dataclass(slots=True)
@@ -72,8 +74,11 @@ def _list_rows(text: LogText, context: ImportContext, report: ImportReport) -> I
         elif found["value"] not in ("[ ]", "[]") and len(ad.values) < _MOST_ATTRIBUTES:
             ad.values[found["name"]] = found["value"].strip('"')
             ad.lines.append(line.text)
-    if ad is not None:
+    if ad is not None and ad.values.keys() >= _LAST_ATTRIBUTES:
         yield from _build_row(ad, context, report)
+    elif ad is not None:
+        line = ad.to_line()
+        yield refuse_row(line.number, InvalidValue("row", "is cut off: the log ends within this ad"), line.text)
 
 
 def _ends(ad: _Ad, bare: str, found: re.Match[str] | None) -> bool:

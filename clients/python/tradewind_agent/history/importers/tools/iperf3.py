@@ -1,9 +1,11 @@
-"""Reports of ``iperf3 --json``: a test is a record of its own mover, whose path others learn from.
+"""Reports of ``iperf3 --json`` and ``--json-stream``: a test is a record of its own mover, and others learn its path.
 
-It moves memory and not files, so that its settings say nothing of a program that copies.
+It moves memory and not files, so that its settings say nothing of a program that copies. A stream has an object for the
+start of a test, one for each interval, and one for its end; the first and the last are a report together.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from tradewind.errors import InvalidValue
@@ -12,31 +14,94 @@ from tradewind.path import Path
 from tradewind.transfer import Direction, Status
 from tradewind_agent.history.importers.fields import MAX_SETTING, parse_positive, round_within
 from tradewind_agent.history.importers.json_messages import find_message, find_object, find_text, read_count
-from tradewind_agent.history.importers.log_text import Line
+from tradewind_agent.history.importers.log_text import Line, LogText
 from tradewind_agent.history.importers.logged_transfer import LoggedTransfer, name_end, parse_moment
-from tradewind_agent.history.importers.ports import ImportContext, ImportReport
-from tradewind_agent.history.importers.sessions import SessionImporter
+from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, ImportReport, RefusedRow
+from tradewind_agent.history.importers.sessions import read_sessions
+
+_EVENTS = frozenset({"start", "interval", "end"})
+_NO_TEST = "tests that failed or were not of TCP, and other objects"
+_ASSUMED = "a test moves memory and not files: it is a link of its own, whose path is known by it"
 
 
 def is_test(message: Mapping[str, object]) -> bool:
-    """Return whether a message is the report of a test, also of one that failed."""
+    """Return whether a message is the report of a test, also of one that failed, or an event of one."""
     start = message.get("start")
+    if "event" in message:
+        data = find_object(message, "data")
+        return message["event"] in _EVENTS and ("streams" in data or find_text(data, "version").startswith("iperf"))
     return isinstance(start, dict) and "end" in message and find_text(start, "version").startswith("iperf")
 
 
-def _read_record(line: Line, context: ImportContext, report: ImportReport) -> LoggedTransfer | None:
+class Iperf3Importer:
+    """Reports of tests, one an object or one in several events."""
+
+    name = "iperf3"
+
+    def read_rows(
+        self, text: LogText, context: ImportContext, report: ImportReport
+    ) -> Iterator[ImportedRow | RefusedRow]:
+        """Yield a record a test; otherwise as ``Importer.read_rows``."""
+        report.assume(_ASSUMED)
+        tests = _Tests(context, report)
+        yield from read_sessions(text, tests.read, context, report)
+        for _ in tests.starts:
+            report.skip("tests without an end")
+
+
+@dataclass(slots=True)
+class _Tests:
+    """Tests of one log.
+
+    ``starts`` : what streams of events started with, by the process that writes them.
+    """
+
+    context: ImportContext
+    report: ImportReport
+    starts: dict[str, dict[str, object]] = field(default_factory=dict)
+    has_events: bool = False
+
+    def read(self, line: Line) -> LoggedTransfer | None:
+        """Return the transfer of a test whose report is complete; ``None`` for other lines.
+
+        Raises
+        ------
+        InvalidValue : the line is damaged, or the end of a test without a start.
+        """
+        if self.has_events and not line.text.startswith('{"'):
+            self.report.skip("lines of the full report behind the events")
+            return None
+        message = find_message(line.text)
+        if "event" not in message:
+            return _read_report(message, self.context, self.report)
+        self.has_events = True
+        event, data = message["event"], message.get("data")
+        if event == "start":
+            if line.origin in self.starts:
+                self.report.skip("tests without an end")
+            self.starts[line.origin] = {"start": data}
+        elif event == "error" and line.origin in self.starts:
+            self.starts[line.origin]["error"] = find_text(message, "data") or "failed"
+        elif event == "end":
+            started = self.starts.pop(line.origin, None)
+            if started is None:
+                raise InvalidValue("started_at", "is missing: the start of this test is not in the log")
+            return _read_report({**started, "end": data}, self.context, self.report)
+        return None
+
+
+def _read_report(message: Mapping[str, object], context: ImportContext, report: ImportReport) -> LoggedTransfer | None:
     """Return the transfer of a test; ``None`` for one that failed or was not of TCP, which is counted.
 
     Raises
     ------
     InvalidValue : it is damaged.
     """
-    message = find_message(line.text)
     start, end = find_object(message, "start"), find_object(message, "end")
     settings = find_object(start, "test_start")
     received, sent = find_object(end, "sum_received"), find_object(end, "sum_sent")
     if not is_test(message) or find_text(message, "error") or find_text(settings, "protocol") != "TCP":
-        report.skip("tests that failed or were not of TCP, and other objects")
+        report.skip(_NO_TEST)
         return None
     if find_text(settings, "bidir") == "1" or any(str(name).endswith("bidir_reverse") for name in end):
         report.skip("tests of both directions at once, whose halves shared the path")
@@ -85,10 +150,3 @@ def _read_path(end: Mapping[str, object]) -> Path:
     means = [seen for each in senders if (seen := read_count("path.rtt_s", each, "mean_rtt"))]
     lowest = [seen for each in senders if (seen := read_count("path.min_rtt_s", each, "min_rtt"))]
     return Path(rtt_s=sum(means) / len(means) / 1e6 if means else None, min_rtt_s=min(lowest) / 1e6 if lowest else None)
-
-
-IPERF3 = SessionImporter(
-    name="iperf3",
-    read=_read_record,
-    assumptions=("a test moves memory and not files: it is a link of its own, whose path is known by it",),
-)

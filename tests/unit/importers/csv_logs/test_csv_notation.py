@@ -118,6 +118,9 @@ def test_a_duration_of_two_parts_needs_a_unit_and_a_wrong_one_is_refused_by_its_
         ("2025-06-07 10:00:00 (CEST)", "2025-06-07 10:00:30 (CEST)"),
         ("[07/Jun/2025:08:00:00 +0000]", "[07/Jun/2025:08:00:30 +0000]"),
         ("2025-06-07 08:00:00 AM", "2025-06-07 08:00:30 AM"),
+        ("2025-06-07 8:00 AM", "2025-06-07 08:00:30"),
+        ("2025-06-07T08:00Z", "2025-06-07T08:00:30Z"),
+        ("2025-06-07T10:00+02:00", "2025-06-07T08:00:30Z"),
     ],
 )
 def test_times_are_read_in_many_notations(start, end):
@@ -202,5 +205,62 @@ def test_units_in_the_cells_are_read_row_by_row():
     assert (second.dataset.total_bytes, second.outcome.throughput_bps) == (2**29, 12e6)
     assert [(item.row, item.field, item.reason) for item in refused] == [
         (4, "size", "has no unit, as other rows have: '70'"),
-        (5, "size", "is in Mb, which may be bits or bytes; write MB"),
+        (5, "size", "is 30 Mb, which may be bits or bytes; give --unit 'size=MB' if bytes are meant"),
     ]
+
+
+def read_cells(title, cells, units=None):
+    lines = [f"start,duration_s,{title},cc", *(f"2026-03-01T10:0{n}:00Z,10,{each},2" for n, each in enumerate(cells))]
+    return run(lines, ImportContext(source="a", destination="b", units=units or {}))
+
+
+@pytest.mark.parametrize(
+    ("title", "cells", "option"),
+    [
+        ("size", ["38M", "1.2G"], "--unit 'size=MB' or --unit 'size=MiB'"),
+        ("size", ["38 K"], "--unit 'size=kB' or --unit 'size=KiB'"),
+        ("size", ["38Mb", "40Mb"], "--unit 'size=MB' if bytes are meant"),
+        ("Bytes Sent", ["38m"], "--unit 'Bytes Sent=MB'"),
+        ("size (M)", ["38"], "--unit 'size \\(M\\)=MB' or --unit 'size \\(M\\)=MiB'"),
+        ("FileSizeMb", ["38"], "--unit 'FileSizeMb=MB' if bytes are meant"),
+        ("file_size_Mb", ["38"], "--unit 'file_size_Mb=MB' if bytes are meant"),
+    ],
+)
+def test_sizes_in_units_of_several_meanings_are_refused_with_the_option(title, cells, option):
+    with pytest.raises(InvalidValue, match=option):
+        read_cells(title, cells)
+
+
+@pytest.mark.parametrize("rate", ["12M", "12M/s", "12 mb/s"])
+def test_rates_in_units_of_several_meanings_are_refused_with_the_option(rate):
+    lines = ["start,rate,size (B),cc", f"2026-03-01T10:00:00Z,{rate},40000000,2"]
+    with pytest.raises(InvalidValue, match="--unit 'rate=Mbit/s' or another"):
+        run(lines)
+    (item,), _, _ = run(lines, ImportContext(source="a", destination="b", units={"rate": "MB/s"}))
+    assert item.record.outcome.throughput_bps == 96e6
+
+
+def test_titles_of_rates_in_lower_case_are_refused_unless_the_rows_show_their_unit():
+    header, row = "start,rate (mb/s),size (B),cc", "2026-03-01T10:00:00Z,12,40000000,2"
+    with pytest.raises(InvalidValue, match="may be in bits or in bytes"):
+        run([header, row])
+
+
+@pytest.mark.parametrize(
+    ("unit", "expected"), [("MB", [38_000_000, 1_200_000_000]), ("MiB", [38 * 2**20, round(1.2 * 2**30)])]
+)
+def test_option_says_what_prefixes_count(unit, expected):
+    imported, refused, _ = read_cells("size", ["38M", "1.2G"], {"size": unit})
+    assert [item.record.dataset.total_bytes for item in imported] == expected
+    assert refused == []
+
+
+def test_cells_that_say_their_unit_are_read():
+    imported, refused, _ = read_cells("size", ["38MiB", "1.2 GiB", "40 MB", "12kB"])
+    assert [item.record.dataset.total_bytes for item in imported] == [
+        38 * 2**20,
+        round(1.2 * 2**30),
+        40_000_000,
+        12_000,
+    ]
+    assert refused == []

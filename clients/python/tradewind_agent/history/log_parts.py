@@ -1,0 +1,37 @@
+"""How much of a growing log is read at once: what belongs together stays together."""
+
+from tradewind_agent.history.importers.csv_logs.rows import count_open_bytes
+from tradewind_agent.history.log_tail import HEAD_BYTES, MAX_PART_BYTES, LogFile, Part
+
+RUN_FORMATS = frozenset({"rclone", "aria2", "aws", "azcopy", "wget", "htcondor", "iperf3"})
+"""Formats whose records sum up a run of many lines: taken when the log has been quiet, all of it together."""
+
+
+def read_part(log: LogFile, format_name: str | None) -> Part | None:
+    """Read the next part of a log, ``None`` where it has no more complete lines."""
+    part = log.read_next_part(most_bytes=_choose_most_bytes(format_name, log.position.offset))
+    return log.read_next_part() if part is not None and part.is_empty else part  # its line may be as long as a part
+
+
+def _choose_most_bytes(format_name: str | None, offset: int) -> int | None:
+    """Choose how many bytes to take: of a CSV log, first no more than the head that all later parts are read by."""
+    if format_name in RUN_FORMATS:
+        return None
+    return HEAD_BYTES - offset if format_name == "csv" and offset < HEAD_BYTES // 2 else MAX_PART_BYTES
+
+
+def end_before_open_row(log: LogFile, part: Part, *, is_last: bool) -> Part | None:
+    """Return a part of a CSV log without the lines of a row whose quote is still open; ``None`` if it has no others.
+
+    Parameters
+    ----------
+    is_last : nothing follows for the time being: a quote that is open at the end of the log is a stray one.
+    """
+    open_bytes = count_open_bytes(part.lines.read())
+    part.lines.seek(0)
+    if not open_bytes or (is_last and not log.has_more(part)):
+        return part
+    end = part.after.offset - open_bytes
+    if end > part.start:
+        return log.read_next_part(until=end)
+    return part if open_bytes >= MAX_PART_BYTES // 2 else None
