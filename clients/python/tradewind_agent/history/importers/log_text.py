@@ -89,7 +89,10 @@ class LogText:
     def _judge(self, lines: Iterator[Line]) -> Iterator[Line]:
         for line in lines:
             self.present = line
-            yield self.judge_open_line(line) if line.is_open else line
+            if "\0" in line.text:
+                yield line._replace(fault=InvalidValue("row", "holds NUL bytes: the log lost a piece of it"))
+            else:
+                yield self.judge_open_line(line) if line.is_open else line
 
     def read_sample(self) -> str:
         """Return the first lines of the log, as far as they can be read, without what is around them."""
