@@ -8,6 +8,7 @@ from types import MappingProxyType
 from zoneinfo import ZoneInfo
 
 from benchmarks.fuzz.log_writers import ZONES, Truth, WrittenLog, draw_transfers, without_changes_of_clocks
+from tradewind_agent.history.importers.ports import DateOrder
 
 _SIZES: Mapping[str, float] = MappingProxyType(
     {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30}
@@ -15,6 +16,8 @@ _SIZES: Mapping[str, float] = MappingProxyType(
 _RATES: Mapping[str, float] = MappingProxyType(
     {"Mbps": 1e6, "Mbit/s": 1e6, "Gbit/s": 1e9, "MB/s": 8e6, "MiB/s": 8 * 2.0**20}
 )
+_DAY_S = 86400.0
+"""An end without a date is within a day of its start."""
 _WORDS = {True: ("ok", "SUCCESS", "done", "succeeded"), False: ("failed", "ERROR", "error", "failure")}
 
 
@@ -38,6 +41,10 @@ def _draw_locale(random: Random) -> _Locale:
     return _Locale(".", random.choice(["", "", ",", " ", "'"]), random.choice([",", ";", "\t", "|"]))
 
 
+def _write_local(at: datetime, zone: str, notation: str) -> str:
+    return f"{at.astimezone(ZoneInfo(zone)):{notation}}.{at.microsecond // 1000:03d}"
+
+
 _TIMES: Mapping[str, Callable[[datetime, str], str]] = MappingProxyType(
     {
         "iso offset": lambda at, zone: at.astimezone(ZoneInfo(zone)).isoformat(timespec="milliseconds"),
@@ -48,10 +55,13 @@ _TIMES: Mapping[str, Callable[[datetime, str], str]] = MappingProxyType(
         "epoch us": lambda at, _: f"{round(at.timestamp() * 1e3) * 1000}",
         "epoch ns": lambda at, _: f"{round(at.timestamp() * 1e3) * 10**6}",
         "month": lambda at, zone: f"{at.astimezone(ZoneInfo(zone)):%d %b %Y %H:%M:%S}.{at.microsecond // 1000:03d}",
+        "dmy": lambda at, zone: _write_local(at, zone, "%d/%m/%Y %H:%M:%S"),
+        "mdy": lambda at, zone: _write_local(at, zone, "%m/%d/%y %H:%M:%S"),
+        "clock": lambda at, zone: _write_local(at, zone, "%H:%M:%S"),
         "compact": lambda at, _: f"{at:%Y%m%dT%H%M%S}.{at.microsecond // 1000:03d}Z",
     }
 )
-_LOCAL_TIMES = frozenset({"local", "month"})
+_LOCAL_TIMES = frozenset({"local", "month", "dmy", "mdy", "clock"})
 
 
 def _write_span(seconds: float, notation: str, locale: _Locale) -> str:
@@ -92,6 +102,10 @@ def write_csv(random: Random) -> WrittenLog:
         titles["size"] += random.choice([" ({})", " [{}]", "_{}"]).format(size)
     if titles["size"].startswith("size"):
         titles["files"] = "file count"
+    if notation == "clock":
+        titles["date"] = random.choice(["date", "Start Date"])
+        transfers = [each for each in transfers if each.duration_s < _DAY_S] or transfers[:1]
+        transfers = [replace(each, duration_s=min(each.duration_s, _DAY_S - 1)) for each in transfers]
     if rate is not None:
         titles["rate"] = f"throughput ({rate})"
     order = random.sample(sorted(titles), len(titles))
@@ -107,6 +121,7 @@ def write_csv(random: Random) -> WrittenLog:
             "destination": "beta",
             "note": random.choice(["", "x", f'"with {locale.delimiter} inside"', '"two\nlines"', "5 %"]),
             "files": "1",
+            "date": f"{each.started_at.astimezone(ZoneInfo(zone)):%Y-%m-%d}",
             "rate": locale.write(each.moved_bytes * 8 / each.duration_s / _RATES.get(rate or "", 1.0), 9),
         }
         return locale.delimiter.join(cells[name] for name in order)
@@ -118,7 +133,13 @@ def write_csv(random: Random) -> WrittenLog:
     is_local = notation in _LOCAL_TIMES
     if is_local:
         records = without_changes_of_clocks(records, zone)
-    return WrittenLog([*_write_title(random, locale), *lines], records, zone if is_local else "")
+    is_stated = notation in tuple(DateOrder) and random.random() < 0.9
+    return WrittenLog(
+        [*_write_title(random, locale), *lines],
+        records,
+        zone if is_local else "",
+        DateOrder(notation) if is_stated else None,
+    )
 
 
 def _write_title(random: Random, locale: _Locale) -> Sequence[str]:

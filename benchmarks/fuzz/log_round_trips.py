@@ -31,6 +31,9 @@ FORMATS: Mapping[str, Callable[[Random], WrittenLog]] = MappingProxyType(
 _MULTI_LINE = frozenset({"csv"})
 """Formats whose rows may break lines, which collectors of lines would tear."""
 
+_ENDS_IN_NUMBERS = frozenset({"htcondor"})
+"""Formats whose last line may be a number, which is refused without a line end."""
+
 _AT = "2026-03-01T10:00:00"
 
 
@@ -93,7 +96,11 @@ def _run_one(name: str, random: Random, label: str, tally: Tally) -> None:
     content, described = _wrap(log, name, random)
     zone = ZoneInfo(log.zone) if log.zone else None
     context = ImportContext(
-        source="alpha", destination="beta", timezone=zone, written_at=datetime(2027, 1, 1, tzinfo=UTC)
+        source="alpha",
+        destination="beta",
+        timezone=zone,
+        date_order=log.date_order,
+        written_at=datetime(2027, 1, 1, tzinfo=UTC),
     )
     try:
         items = list(import_file(io.BytesIO(content), context=context))
@@ -117,7 +124,7 @@ def _wrap(log: WrittenLog, name: str, random: Random) -> tuple[bytes, str]:
     envelope = "none" if name in _MULTI_LINE else random.choice(list(ENVELOPES))
     packing, encoding = random.choice(["none", *PACKINGS]), random.choice(ENCODINGS)
     end = random.choice(["\n", "\n", "\r\n"])
-    text = end.join(ENVELOPES[envelope](log.lines)) + random.choice([end, end, ""])
+    text = end.join(ENVELOPES[envelope](log.lines)) + random.choice([end, end, end if name in _ENDS_IN_NUMBERS else ""])
     return PACKINGS[packing](text.encode(encoding)), f"{envelope}, {encoding}, {packing}, {end!r}"
 
 

@@ -8,6 +8,8 @@ from random import Random
 from types import MappingProxyType
 from zoneinfo import ZoneInfo
 
+from tradewind_agent.history.importers.ports import DateOrder
+
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Sydney", "America/St_Johns")
 
 
@@ -32,11 +34,15 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class WrittenLog:
-    """A log, and the records that it should give. ``zone`` is that of times without one; ``""`` for none."""
+    """A log, and the records that it should give.
+
+    ``zone``, ``date_order`` : what the user says of times without a zone, and of dates that may be read in two ways.
+    """
 
     lines: Sequence[str]
     records: Sequence[Truth]
     zone: str = ""
+    date_order: DateOrder | None = None
 
 
 def draw_transfers(random: Random, *, most: int = 6) -> list[Truth]:

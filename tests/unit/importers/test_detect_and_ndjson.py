@@ -1,5 +1,7 @@
 import io
 import json
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +10,8 @@ from tradewind.errors import InvalidValue
 from tradewind.wire.records import WireRecord
 from tradewind_agent.history.importers.detect import detect
 from tradewind_agent.importers import ImportContext, import_file
+
+SAMPLES = Path(__file__).parent / "corpus" / "samples"
 
 
 @pytest.mark.parametrize(
@@ -148,3 +152,13 @@ def test_table_among_lines_of_another_format_is_refused(other):
     table = ["start,end,size (B),cc", "2026-03-01 10:00:00,2026-03-01 10:00:20,4000000,2"]
     with pytest.raises(InvalidValue, match="and a table; split the file"):
         run([*table, *other])
+
+
+@pytest.mark.parametrize("sample", ["aria2.log", "aws.log", "azcopy.log", "htcondor.log", "rclone.log", "wget.log"])
+def test_readers_that_pass_over_messages_refuse_transfers_of_another_format(sample):
+    content = (SAMPLES / sample).read_bytes()
+    context = ImportContext(source="a", destination="b", written_at=datetime(2026, 11, 29, tzinfo=UTC))
+    alone, _, _ = run(content, context)
+    imported, refused, _ = run(content * 3 + GRIDFTP_LINE.encode() + b"\n", context)
+    assert len(imported) == 3 * len(alone)
+    assert ["--format gridftp" in each.reason for each in refused] == [True]

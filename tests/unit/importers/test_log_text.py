@@ -142,3 +142,11 @@ def test_names_in_an_unknown_encoding_are_refused():
     imported, refused, _ = run(table.encode("latin-1"))
     assert imported == []
     assert "holds bytes that are no UTF-8" in refused[0].reason
+
+
+def test_line_that_lost_a_piece_is_refused():
+    """A system that stops leaves NUL bytes where it had not written yet."""
+    table = b"start,end,size (B),cc\n2026-03-01 10:00:00,2026-03-01 10:00:20,4000000,2\n"
+    imported, refused, _ = run(table + table.splitlines(keepends=True)[1].replace(b"0000,", b"0\0\0\0,"))
+    assert len(imported) == 1
+    assert "NUL" in refused[0].reason

@@ -29,7 +29,7 @@ def end_before_open_row(log: LogFile, part: Part, *, is_last: bool) -> Part | No
     """
     open_bytes = count_open_bytes(part.lines.read())
     part.lines.seek(0)
-    if not open_bytes or (is_last and not log.has_more(part)):
+    if not open_bytes or (is_last and not log.has_more(part.after)):
         return part
     end = part.after.offset - open_bytes
     if end > part.start:

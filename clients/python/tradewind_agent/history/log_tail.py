@@ -134,9 +134,9 @@ class LogFile:
         too_long = until is not None or (most_bytes is not None and stop - start >= most_bytes)
         return self._build_part(stop, stop, replace(position, offset=stop, skipping=True)) if too_long else None
 
-    def has_more(self, part: "Part") -> bool:
-        """Return whether there is more behind a part, be it an incomplete line."""
-        return self._file.seek(0, os.SEEK_END) > part.after.offset
+    def has_more(self, position: Position) -> bool:
+        """Return whether there is more behind a position, be it an incomplete line."""
+        return self._file.seek(0, os.SEEK_END) > position.offset
 
     def _check_position(self, known: Position | None) -> Position:
         """Return ``known`` if it still is about this file, else the file's beginning."""

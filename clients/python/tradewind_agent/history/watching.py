@@ -235,17 +235,23 @@ class Watch:
         if format_name is None:
             first = log.read_next_part()
             if first is None:
-                return _Reading.UP_TO_DATE
+                return self._note_end(log)
             format_name = None if first.is_empty else self.reader.format_of(first.lines)
         part = read_part(log, format_name)
         if part is None:
-            return _Reading.UP_TO_DATE
+            return self._note_end(log)
         rows = end_before_open_row(log, part, is_last=self._is_quiet(status)) if format_name == "csv" else part
         if rows is None or self._is_to_wait(log, rows, format_name, status):
             self._note_held_back(log, part, format_name)
             return _Reading.WAITING
         self._spool_part(log, rows, known, format_name)
         return None
+
+    def _note_end(self, log: LogFile) -> _Reading:
+        """Note a last line whose line end is still to come; all before it was read."""
+        if log.has_more(log.position):
+            self._notes.not_read[log.id] = UnreadFile(log.path.name, "its last line waits for its line end")
+        return _Reading.UP_TO_DATE
 
     def _is_quiet(self, status: os.stat_result) -> bool:
         return self.now_s() - status.st_mtime >= self.options.quiet_s

@@ -163,3 +163,16 @@ def test_rows_without_settings_are_taken_with_those_that_overlap_them(watched, a
     watched.watch().run(once=True)
     concurrencies = [json.loads(line)["parameters"]["concurrency"] for line in watched.spooled.splitlines()]
     assert concurrencies == [3, 3, 3]
+
+
+def test_last_line_without_a_line_end_is_named_until_it_comes(watched):
+    watched.write("transfers.csv", CSV_HEAD + CSV_ROW % (b"25/04/2024", 0) + (CSV_ROW % (b"25/04/2024", 10))[:-1])
+    watch = watched.watch()
+    tally = watch.run(once=True)
+    assert tally.records == 1
+    assert [(each.file, each.reason, each.failed) for each in tally.not_read] == [
+        ("transfers.csv", "its last line waits for its line end", False)
+    ]
+    watched.write("transfers.csv", b"\n")
+    tally = watch.run(once=True)
+    assert (tally.records, tally.not_read) == (2, ())

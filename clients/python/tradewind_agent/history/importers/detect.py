@@ -126,6 +126,8 @@ _TRANSFER = re.compile(r"\{|.*NBYTES=|.*\[pool:|\w{3} \w{3} [ \d]\d \d\d:\d\d:\d
 
 def find_transfer_format(line: str) -> str | None:
     """Return the format in which a single line is a transfer, ``None`` of one that is none, or in no known format."""
+    if line.startswith(('{"time"', '{"level"')) and '"msg"' in line:  # rclone's, mostly, which take the shortest way
+        return "rclone" if '"stats"' in line else None
     if _TRANSFER.match(line) is None:
         return None
     name = find_format_of_line(line)

@@ -14,12 +14,12 @@ from tradewind_agent.history.importers.last_lines import make_judge
 from tradewind_agent.history.importers.log_text import LogText
 from tradewind_agent.history.importers.ndjson import NdjsonImporter
 from tradewind_agent.history.importers.ports import (
-    RAW_EXCERPT,
     ImportContext,
     ImportedRow,
     Importer,
     ImportReport,
     RefusedRow,
+    refuse_row,
 )
 from tradewind_agent.history.importers.rclone_logs.records import RcloneImporter
 from tradewind_agent.history.importers.servers.dcache import DCACHE
@@ -37,6 +37,9 @@ from tradewind_agent.history.importers.tools.curl import CurlImporter
 from tradewind_agent.history.importers.tools.iperf3 import Iperf3Importer
 from tradewind_agent.history.importers.tools.s5cmd import S5cmdImporter
 from tradewind_agent.history.importers.tools.wget import WgetImporter
+
+_PASSING_OVER = frozenset({"rclone", "aria2", "aws", "azcopy", "wget", "htcondor"})
+"""Formats whose readers pass over lines that they do not know, as those of messages between the ones that count."""
 
 
 def build_known_importers() -> Mapping[str, Importer]:
@@ -71,6 +74,8 @@ class LogImport(Iterator[ImportedRow | RefusedRow]):
         self.report = ImportReport(format=importer.name)
         self.report.find_foreign = partial(_find_foreign, text, importer.name)
         text.judge_open_line = make_judge(importer.name)
+        if importer.name in _PASSING_OVER:
+            text.check_line = partial(_explain_foreign, importer.name)
         self._rows = self._read_counted(text, importer, context)
 
     def _read_counted(
@@ -88,11 +93,15 @@ class LogImport(Iterator[ImportedRow | RefusedRow]):
 def _find_foreign(text: LogText, format_name: str) -> RefusedRow | None:
     """Return why the present line of a log cannot be skipped: it is a transfer of another format."""
     line = text.present
-    other = None if line is None or line.fault is not None else find_transfer_format(line.text)
-    if line is None or other in (None, format_name):
+    fault = None if line is None or line.fault is not None else _explain_foreign(format_name, line.text)
+    return None if line is None or fault is None else refuse_row(line.number, fault, line.text)
+
+
+def _explain_foreign(format_name: str, text: str) -> InvalidValue | None:
+    other = find_transfer_format(text)
+    if other in (None, format_name):
         return None
-    reason = f"is of {other}, not of {format_name}; read the file again with --format {other}"
-    return RefusedRow(line.number, "row", reason, line.text[:RAW_EXCERPT])
+    return InvalidValue("row", f"is of {other}, not of {format_name}; read the file again with --format {other}")
 
 
 def find_written_at(log: Path | str) -> datetime | None:

@@ -42,7 +42,7 @@ _COMPLETE: Mapping[str, Callable[[str], bool]] = MappingProxyType(
         "dcache": lambda text: (found := BILLING.fullmatch(text)) is not None and found["rest"].rstrip().endswith('"}'),
         "rclone": _ends_a_run,
         "aria2": lambda text: re.fullmatch(r"\w+\|\w+ *\|[^|]*\|.+", text) is not None,
-        "htcondor": lambda text: text.startswith("***"),
+        "htcondor": lambda text: re.fullmatch(r"\*\*\*.*|.*=\s*(?:\"[^\"]*\"|true|false)\s*;?|\s*\]", text) is not None,
     }
 )
 """Of formats whose lines can be read without their ends: which lines are complete nevertheless."""

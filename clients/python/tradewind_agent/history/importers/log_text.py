@@ -48,6 +48,7 @@ class LogText:
     Attributes
     ----------
     judge_open_line : what to make of the last line where it has no line end; the format decides.
+    check_line : returns the fault of a line that is of another format, ``None`` where all lines are left to the reader.
     present : the line that was read last.
     """
 
@@ -59,6 +60,7 @@ class LogText:
         self._rewindable: IO[bytes] | None = None
         self._beginning = 0
         self.judge_open_line: Callable[[Line], Line] = lambda line: line
+        self.check_line: Callable[[str], InvalidValue | None] | None = None
         self.present: Line | None = None
 
     def __enter__(self) -> Self:
@@ -89,7 +91,12 @@ class LogText:
     def _judge(self, lines: Iterator[Line]) -> Iterator[Line]:
         for line in lines:
             self.present = line
-            yield self.judge_open_line(line) if line.is_open else line
+            if "\0" in line.text:
+                yield line._replace(fault=InvalidValue("row", "holds NUL bytes: the log lost a piece of it"))
+            elif self.check_line is not None and (fault := self.check_line(line.text)) is not None:
+                yield line._replace(fault=fault)
+            else:
+                yield self.judge_open_line(line) if line.is_open else line
 
     def read_sample(self) -> str:
         """Return the first lines of the log, as far as they can be read, without what is around them."""
