@@ -66,6 +66,9 @@ def take_all(page: Page) -> None:
     _take_picture(page, "cluster")
     for name in ("links", "transfers", "tiers", "usage", "logs"):
         _take_picture(page, name, f"/admin/{name}")
+    page.goto("/admin/usage")
+    page.get_by_role("link", name="mover at sample-agent").first.click()
+    _take_picture(page, "statement")
     page.goto("/admin/price-books")
     page.get_by_role("link", name="Sample prices").first.click()
     _take_picture(page, "price-book")
