@@ -6,7 +6,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from tradewind_agent.engine.local.checksums import ALGORITHMS, Checksum, make_checksum
 
-_NAMES = {"sha-512": "sha512", "sha-256": "sha256", "sha-1": "sha1", "sha": "sha1", "crc-32": "crc32"}
+_NAMES = {
+    "sha-512": "sha512",
+    "sha-256": "sha256",
+    "sha-1": "sha1",
+    "sha": "sha1",
+    "crc-32": "crc32",
+    "adler": "adler32",
+    "id-sha-512": "sha512",
+    "id-sha-256": "sha256",
+}
 """Algorithms by the names of the headers, where those of `ALGORITHMS` differ."""
 
 CHECKSUM_REQUEST: Mapping[str, str] = {
@@ -35,7 +44,7 @@ def _decode_digest(text: str) -> bytes:
 def _split_list(value: str) -> Iterator[tuple[str, str]]:
     for member in value.split(","):
         name, _, digest = member.strip().partition("=")
-        yield name.lower(), digest
+        yield name.strip().lower(), digest.partition(";")[0].strip()  # without parameters (RFC 9651, 3.1.2)
 
 
 def _split_owncloud(value: str) -> Iterator[tuple[str, str]]:
@@ -100,13 +109,31 @@ def _list_stated(headers: Mapping[str, str], *, is_full: bool, has_content: bool
 
 
 def _read_checksum(algorithm: str, text: str, decode: Decode) -> Checksum | None:
+    digest = _decode(algorithm, text, decode)
+    return None if digest is None else make_checksum(algorithm, digest)
+
+
+def _decode(algorithm: str, text: str, decode: Decode) -> bytes | None:
     try:
         digest = decode(text)
     except ValueError:
         return None
-    if algorithm == "adler32":
-        digest = digest.rjust(4, b"\0")
-    return make_checksum(algorithm, digest)
+    return digest.rjust(4, b"\0") if algorithm == "adler32" else digest
+
+
+def list_field_sums(field: str, value: str) -> Iterator[tuple[str, bytes | None]]:
+    """Yield the sums of one header field by their algorithms; ``None`` for a sum that cannot be read.
+
+    ``field`` : its name in lower case. Algorithms may be others than those of `ALGORITHMS`.
+    """
+    if field in _OF_FULL_ANSWERS:
+        algorithm, decode = _OF_FULL_ANSWERS[field]
+        yield algorithm, _decode(algorithm, value, decode)
+        return
+    split, decode = (_split_list, _decode_base64) if field == _OF_CONTENT else _LISTS[field]
+    for name, text in split(value):
+        algorithm = _NAMES.get(name, name)
+        yield algorithm, _decode(algorithm, text, decode)
 
 
 def find_tagged_checksum(headers: Mapping[str, str]) -> Checksum | None:
