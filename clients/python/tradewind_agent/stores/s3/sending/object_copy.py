@@ -156,7 +156,7 @@ class ObjectCopy(ObjectUpload, ServerCopy):
         UnusableSource : the store has failed in the middle of its answer.
         """
         try:
-            root = parse_xml(self.url, exchange.answer)
+            root = parse_xml(self.url, exchange.document)
         except UnusableSource as error:
             raise NoCopyMade(str(error)) from error
         if root.tag == "Error":
@@ -173,7 +173,7 @@ class ObjectCopy(ObjectUpload, ServerCopy):
             self._relay_instead(str(error), holds_for_all=True)
 
     def _refuse_step(self, exchange: ObjectExchange, head: ResponseHead) -> None:
-        code = find_error_code(self.url, exchange.answer)
+        code = find_error_code(self.url, exchange.document)
         is_copy = exchange.step in (UploadStep.PUT, UploadStep.PART)
         if head.status == _CHANGED:
             self._give_up_changed()

@@ -22,6 +22,8 @@ from tradewind_agent.stores.s3.sending.object_upload import ObjectUpload
 class RelayedObject(ObjectUpload, SendingLeg):
     """The sending half of one object. Parts to send are those whose units are here."""
 
+    _has_local_source = False
+
     def __init__(self, file: RelayedFile, host: TransferHost, bucket: Url, key: str) -> None:
         super().__init__(make_upload_job(file), host, bucket, key)
         self._file = file
