@@ -3,7 +3,6 @@
 from functools import partial
 
 from tradewind.units import format_count
-from tradewind_agent.engine.file_transfer import TransferHost
 from tradewind_agent.engine.http.http1 import REDIRECTS, ResponseHead
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
 from tradewind_agent.engine.local.file_version import FileVersion
@@ -13,6 +12,7 @@ from tradewind_agent.engine.local.ranges import RangeSet
 from tradewind_agent.engine.local.stated_checksums import CHECKSUM_REQUEST
 from tradewind_agent.engine.local.stored_download import StoredDownload
 from tradewind_agent.engine.range_read import OnAnswerEnd, RangeRead
+from tradewind_agent.engine.transfer_host import TransferHost
 from tradewind_agent.errors import FileFault, MalformedResponse, StorageFailed
 
 _OK, _PARTIAL, _RANGE_NOT_SATISFIABLE = 200, 206, 416

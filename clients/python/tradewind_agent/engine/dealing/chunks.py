@@ -10,13 +10,14 @@ from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
 from tradewind_agent.engine.dealing.channels import ChunkDemand
 from tradewind_agent.engine.dealing.pending_files import JobTable, PendingFiles
-from tradewind_agent.engine.file_transfer import FileExchange, FileTransfer
+from tradewind_agent.engine.file_transfer import FileTransfer
 from tradewind_agent.engine.http.address import Origin
 from tradewind_agent.engine.http.connection import ReceiveBuffer
 from tradewind_agent.engine.jobs import Job
 from tradewind_agent.engine.options import DEFAULT_IO_BLOCK_BYTES
 from tradewind_agent.engine.progress import ChunkSnapshot
 from tradewind_agent.engine.request_pipeline import RequestPipeline
+from tradewind_agent.engine.transfer_host import FileExchange
 
 _READY_FILES = 64
 """Files that are made before a connection has room for them."""

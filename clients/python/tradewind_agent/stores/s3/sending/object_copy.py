@@ -9,12 +9,12 @@ from pathlib import Path
 from urllib.parse import quote
 
 from tradewind.units import MIB
-from tradewind_agent.engine.file_transfer import TransferHost
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.http1 import ResponseHead
 from tradewind_agent.engine.jobs import RelayJob, UploadJob
 from tradewind_agent.engine.relay.legs import Instead, ServerCopy
 from tradewind_agent.engine.remote.xml_index import parse_xml
+from tradewind_agent.engine.transfer_host import TransferHost
 from tradewind_agent.engine.upload_exchange import UploadExchange
 from tradewind_agent.errors import RefusedByServer, UnusableSource
 from tradewind_agent.stores.s3.address import S3Address

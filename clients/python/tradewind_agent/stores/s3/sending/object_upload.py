@@ -6,7 +6,6 @@ whose MD5 sums are those of the file here are reused.
 
 import os
 
-from tradewind_agent.engine.file_transfer import TransferHost
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.http1 import ResponseHead
 from tradewind_agent.engine.http.request_head import make_request_head
@@ -15,6 +14,7 @@ from tradewind_agent.engine.jobs import UploadJob
 from tradewind_agent.engine.local.ranges import RangeSet
 from tradewind_agent.engine.local.stated_checksums import find_tagged_checksum
 from tradewind_agent.engine.origin.limits import LOAD_STATUSES
+from tradewind_agent.engine.transfer_host import TransferHost
 from tradewind_agent.engine.upload_exchange import FileSlice, UploadExchange
 from tradewind_agent.errors import FileFault, RefusedByServer, UnusableSource
 from tradewind_agent.stores.s3.properties import has_properties, write_properties
