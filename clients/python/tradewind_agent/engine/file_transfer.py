@@ -221,6 +221,11 @@ class FileTransfer(ABC):
             self._tries, self._progressed = 0, False
         self._tries += 1
         policy = self.host.options.retry
+        if isinstance(fault, ConnectionFault) and fault.is_silence:
+            self.limits.note_silence(self)
+            if self._tries > 1 and self.limits.is_silent(policy.most_tries):
+                self._give_up_origin(fault)
+                return
         under_load = self._is_refused_under_load(fault)
         most_tries = self._count_most_tries(fault, under_load=under_load)
         if fault.retryable and under_load and self._tries >= most_tries and self._refusals_alone < _MOST_REFUSALS:
@@ -238,6 +243,13 @@ class FileTransfer(ABC):
             return
         self.has_retryable_fault = fault.retryable
         self.give_up(str(fault) if self._tries == 1 else f"{fault} (tried {self._tries} times)")
+
+    def _give_up_origin(self, fault: ConnectionFault) -> None:
+        """End all files of an origin that has answered none of many requests."""
+        count, origin = self.limits.silences, self.url.origin
+        reason = f"{origin} has answered none of the last {count} requests ({fault})"
+        self.has_retryable_fault = True
+        self.host.give_up_origin(origin, ConnectionFault(reason, is_silence=True))
 
     def _count_most_tries(self, fault: FileFault, *, under_load: bool) -> int:
         """Return the tries after which the file fails; more where the origin refuses others as often and serves them.
@@ -293,6 +305,7 @@ class FileTransfer(ABC):
         """Plan parts of this size, where the file goes in parts and has not started; ``None`` for the usual size."""
 
     def learn_cookies(self, exchange: FileExchange, head: ResponseHead) -> None:
+        self.limits.note_answer()
         if head.set_cookies:
             self.host.options.cookies.store(exchange.url, head.set_cookies)
 

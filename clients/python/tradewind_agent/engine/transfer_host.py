@@ -76,6 +76,9 @@ class TransferHost(Protocol):
     def stop(self, error: AgentError) -> None:
         """Stop the entire transfer with ``error``."""
 
+    def give_up_origin(self, origin: Origin, error: AgentError) -> None:
+        """Fail every file of an origin; stop the entire transfer where there are no others."""
+
     def run_blocking(self, work: Callable[[], object]) -> asyncio.Future[object]:
         """Run ``work``, which may wait for the disk, in a thread; the caller handles the outcome."""
 

@@ -85,6 +85,8 @@ class OriginLimits:
     progress : what the origin has served so far, of all files.
     forbidden_files : files refused while no other request to the origin was in flight.
     is_load_proven : a file that was refused was served later.
+    silences : requests in a row that it has not answered in time.
+    given_up : why no file is requested of it any more; ``None`` while they are.
     """
 
     def __init__(self, clock_s: Callable[[], float], known: PermittedConnections | None = None) -> None:
@@ -93,7 +95,9 @@ class OriginLimits:
         self.served = 0
         self.forbidden_files = 0
         self.is_load_proven = False
-        self.started = 0
+        self.started = self.silences = 0
+        self._silent_files = set[Hashable]()
+        self.given_up: str | None = None
         self._clock_s = clock_s
         self._permitted = None if known is None else known.count
         self._refused_at_s = None if known is None else known.refused_at_s
@@ -154,9 +158,20 @@ class OriginLimits:
         since_s = self._unreached_since_s
         return since_s is not None and self._clock_s() - since_s >= UNREACHABLE_S
 
+    def note_silence(self, file: Hashable) -> None:
+        """Note that a request was not answered in time."""
+        self.silences += 1
+        self._silent_files.add(file)
+
+    def is_silent(self, most_silences: int) -> bool:
+        """Return whether so many requests in a row, not of one file alone, were not answered in time."""
+        return self.silences >= most_silences and len(self._silent_files) > 1
+
     def note_answer(self) -> None:
         """Note that the origin has answered, whatever it was."""
         self._unreached_since_s = None
+        self.silences = 0
+        self._silent_files.clear()
 
     def note_served(self, file: Hashable) -> None:
         """Note that bytes of a file were served, or that it was stored."""
