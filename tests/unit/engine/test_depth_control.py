@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any, cast
 
-from tradewind_agent.engine.depth_control import DepthControl
+from tradewind_agent.engine.dealing.depth_control import DepthControl
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.connection import Connection
 from tradewind_agent.engine.http.http1 import RequestHead

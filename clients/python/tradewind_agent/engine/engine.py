@@ -219,7 +219,7 @@ class TransferEngine:
 
     def note_failure(self, file: FileTransfer, reason: str) -> None:
         self._files[file].files_failed += 1
-        self._failures.append(FileFailure(str(file.job), reason, file.has_retryable_fault))
+        self._failures.append(FileFailure(str(file.job), reason, file.has_retryable_fault, file.is_forbidden))
         self._remove_file(file)
 
     def _remove_file(self, file: FileTransfer) -> None:

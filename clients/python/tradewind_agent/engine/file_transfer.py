@@ -30,6 +30,7 @@ from tradewind_agent.errors import (
 
 _EXPIRED = frozenset({400, 401, 403, 404, 410})
 """Statuses by which servers refuse signed addresses that have expired."""
+_FORBIDDEN = 403
 _MOST_REFUSALS = 3
 """Refusals of a file among others before it is requested alone, and alone before it fails."""
 _MOST_EXTRA_TRIES = 6
@@ -52,10 +53,12 @@ class FileTransfer(ABC):
     is_waiting : waiting for the next try; nothing can be dealt.
     used_part_bytes : size of the parts in which a store got it; ``None`` for a file that did not go in such parts.
     has_retryable_fault : it has failed, and may succeed later.
+    is_forbidden : it has failed because the server refuses it to this user.
     """
 
     used_part_bytes: int | None = None
     has_retryable_fault = False
+    is_forbidden = False
 
     def __init__(self, job: Job, url: Url, host: TransferHost) -> None:
         self.job = job
@@ -242,6 +245,7 @@ class FileTransfer(ABC):
             self.host.make_available_later(self, policy.wait_s(counted, self.host.options.rng, fault.retry_after_s))
             return
         self.has_retryable_fault = fault.retryable
+        self.is_forbidden = isinstance(fault, RefusedByServer) and fault.status == _FORBIDDEN
         self.give_up(str(fault) if self._tries == 1 else f"{fault} (tried {self._tries} times)")
 
     def _give_up_origin(self, fault: ConnectionFault) -> None:

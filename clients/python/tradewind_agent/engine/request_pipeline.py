@@ -5,8 +5,8 @@ from collections import deque
 from contextlib import suppress
 from typing import Protocol
 
+from tradewind_agent.engine.dealing.depth_control import DepthControl
 from tradewind_agent.engine.dealing.stream_rate import StreamRate
-from tradewind_agent.engine.depth_control import DepthControl
 from tradewind_agent.engine.http.address import Origin
 from tradewind_agent.engine.http.connection import Connection, ReceiveBuffer
 from tradewind_agent.engine.http.http1 import ResponseHead
