@@ -1,6 +1,7 @@
 """Download of one file: byte ranges over any number of connections, checked, stored, published when complete."""
 
 from functools import partial
+from time import monotonic
 
 from tradewind.units import format_count
 from tradewind_agent.engine.http.http1 import REDIRECTS, ResponseHead
@@ -192,10 +193,13 @@ class FileDownload(StoredDownload):
 
     def _learn_version(self, head: ResponseHead, size_bytes: int | None, *, is_full: bool = False) -> FileIdentity:
         """Note and return the size and version of an answer; another version restarts the download."""
-        if (find_objection := self._version.find_objection(head, size_bytes)) is not None:
-            self.give_up(find_objection)
-            raise UnwantedAnswer("not the file that was wanted")
         answered = FileIdentity.from_answer(head.headers, size_bytes)
+        if self._version.note_changed_page(head, size_bytes, monotonic() - self.host.options.made_at_s):
+            self._restart(answered)
+            raise UnwantedAnswer("a page that has changed, or another one")
+        if (objection := self._version.find_objection(head, size_bytes)) is not None:
+            self.give_up(objection)
+            raise UnwantedAnswer("not the file that was wanted")
         is_different = self._version.is_different(answered, is_full=is_full)
         if is_different and not (is_full and self._version.in_one_answer):
             self._restart(answered)

@@ -2,12 +2,16 @@
 
 from tradewind.units import format_count
 from tradewind_agent.engine.http.http1 import ResponseHead
+from tradewind_agent.engine.http.retry import parse_http_date
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
 from tradewind_agent.engine.local.identity import FileIdentity
 from tradewind_agent.engine.local.stated_checksums import find_stated_checksum, find_tagged_checksum
 from tradewind_agent.engine.remote.listing import ERROR_TYPES, HTML_TYPES, is_page_name, parse_media_type
 
 _OK = 200
+
+_CLOCK_STEP_S = 2.0
+"""HTTP dates are full seconds."""
 
 _MOST_CHANGES = 1
 """After these the file changes all the time, or differs from one server of the same name to the other."""
@@ -31,6 +35,7 @@ class FileVersion:
     def __init__(self, job: DownloadJob) -> None:
         self._job = job
         self._answered = FileIdentity()
+        self._page: FileIdentity | None = None  # that may be the file as it is now
         self._changes = 0
         # An empty file is requested like one of unknown size.
         self.identity = FileIdentity(_find_exact_size(job) or None, job.etag)
@@ -120,10 +125,32 @@ class FileVersion:
         ):
             return None
         is_fitting = size_bytes == due_bytes if self.required_bytes else size_bytes >= due_bytes
+        if self._page is not None:
+            answered = FileIdentity.from_answer(head.headers, size_bytes)
+            is_fitting = answered.has_strong_time and answered[:3] == self._page[:3]
         if is_fitting or is_page_name(self._job.source.name):
             return None
         size = format_count(size_bytes, "byte")
         return f"the server answers with a web page of {size} instead of the file; does it ask for a login?"
+
+    def note_changed_page(self, head: ResponseHead, size_bytes: int | None, since_listed_s: float) -> bool:
+        """Return whether an answer with a page may be the file itself, a page that has changed since it was listed.
+
+        It is one if it comes twice, and its time says that it was written after the listing. A form to log in is older,
+        or made for each request, which has no time, the present one, or forbids to store it.
+        """
+        is_listed = self._job.size_trust is SizeTrust.LISTED and size_bytes is not None
+        if not is_listed or self._find_page_objection(head, size_bytes) is None or head.set_cookies:
+            return False
+        if parse_media_type(head.headers.get("content-type", "")) not in HTML_TYPES:
+            return False
+        written, sent = (parse_http_date(head.headers.get(name, "")) for name in ("last-modified", "date"))
+        if written is None or sent is None or "no-" in head.headers.get("cache-control", ""):
+            return False
+        if not 0 <= (sent - written).total_seconds() <= since_listed_s + _CLOCK_STEP_S:
+            return False
+        self._page = FileIdentity.from_answer(head.headers, size_bytes)
+        return True
 
     def _find_coding_objection(self, coding: str, size_bytes: int | None) -> str | None:
         """Return why a compressed answer is not the file.
