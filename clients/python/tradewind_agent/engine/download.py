@@ -261,6 +261,8 @@ class FileDownload(StoredDownload):
         except FileFault as fault:
             self.give_up(str(fault))
             raise UnwantedAnswer("cannot be stored") from fault
+        if self._version.start is not None:
+            self._version.note_start(read.position, data)
         read.position += len(data)
         self._note_written(len(data))
         self.host.note_moved(self, len(data))

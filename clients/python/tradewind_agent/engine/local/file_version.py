@@ -1,5 +1,7 @@
 """The version of a file that is being fetched, and which answers may carry bytes of it."""
 
+import zlib
+
 from tradewind.units import format_count
 from tradewind_agent.engine.http.http1 import ResponseHead
 from tradewind_agent.engine.http.retry import parse_http_date
@@ -18,6 +20,11 @@ _MOST_CHANGES = 1
 
 _COMPRESSED_SUFFIXES = (".gz", ".tgz", ".svgz", ".z", ".bz2", ".tbz2", ".xz", ".txz", ".zst", ".tzst", ".br", ".lz4")
 """Names of files that are stored compressed, which some servers say of them by Content-Encoding."""
+
+
+_GZIP_CODINGS = frozenset({"gzip", "x-gzip"})
+_GZIP_START = b"\x1f\x8b\x08"
+_LOOKED_AT_BYTES = 4096
 
 
 class FileVersion:
@@ -42,6 +49,7 @@ class FileVersion:
         self.validator: str | None = None
         self.checksum = job.checksum
         self.in_one_answer = self.is_stored_encoded = False
+        self.start: bytearray | None = None  # of what may be compressed twice
 
     @property
     def size_bytes(self) -> int | None:
@@ -158,11 +166,34 @@ class FileVersion:
         Neither its name nor a known size says that it is stored so.
         """
         required_bytes = self.required_bytes
-        if required_bytes is None and not self._job.source.name.lower().endswith(_COMPRESSED_SUFFIXES):
-            return f"the server sends it as {coding} only, and states no size without it; try --compress auto"
+        if required_bytes is None:
+            is_stored_so = self._job.source.name.lower().endswith(_COMPRESSED_SUFFIXES) and "," not in coding
+            if not is_stored_so:
+                return f"the server sends it as {coding} only, and states no size without it; try --compress auto"
+            self.start = bytearray() if self.start is None and coding in _GZIP_CODINGS else self.start
         if None not in (size_bytes, required_bytes) and size_bytes != required_bytes:
             return f"the server sends {required_bytes} bytes as {size_bytes} of {coding} only; try --compress auto"
         return None
+
+    def note_start(self, position: int, data: memoryview | bytes) -> None:
+        """Note the first bytes of a file that the server calls compressed, as its name does."""
+        if self.start is not None and position == len(self.start) < _LOOKED_AT_BYTES:
+            self.start += data[: _LOOKED_AT_BYTES - len(self.start)]
+
+    def find_late_objection(self) -> str | None:
+        """Return why the bytes that have come are not the file: the server has compressed a compressed file again.
+
+        Other servers, and tools such as curl and wget, take the coding for that of the stored file.
+        """
+        if self.start is None or self._job.source.name.lower().endswith(".gz.gz"):
+            return None
+        try:
+            within = zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(bytes(self.start), len(_GZIP_START))
+        except zlib.error:
+            return None
+        if within != _GZIP_START:
+            return None
+        return "the server has compressed it once more for the way, though that was not asked for; try --compress auto"
 
 
 def _find_exact_size(job: DownloadJob) -> int | None:

@@ -86,6 +86,10 @@ class StoredDownload(LocalFirst):
         )
 
     def _publish(self) -> None:
+        if (objection := self._version.find_late_objection()) is not None:
+            self._received = RangeSet()  # so that no other run goes on with it
+            self.give_up(objection)
+            return
         self._publishing = True
         running = None if self._sum is None else self._sum.running
         self.host.publish(
