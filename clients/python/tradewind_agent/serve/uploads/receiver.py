@@ -7,6 +7,7 @@ import stat
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from http import HTTPStatus
 
 from tradewind.units import MIB
@@ -41,9 +42,13 @@ class Receiver:
 
         Raises
         ------
-        RequestRefused : 400, 403, 409, 412, 413, 415, 422, 507.
+        RequestRefused : 400, 403, 409, 411, 412, 413, 415, 422, 507.
         BodyCutOff : the client went away; what arrived of a part that is not packed is kept.
         """
+        if request.target.partition("?")[0].endswith("/"):
+            raise RequestRefused(HTTPStatus.CONFLICT, "the name of a folder is no name of a file; leave out the last /")
+        if request.body.declared_bytes == 0 and "content-length" not in request.headers:
+            raise RequestRefused(HTTPStatus.LENGTH_REQUIRED, "Content-Length is needed, 0 for an empty file")
         request = unpack_request(request)
         _check_size(request.body.declared_bytes, self._limits.max_body_bytes)
         if request.headers.get("content-range") is None:
@@ -174,7 +179,9 @@ class Receiver:
                 await file.append(blocks)
             if total_bytes not in (None, file.size_bytes):
                 raise RequestRefused(HTTPStatus.BAD_REQUEST, f"the body has {file.size_bytes} of {total_bytes} bytes")
-            await file.finish(modified_at_s, [] if is_packed else _parse_trailing_sums(request.body))
+            trailing = [] if is_packed else _parse_trailing_sums(request.body)
+            # Another upload may have taken the name meanwhile.
+            await file.finish(modified_at_s, trailing, partial(_check_replacement, request, folder, name))
         finally:
             file.discard()
             if not file.is_published:
@@ -202,7 +209,8 @@ class Receiver:
                 if not upload.is_complete:
                     state = {"received": upload.received.convert_to_lists(), "complete": False}
                     return build_json_response(HTTPStatus.ACCEPTED, state)
-                await self._uploads.finish(folder, upload, upload_id, modified_at_s)
+                check = partial(_check_replacement, request, folder, name)
+                await self._uploads.finish(folder, upload, upload_id, modified_at_s, check)
                 return _make_created_response(folder, name, segments, upload.received.convert_to_lists())
 
     async def _write_part(

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from tradewind_agent.serve.folder import PART_PREFIX
@@ -44,8 +44,12 @@ class SingleRequestFile:
         """
         await asyncio.to_thread(self._append, blocks)
 
-    async def finish(self, modified_at_s: int | None, trailing: Sequence[StatedSum] = ()) -> None:
+    async def finish(
+        self, modified_at_s: int | None, trailing: Sequence[StatedSum], check_replacement: Callable[[], None]
+    ) -> None:
         """Sync and rename; the file gets the time of its source where that is known.
+
+        ``check_replacement`` : raises where the name must not be given to the file any more.
 
         Raises
         ------
@@ -56,6 +60,7 @@ class SingleRequestFile:
         if modified_at_s is not None:
             os.utime(self._descriptor, (modified_at_s, modified_at_s))
         await asyncio.to_thread(os.fsync, self._descriptor)
+        check_replacement()
         self.replaced_bytes = publish(self._folder, self._part, self._name)
         self.is_published = True
         await asyncio.to_thread(os.fsync, self._folder)

@@ -4,7 +4,7 @@ import asyncio
 import fcntl
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from http import HTTPStatus
 
@@ -103,10 +103,11 @@ class UnfinishedFile:
                 self._quiet.set()
         return count
 
-    async def finish(self, modified_at_s: int | None) -> bool:
+    async def finish(self, modified_at_s: int | None, check_replacement: Callable[[], None]) -> bool:
         """Check, sync and rename to the final name; return whether it was this call that did.
 
-        The file gets the time of its source where that is known.
+        The file gets the time of its source where that is known. ``check_replacement`` : raises where the name must not
+        be given to it any more.
 
         Raises
         ------
@@ -124,6 +125,11 @@ class UnfinishedFile:
             if modified_at_s is not None:
                 os.utime(self._descriptor, (modified_at_s, modified_at_s))
             await asyncio.to_thread(os.fsync, self._descriptor)
+            try:
+                check_replacement()
+            except RequestRefused as refusal:
+                self.drop(refusal)
+                raise
             self.replaced_bytes = publish(self._folder, self._part, self.name)
             self.is_finished = True
             await asyncio.to_thread(self._remove_journal)
