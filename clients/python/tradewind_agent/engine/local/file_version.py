@@ -113,6 +113,8 @@ class FileVersion:
             return "the server answers with a web page, maybe of a folder; copy it by its own address, or a manifest"
         if (page := self._find_page_objection(head, size_bytes)) is not None:
             return page
+        if (short := self._find_short_objection(head, size_bytes)) is not None:
+            return short
         if self._job.size_trust is SizeTrust.BINDING and size_bytes not in (None, self._job.size_bytes):
             return f"the server has {format_count(size_bytes, 'byte')}, the manifest says {self._job.size_bytes}"
         if is_decoded or self.is_stored_encoded:
@@ -140,6 +142,21 @@ class FileVersion:
             return None
         size = format_count(size_bytes, "byte")
         return f"the server answers with a web page of {size} instead of the file; does it ask for a login?"
+
+    def _find_short_objection(self, head: ResponseHead, size_bytes: int | None) -> str | None:
+        """Return why an answer that is shorter than the listed file is another one, such as the message of a program.
+
+        A file that has changed has a time or a tag, as the listing or the answers have shown for it.
+        """
+        due_bytes = self.required_bytes or self._job.least_bytes
+        if not due_bytes or size_bytes is None or size_bytes >= due_bytes:
+            return None
+        if "etag" in head.headers or "last-modified" in head.headers:
+            return None
+        if size_bytes and self._job.etag is None and self._job.modified_at is None and self.validator is None:
+            return None
+        size = format_count(size_bytes, "byte")
+        return f"the server answers with {size}, which it gives no time or tag, instead of the {due_bytes} of the file"
 
     def note_changed_page(self, head: ResponseHead, size_bytes: int | None, since_listed_s: float) -> bool:
         """Return whether an answer with a page may be the file itself, a page that has changed since it was listed.
