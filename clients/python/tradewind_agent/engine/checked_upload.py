@@ -3,6 +3,7 @@
 A form to log in, a gateway or a proxy may answer a PUT with success and store nothing, or less than was sent.
 """
 
+import json
 import os
 from asyncio import Future
 from functools import partial
@@ -45,7 +46,7 @@ class CheckedUpload(FileUpload):
         self._answer_start = b""
         self._answer: bytes | None = None
         self._was_sent_elsewhere = False
-        self._is_false = False  # more likely than not
+        self._is_false = self._states_error = False  # more likely than not
         self._lost_questions = 0
 
     def _make_only_request(self) -> UploadExchange:
@@ -93,7 +94,9 @@ class CheckedUpload(FileUpload):
 
     def _must_check(self, head: ResponseHead) -> bool:
         is_form = any(mark in self._answer_start.lower() for mark in _MARKS_OF_FORMS)
-        self._is_false = self._was_sent_elsewhere or (head.status == _OK and self._is_page(head) and is_form)
+        self._states_error = head.status == _OK and _states_error(self._answer or b"")
+        is_login = head.status == _OK and self._is_page(head) and is_form
+        self._is_false = self._was_sent_elsewhere or self._states_error or is_login
         is_ours = head.headers.get("server", "").startswith("tradewind")
         is_large = self.job.size_bytes >= _LARGE_BYTES
         is_worth_it = self.host.options.checksum or is_large or not self.traits.shows_uploads
@@ -119,7 +122,8 @@ class CheckedUpload(FileUpload):
         stored_bytes = _find_stored_bytes(stored)
         if self._is_false and (stored.status in _MISSING or (stored_bytes != size and self._is_page(stored))):
             claim = f"the server answered {success.status_line}"
-            self.give_up(f"{claim}, and does not have the file; does it ask for a login?")
+            advice = f": {self._answer_start[:200]!r}" if self._states_error else "; does it ask for a login?"
+            self.give_up(f"{claim}, and does not have the file{advice}")
         elif stored_bytes in (None, size) and not self._has_other_sum(stored):
             self.traits.shows_uploads = True
             self._finish()
@@ -147,6 +151,19 @@ class CheckedUpload(FileUpload):
             self._finish()
         else:
             self.host.make_available(self)
+
+
+def _states_error(answer: bytes) -> bool:
+    """Return whether a document says that the request has failed, as programs do that answer 200 all the same."""
+    if not answer.lstrip().startswith(b"{"):
+        return False
+    try:
+        document = json.loads(answer)
+    except (ValueError, RecursionError):
+        return False
+    failed = any(document.get(name) is False for name in ("success", "ok"))
+    status = document.get("status")
+    return failed or any(document.get(name) for name in ("error", "errors")) or status in ("error", "fail", "failed")
 
 
 def _find_stored_bytes(head: ResponseHead) -> int | None:
