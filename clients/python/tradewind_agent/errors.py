@@ -213,11 +213,14 @@ class ConnectionFault(FileFault):
     """The connection was refused, dropped or silent for too long.
 
     ``before_answer`` : the server may have had too many connections, and this file has done nothing wrong.
+    ``is_silence`` : no answer began in the time that there is for it.
     """
 
-    def __init__(self, reason: str, *, retryable: bool = True, before_answer: bool = False) -> None:
+    def __init__(
+        self, reason: str, *, retryable: bool = True, before_answer: bool = False, is_silence: bool = False
+    ) -> None:
         super().__init__(reason, retryable=retryable)
-        self.before_answer = before_answer
+        self.before_answer, self.is_silence = before_answer, is_silence
 
 
 class MalformedResponse(FileFault):

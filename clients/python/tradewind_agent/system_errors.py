@@ -37,6 +37,10 @@ _BY_NUMBER: Mapping[int, ErrorExplanation] = MappingProxyType(
         errno.ENOSPC: ErrorExplanation("no space is left", _OTHER_PLACE),
         errno.EDQUOT: ErrorExplanation("the disk quota is used up", _OTHER_PLACE),
         errno.ENOENT: ErrorExplanation("it does not exist", "check the name"),
+        errno.EINVAL: ErrorExplanation(
+            "the file system does not take it", "its name may hold characters that are not permitted there"
+        ),
+        errno.EILSEQ: ErrorExplanation("the file system takes no such characters in names", "choose another name"),
         errno.EMFILE: ErrorExplanation("too many files are open", "raise `ulimit -n`"),
         errno.ENFILE: ErrorExplanation("too many files are open", "close other programs"),
     }

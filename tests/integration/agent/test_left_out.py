@@ -85,6 +85,18 @@ def test_an_unreadable_folder_is_skipped_where_the_user_says_so(env, tmp_path):
     assert [each["file"] for each in outcome.document["left_out_as_asked"]] == [f"{url}private/"]
 
 
+@pytest.mark.parametrize("options", [[], ["--skip-unreadable"]])
+@pytest.mark.parametrize("others", [1, 0])
+def test_forbidden_files_are_left_out_where_the_user_says_so_and_others_are_read(env, tmp_path, options, others):
+    forbidden: Tree = {"no.bin": 403}
+    with serving_tree(forbidden | {"a.bin": b"a" * 500} if others else forbidden) as url:
+        outcome = run("copy", url, str(tmp_path / "got"), *options, "--json", env=env)
+    is_accepted = bool(options and others)
+    assert outcome.code == (0 if is_accepted else 1), outcome.err
+    assert outcome.document["files_failed"] == (0 if is_accepted else 1)
+    assert [each["file"] for each in outcome.document["left_out_as_asked"]] == ([f"{url}no.bin"] if is_accepted else [])
+
+
 @pytest.mark.parametrize("mover", ["curl", "rclone", "aria2"])
 def test_a_copy_by_another_tool_names_an_unreadable_folder_too(env, tmp_path, mover):
     with serving_tree(PRIVATE) as url:

@@ -18,7 +18,7 @@ from tests.integration.engine.transfers import jobs_for, options, plan
 from tradewind.units import MIB
 from tradewind_agent.engine import TransferEngine, TransferResult, UploadJob, Url
 from tradewind_agent.engine.http.address import Origin
-from tradewind_agent.engine.http.credentials import NO_CREDENTIALS
+from tradewind_agent.engine.http.credentials import NO_CREDENTIALS, Credentials
 from tradewind_agent.engine.origin.book import NOTHING_KNOWN, OriginBook, OriginRecord, PermittedConnections
 
 CONTENT = random.Random(3).randbytes(3000)
@@ -335,3 +335,13 @@ def test_a_folder_that_cannot_be_written_fails_nothing(tmp_path: Path):
     book = OriginBook(tmp_path / "file" / "origins.json")
     book.write({ORIGIN: OriginRecord(PermittedConnections(3, 1_000_000.0))}, NO_CREDENTIALS)
     assert book.read(ORIGIN, NO_CREDENTIALS) == NOTHING_KNOWN
+
+
+def test_known_limit_of_an_origin_depends_on_the_headers_of_the_user(tmp_path: Path):
+    origin, book = Origin("http", "example.org", 80), OriginBook(tmp_path / "origins.json")
+    keyed = Credentials(unbound={"X-Api-Key": "secret"}).bind([origin])
+    book.write({origin: OriginRecord(PermittedConnections(2, datetime.now(UTC).timestamp()))}, keyed)
+    assert book.read(origin, keyed).permitted is not None
+    assert book.read(origin, NO_CREDENTIALS) == NOTHING_KNOWN
+    assert book.read(origin, Credentials(unbound={"X-Api-Key": "other"}).bind([origin])) == NOTHING_KNOWN
+    assert "secret" not in (tmp_path / "origins.json").read_text()

@@ -12,9 +12,10 @@ from tradewind.dataset import ChunkKind
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
 from tradewind_agent.engine import TransferEngine
-from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost
+from tradewind_agent.engine.file_transfer import FileTransfer
 from tradewind_agent.engine.jobs import Job
 from tradewind_agent.engine.plain_transfer import make_plain_transfer
+from tradewind_agent.engine.transfer_host import TransferHost
 
 LARGE = random.Random(9).randbytes(3_000_000)
 BODY = bytes(100)

@@ -31,10 +31,15 @@ class ObjectStore(StreamServer):
     objects : content by key. ``tags`` : of those that were joined.
     uploads : parts by number of unfinished uploads, by id.
     properties : headers that describe an object, by key; those of unfinished uploads by id, usual ones where not set.
+    damage : what becomes of a body that comes with the n-th request of its kind, though the store answers with success.
+    stated : fields of the answer to a body that is stored; ``joined_sum`` : that the answer to joining states.
     requests : methods with the names of the subresources that they ask for.
     """
 
     fault: Fault = lambda _head, _count: None
+    damage: Callable[[bytes, int], bytes] | None = None
+    stated: Callable[[bytes], dict[str, str]] = lambda _body: {}
+    joined_sum: str = ""
     objects: dict[str, bytes] = field(default_factory=dict)
     uploads: dict[str, dict[int, bytes]] = field(default_factory=dict)
     tags: dict[str, str] = field(default_factory=dict)
@@ -72,6 +77,9 @@ class ObjectStore(StreamServer):
             if fault[1] == "NoSuchUpload":
                 self.uploads.clear()
             return None if not fault[0] else _write(fault[0], f"<Error><Code>{fault[1]}</Code></Error>")
+        if self.damage is not None and head.method == "PUT":
+            damaged = self.damage(body, self.requests.count(kind))
+            return self._do(kind, unquote(path.removeprefix("/data/")), names, damaged, head)
         sum_ = head.headers.get("x-amz-checksum-crc32")
         if sum_ is not None and sum_ != b64encode(crc32(body).to_bytes(4, "big")).decode():
             return _write("400 Bad Request", "<Error><Code>BadDigest</Code></Error>")
@@ -85,7 +93,7 @@ class ObjectStore(StreamServer):
         match kind:
             case "PUT":
                 self.objects[key], self.properties[key] = body, described
-                return _write("200 OK", "", ETag=_tag(body))
+                return _write("200 OK", "", **{"ETag": _tag(body), **self.stated(body)})
             case "HEAD":
                 if key not in self.tags:
                     return _write("404 Not Found", "")
@@ -103,7 +111,7 @@ class ObjectStore(StreamServer):
         match kind:
             case "PUT uploadId partNumber":
                 upload[int(names["partNumber"])] = body
-                return _write("200 OK", "", ETag=_tag(body))
+                return _write("200 OK", "", **{"ETag": _tag(body), **self.stated(body)})
             case "GET uploadId":
                 parts = (
                     (number, part)
@@ -129,7 +137,8 @@ class ObjectStore(StreamServer):
                 self.tags[key] = f'{_tag(joined)[:-1]}-{len(numbers)}"'
                 self.properties[key] = self.properties.get(names["uploadId"], _USUAL)
                 del self.uploads[names["uploadId"]]
-                return _write("200 OK", "<CompleteMultipartUploadResult/>")
+                joined_sum = f"<ChecksumCRC32>{self.joined_sum}</ChecksumCRC32>"
+                return _write("200 OK", f"<CompleteMultipartUploadResult>{joined_sum}</CompleteMultipartUploadResult>")
         del self.uploads[names["uploadId"]]
         return _write("204 No Content", "")
 

@@ -3,13 +3,13 @@
 import asyncio
 from typing import Any, cast
 
-from tradewind_agent.engine.depth_control import DepthControl
-from tradewind_agent.engine.file_transfer import FileExchange
+from tradewind_agent.engine.dealing.depth_control import DepthControl
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.connection import Connection
 from tradewind_agent.engine.http.http1 import RequestHead
 from tradewind_agent.engine.origin.traits import OriginTraits
 from tradewind_agent.engine.range_read import RangeRead
+from tradewind_agent.engine.transfer_host import FileExchange
 
 
 class SentRequests:

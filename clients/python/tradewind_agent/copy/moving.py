@@ -21,6 +21,7 @@ from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.plain_transfer import make_plain_transfer
 from tradewind_agent.engine.progress import Snapshot
 from tradewind_agent.engine.relay.relay_engine import RelayEngine
+from tradewind_agent.engine.remote.omissions import ListingRules, Omission, OmissionKind
 from tradewind_agent.meters import MeterResult, MeterSession
 from tradewind_agent.resources.applied import describe
 from tradewind_agent.session.loaded_path import LoadedPath
@@ -47,6 +48,7 @@ class Movement:
     ``loaded_rtt_s`` : round trip while data moved; ``None`` without a sample, as in a short transfer.
     ``chunk_finished_s`` : when each chunk's last file finished, since the start; for an unfinished chunk the end.
     ``notes`` : what the user has to know of the other end.
+    ``accepted`` : files that the server refused, with the user's consent.
     """
 
     result: TransferResult
@@ -58,6 +60,25 @@ class Movement:
     other_end: OtherEndReading | None
     cancelled: bool
     notes: tuple[str, ...] = ()
+    accepted: tuple[Omission, ...] = ()
+
+    def accept_forbidden(self, rules: ListingRules, format_address: Callable[[str], str]) -> "Movement":
+        """Return the same without the failures of files that may not be read, where the user leaves them out.
+
+        Where no file could be read they stay: it is the login then that is wrong.
+        """
+        result = self.result
+        forbidden = [each for each in result.failures if each.is_forbidden]
+        if not (rules.skip_unreadable and forbidden and (result.files_done or result.files_skipped)):
+            return self
+        others = tuple(each for each in result.failures if not each.is_forbidden)
+        accepted = (
+            Omission(
+                format_address(each.url), f"is a file that cannot be read ({each.reason})", OmissionKind.UNREADABLE
+            )
+            for each in forbidden
+        )
+        return replace(self, result=replace(result, failures=others), accepted=tuple(accepted))
 
     @property
     def energy(self) -> tuple[EnergyReading, ...]:

@@ -191,6 +191,8 @@ def run(
                 read_resources=held.format_in_effect if prepared.options.limit_both_ends else None,
                 on_snapshot=None if on_snapshot is None else lambda snapshot: on_snapshot(snapshot, prepared),
             )
+        if prepared.listing.direction is Direction.DOWNLOAD:
+            movement = movement.accept_forbidden(prepared.options.listing, prepared.listing.format_address)
         held.finish_trial(movement.result.bytes_moved)
         if stage is not None:
             stage.note_end()
@@ -280,7 +282,7 @@ def _report(
         limits=held.verdicts,
         notes=(*prepared.planned.notes, *held.notes, *_list_notes(movement)),
         left_out=prepared.listing.left_out,
-        accepted=prepared.listing.accepted,
+        accepted=(*prepared.listing.accepted, *movement.accepted),
         excluded=prepared.listing.excluded,
     )
 

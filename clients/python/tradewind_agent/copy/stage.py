@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost
+from tradewind_agent.engine.file_transfer import FileTransfer
 from tradewind_agent.engine.jobs import Job
+from tradewind_agent.engine.transfer_host import TransferHost
 
 
 class EncodedBytes(Protocol):

@@ -3,12 +3,18 @@
 A form to log in, a gateway or a proxy may answer a PUT with success and store nothing, or less than was sent.
 """
 
+import json
+import os
+from asyncio import Future
+from functools import partial
+
 from tradewind.units import MIB, format_count
-from tradewind_agent.engine.file_transfer import TransferHost
 from tradewind_agent.engine.http.http1 import REDIRECTS, ResponseHead
 from tradewind_agent.engine.jobs import UploadJob
-from tradewind_agent.engine.local.stated_checksums import find_stated_checksum
+from tradewind_agent.engine.local.checksums import Checksum, compute_checksum
+from tradewind_agent.engine.local.stated_checksums import find_stated_checksum, find_stored_checksum
 from tradewind_agent.engine.remote.listing import HTML_TYPES, is_page_name, parse_media_type
+from tradewind_agent.engine.transfer_host import TransferHost
 from tradewind_agent.engine.upload import FileUpload
 from tradewind_agent.engine.upload_exchange import FileSlice, UploadExchange
 from tradewind_agent.errors import FileFault
@@ -38,25 +44,59 @@ class CheckedUpload(FileUpload):
         super().__init__(job, host)
         self._success: ResponseHead | None = None  # that the server has answered, and that is being checked
         self._answer_start = b""
+        self._answer: bytes | None = None
         self._was_sent_elsewhere = False
-        self._is_false = False  # more likely than not
+        self._is_false = self._states_error = False  # more likely than not
         self._lost_questions = 0
 
     def _make_only_request(self) -> UploadExchange:
         return super()._make_only_request() if self._success is None else self._send("HEAD", _FRESH, None)
 
     def _finish_stored(self, sent: FileSlice, head: ResponseHead) -> None:
-        if sent.remaining_bytes or self._in_parts or not self._must_check(head):
+        if sent.remaining_bytes or self._in_parts:
             super()._finish_stored(sent, head)
-            return
-        self._success = head
+        elif (stated := find_stored_checksum(head.headers, self._answer)) is not None:
+            self._compare_stored(stated, sent, head)
+        elif self._must_check(head):
+            self._question(head)
+        else:
+            super()._finish_stored(sent, head)
+
+    def _compare_stored(self, stated: Checksum, sent: FileSlice, head: ResponseHead) -> None:
+        """Finish if the sum that the server states of what it has stored is that of the file."""
+        self._preparing = True
+
+        def go_on(outcome: Future[object]) -> None:
+            self._preparing = False
+            if self.is_over or outcome.cancelled():
+                return
+            error = outcome.exception()
+            if error is not None or not self._is_as_listed(os.fstat(self._require_source())):
+                self._give_up_changed()
+            elif outcome.result() != stated:
+                self.give_up(
+                    f"the server has other bytes than were sent, though it answered {head.status_line}: "
+                    f"it states {stated}, and the file has {outcome.result()}"
+                )
+            else:
+                self.traits.shows_uploads = True
+                super(CheckedUpload, self)._finish_stored(sent, head)
+
+        compute = partial(compute_checksum, self.job.source, stated.algorithm)
+        self.host.run_blocking(compute).add_done_callback(go_on)
+
+    def _question(self, success: ResponseHead) -> None:
+        """Have the server show what it has stored."""
+        self._success = success
         self.url, self._redirects = self._first_url, 0
         self._undealt = self._find_missing()
         self.host.make_available(self)
 
     def _must_check(self, head: ResponseHead) -> bool:
         is_form = any(mark in self._answer_start.lower() for mark in _MARKS_OF_FORMS)
-        self._is_false = self._was_sent_elsewhere or (head.status == _OK and self._is_page(head) and is_form)
+        self._states_error = head.status == _OK and _states_error(self._answer or b"")
+        is_login = head.status == _OK and self._is_page(head) and is_form
+        self._is_false = self._was_sent_elsewhere or self._states_error or is_login
         is_ours = head.headers.get("server", "").startswith("tradewind")
         is_large = self.job.size_bytes >= _LARGE_BYTES
         is_worth_it = self.host.options.checksum or is_large or not self.traits.shows_uploads
@@ -69,7 +109,7 @@ class CheckedUpload(FileUpload):
     def handle_answer(self, exchange: UploadExchange, head: ResponseHead) -> None:
         if self._success is None or exchange.sent is not None or self.is_over or head.status in REDIRECTS:
             self._was_sent_elsewhere |= exchange.sent is not None and head.status in _ELSEWHERE
-            self._answer_start = exchange.answer_start
+            self._answer_start, self._answer = exchange.answer_start, exchange.answer
             super().handle_answer(exchange, head)
             return
         self._in_flight.discard(exchange)
@@ -82,7 +122,8 @@ class CheckedUpload(FileUpload):
         stored_bytes = _find_stored_bytes(stored)
         if self._is_false and (stored.status in _MISSING or (stored_bytes != size and self._is_page(stored))):
             claim = f"the server answered {success.status_line}"
-            self.give_up(f"{claim}, and does not have the file; does it ask for a login?")
+            advice = f": {self._answer_start[:200]!r}" if self._states_error else "; does it ask for a login?"
+            self.give_up(f"{claim}, and does not have the file{advice}")
         elif stored_bytes in (None, size) and not self._has_other_sum(stored):
             self.traits.shows_uploads = True
             self._finish()
@@ -110,6 +151,19 @@ class CheckedUpload(FileUpload):
             self._finish()
         else:
             self.host.make_available(self)
+
+
+def _states_error(answer: bytes) -> bool:
+    """Return whether a document says that the request has failed, as programs do that answer 200 all the same."""
+    if not answer.lstrip().startswith(b"{"):
+        return False
+    try:
+        document = json.loads(answer)
+    except (ValueError, RecursionError):
+        return False
+    failed = any(document.get(name) is False for name in ("success", "ok"))
+    status = document.get("status")
+    return failed or any(document.get(name) for name in ("error", "errors")) or status in ("error", "fail", "failed")
 
 
 def _find_stored_bytes(head: ResponseHead) -> int | None:

@@ -1,9 +1,9 @@
 """Download of one file: byte ranges over any number of connections, checked, stored, published when complete."""
 
 from functools import partial
+from time import monotonic
 
 from tradewind.units import format_count
-from tradewind_agent.engine.file_transfer import TransferHost
 from tradewind_agent.engine.http.http1 import REDIRECTS, ResponseHead
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
 from tradewind_agent.engine.local.file_version import FileVersion
@@ -13,6 +13,7 @@ from tradewind_agent.engine.local.ranges import RangeSet
 from tradewind_agent.engine.local.stated_checksums import CHECKSUM_REQUEST
 from tradewind_agent.engine.local.stored_download import StoredDownload
 from tradewind_agent.engine.range_read import OnAnswerEnd, RangeRead
+from tradewind_agent.engine.transfer_host import TransferHost
 from tradewind_agent.errors import FileFault, MalformedResponse, StorageFailed
 
 _OK, _PARTIAL, _RANGE_NOT_SATISFIABLE = 200, 206, 416
@@ -192,10 +193,13 @@ class FileDownload(StoredDownload):
 
     def _learn_version(self, head: ResponseHead, size_bytes: int | None, *, is_full: bool = False) -> FileIdentity:
         """Note and return the size and version of an answer; another version restarts the download."""
-        if (find_objection := self._version.find_objection(head, size_bytes)) is not None:
-            self.give_up(find_objection)
-            raise UnwantedAnswer("not the file that was wanted")
         answered = FileIdentity.from_answer(head.headers, size_bytes)
+        if self._version.note_changed_page(head, size_bytes, monotonic() - self.host.options.made_at_s):
+            self._restart(answered)
+            raise UnwantedAnswer("a page that has changed, or another one")
+        if (objection := self._version.find_objection(head, size_bytes)) is not None:
+            self.give_up(objection)
+            raise UnwantedAnswer("not the file that was wanted")
         is_different = self._version.is_different(answered, is_full=is_full)
         if is_different and not (is_full and self._version.in_one_answer):
             self._restart(answered)
@@ -257,6 +261,8 @@ class FileDownload(StoredDownload):
         except FileFault as fault:
             self.give_up(str(fault))
             raise UnwantedAnswer("cannot be stored") from fault
+        if self._version.start is not None:
+            self._version.note_start(read.position, data)
         read.position += len(data)
         self._note_written(len(data))
         self.host.note_moved(self, len(data))

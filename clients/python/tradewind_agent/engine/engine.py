@@ -12,7 +12,9 @@ from tradewind_agent.engine.dealing.chunks import (
     TransferChunk,
     assign_pending,
     find_chunk,
+    give_up_files,
     list_pending,
+    list_unfinished_origins,
     require_valid_plan,
 )
 from tradewind_agent.engine.dealing.pending_files import JobTable
@@ -35,8 +37,7 @@ from tradewind_agent.errors import AgentError, RefusedByServer, StorageFailed
 
 Outcome = TypeVar("Outcome")
 
-_STORAGE_THREADS = 4
-"""Syncs wait for the disk, not for the processor: a few in parallel are enough."""
+_STORAGE_THREADS = 4  # syncs wait for the disk, not for the processor: a few in parallel are enough
 
 
 class TransferEngine:
@@ -218,7 +219,7 @@ class TransferEngine:
 
     def note_failure(self, file: FileTransfer, reason: str) -> None:
         self._files[file].files_failed += 1
-        self._failures.append(FileFailure(str(file.job), reason, file.has_retryable_fault))
+        self._failures.append(FileFailure(str(file.job), reason, file.has_retryable_fault, file.is_forbidden))
         self._remove_file(file)
 
     def _remove_file(self, file: FileTransfer) -> None:
@@ -227,16 +228,21 @@ class TransferEngine:
         chunk.files.discard(file)
         if not chunk.count:
             chunk.finished_s = self._compute_elapsed_s()
-        if not self._running:
-            return
         if not self._is_open_ended and not any(chunk.count for chunk in self._chunks):
             self._finish()
-            return
-        self._pool.deal_soon()
+        if self._running:
+            self._pool.deal_soon()
 
     def stop(self, error: AgentError) -> None:
         self._stopped = self._stopped or error
         self._finish()
+
+    def give_up_origin(self, origin: Origin, error: AgentError) -> None:
+        if self._is_open_ended or list_unfinished_origins(self._chunks) > {origin}:
+            self._pool.get_limits(origin).given_up = str(error)
+            give_up_files(self._chunks, origin, str(error))
+        else:
+            self.stop(error)
 
     def _crash(self, error: BaseException) -> None:
         if self._finished is not None and not self._finished.done():

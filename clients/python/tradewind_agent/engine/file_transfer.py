@@ -1,31 +1,26 @@
 """The base of downloads and uploads of one file: dealt out in requests, retried within bounds."""
 
-import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from time import monotonic
 
 from tradewind_agent.engine.access_advice import advise_on_access
-from tradewind_agent.engine.http.address import Origin, Url
+from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.http1 import RequestHead, ResponseHead
 from tradewind_agent.engine.http.request_head import make_request_head
 from tradewind_agent.engine.http.retry import make_refusal
 from tradewind_agent.engine.jobs import Job
-from tradewind_agent.engine.local.folder_names import FolderNames
-from tradewind_agent.engine.local.publishing import OnPublished, Publication
 from tradewind_agent.engine.local.ranges import RangeSet, compute_range_length
-from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.origin.limits import (
     AMBIGUOUS_STATUSES,
+    BUSY_STATUSES,
     LOAD_STATUSES,
     TOO_MANY_REQUESTS,
     OriginLimits,
-    SendContext,
 )
-from tradewind_agent.engine.origin.pipelining import PipelinedExchange
 from tradewind_agent.engine.origin.traits import OriginTraits
+from tradewind_agent.engine.transfer_host import FileExchange, TransferHost
 from tradewind_agent.errors import (
-    AgentError,
     ConnectionFault,
     FileFault,
     FolderFound,
@@ -35,84 +30,15 @@ from tradewind_agent.errors import (
 
 _EXPIRED = frozenset({400, 401, 403, 404, 410})
 """Statuses by which servers refuse signed addresses that have expired."""
+_FORBIDDEN = 403
 _MOST_REFUSALS = 3
 """Refusals of a file among others before it is requested alone, and alone before it fails."""
 _MOST_EXTRA_TRIES = 6
 """Additional tries of a file, while its origin serves others, before it is requested alone."""
+_LONGEST_REFUSED_S = 300.0
+"""Time for which a file is requested again that others were refused like, while none is served."""
 _MOST_FREE_LOSSES = 32
 """Times that a request may be lost behind an answered one before that counts as a fault of the file."""
-
-
-class FileExchange(PipelinedExchange, Protocol):
-    """A request for a file or a part of it, with the bytes moved so far.
-
-    Attributes
-    ----------
-    url : where it was sent to.
-    send_context : state of the origin when the request was sent; set at that time.
-    """
-
-    url: Url
-    send_context: SendContext | None
-
-    @property
-    def expected_bytes(self) -> int:
-        """Return the file bytes that this request still has to move; 0 where unknown."""
-
-    @property
-    def moved_bytes(self) -> int:
-        """Return the file bytes moved so far."""
-
-    @property
-    def can_be_divided(self) -> bool:
-        """Return whether what it still has to move can be requested again in several parts, and nothing is lost."""
-
-
-class TransferHost(Protocol):
-    """The engine, as files in transfer see it. A protocol, because the engine's layer is above files."""
-
-    options: EngineOptions
-    folder_names: FolderNames
-
-    def get_traits(self, origin: Origin) -> OriginTraits: ...
-
-    def get_limits(self, origin: Origin) -> OriginLimits: ...
-
-    def count_connections_in_use(self, origin: Origin) -> int:
-        """Return the number of connections that carry requests to ``origin`` or are being made for them."""
-
-    def retry_alone(self, file: "FileTransfer") -> None:
-        """Request ``file`` once more when no other request to its origin is in flight."""
-
-    def make_available(self, file: "FileTransfer") -> None:
-        """Queue ``file``: it has bytes to deal."""
-
-    def make_available_later(self, file: "FileTransfer", delay_s: float) -> None: ...
-
-    def note_moved(self, file: "FileTransfer", nbytes: int) -> None:
-        """Count bytes of ``file`` as moved; a negative number of those that are to be moved again."""
-
-    def charge_rate(self, nbytes: float) -> None:
-        """Charge the rate limit with more than what the connections carry."""
-
-    def note_done(self, file: "FileTransfer", *, skipped: bool = False) -> None: ...
-
-    def note_failure(self, file: "FileTransfer", reason: str) -> None: ...
-
-    def stop(self, error: AgentError) -> None:
-        """Stop the entire transfer with ``error``."""
-
-    def run_blocking(self, work: Callable[[], object]) -> asyncio.Future[object]:
-        """Run ``work``, which may wait for the disk, in a thread; the caller handles the outcome."""
-
-    def make_remote_folder(self, url: Url, then: Callable[[str], None]) -> None:
-        """Have the server make the folder of a file at ``url``, then call ``then`` with why it does not, if so."""
-
-    def publish(self, publication: Publication, on_published: OnPublished) -> None:
-        """Give a complete file its final name in a thread, then call ``on_published``."""
-
-    def run_in_background(self, work: Callable[[], object]) -> None:
-        """Run ``work`` in a thread; only a failed disk matters, which stops the transfer."""
 
 
 class FileTransfer(ABC):
@@ -127,10 +53,12 @@ class FileTransfer(ABC):
     is_waiting : waiting for the next try; nothing can be dealt.
     used_part_bytes : size of the parts in which a store got it; ``None`` for a file that did not go in such parts.
     has_retryable_fault : it has failed, and may succeed later.
+    is_forbidden : it has failed because the server refuses it to this user.
     """
 
     used_part_bytes: int | None = None
     has_retryable_fault = False
+    is_forbidden = False
 
     def __init__(self, job: Job, url: Url, host: TransferHost) -> None:
         self.job = job
@@ -147,6 +75,8 @@ class FileTransfer(ABC):
         self.progress = 0
         self._refusals = self._extra_tries = self._refusals_alone = self._free_losses = 0
         self._others_progress, self._even_share = 0, (0, 0)  # progress; streams and bytes
+        self._refused_since_s = 0.0
+        self._passing_refusals = 0
 
     @abstractmethod
     def take(self, streams: int, most_bytes: int) -> FileExchange | None:
@@ -211,6 +141,9 @@ class FileTransfer(ABC):
         """Note that the origin serves this file."""
         self._refusals = self._extra_tries = self._refusals_alone = self._free_losses = 0
         self.limits.note_served(self)
+        if self._passing_refusals:
+            self.limits.note_passed(self._passing_refusals)
+            self._passing_refusals = 0
         self.count_progress(1)
 
     def count_progress(self, amount: int) -> None:
@@ -239,6 +172,8 @@ class FileTransfer(ABC):
             if head.status != TOO_MANY_REQUESTS:
                 self._refusals_alone += 1
                 limits.note_forbidden(self)
+            if head.status in BUSY_STATUSES:
+                limits.note_busy_alone()
             self.fault(fault)
         else:
             self._refusals += 1
@@ -264,7 +199,8 @@ class FileTransfer(ABC):
     def _is_refused_under_load(self, fault: FileFault) -> bool:
         """Return whether others were served since this file was refused last, by a refusal that may mean load."""
         is_load_status = isinstance(fault, RefusedByServer) and fault.status in LOAD_STATUSES
-        by_load = fault.before_answer if isinstance(fault, ConnectionFault) else is_load_status
+        # Some servers cut one connection too many in the middle of a body.
+        by_load = isinstance(fault, ConnectionFault) or is_load_status
         others = self.limits.progress - self.progress
         is_served, self._others_progress = others > self._others_progress, others
         return by_load and is_served
@@ -288,13 +224,14 @@ class FileTransfer(ABC):
             self._tries, self._progressed = 0, False
         self._tries += 1
         policy = self.host.options.retry
+        if isinstance(fault, ConnectionFault) and fault.is_silence:
+            self.limits.note_silence(self)
+            if self._tries > 1 and self.limits.is_silent(policy.most_tries):
+                self._give_up_origin(fault)
+                return
         under_load = self._is_refused_under_load(fault)
-        if (
-            fault.retryable
-            and under_load
-            and self._tries >= policy.most_tries
-            and self._refusals_alone < _MOST_REFUSALS
-        ):
+        most_tries = self._count_most_tries(fault, under_load=under_load)
+        if fault.retryable and under_load and self._tries >= most_tries and self._refusals_alone < _MOST_REFUSALS:
             self._tries -= 1
             self._extra_tries += 1
             is_rate = isinstance(fault, RefusedByServer) and fault.status == TOO_MANY_REQUESTS
@@ -302,12 +239,36 @@ class FileTransfer(ABC):
                 self.is_waiting, self._extra_tries = True, 0
                 self.host.retry_alone(self)
                 return
-        if fault.retryable and self._tries < policy.most_tries:
+        if fault.retryable and self._tries < most_tries:
             self.is_waiting = True
-            self.host.make_available_later(self, policy.wait_s(self._tries, self.host.options.rng, fault.retry_after_s))
+            counted = min(self._tries, policy.most_tries)
+            self.host.make_available_later(self, policy.wait_s(counted, self.host.options.rng, fault.retry_after_s))
             return
         self.has_retryable_fault = fault.retryable
+        self.is_forbidden = isinstance(fault, RefusedByServer) and fault.status == _FORBIDDEN
         self.give_up(str(fault) if self._tries == 1 else f"{fault} (tried {self._tries} times)")
+
+    def _give_up_origin(self, fault: ConnectionFault) -> None:
+        """End all files of an origin that has answered none of many requests."""
+        count, origin = self.limits.silences, self.url.origin
+        reason = f"{origin} has answered none of the last {count} requests ({fault})"
+        self.has_retryable_fault = True
+        self.host.give_up_origin(origin, ConnectionFault(reason, is_silence=True))
+
+    def _count_most_tries(self, fault: FileFault, *, under_load: bool) -> int:
+        """Return the tries after which the file fails; more where the origin refuses others as often and serves them.
+
+        It may take as long as others are served, and a while longer.
+        """
+        least = self.host.options.retry.most_tries
+        if not isinstance(fault, RefusedByServer) or fault.status in AMBIGUOUS_STATUSES or not fault.retryable:
+            return least
+        self._passing_refusals += 1
+        now_s = monotonic()
+        if self._tries == 1 or under_load:
+            self._refused_since_s = now_s
+        is_late = now_s - self._refused_since_s >= _LONGEST_REFUSED_S
+        return least if is_late else self.limits.count_worthwhile_tries(least)
 
     def redirect(self, head: ResponseHead) -> None:
         """Follow a redirect; credentials are not sent to another host."""
@@ -348,6 +309,7 @@ class FileTransfer(ABC):
         """Plan parts of this size, where the file goes in parts and has not started; ``None`` for the usual size."""
 
     def learn_cookies(self, exchange: FileExchange, head: ResponseHead) -> None:
+        self.limits.note_answer()
         if head.set_cookies:
             self.host.options.cookies.store(exchange.url, head.set_cookies)
 

@@ -156,11 +156,15 @@ Job = DownloadJob | UploadJob | RelayJob
 
 @dataclass(frozen=True, slots=True)
 class FileFailure:
-    """A file that could not be moved, why in one line, and whether another run may move it."""
+    """A file that could not be moved, why in one line, and whether another run may move it.
+
+    ``is_forbidden`` : the server refuses this file to this user.
+    """
 
     url: str
     reason: str
     is_retryable: bool = False
+    is_forbidden: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ import errno
 import math
 import random
 import ssl
+import time
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -75,6 +76,7 @@ class EngineOptions:
     ``properties`` : of objects that are sent to a store.
     ``stores`` : how object stores are reached; ``hooks`` sign requests to them and make uploads, for all of the run.
     ``rng`` : source of the jitter between retries.
+    ``made_at_s`` : monotonic; files are listed after it.
     """
 
     connect_timeout_s: float = 15.0
@@ -102,6 +104,7 @@ class EngineOptions:
     congestion_control: str | None = None
     origins: OriginBook | None = None
     rng: random.Random = field(default_factory=random.Random)
+    made_at_s: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
         if self.rate_bytes_per_s is not None and not 0 < self.rate_bytes_per_s < math.inf:

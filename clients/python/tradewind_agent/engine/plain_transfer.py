@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 from tradewind_agent.engine.checked_upload import CheckedUpload
 from tradewind_agent.engine.download import FileDownload
-from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost
+from tradewind_agent.engine.file_transfer import FileTransfer
 from tradewind_agent.engine.jobs import DownloadJob, Job, UploadJob
+from tradewind_agent.engine.transfer_host import TransferHost
 
 MakeTransfer = Callable[[Job, TransferHost], FileTransfer]
 """Makes the transfer of one job: that of its bytes as they are, or one that encodes them on their way."""

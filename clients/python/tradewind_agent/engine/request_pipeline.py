@@ -5,9 +5,8 @@ from collections import deque
 from contextlib import suppress
 from typing import Protocol
 
+from tradewind_agent.engine.dealing.depth_control import DepthControl
 from tradewind_agent.engine.dealing.stream_rate import StreamRate
-from tradewind_agent.engine.depth_control import DepthControl
-from tradewind_agent.engine.file_transfer import FileExchange
 from tradewind_agent.engine.http.address import Origin
 from tradewind_agent.engine.http.connection import Connection, ReceiveBuffer
 from tradewind_agent.engine.http.http1 import ResponseHead
@@ -16,6 +15,7 @@ from tradewind_agent.engine.http.tcp_info import TcpInfo
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.origin.limits import LOAD_STATUSES, OriginLimits, SendContext
 from tradewind_agent.engine.origin.traits import OriginTraits
+from tradewind_agent.engine.transfer_host import FileExchange
 from tradewind_agent.errors import FileFault
 
 _MAX_REQUESTED_BYTES = 8 * 1024 * 1024

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Protocol
 from tradewind_agent.engine.http.address import Origin, Url
 
 if TYPE_CHECKING:
-    from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost
+    from tradewind_agent.engine.file_transfer import FileTransfer
     from tradewind_agent.engine.jobs import UploadJob
     from tradewind_agent.engine.relay.receivers import RelayReceiver, RelaySource
+    from tradewind_agent.engine.transfer_host import TransferHost
 
 
 class RequestSigner(Protocol):

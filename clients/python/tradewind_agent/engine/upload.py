@@ -12,12 +12,13 @@ from functools import partial
 from hashlib import file_digest
 from time import monotonic
 
-from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost
+from tradewind_agent.engine.file_transfer import FileTransfer
 from tradewind_agent.engine.http.http1 import REDIRECTS, ResponseHead
 from tradewind_agent.engine.jobs import UploadJob
 from tradewind_agent.engine.local.checksums import compute_checksum
 from tradewind_agent.engine.local.ranges import RangeSet
 from tradewind_agent.engine.skipping import SkipDecision, judge_stored
+from tradewind_agent.engine.transfer_host import TransferHost
 from tradewind_agent.engine.upload_exchange import FileSlice, UploadExchange, make_upload_id, shows_new_file
 from tradewind_agent.errors import FileFault
 from tradewind_agent.system_errors import explain_os_error

@@ -163,6 +163,11 @@ class UploadExchange:
     def may_follow(self, _before: PipelinedExchange, *, has_ranges: bool) -> bool:  # noqa: ARG002 -- asks for none
         return True
 
+    @property
+    def answer(self) -> bytes | None:
+        """Return the body of the answer; ``None`` for a longer one than is looked at."""
+        return self.answer_start if self._answer_bytes == len(self.answer_start) else None
+
     def on_head(self, head: ResponseHead) -> None:
         self._head = head
 

@@ -18,6 +18,8 @@ class BodyCutOff(Exception):
 class RequestBody:
     """Blocks of a body in order of arrival.
 
+    ``trailer`` : fields behind a body in chunks that state its sums, by their names in lower case.
+
     Parameters
     ----------
     declared_bytes : Content-Length, or None when chunked.
@@ -35,6 +37,7 @@ class RequestBody:
     ) -> None:
         self.declared_bytes = declared_bytes
         self.received_bytes = 0
+        self.trailer: dict[str, str] = {}
         self.is_complete = False
         self._blocks: deque[bytes] = deque()
         self._buffered_bytes = 0

@@ -27,11 +27,23 @@ class ReceivedRequest:
 
 @dataclass(slots=True)
 class FileSpan:
-    """``count`` bytes of an open file from ``offset`` on; the owner of the response closes it."""
+    """``count`` bytes of an open file from ``offset`` on; the owner of the response closes it.
+
+    ``status`` : of the file when its tag and length were read; ``None`` where it does not matter.
+    """
 
     descriptor: int
     offset: int
     count: int
+    status: os.stat_result | None = None
+
+    @property
+    def has_changed(self) -> bool:
+        """Return whether bytes may be others than those of the answer's tag; one that only grew has the same there."""
+        if self.status is None:
+            return False
+        now = os.fstat(self.descriptor)
+        return now.st_mtime_ns != self.status.st_mtime_ns and now.st_size <= self.status.st_size
 
     def close(self) -> None:
         if self.descriptor >= 0:

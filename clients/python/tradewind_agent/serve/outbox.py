@@ -11,6 +11,7 @@ from tradewind_agent.serve.messages import FileSpan, PackedSpan
 SENDFILE_FROM_BYTES = 128 * KIB  # below, one read and one write cost less than sendfile's bookkeeping
 SENDFILE_SLICE_BYTES = 4 * MIB  # progress is reported this often
 COPY_BLOCK_BYTES = 256 * KIB
+LAST_BYTES = 4 * KIB  # of a large body, which are held back until the file has been looked at once more
 BATCH_BYTES = 64 * KIB  # answers to pipelined requests share a write up to this size
 
 
@@ -85,17 +86,26 @@ class Outbox:
 
         Raises
         ------
-        PeerGone : also when the file shrank after its length was announced: only cutting the body short is honest then.
+        PeerGone : also when the file shrank, or was overwritten, after its length was announced: only cutting the body
+            short is honest then.
         """
         if span.count < SENDFILE_FROM_BYTES:
-            self.hold(_read_exactly(span.descriptor, span.count, span.offset))
+            data = _read_exactly(span.descriptor, span.count, span.offset)
+            _require_unchanged(span)
+            self.hold(data)
             self.account.moved_bytes += span.count
             return
         self.flush()
+        end = span.offset + span.count - LAST_BYTES
         if self._by_kernel:
-            await self._send_by_kernel(span)
+            await self._send_by_kernel(span, end)
         else:
-            await self._send_by_copy(span)
+            await self._send_by_copy(span, end)
+        await self.wait_drained()
+        data = _read_exactly(span.descriptor, LAST_BYTES, end)
+        _require_unchanged(span)
+        self._transport.write(data)
+        self.account.moved_bytes += LAST_BYTES
 
     async def send_pieces(self, span: PackedSpan) -> None:
         """Send pieces as chunks while they are packed, after held data; the wait for each is the time of the path.
@@ -121,9 +131,8 @@ class Outbox:
             await self.wait_drained()
         self._transport.write(b"0\r\n\r\n")
 
-    async def _send_by_kernel(self, span: FileSpan) -> None:
+    async def _send_by_kernel(self, span: FileSpan, end: int) -> None:
         loop = asyncio.get_running_loop()
-        end = span.offset + span.count
         with os.fdopen(span.descriptor, "rb", buffering=0, closefd=False) as file:
             for offset in range(span.offset, end, SENDFILE_SLICE_BYTES):
                 await self.wait_drained()
@@ -138,14 +147,19 @@ class Outbox:
                 if sent < count:
                     raise PeerGone
 
-    async def _send_by_copy(self, span: FileSpan) -> None:
-        end = span.offset + span.count
+    async def _send_by_copy(self, span: FileSpan, end: int) -> None:
         for offset in range(span.offset, end, COPY_BLOCK_BYTES):
             await self.wait_drained()
             self._on_progress()
             block = _read_exactly(span.descriptor, min(COPY_BLOCK_BYTES, end - offset), offset)
             self._transport.write(block)
             self.account.moved_bytes += len(block)
+
+
+def _require_unchanged(span: FileSpan) -> None:
+    """See that a file is the one whose tag was announced, before the last bytes of a body complete it."""
+    if span.has_changed:
+        raise PeerGone
 
 
 def _read_exactly(descriptor: int, count: int, offset: int) -> bytes:

@@ -7,6 +7,7 @@ import httptools
 
 from tradewind_agent.serve.body import RequestBody
 from tradewind_agent.serve.messages import ReceivedRequest, RequestRefused
+from tradewind_agent.serve.uploads.stated_sums import SUM_FIELDS
 
 _SINGLE_FIELDS = frozenset({"host", "content-range", "content-length", "authorization", "range", "if-range"})
 
@@ -69,7 +70,8 @@ class RequestReader:
             if self._last_request and self._body is None:
                 return
             raise RequestRefused(HTTPStatus.BAD_REQUEST, f"not HTTP/1.1: {error}") from error
-        if self.in_head and self._undelivered_bytes > self._max_head_bytes:
+        # In a body it is a trailer, or the extension of a chunk, that does not end.
+        if self._undelivered_bytes > self._max_head_bytes:
             raise self._make_head_refusal()
 
     def on_message_begin(self) -> None:
@@ -84,10 +86,12 @@ class RequestReader:
         self._grow(len(piece))
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if not self.in_head:
-            return  # trailers say nothing here
-        self._grow(len(name) + len(value) + 4)
         key, text = name.decode("latin-1").lower(), value.decode("latin-1").strip()
+        if not self.in_head:
+            if self._body is not None and key in SUM_FIELDS:  # other trailers say nothing here
+                self._body.trailer[key] = text
+            return
+        self._grow(len(name) + len(value) + 4)
         if key not in self._headers:
             self._headers[key] = text
         elif key in _SINGLE_FIELDS:

@@ -31,14 +31,19 @@ def check_conditions(headers: Mapping[str, str], etag: str, modified_s: float) -
     return None
 
 
-def does_range_apply(headers: Mapping[str, str], etag: str, modified_s: float) -> bool:
-    """Return whether If-Range, if any, names the file as it is now; a weak tag never does."""
+def does_range_apply(headers: Mapping[str, str], etag: str, status: os.stat_result, now_s: float) -> bool:
+    """Return whether If-Range, if any, names the file as it is now; a weak tag never does.
+
+    Nor does a time that another version may have, too: the present second, or one that was set (RFC 9110, 8.8.2.2).
+    """
     condition = headers.get("if-range")
     if condition is None:
         return True
     if condition.startswith(('"', "W/")):
         return condition == etag
-    return condition == format_http_date(modified_s)
+    is_set = int(status.st_ctime) != int(status.st_mtime)
+    is_strong = not is_set and int(status.st_mtime) < int(now_s)
+    return is_strong and condition == format_http_date(status.st_mtime)
 
 
 def _has_match(field: str, etag: str, *, weak: bool) -> bool:

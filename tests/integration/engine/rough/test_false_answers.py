@@ -4,7 +4,8 @@ import asyncio
 import os
 import socket
 import ssl
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,22 @@ def test_web_page_behind_a_few_parts_is_not_the_file(tmp_path: Path):
 
     reason, _ = reason_of_failure(answer, tmp_path, size=len(CONTENT))
     assert "a web page of" in reason
+
+
+@pytest.mark.parametrize(("message", "is_dated"), [(b"", False), (b"", True), (b"backend is down", True)])
+def test_short_message_of_a_program_is_not_the_listed_file(tmp_path: Path, message: bytes, is_dated: bool):
+    async def answer(asked, writer):
+        writer.write(head("200 OK", asked, Content_Type="text/plain", Content_Length=len(message)) + message)
+
+    async def story() -> TransferResult:
+        async with RoughServer({"/file": answer}) as server:
+            (job,) = jobs_for(server.url, ["file"], tmp_path, {"file": len(CONTENT)})
+            listed = replace(job, modified_at=datetime.now(UTC)) if is_dated else job
+            return await TransferEngine(plan(1, 3), options()).run([listed])
+
+    (failure,) = asyncio.run(story()).failures
+    assert f"which it gives no time or tag, instead of the {len(CONTENT)} of the file" in failure.reason
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_several_parts_in_one_answer_are_not_a_part(tmp_path: Path):

@@ -95,6 +95,16 @@ def test_form_to_log_in_has_not_stored_the_file(tmp_path: Path, server: Store):
     assert failure.reason.endswith("does not have the file; does it ask for a login?")
 
 
+@pytest.mark.parametrize("page", ['{"error": "quota exceeded"}', '{"success": false}', '{"status": "error"}'])
+def test_document_that_reports_a_failure_is_believed_where_the_file_is_missing(tmp_path: Path, page: str):
+    fields = "Content-Type: application/json\r\n"
+    (failure,) = send(Store("200 OK", stores=False, fields=fields, page=page), tmp_path).failures
+    assert "and does not have the file: " in failure.reason
+    assert page in failure.reason
+    assert send(Store("200 OK", fields=fields, page=page), tmp_path).failures == ()
+    assert send(Store("200 OK", stores=False, fields=fields, page='{"error": null}'), tmp_path).failures == ()
+
+
 @pytest.mark.parametrize("stores", [True, False])
 def test_page_that_reports_the_success_is_one(tmp_path: Path, stores: bool):
     """A program may store files elsewhere than where it was sent them."""

@@ -87,7 +87,7 @@ def build_listing_rules(
         bool,
         typer.Option(
             "--skip-unreadable",
-            help="Leave out local files, and folders, that cannot be read; otherwise each is a failure.",
+            help="Leave out what cannot be read or is forbidden (403); otherwise each is a failure.",
         ),
     ] = False,
 ) -> "ListingRules":

@@ -18,7 +18,6 @@ from tradewind_agent.compression.totals import PackingTotals
 from tradewind_agent.compression.web_codings import format_web_codings
 from tradewind_agent.compression.wire_names import IDENTITY, PACKED_CODING, SIZE_HEADER
 from tradewind_agent.engine.download import FileDownload, UnwantedAnswer
-from tradewind_agent.engine.file_transfer import TransferHost
 from tradewind_agent.engine.http.http1 import ResponseHead
 from tradewind_agent.engine.jobs import DownloadJob
 from tradewind_agent.engine.local.file_version import FileVersion
@@ -26,6 +25,7 @@ from tradewind_agent.engine.local.identity import FileIdentity
 from tradewind_agent.engine.local.ranges import RangeSet
 from tradewind_agent.engine.local.stated_checksums import CHECKSUM_REQUEST
 from tradewind_agent.engine.range_read import OnAnswerEnd, RangeRead
+from tradewind_agent.engine.transfer_host import TransferHost
 from tradewind_agent.errors import AgentError, FileFault, MalformedResponse, StorageFailed
 
 _OK, _CHANGED = 200, 412

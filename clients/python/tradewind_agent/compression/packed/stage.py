@@ -12,9 +12,10 @@ from tradewind_agent.compression.packed.packing_host import PackingHost
 from tradewind_agent.compression.packed.report import PackedBytes, find_codec
 from tradewind_agent.compression.packed.upload import PackedUpload
 from tradewind_agent.compression.planning import FileAdvice, PackingMode
-from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost
+from tradewind_agent.engine.file_transfer import FileTransfer
 from tradewind_agent.engine.jobs import DownloadJob, Job, UploadJob
 from tradewind_agent.engine.plain_transfer import make_plain_transfer
+from tradewind_agent.engine.transfer_host import TransferHost
 
 PLAIN_MOVER, PACKED_MOVER = "tradewind", "tradewind-packed"
 """Names of the mover in records. What packed files reach says nothing of what the engine would without packing."""

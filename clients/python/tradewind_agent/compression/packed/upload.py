@@ -15,12 +15,12 @@ from tradewind_agent.compression.packed.packing_host import PackingHost
 from tradewind_agent.compression.packing import PackedFile
 from tradewind_agent.compression.sampling import FileSample
 from tradewind_agent.compression.wire_names import CODECS_HEADER, PACKED_CODING
-from tradewind_agent.engine.file_transfer import TransferHost
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.http1 import REDIRECTS, RequestHead, ResponseHead
 from tradewind_agent.engine.jobs import UploadJob
 from tradewind_agent.engine.origin.limits import LOAD_STATUSES
 from tradewind_agent.engine.sent_alone import SentAlone
+from tradewind_agent.engine.transfer_host import TransferHost
 from tradewind_agent.engine.upload import FileUpload
 from tradewind_agent.engine.upload_exchange import UploadExchange
 from tradewind_agent.errors import AgentError, FileFault

@@ -10,13 +10,14 @@ from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
 from tradewind_agent.engine.dealing.channels import ChunkDemand
 from tradewind_agent.engine.dealing.pending_files import JobTable, PendingFiles
-from tradewind_agent.engine.file_transfer import FileExchange, FileTransfer
+from tradewind_agent.engine.file_transfer import FileTransfer
 from tradewind_agent.engine.http.address import Origin
 from tradewind_agent.engine.http.connection import ReceiveBuffer
 from tradewind_agent.engine.jobs import Job
 from tradewind_agent.engine.options import DEFAULT_IO_BLOCK_BYTES
 from tradewind_agent.engine.progress import ChunkSnapshot
 from tradewind_agent.engine.request_pipeline import RequestPipeline
+from tradewind_agent.engine.transfer_host import FileExchange
 
 _READY_FILES = 64
 """Files that are made before a connection has room for them."""
@@ -125,6 +126,9 @@ class Channel:
         return None
 
     def _take(self, file: FileTransfer, pipeline: RequestPipeline) -> FileExchange | None:
+        if (reason := file.limits.given_up) is not None:
+            file.has_retryable_fault = True
+            file.give_up(reason)
         most_bytes = pipeline.compute_range_bytes(in_order=file.is_summed_in_order)
         exchange = file.take(self.chunk.parallelism, most_bytes) if file.has_undealt else None
         if exchange is None or not file.has_undealt:
@@ -317,6 +321,19 @@ def find_chunk(chunks: Sequence[TransferChunk], size_bytes: int | None) -> Trans
 def list_pending(chunks: Iterable[TransferChunk]) -> Iterator[int]:
     """Yield the positions of all jobs whose files are not made yet."""
     return (position for chunk in chunks for position in chunk.pending.positions)
+
+
+def list_unfinished_origins(chunks: Iterable[TransferChunk]) -> set[Origin]:
+    """Return the origins of all files that are neither done nor failed."""
+    found = (chunk.list_waiting_origins() | {file.url.origin for file in chunk.files} for chunk in chunks)
+    return set[Origin]().union(*found)
+
+
+def give_up_files(chunks: Iterable[TransferChunk], origin: Origin, reason: str) -> None:
+    """Fail the files of an origin that have been made; others when their turn comes."""
+    for file in [file for chunk in chunks for file in chunk.files if file.url.origin == origin and not file.is_over]:
+        file.has_retryable_fault = True
+        file.give_up(reason)
 
 
 def assign_pending(chunks: Sequence[TransferChunk], table: JobTable, positions: Iterable[int]) -> None:

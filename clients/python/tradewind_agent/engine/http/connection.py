@@ -352,4 +352,5 @@ class Connection(asyncio.BufferedProtocol):
             self.abort(PipeliningRefused(reason))
             return
         self.pipelining_failed = self._head is None and self.answered > 0
-        self.abort(ConnectionFault(reason))
+        is_silence = self._head is None and self._in_flight[0].request.method != "HEAD"  # which some never answer
+        self.abort(ConnectionFault(reason, is_silence=is_silence))

@@ -5,6 +5,7 @@ Bodies go from the receive buffer to the sink as slices, without a copy.
 
 import re
 from collections.abc import Callable
+from time import monotonic
 from typing import Protocol
 
 from tradewind_agent.engine.http.http1 import ResponseHead
@@ -17,6 +18,9 @@ _END_OF_HEAD = re.compile(rb"\n\r?\n")
 _CHUNK_SIZE = re.compile(rb"[0-9A-Fa-f]{1,15}")
 _MOST_INTERIM_ANSWERS = 100
 """Heads such as 102 Processing before the final one: a server that sends one each 20 s may take half an hour."""
+
+_PROMPT_INTERIM_ANSWERS, _INTERIM_EACH_S = 20, 5.0
+"""Such heads that may come at once, and the time for each further one: a server that works sends no more."""
 
 _READ_AT_ONCE_BYTES = 4096
 """Most heads are shorter; more is copied only where one is not."""
@@ -48,8 +52,10 @@ class ResponseReader:
     interim_answers : informational heads (1xx) since the last final one.
     """
 
-    def __init__(self, sink: ResponseSink) -> None:
+    def __init__(self, sink: ResponseSink, monotonic_s: Callable[[], float] = monotonic) -> None:
         self._sink = sink
+        self._monotonic_s = monotonic_s
+        self._interim_since_s = 0.0
         self._closed = False
         self._pending = bytearray()
         self._head: ResponseHead | None = None
@@ -118,9 +124,7 @@ class ResponseReader:
         if head.status < _FIRST_FINAL_STATUS:
             if head.status == _SWITCHING_PROTOCOLS:
                 raise MalformedResponse("the answer is not HTTP/1.1: it changes to another protocol")
-            self.interim_answers += 1
-            if self.interim_answers > _MOST_INTERIM_ANSWERS:
-                raise MalformedResponse(f"{head.status_line} again and again, and no answer")
+            self._count_interim_answer(head)
             return
         self._head, self.interim_answers = head, 0
         has_body = self._sink.on_head(head) and not head.is_bodiless
@@ -128,6 +132,15 @@ class ResponseReader:
         self._missing_bytes = head.content_length if has_body else 0
         if not has_body or self._missing_bytes == 0:
             self._finish()
+
+    def _count_interim_answer(self, head: ResponseHead) -> None:
+        now_s = self._monotonic_s()
+        if not self.interim_answers:
+            self._interim_since_s = now_s
+        self.interim_answers += 1
+        due = _PROMPT_INTERIM_ANSWERS + (now_s - self._interim_since_s) / _INTERIM_EACH_S
+        if self.interim_answers > min(due, _MOST_INTERIM_ANSWERS):
+            raise MalformedResponse(f"{head.status_line} again and again, and no answer", retryable=False)
 
     def _finish(self) -> None:
         self._head = self._chunks = None

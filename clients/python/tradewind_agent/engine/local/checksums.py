@@ -81,6 +81,13 @@ def make_checksum(algorithm: str, digest: bytes) -> Checksum | None:
     return Checksum(algorithm, digest)
 
 
+def sum_bytes(algorithm: str, data: bytes) -> Checksum:
+    """Return the sum of bytes in memory."""
+    running = ALGORITHMS[algorithm].begin()
+    running.update(data)
+    return Checksum(algorithm, running.digest())
+
+
 class RunningSum:
     """The sum of the beginning of a file, which grows block by block.
 

@@ -1,7 +1,10 @@
 """The version of a file that is being fetched, and which answers may carry bytes of it."""
 
+import zlib
+
 from tradewind.units import format_count
 from tradewind_agent.engine.http.http1 import ResponseHead
+from tradewind_agent.engine.http.retry import parse_http_date
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
 from tradewind_agent.engine.local.identity import FileIdentity
 from tradewind_agent.engine.local.stated_checksums import find_stated_checksum, find_tagged_checksum
@@ -9,11 +12,19 @@ from tradewind_agent.engine.remote.listing import ERROR_TYPES, HTML_TYPES, is_pa
 
 _OK = 200
 
+_CLOCK_STEP_S = 2.0
+"""HTTP dates are full seconds."""
+
 _MOST_CHANGES = 1
 """After these the file changes all the time, or differs from one server of the same name to the other."""
 
 _COMPRESSED_SUFFIXES = (".gz", ".tgz", ".svgz", ".z", ".bz2", ".tbz2", ".xz", ".txz", ".zst", ".tzst", ".br", ".lz4")
 """Names of files that are stored compressed, which some servers say of them by Content-Encoding."""
+
+
+_GZIP_CODINGS = frozenset({"gzip", "x-gzip"})
+_GZIP_START = b"\x1f\x8b\x08"
+_LOOKED_AT_BYTES = 4096
 
 
 class FileVersion:
@@ -31,12 +42,14 @@ class FileVersion:
     def __init__(self, job: DownloadJob) -> None:
         self._job = job
         self._answered = FileIdentity()
+        self._page: FileIdentity | None = None  # that may be the file as it is now
         self._changes = 0
         # An empty file is requested like one of unknown size.
         self.identity = FileIdentity(_find_exact_size(job) or None, job.etag)
         self.validator: str | None = None
         self.checksum = job.checksum
         self.in_one_answer = self.is_stored_encoded = False
+        self.start: bytearray | None = None  # of what may be compressed twice
 
     @property
     def size_bytes(self) -> int | None:
@@ -100,6 +113,8 @@ class FileVersion:
             return "the server answers with a web page, maybe of a folder; copy it by its own address, or a manifest"
         if (page := self._find_page_objection(head, size_bytes)) is not None:
             return page
+        if (short := self._find_short_objection(head, size_bytes)) is not None:
+            return short
         if self._job.size_trust is SizeTrust.BINDING and size_bytes not in (None, self._job.size_bytes):
             return f"the server has {format_count(size_bytes, 'byte')}, the manifest says {self._job.size_bytes}"
         if is_decoded or self.is_stored_encoded:
@@ -120,10 +135,47 @@ class FileVersion:
         ):
             return None
         is_fitting = size_bytes == due_bytes if self.required_bytes else size_bytes >= due_bytes
+        if self._page is not None:
+            answered = FileIdentity.from_answer(head.headers, size_bytes)
+            is_fitting = answered.has_strong_time and answered[:3] == self._page[:3]
         if is_fitting or is_page_name(self._job.source.name):
             return None
         size = format_count(size_bytes, "byte")
         return f"the server answers with a web page of {size} instead of the file; does it ask for a login?"
+
+    def _find_short_objection(self, head: ResponseHead, size_bytes: int | None) -> str | None:
+        """Return why an answer that is shorter than the listed file is another one, such as the message of a program.
+
+        A file that has changed has a time or a tag, as the listing or the answers have shown for it.
+        """
+        due_bytes = self.required_bytes or self._job.least_bytes
+        if not due_bytes or size_bytes is None or size_bytes >= due_bytes:
+            return None
+        if "etag" in head.headers or "last-modified" in head.headers:
+            return None
+        if size_bytes and self._job.etag is None and self._job.modified_at is None and self.validator is None:
+            return None
+        size = format_count(size_bytes, "byte")
+        return f"the server answers with {size}, which it gives no time or tag, instead of the {due_bytes} of the file"
+
+    def note_changed_page(self, head: ResponseHead, size_bytes: int | None, since_listed_s: float) -> bool:
+        """Return whether an answer with a page may be the file itself, a page that has changed since it was listed.
+
+        It is one if it comes twice, and its time says that it was written after the listing. A form to log in is older,
+        or made for each request, which has no time, the present one, or forbids to store it.
+        """
+        is_listed = self._job.size_trust is SizeTrust.LISTED and size_bytes is not None
+        if not is_listed or self._find_page_objection(head, size_bytes) is None or head.set_cookies:
+            return False
+        if parse_media_type(head.headers.get("content-type", "")) not in HTML_TYPES:
+            return False
+        written, sent = (parse_http_date(head.headers.get(name, "")) for name in ("last-modified", "date"))
+        if written is None or sent is None or "no-" in head.headers.get("cache-control", ""):
+            return False
+        if not 0 <= (sent - written).total_seconds() <= since_listed_s + _CLOCK_STEP_S:
+            return False
+        self._page = FileIdentity.from_answer(head.headers, size_bytes)
+        return True
 
     def _find_coding_objection(self, coding: str, size_bytes: int | None) -> str | None:
         """Return why a compressed answer is not the file.
@@ -131,11 +183,34 @@ class FileVersion:
         Neither its name nor a known size says that it is stored so.
         """
         required_bytes = self.required_bytes
-        if required_bytes is None and not self._job.source.name.lower().endswith(_COMPRESSED_SUFFIXES):
-            return f"the server sends it as {coding} only, and states no size without it; try --compress auto"
+        if required_bytes is None:
+            is_stored_so = self._job.source.name.lower().endswith(_COMPRESSED_SUFFIXES) and "," not in coding
+            if not is_stored_so:
+                return f"the server sends it as {coding} only, and states no size without it; try --compress auto"
+            self.start = bytearray() if self.start is None and coding in _GZIP_CODINGS else self.start
         if None not in (size_bytes, required_bytes) and size_bytes != required_bytes:
             return f"the server sends {required_bytes} bytes as {size_bytes} of {coding} only; try --compress auto"
         return None
+
+    def note_start(self, position: int, data: memoryview | bytes) -> None:
+        """Note the first bytes of a file that the server calls compressed, as its name does."""
+        if self.start is not None and position == len(self.start) < _LOOKED_AT_BYTES:
+            self.start += data[: _LOOKED_AT_BYTES - len(self.start)]
+
+    def find_late_objection(self) -> str | None:
+        """Return why the bytes that have come are not the file: the server has compressed a compressed file again.
+
+        Other servers, and tools such as curl and wget, take the coding for that of the stored file.
+        """
+        if self.start is None or self._job.source.name.lower().endswith(".gz.gz"):
+            return None
+        try:
+            within = zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(bytes(self.start), len(_GZIP_START))
+        except zlib.error:
+            return None
+        if within != _GZIP_START:
+            return None
+        return "the server has compressed it once more for the way, though that was not asked for; try --compress auto"
 
 
 def _find_exact_size(job: DownloadJob) -> int | None:

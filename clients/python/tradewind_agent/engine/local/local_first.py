@@ -4,7 +4,7 @@ from abc import abstractmethod
 from asyncio import Future
 from functools import partial
 
-from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost
+from tradewind_agent.engine.file_transfer import FileTransfer
 from tradewind_agent.engine.jobs import DownloadJob
 from tradewind_agent.engine.local.file_version import FileVersion
 from tradewind_agent.engine.local.local_copy import (
@@ -18,6 +18,7 @@ from tradewind_agent.engine.local.local_files import to_storage_error
 from tradewind_agent.engine.local.ranges import RangeSet
 from tradewind_agent.engine.local.storage import PartFile
 from tradewind_agent.engine.skipping import SkipRule
+from tradewind_agent.engine.transfer_host import TransferHost
 from tradewind_agent.errors import FileFault, StorageFailed
 
 

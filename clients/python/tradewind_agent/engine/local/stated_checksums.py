@@ -4,9 +4,18 @@ import re
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from tradewind_agent.engine.local.checksums import ALGORITHMS, Checksum, make_checksum
+from tradewind_agent.engine.local.checksums import ALGORITHMS, Checksum, make_checksum, sum_bytes
 
-_NAMES = {"sha-512": "sha512", "sha-256": "sha256", "sha-1": "sha1", "sha": "sha1", "crc-32": "crc32"}
+_NAMES = {
+    "sha-512": "sha512",
+    "sha-256": "sha256",
+    "sha-1": "sha1",
+    "sha": "sha1",
+    "crc-32": "crc32",
+    "adler": "adler32",
+    "id-sha-512": "sha512",
+    "id-sha-256": "sha256",
+}
 """Algorithms by the names of the headers, where those of `ALGORITHMS` differ."""
 
 CHECKSUM_REQUEST: Mapping[str, str] = {
@@ -35,7 +44,7 @@ def _decode_digest(text: str) -> bytes:
 def _split_list(value: str) -> Iterator[tuple[str, str]]:
     for member in value.split(","):
         name, _, digest = member.strip().partition("=")
-        yield name.lower(), digest
+        yield name.strip().lower(), digest.partition(";")[0].strip()  # without parameters (RFC 9651, 3.1.2)
 
 
 def _split_owncloud(value: str) -> Iterator[tuple[str, str]]:
@@ -67,6 +76,12 @@ _OF_FULL_ANSWERS: Mapping[str, tuple[str, Decode]] = {
 
 _OF_CONTENT = "content-digest"
 """Sums of what the answer carries by several algorithms (RFC 9530)."""
+
+_OF_STORED = ("oc-checksum", "x-goog-hash", *(name for name in _OF_FULL_ANSWERS if name.startswith("x-amz-")))
+"""Headers that state sums of the stored file also in an answer to its upload."""
+
+_OF_STORED_OR_ANSWER = ("repr-digest", "digest")
+"""Headers that may instead state sums of what an answer to an upload carries: a page that reports it (RFC 9530, B)."""
 
 _STATING = frozenset((*_LISTS, *_OF_FULL_ANSWERS, _OF_CONTENT))
 _RANKS = {algorithm: rank for rank, algorithm in enumerate(ALGORITHMS)}
@@ -100,13 +115,58 @@ def _list_stated(headers: Mapping[str, str], *, is_full: bool, has_content: bool
 
 
 def _read_checksum(algorithm: str, text: str, decode: Decode) -> Checksum | None:
+    digest = _decode(algorithm, text, decode)
+    return None if digest is None else make_checksum(algorithm, digest)
+
+
+def _decode(algorithm: str, text: str, decode: Decode) -> bytes | None:
     try:
         digest = decode(text)
     except ValueError:
         return None
-    if algorithm == "adler32":
-        digest = digest.rjust(4, b"\0")
-    return make_checksum(algorithm, digest)
+    return digest.rjust(4, b"\0") if algorithm == "adler32" else digest
+
+
+def list_field_sums(field: str, value: str) -> Iterator[tuple[str, bytes | None]]:
+    """Yield the sums of one header field by their algorithms; ``None`` for a sum that cannot be read.
+
+    ``field`` : its name in lower case. Algorithms may be others than those of `ALGORITHMS`.
+    """
+    if field in _OF_FULL_ANSWERS:
+        algorithm, decode = _OF_FULL_ANSWERS[field]
+        yield algorithm, _decode(algorithm, value, decode)
+        return
+    split, decode = (_split_list, _decode_base64) if field == _OF_CONTENT else _LISTS[field]
+    for name, text in split(value):
+        algorithm = _NAMES.get(name, name)
+        yield algorithm, _decode(algorithm, text, decode)
+
+
+def find_stored_checksum(headers: Mapping[str, str], answer: bytes | None) -> Checksum | None:
+    """Return the strongest sum of the stored file that an answer to its upload states.
+
+    ``answer`` : the body, ``None`` where not all of it is known. A sum of it says nothing about the file.
+    """
+    found = _list_sums(_OF_STORED, headers)
+    if answer is not None and "content-encoding" not in headers:
+        stated = _list_sums(_OF_STORED_OR_ANSWER, headers)
+        found += [each for each in stated if each != sum_bytes(each.algorithm, answer)]
+    if _is_tag_of_store(headers) and (tagged := find_tagged_checksum(headers)) is not None:
+        found.append(tagged)
+    return min(found, key=lambda checksum: _RANKS[checksum.algorithm], default=None)
+
+
+def _list_sums(fields: Iterable[str], headers: Mapping[str, str]) -> list[Checksum]:
+    """Return the sums that header fields state and that can be computed here."""
+    stated = (each for field in fields if field in headers for each in list_field_sums(field, headers[field]))
+    sums = (make_checksum(algorithm, digest) for algorithm, digest in stated if digest is not None)
+    return [each for each in sums if each is not None]
+
+
+def _is_tag_of_store(headers: Mapping[str, str]) -> bool:
+    """Return whether the tag in an answer is that of an object store, whose tags are sums unless it encrypts."""
+    is_encrypted = headers.get("x-amz-server-side-encryption", "") != ""
+    return "x-amz-request-id" in headers and (not is_encrypted or headers.get("server") == "AmazonS3")
 
 
 def find_tagged_checksum(headers: Mapping[str, str]) -> Checksum | None:

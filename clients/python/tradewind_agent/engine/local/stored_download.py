@@ -5,12 +5,12 @@ from collections.abc import Callable
 from functools import partial
 
 from tradewind.units import MIB
-from tradewind_agent.engine.file_transfer import TransferHost
 from tradewind_agent.engine.jobs import DownloadJob
 from tradewind_agent.engine.local.followed_sum import FollowedSum
 from tradewind_agent.engine.local.local_first import LocalFirst
 from tradewind_agent.engine.local.publishing import Publication
 from tradewind_agent.engine.local.ranges import RangeSet
+from tradewind_agent.engine.transfer_host import TransferHost
 from tradewind_agent.errors import StorageFailed
 
 _WRITTEN_AT_ONCE_BYTES = 32 * MIB
@@ -86,6 +86,10 @@ class StoredDownload(LocalFirst):
         )
 
     def _publish(self) -> None:
+        if (objection := self._version.find_late_objection()) is not None:
+            self._received = RangeSet()  # so that no other run goes on with it
+            self.give_up(objection)
+            return
         self._publishing = True
         running = None if self._sum is None else self._sum.running
         self.host.publish(

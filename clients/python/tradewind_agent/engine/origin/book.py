@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import pbkdf2_hmac
 from pathlib import Path
 
 from tradewind_agent.engine.http.address import Origin
@@ -17,6 +18,8 @@ MAX_AGE_S = 24 * 3600.0
 MOST_ORIGINS = 1000
 _MOST_BYTES = 1 << 20
 _VERSION = 1
+_ROUNDS = 20_000
+"""Of the sum of headers: some milliseconds a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +122,16 @@ def _build_row(record: OriginRecord) -> dict[str, float]:
 
 
 def _make_key(origin: Origin, credentials: Credentials) -> str:
-    """Return the origin and user name; a server may permit more to some users."""
+    """Return the origin, user name and a sum of the user's headers; a server may permit more to some users."""
+    headers = credentials.by_origin.get(origin, {})
+    words = f" with headers {_sum_headers(headers)}" if headers else ""
     if origin in credentials.tokens:
-        return f"{origin} with a token"
+        return f"{origin} with a token{words}"
     login = credentials.by_host.get(origin.host)
-    return str(origin) if login is None else f"{origin} as {login.username}"
+    return f"{origin}{words}" if login is None else f"{origin} as {login.username}{words}"
+
+
+def _sum_headers(headers: Mapping[str, str]) -> str:
+    """Return a short sum of headers; they may hold secrets, which must not be guessed by it."""
+    named = repr(sorted((name.lower(), value) for name, value in headers.items()))
+    return pbkdf2_hmac("sha256", named.encode("utf-8", "surrogateescape"), b"origins", _ROUNDS).hex()[:16]

@@ -5,6 +5,7 @@ where others of the origin are served meanwhile and the file is served later. It
 comes to a request while nothing else is asked of the origin.
 """
 
+import math
 import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
@@ -16,7 +17,8 @@ AMBIGUOUS_STATUSES = frozenset({403, 421})
 """Statuses that refuse a file as often as an excess connection."""
 
 TOO_MANY_REQUESTS = 429
-LOAD_STATUSES = AMBIGUOUS_STATUSES | {TOO_MANY_REQUESTS, 503, 509}
+BUSY_STATUSES = frozenset({503, 509})
+LOAD_STATUSES = AMBIGUOUS_STATUSES | BUSY_STATUSES | {TOO_MANY_REQUESTS}
 
 RAISE_S = 60.0
 """Time without a refusal after which one more connection is tried."""
@@ -31,6 +33,14 @@ SETTLE_S = 1.0
 
 UNREACHABLE_S = 120.0
 """Time without any answer, while connections are refused or closed at once, after which nothing more is tried."""
+
+
+_SURELY = 1e-9
+"""Chance of that many refusals in a row below which they are not those that all files get."""
+
+_LEAST_BUSY_ALONE = 4
+_SERVED_A_BUSY_ONE = 10
+"""Refusals of single requests, and served ones for each at most, from which on fewer connections do not help."""
 
 
 class SendContext(NamedTuple):
@@ -75,6 +85,8 @@ class OriginLimits:
     progress : what the origin has served so far, of all files.
     forbidden_files : files refused while no other request to the origin was in flight.
     is_load_proven : a file that was refused was served later.
+    silences : requests in a row that it has not answered in time.
+    given_up : why no file is requested of it any more; ``None`` while they are.
     """
 
     def __init__(self, clock_s: Callable[[], float], known: PermittedConnections | None = None) -> None:
@@ -83,7 +95,9 @@ class OriginLimits:
         self.served = 0
         self.forbidden_files = 0
         self.is_load_proven = False
-        self.started = 0
+        self.started = self.silences = 0
+        self._silent_files = set[Hashable]()
+        self.given_up: str | None = None
         self._clock_s = clock_s
         self._permitted = None if known is None else known.count
         self._refused_at_s = None if known is None else known.refused_at_s
@@ -94,6 +108,9 @@ class OriginLimits:
         self._burst: _Burst | None = None
         self._refused: set[Hashable] = set()
         self._applied: list[_Burst] = []
+        self._passed = 0  # refusals of files that were served later
+        self._served_alone = self._busy_alone = 0
+        self._is_busy_anyway = False
 
     @property
     def permitted(self) -> int | None:
@@ -141,19 +158,53 @@ class OriginLimits:
         since_s = self._unreached_since_s
         return since_s is not None and self._clock_s() - since_s >= UNREACHABLE_S
 
+    def note_silence(self, file: Hashable) -> None:
+        """Note that a request was not answered in time."""
+        self.silences += 1
+        self._silent_files.add(file)
+
+    def is_silent(self, most_silences: int) -> bool:
+        """Return whether so many requests in a row, not of one file alone, were not answered in time."""
+        return self.silences >= most_silences and len(self._silent_files) > 1
+
     def note_answer(self) -> None:
         """Note that the origin has answered, whatever it was."""
         self._unreached_since_s = None
+        self.silences = 0
+        self._silent_files.clear()
 
     def note_served(self, file: Hashable) -> None:
         """Note that bytes of a file were served, or that it was stored."""
         self.note_answer()
         self.served += 1
+        self._served_alone += self._permitted == 1
         if file in self._refused:
             self._refused.discard(file)
             self.is_load_proven = True
         if self._burst is not None and not self._burst.is_applied:
             self._apply(self._burst)
+
+    def note_passed(self, refusals: int) -> None:
+        """Note that a file was served that was refused before, whatever the cause."""
+        self._passed += refusals
+
+    def count_worthwhile_tries(self, least: int) -> int:
+        """Return after how many refusals in a row a file would have been served if it were one like the others.
+
+        ``least`` : the number where no other was served after a refusal.
+        """
+        share = self._passed / max(self._passed + self.served, 1)
+        return max(least, math.ceil(math.log(_SURELY) / math.log(share))) if share else least
+
+    def note_busy_alone(self) -> None:
+        """Note that a request was refused as one too many though it was the only one.
+
+        Where that is frequent, fewer connections do not help.
+        """
+        self._busy_alone += 1
+        is_frequent = self._busy_alone * _SERVED_A_BUSY_ONE >= self._served_alone
+        if self._busy_alone >= _LEAST_BUSY_ALONE and self._served_alone and is_frequent:
+            self._is_busy_anyway, self._permitted, self._refused_at_s = True, None, None
 
     def note_forbidden(self, file: Hashable) -> None:
         """Note that a file was refused although no other request was in flight."""
@@ -167,6 +218,8 @@ class OriginLimits:
     def note_refused_file(self, file: Hashable, sent: SendContext, in_use: int, status: int) -> None:
         """Note that a request was refused while others were in flight."""
         self._refused.add(file)
+        if self._is_busy_anyway and status in BUSY_STATUSES:
+            return
         burst = self._find_burst(sent, in_use)
         if burst is None:
             return

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 
 from tradewind_agent.engine.download import FileDownload
-from tradewind_agent.engine.file_transfer import TransferHost
 from tradewind_agent.engine.http.http1 import ResponseHead
 from tradewind_agent.engine.local.identity import FileIdentity
 from tradewind_agent.engine.local.ranges import RangeSet
@@ -11,6 +10,7 @@ from tradewind_agent.engine.range_read import OnAnswerEnd, RangeRead
 from tradewind_agent.engine.relay.buffers import LONGEST_IN_MEMORY_BYTES
 from tradewind_agent.engine.relay.legs import ReadingLeg
 from tradewind_agent.engine.relay.relayed_file import RelayedFile
+from tradewind_agent.engine.transfer_host import TransferHost
 from tradewind_agent.errors import FileFault, StorageFailed
 
 

@@ -9,9 +9,9 @@ from tradewind_agent.engine.jobs import RelayJob
 from tradewind_agent.engine.options import EngineOptions
 
 if TYPE_CHECKING:
-    from tradewind_agent.engine.file_transfer import TransferHost
     from tradewind_agent.engine.relay.legs import SendingLeg, ServerCopy
     from tradewind_agent.engine.relay.relayed_file import RelayedFile
+    from tradewind_agent.engine.transfer_host import TransferHost
 
 
 class RelayReceiver(Protocol):

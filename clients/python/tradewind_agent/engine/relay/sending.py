@@ -10,7 +10,6 @@ from pathlib import Path
 from time import monotonic
 
 from tradewind.units import MIB
-from tradewind_agent.engine.file_transfer import TransferHost
 from tradewind_agent.engine.http.http1 import ResponseHead
 from tradewind_agent.engine.jobs import RelayJob, UploadJob
 from tradewind_agent.engine.local.ranges import RangeSet
@@ -18,6 +17,7 @@ from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.relay.legs import SendingLeg, ServerCopy
 from tradewind_agent.engine.relay.relayed_file import RelayedFile
 from tradewind_agent.engine.sent_alone import SentAlone
+from tradewind_agent.engine.transfer_host import TransferHost
 from tradewind_agent.engine.upload import FileUpload
 from tradewind_agent.engine.upload_exchange import FileSlice, SliceSource, UploadExchange
 from tradewind_agent.errors import FileFault

@@ -8,7 +8,6 @@ shows what the destination has.
 from collections.abc import Callable
 from time import monotonic
 
-from tradewind_agent.engine.file_transfer import FileExchange, TransferHost
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.fetch import fetch
 from tradewind_agent.engine.http.http1 import REDIRECTS, RequestHead, ResponseHead
@@ -19,6 +18,7 @@ from tradewind_agent.engine.relay.legs import Instead, ServerCopy
 from tradewind_agent.engine.relay.markers import CopyMarkers
 from tradewind_agent.engine.relay.sending import PutReceiver
 from tradewind_agent.engine.sent_alone import SentAlone
+from tradewind_agent.engine.transfer_host import FileExchange, TransferHost
 from tradewind_agent.engine.upload_exchange import SendingFile, UploadExchange
 from tradewind_agent.errors import FileFault
 

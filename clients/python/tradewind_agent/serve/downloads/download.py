@@ -3,6 +3,7 @@
 import asyncio
 import mimetypes
 import os
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from http import HTTPStatus
@@ -102,13 +103,13 @@ def _answer_file(
     headers.append(("Content-Type", mimetypes.guess_type(name)[0] or "application/octet-stream"))
     requested = None
     # HEAD: a range is defined for GET alone (RFC 9110, 14.2).
-    if request.method == "GET" and does_range_apply(request.headers, etag, status.st_mtime):
+    if request.method == "GET" and does_range_apply(request.headers, etag, status, time.time()):
         requested = parse_range(request.headers.get("range"), status.st_size)
     if requested is None:
-        return Response(HTTPStatus.OK, headers, FileSpan(descriptor, 0, status.st_size))
+        return Response(HTTPStatus.OK, headers, FileSpan(descriptor, 0, status.st_size, status))
     first, last = requested
     headers.append(("Content-Range", f"bytes {first}-{last}/{status.st_size}"))
-    return Response(HTTPStatus.PARTIAL_CONTENT, headers, FileSpan(descriptor, first, last - first + 1))
+    return Response(HTTPStatus.PARTIAL_CONTENT, headers, FileSpan(descriptor, first, last - first + 1, status))
 
 
 async def _answer_folder(

@@ -7,6 +7,7 @@ import stat
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from http import HTTPStatus
 
 from tradewind.units import MIB
@@ -19,6 +20,7 @@ from tradewind_agent.serve.ranges import parse_content_range
 from tradewind_agent.serve.uploads.packed_upload import PackedBody, make_packing_fields, unpack_request
 from tradewind_agent.serve.uploads.quota import StorageQuota, check_free_space
 from tradewind_agent.serve.uploads.single_request import SingleRequestFile
+from tradewind_agent.serve.uploads.stated_sums import BodySums, StatedSum, parse_content_sums, parse_file_sums
 from tradewind_agent.serve.uploads.unfinished import UnfinishedFile
 from tradewind_agent.serve.uploads.uploads import OpenUploads
 from tradewind_agent.serve.validators import check_conditions, make_etag
@@ -27,7 +29,6 @@ WRITE_BLOCK_BYTES = MIB  # what is gathered before a thread writes it
 MAX_RANGES_IN_HEADER = 256  # a longer field would exceed what clients read; the rest is sent again
 MAX_ID_CHARACTERS = 256
 _SECONDS = re.compile(r"-?[0-9]{1,11}(\.[0-9]*)?")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 class Receiver:
@@ -41,9 +42,13 @@ class Receiver:
 
         Raises
         ------
-        RequestRefused : 400, 403, 409, 412, 413, 415, 422, 507.
+        RequestRefused : 400, 403, 409, 411, 412, 413, 415, 422, 507.
         BodyCutOff : the client went away; what arrived of a part that is not packed is kept.
         """
+        if request.target.partition("?")[0].endswith("/"):
+            raise RequestRefused(HTTPStatus.CONFLICT, "the name of a folder is no name of a file; leave out the last /")
+        if request.body.declared_bytes == 0 and "content-length" not in request.headers:
+            raise RequestRefused(HTTPStatus.LENGTH_REQUIRED, "Content-Length is needed, 0 for an empty file")
         request = unpack_request(request)
         _check_size(request.body.declared_bytes, self._limits.max_body_bytes)
         if request.headers.get("content-range") is None:
@@ -151,12 +156,14 @@ class Receiver:
         -------
         Its size.
         """
-        sha256, modified_at_s = _parse_sha256(request), _parse_modified_at_s(request)
+        is_packed = isinstance(request.body, PackedBody)
+        # Of a packed file only the sums count that are certainly of the file, and not of its coding.
+        stated, modified_at_s = _parse_sums(request, is_packed=is_packed), _parse_modified_at_s(request)
         reserved_bytes = total_bytes or 0
         check_free_space(folder, reserved_bytes)
         self._space.reserve(reserved_bytes)
         try:
-            file = SingleRequestFile(folder, name)
+            file = SingleRequestFile(folder, name, BodySums(stated, request.headers.get("trailer", "")))
         except BaseException:
             self._space.release(reserved_bytes)
             raise
@@ -169,10 +176,12 @@ class Receiver:
                 if size_bytes > reserved_bytes:  # chunked: its length shows only now
                     self._space.resize(reserved_bytes, size_bytes)
                     reserved_bytes = size_bytes
-                await file.append(blocks, hashing=sha256 is not None)
+                await file.append(blocks)
             if total_bytes not in (None, file.size_bytes):
                 raise RequestRefused(HTTPStatus.BAD_REQUEST, f"the body has {file.size_bytes} of {total_bytes} bytes")
-            await file.finish(sha256, modified_at_s)
+            trailing = [] if is_packed else _parse_trailing_sums(request.body)
+            # Another upload may have taken the name meanwhile.
+            await file.finish(modified_at_s, trailing, partial(_check_replacement, request, folder, name))
         finally:
             file.discard()
             if not file.is_published:
@@ -182,11 +191,8 @@ class Receiver:
         return file.size_bytes
 
     async def _take_part(self, request: ReceivedRequest, segments: Sequence[str]) -> Response:
-        upload_id, sha256, modified_at_s = (
-            _parse_upload_id(request),
-            _parse_sha256(request),
-            _parse_modified_at_s(request),
-        )
+        upload_id, modified_at_s = _parse_upload_id(request), _parse_modified_at_s(request)
+        of_file, of_part = parse_file_sums(request.headers), parse_content_sums(request.headers)
         first, last, total_bytes = parse_content_range(request.headers["content-range"])
         _check_size(total_bytes, self._limits.max_file_bytes)
         if request.body.declared_bytes not in (None, last - first + 1):
@@ -198,19 +204,27 @@ class Receiver:
                 return _make_created_response(folder, name, segments, [[0, known.total_bytes - 1]])
             with self._uploads.open_upload(folder, name, upload_id, total_bytes) as upload:
                 assert upload is not None  # it was started if necessary
-                if sha256 is not None:
-                    upload.require_sha256(sha256)
-                await self._write_part(upload, request.body, first, last)
+                upload.require_sums(of_file)
+                await self._write_part(upload, request.body, first, last, of_part)
                 if not upload.is_complete:
                     state = {"received": upload.received.convert_to_lists(), "complete": False}
                     return build_json_response(HTTPStatus.ACCEPTED, state)
-                await self._uploads.finish(folder, upload, upload_id, modified_at_s)
+                check = partial(_check_replacement, request, folder, name)
+                await self._uploads.finish(folder, upload, upload_id, modified_at_s, check)
                 return _make_created_response(folder, name, segments, upload.received.convert_to_lists())
 
-    async def _write_part(self, upload: UnfinishedFile, body: RequestBody, first: int, last: int) -> None:
-        """Write the body to its place as it comes; what has come stays when the client breaks off."""
-        position = first
+    async def _write_part(
+        self, upload: UnfinishedFile, body: RequestBody, first: int, last: int, stated: Sequence[StatedSum]
+    ) -> None:
+        """Write the body to its place as it comes; what has come stays when the client breaks off.
+
+        The last bytes are only written if the part has the sums that are stated of it: it is never complete without.
+        """
+        position, sums = first, BodySums(stated)
         async for blocks in _group_blocks(body, last - first + 1):
+            sums.update(blocks)
+            if position + sum(len(block) for block in blocks) == last + 1:
+                _require_part(upload, sums)
             position += await upload.write(blocks, position, sync_every_bytes=self._limits.sync_every_bytes)
         if position != last + 1:
             raise RequestRefused(HTTPStatus.BAD_REQUEST, f"the body has {position - first} of {last - first + 1} bytes")
@@ -288,11 +302,25 @@ def _parse_upload_id(request: ReceivedRequest) -> str:
     return upload_id
 
 
-def _parse_sha256(request: ReceivedRequest) -> str | None:
-    digest = request.headers.get("tradewind-sha256")
-    if digest is not None and _SHA256.fullmatch(digest.lower()) is None:
-        raise RequestRefused(HTTPStatus.BAD_REQUEST, "Tradewind-Sha256 must be 64 hexadecimal digits")
-    return None if digest is None else digest.lower()
+def _parse_sums(request: ReceivedRequest, *, is_packed: bool) -> Sequence[StatedSum]:
+    """Return the sums that are stated of a file that comes in one request."""
+    if not is_packed:
+        return [*parse_file_sums(request.headers), *parse_content_sums(request.headers)]
+    of_file = ("tradewind-sha256", "oc-checksum")
+    return parse_file_sums({field: request.headers[field] for field in of_file if field in request.headers})
+
+
+def _parse_trailing_sums(body: RequestBody) -> Sequence[StatedSum]:
+    return [*parse_file_sums(body.trailer), *parse_content_sums(body.trailer)]
+
+
+def _require_part(upload: UnfinishedFile, sums: BodySums) -> None:
+    """See that a part has its sums; where it has not, all is dropped, as wrong bytes of it are stored already."""
+    try:
+        sums.require()
+    except RequestRefused as refusal:
+        upload.drop(refusal)
+        raise
 
 
 def _parse_modified_at_s(request: ReceivedRequest) -> int | None:

@@ -4,18 +4,17 @@ import asyncio
 import fcntl
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from http import HTTPStatus
 
-from tradewind.units import MIB
 from tradewind_agent.serve.folder import PART_PREFIX
 from tradewind_agent.serve.messages import RequestRefused
 from tradewind_agent.serve.uploads.byte_ranges import ByteRanges
 from tradewind_agent.serve.uploads.part_log import JOURNAL_SUFFIX, PartLog, PartLogState, is_journal, read_journal
 from tradewind_agent.serve.uploads.quota import StorageQuota, check_free_space
+from tradewind_agent.serve.uploads.stated_sums import StatedSum, compute_sums, make_own_sum
 
-_HASH_BLOCK_BYTES = 4 * MIB
 _PART_FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -41,7 +40,9 @@ class UnfinishedFile:
         self.name = name
         self.total_bytes = state.total_bytes
         self.received = state.received
-        self.sha256 = state.sha256
+        self._sha256 = state.sha256
+        self._sums = {} if state.sha256 is None else {"sha256": make_own_sum(state.sha256)}
+        self._refusal: RequestRefused | None = None  # why it was dropped
         self.is_finished = self.is_dropped = False
         self.replaced_bytes: int | None = None
         self._folder, self._part = folder, part
@@ -63,18 +64,21 @@ class UnfinishedFile:
     def is_complete(self) -> bool:
         return self.is_finished or self.is_dropped or self.received.covers(self.total_bytes)
 
-    def require_sha256(self, sha256: str) -> None:
-        """Require a digest of the full file.
+    def require_sums(self, stated: Sequence[StatedSum]) -> None:
+        """Require sums of the full file; one by SHA-256 is also required after a restart of the server.
 
         Raises
         ------
         RequestRefused : 409 when another was demanded before.
         """
-        if self.sha256 is None:
-            self._journal.note_sha256(sha256)
-            self.sha256 = sha256
-        elif self.sha256 != sha256:
-            raise RequestRefused(HTTPStatus.CONFLICT, "an earlier part named another Tradewind-Sha256 for this upload")
+        for each in stated:
+            algorithm, digest = each.checksum
+            known = self._sums.setdefault(algorithm, each)
+            if known.checksum != each.checksum:
+                raise RequestRefused(HTTPStatus.CONFLICT, f"{each.field} differs from that of an earlier part")
+            if algorithm == "sha256" and self._sha256 is None:
+                self._sha256 = digest.hex()
+                self._journal.note_sha256(self._sha256)
 
     async def write(self, blocks: Sequence[bytes], first: int, *, sync_every_bytes: int) -> int:
         """Put bytes at ``first`` and note them; how many. Nothing is written once the file is complete.
@@ -99,43 +103,51 @@ class UnfinishedFile:
                 self._quiet.set()
         return count
 
-    async def finish(self, modified_at_s: int | None) -> bool:
+    async def finish(self, modified_at_s: int | None, check_replacement: Callable[[], None]) -> bool:
         """Check, sync and rename to the final name; return whether it was this call that did.
 
-        The file gets the time of its source where that is known.
+        The file gets the time of its source where that is known. ``check_replacement`` : raises where the name must not
+        be given to it any more.
 
         Raises
         ------
-        RequestRefused : 422 when the digest is another; what was received is dropped then.
+        RequestRefused : 400 or 422 when a sum is another; what was received is dropped then.
         OSError
         """
         async with self._finishing:
             await self._quiet.wait()
             if not (self.is_finished or self.is_dropped):
-                await self._check_digest()
-            if self.is_dropped:
-                raise RequestRefused(
-                    HTTPStatus.UNPROCESSABLE_ENTITY, f"the SHA-256 is not {self.sha256}; send the file again"
-                )
+                await self._check_sums()
+            if self._refusal is not None:
+                raise self._refusal
             if self.is_finished:
                 return False
             if modified_at_s is not None:
                 os.utime(self._descriptor, (modified_at_s, modified_at_s))
             await asyncio.to_thread(os.fsync, self._descriptor)
+            try:
+                check_replacement()
+            except RequestRefused as refusal:
+                self.drop(refusal)
+                raise
             self.replaced_bytes = publish(self._folder, self._part, self.name)
             self.is_finished = True
             await asyncio.to_thread(self._remove_journal)
             return True
 
-    async def _check_digest(self) -> None:
-        if self.sha256 is not None:
-            found = await asyncio.to_thread(_compute_digest, self._descriptor, self.total_bytes)
-            if found != self.sha256:
-                self.drop()
+    async def _check_sums(self) -> None:
+        if not self._sums:
+            return
+        found = await asyncio.to_thread(compute_sums, self._descriptor, self.total_bytes, tuple(self._sums))
+        try:
+            for each in self._sums.values():
+                each.require(found[each.checksum.algorithm])
+        except RequestRefused as refusal:
+            self.drop(refusal)
 
-    def drop(self) -> None:
+    def drop(self, refusal: RequestRefused) -> None:
         """Forget all that was received; the journal goes first, so that a crash leaves none without its file."""
-        self.is_dropped = True
+        self.is_dropped, self._refusal = True, refusal
         for name in (self._part + JOURNAL_SUFFIX, self._part):
             with suppress(FileNotFoundError):
                 os.unlink(name, dir_fd=self._folder)
@@ -152,7 +164,7 @@ class UnfinishedFile:
         await asyncio.to_thread(self._sync, ranges)
         self._synced = ByteRanges(ranges)
         if self._journal.is_long:
-            self._journal.rewrite(self._synced, self.received, self.sha256)
+            self._journal.rewrite(self._synced, self.received, self._sha256)
 
     def _sync(self, ranges: list[tuple[int, int]]) -> None:
         os.fdatasync(self._descriptor)
@@ -286,10 +298,3 @@ def _lock(descriptor: int) -> None:
 def _read_text(descriptor: int) -> str:
     size = os.fstat(descriptor).st_size
     return os.pread(descriptor, size, 0).decode("ascii", "replace")
-
-
-def _compute_digest(descriptor: int, size_bytes: int) -> str:
-    digest = hashlib.sha256()
-    for offset in range(0, size_bytes, _HASH_BLOCK_BYTES):
-        digest.update(os.pread(descriptor, _HASH_BLOCK_BYTES, offset))
-    return digest.hexdigest()

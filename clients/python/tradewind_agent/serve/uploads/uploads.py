@@ -93,9 +93,16 @@ class OpenUploads:
             return None
         return known
 
-    async def finish(self, folder: int, upload: UnfinishedFile, upload_id: str, modified_at_s: int | None) -> None:
+    async def finish(
+        self,
+        folder: int,
+        upload: UnfinishedFile,
+        upload_id: str,
+        modified_at_s: int | None,
+        check_replacement: Callable[[], None],
+    ) -> None:
         """See ``UnfinishedFile.finish``; it is remembered for duplicates that come late."""
-        if not await upload.finish(modified_at_s):
+        if not await upload.finish(modified_at_s, check_replacement):
             return
         self.remember(folder, upload.name, upload_id, upload.total_bytes)
 

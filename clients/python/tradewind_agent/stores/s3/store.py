@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from tradewind_agent.engine.file_transfer import TransferHost
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.jobs import RelayJob, UploadJob
 from tradewind_agent.engine.options import EngineOptions
@@ -15,6 +14,7 @@ from tradewind_agent.engine.remote.path_selection import Selecting
 from tradewind_agent.engine.remote.remote_tree import OnFolders
 from tradewind_agent.engine.remote.source import DownloadList
 from tradewind_agent.engine.skipping import SkipRule, StoredFile
+from tradewind_agent.engine.transfer_host import TransferHost
 from tradewind_agent.errors import UnusableSource
 from tradewind_agent.stores.port import ListRequest, RemovalProgress, StoredRequest
 from tradewind_agent.stores.s3.address import S3Address, build_bucket_url

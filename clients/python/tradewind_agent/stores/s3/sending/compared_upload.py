@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar, cast
 
 from tradewind.flags import LEAST_PART_BYTES
-from tradewind_agent.engine.file_transfer import TransferHost
 from tradewind_agent.engine.jobs import UploadJob
 from tradewind_agent.engine.skipping import SkipDecision
+from tradewind_agent.engine.transfer_host import TransferHost
 from tradewind_agent.engine.upload import FileUpload
 from tradewind_agent.stores.s3.sending.body_sums import compute_crc32, compute_tag
 from tradewind_agent.stores.s3.sending.multipart import (

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from tradewind_agent.engine.file_transfer import TransferHost
 from tradewind_agent.engine.jobs import UploadJob
+from tradewind_agent.engine.transfer_host import TransferHost
 from tradewind_agent.stores.s3.sending.body_sums import compute_crc32, compute_tag
 from tradewind_agent.stores.s3.sending.compared_upload import ComparedUpload
 from tradewind_agent.stores.s3.sending.multipart import StoredPart

@@ -2,16 +2,19 @@
 
 import re
 import xml.etree.ElementTree as ET
+from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import md5
 from urllib.parse import quote, unquote_plus
+from zlib import crc32
 
 from tradewind.flags import LEAST_PART_BYTES
 from tradewind.units import MIB
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.remote.xml_index import parse_xml
 from tradewind_agent.errors import UnusableSource
+from tradewind_agent.stores.s3.sending.body_sums import encode_crc32
 
 USUAL_PART_BYTES = 8 * MIB
 MOST_PARTS = 10_000
@@ -137,6 +140,23 @@ def compute_joined_tag(etags: Mapping[int, str]) -> str | None:
     if not all(_MD5.fullmatch(tag) for tag in tags):
         return None
     return f'"{md5(bytes.fromhex("".join(tags)), usedforsecurity=False).hexdigest()}-{len(tags)}"'
+
+
+def find_joined_sum(url: Url, body: bytes) -> str | None:
+    """Return the CRC-32 that the answer to a completion states of the sums of the parts; ``None`` without one.
+
+    Raises
+    ------
+    UnusableSource : no document.
+    """
+    stated = parse_xml(url, body).findtext("ChecksumCRC32") or ""
+    return stated if "-" in stated else None  # one of the object itself is not known here
+
+
+def compute_joined_sum(sums: Mapping[int, str]) -> str:
+    """Return the CRC-32 of the sums of parts, as stores write it."""
+    crc = crc32(b"".join(b64decode(sums[number]) for number in sorted(sums)))
+    return f"{encode_crc32(crc)}-{len(sums)}"
 
 
 def write_completion(etags: Mapping[int, str], sums: Mapping[int, str]) -> bytes:

@@ -9,12 +9,12 @@ from pathlib import Path
 from urllib.parse import quote
 
 from tradewind.units import MIB
-from tradewind_agent.engine.file_transfer import TransferHost
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.http1 import ResponseHead
 from tradewind_agent.engine.jobs import RelayJob, UploadJob
 from tradewind_agent.engine.relay.legs import Instead, ServerCopy
 from tradewind_agent.engine.remote.xml_index import parse_xml
+from tradewind_agent.engine.transfer_host import TransferHost
 from tradewind_agent.engine.upload_exchange import UploadExchange
 from tradewind_agent.errors import RefusedByServer, UnusableSource
 from tradewind_agent.stores.s3.address import S3Address
@@ -156,7 +156,7 @@ class ObjectCopy(ObjectUpload, ServerCopy):
         UnusableSource : the store has failed in the middle of its answer.
         """
         try:
-            root = parse_xml(self.url, exchange.answer)
+            root = parse_xml(self.url, exchange.document)
         except UnusableSource as error:
             raise NoCopyMade(str(error)) from error
         if root.tag == "Error":
@@ -173,7 +173,7 @@ class ObjectCopy(ObjectUpload, ServerCopy):
             self._relay_instead(str(error), holds_for_all=True)
 
     def _refuse_step(self, exchange: ObjectExchange, head: ResponseHead) -> None:
-        code = find_error_code(self.url, exchange.answer)
+        code = find_error_code(self.url, exchange.document)
         is_copy = exchange.step in (UploadStep.PUT, UploadStep.PART)
         if head.status == _CHANGED:
             self._give_up_changed()

@@ -3,12 +3,12 @@
 import re
 from collections.abc import Callable
 
-from tradewind_agent.engine.file_transfer import TransferHost
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.jobs import RelayJob
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.relay.relayed_file import RelayedFile
 from tradewind_agent.engine.skipping import CLOCKS_DIFFER_S
+from tradewind_agent.engine.transfer_host import TransferHost
 from tradewind_agent.stores.s3.object_source import ObjectSource
 from tradewind_agent.stores.s3.sending.multipart import choose_part_bytes
 from tradewind_agent.stores.s3.sending.object_copy import ObjectCopy

@@ -51,7 +51,7 @@ class ObjectExchange(SentAlone, UploadExchange):
         self._answer = bytearray()
 
     @property
-    def answer(self) -> bytes:
+    def document(self) -> bytes:
         """Return the document, without the blanks by which a store has kept the connection alive."""
         return bytes(self._answer).strip()
 

@@ -6,14 +6,15 @@ whose MD5 sums are those of the file here are reused.
 
 import os
 
-from tradewind_agent.engine.file_transfer import TransferHost
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.http1 import ResponseHead
 from tradewind_agent.engine.http.request_head import make_request_head
 from tradewind_agent.engine.http.sending.document import Document
 from tradewind_agent.engine.jobs import UploadJob
 from tradewind_agent.engine.local.ranges import RangeSet
+from tradewind_agent.engine.local.stated_checksums import find_tagged_checksum
 from tradewind_agent.engine.origin.limits import LOAD_STATUSES
+from tradewind_agent.engine.transfer_host import TransferHost
 from tradewind_agent.engine.upload_exchange import FileSlice, UploadExchange
 from tradewind_agent.errors import FileFault, RefusedByServer, UnusableSource
 from tradewind_agent.stores.s3.properties import has_properties, write_properties
@@ -26,7 +27,9 @@ from tradewind_agent.stores.s3.refusals import (
 from tradewind_agent.stores.s3.sending.divided_upload import DividedUpload
 from tradewind_agent.stores.s3.sending.multipart import (
     PARTS_A_PAGE,
+    compute_joined_sum,
     compute_joined_tag,
+    find_joined_sum,
     find_upload_id,
     is_completed,
     make_subresource,
@@ -41,6 +44,7 @@ _CANNOT_LIST = frozenset({403, 404, 405, 501})
 _MOST_RESTARTS, _MOST_ABORTS = 3, 3
 
 _SUM_HEADER = "x-amz-checksum-crc32"
+_OTHER_BYTES = "the store has other bytes than were sent, though it answered 200 OK: the sum that it states is another"
 
 _PASSING = frozenset({"RequestTimeout", "BadDigest", "InternalError", "OperationAborted"})
 """Codes of refusals that may pass, whatever their status."""
@@ -51,6 +55,8 @@ class ObjectUpload(DividedUpload):
 
     ``bucket`` : where the bucket is requested; ``key`` : of the object.
     """
+
+    _has_local_source = True
 
     def __init__(self, job: UploadJob, host: TransferHost, bucket: Url, key: str) -> None:
         super().__init__(job, host)
@@ -179,10 +185,11 @@ class ObjectUpload(DividedUpload):
 
     def _go_on_from(self, exchange: ObjectExchange, head: ResponseHead) -> None:
         """Go on from a step that is done."""
-        url, document = self.url, exchange.answer
+        url, document = self.url, exchange.document
         match exchange.step:
             case UploadStep.PUT:
-                self._finish()
+                self._require_sum(head, self._sums[1])
+                self._finish_put(head)
             case UploadStep.FIND:
                 self._store_id = find_upload_id(url, document, self._key, self._noted_id) or ""
                 self._step = UploadStep.LIST if self._store_id else UploadStep.BEGIN
@@ -196,14 +203,51 @@ class ObjectUpload(DividedUpload):
             case UploadStep.CHECK | UploadStep.VERIFY:
                 self._judge_joined(exchange.step, head)
             case UploadStep.PART:
+                self._require_sum(head, self._sums[exchange.number])
                 first, length = self._division.get_range(exchange.number)
                 self._etags[exchange.number] = head.headers.get("etag", "")
                 self._received.add(first, first + length - 1)
                 self.note_progress()
             case UploadStep.JOIN:
-                if not is_completed(url, document):
-                    raise UnusableSource(explain_refusal(head.status_line, find_error_code(url, document)))
-                self._finish_joined()
+                self._judge_completion(head, document)
+
+    def _judge_completion(self, head: ResponseHead, document: bytes) -> None:
+        """Go on from an answer to the joining of parts; it may be an error, or state the sum of other parts."""
+        if not is_completed(self.url, document):
+            raise UnusableSource(explain_refusal(head.status_line, find_error_code(self.url, document)))
+        if find_joined_sum(self.url, document) not in (None, compute_joined_sum(self._sums)):
+            self.give_up(_OTHER_BYTES)
+        else:
+            self._finish_joined()
+
+    def _require_sum(self, head: ResponseHead, sent: str) -> None:
+        """See that the store has what was sent, where it says so.
+
+        Raises
+        ------
+        UnusableSource
+        """
+        if head.headers.get(_SUM_HEADER, sent) != sent:
+            raise UnusableSource(_OTHER_BYTES)
+
+    def _finish_put(self, head: ResponseHead) -> None:
+        """Finish an object that is stored; where the store states no sum of it, its tag is compared if it is one."""
+        tagged = find_tagged_checksum(head.headers)
+        is_encrypted = "x-amz-server-side-encryption" in head.headers  # the tag may be a sum of what is encrypted
+        if tagged is None or is_encrypted or _SUM_HEADER in head.headers or not self._has_local_source:
+            self._finish()
+            return
+        self._preparing = True
+
+        def go_on(tag: str | None) -> None:
+            self._preparing = False
+            if tag == f'"{tagged.digest.hex()}"':
+                self._finish()
+            else:
+                self.fault(FileFault(_OTHER_BYTES))
+                self._go_on_if_undealt()
+
+        self._run_then(self._compute_tag, go_on)
 
     def _judge_joined(self, step: UploadStep, head: ResponseHead) -> None:
         """Finish if the object is what the parts become, with its properties: others may have started its upload."""
@@ -222,7 +266,7 @@ class ObjectUpload(DividedUpload):
 
     def _refuse_step(self, exchange: ObjectExchange, head: ResponseHead) -> None:
         """Handle a refusal; a store that lists no unfinished uploads gets the file from its beginning."""
-        code = find_error_code(self.url, exchange.answer)
+        code = find_error_code(self.url, exchange.document)
         self._take_back(exchange)
         if exchange.step in (UploadStep.FIND, UploadStep.LIST) and head.status in _CANNOT_LIST:
             self._step, self._store_id = UploadStep.BEGIN, ""
@@ -237,7 +281,7 @@ class ObjectUpload(DividedUpload):
         elif common := self._find_common_fault(head, code):
             self.host.stop(RefusedByServer(common, retryable=False, status=head.status))
         else:
-            reason = explain_refusal(head.status_line, code, find_error_message(self.url, exchange.answer))
+            reason = explain_refusal(head.status_line, code, find_error_message(self.url, exchange.document))
             passes = code in _PASSING or head.status >= _BROKEN
             self.fault(RefusedByServer(reason, retryable=passes, status=head.status))
 

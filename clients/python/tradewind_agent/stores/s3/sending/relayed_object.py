@@ -6,12 +6,12 @@ that has the MD5 sum of its unit is not sent again. All of them are fetched: onl
 
 from collections.abc import Mapping, Sequence
 
-from tradewind_agent.engine.file_transfer import TransferHost
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.http1 import ResponseHead
 from tradewind_agent.engine.relay.legs import SendingLeg
 from tradewind_agent.engine.relay.relayed_file import RelayedFile
 from tradewind_agent.engine.relay.sending import RelayedSlice, make_upload_job
+from tradewind_agent.engine.transfer_host import TransferHost
 from tradewind_agent.engine.upload_exchange import FileSlice, UploadExchange
 from tradewind_agent.errors import FileFault
 from tradewind_agent.stores.s3.sending.multipart import Division, StoredPart
@@ -21,6 +21,8 @@ from tradewind_agent.stores.s3.sending.object_upload import ObjectUpload
 
 class RelayedObject(ObjectUpload, SendingLeg):
     """The sending half of one object. Parts to send are those whose units are here."""
+
+    _has_local_source = False
 
     def __init__(self, file: RelayedFile, host: TransferHost, bucket: Url, key: str) -> None:
         super().__init__(make_upload_job(file), host, bucket, key)

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable
 
-from tradewind_agent.engine.file_transfer import FileExchange
 from tradewind_agent.engine.http.connection import Connection
 from tradewind_agent.engine.origin.pipelining import (
     BETWEEN_ANSWERS_S,
@@ -14,6 +13,7 @@ from tradewind_agent.engine.origin.pipelining import (
     TrialVerdict,
 )
 from tradewind_agent.engine.origin.traits import OriginTraits
+from tradewind_agent.engine.transfer_host import FileExchange
 
 _MOST_BEFORE_CONNECTED = 2
 """Requests that justify a connection. Dealing thousands before it is open would delay the first."""

@@ -1,0 +1,70 @@
+"""Sums that an object store states of what it has stored: other bytes than were sent are no success."""
+
+from base64 import b64encode
+from pathlib import Path
+from zlib import crc32
+
+import pytest
+
+from tests.integration.stores.object_store import ObjectStore
+from tests.integration.stores.test_s3_uploads import CONTENT, PART_BYTES, SMALL, send, short_parts  # noqa: F401
+
+OTHER = "the store has other bytes than were sent, though it answered 200 OK"
+
+
+def damage_all(body: bytes, _nth: int) -> bytes:
+    return body[:-1]
+
+
+def damage_first(body: bytes, nth: int) -> bytes:
+    return body[:-1] if nth == 1 else body
+
+
+def encode_crc32(body: bytes) -> str:
+    return b64encode(crc32(body).to_bytes(4, "big")).decode()
+
+
+def state_crc32(body: bytes) -> dict[str, str]:
+    return {"x-amz-checksum-crc32": encode_crc32(body), "x-amz-checksum-type": "COMPOSITE"}
+
+
+@pytest.mark.parametrize("stated", [state_crc32, lambda _: {}], ids=["by its sum", "by its tag"])
+def test_object_that_was_damaged_once_is_sent_again(tmp_path: Path, stated):
+    store = ObjectStore(damage=damage_first, stated=stated)
+    assert send(store, tmp_path / "f", SMALL).failures == ()
+    assert store.objects == {"up/file": SMALL}
+
+
+@pytest.mark.parametrize("stated", [state_crc32, lambda _: {}], ids=["by its sum", "by its tag"])
+def test_object_that_is_damaged_each_time_is_a_failure(tmp_path: Path, stated):
+    (failure,) = send(ObjectStore(damage=damage_all, stated=stated), tmp_path / "f", SMALL).failures
+    assert failure.reason.startswith(OTHER)
+
+
+def test_damaged_part_is_sent_again(tmp_path: Path):
+    store = ObjectStore(damage=damage_first, stated=state_crc32)
+    assert send(store, tmp_path / "f").failures == ()
+    assert store.objects == {"up/file": CONTENT}
+
+
+@pytest.mark.parametrize("is_right", [True, False])
+def test_sum_of_the_joined_parts_is_compared(tmp_path: Path, *, is_right: bool):
+    parts = [CONTENT[first : first + PART_BYTES] for first in range(0, len(CONTENT), PART_BYTES)]
+    sums = b"".join(crc32(part).to_bytes(4, "big") for part in (parts if is_right else parts[::-1]))
+    store = ObjectStore(joined_sum=f"{encode_crc32(sums)}-{len(parts)}")
+    reasons = [each.reason for each in send(store, tmp_path / "f").failures]
+    assert [reason[: len(OTHER)] for reason in reasons] == ([] if is_right else [OTHER])
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        lambda _: {"ETag": f'"{"0" * 32}"', "x-amz-server-side-encryption": "aws:kms"},
+        lambda _: {"ETag": f'"{"0" * 32}"', "x-amz-server-side-encryption": "AES256"},
+        lambda _: {"ETag": f'"{"0" * 32}"', "x-amz-server-side-encryption-customer-algorithm": "AES256"},
+        lambda _: {"ETag": '"not-a-sum"'},
+        lambda _: {"x-amz-checksum-crc32c": "AAAAAA=="},
+    ],
+)
+def test_tags_that_are_no_sums_of_the_object_are_not_compared(tmp_path: Path, stated):
+    assert send(ObjectStore(stated=stated), tmp_path / "f", SMALL).failures == ()
