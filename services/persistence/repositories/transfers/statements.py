@@ -4,6 +4,7 @@ from sqlalchemy import and_, bindparam, case, func, or_, select, text, update
 from sqlalchemy.dialects.postgresql import Insert, insert
 
 from services.persistence.tables import transfer_logs, transfer_samples, transfers
+from tradewind.transfer import Status
 
 _columns = transfers.c
 _IS_IT = _columns.id == bindparam("transfer_id")
@@ -97,8 +98,12 @@ END_UNLOGGED = (
     .values(
         ended_at=func.coalesce(_columns.ended_at, bindparam("at")),
         status=func.coalesce(_columns.status, bindparam("new_status")),
-        failure_kind=func.coalesce(_columns.failure_kind, bindparam("new_failure_kind")),
-        failure=func.coalesce(_columns.failure, bindparam("new_failure")),
+    )
+    .values(
+        {
+            name: case((_columns.status == Status.SUCCEEDED.value, None), else_=func.coalesce(_columns[name], new))
+            for name, new in ((name, bindparam(f"new_{name}")) for name in ("failure_kind", "failure"))
+        }
     )
     .returning(_columns.ended_at)
 )
