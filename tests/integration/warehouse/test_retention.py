@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime
 from pathlib import Path
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import psycopg
 import pyarrow.parquet as pq
 import pytest
 
 from services.application.access.authenticate import Scope
-from services.application.billing.usage import Month
+from services.application.billing.usage import Holder, Month
 from services.application.logs.export import View, find_folder
 from services.application.logs.retain import MonthDue
 from services.application.shared.events import LogsDropped, LogsRetained
@@ -226,6 +226,21 @@ def test_month_that_changed_after_its_export_is_not_dropped(house: House, admin_
             months.drop(january)
     assert dropped(retention.run()) == ["2007-01"]
     assert house.used("2007-01") == [("not_quoted", 1, GB)]
+
+
+def test_month_whose_usage_changed_after_it_was_sealed_is_dropped_with_its_usage_of_then(house: House) -> None:
+    house.upload("2007-09-03")
+    house.export()
+    house.tenant.parts.store.months_of_logs.close(Month.parse("2007-10"))
+    retention, september = house.retention("2007-12-20"), Month.parse("2007-09")
+    retention._seal(house.tenant.id, september)  # as a run does that cannot drop
+    with house.tenant.client(house.api) as provider:
+        keys = [key["id"] for key in provider.get("/v1/keys").json()]
+        customer = provider.post("/v1/customers", json={"name": "Acme", "key_ids": keys}).raise_for_status().json()
+    assert dropped(retention.run()) == ["2007-09"]
+    with house.tenant.parts.store.unit_of_work(house.tenant.id) as uow:
+        (line,) = uow.usage.list_sums(september, Holder(customer_id=UUID(customer["id"])))
+    assert (line.billing, line.transfers) == ("not_quoted", 1)
 
 
 def test_a_transfer_that_was_logged_in_two_months_is_on_one_statement(house: House) -> None:

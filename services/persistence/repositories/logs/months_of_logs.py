@@ -1,5 +1,6 @@
 """Months of logs of all tenants, as they are stored, closed and dropped, and what outlives the rows of each."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -146,12 +147,17 @@ class MonthSeals:
             exported=[to_exported_day(row) for row in rows if row.exported_at is not None],
         )
 
-    def is_sealed(self, month: Month, versions: int) -> bool:
-        """Return whether the month was sealed as its days are now."""
+    def is_sealed(self, month: Month, versions: int, used: Sequence[UsageLine]) -> bool:
+        """Return whether the month was sealed as its days and its usage are now.
+
+        Usage also changes without a new version of a day: a key is given to its first customer, or an SLA is judged.
+        """
         sealed = self._connection.execute(
             select(sealed_months.c.versions).where(sealed_months.c.month == to_first_day(month))
         ).scalar_one_or_none()
-        return sealed is not None and int(sealed) == versions
+        if sealed is None or int(sealed) != versions:
+            return False
+        return Counter(self._load_usage(month)) == Counter(used)
 
     def seal(self, month: Month, days: DaysOfMonth, used: Sequence[UsageLine], *, at: datetime) -> None:
         """Store the month's statement and its transfers, in place of earlier ones."""
@@ -179,18 +185,23 @@ class MonthSeals:
 
     def find_usage(self, month: Month) -> Sequence[UsageLine] | None:
         """Return the statement of a month whose rows are dropped; ``None`` while they are not."""
-        first = to_first_day(month)
         dropped_at = self._connection.execute(
-            select(closed_months.c.dropped_at).where(closed_months.c.month == first)
+            select(closed_months.c.dropped_at).where(closed_months.c.month == to_first_day(month))
         ).scalar_one_or_none()
         if dropped_at is None:
             return None
+        return self._load_usage(month)
+
+    def _load_usage(self, month: Month) -> Sequence[UsageLine]:
+        """Return the statement that the month was sealed with."""
         lines: list[UsageLine] = []
         for table in (sealed_usage, sealed_customer_usage):
             columns = [
                 each.label(name) for name in UsageLine.__slots__ if (each := _find_column(table, name)) is not None
             ]
-            for row in self._connection.execute(select(*columns).where(table.c.month == first)).mappings():
+            for row in self._connection.execute(
+                select(*columns).where(table.c.month == to_first_day(month))
+            ).mappings():
                 plain = {"billing": Billing(row["billing"]), "bytes_moved": int(row["bytes_moved"])}
                 lines.append(UsageLine(**{**row, **plain}))
         return lines
