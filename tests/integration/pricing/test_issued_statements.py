@@ -193,7 +193,11 @@ def test_database_refuses_to_change_what_was_issued(
     tables = ("issued_statements", "issued_sums", "issued_adjustments", "issued_transfers")
     with psycopg.connect(admin_database_url, autocommit=True) as admin:
         for table in tables:
-            for command in (f"UPDATE {table} SET tenant_id = tenant_id", f"DELETE FROM {table}"):
+            for command in (
+                f"UPDATE {table} SET tenant_id = tenant_id",
+                f"DELETE FROM {table}",
+                f"TRUNCATE {table} CASCADE",
+            ):
                 with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="never changes"):
                     admin.execute(command)
         with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState):
