@@ -1,6 +1,6 @@
 """Statements of the journal, built once: building one for each transfer takes longer than running it."""
 
-from sqlalchemy import and_, bindparam, case, func, or_, select, text, update
+from sqlalchemy import ColumnElement, and_, bindparam, case, func, or_, select, text, update
 from sqlalchemy.dialects.postgresql import Insert, insert
 
 from services.persistence.tables import transfer_logs, transfer_samples, transfers
@@ -92,6 +92,14 @@ END = (
     .values({name: bindparam(f"new_{name}") for name in _OF_AN_END})
     .returning(_columns.ended_at)
 )
+
+
+def _build_failure(name: str) -> ColumnElement[str]:
+    """Return the value of a column: the first that was reported, of a transfer that has not succeeded."""
+    first = func.coalesce(_columns[name], bindparam(f"new_{name}"))
+    return case((_columns.status == Status.SUCCEEDED.value, None), else_=first)
+
+
 END_UNLOGGED = (
     update(transfers)
     .where(_IS_IT)
@@ -99,12 +107,7 @@ END_UNLOGGED = (
         ended_at=func.coalesce(_columns.ended_at, bindparam("at")),
         status=func.coalesce(_columns.status, bindparam("new_status")),
     )
-    .values(
-        {
-            name: case((_columns.status == Status.SUCCEEDED.value, None), else_=func.coalesce(_columns[name], new))
-            for name, new in ((name, bindparam(f"new_{name}")) for name in ("failure_kind", "failure"))
-        }
-    )
+    .values({name: _build_failure(name) for name in ("failure_kind", "failure")})
     .returning(_columns.ended_at)
 )
 ENDED_AT = select(_columns.ended_at).where(_IS_IT)
