@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -17,6 +18,7 @@ from sqlalchemy import text
 
 from services.application.billing.refresh_usage import RefreshUsage
 from services.application.billing.usage import Holder, Month, UsageLine
+from services.application.logs.retain import DaysOfMonth
 from tests.stack import Tenant, new_tenant
 
 MONTHS = (Month(2026, 5), Month(2026, 6), Month(2026, 7))
@@ -315,6 +317,33 @@ def test_change_that_is_committed_while_usage_is_computed_is_computed_next(
     provider.refresh()
     (each,) = provider.read()[MONTHS[0], "each"]
     assert "2026, 5, 2," in each
+
+
+def test_transfer_of_a_month_that_is_sealed_while_usage_is_computed_is_on_no_later_statement(
+    provider: Provider,
+) -> None:
+    may, june = MONTHS[:2]
+    for key, at in zip(provider.keys, (june.begins_at - timedelta(days=1), june.begins_at), strict=False):
+        batch = uuid4()
+        provider.execute(BATCH, id=batch, key=key)
+        logged = {"id": uuid4(), "batch": batch, "received": at, "at": at, "chunk": None, "quote": None}
+        provider.execute(LOG, **logged, transfer=provider.transfers[0], status="succeeded", bytes=5)
+    open_unit_of_work = provider.tenant.parts.store.unit_of_work
+
+    def seal() -> None:
+        with open_unit_of_work(provider.tenant.id) as uow:
+            days = DaysOfMonth(marked=0, to_export=0, versions=1, exported=[])
+            uow.month_seals.seal(may, days, uow.usage.list_sums(may), at=FIRST)
+            uow.commit()
+
+    with open_unit_of_work(provider.tenant.id) as computing, ThreadPoolExecutor(1) as threads:
+        computing.usage_refresh.refresh(10)
+        sealing = threads.submit(seal)
+        wait([sealing], timeout=0.5)
+        computing.commit()
+        sealing.result()
+    assert provider.read() == provider.read(entirely=True)
+    assert provider.read()[june, "sums"] == []
 
 
 def test_stored_transfer_is_billed_as_it_was_quoted(provider: Provider) -> None:

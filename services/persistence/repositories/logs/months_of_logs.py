@@ -18,6 +18,7 @@ from services.application.logs.export import View
 from services.application.logs.retain import DaysOfMonth, StoredMonth
 from services.application.logs.retention_page import MonthOfTenant
 from services.persistence.failures import translate_failures
+from services.persistence.repositories.billing.usage_rules_sql import TURN
 from services.persistence.repositories.logs.log_days import to_exported_day
 from services.persistence.tables import (
     closed_months,
@@ -36,6 +37,7 @@ _DAY = log_days.c
 
 # Held until the transaction ends: closing months waits for it, so that none of their rows is stored afterwards.
 _HOLD = text("SELECT pg_advisory_xact_lock_shared(hashtext('closed months of logs'))")
+_AWAIT_TURN = text(f"SELECT pg_advisory_xact_lock({TURN})")
 _NEWEST = select(func.max(closed_months.c.month))
 
 _COLUMN_OF = MappingProxyType({"met": "kept"})
@@ -160,7 +162,11 @@ class MonthSeals:
         return Counter(self._load_usage(month)) == Counter(used)
 
     def seal(self, month: Month, days: DaysOfMonth, used: Sequence[UsageLine], *, at: datetime) -> None:
-        """Store the month's statement and its transfers, in place of earlier ones."""
+        """Store the month's statement and its transfers, in place of earlier ones.
+
+        Usage is not stored meanwhile: a transfer that was computed without them would be on a later statement, too.
+        """
+        self._connection.execute(_AWAIT_TURN, {"tenant": str(self._tenant_id)})
         first, own = to_first_day(month), {"tenant_id": self._tenant_id, "month": to_first_day(month)}
         for table in (sealed_months, sealed_usage, sealed_customer_usage, sealed_transfers):
             self._connection.execute(delete(table).where(table.c.month == first))
