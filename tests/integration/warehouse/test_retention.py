@@ -256,6 +256,21 @@ def test_a_transfer_that_was_logged_in_two_months_is_on_one_statement(house: Hou
     assert house.used("2008-02") == expected
 
 
+def test_transfer_stays_on_one_statement_while_its_second_month_waits_to_be_dropped(house: House) -> None:
+    house.upload("2008-06-30", "2008-07-01", transfer_id=str(uuid4()))
+    house.upload("2008-07-02", "2008-08-02")
+    house.export()
+    assert dropped(house.retention("2008-09-20").run()) == ["2008-06"]
+    retention = house.retention("2008-11-20")
+    house.tenant.parts.store.months_of_logs.close(Month.parse("2008-09"))
+    for month in ("2008-07", "2008-08"):
+        retention._seal(house.tenant.id, Month.parse(month))  # as a run does that cannot drop
+    with house.tenant.parts.store.unit_of_work(house.tenant.id) as uow:
+        uow.connection.exec_driver_sql("INSERT INTO usage_marks (tenant_id) VALUES (%s)", (house.tenant.id,))
+        uow.commit()
+    assert house.used("2008-07") == [("not_quoted", 1, GB)]
+
+
 def test_page_shows_retained_months_and_what_happens_next(
     database_url: str, redis_url: str, logs: LogReader, tmp_path: Path
 ) -> None:

@@ -170,8 +170,7 @@ class MonthSeals:
         first, own = to_first_day(month), {"tenant_id": self._tenant_id, "month": to_first_day(month)}
         for table in (sealed_months, sealed_usage, sealed_customer_usage, sealed_transfers):
             self._connection.execute(delete(table).where(table.c.month == first))
-        # A statement looks back 31 days, which is two months at most.
-        oldest = to_first_day(month.before)
+        oldest = to_first_day(self._find_oldest_needed(month))
         self._connection.execute(delete(sealed_transfers).where(sealed_transfers.c.month < oldest))
         self._connection.execute(
             insert(sealed_months).values(**own, versions=days.versions, rows=days.rows, bytes=days.bytes, sealed_at=at)
@@ -183,6 +182,16 @@ class MonthSeals:
         self._connection.execute(
             _LOGGED_TRANSFERS, {"month": first, "begins_at": month.begins_at, "ends_at": month.ends_at}
         )
+
+    def _find_oldest_needed(self, sealed: Month) -> Month:
+        """Return the oldest month whose transfers are still looked up, once a month is sealed.
+
+        A statement looks back 31 days, which is two months at most; those of months that are not dropped yet do so.
+        """
+        waiting = select(func.min(closed_months.c.month)).where(closed_months.c.dropped_at.is_(None))
+        first = self._connection.execute(waiting).scalar_one()
+        earliest = sealed.before if first is None else _find_month(first).before.before
+        return min(sealed.before, earliest)
 
     def is_closed(self, month: Month) -> bool:
         """Return whether no more rows of the month are accepted."""
