@@ -31,26 +31,45 @@ class Failure:
     reason: str
 
 
-# To the last @: a password may hold one that is not escaped.
-_USER_OF_URL = re.compile(r"(?<=://)[^\s]*@")
+# To the last @: a password may hold one that is not escaped. The scheme may be missing.
+_USER_OF_URL = re.compile(r"(?<=//)[^\s]*@")
 _USER_OF_HOST = re.compile(r"(?<![\w/.])[^\s/@:]+:[^\s/@]+@(?=\w)")
 _QUERY_OF_URL = re.compile(r"(://[^\s?]*)\?[^\s\"'()]*")
 _QUERY_OF_PATH = re.compile(r"(?<=[\w/.])\?[^\s\"'()?]*=[^\s\"'()]*")
-_SET_SECRET = re.compile(
-    r"(?i)(\w*(?:password|passwd|secret|token|key|signature|credential)\w*[\"']?\s*[=:]\s*)[^\s,;&)]+"
-)
-_SENT_SECRET = re.compile(r"(?i)\b(bearer|basic)\s+[\w+/=.~-]{6,}")
+_NAMES = r"(?:passw|passphrase|secret|token|key|signature|credential|authz|macaroon)"
+_VALUE = r"(?:\"[^\"]*(?:\"|$)|'[^']*(?:'|$)|[^\s,;&)]+)"
+_SET_SECRET = re.compile(rf"(?i)((?:\w*{_NAMES}\w*|\b(?:pass|pwd|sig))[\"']?\s*(?:[=:]|%3[ad])\s*){_VALUE}")
+_OPTION = re.compile(rf"(?i)(--[\w-]*{_NAMES}[\w-]*\s+){_VALUE}")
+# A scheme, and parameters as long as one ends with a comma or semicolon.
+_HEADER = re.compile(r"(?i)(\b(?:authorization|cookie)[\"']?\s*[=:]\s*)(?:[a-z][\w-]*\s+(?=\S))?(?:\S+[,;]\s+)*\S+")
+_SENT_SECRET = re.compile(r"(?i)\b(bearer|basic)(\s+|%20)[\w+/=.~%-]{6,}")
+_WEB_TOKEN = re.compile(r"\beyJ[\w-]{6,}(?:\.[\w-]*){1,4}")
+_PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*-----|$)", re.DOTALL)
 _ACCESS_KEY = re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{12,}\b")
+
+_REPLACED = (
+    (_PRIVATE_KEY, HIDDEN),
+    (_HEADER, rf"\1{HIDDEN}"),
+    (_USER_OF_URL, f"{HIDDEN}@"),
+    (_USER_OF_HOST, f"{HIDDEN}@"),
+    (_QUERY_OF_URL, rf"\1?{HIDDEN}"),
+    (_QUERY_OF_PATH, f"?{HIDDEN}"),
+    (_SENT_SECRET, rf"\1\2{HIDDEN}"),
+    (_SET_SECRET, rf"\1{HIDDEN}"),
+    (_OPTION, rf"\1{HIDDEN}"),
+    (_WEB_TOKEN, HIDDEN),
+    (_ACCESS_KEY, HIDDEN),
+)
+"""In this order."""
 
 
 def remove_secrets(text: str) -> str:
-    """Return ``text`` without users, passwords and queries of URLs, values of secret settings, and keys."""
-    text = _USER_OF_URL.sub(f"{HIDDEN}@", text)
-    text = _USER_OF_HOST.sub(f"{HIDDEN}@", text)
-    text = _QUERY_OF_URL.sub(rf"\1?{HIDDEN}", text)
-    text = _QUERY_OF_PATH.sub(f"?{HIDDEN}", text)
-    text = _SENT_SECRET.sub(rf"\1 {HIDDEN}", text)
-    return _ACCESS_KEY.sub(HIDDEN, _SET_SECRET.sub(rf"\1{HIDDEN}", text))
+    """Return ``text`` without users, passwords and queries of URLs, what headers authorise, values of secret settings
+    and options, and keys.
+    """
+    for pattern, shown in _REPLACED:
+        text = pattern.sub(shown, text)
+    return text
 
 
 def format_sentence(text: str, longest: int = LONGEST_SENTENCE) -> str:

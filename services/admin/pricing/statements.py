@@ -16,7 +16,12 @@ from services.admin.rendering import HEADERS, build_page_router, redirect_after_
 from services.admin.visitors import Parts, Provider
 from services.application.billing.currencies import count_minor_digits
 from services.application.billing.issued.issue import Due, issue_statement
-from services.application.billing.issued.opened import OpenedStatement, list_changed_transfers, open_statement
+from services.application.billing.issued.opened import (
+    ChangedTransfer,
+    OpenedStatement,
+    list_changed_transfers,
+    open_statement,
+)
 from services.application.billing.issuer import find_issuer
 from services.application.billing.statements import DayTotal, UsageTotal, find_statement
 from services.application.billing.usage import Holder, Month, UsageLine, UsageTransfer
@@ -111,7 +116,7 @@ def statement_page(
         negotiated = [] if customer is None else uow.negotiated_prices.list_of(customer)
         changed = None if opened.issued is None or not opened.changes else list_changed_transfers(opened.issued, uow)
     statement, detail, sheet = opened.statement, opened.detail, opened.detail.sheet
-    digits = _choose_digits(opened)
+    digits = _choose_digits(opened, changed or ())
     now, count = parts.clock.now(), sum(line.transfers for line in statement.billed)
     return render_page(
         request,
@@ -228,10 +233,13 @@ def _list_dues(opened: OpenedStatement, digits: Mapping[str, int]) -> Sequence[S
     ]
 
 
-def _choose_digits(opened: OpenedStatement) -> Mapping[str, int]:
-    """Return the decimals of all amounts of a statement, by currency."""
+def _choose_digits(opened: OpenedStatement, changed: Sequence[ChangedTransfer]) -> Mapping[str, int]:
+    """Return the decimals of all amounts of a statement and of its changes, by currency."""
     sheet, found = opened.detail.sheet, {}
-    for currency in {due.currency for due in opened.dues} | {change.currency for change in opened.changes}:
+    currencies = {due.currency for due in opened.dues} | {change.currency for change in opened.changes}
+    # One that is free, in a currency of its own, makes no difference to be billed.
+    currencies |= {each.started.currency for each in changed if each.started.currency is not None}
+    for currency in currencies:
         amounts = [total.amount for total in sheet.totals if total.currency == currency]
         amounts += [day.amount for day in sheet.days if day.currency == currency]
         amounts += [each.amount for each in sheet.transfers if each.currency == currency and each.amount]

@@ -135,10 +135,10 @@ class LogRetention:
 
     def _seal(self, tenant_id: UUID, month: Month) -> None:
         with self.unit_of_work(tenant_id) as uow:
-            days = uow.month_seals.find_days(month)
-            if uow.month_seals.is_sealed(month, days.versions):
+            days, used = uow.month_seals.find_days(month), uow.usage.list_sums(month)
+            if uow.month_seals.is_sealed(month, days.versions, used):
                 return
-            uow.month_seals.seal(month, days, uow.usage.list_sums(month), at=self.clock.now())
+            uow.month_seals.seal(month, days, used, at=self.clock.now())
             uow.audit.note("logs.sealed", str(month), rows=days.rows, exported_bytes=days.bytes)
             uow.commit()
 

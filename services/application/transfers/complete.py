@@ -21,7 +21,7 @@ from tradewind.sla.outcome import is_met
 from tradewind.transfer import LinkKey, Status
 from tradewind.wire.heartbeats import Completion, CompletionReceipt, SpooledHeartbeat
 from tradewind.wire.recommendations import RecommendRequest
-from tradewind.wire.records import WireFailure, WireRecord
+from tradewind.wire.records import WireFailure, WireOutcome, WireRecord
 
 
 class CompletionResult(NamedTuple):
@@ -115,7 +115,9 @@ def _mark_ended(
     ``is_stored`` : the logs are known to have this record; otherwise they are searched for it.
     """
     if not (is_stored or uow.journal.is_logged(total)):
-        return uow.journal.end_unlogged(transfer_id, total.outcome.status, find_failure(total), at=now) or now, None
+        return uow.journal.end_unlogged(
+            transfer_id, total.outcome.status, _find_failure(total.outcome), at=now
+        ) or now, None
     end = _to_end(total, now, uow.journal.find_sla(transfer_id), _find_link_id(total, uow))
     return uow.journal.end(transfer_id, end), end.is_sla_met
 
@@ -140,7 +142,7 @@ def _complete_without_records(
                 beats=beats,
             )
             new_heartbeats = _store_heartbeats(news, uow)
-        ended_at = uow.journal.end_unlogged(transfer_id, completion.status, completion.failure, at=now)
+        ended_at = uow.journal.end_unlogged(transfer_id, completion.status, _find_failure(completion), at=now)
         if request is None and ended_at is not None:
             new_heartbeats = _add_samples(TransferBeats(transfer_id=transfer_id, beats=beats), uow)
         uow.commit()
@@ -206,13 +208,13 @@ def _to_end(total: WireRecord, now: datetime, sla: Sla | None, link_id: UUID) ->
         energy=total.energy,
         is_sla_met=None if sla is None else _is_sla_met(sla, total),
         link_id=link_id,
-        failure=find_failure(total),
+        failure=_find_failure(total.outcome),
     )
 
 
-def find_failure(total: WireRecord) -> WireFailure | None:
+def _find_failure(end: WireOutcome | Completion) -> WireFailure | None:
     """Return why a transfer failed or was cancelled, if its agent says so; what has succeeded has no failure."""
-    return None if total.outcome.status is Status.SUCCEEDED else total.outcome.failure
+    return None if end.status is Status.SUCCEEDED else end.failure
 
 
 def _compute_duration_s(total: WireRecord) -> float:

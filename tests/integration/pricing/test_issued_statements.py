@@ -193,7 +193,11 @@ def test_database_refuses_to_change_what_was_issued(
     tables = ("issued_statements", "issued_sums", "issued_adjustments", "issued_transfers")
     with psycopg.connect(admin_database_url, autocommit=True) as admin:
         for table in tables:
-            for command in (f"UPDATE {table} SET tenant_id = tenant_id", f"DELETE FROM {table}"):
+            for command in (
+                f"UPDATE {table} SET tenant_id = tenant_id",
+                f"DELETE FROM {table}",
+                f"TRUNCATE {table} CASCADE",
+            ):
                 with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="never changes"):
                     admin.execute(command)
         with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState):
@@ -245,6 +249,18 @@ def test_page_issues_once_and_keeps_names_and_addresses_as_of_then(
     listed = provider.get("/v1/issued-statements").json()
     assert [(each["customer"], each["customer_address"]) for each in listed] == [("Acme AG", "Ring 2\n8000 Zürich")]
     assert [action for action, _, _ in entries(parts, tenant, "statements.issued")] == ["statements.issued"]
+
+
+def test_page_shows_a_free_transfer_in_a_currency_of_its_own_that_was_logged_later(
+    api: str, parts: Any, tenant: Tenant, provider: httpx.Client, acme: Billed
+) -> None:
+    acme.move(FIRST, "1")
+    acme.issue(provider, FIRST).raise_for_status()
+    acme.move(FIRST, "2")
+    acme.move(FIRST, "0", currency="JPY")
+    with signed_in(api, person(parts, tenant, "provider")) as visitor:
+        page = visitor.get(f"/admin/usage/statement?month={FIRST}&customer={acme.id}")
+    assert (page.status_code, page.text.count("logged later")) == (OK, 2)
 
 
 def test_statement_of_differences_alone_may_pay_back(provider: httpx.Client, acme: Billed) -> None:

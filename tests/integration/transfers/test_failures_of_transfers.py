@@ -64,3 +64,13 @@ def test_successful_transfer_has_no_failure_and_kinds_are_a_closed_list(
     complete(client, transfer.id, sent)
     stored = timeline(client, transfer)["transfer"]
     assert (stored["status"], stored["failure_kind"]) == ("succeeded", None)
+
+
+def test_success_without_records_has_no_failure_however_often_it_is_reported(
+    transfer: Transfer, client: httpx.Client
+) -> None:
+    ticks = [{"heartbeat": transfer.body(0, enquiry=transfer.enquiry)}]
+    for status in ("succeeded", "failed"):
+        complete(client, transfer.id, {"heartbeats": ticks, "status": status, "failure": FAILURE})
+        stored = timeline(client, transfer)["transfer"]
+        assert (stored["status"], stored["failure_kind"], stored["failure"]) == ("succeeded", None, None)

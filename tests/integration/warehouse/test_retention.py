@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime
 from pathlib import Path
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import psycopg
 import pyarrow.parquet as pq
 import pytest
 
 from services.application.access.authenticate import Scope
-from services.application.billing.usage import Month
+from services.application.billing.usage import Holder, Month
 from services.application.logs.export import View, find_folder
 from services.application.logs.retain import MonthDue
 from services.application.shared.events import LogsDropped, LogsRetained
@@ -228,6 +228,21 @@ def test_month_that_changed_after_its_export_is_not_dropped(house: House, admin_
     assert house.used("2007-01") == [("not_quoted", 1, GB)]
 
 
+def test_month_whose_usage_changed_after_it_was_sealed_is_dropped_with_its_usage_of_then(house: House) -> None:
+    house.upload("2007-09-03")
+    house.export()
+    house.tenant.parts.store.months_of_logs.close(Month.parse("2007-10"))
+    retention, september = house.retention("2007-12-20"), Month.parse("2007-09")
+    retention._seal(house.tenant.id, september)  # as a run does that cannot drop
+    with house.tenant.client(house.api) as provider:
+        keys = [key["id"] for key in provider.get("/v1/keys").json()]
+        customer = provider.post("/v1/customers", json={"name": "Acme", "key_ids": keys}).raise_for_status().json()
+    assert dropped(retention.run()) == ["2007-09"]
+    with house.tenant.parts.store.unit_of_work(house.tenant.id) as uow:
+        (line,) = uow.usage.list_sums(september, Holder(customer_id=UUID(customer["id"])))
+    assert (line.billing, line.transfers) == ("not_quoted", 1)
+
+
 def test_a_transfer_that_was_logged_in_two_months_is_on_one_statement(house: House) -> None:
     transfer = {"transfer_id": str(uuid4())}
     house.upload("2008-01-31", "2008-02-01", **transfer)
@@ -239,6 +254,21 @@ def test_a_transfer_that_was_logged_in_two_months_is_on_one_statement(house: Hou
     assert (house.used("2008-01"), house.used("2008-02")) == (expected, expected)
     assert dropped(house.retention("2008-05-20").run()) == ["2008-02"]
     assert house.used("2008-02") == expected
+
+
+def test_transfer_stays_on_one_statement_while_its_second_month_waits_to_be_dropped(house: House) -> None:
+    house.upload("2008-06-30", "2008-07-01", transfer_id=str(uuid4()))
+    house.upload("2008-07-02", "2008-08-02")
+    house.export()
+    assert dropped(house.retention("2008-09-20").run()) == ["2008-06"]
+    retention = house.retention("2008-11-20")
+    house.tenant.parts.store.months_of_logs.close(Month.parse("2008-09"))
+    for month in ("2008-07", "2008-08"):
+        retention._seal(house.tenant.id, Month.parse(month))  # as a run does that cannot drop
+    with house.tenant.parts.store.unit_of_work(house.tenant.id) as uow:
+        uow.connection.exec_driver_sql("INSERT INTO usage_marks (tenant_id) VALUES (%s)", (house.tenant.id,))
+        uow.commit()
+    assert house.used("2008-07") == [("not_quoted", 1, GB)]
 
 
 def test_page_shows_retained_months_and_what_happens_next(

@@ -57,6 +57,21 @@ def test_answer_of_a_server_has_its_kind(reason: str, kind: FailureKind) -> None
         "/a/b.bin?sig=hush&se=2026",
         "Authorization: Bearer hush-hush-hush",
         "token=hush",
+        "//ann:hush@store.example/a",
+        "Authorization: Negotiate hush",
+        "Proxy-Authorization: hush",
+        'Authorization: Digest username="hush", response="hush"',
+        "-H 'Cookie: sid=hush; other=hush'",
+        'password="two hush words"',
+        "{'secret': 'a,hush;hush'}",
+        "pwd=hush",
+        "passphrase: hush",
+        "--password hush",
+        "--access-token 'two hush'",
+        "authz=Bearer%20hush-hush",
+        "client_secret%3Dhush",
+        "eyJhbGciOiJub25lIn0.hush.hush",
+        "-----BEGIN PRIVATE KEY----- hush",
     ],
 )
 def test_sentence_has_no_secrets_whoever_writes_it(secret: str) -> None:
@@ -67,6 +82,20 @@ def test_sentence_has_no_secrets_whoever_writes_it(secret: str) -> None:
     assert format_sentence("2 of 3 files failed, first http://a/b.bin: it does not exist") == (
         "2 of 3 files failed, first http://a/b.bin: it does not exist"
     )
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "a@b.bin: permission denied",
+        "ann@store.example: its host key is not known",
+        "the server asks for authorization",
+        "the server answered 401 Unauthorized: no basic one",
+        "sftp://store.example//data/a.bin: no space",
+    ],
+)
+def test_sentence_without_secrets_stays_as_it_is(sentence: str) -> None:
+    assert format_sentence(sentence) == sentence
 
 
 def test_sentence_is_one_bounded_line() -> None:

@@ -7,10 +7,10 @@ from sqlalchemy import Connection, text
 
 from services.application.billing.usage import Month
 from services.persistence.repositories.billing.usage import build_times
-from services.persistence.repositories.billing.usage_rules_sql import COLUMNS, COMPUTED
+from services.persistence.repositories.billing.usage_rules_sql import COLUMNS, COMPUTED, TURN
 
 _ANY_MARK = text("SELECT EXISTS (SELECT FROM usage_marks)")
-_TAKE_TURN = text("SELECT pg_try_advisory_xact_lock(hashtext('stored usage'), hashtext(:tenant))")
+_TAKE_TURN = text(f"SELECT pg_try_advisory_xact_lock({TURN})")
 
 # All units of a key, a book or a tenant get marks of their own, which are then taken in portions.
 _MARK_UNITS = text(

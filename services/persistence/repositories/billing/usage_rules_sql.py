@@ -7,6 +7,9 @@ is stored; changes leave marks, see `migrations.usage_marks`.
 QUOTE_FORM = "^[0-9]{1,25}[.][0-9]{6} [A-Z]{3} (total|dynamic) [0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 """As `tradewind.sla.pricing.Price` formats one."""
 
+TURN = "hashtext('stored usage'), hashtext(:tenant)"
+"""Advisory lock of a tenant: of who stores usage, and of who seals a month, after which other rows count."""
+
 COLUMNS = (
     "unit, key_id, customer_id, transfer_id, link_id, started_at, ended_at, status, bytes_moved, tier_id, sla, "
     "book_id, amount, currency, energy_basis, credit, billing, from_log_alone, kept, target, probability"

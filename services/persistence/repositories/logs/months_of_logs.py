@@ -1,5 +1,6 @@
 """Months of logs of all tenants, as they are stored, closed and dropped, and what outlives the rows of each."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -17,6 +18,7 @@ from services.application.logs.export import View
 from services.application.logs.retain import DaysOfMonth, StoredMonth
 from services.application.logs.retention_page import MonthOfTenant
 from services.persistence.failures import translate_failures
+from services.persistence.repositories.billing.usage_rules_sql import TURN
 from services.persistence.repositories.logs.log_days import to_exported_day
 from services.persistence.tables import (
     closed_months,
@@ -35,6 +37,7 @@ _DAY = log_days.c
 
 # Held until the transaction ends: closing months waits for it, so that none of their rows is stored afterwards.
 _HOLD = text("SELECT pg_advisory_xact_lock_shared(hashtext('closed months of logs'))")
+_AWAIT_TURN = text(f"SELECT pg_advisory_xact_lock({TURN})")
 _NEWEST = select(func.max(closed_months.c.month))
 
 _COLUMN_OF = MappingProxyType({"met": "kept"})
@@ -146,20 +149,28 @@ class MonthSeals:
             exported=[to_exported_day(row) for row in rows if row.exported_at is not None],
         )
 
-    def is_sealed(self, month: Month, versions: int) -> bool:
-        """Return whether the month was sealed as its days are now."""
+    def is_sealed(self, month: Month, versions: int, used: Sequence[UsageLine]) -> bool:
+        """Return whether the month was sealed as its days and its usage are now.
+
+        Usage also changes without a new version of a day: a key is given to its first customer, or an SLA is judged.
+        """
         sealed = self._connection.execute(
             select(sealed_months.c.versions).where(sealed_months.c.month == to_first_day(month))
         ).scalar_one_or_none()
-        return sealed is not None and int(sealed) == versions
+        if sealed is None or int(sealed) != versions:
+            return False
+        return Counter(self._load_usage(month)) == Counter(used)
 
     def seal(self, month: Month, days: DaysOfMonth, used: Sequence[UsageLine], *, at: datetime) -> None:
-        """Store the month's statement and its transfers, in place of earlier ones."""
+        """Store the month's statement and its transfers, in place of earlier ones.
+
+        Usage is not stored meanwhile: a transfer that was computed without them would be on a later statement, too.
+        """
+        self._connection.execute(_AWAIT_TURN, {"tenant": str(self._tenant_id)})
         first, own = to_first_day(month), {"tenant_id": self._tenant_id, "month": to_first_day(month)}
         for table in (sealed_months, sealed_usage, sealed_customer_usage, sealed_transfers):
             self._connection.execute(delete(table).where(table.c.month == first))
-        # A statement looks back 31 days, which is two months at most.
-        oldest = to_first_day(month.before)
+        oldest = to_first_day(self._find_oldest_needed(month))
         self._connection.execute(delete(sealed_transfers).where(sealed_transfers.c.month < oldest))
         self._connection.execute(
             insert(sealed_months).values(**own, versions=days.versions, rows=days.rows, bytes=days.bytes, sealed_at=at)
@@ -172,6 +183,16 @@ class MonthSeals:
             _LOGGED_TRANSFERS, {"month": first, "begins_at": month.begins_at, "ends_at": month.ends_at}
         )
 
+    def _find_oldest_needed(self, sealed: Month) -> Month:
+        """Return the oldest month whose transfers are still looked up, once a month is sealed.
+
+        A statement looks back 31 days, which is two months at most; those of months that are not dropped yet do so.
+        """
+        waiting = select(func.min(closed_months.c.month)).where(closed_months.c.dropped_at.is_(None))
+        first = self._connection.execute(waiting).scalar_one()
+        earliest = sealed.before if first is None else _find_month(first).before.before
+        return min(sealed.before, earliest)
+
     def is_closed(self, month: Month) -> bool:
         """Return whether no more rows of the month are accepted."""
         newest = self._connection.execute(_NEWEST).scalar_one()
@@ -179,18 +200,23 @@ class MonthSeals:
 
     def find_usage(self, month: Month) -> Sequence[UsageLine] | None:
         """Return the statement of a month whose rows are dropped; ``None`` while they are not."""
-        first = to_first_day(month)
         dropped_at = self._connection.execute(
-            select(closed_months.c.dropped_at).where(closed_months.c.month == first)
+            select(closed_months.c.dropped_at).where(closed_months.c.month == to_first_day(month))
         ).scalar_one_or_none()
         if dropped_at is None:
             return None
+        return self._load_usage(month)
+
+    def _load_usage(self, month: Month) -> Sequence[UsageLine]:
+        """Return the statement that the month was sealed with."""
         lines: list[UsageLine] = []
         for table in (sealed_usage, sealed_customer_usage):
             columns = [
                 each.label(name) for name in UsageLine.__slots__ if (each := _find_column(table, name)) is not None
             ]
-            for row in self._connection.execute(select(*columns).where(table.c.month == first)).mappings():
+            for row in self._connection.execute(
+                select(*columns).where(table.c.month == to_first_day(month))
+            ).mappings():
                 plain = {"billing": Billing(row["billing"]), "bytes_moved": int(row["bytes_moved"])}
                 lines.append(UsageLine(**{**row, **plain}))
         return lines

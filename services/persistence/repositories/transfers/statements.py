@@ -1,9 +1,10 @@
 """Statements of the journal, built once: building one for each transfer takes longer than running it."""
 
-from sqlalchemy import and_, bindparam, case, func, or_, select, text, update
+from sqlalchemy import ColumnElement, and_, bindparam, case, func, or_, select, text, update
 from sqlalchemy.dialects.postgresql import Insert, insert
 
 from services.persistence.tables import transfer_logs, transfer_samples, transfers
+from tradewind.transfer import Status
 
 _columns = transfers.c
 _IS_IT = _columns.id == bindparam("transfer_id")
@@ -91,15 +92,22 @@ END = (
     .values({name: bindparam(f"new_{name}") for name in _OF_AN_END})
     .returning(_columns.ended_at)
 )
+
+
+def _build_failure(name: str) -> ColumnElement[str]:
+    """Return the value of a column: the first that was reported, of a transfer that has not succeeded."""
+    first = func.coalesce(_columns[name], bindparam(f"new_{name}"))
+    return case((_columns.status == Status.SUCCEEDED.value, None), else_=first)
+
+
 END_UNLOGGED = (
     update(transfers)
     .where(_IS_IT)
     .values(
         ended_at=func.coalesce(_columns.ended_at, bindparam("at")),
         status=func.coalesce(_columns.status, bindparam("new_status")),
-        failure_kind=func.coalesce(_columns.failure_kind, bindparam("new_failure_kind")),
-        failure=func.coalesce(_columns.failure, bindparam("new_failure")),
     )
+    .values({name: _build_failure(name) for name in ("failure_kind", "failure")})
     .returning(_columns.ended_at)
 )
 ENDED_AT = select(_columns.ended_at).where(_IS_IT)
