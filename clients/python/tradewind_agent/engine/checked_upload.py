@@ -25,6 +25,7 @@ _ELSEWHERE = frozenset({301, 302, 303})
 """Redirects by which a server may send a browser to a form; 307 and 308 send the upload itself, as to a pool."""
 
 _MARKS_OF_FORMS = (b"<form", b'type="password', b"type=password")
+_NO_ERRORS = frozenset({"", "0", "200", "201", "false", "no", "no error", "no errors", "none", "null", "ok", "success"})
 _FRESH = {"Cache-Control": "no-cache"}
 
 _DIRECTORY_BUCKET = "--x-s3"
@@ -169,8 +170,15 @@ def _states_error(answer: bytes) -> bool:
     except (ValueError, RecursionError):
         return False
     failed = any(document.get(name) is False for name in ("success", "ok"))
-    status = document.get("status")
-    return failed or any(document.get(name) for name in ("error", "errors")) or status in ("error", "fail", "failed")
+    named = any(_names_error(document.get(name)) for name in ("error", "errors"))
+    return failed or named or document.get("status") in ("error", "fail", "failed")
+
+
+def _names_error(value: object) -> bool:
+    """Return whether the value of ``error`` is one: programs also write there that there was none."""
+    if isinstance(value, dict) and "code" in value:
+        value = value["code"]
+    return bool(value) and str(value).strip().rstrip(".!").lower() not in _NO_ERRORS
 
 
 def _find_stored_bytes(head: ResponseHead) -> int | None:
