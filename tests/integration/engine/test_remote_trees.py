@@ -253,3 +253,35 @@ def test_index_pages_share_few_connections(tmp_path: Path, requests_per_connecti
     assert len(found.jobs) == 40
     assert not found.omissions
     assert server.connections <= (8 if requests_per_connection is None else 32)
+
+
+class FewAtOnce(RoughServer):
+    """Reads from so many connections at once, as servers of few threads do; others wait until those are closed."""
+
+    most_served = 1
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.room = getattr(self, "room", None) or asyncio.Semaphore(self.most_served)
+        async with self.room:
+            await super().serve(reader, writer)
+
+
+@pytest.mark.parametrize("answer_s", [0.0, 0.05])
+def test_index_pages_of_a_server_that_serves_one_connection_at_once_are_read(tmp_path: Path, answer_s: float):
+    folders = [f"d{number:02}" for number in range(40)]
+    listed = page('<a href="f.bin">f.bin</a> 01-Jan-2026 10:00 5')
+
+    async def answer(asked, writer):
+        await asyncio.sleep(answer_s)
+        return await listed(asked, writer)
+
+    answers = {"/": page("".join(f'<a href="{name}/">{name}/</a> -' for name in folders))}
+    answers |= {f"/{name}/": answer for name in folders}
+
+    async def run() -> DownloadList:
+        async with FewAtOnce(answers) as server, asyncio.timeout(30.0):
+            return await list_downloads([Url.parse(f"{server.url}/")], tmp_path, options(answer_timeout_s=2.5))
+
+    found = asyncio.run(run())
+    assert len(found.jobs) == 40
+    assert not found.omissions

@@ -62,6 +62,8 @@ def test_sum_of_the_joined_parts_is_compared(tmp_path: Path, *, is_right: bool):
         lambda _: {"ETag": f'"{"0" * 32}"', "x-amz-server-side-encryption": "aws:kms"},
         lambda _: {"ETag": f'"{"0" * 32}"', "x-amz-server-side-encryption": "AES256"},
         lambda _: {"ETag": f'"{"0" * 32}"', "x-amz-server-side-encryption-customer-algorithm": "AES256"},
+        lambda _: {"ETag": f'"{"0" * 32}"', "x-cos-server-side-encryption": "AES256"},
+        lambda _: {"ETag": f'"{"0" * 32}"', "x-goog-encryption-kms-key-name": "projects/p"},
         lambda _: {"ETag": '"not-a-sum"'},
         lambda _: {"x-amz-checksum-crc32c": "AAAAAA=="},
     ],

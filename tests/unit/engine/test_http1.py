@@ -251,6 +251,16 @@ def test_interim_answers_without_end_are_refused():
         reader.feed(memoryview(b"HTTP/1.1 102 Processing\r\n\r\n" * 1000))
 
 
+def test_interim_answers_of_a_server_that_works_for_a_minute_are_none_without_end():
+    seconds = iter(range(1000))
+    recorder = Recorder()
+    reader = ResponseReader(recorder, monotonic_s=lambda: float(next(seconds)))
+    for _ in range(60):
+        reader.feed(memoryview(b"HTTP/1.1 102 Processing\r\n\r\n"))
+    reader.feed(memoryview(b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n"))
+    assert reader.interim_answers == 0
+
+
 def test_trailer_without_end_is_refused():
     reader = ResponseReader(Recorder())
     reader.feed(memoryview(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"))

@@ -25,7 +25,11 @@ _ELSEWHERE = frozenset({301, 302, 303})
 """Redirects by which a server may send a browser to a form; 307 and 308 send the upload itself, as to a pool."""
 
 _MARKS_OF_FORMS = (b"<form", b'type="password', b"type=password")
+_NO_ERRORS = frozenset({"", "0", "200", "201", "false", "no", "no error", "no errors", "none", "null", "ok", "success"})
 _FRESH = {"Cache-Control": "no-cache"}
+
+_DIRECTORY_BUCKET = "--x-s3"
+"""The end of the names of Amazon's directory buckets, whose tags look like sums and are none."""
 
 _LARGE_BYTES = 64 * MIB
 """Of files from this size on what was stored is looked at: the question takes no time next to the file."""
@@ -55,12 +59,16 @@ class CheckedUpload(FileUpload):
     def _finish_stored(self, sent: FileSlice, head: ResponseHead) -> None:
         if sent.remaining_bytes or self._in_parts:
             super()._finish_stored(sent, head)
-        elif (stated := find_stored_checksum(head.headers, self._answer)) is not None:
+        elif (stated := self._find_stored_checksum(head)) is not None:
             self._compare_stored(stated, sent, head)
         elif self._must_check(head):
             self._question(head)
         else:
             super()._finish_stored(sent, head)
+
+    def _find_stored_checksum(self, head: ResponseHead) -> Checksum | None:
+        is_directory_bucket = _DIRECTORY_BUCKET in str(self.url)
+        return find_stored_checksum(head.headers, self._answer, has_sum_tags=not is_directory_bucket)
 
     def _compare_stored(self, stated: Checksum, sent: FileSlice, head: ResponseHead) -> None:
         """Finish if the sum that the server states of what it has stored is that of the file."""
@@ -162,8 +170,15 @@ def _states_error(answer: bytes) -> bool:
     except (ValueError, RecursionError):
         return False
     failed = any(document.get(name) is False for name in ("success", "ok"))
-    status = document.get("status")
-    return failed or any(document.get(name) for name in ("error", "errors")) or status in ("error", "fail", "failed")
+    named = any(_names_error(document.get(name)) for name in ("error", "errors"))
+    return failed or named or document.get("status") in ("error", "fail", "failed")
+
+
+def _names_error(value: object) -> bool:
+    """Return whether the value of ``error`` is one: programs also write there that there was none."""
+    if isinstance(value, dict) and "code" in value:
+        value = value["code"]
+    return bool(value) and str(value).strip().rstrip(".!").lower() not in _NO_ERRORS
 
 
 def _find_stored_bytes(head: ResponseHead) -> int | None:

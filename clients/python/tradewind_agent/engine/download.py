@@ -264,6 +264,7 @@ class FileDownload(StoredDownload):
         if self._version.start is not None:
             self._version.note_start(read.position, data)
         read.position += len(data)
+        self.limits.note_answer()
         self._note_written(len(data))
         self.host.note_moved(self, len(data))
 

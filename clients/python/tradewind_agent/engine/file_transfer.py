@@ -218,7 +218,8 @@ class FileTransfer(ABC):
         if self.is_over or self.is_waiting:
             return
         if isinstance(fault, ConnectionFault) and fault.retryable and self.limits.is_unreachable:
-            self.host.stop(fault)
+            self.has_retryable_fault = True
+            self.host.give_up_origin(self.url.origin, fault)
             return
         if self._progressed:
             self._tries, self._progressed = 0, False

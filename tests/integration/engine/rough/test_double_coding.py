@@ -55,7 +55,8 @@ def test_file_that_was_compressed_once_more_is_no_file(tmp_path: Path, coding: s
     assert list(tmp_path.iterdir()) == []
 
 
-def test_file_that_is_named_so_may_be_compressed_twice(tmp_path: Path):
+@pytest.mark.parametrize("name", ["file.gz.gz", "file.tgz.gz", "drawing.SVGZ.gz"])
+def test_file_that_is_named_so_may_be_compressed_twice(tmp_path: Path, name: str):
     content = gzip.compress(STORED)
-    assert copy(serve(content, "gzip", states_size=True), tmp_path, "file.gz.gz").failures == ()
-    assert (tmp_path / "file.gz.gz").read_bytes() == content
+    assert copy(serve(content, "gzip", states_size=True), tmp_path, name).failures == ()
+    assert (tmp_path / name).read_bytes() == content

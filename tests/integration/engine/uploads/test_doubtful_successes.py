@@ -102,7 +102,26 @@ def test_document_that_reports_a_failure_is_believed_where_the_file_is_missing(t
     assert "and does not have the file: " in failure.reason
     assert page in failure.reason
     assert send(Store("200 OK", fields=fields, page=page), tmp_path).failures == ()
-    assert send(Store("200 OK", stores=False, fields=fields, page='{"error": null}'), tmp_path).failures == ()
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        '{"error": null}',
+        '{"error": "", "errors": []}',
+        '{"error": "none"}',
+        '{"error": "No error."}',
+        '{"error": "0"}',
+        '{"error": {"code": 0, "message": "ok"}}',
+        '{"error": {"code": "ok", "message": ""}}',
+        '{"status": "ok", "failed": 0}',
+        '{"success": true, "message": "no error"}',
+        '[{"error": "of an earlier request"}]',
+    ],
+)
+def test_document_that_reports_no_error_is_a_success(tmp_path: Path, page: str):
+    fields = "Content-Type: application/json\r\n"
+    assert send(Store("200 OK", stores=False, fields=fields, page=page), tmp_path).failures == ()
 
 
 @pytest.mark.parametrize("stores", [True, False])

@@ -54,6 +54,21 @@ def test_stated_sum_of_the_stored_file_is_compared(tmp_path: Path, way: str, pag
         f"Repr-Digest: sha-256=:{digest('sha256', b'unpacked')}:\r\nContent-Encoding: br\r\n",
         'ETag: "00112233445566778899aabbccddeeff"\r\n',
         'ETag: "00112233445566778899aabbccddeeff"\r\nx-amz-request-id: 1\r\nx-amz-server-side-encryption: AES256\r\n',
+        (
+            'ETag: "00112233445566778899aabbccddeeff"\r\nx-amz-request-id: 1\r\nServer: AmazonS3\r\n'
+            "x-amz-server-side-encryption: aws:fsx\r\n"
+        ),
+        'ETag: "00112233445566778899aabbccddeeff"\r\nx-amz-request-id: 1\r\nx-obs-server-side-encryption: kms\r\n',
+        (
+            f'ETag: "00112233445566778899aabbccddeeff"\r\nx-amz-request-id: 1\r\n'
+            f"x-amz-checksum-sha256: {digest('sha256', CONTENT)}\r\n"
+        ),
+        f"Digest: adler32={zlib.adler32(CONTENT):x}\r\n",
+        f"Digest: ADLER32={zlib.adler32(CONTENT):08X}, MD5={digest('md5', CONTENT)}\r\n",
+        (
+            f"OC-Checksum: SHA1:{hashlib.sha1(CONTENT, usedforsecurity=False).hexdigest().upper()}"
+            f" ADLER32:{zlib.adler32(CONTENT):x} MD5:{hashlib.md5(CONTENT, usedforsecurity=False).hexdigest()}\r\n"
+        ),
         'ETag: "00112233445566778899aabbccddeeff-2"\r\nx-amz-request-id: 1\r\n',
         "x-amz-checksum-crc32: 1zXLUw==-2\r\n",
         "OC-Checksum: SHA3-256:00\r\n",

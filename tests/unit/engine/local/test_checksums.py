@@ -7,7 +7,11 @@ from pathlib import Path
 import pytest
 
 from tradewind_agent.engine.local.checksums import ALGORITHMS, Checksum, compute_checksum
-from tradewind_agent.engine.local.stated_checksums import find_stated_checksum, find_tagged_checksum
+from tradewind_agent.engine.local.stated_checksums import (
+    find_stated_checksum,
+    find_stored_checksum,
+    find_tagged_checksum,
+)
 
 CHECK = b"123456789"
 """The input that check values of cyclic redundancy checks are published for."""
@@ -40,7 +44,7 @@ MD5 = b64encode(md5(CHECK).digest()).decode()
         ({"repr-digest": f"sha-256=:{SHA256}:"}, "sha256"),
         ({"repr-digest": f"unixsum=:MTI=:, sha-256=:{SHA256}:"}, "sha256"),
         ({"digest": f"md5={MD5},SHA-256={SHA256}"}, "sha256"),
-        ({"digest": "adler32=91e01de"}, None),  # an odd number of digits is no hex
+        ({"digest": "adler32=91e01de"}, "adler32"),  # some servers leave zeros out
         ({"digest": "adler32=091e01de"}, "adler32"),
         ({"x-goog-hash": f"crc32c=4waSgw==, md5={MD5}"}, "md5"),
         ({"x-goog-hash": f"md5={MD5}", "x-goog-stored-content-encoding": "gzip"}, None),
@@ -75,6 +79,9 @@ def test_sum_of_one_answer_is_not_that_of_a_file_in_parts():
         (f'"{md5(CHECK).hexdigest()}"', {"x-amz-server-side-encryption": "AES256"}, True),
         (f'"{md5(CHECK).hexdigest()}"', {"x-amz-server-side-encryption": "aws:kms"}, False),
         (f'"{md5(CHECK).hexdigest()}"', {"x-amz-server-side-encryption-customer-algorithm": "AES256"}, False),
+        (f'"{md5(CHECK).hexdigest()}"', {"x-amz-server-side-encryption": "aws:fsx"}, False),
+        (f'"{md5(CHECK).hexdigest()}"', {"x-goog-encryption-kms-key-name": "projects/p"}, False),
+        (f'"{md5(CHECK).hexdigest()}"', {"x-amz-meta-x-amz-encryption": "none"}, True),
         (f'"{md5(CHECK).hexdigest()}-2"', {}, False),
         (f'W/"{md5(CHECK).hexdigest()}"', {}, False),
         ("", {}, False),
@@ -83,3 +90,11 @@ def test_sum_of_one_answer_is_not_that_of_a_file_in_parts():
 def test_tag_of_an_object_is_its_sum_unless_encrypted_or_in_parts(tag: str, headers: dict[str, str], is_sum: bool):
     found = find_tagged_checksum({"etag": tag, **headers})
     assert found == (Checksum("md5", md5(CHECK).digest()) if is_sum else None)
+
+
+def test_tag_counts_in_an_answer_to_an_upload_where_the_store_may_have_such_and_states_no_sum():
+    headers = {"etag": f'"{md5(CHECK).hexdigest()}"', "x-amz-request-id": "1"}
+    assert find_stored_checksum(headers, b"") == Checksum("md5", md5(CHECK).digest())
+    assert find_stored_checksum(headers, b"", has_sum_tags=False) is None
+    found = find_stored_checksum({**headers, "x-amz-checksum-crc32": "y/Q5Jg=="}, b"")
+    assert found == Checksum("crc32", bytes.fromhex("cbf43926"))

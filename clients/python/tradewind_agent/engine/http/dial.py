@@ -48,7 +48,7 @@ async def dial(
                 connection = await _connect_by_proxy(proxy, origin, make, options)
     except TimeoutError:
         reason = f"no connection to {where} within {timeout_s:g} s"
-        raise ConnectionFault(reason, before_answer=True, is_silence=True) from None
+        raise ConnectionFault(reason, before_answer=True) from None
     except ssl.SSLCertVerificationError as error:
         why = error.verify_message
         reason = f"the certificate of {origin.host} is not trusted ({why}); name its authority by --ca-file"

@@ -1,9 +1,11 @@
 """One request by itself, with the entire answer in memory: index pages and queries about uploads."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
+from time import monotonic
 
 from tradewind_agent.engine.http.address import Origin, Url
 from tradewind_agent.engine.http.connection import Connection, ReceiveBuffer
@@ -45,14 +47,35 @@ class FetchedAnswer:
         return self.head.content_length or None if self.head.status == _OK and not self.head.codings else None
 
 
+_LONGEST_IDLE_S, _LONGEST_UNANSWERED_S = 0.25, 1.0
+"""Time after which an idle connection is closed, and for which another may wait while it is used again."""
+
+
 class ReusableConnections:
     """Idle connections by origin; each serves one request at a time. `close` ends them.
 
-    There are never more than requests were made at once.
+    There are never more than requests were made at once. Some servers serve few connections, and others after those are
+    closed: one that nobody takes is closed soon, as is one whose origin leaves another connection without an answer.
     """
 
     def __init__(self) -> None:
         self._idle: dict[Origin, list[Connection]] = {}
+        self._unanswered: dict[Origin, dict[object, float]] = {}  # requests on new connections, since when
+
+    @contextmanager
+    def wait_for_answer(self, origin: Origin) -> Iterator[None]:
+        """Note that a request waits on a new connection."""
+        waiting, request = self._unanswered.setdefault(origin, {}), object()
+        waiting[request] = monotonic()
+        try:
+            yield
+        finally:
+            del waiting[request]
+
+    def may_store(self, origin: Origin, connection: Connection) -> bool:
+        """Return whether a connection that is done is of use for other requests, and keeps none from being served."""
+        oldest_s = min(self._unanswered.get(origin, {}).values(), default=monotonic())
+        return connection.is_open and not connection.in_flight and monotonic() - oldest_s <= _LONGEST_UNANSWERED_S
 
     def take(self, origin: Origin) -> Connection | None:
         """Return the idle connection that was used last, as long as the server has not closed it."""
@@ -64,9 +87,17 @@ class ReusableConnections:
         return None
 
     def store(self, origin: Origin, connection: Connection) -> None:
-        """Hold a connection for the next request, if it is still open."""
-        if connection.is_open and not connection.in_flight:
-            self._idle.setdefault(origin, []).append(connection)
+        """Hold a connection for the next request."""
+        self._idle.setdefault(origin, []).append(connection)
+        answered = connection.answered
+
+        def close_unused() -> None:
+            if connection.answered == answered and connection in (idle := self._idle.get(origin, [])):
+                idle.remove(connection)
+                connection.abort()
+                connection.closed.add_done_callback(lambda _: connection.buffer.resize(0))
+
+        asyncio.get_running_loop().call_later(_LONGEST_IDLE_S, close_unused)
 
     async def close(self) -> None:
         """Close all of them."""
@@ -138,7 +169,8 @@ async def _send_once(
         lambda: Connection(_OWNER, ReceiveBuffer(_RECEIVE_BYTES), unlimited, options.patience),
         options,
     )
-    return await _converse(url, connection, single, reusable, on_connection)
+    with nullcontext() if reusable is None else reusable.wait_for_answer(url.origin):
+        return await _converse(url, connection, single, reusable, on_connection)
 
 
 async def _send_over_idle(
@@ -169,7 +201,7 @@ async def _converse(
         if on_connection is not None:
             on_connection(url.origin, connection.sample_tcp_info())
     finally:
-        if is_done and reusable is not None and connection.is_open:
+        if is_done and reusable is not None and reusable.may_store(url.origin, connection):
             reusable.store(url.origin, connection)
         else:
             connection.abort()

@@ -19,8 +19,8 @@ _CHUNK_SIZE = re.compile(rb"[0-9A-Fa-f]{1,15}")
 _MOST_INTERIM_ANSWERS = 100
 """Heads such as 102 Processing before the final one: a server that sends one each 20 s may take half an hour."""
 
-_PROMPT_INTERIM_ANSWERS, _INTERIM_EACH_S = 20, 5.0
-"""Such heads that may come at once, and the time for each further one: a server that works sends no more."""
+_PROMPT_INTERIM_ANSWERS, _INTERIM_EACH_S = 20, 1.0
+"""Such heads that may come at once, and the time for each further one: one that works sends one a second at most."""
 
 _READ_AT_ONCE_BYTES = 4096
 """Most heads are shorter; more is copied only where one is not."""

@@ -24,6 +24,7 @@ _COMPRESSED_SUFFIXES = (".gz", ".tgz", ".svgz", ".z", ".bz2", ".tbz2", ".xz", ".
 
 _GZIP_CODINGS = frozenset({"gzip", "x-gzip"})
 _GZIP_START = b"\x1f\x8b\x08"
+_TWICE_SUFFIXES = (".gz.gz", ".tgz.gz", ".svgz.gz")
 _LOOKED_AT_BYTES = 4096
 
 
@@ -202,7 +203,7 @@ class FileVersion:
 
         Other servers, and tools such as curl and wget, take the coding for that of the stored file.
         """
-        if self.start is None or self._job.source.name.lower().endswith(".gz.gz"):
+        if self.start is None or self._job.source.name.lower().endswith(_TWICE_SUFFIXES):
             return None
         try:
             within = zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(bytes(self.start), len(_GZIP_START))

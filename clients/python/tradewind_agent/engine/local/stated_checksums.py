@@ -24,7 +24,12 @@ CHECKSUM_REQUEST: Mapping[str, str] = {
 }
 """Headers that request a sum of the file: the current ones, and those of WebDAV servers of science sites."""
 
+_ENCRYPTED = "x-amz-server-side-encryption"
+"""The field of stores that encrypt; with keys of their own alone (``AES256``) some tags remain sums."""
+
 _MD5_TAG = re.compile(r'"[0-9a-f]{32}"')
+
+_SHORT_HEX = re.compile("[0-9A-Fa-f]{1,8}")
 
 Decode = Callable[[str], bytes]
 
@@ -120,11 +125,12 @@ def _read_checksum(algorithm: str, text: str, decode: Decode) -> Checksum | None
 
 
 def _decode(algorithm: str, text: str, decode: Decode) -> bytes | None:
+    if algorithm == "adler32" and decode is not _decode_base64 and _SHORT_HEX.fullmatch(text):
+        text = text.zfill(8)  # some servers leave zeros out
     try:
-        digest = decode(text)
+        return decode(text)
     except ValueError:
         return None
-    return digest.rjust(4, b"\0") if algorithm == "adler32" else digest
 
 
 def list_field_sums(field: str, value: str) -> Iterator[tuple[str, bytes | None]]:
@@ -142,17 +148,20 @@ def list_field_sums(field: str, value: str) -> Iterator[tuple[str, bytes | None]
         yield algorithm, _decode(algorithm, text, decode)
 
 
-def find_stored_checksum(headers: Mapping[str, str], answer: bytes | None) -> Checksum | None:
+def find_stored_checksum(
+    headers: Mapping[str, str], answer: bytes | None, *, has_sum_tags: bool = True
+) -> Checksum | None:
     """Return the strongest sum of the stored file that an answer to its upload states.
 
     ``answer`` : the body, ``None`` where not all of it is known. A sum of it says nothing about the file.
+    ``has_sum_tags`` : the tags of an object store may be sums; one counts where the answer states no other sum.
     """
     found = _list_sums(_OF_STORED, headers)
     if answer is not None and "content-encoding" not in headers:
         stated = _list_sums(_OF_STORED_OR_ANSWER, headers)
         found += [each for each in stated if each != sum_bytes(each.algorithm, answer)]
-    if _is_tag_of_store(headers) and (tagged := find_tagged_checksum(headers)) is not None:
-        found.append(tagged)
+    if not found and has_sum_tags and _is_tag_of_store(headers):
+        return find_tagged_checksum(headers)
     return min(found, key=lambda checksum: _RANKS[checksum.algorithm], default=None)
 
 
@@ -165,14 +174,19 @@ def _list_sums(fields: Iterable[str], headers: Mapping[str, str]) -> list[Checks
 
 def _is_tag_of_store(headers: Mapping[str, str]) -> bool:
     """Return whether the tag in an answer is that of an object store, whose tags are sums unless it encrypts."""
-    is_encrypted = headers.get("x-amz-server-side-encryption", "") != ""
+    is_encrypted = headers.get(_ENCRYPTED, "") != ""
     return "x-amz-request-id" in headers and (not is_encrypted or headers.get("server") == "AmazonS3")
+
+
+def has_encryption(headers: Mapping[str, str], besides: str = "") -> bool:
+    """Return whether an answer says, in any store's own field, that the store encrypts the object."""
+    return any("-encryption" in name and name != besides and not name.startswith("x-amz-meta-") for name in headers)
 
 
 def find_tagged_checksum(headers: Mapping[str, str]) -> Checksum | None:
     """Return the MD5 sum that the tag of an object in a store is, unless it was sent in parts or is encrypted."""
     tag = headers.get("etag", "")
-    is_keyed = headers.get("x-amz-server-side-encryption", "").startswith("aws:kms")
-    if is_keyed or "x-amz-server-side-encryption-customer-algorithm" in headers or not _MD5_TAG.fullmatch(tag):
+    is_keyed = headers.get(_ENCRYPTED, "AES256") != "AES256"
+    if is_keyed or has_encryption(headers, besides=_ENCRYPTED) or not _MD5_TAG.fullmatch(tag):
         return None
     return Checksum("md5", bytes.fromhex(tag.strip('"')))

@@ -12,7 +12,7 @@ from tradewind_agent.engine.http.request_head import make_request_head
 from tradewind_agent.engine.http.sending.document import Document
 from tradewind_agent.engine.jobs import UploadJob
 from tradewind_agent.engine.local.ranges import RangeSet
-from tradewind_agent.engine.local.stated_checksums import find_tagged_checksum
+from tradewind_agent.engine.local.stated_checksums import find_tagged_checksum, has_encryption
 from tradewind_agent.engine.origin.limits import LOAD_STATUSES
 from tradewind_agent.engine.transfer_host import TransferHost
 from tradewind_agent.engine.upload_exchange import FileSlice, UploadExchange
@@ -233,7 +233,7 @@ class ObjectUpload(DividedUpload):
     def _finish_put(self, head: ResponseHead) -> None:
         """Finish an object that is stored; where the store states no sum of it, its tag is compared if it is one."""
         tagged = find_tagged_checksum(head.headers)
-        is_encrypted = "x-amz-server-side-encryption" in head.headers  # the tag may be a sum of what is encrypted
+        is_encrypted = has_encryption(head.headers)  # the tag may be a sum of what is encrypted
         if tagged is None or is_encrypted or _SUM_HEADER in head.headers or not self._has_local_source:
             self._finish()
             return
