@@ -239,22 +239,6 @@ def test_a_length_of_0_in_an_answer_to_head_is_no_size(tmp_path: Path):
     assert (tmp_path / "x.csv").read_bytes() == b"a,b\n"
 
 
-@pytest.mark.parametrize("requests_per_connection", [None, 3])
-def test_index_pages_share_few_connections(tmp_path: Path, requests_per_connection: int | None):
-    folders = [f"d{number:02}" for number in range(40)]
-    answers = {"/": page("".join(f'<a href="{name}/">{name}/</a> -' for name in folders))}
-    answers |= {f"/{name}/": page('<a href="f.bin">f.bin</a> 01-Jan-2026 10:00 5') for name in folders}
-
-    async def run() -> tuple[DownloadList, RoughServer]:
-        async with RoughServer(answers, requests_per_connection, says_so=False) as server:
-            return await list_downloads([Url.parse(f"{server.url}/")], tmp_path, options()), server
-
-    found, server = asyncio.run(run())
-    assert len(found.jobs) == 40
-    assert not found.omissions
-    assert server.connections <= (8 if requests_per_connection is None else 32)
-
-
 class FewAtOnce(RoughServer):
     """Reads from so many connections at once, as servers of few threads do; others wait until those are closed."""
 

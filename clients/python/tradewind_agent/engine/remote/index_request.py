@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from tradewind_agent.engine.access_advice import advise_on_access
 from tradewind_agent.engine.http.address import Url
-from tradewind_agent.engine.http.fetch import FetchedAnswer, OnConnection, ReusableConnections, fetch
+from tradewind_agent.engine.http.fetch import FetchedAnswer, OnConnection, fetch
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.remote.html_index import is_folder_index
 from tradewind_agent.engine.remote.index_page import IndexPage, ListingEntries
@@ -49,19 +49,14 @@ class FolderMissing(UnusableSource):
 class IndexClient:
     """Asks for index pages, a few at once.
 
-    ``on_connection`` : called with each connection that an index came over. ``reusable`` : connections for index pages.
+    ``on_connection`` : called with each connection that an index came over.
     """
 
-    def __init__(
-        self,
-        options: EngineOptions,
-        on_connection: OnConnection | None = None,
-        reusable: ReusableConnections | None = None,
-    ) -> None:
+    def __init__(self, options: EngineOptions, on_connection: OnConnection | None = None) -> None:
         self._options = options
         # Where there is no answer to such a question, the transfer itself will say what is wrong.
         self._once = options.limit_for_questions()
-        self._on_connection, self._reusable = on_connection, reusable
+        self._on_connection = on_connection
         self._gate = asyncio.Semaphore(_REQUESTS_AT_ONCE)
 
     async def read(self, url: Url) -> tuple[Url, IndexPage]:
@@ -129,9 +124,7 @@ class IndexClient:
     async def _fetch(self, url: Url, headers: dict[str, str]) -> FetchedAnswer:
         try:
             async with self._gate:
-                return await fetch(
-                    url, self._options, headers, on_connection=self._on_connection, reusable=self._reusable
-                )
+                return await fetch(url, self._options, headers, on_connection=self._on_connection)
         except FileFault as fault:
             raise UnusableSource(f"cannot list {url}: {fault}") from fault
 

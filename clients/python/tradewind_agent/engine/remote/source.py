@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from tradewind_agent.engine.http.address import Url
-from tradewind_agent.engine.http.fetch import OnConnection, ReusableConnections
+from tradewind_agent.engine.http.fetch import OnConnection
 from tradewind_agent.engine.jobs import DownloadJob, DownloadJobs, SizeTrust, UploadJob, find_repeated
 from tradewind_agent.engine.local.local_tree import list_tree
 from tradewind_agent.engine.options import EngineOptions
@@ -73,22 +73,17 @@ async def list_downloads(
     ------
     UnusableSource : an index page that does not answer or is not understood, or two files of one name.
     """
-    reusable = ReusableConnections()
-    client = IndexClient(options, on_connection, reusable)
+    client = IndexClient(options, on_connection)
     sources = await asyncio.gather(*(client.follow_to_folder(source) for source in sources))
     is_folder = into_folder or destination.is_dir()  # noqa: ASYNC240  # one stat
     selecting = Selecting(selection)
     tree = RemoteTree(client, on_folders, selecting)
-    try:
-        for source in sources:
-            if not source.name:
-                await tree.list(source, destination)
-            elif selecting.take_file(source.name):
-                is_below = is_folder or len(sources) > 1
-                place = destination / check_segment(source.name, source) if is_below else destination
-                tree.jobs.append(DownloadJob(source=source, destination=str(place)))
-    finally:
-        await reusable.close()
+    for source in sources:
+        if not source.name:
+            await tree.list(source, destination)
+        elif selecting.take_file(source.name):
+            place = destination / check_segment(source.name, source) if is_folder or len(sources) > 1 else destination
+            tree.jobs.append(DownloadJob(source=source, destination=str(place)))
     is_one_folder = len(sources) == 1 and not sources[0].name
     jobs = DownloadJobs(_deduplicate(tree.jobs)) if find_repeated(tree.jobs.iterate_field("destination")) else tree.jobs
     return DownloadList(jobs, tuple(tree.omissions), selecting.excluded, is_one_folder)
