@@ -119,6 +119,7 @@ def test_a_packed_log_that_is_damaged_is_a_fault(pack):
         (gzip.compress(bz2.compress(b"a log\n")), "compressed more than once"),
         (lzma.compress(b"a log\n", format=lzma.FORMAT_ALONE), "in a way that is not read; gzip, zstd"),
     ],
+    ids=["zip", "tar", "packed tar", "packed twice", "of another way"],
 )
 def test_archives_are_refused_with_what_to_do(content, reason):
     with pytest.raises(InvalidValue, match=reason):
