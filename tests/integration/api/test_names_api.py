@@ -12,6 +12,7 @@ from services.app import build_openapi_document
 from tests.stack import Tenant
 
 AT_ONCE = 5
+UNSEEN = ["", "  ", "\u200b", "\u3164", "a\nb", "a\x00b", "a\x85b", "\u202eabc", "a\u2066b"]
 NEW: dict[str, dict[str, Any]] = {
     "/v1/keys": {"scopes": ["agent"]},
     "/v1/price-books": {"currency": "EUR"},
@@ -22,6 +23,9 @@ NEW: dict[str, dict[str, Any]] = {
 
 CHANGED = ("/v1/customers", "/v1/endpoints")
 """Kinds whose name can be changed."""
+
+ISSUER = "/v1/statement-issuer"
+"""The provider, of which there is one: its name is put, and can be that of no other."""
 
 
 @pytest.fixture
@@ -54,7 +58,7 @@ def test_every_route_that_takes_a_name_is_tested_here() -> None:
     }
     made = {("post", path) for path in NEW}
     changed = {("patch", path) for _, path in found if path.rpartition("/")[0] in CHANGED and path.endswith("_id}")}
-    assert found == made | changed
+    assert found == made | changed | {("put", ISSUER)}
 
 
 @pytest.mark.parametrize("path", NEW)
@@ -85,7 +89,7 @@ def test_one_of_several_requests_at_once_gets_the_name(client: httpx.Client, pat
     assert sorted(statuses) == [201] + [409] * (AT_ONCE - 1)
 
 
-@pytest.mark.parametrize("name", ["", "  ", "\u200b", "\u3164", "a\nb", "a\x00b", "a\x85b", "\u202eabc", "a\u2066b"])
+@pytest.mark.parametrize("name", UNSEEN)
 @pytest.mark.parametrize("path", NEW)
 def test_name_that_cannot_be_seen_is_refused(client: httpx.Client, path: str, name: str) -> None:
     before = client.get(path).json()
@@ -99,6 +103,14 @@ def test_change_to_a_name_that_cannot_be_seen_is_refused(client: httpx.Client, p
     made = make(client, path, f"North Sea {uuid4()}").json()
     refused = client.patch(f"{path}/{made['id']}", json={"name": "\u200b"})
     assert (refused.status_code, refused.json()["errors"][0]["reason"]) == (422, "is blank; type one")
+
+
+@pytest.mark.parametrize("name", UNSEEN)
+def test_name_of_the_provider_that_cannot_be_seen_is_refused(client: httpx.Client, name: str) -> None:
+    client.put(ISSUER, json={"name": "Trade Winds", "address": ["Port 1"]}).raise_for_status()
+    refused = client.put(ISSUER, json={"name": name, "address": []})
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "name")
+    assert client.get(ISSUER).json() == {"name": "Trade Winds", "address": ["Port 1"]}
 
 
 def test_key_may_have_the_name_of_a_revoked_one(client: httpx.Client) -> None:
