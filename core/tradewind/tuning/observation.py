@@ -161,7 +161,7 @@ def observe(basis: Basis, state: TuningState, sample: TickSample) -> Observation
         loss=None if loss is None else loss.share,
         is_lossy=loss is not None and loss.share > tolerated_loss,
         signal=congestion.classify_signal(
-            delay_s=sample.queueing_delay_s,
+            delay_s=None if queue_depth.is_own(sample) else sample.queueing_delay_s,
             expected_s=expected_delay_s,
             loss=loss,
             tolerated_loss=tolerated_loss,

@@ -13,11 +13,12 @@ L    share of the bytes that were sent again
 L_0  what of it is tolerated, max(0.1 %, 3 · the path's baseline)
 n    segments sent within the tick; c = 3 of them are lost together, so that the count of losses has variance c · n · L
 
-Congested by loss where L > L_0 + 1.64 · √(c · L_0 / n): surely, not by the luck of one tick. By delay where
-Q > Q_e + dead band. Then streams × 0.7 (multiplicative decrease), at least one; after each quiet dwell one more is
-allowed (additive increase). n streams are cut after ⌈16 / n⌉ such ticks in a row: few have cut for the slow start of
-those that came later, and of what they send a larger share is lost, as each overflow takes some of every window. With
-one patience for all, who has less would give up more, and transfers that share a bottleneck would not meet.
+Congested by loss where L > L_0 + 1.64 · √(c · L_0 / n): surely, not by the luck of one tick. By delay where Q > Q_e +
+dead band, unless all of the queue is this transfer's (`queue_depth`). Then streams × 0.7 (multiplicative decrease), at
+least one; after each quiet dwell one more is allowed (additive increase). n streams are cut after ⌈16 / n⌉ such ticks
+in a row: few have cut for the slow start of those that came later, and of what they send a larger share is lost, as
+each overflow takes some of every window. With one patience for all, who has less would give up more, and transfers that
+share a bottleneck would not meet.
 
 A cut that eases nothing was in vain: a deep buffer stays full, a radio goes on losing, and the rivals of a rival gain.
 Loss of one's own making falls with the square of the streams (Mathis at a full pipe), to a half; where a cut leaves
@@ -232,7 +233,10 @@ def compute_tolerated_loss(loss_baseline: float, limit: StreamLimit) -> float:
 def classify_signal(
     *, delay_s: float | None, expected_s: float, loss: Loss | None, tolerated_loss: float, limit: StreamLimit
 ) -> Signal:
-    """Return the path's signal; loss is graver (001 §IV-B) and comes first."""
+    """Return the path's signal; loss is graver (001 §IV-B) and comes first.
+
+    ``delay_s`` : of a queue that others may wait in; ``None`` where it is unknown, or this transfer's alone.
+    """
     if loss is not None and loss.exceeds_surely(tolerated_loss):
         return Signal.LOSS
     tolerated_s = max(expected_s, limit.accepted_delay_s)

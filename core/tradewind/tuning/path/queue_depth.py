@@ -12,6 +12,8 @@ T_D  the throughput of that tick, bit/s
 B    round trip that a tick shows to be the path's at least, srtt − D / T; the settled one where the path is known to
      have become longer and the pipe is not full, as half of a tick's samples are equal only behind an empty queue
 
+Where Q · T is nearly D, all of the queue is this transfer's, however long it takes: no rival waits in it.
+
 A tick's throughput is a mean, its round trip is of the tick's end: where the bottleneck becomes slower within a tick,
 Q · T is too high once. So two ticks in a row must agree, and the lower B counts. Until then no stream is given up for
 the delay.
@@ -22,6 +24,9 @@ from typing import NamedTuple, Self
 
 from tradewind.tuning.path.congestion import compute_dead_band_s
 from tradewind.tuning.sample import TickSample
+
+OWN_SHARE = 0.65
+"""From this much of D on the queue holds next to nothing of others: CUBIC empties it by 0.3 whenever it overflows."""
 
 MARGIN = 1.25
 """Q · T above this many D is no queue: smoothed round trips miss a queue's peak by up to a tenth."""
@@ -55,6 +60,12 @@ class QueueDepth:
     def is_in_question(self) -> bool:
         """Return whether the last tick's delay was more than the queue holds."""
         return self.doubted_s > 0
+
+    def is_own(self, sample: TickSample) -> bool:
+        """Return whether the queue is this transfer's alone, so that nobody gains by fewer streams of it."""
+        if not self.held_bits or self.is_in_question:
+            return False
+        return (sample.queueing_delay_s or 0.0) * sample.throughput_bps >= OWN_SHARE * self.held_bits
 
     def compute_full_delay_s(self, throughput_bps: float, expected_s: float) -> float:
         """Return how long a full queue takes, s: less than usual where the bottleneck has become faster."""

@@ -118,10 +118,33 @@ def test_no_stream_is_given_up_on_a_path_that_becomes_longer():
     assert transfer.state.base_rtt.found_s > 0.08
 
 
-def test_streams_are_given_up_behind_a_bottleneck_that_becomes_slower():
+@pytest.mark.parametrize("filled", [1.0, 0.7])
+def test_no_stream_is_given_up_for_a_queue_that_is_all_of_this_transfer(filled):
     transfer = warm(BIG, start=Parameters(concurrency=12, parallelism=1, pipelining=4))
     run_ticks(transfer, FULL)
-    run_ticks(transfer, [(0.23, RATE_BPS / 3, 5e-4)] * 2)
+    run_ticks(transfer, [(PATH_S + filled * 3 * FULL_S, RATE_BPS / 3, 5e-4)] * 4)
+    assert transfer.decision.streams >= 12
+    assert transfer.state.limit.streams is None
+    assert transfer.state.base_rtt.found_s == 0
+
+
+def test_streams_are_given_up_for_a_rival_behind_a_bottleneck_that_becomes_slower():
+    transfer = warm(BIG, start=Parameters(concurrency=12, parallelism=1, pipelining=4))
+    run_ticks(transfer, FULL)
+    run_ticks(transfer, [(0.23, RATE_BPS / 6, 5e-4)] * 2)
     assert transfer.decision.kind is DecisionKind.CONGESTION
     assert transfer.decision.streams < 12
     assert transfer.state.base_rtt.found_s == 0
+
+
+@pytest.mark.parametrize(("share", "is_own"), [(1.0, True), (0.7, True), (0.6, False), (0.25, False)])
+def test_a_queue_is_this_transfers_alone_while_it_holds_what_it_held_when_it_overflowed(known, share, is_own):
+    slower = 3.0
+    tick = sample(
+        warm(BIG),
+        rtt_s=PATH_S + slower * FULL_S,
+        min_rtt_s=PATH_S,
+        throughput_bps=share * RATE_BPS / slower,
+    )
+    assert known.is_own(tick) == is_own
+    assert not QueueDepth().is_own(tick), "nothing is known before a queue has overflowed"
