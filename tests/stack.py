@@ -191,7 +191,7 @@ class Tenant:
     def client(self, address: str, *scopes: Scope) -> httpx.Client:
         """A client with a key of ``scopes``, or of all."""
         secret = self.key(*scopes) if scopes else self.secret
-        return httpx.Client(base_url=address, headers={"Authorization": f"Bearer {secret}"}, timeout=60)
+        return httpx.Client(base_url=address, headers={"Authorization": f"Bearer {secret}"}, timeout=stretched(60))
 
     def waits_for_a_lock(self) -> bool:
         """Whether a transaction waits for a row that another one holds."""

@@ -1,5 +1,6 @@
 """Probes of a path, each way: the line that they find, and what they leave behind."""
 
+import asyncio
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -7,13 +8,16 @@ from random import Random
 
 import pytest
 
-from tests.integration.agent.support.command import environment, run
+from tests.integration.agent.support.command import Outcome, environment, run
+from tests.integration.engine.servers.rough_server import RoughServer, paced
 from tests.integration.serve_files.serving import serving
-from tradewind.units import KIB, MIB
+from tradewind.units import BITS_PER_BYTE, KIB, MIB
 from tradewind_agent.compression.codecs import list_available_codecs
 from tradewind_agent.compression.packed.path_probe import probe_download_line, probe_upload_line
 from tradewind_agent.errors import CopyFailed
 from tradewind_agent.serve import Server
+
+SLOW_BPS = 16e6
 
 
 @pytest.fixture(scope="module")
@@ -92,12 +96,20 @@ def test_failed_probe_is_reported_with_advice(server: Server, name: str, reason:
         probe_download_line(f"{server.url}{name}")
 
 
-def test_advice_on_a_download_probes_the_way_from_the_server(server: Server, tmp_path: Path) -> None:
+def test_advice_on_a_download_probes_the_way_from_the_server(tmp_path: Path) -> None:
     like_it = tmp_path / "like-it"
     like_it.write_bytes(b"to be or not to be " * 10_000)
-    told = run("compress-advise", str(like_it), "--from", f"{server.url}large", "--json", env=environment(tmp_path))
+    # at a rate at which what a busy host adds is little
+    slow = paced(Random(1).randbytes(2 * MIB), bytes_per_s=SLOW_BPS / BITS_PER_BYTE)
+
+    async def advise() -> Outcome:
+        async with RoughServer({"/large": slow}) as server:
+            words = ("compress-advise", str(like_it), "--from", f"{server.url}/large", "--json")
+            return await asyncio.to_thread(run, *words, env=environment(tmp_path))
+
+    told = asyncio.run(advise())
     assert told.code == 0, told.err
-    assert told.document["line"]["bandwidth_bps"] > 1e6
+    assert told.document["line"]["bandwidth_bps"] == pytest.approx(SLOW_BPS, rel=0.5)
 
 
 def test_a_way_is_named_once(tmp_path: Path) -> None:
