@@ -8,7 +8,7 @@ from services.admin.formatting.money import choose_uniform_decimals
 from services.admin.rendering import build_page_router, redirect_after_form, render_page
 from services.admin.visitors import Parts, Provider
 from services.application.billing.currencies import count_minor_digits
-from services.application.billing.issued.issue import IssuedStatement, Sums, sum_billed
+from services.application.billing.issued.values import IssuedStatement, Sums, sum_billed
 from services.application.billing.issuer import MOST_LINES, find_issuer, set_issuer
 from services.application.billing.statements import Statement, add_payable, build_statements
 from services.application.billing.usage import Month

@@ -15,7 +15,8 @@ from services.admin.pages.usage import MonthText
 from services.admin.rendering import HEADERS, build_page_router, redirect_after_form, render_page, render_refusal
 from services.admin.visitors import Parts, Provider
 from services.application.billing.currencies import count_minor_digits
-from services.application.billing.issued.issue import Due, issue_statement
+from services.application.billing.issued.issue import issue_statement
+from services.application.billing.issued.values import Due
 from services.application.billing.issued.opened import (
     ChangedTransfer,
     OpenedStatement,

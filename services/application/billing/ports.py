@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from services.application.billing.customers import Customer, CustomerDetails
-    from services.application.billing.issued.issue import Content, IssuedStatement, NewStatement, Sums
+    from services.application.billing.issued.values import Content, IssuedStatement, NewStatement, Sums
     from services.application.billing.negotiate import NegotiatedPrices, Negotiation
     from services.application.billing.price_books import ListedBook, PriceBook
     from services.application.billing.price_list import PriceList, SpendingLimit

@@ -8,7 +8,8 @@ from fastapi import Query, Response
 
 from services.api.dependencies import Parts, ProviderKey
 from services.api.routing import OnceRoute, create_v1_router
-from services.application.billing.issued.issue import Adjustment, Change, Due, IssuedStatement, issue_statement
+from services.application.billing.issued.issue import issue_statement
+from services.application.billing.issued.values import Adjustment, Change, Due, IssuedStatement
 from services.application.billing.issuer import find_issuer, set_issuer
 from services.application.billing.statements import format_reference
 from services.application.billing.usage import Month

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from sqlalchemy import Connection, Row, Select, func, insert, select, text
 
 from services.application.billing.customers import CustomerDetails
-from services.application.billing.issued.issue import (
+from services.application.billing.issued.values import (
     TIME_ZONE,
     Adjustment,
     Content,
