@@ -4,10 +4,12 @@ What is logged or corrected later changes no issued statement: see `differences`
 """
 
 from contextlib import closing
+from datetime import datetime
 from decimal import Decimal
 from itertools import islice
 from uuid import UUID
 
+from services.application.billing.customers import Customer
 from services.application.billing.issued.differences import list_open_adjustments
 from services.application.billing.issued.values import Content, IssuedStatement, NewStatement, Sums, build_dues
 from services.application.billing.statements import load_statement
@@ -36,27 +38,9 @@ def issue_statement(customer_id: UUID, month: Month, *, uow: UnitOfWork, clock: 
     if (found := uow.issued_statements.find(customer_id, month)) is not None:
         return found, False
     now = clock.now()
-    if now < month.ends_at:
-        raise Conflict(f"{month} is not over; its statement can be issued from {month.after}-01 on (UTC)")
-    statement, detail = load_statement(Holder(customer_id=customer_id), month, limit=0, offset=0, uow=uow)
-    adjustments = list_open_adjustments(customer_id, month, uow)
-    dues = build_dues(statement.billed, adjustments)
-    if not dues:
-        raise Conflict(f"nothing is billed to {customer.name} for {month}")
-    has_transfers = not statement.billed or bool(detail.sheet.totals)  # there are none where the rows are dropped
-    issued = uow.issued_statements.add(
-        NewStatement(
-            month=month,
-            customer=customer,
-            issuer=detail.issuer,
-            issued_at=now,
-            dues=dues,
-            adjustments=adjustments,
-            content=Content(sheet=detail.sheet, tiers=detail.tiers),
-            has_transfers=has_transfers,
-        )
-    )
-    if has_transfers:
+    refuse_running_month(month, now)
+    issued = uow.issued_statements.add(_build_statement(customer, month, now, uow))
+    if issued.has_transfers:
         _store_transfers(issued, uow)
     uow.audit.note(
         "statements.issued",
@@ -64,10 +48,36 @@ def issue_statement(customer_id: UUID, month: Month, *, uow: UnitOfWork, clock: 
         id=str(customer_id),
         number=issued.number,
         month=str(month),
-        payable=", ".join(f"{due.payable:f} {due.currency}" for due in dues),
+        payable=", ".join(f"{due.payable:f} {due.currency}" for due in issued.dues),
     )
     uow.commit()
     return issued, True
+
+
+def refuse_running_month(month: Month, now: datetime) -> None:
+    """Raise a Conflict if a month is not over."""
+    if now < month.ends_at:
+        raise Conflict(f"{month} is not over; its statement can be issued from {month.after}-01 on (UTC)")
+
+
+def _build_statement(customer: Customer, month: Month, now: datetime, uow: UnitOfWork) -> NewStatement:
+    """Return what a customer is billed for a month, with the differences of earlier months."""
+    statement, detail = load_statement(Holder(customer_id=customer.id), month, limit=0, offset=0, uow=uow)
+    adjustments = list_open_adjustments(customer.id, month, uow)
+    dues = build_dues(statement.billed, adjustments)
+    if not dues:
+        raise Conflict(f"nothing is billed to {customer.name} for {month}")
+    return NewStatement(
+        month=month,
+        customer=customer,
+        issuer=detail.issuer,
+        issued_at=now,
+        dues=dues,
+        adjustments=adjustments,
+        content=Content(sheet=detail.sheet, tiers=detail.tiers),
+        # There are no totals where the rows are dropped.
+        has_transfers=not statement.billed or bool(detail.sheet.totals),
+    )
 
 
 def _store_transfers(issued: IssuedStatement, uow: UnitOfWork) -> None:
