@@ -98,7 +98,7 @@ class UsageStatement(Open):
 
 
 class StatementsToIssue(Strict):
-    """The statements of all customers for a month that is over. ``dry_run`` : say what would be issued, and issue none."""
+    """The statements of all customers for a month that is over. ``dry_run`` : say what would be issued, issue none."""
 
     month: MonthText
     dry_run: bool = False

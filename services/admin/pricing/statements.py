@@ -16,13 +16,13 @@ from services.admin.rendering import HEADERS, build_page_router, redirect_after_
 from services.admin.visitors import Parts, Provider
 from services.application.billing.currencies import count_minor_digits
 from services.application.billing.issued.issue import issue_statement
-from services.application.billing.issued.values import Due
 from services.application.billing.issued.opened import (
     ChangedTransfer,
     OpenedStatement,
     list_changed_transfers,
     open_statement,
 )
+from services.application.billing.issued.values import Due
 from services.application.billing.issuer import find_issuer
 from services.application.billing.statements import DayTotal, UsageTotal, find_statement
 from services.application.billing.usage import Holder, Month, UsageLine, UsageTransfer

@@ -69,7 +69,9 @@ def test_customer_that_pays_differences_of_earlier_months_alone_is_listed_with_w
         issued = acme.issue(provider, SECOND).raise_for_status().json()
         after = visitor.get(f"/admin/usage?month={SECOND}").text
     for page in (before, after):
-        (row,) = re.findall(rf"<tr>(?:(?!</tr>).)*?{acme.customer['name']}(?:(?!</tr>).)*?−9\.00 EUR.*?</tr>", page, re.S)
+        (row,) = re.findall(
+            rf"<tr>(?:(?!</tr>).)*?{acme.customer['name']}(?:(?!</tr>).)*?<strong>−9\.00 EUR.*?</tr>", page, re.DOTALL
+        )
         assert f"adjustments of earlier months: {FIRST}" in row
         assert "−2.00" in page, "7 and −9 together"
     assert f"issued as No. {issued['number']}: −9.00 EUR, 0.50 USD" in after

@@ -113,9 +113,7 @@ def plan_statements(statements: Iterable[PayableStatement]) -> Iterator[Statemen
                 customer_id=None, name=name, outcome=Outcome.NOT_ISSUED, dues=each.dues, reason=NO_CUSTOMER
             )
         elif each.dues:
-            yield StatementOutcome(
-                customer_id=holder.customer_id, name=name, outcome=Outcome.TO_ISSUE, dues=each.dues
-            )
+            yield StatementOutcome(customer_id=holder.customer_id, name=name, outcome=Outcome.TO_ISSUE, dues=each.dues)
 
 
 def issue_month(

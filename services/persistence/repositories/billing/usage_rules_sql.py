@@ -30,7 +30,6 @@ HELD = """
 """
 
 
-
 def match_units(mark: str, *, stored: str = "true", logged: str = "true") -> str:
     """Return SQL that selects the units that a mark without a unit is about: of a key, a book, a billing or a tenant.
 

@@ -7,9 +7,7 @@ from sqlalchemy import text
 
 from services.persistence.repositories.billing.usage_rules_sql import COLUMNS, COMPUTED, match_units
 
-_OF_MONTH = match_units(
-    "mark", stored="u.month = :month", logged="started_at >= :begins_at AND started_at < :ends_at"
-)
+_OF_MONTH = match_units("mark", stored="u.month = :month", logged="started_at >= :begins_at AND started_at < :ends_at")
 
 # ``whose`` is one row a transfer of the month and key, as of one moment: a mark that the statement sees was committed
 # with its change.
