@@ -135,6 +135,14 @@ BILLED_TRANSFERS = View(
     ),
 )
 
+BILLED_BY_LATE_QUOTES = replace(
+    BILLED_TRANSFERS,
+    source=_BILLED.replace(
+        "q.at < (m.month + interval '1 month') AT", "q.at < (m.month + interval '1 month' + interval '1 day') AT"
+    ),
+)
+"""A quote counts for a month until a day after it, as in the rules of the statements."""
+
 BILLING_VIEWS = (CUSTOMERS, BILLED_TRANSFERS)
 
 READ_COLUMNS = {

@@ -6,7 +6,7 @@ from uuid import UUID
 from starlette.responses import Response
 
 from services.application.billing.issued.file import IssuedFile
-from services.application.billing.issued.issue import IssuedStatement
+from services.application.billing.issued.values import IssuedStatement
 from services.application.billing.issuer import Issuer
 from services.application.billing.usage import Holder, Month, UsageFile, format_usage_file_name
 from services.application.shared.unit_of_work import UnitOfWork

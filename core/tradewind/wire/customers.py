@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from tradewind.sla.price_rules import MOST_RULES
 from tradewind.sla.pricing import DECIMALS, HIGHEST_ADJUSTMENT, HIGHEST_PRICE, LOWEST_ADJUSTMENT
 from tradewind.wire.base import MAX_NAME_LENGTH, Instant, NewName, Open, Strict, Text
-from tradewind.wire.billing import BilledUsage, UnbilledUsage
+from tradewind.wire.billing import BilledUsage, MonthText, StatementAdjustment, StatementDue, UnbilledUsage
 from tradewind.wire.inventory import RateFactor
 from tradewind.wire.price_rules import WirePriceRule
 from tradewind.wire.pricing import CurrencyCode
@@ -155,36 +155,6 @@ class StatementTotal(Open):
     agreements_missed: int
 
 
-class StatementDue(Open):
-    """What a statement comes to in one currency.
-
-    ``transfers``, ``amount``, ``credit`` : of the month's transfers, exact. ``adjustment`` : of months that were issued
-    before, exact. ``payable`` : amount - credit + adjustment, rounded once; negative where the customer gets money
-    back.
-    """
-
-    currency: str
-    transfers: int
-    amount: Decimal
-    credit: Decimal
-    adjustment: Decimal
-    payable: Decimal
-
-
-class StatementAdjustment(Open):
-    """A difference of an earlier issued statement, billed by a later one; each is billed once.
-
-    ``number``, ``month`` : of the earlier statement. ``amount``, ``credit`` : more than it had, or less (negative).
-    """
-
-    number: int
-    month: str
-    currency: str
-    transfers: int
-    amount: Decimal
-    credit: Decimal
-
-
 class StatementChange(Open):
     """What has changed in an issued month since, and is not billed yet: late transfers, corrected rows.
 
@@ -203,7 +173,7 @@ class StatementToIssue(Strict):
     """The statement of a customer for a month that is over."""
 
     customer_id: UUID
-    month: Annotated[str, Field(min_length=7, max_length=7, description="`YYYY-MM`, in UTC.")]
+    month: MonthText
 
 
 class IssuedStatementHead(Open):

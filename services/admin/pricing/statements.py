@@ -15,13 +15,14 @@ from services.admin.pages.usage import MonthText
 from services.admin.rendering import HEADERS, build_page_router, redirect_after_form, render_page, render_refusal
 from services.admin.visitors import Parts, Provider
 from services.application.billing.currencies import count_minor_digits
-from services.application.billing.issued.issue import Due, issue_statement
+from services.application.billing.issued.issue import issue_statement
 from services.application.billing.issued.opened import (
     ChangedTransfer,
     OpenedStatement,
     list_changed_transfers,
     open_statement,
 )
+from services.application.billing.issued.values import Due
 from services.application.billing.issuer import find_issuer
 from services.application.billing.statements import DayTotal, UsageTotal, find_statement
 from services.application.billing.usage import Holder, Month, UsageLine, UsageTransfer
@@ -115,35 +116,43 @@ def statement_page(
         opened = open_statement(holder, month, limit=limit, offset=offset, uow=uow)
         negotiated = [] if customer is None else uow.negotiated_prices.list_of(customer)
         changed = None if opened.issued is None or not opened.changes else list_changed_transfers(opened.issued, uow)
-    statement, detail, sheet = opened.statement, opened.detail, opened.detail.sheet
-    digits = _choose_digits(opened, changed or ())
-    now, count = parts.clock.now(), sum(line.transfers for line in statement.billed)
+    digits, current = _choose_digits(opened, changed or ()), Month.of(parts.clock.now())
     return render_page(
         request,
         "statement.html",
         visit,
         month=month,
-        current=Month.of(now),
-        statement=statement,
-        detail=detail,
+        current=current,
+        statement=opened.statement,
+        detail=opened.detail,
         issued=opened.issued,
-        adjustments=[
-            (each, _round(each.sums.amount, each.sums.credit, digits[each.currency])) for each in opened.adjustments
-        ],
         changes=opened.changes,
         changed=changed,
-        can_issue=customer is not None and opened.issued is None and month < Month.of(now) and bool(opened.dues),
+        can_issue=customer is not None and opened.issued is None and month < current and bool(opened.dues),
         discounts=[each for each in negotiated if each.negotiation.adjustment and each.overlaps(month)],
         digits=digits,
-        dues=_list_dues(opened, digits),
-        keys=[
+        **_list_amounts(opened, digits),
+        **_list_pages(opened, page),
+        here=format_statement_query(month, opened.statement.holder),
+    )
+
+
+def _list_amounts(opened: OpenedStatement, digits: Mapping[str, int]) -> Mapping[str, object]:
+    """Return the parts of a statement that have amounts, rounded to the decimals of their currency."""
+    detail, sheet = opened.detail, opened.detail.sheet
+    return {
+        "adjustments": [
+            (each, _round(each.sums.amount, each.sums.credit, digits[each.currency])) for each in opened.adjustments
+        ],
+        "dues": _list_dues(opened, digits),
+        "keys": [
             (usage, line, _round(line.amount, line.credit, digits[line.currency or ""]))
-            for usage in statement.keys
+            for usage in opened.statement.keys
             for line in usage.billed
         ],
-        totals=_round_rows(sheet.totals, digits),
-        days=_round_rows(sheet.days, digits),
-        transfers=[
+        "totals": _round_rows(sheet.totals, digits),
+        "days": _round_rows(sheet.days, digits),
+        "transfers": [
             ShownTransfer(
                 line,
                 None if line.tier_id is None else detail.tiers.get(line.tier_id),
@@ -151,13 +160,19 @@ def statement_page(
             )
             for line in sheet.transfers
         ],
-        at_once=TRANSFERS_AT_ONCE,
-        most_printed=MOST_PRINTED,
-        count=count,
-        page=page,
-        pages=-(-count // TRANSFERS_AT_ONCE),
-        here=format_statement_query(month, statement.holder),
-    )
+    }
+
+
+def _list_pages(opened: OpenedStatement, page: int) -> Mapping[str, object]:
+    """Return which page of how many transfers is shown, and how many are printed."""
+    count = sum(line.transfers for line in opened.statement.billed)
+    return {
+        "at_once": TRANSFERS_AT_ONCE,
+        "most_printed": MOST_PRINTED,
+        "count": count,
+        "page": page,
+        "pages": -(-count // TRANSFERS_AT_ONCE),
+    }
 
 
 @router.post("/statement/issue")

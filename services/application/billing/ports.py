@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from services.application.billing.customers import Customer, CustomerDetails
-    from services.application.billing.issued.issue import Content, IssuedStatement, NewStatement, Sums
+    from services.application.billing.issued.values import Content, IssuedStatement, NewStatement, Sums
     from services.application.billing.negotiate import NegotiatedPrices, Negotiation
     from services.application.billing.price_books import ListedBook, PriceBook
     from services.application.billing.price_list import PriceList, SpendingLimit
@@ -107,6 +107,9 @@ class IssuedStatementRepository(Protocol):
     def get(self, statement_id: UUID) -> IssuedStatement: ...
     def list_of(self, customer_id: UUID) -> Sequence[IssuedStatement]: ...
     def list_of_month(self, month: Month) -> Sequence[IssuedStatement]: ...
+    def list_before(self, month: Month) -> Sequence[IssuedStatement]:
+        """Return all statements of earlier months by month and number."""
+
     def list_page(
         self, *, after: int, limit: int, customer_id: UUID | None = None, month: Month | None = None
     ) -> Sequence[IssuedStatement]:
@@ -115,8 +118,8 @@ class IssuedStatementRepository(Protocol):
     def load_content(self, statement_id: UUID) -> Content: ...
     def list_transfers(self, statement_id: UUID, *, limit: int, offset: int) -> Sequence[UsageTransfer]: ...
     def iterate_transfers(self, statement_id: UUID) -> Generator[UsageTransfer, None, None]: ...
-    def sum_adjustments(self, statement_id: UUID) -> Mapping[str, Sums]:
-        """Return what other statements have billed of the differences of this one, by currency."""
+    def sum_adjustments(self, statement_ids: Collection[UUID]) -> Mapping[UUID, Mapping[str, Sums]]:
+        """Return what other statements have billed of the differences of these, by statement and currency."""
 
     def add(self, new: NewStatement) -> IssuedStatement:
         """Store a statement under the next number, while statements are locked."""

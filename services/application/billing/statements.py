@@ -1,6 +1,6 @@
 """Statements of a month: one for each customer over all of its keys, and one for each key without a customer."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -121,10 +121,17 @@ class StatementDetail:
     tiers: Mapping[UUID, str]
 
 
-def build_statements(lines: Iterable[UsageLine], customers: Iterable[Customer], month: Month) -> Sequence[Statement]:
-    """Return statements: customers by name, then keys without one by name; lines without a known key come last."""
+def build_statements(
+    lines: Iterable[UsageLine], customers: Iterable[Customer], month: Month, *, always: Collection[UUID] = ()
+) -> Sequence[Statement]:
+    """Return statements: customers by name, then keys without one by name; lines without a known key come last.
+
+    Parameters
+    ----------
+    always : customers that have a statement also without transfers.
+    """
     known = {customer.id: customer for customer in customers}
-    grouped: dict[Holder, list[UsageLine]] = {}
+    grouped: dict[Holder, list[UsageLine]] = {Holder(customer_id=each): [] for each in known if each in always}
     for line in lines:
         customer = known.get(line.customer_id) if line.customer_id is not None else None
         holder = Holder(key_id=line.key_id) if customer is None else Holder(customer_id=customer.id)

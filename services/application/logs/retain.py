@@ -2,7 +2,8 @@
 
 A month is closed first: from then on no upload adds a row to it. Then its days are summed and exported as usual, and
 each tenant's statement is sealed. The database checks a month again before it drops it, in the same transaction and
-under a lock. An interrupted run leaves a month closed, or closed and sealed; the next one continues.
+under locks: also that what is billed of it has not changed since it was sealed. An interrupted run leaves a month
+closed, or closed and sealed; the next one continues, and seals it again if it has changed.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -11,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
+from services.application.billing.refresh_usage import RefreshUsage
 from services.application.billing.usage import Month
 from services.application.logs.export import ExportedDay, View, find_folder
 from services.application.logs.ports import Lake, MonthsOfLogs
@@ -126,6 +128,8 @@ class LogRetention:
         try:
             for tenant_id in self.stored.list_tenants(month):
                 self._seal(tenant_id, month)
+                # The database compares the sealed sums with what is stored of each transfer.
+                RefreshUsage(self.unit_of_work).run(tenant_id)
             self.stored.drop(month)
         except Conflict as changed:
             return replace(due, obstacles=[str(changed)])

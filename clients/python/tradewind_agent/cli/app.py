@@ -33,6 +33,7 @@ COMMANDS = (
     "regions",
     "sql",
     "usage",
+    "statements",
     "releases",
     "login",
     "doctor",

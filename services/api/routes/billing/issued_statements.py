@@ -8,15 +8,18 @@ from fastapi import Query, Response
 
 from services.api.dependencies import Parts, ProviderKey
 from services.api.routing import OnceRoute, create_v1_router
-from services.application.billing.issued.issue import Adjustment, Change, Due, IssuedStatement, issue_statement
+from services.application.billing.issued.issue import issue_statement
+from services.application.billing.issued.month import StatementOutcome, issue_month, plan_issue
+from services.application.billing.issued.values import Adjustment, Change, Due, IssuedStatement
 from services.application.billing.issuer import find_issuer, set_issuer
 from services.application.billing.statements import format_reference
 from services.application.billing.usage import Month
+from services.application.shared.unit_of_work import UnitOfWork
+from tradewind.wire.billing import IssuedMonth, StatementAdjustment, StatementDue, StatementsToIssue
+from tradewind.wire.billing import StatementOutcome as WireStatementOutcome
 from tradewind.wire.customers import (
     IssuedStatementHead,
-    StatementAdjustment,
     StatementChange,
-    StatementDue,
     StatementIssuer,
     StatementToIssue,
     WireStatementIssuer,
@@ -63,6 +66,38 @@ def issue(new: StatementToIssue, parts: Parts, principal: ProviderKey, response:
     if not is_new:
         response.status_code = 200
     return to_head(issued)
+
+
+@router.post("/months")
+def issue_all(new: StatementsToIssue, parts: Parts, principal: ProviderKey) -> IssuedMonth:
+    """Issue the statements of all customers for a month that is over, each once; report what became of each.
+
+    One that cannot be issued stops no other. The same call again issues what is left.
+    """
+    month = Month.parse(new.month)
+
+    def open_unit_of_work() -> UnitOfWork:
+        return parts.store.unit_of_work(principal.tenant_id, principal.actor)
+
+    if new.dry_run:
+        with open_unit_of_work() as uow:
+            outcomes = plan_issue(month, uow=uow, clock=parts.clock)
+    else:
+        outcomes = issue_month(month, open_unit_of_work=open_unit_of_work, clock=parts.clock)
+    return IssuedMonth(month=str(month), dry_run=new.dry_run, statements=tuple(map(_to_wire_outcome, outcomes)))
+
+
+def _to_wire_outcome(outcome: StatementOutcome) -> WireStatementOutcome:
+    issued = outcome.issued
+    return WireStatementOutcome(
+        customer_id=outcome.customer_id,
+        name=outcome.name,
+        outcome=outcome.outcome.value,
+        reason=outcome.reason or None,
+        number=None if issued is None else issued.number,
+        statement_id=None if issued is None else issued.id,
+        to_pay=tuple(map(to_wire_due, outcome.dues)),
+    )
 
 
 @router.get("/{statement_id}")

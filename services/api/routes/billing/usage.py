@@ -13,12 +13,11 @@ from services.api.problems import to_problem
 from services.api.routes.billing.customers import to_wire_customer
 from services.api.routes.billing.issued_statements import to_head, to_wire_adjustment, to_wire_change, to_wire_due
 from services.api.routing import create_v1_router
+from services.application.billing.issued.month import PayableStatement, list_payable_statements
 from services.application.billing.issued.opened import OpenedStatement, open_statement
 from services.application.billing.issuer import find_issuer
 from services.application.billing.statements import (
     KeyUsage,
-    Statement,
-    build_statements,
     find_statement,
 )
 from services.application.billing.usage import Holder, Month, UsageLine
@@ -28,6 +27,9 @@ from tradewind.wire.customers import CustomerStatement, StatementKey, StatementT
 
 router = create_v1_router("/usage-statements", "prices")
 statement_router = create_v1_router("/customers", "customers")
+
+NO_KEY = KeyUsage(key_id=None, key=None, billed=(), unbilled=())
+"""Of a customer that used nothing in the month and pays differences of earlier ones."""
 
 
 class Form(StrEnum):
@@ -57,12 +59,15 @@ def list_statements(
         uow, slots = parts.store.unit_of_work(tenant_id), request.app.state.query_slots
         return stream_usage(tenant_id, requested_month, uow, slots, refused=to_problem)
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        found = build_statements(uow.usage.list_sums(requested_month), uow.customers.list_all(), requested_month)
-    return [_to_wire(statement, key) for statement in found for key in statement.keys]
+        found = list_payable_statements(requested_month, uow)
+    return [_to_wire(each, key) for each in found for key in each.statement.keys or (NO_KEY,)]
 
 
-def _to_wire(statement: Statement, key: KeyUsage) -> UsageStatement:
+def _to_wire(payable: PayableStatement, key: KeyUsage) -> UsageStatement:
+    statement = payable.statement
     month, customer = statement.month, statement.customer
+    adjusted = {each.currency for each in payable.adjustments}
+    billed = [_to_billed_usage(line, pays=line.currency not in adjusted) for line in statement.billed]
     return UsageStatement(
         month=str(month),
         begins_at=month.begins_at,
@@ -72,7 +77,8 @@ def _to_wire(statement: Statement, key: KeyUsage) -> UsageStatement:
         key_id=key.key_id,
         key=key.key,
         billed=tuple(_to_billed_usage(line, pays=customer is None) for line in key.billed),
-        customer_billed=() if customer is None else tuple(map(_to_billed_usage, statement.billed)),
+        customer_billed=() if customer is None else tuple(billed),
+        customer_to_pay=() if customer is None else tuple(map(to_wire_due, payable.dues)),
         unbilled=tuple(map(_to_unbilled_usage, key.unbilled)),
     )
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import chain
 from uuid import UUID
 
-from services.application.billing.issued.issue import Adjustment, IssuedStatement
+from services.application.billing.issued.values import Adjustment, IssuedStatement
 from services.application.billing.usage import COLUMNS, ISSUER_COLUMNS, format_file
 from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import Conflict

@@ -7,16 +7,8 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from services.application.billing.customers import Customer
-from services.application.billing.issued.issue import (
-    Adjustment,
-    Change,
-    Due,
-    IssuedStatement,
-    Sums,
-    build_dues,
-    find_changes,
-    list_open_adjustments,
-)
+from services.application.billing.issued.differences import find_changes, list_open_adjustments
+from services.application.billing.issued.values import Adjustment, Change, Due, IssuedStatement, Sums, build_dues
 from services.application.billing.statements import Statement, StatementDetail, build_statement, load_statement
 from services.application.billing.usage import Billing, Holder, Month, UsageTransfer
 from services.application.shared.unit_of_work import UnitOfWork

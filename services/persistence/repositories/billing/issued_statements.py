@@ -1,6 +1,6 @@
 """Issued statements of a tenant: added once, and never changed."""
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from sqlalchemy import Connection, Row, Select, func, insert, select, text
 
 from services.application.billing.customers import CustomerDetails
-from services.application.billing.issued.issue import (
+from services.application.billing.issued.values import (
     TIME_ZONE,
     Adjustment,
     Content,
@@ -82,6 +82,11 @@ class IssuedStatements:
         """Return all statements of a month by number."""
         return self._read(_select().where(_STATEMENT.month == month.begins_at.date()).order_by(_STATEMENT.number))
 
+    def list_before(self, month: Month) -> Sequence[IssuedStatement]:
+        """Return all statements of earlier months by month and number."""
+        earlier = _select().where(_STATEMENT.month < month.begins_at.date())
+        return self._read(earlier.order_by(_STATEMENT.month, _STATEMENT.number))
+
     def list_page(
         self, *, after: int, limit: int, customer_id: UUID | None = None, month: Month | None = None
     ) -> Sequence[IssuedStatement]:
@@ -109,18 +114,18 @@ class IssuedStatements:
         with self._connection.execute(_select_transfers(statement_id), execution_options=options) as rows:
             yield from map(_to_transfer, rows)
 
-    def sum_adjustments(self, statement_id: UUID) -> Mapping[str, Sums]:
-        """Return what other statements have billed of the differences of this one, by currency."""
+    def sum_adjustments(self, statement_ids: Collection[UUID]) -> Mapping[UUID, Mapping[str, Sums]]:
+        """Return what other statements have billed of the differences of these, by statement and currency."""
         sums = (func.sum(column) for column in (_ADJUSTMENT.transfers, _ADJUSTMENT.amount, _ADJUSTMENT.credit))
         query = (
-            select(_ADJUSTMENT.currency, *sums)
-            .where(_ADJUSTMENT.corrected_id == statement_id)
-            .group_by(_ADJUSTMENT.currency)
+            select(_ADJUSTMENT.corrected_id, _ADJUSTMENT.currency, *sums)
+            .where(_ADJUSTMENT.corrected_id.in_(statement_ids))
+            .group_by(_ADJUSTMENT.corrected_id, _ADJUSTMENT.currency)
         )
-        return {
-            currency: Sums(int(transfers), amount, credit)
-            for currency, transfers, amount, credit in self._connection.execute(query)
-        }
+        found: dict[UUID, dict[str, Sums]] = {}
+        for statement_id, currency, transfers, amount, credit in self._connection.execute(query):
+            found.setdefault(statement_id, {})[currency] = Sums(int(transfers), amount, credit)
+        return found
 
     def add(self, new: NewStatement) -> IssuedStatement:
         """Store a statement under the next number, while statements are locked."""

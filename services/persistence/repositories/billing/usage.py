@@ -19,6 +19,9 @@ from tradewind.errors import Conflict
 QUOTED_BEFORE = timedelta(days=31)
 """Transfers that began within so long after a quote are joined with it."""
 
+QUOTED_AFTER = timedelta(days=1)
+"""A quote counts for a month until so long after it: the clock of the transfer's host may be behind the service's."""
+
 LOGGED_BEFORE = timedelta(days=31)
 """A transfer counts for a month unless it was logged as one that began within so long before."""
 
@@ -143,6 +146,7 @@ def build_times(month: Month) -> Mapping[str, Any]:
         "begins_at": begins_at,
         "ends_at": month.ends_at,
         "quoted_from": begins_at - QUOTED_BEFORE,
+        "quoted_until": month.ends_at + QUOTED_AFTER,
         "logged_from": begins_at - LOGGED_BEFORE,
         "sealed_from": (begins_at - LOGGED_BEFORE).replace(day=1).date(),
         "month": begins_at.date(),

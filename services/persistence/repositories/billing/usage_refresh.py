@@ -7,30 +7,20 @@ from sqlalchemy import Connection, text
 
 from services.application.billing.usage import Month
 from services.persistence.repositories.billing.usage import build_times
-from services.persistence.repositories.billing.usage_rules_sql import COLUMNS, COMPUTED, TURN
+from services.persistence.repositories.billing.usage_rules_sql import COLUMNS, COMPUTED, TURN, match_units
 
 _ANY_MARK = text("SELECT EXISTS (SELECT FROM usage_marks)")
 _TAKE_TURN = text(f"SELECT pg_try_advisory_xact_lock({TURN})")
 
 # All units of a key, a book or a tenant get marks of their own, which are then taken in portions.
 _MARK_UNITS = text(
-    """
+    f"""
     WITH taken AS (
         DELETE FROM usage_marks WHERE unit IS NULL RETURNING key_id, book_id, billing
     )
     INSERT INTO usage_marks (tenant_id, unit)
-    SELECT DISTINCT CAST(:tenant AS uuid), matched.unit
-      FROM taken CROSS JOIN LATERAL (
-          SELECT unit FROM usage_transfers u
-           WHERE u.key_id = taken.key_id OR u.book_id = taken.book_id OR u.billing = taken.billing
-              OR (taken.key_id IS NULL AND taken.book_id IS NULL AND taken.billing IS NULL)
-           UNION ALL
-          SELECT coalesce(transfer_id, id) FROM transfer_logs
-           WHERE taken.key_id IS NULL AND taken.book_id IS NULL AND taken.billing IS NULL
-             AND (transfer_id IS NOT NULL OR quote IS NOT NULL)
-          OFFSET 0
-      ) matched
-    """
+    SELECT DISTINCT CAST(:tenant AS uuid), matched.unit FROM taken CROSS JOIN LATERAL ({match_units("taken")}) matched
+    """  # noqa: S608 - of constants
 )
 _TAKE = text(
     """

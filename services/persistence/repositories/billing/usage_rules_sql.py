@@ -29,6 +29,27 @@ HELD = """
       FROM customer_keys
 """
 
+
+def match_units(mark: str, *, stored: str = "true", logged: str = "true") -> str:
+    """Return SQL that selects the units that a mark without a unit is about: of a key, a book, a billing or a tenant.
+
+    Parameters
+    ----------
+    stored, logged : conditions on the rows of ``usage_transfers`` and of ``transfer_logs`` that are searched.
+    """
+    is_of_tenant = f"{mark}.key_id IS NULL AND {mark}.book_id IS NULL AND {mark}.billing IS NULL"
+    return f"""
+        SELECT unit FROM usage_transfers u
+         WHERE {stored} AND (
+               u.key_id = {mark}.key_id OR u.book_id = {mark}.book_id OR u.billing = {mark}.billing
+               OR ({is_of_tenant}))
+         UNION ALL
+        SELECT coalesce(transfer_id, id) FROM transfer_logs
+         WHERE {is_of_tenant} AND {logged} AND (transfer_id IS NOT NULL OR quote IS NOT NULL)
+        OFFSET 0
+    """  # noqa: S608 - of constants
+
+
 # A transfer appears once for each key that logged it, however often: in the month of its earliest record, as the first
 # record with a quote states it there, else as the first. The quote in the journal counts, if the key that it was made
 # to has uploaded the log, or a key that may upload it for that one; without one, the log must carry the quote of a
@@ -49,7 +70,7 @@ COMPUTED = f"""
         SELECT q.*
           FROM units CROSS JOIN LATERAL (
               SELECT transfer_id, key_id, tier_id, book_id, amount, currency, energy_basis, sla, at, credit FROM quotes
-               WHERE transfer_id = units.unit AND at >= :quoted_from AND at < :ends_at AND amount IS NOT NULL
+               WHERE transfer_id = units.unit AND at >= :quoted_from AND at < :quoted_until AND amount IS NOT NULL
                ORDER BY at LIMIT 1
           ) q
     ), logged AS MATERIALIZED (

@@ -5,7 +5,9 @@ Sums by key, statements of customers, single transfers and what counts for spend
 
 from sqlalchemy import text
 
-from services.persistence.repositories.billing.usage_rules_sql import COLUMNS, COMPUTED
+from services.persistence.repositories.billing.usage_rules_sql import COLUMNS, COMPUTED, match_units
+
+_OF_MONTH = match_units("mark", stored="u.month = :month", logged="started_at >= :begins_at AND started_at < :ends_at")
 
 # ``whose`` is one row a transfer of the month and key, as of one moment: a mark that the statement sees was committed
 # with its change.
@@ -13,18 +15,7 @@ _SERVED = f"""
     WITH units AS MATERIALIZED (
         SELECT unit FROM usage_marks WHERE unit IS NOT NULL
          UNION
-        SELECT matched.unit FROM usage_marks mark CROSS JOIN LATERAL (
-            SELECT unit FROM usage_transfers u
-             WHERE u.month = :month AND (
-                   u.key_id = mark.key_id OR u.book_id = mark.book_id OR u.billing = mark.billing
-                   OR (mark.key_id IS NULL AND mark.book_id IS NULL AND mark.billing IS NULL))
-             UNION ALL
-            SELECT coalesce(transfer_id, id) FROM transfer_logs
-             WHERE mark.key_id IS NULL AND mark.book_id IS NULL AND mark.billing IS NULL
-               AND started_at >= :begins_at AND started_at < :ends_at
-               AND (transfer_id IS NOT NULL OR quote IS NOT NULL)
-            OFFSET 0
-        ) matched WHERE mark.unit IS NULL
+        SELECT matched.unit FROM usage_marks mark CROSS JOIN LATERAL ({_OF_MONTH}) matched WHERE mark.unit IS NULL
     ), {COMPUTED}, stored AS NOT MATERIALIZED (
         SELECT {COLUMNS} FROM usage_transfers
          WHERE month = :month AND unit NOT IN (SELECT unit FROM units)
