@@ -11,7 +11,7 @@ from services.admin.rendering import build_page_router, redirect_after_form, ren
 from services.admin.visitors import Parts, Provider
 from services.application.billing.currencies import count_minor_digits
 from services.application.billing.issued.month import (
-    Outcome,
+    IssueOutcome,
     PayableStatement,
     StatementOutcome,
     add_dues,
@@ -82,14 +82,14 @@ class Issuable(NamedTuple):
 
 
 def _sum_up_issue(planned: Iterable[StatementOutcome]) -> Issuable:
-    by_outcome: dict[Outcome, list[StatementOutcome]] = {outcome: [] for outcome in Outcome}
+    by_outcome: dict[IssueOutcome, list[StatementOutcome]] = {outcome: [] for outcome in IssueOutcome}
     for each in planned:
         by_outcome[each.outcome].append(each)
-    ready = by_outcome[Outcome.TO_ISSUE]
+    ready = by_outcome[IssueOutcome.TO_ISSUE]
     return Issuable(
         ready=ready,
-        already=by_outcome[Outcome.ALREADY_ISSUED],
-        refused=by_outcome[Outcome.NOT_ISSUED],
+        already=by_outcome[IssueOutcome.ALREADY_ISSUED],
+        refused=by_outcome[IssueOutcome.NOT_ISSUED],
         payable=add_dues(due for each in ready for due in each.dues),
     )
 
@@ -141,8 +141,8 @@ def issue_all(
 
 def _describe_outcomes(outcomes: Sequence[StatementOutcome]) -> str:
     """Return how many statements were issued, and the first of those customers that could not be billed."""
-    new = [each.issued.number for each in outcomes if each.issued and each.outcome is Outcome.ISSUED]
-    failed = [each for each in outcomes if each.outcome is Outcome.NOT_ISSUED and each.customer_id is not None]
+    new = [each.issued.number for each in outcomes if each.issued and each.outcome is IssueOutcome.ISSUED]
+    failed = [each for each in outcomes if each.outcome is IssueOutcome.NOT_ISSUED and each.customer_id is not None]
     numbers = f", No. {min(new)} to {max(new)}" if len(new) > 1 else f", No. {new[0]}" if new else ""
     message = f"{len(new) or 'No'} statement{'' if len(new) == 1 else 's'} issued{numbers}."
     if failed:

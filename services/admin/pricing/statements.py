@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from types import MappingProxyType
-from typing import Annotated, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -137,7 +137,7 @@ def statement_page(
     )
 
 
-def _list_amounts(opened: OpenedStatement, digits: Mapping[str, int]) -> Mapping[str, object]:
+def _list_amounts(opened: OpenedStatement, digits: Mapping[str, int]) -> Mapping[str, Any]:
     """Return the parts of a statement that have amounts, rounded to the decimals of their currency."""
     detail, sheet = opened.detail, opened.detail.sheet
     return {
@@ -163,7 +163,7 @@ def _list_amounts(opened: OpenedStatement, digits: Mapping[str, int]) -> Mapping
     }
 
 
-def _list_pages(opened: OpenedStatement, page: int) -> Mapping[str, object]:
+def _list_pages(opened: OpenedStatement, page: int) -> Mapping[str, Any]:
     """Return which page of how many transfers is shown, and how many are printed."""
     count = sum(line.transfers for line in opened.statement.billed)
     return {

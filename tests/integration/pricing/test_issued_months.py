@@ -185,7 +185,7 @@ def test_customer_that_cannot_be_billed_stops_no_other_and_takes_no_number(
     assert f"{acme.customer['name']}: another request holds" in page
 
 
-def test_page_issues_all_after_it_said_how_many_and_how_much(
+def test_page_issues_all_after_it_stated_how_many_and_how_much(
     api: str, parts: Any, tenant: Tenant, provider: httpx.Client, acme: Billed, beta: Billed, admin_database_url: str
 ) -> None:
     alone = Billed(tenant, api, admin_database_url, {}, new_key(provider))

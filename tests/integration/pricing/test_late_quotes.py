@@ -26,7 +26,7 @@ def list_amounts(provider: httpx.Client, acme: Billed) -> list[Decimal]:
     return [Decimal(line["amount"]) for month in (FIRST, SECOND) for line in acme.read(provider, month)["billed"]]
 
 
-def test_transfer_that_began_in_the_month_before_its_quote_by_its_own_clock_is_billed_once(
+def test_transfer_that_started_in_the_month_before_its_quote_by_its_own_clock_is_billed_once(
     provider: httpx.Client, acme: Billed
 ) -> None:
     acme.move(FIRST, "3", day=28, quoted_at=FIRST.ends_at + timedelta(seconds=5))

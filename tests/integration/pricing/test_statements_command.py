@@ -45,7 +45,7 @@ def test_usage_prints_the_differences_of_earlier_months(user: dict[str, str], ac
     acme.correct(corrected, amount="3.5")
     table = run("usage", "--month", str(SECOND), env=user)
     (row,) = (line for line in table.out.splitlines() if "adjustments" in line)
-    assert row.split()[-4:] == ["-1.500000", "EUR", "-1.50", "EUR"]
+    assert row.split()[-4:] == ["-1.5", "EUR", "-1.50", "EUR"]
 
 
 @pytest.mark.parametrize(

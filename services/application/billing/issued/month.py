@@ -63,7 +63,7 @@ def add_dues(dues: Iterable[Due]) -> Mapping[str, Decimal]:
     return dict(sorted(payable.items()))
 
 
-class Outcome(StrEnum):
+class IssueOutcome(StrEnum):
     """What became of the statement of a customer when all were issued."""
 
     ISSUED = "issued"
@@ -82,7 +82,7 @@ class StatementOutcome:
 
     customer_id: UUID | None
     name: str
-    outcome: Outcome
+    outcome: IssueOutcome
     dues: Sequence[Due]
     issued: IssuedStatement | None = None
     reason: str = ""
@@ -107,13 +107,15 @@ def plan_statements(statements: Iterable[PayableStatement]) -> Iterator[Statemen
     for each in statements:
         holder, name = each.statement.holder, each.statement.name
         if each.issued is not None:
-            yield _report_issued(each.issued, Outcome.ALREADY_ISSUED)
+            yield _report_issued(each.issued, IssueOutcome.ALREADY_ISSUED)
         elif each.dues and holder.customer_id is None:
             yield StatementOutcome(
-                customer_id=None, name=name, outcome=Outcome.NOT_ISSUED, dues=each.dues, reason=NO_CUSTOMER
+                customer_id=None, name=name, outcome=IssueOutcome.NOT_ISSUED, dues=each.dues, reason=NO_CUSTOMER
             )
         elif each.dues:
-            yield StatementOutcome(customer_id=holder.customer_id, name=name, outcome=Outcome.TO_ISSUE, dues=each.dues)
+            yield StatementOutcome(
+                customer_id=holder.customer_id, name=name, outcome=IssueOutcome.TO_ISSUE, dues=each.dues
+            )
 
 
 def issue_month(
@@ -131,7 +133,8 @@ def issue_month(
     with open_unit_of_work() as uow:
         planned = plan_issue(month, uow=uow, clock=clock)
     return [
-        _issue(each, month, open_unit_of_work, clock) if each.outcome is Outcome.TO_ISSUE else each for each in planned
+        _issue(each, month, open_unit_of_work, clock) if each.outcome is IssueOutcome.TO_ISSUE else each
+        for each in planned
     ]
 
 
@@ -146,14 +149,14 @@ def _issue(
         return StatementOutcome(
             customer_id=planned.customer_id,
             name=planned.name,
-            outcome=Outcome.NOT_ISSUED,
+            outcome=IssueOutcome.NOT_ISSUED,
             dues=planned.dues,
             reason=str(error),
         )
-    return _report_issued(issued, Outcome.ISSUED if is_new else Outcome.ALREADY_ISSUED)
+    return _report_issued(issued, IssueOutcome.ISSUED if is_new else IssueOutcome.ALREADY_ISSUED)
 
 
-def _report_issued(issued: IssuedStatement, outcome: Outcome) -> StatementOutcome:
+def _report_issued(issued: IssuedStatement, outcome: IssueOutcome) -> StatementOutcome:
     return StatementOutcome(
         customer_id=issued.customer_id, name=issued.customer.name, outcome=outcome, dues=issued.dues, issued=issued
     )
