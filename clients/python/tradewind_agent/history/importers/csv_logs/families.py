@@ -28,7 +28,7 @@ from tradewind_agent.history.importers.csv_logs.repeated import (
     PATH_COLUMNS,
     RepeatedFields,
 )
-from tradewind_agent.history.importers.csv_logs.rows import join_rows
+from tradewind_agent.history.importers.csv_logs.rows import is_totals, join_rows, repeats_header
 from tradewind_agent.history.importers.csv_logs.status import NoTransfer, find_commanded_direction
 from tradewind_agent.history.importers.csv_logs.times import RowClock
 from tradewind_agent.history.importers.csv_logs.units import CsvReading, infer_columns
@@ -127,8 +127,18 @@ def _list_rows(
     lines: Iterator[Line], last_line: Line, reader: "_RowReader", report: ImportReport
 ) -> Iterator[ImportedRow | RefusedRow]:
     left_out: Counter[NoTransfer] = Counter()
-    data = (line for line in lines if line.number > last_line.number and line.text != last_line.text)
-    for item in reader.read_all(data):
+    columns = reader.columns
+
+    def list_data() -> Iterator[Line]:
+        for line in lines:
+            if line.number <= last_line.number or line.text == last_line.text:
+                continue
+            if line.fault is None and is_totals(line.text):
+                report.skip("rows of totals and of averages")
+            elif line.fault is not None or not repeats_header(columns, line.text):
+                yield line
+
+    for item in reader.read_all(list_data()):
         if isinstance(item, NoTransfer):
             left_out[item] += 1
         else:
@@ -174,6 +184,10 @@ class _RowReader:
             (self._place[each] for each in ("moved_size", "total_size", "file_size") if each in self._place),
             self._width,
         )
+
+    @property
+    def columns(self) -> Columns:
+        return self._reading.columns
 
     def read_all(self, lines: Iterator[Line]) -> Iterator[Item]:
         """Yield what rows say; of the attempts of a transfer the last one."""

@@ -1,6 +1,7 @@
 """The runs of rclone in a log: which lines belong to which, and what they tell of it."""
 
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -31,6 +32,11 @@ _ROUNDED = timedelta(seconds=2)
 """By which two starts of one run may differ where a log has times in full seconds."""
 
 _LONGEST_RUN_S = 1e8
+_SAME_START_S, _SAME_START_ROUNDED_S = 0.1, 1.1
+"""By which the starts of one run differ that its stats lines say, with and without fractions of a second."""
+
+_MOST_ASIDE = 8
+"""Runs of one process that may still go on while a later one writes into the same file."""
 
 
 @dataclass(slots=True)
@@ -79,6 +85,7 @@ class Run:
 
     ``files`` : what lines up to its last stats line tell; ``later_files`` : of the lines behind that one, which are of
     this run or of the next.
+    ``is_mixed`` : another run wrote into the file meanwhile, so that lines of single files may be of either.
     """
 
     first: Line
@@ -93,6 +100,7 @@ class Run:
     flags: Mapping[str, int] = field(default_factory=dict)
     limit_bps: float | None = None
     is_dry: bool = False
+    is_mixed: bool = False
 
     def note(self, event: "Event") -> None:
         """Add the information of a line."""
@@ -121,6 +129,14 @@ class Run:
         bytes_left = read_count(self.stats, "totalBytes") - read_count(self.stats, "bytes")
         files_left = read_count(self.stats, "totalTransfers") - read_count(self.stats, "transfers")
         return bytes_left <= 0 and files_left <= 0 and not self.stats.get("transferring")
+
+    def goes_on_in(self, event: "Event") -> bool:
+        """Return whether stats behind those of a later run are of this one: it started when they say."""
+        if self.ended_at is None or event.at is None or self.is_complete or event.elapsed_s <= self.elapsed_s:
+            return False
+        has_fractions = event.at.microsecond or self.ended_at.microsecond
+        starts_apart = (event.at - self.ended_at).total_seconds() - (event.elapsed_s - self.elapsed_s)
+        return abs(starts_apart) <= (_SAME_START_S if has_fractions else _SAME_START_ROUNDED_S)
 
     def close(self) -> None:
         """Take the lines behind the last stats line as this run's own."""
@@ -200,31 +216,60 @@ class Event:
 
 
 def split_runs(messages: Iterable[tuple[Line, Message] | RefusedRow]) -> Iterator[Run | RefusedRow]:
-    """Yield the runs of a log, each when the next of the same process starts, and the lines that cannot be read."""
-    runs: dict[str, Run] = {}
+    """Yield the runs of a log, each some runs after the next of the same process started, and the lines that cannot be
+    read.
+    """
+    writers: dict[str, _Writer] = {}
     for found in messages:
         if isinstance(found, RefusedRow):
             yield found
             continue
         line, message = found
         try:
-            event = Event.parse(line, message)
-            run = runs.get(line.origin)
-            if run is not None and event.starts_after(run):
-                run.close()
-                yield runs.pop(line.origin)
-                run = None
-            elif run is not None and event.is_of_later_run(run):
-                following = Run(line, later_files=run.later_files)
-                yield run
-                run = following
-            runs[line.origin] = run or Run(line)
-            runs[line.origin].note(event)
+            yield from writers.setdefault(line.origin, _Writer()).note(Event.parse(line, message))
         except InvalidValue as invalid:
             yield refuse_row(line.number, invalid, line.text)
-    for run in runs.values():
-        run.close()
-        yield run
+    for writer in writers.values():
+        yield from writer.close()
+
+
+@dataclass(slots=True)
+class _Writer:
+    """The runs of one process or container, or of all that write into one file.
+
+    ``aside`` : runs before the present one, which may go on if both write at once.
+    """
+
+    run: Run | None = None
+    aside: deque[Run] = field(default_factory=deque)
+
+    def note(self, event: Event) -> Iterator[Run]:
+        """Add a line to its run; yield a run that is over."""
+        run = self.run
+        if event.stats and (earlier := next((each for each in self.aside if each.goes_on_in(event)), None)):
+            earlier.note(event)
+            earlier.is_mixed = True
+            if run is not None:
+                run.is_mixed = True
+            return
+        if run is not None and event.starts_after(run):
+            run.close()
+            self.aside.append(run)
+            run = None
+        elif run is not None and event.is_of_later_run(run):
+            self.aside.append(run)
+            run = Run(event.line, later_files=run.later_files)
+        if len(self.aside) > _MOST_ASIDE:
+            yield self.aside.popleft()
+        self.run = run or Run(event.line)
+        self.run.note(event)
+
+    def close(self) -> Iterator[Run]:
+        """Yield the runs that the end of the log ends."""
+        yield from self.aside
+        if self.run is not None:
+            self.run.close()
+            yield self.run
 
 
 def read_seconds(stats: Mapping[str, object], key: str) -> float:
