@@ -48,9 +48,12 @@ _HAR = re.compile(r'\s*\{\s*"log"\s*:\s*\{')
 _SHOWN_MEMBERS = 12
 _WITHOUT_TIMES: Sequence[tuple[re.Pattern[str], str]] = (
     (re.compile(r"Connecting to host \S+, port \d|\[ *ID\] Interval "), "is what iperf3 prints; run it with --json"),
-    (re.compile(r"(?:cp|mv|sync) (?:\"?s3://|\S+ s3://)"), "is what s5cmd prints, without times; run it under `tradewind wrap`"),
+    (
+        re.compile(r"(?:cp|mv|sync) (?:\"?s3://|\S+ s3://)"),
+        "is what s5cmd prints, without times; run it under `tradewind wrap`",
+    ),
     (re.compile(r" *% Total +% Received % Xferd"), "is curl's progress; run it with -w '%{json}\\n' and -o or -O"),
-)  # fmt: skip
+)
 """What tools print that has no sizes or times, by lines of it, and what to keep instead."""
 
 

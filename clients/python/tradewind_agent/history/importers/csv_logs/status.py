@@ -251,7 +251,7 @@ def _read_failure(text: str) -> Verdict:
 
 
 def _find_unmoved(values: Sequence[str]) -> Reader | None:
-    """Return how a column is read that says whether nothing was moved, ``None`` where it holds other than yes and no."""
+    """Return how a column such as ``dry_run`` is read, ``None`` where it holds other than yes and no."""
     return _read_unmoved if all(_normalise(value) in _YES | _NO for value in values) else None
 
 

@@ -30,8 +30,9 @@ from tradewind_agent.history.importers.ports import (
     refuse_row,
     require_ends,
 )
+from tradewind_agent.history.importers.rclone_logs.file_lines import FileLines
 from tradewind_agent.history.importers.rclone_logs.messages import read_messages
-from tradewind_agent.history.importers.rclone_logs.runs import FileLines, Run, read_count, read_seconds, split_runs
+from tradewind_agent.history.importers.rclone_logs.runs import Run, read_count, read_seconds, split_runs
 
 _LOCAL = "local"
 _STORES = ("http", "s3", "webdav")

@@ -10,10 +10,11 @@ from typing import Self
 from tradewind.errors import InvalidValue
 from tradewind.units import BITS_PER_BYTE
 from tradewind_agent.history.importers import json_messages
-from tradewind_agent.history.importers.fields import parse_number, round_within
+from tradewind_agent.history.importers.fields import parse_number
 from tradewind_agent.history.importers.json_messages import find_object, find_text
 from tradewind_agent.history.importers.log_text import Line
 from tradewind_agent.history.importers.ports import RefusedRow, refuse_row
+from tradewind_agent.history.importers.rclone_logs.file_lines import FileLines
 from tradewind_agent.history.importers.rclone_logs.messages import Message
 from tradewind_agent.movers.rate_option import parse_rates
 
@@ -27,7 +28,6 @@ _BWLIMIT = re.compile(r'"--bwlimit(?:=|" ")([^"]{1,500})"')
 _LIMITED = re.compile(
     r"(Starting bandwidth limiter at|Scheduled bandwidth change\. (?:Bandwidth )?[Ll]imit set to) (.{1,60}?) ?Bytes?/s"
 )
-_KIND = re.compile(r"\*([a-z0-9]{1,40})\.\w{1,40}")
 _ROUNDED = timedelta(seconds=2)
 """By which two starts of one run may differ where a log has times in full seconds."""
 
@@ -37,46 +37,6 @@ _SAME_START_S, _SAME_START_ROUNDED_S = 0.1, 1.1
 
 _MOST_ASIDE = 8
 """Runs of one process that may still go on while a later one writes into the same file."""
-
-
-@dataclass(slots=True)
-class FileLines:
-    """What lines of single files tell; sizes are kept as counts and ends, whatever the number of files."""
-
-    copied: int = 0
-    smallest_bytes: int | None = None
-    largest_bytes: int | None = None
-    failed: int = 0
-    is_multi_thread: bool = False
-    source_kind: str | None = None
-    is_dry: bool = False
-
-    def note_copy(self, message: Mapping[str, object], *, is_multi_thread: bool) -> None:
-        """Add a file that was copied."""
-        self.copied += 1
-        self.is_multi_thread = self.is_multi_thread or is_multi_thread
-        if (kind := _KIND.fullmatch(find_text(message, "objectType"))) is not None:
-            self.source_kind = kind[1]
-        if find_text(message, "size"):
-            size = round_within(
-                "dataset.total_bytes", parse_number("dataset.total_bytes", find_text(message, "size")), 0
-            )
-            self._note_sizes(size, size)
-
-    def _note_sizes(self, smallest_bytes: int, largest_bytes: int) -> None:
-        known = smallest_bytes if self.smallest_bytes is None else self.smallest_bytes
-        self.smallest_bytes = min(smallest_bytes, known)
-        self.largest_bytes = max(largest_bytes, self.largest_bytes or 0)
-
-    def add(self, later: "FileLines") -> None:
-        """Add what the lines behind these tell."""
-        self.copied += later.copied
-        self.failed += later.failed
-        self.is_multi_thread = self.is_multi_thread or later.is_multi_thread
-        self.source_kind = later.source_kind or self.source_kind
-        self.is_dry = self.is_dry or later.is_dry
-        if later.smallest_bytes is not None and later.largest_bytes is not None:
-            self._note_sizes(later.smallest_bytes, later.largest_bytes)
 
 
 @dataclass(slots=True)

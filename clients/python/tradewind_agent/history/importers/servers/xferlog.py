@@ -16,8 +16,9 @@ from tradewind_agent.history.importers.ports import ImportContext, ImportReport
 from tradewind_agent.history.importers.sessions import SessionImporter
 
 LINE = re.compile(
-    r"(?P<ended>[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}) (?P<seconds>\d{1,9}(?:\.\d{1,9})?) (?P<host>\S+) "
-    r"(?P<bytes>\d{1,18}) \S.* [ab] [CUT_]+ (?P<way>[oid]) [agr] \S+ (?P<service>\S+) [01] \S+(?: (?P<end>[ci]))?"
+    r"(?P<ended>[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}) (?P<seconds>\d{1,9}(?:\.\d{1,9})?) "
+    r"(?P<host>\S+) (?P<bytes>\d{1,18}) \S.* [ab] [CUT_]+ (?P<way>[oid]) [agr] \S+ (?P<service>\S+) [01] \S+"
+    r"(?: (?P<end>[ci]))?"
 )
 
 

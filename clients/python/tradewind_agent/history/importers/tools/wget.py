@@ -72,8 +72,6 @@ def _list_rows(text: LogText, context: ImportContext, report: ImportReport) -> I
                 same = started["url"] == request.url
                 request = _Request(started["url"], held_bytes=request.held_bytes if same else 0)
             elif (saved := SAVED.match(line.text.rstrip())) is not None:
-                if _RATE.search(line.text, 1):
-                    raise InvalidValue("row", TWO_IN_ONE)
                 record = _read_record(saved, line, request, context, report)
                 request = _Request()
                 if record is not None:
@@ -104,8 +102,10 @@ def _read_record(
 
     Raises
     ------
-    InvalidValue : its rate or time is impossible, or the log names no address.
+    InvalidValue : its rate or time is impossible, another line begins within it, or the log names no address.
     """
+    if _RATE.search(line.text, 1):
+        raise InvalidValue("row", TWO_IN_ONE)
     held = request.held_bytes if request.code == _PARTIAL else 0
     came = int(saved["moved"][:19]) - held if request.left_bytes is None else request.left_bytes
     moved = round_within("outcome.bytes_moved", came, 0)
