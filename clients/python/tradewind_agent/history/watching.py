@@ -18,7 +18,14 @@ from tradewind.errors import InvalidValue
 from tradewind.units import format_count
 from tradewind_agent.errors import ServiceFailed, ServiceUnreachable, WatchFailed
 from tradewind_agent.history.importers.log_text import count_rows
-from tradewind_agent.history.log_parts import RUN_FORMATS, end_before_open_row, read_part
+from tradewind_agent.history.log_parts import (
+    OPEN_RUN_S,
+    RUN_FORMATS,
+    OpenRuns,
+    end_before_open_row,
+    explain_wait,
+    read_part,
+)
 from tradewind_agent.history.log_reader import ImportedPart, ImportingReader, UnknownLog
 from tradewind_agent.history.log_tail import (
     MAX_PART_BYTES,
@@ -103,6 +110,7 @@ class Watch:
     _notes: WatchNotes = field(init=False)
     _up_to_date: dict[str, tuple[int, int]] = field(init=False, default_factory=dict)
     _waiting_since_s: dict[str, float] = field(init=False, default_factory=dict)
+    _open_runs: OpenRuns = field(init=False, default_factory=OpenRuns)
 
     def __post_init__(self) -> None:
         self._state = WatchState.read(self.state_path)
@@ -253,11 +261,13 @@ class Watch:
             self._notes.not_read[log.id] = UnreadFile(log.path.name, "its last line waits for its line end")
         return _Reading.UP_TO_DATE
 
-    def _is_quiet(self, status: os.stat_result) -> bool:
-        return self.now_s() - status.st_mtime >= self.options.quiet_s
+    def _is_quiet(self, status: os.stat_result, least_s: float = 0.0) -> bool:
+        return self.now_s() - status.st_mtime >= max(self.options.quiet_s, least_s)
 
     def _is_to_wait(self, log: LogFile, part: Part, format_name: str | None, status: os.stat_result) -> bool:
         """Return whether the lines of a part belong together with lines that may still come."""
+        if format_name in RUN_FORMATS and self._is_quiet(status):
+            return not self._is_quiet(status, OPEN_RUN_S) and self._open_runs.is_open(log.id, part, format_name)
         if format_name is None or self._is_quiet(status):
             return False
         if format_name in RUN_FORMATS:
@@ -269,8 +279,7 @@ class Watch:
         return not many and self.now_s() - since_s < LONGEST_WAIT_S
 
     def _note_held_back(self, log: LogFile, part: Part, format_name: str | None) -> None:
-        why = "sum up a run that may not be over" if format_name in RUN_FORMATS else "may belong to others to come"
-        reason = f"until the log was quiet for {self.options.quiet_s:g} s: they {why}"
+        reason = explain_wait(format_name, self.options.quiet_s)
         self._notes.note_held_back(log.id, log.path.name, reason, part.count_lines)
 
     def _spool_part(self, log: LogFile, part: Part, known: FollowedFile | None, format_name: str | None) -> None:
@@ -352,5 +361,6 @@ class Watch:
                 del memory[name]
         if gone := self._state.files.keys() - present:
             for name in gone:
+                self._open_runs.forget(name)
                 del self._state.files[name]
             self._state.write(self.state_path)

@@ -61,6 +61,7 @@ class Run:
     limit_bps: float | None = None
     is_dry: bool = False
     is_mixed: bool = False
+    has_ended: bool = False
 
     def note(self, event: "Event") -> None:
         """Add the information of a line."""
@@ -82,6 +83,8 @@ class Run:
             self._note_attempt(attempt)
         elif _DRY.search(spoken) is not None:
             self.later_files.is_dry = True
+        elif spoken.startswith(("There was nothing to transfer", "Failed to ")):
+            self.has_ended = True
 
     @property
     def is_complete(self) -> bool:
@@ -89,6 +92,13 @@ class Run:
         bytes_left = read_count(self.stats, "totalBytes") - read_count(self.stats, "bytes")
         files_left = read_count(self.stats, "totalTransfers") - read_count(self.stats, "transfers")
         return bytes_left <= 0 and files_left <= 0 and not self.stats.get("transferring")
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing shows that more lines of it are to come; its last attempt may have failed."""
+        if self.last_stats is None:
+            return self.version is None or self.has_ended
+        return self.is_complete or self.has_ended
 
     def goes_on_in(self, event: "Event") -> bool:
         """Return whether stats behind those of a later run are of this one: it started when they say."""
@@ -105,6 +115,7 @@ class Run:
 
     def _note_attempt(self, attempt: re.Match[str]) -> None:
         """Forget failures of an attempt that another follows: the last one decides."""
+        self.has_ended = attempt[3] == "succeeded" or attempt[1] == attempt[2]
         if attempt[3] == "succeeded" or int(attempt[1]) < int(attempt[2]):
             self.files.failed = self.later_files.failed = 0
 

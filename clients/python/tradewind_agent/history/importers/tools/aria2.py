@@ -158,6 +158,17 @@ def require_sizes(lines: Iterable[str]) -> None:
         )
 
 
+def has_open_downloads(lines: Iterable[Line]) -> bool:
+    """Return whether a download was under way and has no line in a table of results."""
+    open_ones: set[str] = set()
+    for line in lines:
+        if (result := _RESULT.match(line.text)) is not None:
+            open_ones.discard(result[1])
+        elif "[#" in line.text and len(open_ones) < _MOST_FILES:
+            open_ones.update(gid for gid, *_ in _PROGRESS.findall(line.text))
+    return bool(open_ones)
+
+
 class Aria2Importer:
     """What aria2c prints, written to a file with ``>`` or ``tee``."""
 
