@@ -20,8 +20,13 @@ class OpenRuns:
 
     _seen: dict[str, tuple[int, bool]] = field(default_factory=dict)
 
-    def is_open(self, log_id: str, part: Part, format_name: str) -> bool:
-        """Return whether a part, which goes to the end of a log, ends within a run."""
+    def is_to_wait(self, log_id: str, part: Part, format_name: str, silent_s: float, *, quiet_s: float) -> bool:
+        """Return whether a part, which goes to the end of a log, waits for more lines of its last run."""
+        if silent_s < quiet_s:
+            return True
+        return silent_s < OPEN_RUN_S and self._is_open(log_id, part, format_name)
+
+    def _is_open(self, log_id: str, part: Part, format_name: str) -> bool:
         end, is_open = self._seen.get(log_id, (-1, False))
         if end != part.after.offset:
             with LogText(part.lines) as text:
@@ -40,7 +45,7 @@ def explain_wait(format_name: str | None, quiet_s: float) -> str:
     until = f"until the log was quiet for {quiet_s:g} s"
     if format_name not in RUN_FORMATS:
         return f"{until}: they may belong to others to come"
-    return f"{until}, or {OPEN_RUN_S:g} s within a run: they sum up a run that may not be over"
+    return f"{until}: they sum up a run that may not be over; one that goes on waits for {OPEN_RUN_S:g} s"
 
 
 def read_part(log: LogFile, format_name: str | None) -> Part | None:

@@ -18,14 +18,7 @@ from tradewind.errors import InvalidValue
 from tradewind.units import format_count
 from tradewind_agent.errors import ServiceFailed, ServiceUnreachable, WatchFailed
 from tradewind_agent.history.importers.log_text import count_rows
-from tradewind_agent.history.log_parts import (
-    OPEN_RUN_S,
-    RUN_FORMATS,
-    OpenRuns,
-    end_before_open_row,
-    explain_wait,
-    read_part,
-)
+from tradewind_agent.history.log_parts import RUN_FORMATS, OpenRuns, end_before_open_row, explain_wait, read_part
 from tradewind_agent.history.log_reader import ImportedPart, ImportingReader, UnknownLog
 from tradewind_agent.history.log_tail import (
     MAX_PART_BYTES,
@@ -261,17 +254,16 @@ class Watch:
             self._notes.not_read[log.id] = UnreadFile(log.path.name, "its last line waits for its line end")
         return _Reading.UP_TO_DATE
 
-    def _is_quiet(self, status: os.stat_result, least_s: float = 0.0) -> bool:
-        return self.now_s() - status.st_mtime >= max(self.options.quiet_s, least_s)
+    def _is_quiet(self, status: os.stat_result) -> bool:
+        return self.now_s() - status.st_mtime >= self.options.quiet_s
 
     def _is_to_wait(self, log: LogFile, part: Part, format_name: str | None, status: os.stat_result) -> bool:
         """Return whether the lines of a part belong together with lines that may still come."""
-        if format_name in RUN_FORMATS and self._is_quiet(status):
-            return not self._is_quiet(status, OPEN_RUN_S) and self._open_runs.is_open(log.id, part, format_name)
+        if format_name in RUN_FORMATS:
+            silent_s = self.now_s() - status.st_mtime
+            return self._open_runs.is_to_wait(log.id, part, format_name, silent_s, quiet_s=self.options.quiet_s)
         if format_name is None or self._is_quiet(status):
             return False
-        if format_name in RUN_FORMATS:
-            return True
         if not self.reader.has_overlap(format_name, log.read_head(part.after.offset)):
             return False
         since_s = self._waiting_since_s.setdefault(log.id, self.now_s())

@@ -7,6 +7,7 @@ from itertools import islice
 from operator import itemgetter
 
 from tradewind.dataset import DataSet
+from tradewind.energy.measured import EnergyReading
 from tradewind.errors import InvalidValue
 from tradewind.path import Path
 from tradewind.transfer import Direction, Status, TransferOutcome, TransferRecord
@@ -233,7 +234,7 @@ class _RowReader:
             path=path,
             parameters=self._repeated.parameters(self._parameter_texts(row)),
             network=ends.network,
-            energy=self._energy.read(*self._energy_texts(row), duration_s) if self._has_energy else (),
+            energy=self._read_energy(row, duration_s) if self._has_energy else (),
         )
         return ImportedRow(record, line.number, self._repeated.group(self._group_texts(row)))
 
@@ -312,6 +313,10 @@ class _RowReader:
             found = f"{format_bps(rate_bps)} for {duration_s:.6g} s, {format_bytes(moved_bytes)}"
             raise InvalidValue("outcome.throughput_bps", f"contradicts duration and size: {found}")
         return rate_bps, _require_possible_duration_s(duration_s)
+
+    def _read_energy(self, row: list[str], duration_s: float) -> tuple[EnergyReading, ...]:
+        total, dynamic = self._energy_texts(row)
+        return self._energy.read(total, dynamic, duration_s)
 
     def _assume_direction(self, report: ImportReport) -> Direction:
         """Assume a download if the log has the state of one host, else a third party's transfer.
