@@ -11,7 +11,10 @@ from tests.unit.importers.test_rclone import stats
 from tests.unit.importers.test_servers_and_services import ftp
 from tradewind_agent.importers import ImportContext
 
-BILLED = '07.09 04:05:06 [pool:p1@d:transfer] [0000F3,90000000] [/x] u:d@osm 90000000 30000 false {Http-1.1:192.0.2.44:0:x:x} {0:""}'
+BILLED = (
+    "07.09 04:05:06 [pool:p1@d:transfer] [0000F3,90000000] [/x] u:d@osm 90000000 30000 false "
+    '{Http-1.1:192.0.2.44:0:x:x} {0:""}'
+)
 SAVED = "2025-07-09 04:05:06 (2.00 MB/s) - 'f' saved [90000000/90000000]"
 
 

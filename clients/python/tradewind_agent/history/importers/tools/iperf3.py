@@ -110,7 +110,7 @@ class _Tests:
 
 
 def _find_cookie(start: object) -> str:
-    """Return what tells a test from others; "" where its start does not have it."""
+    """Return the identity of a test; "" where its start does not have it."""
     return find_text(start, "cookie") if isinstance(start, dict) else ""
 
 
