@@ -154,8 +154,8 @@ NOTATIONS = """\
 - **Durations** may be `0:01:30`, `1 day, 2:03:04`, `1-02:03:04`, `1m30s` or `PT90S`.
 - **Times** may be dates in many notations, with offsets or names of zones, or epochs in s, ms, µs or ns. A time of day
   alone belongs to the column `date` (or `start date`, `end date`); an end without a date is the first such time after
-  the start. A column such as `timezone` holds the zone of times without one. Where the clock was set back, a row with one
-  of its ends in the hour that it showed twice is refused.
+  the start. A column such as `timezone` holds the zone of times without one. Where the clock was set back, a row with
+  one of its ends in the hour that it showed twice is refused.
 - **Dates** such as `03/01/2026` or `14/03/16` are never guessed. A date that exists in one order alone settles a file,
   or rows that follow each other in time in one order alone. Otherwise the file is refused; `--date-order dmy`, `mdy` or
   `ymd` settles it. Dates with dots and years of four digits are `dmy`. Years from 90 on are of the last century.

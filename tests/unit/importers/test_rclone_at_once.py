@@ -12,7 +12,9 @@ def line(start: str, elapsed: int, moved: int, *, total: int = 90_000_000) -> st
     at = 60 * minute + second + elapsed
     time = f"2025-07-09T04:{at // 60:02}:{at % 60:02}.250000+00:00"
     done = 4 if moved == total else 1
-    return stats(elapsed, time, bytes=moved, totalBytes=total, transfers=done, totalTransfers=4)
+    return stats(
+        elapsed, time, transferTime=float(elapsed), bytes=moved, totalBytes=total, transfers=done, totalTransfers=4
+    )
 
 
 def test_runs_whose_lines_alternate_are_one_record_each():
@@ -27,6 +29,12 @@ def test_runs_whose_lines_alternate_are_one_record_each():
     found = [(item.record.outcome.bytes_moved, item.record.duration_s) for item in imported]
     assert (found, refused) == ([(90_000_000, 180), (90_000_000, 200)], [])
     assert any("at once" in assumption for assumption in report.assumptions)
+
+
+def test_a_run_whose_clock_was_set_forward_stays_one_record():
+    lines = [line("10:00", 60, 1_000_000), line("10:40", 120, 2_000_000), line("10:40", 180, 90_000_000)]
+    imported, refused, _ = run(lines)
+    assert ([item.record.duration_s for item in imported], refused) == ([180], [])
 
 
 def test_runs_that_follow_each_other_stay_apart():

@@ -45,6 +45,7 @@ class Run:
 
     ``files`` : what lines up to its last stats line tell; ``later_files`` : of the lines behind that one, which are of
     this run or of the next.
+    ``rest`` : what follows with a later start, of another run if lines of this one come again.
     ``is_mixed`` : another run wrote into the file meanwhile, so that lines of single files may be of either.
     """
 
@@ -62,6 +63,7 @@ class Run:
     is_dry: bool = False
     is_mixed: bool = False
     has_ended: bool = False
+    rest: "Run | None" = None
 
     def note(self, event: "Event") -> None:
         """Add the information of a line."""
@@ -107,6 +109,15 @@ class Run:
         has_fractions = event.at.microsecond or self.ended_at.microsecond
         starts_apart = (event.at - self.ended_at).total_seconds() - (event.elapsed_s - self.elapsed_s)
         return abs(starts_apart) <= (_SAME_START_S if has_fractions else _SAME_START_ROUNDED_S)
+
+    def continue_run(self, earlier: "Run") -> None:
+        """Add what lines before a jump of the clock tell of this run."""
+        self.version, self.flags = self.version or earlier.version, self.flags or earlier.flags
+        self.limit_bps = self.limit_bps or earlier.limit_bps
+        self.waiting_in_flight = max(self.waiting_in_flight, earlier.waiting_in_flight)
+        self.is_dry = self.is_dry or earlier.is_dry
+        earlier.close()
+        self.files.add(earlier.files)
 
     def close(self) -> None:
         """Take the lines behind the last stats line as this run's own."""
@@ -185,6 +196,12 @@ class Event:
         run_started_at = run.ended_at - timedelta(seconds=run.elapsed_s)
         return started_at - run_started_at > _ROUNDED and run.is_complete
 
+    def may_be_of_another_run(self, run: Run) -> bool:
+        """Return whether these stats started later than those of a run that goes on; versions since 1.53 only."""
+        if self.at is None or run.ended_at is None or "transferTime" not in self.stats or not run.elapsed_s:
+            return False
+        return (self.at - run.ended_at).total_seconds() - (self.elapsed_s - run.elapsed_s) > _ROUNDED.total_seconds()
+
 
 def split_runs(messages: Iterable[tuple[Line, Message] | RefusedRow]) -> Iterator[Run | RefusedRow]:
     """Yield the runs of a log, each some runs after the next of the same process started, and the lines that cannot be
@@ -230,17 +247,29 @@ class _Writer:
         elif run is not None and event.is_of_later_run(run):
             self.aside.append(run)
             run = Run(event.line, later_files=run.later_files)
+        elif run is not None and event.may_be_of_another_run(run):
+            self.aside.append(run)
+            run.rest = run = Run(event.line)
         if len(self.aside) > _MOST_ASIDE:
-            yield self.aside.popleft()
+            yield from _unless_continued(self.aside.popleft())
         self.run = run or Run(event.line)
         self.run.note(event)
 
     def close(self) -> Iterator[Run]:
         """Yield the runs that the end of the log ends."""
-        yield from self.aside
+        for earlier in self.aside:
+            yield from _unless_continued(earlier)
         if self.run is not None:
             self.run.close()
             yield self.run
+
+
+def _unless_continued(run: Run) -> Iterator[Run]:
+    """Yield a run, but none that no further line is of: its rest is the same run, during which the clock was set."""
+    if run.rest is None or run.is_mixed:
+        yield run
+    else:
+        run.rest.continue_run(run)
 
 
 def read_seconds(stats: Mapping[str, object], key: str) -> float:
