@@ -32,8 +32,8 @@ FIRST_OF_CENTURY = 90
 """Two digits from here on are of the last century: no log is older than 1990."""
 
 _EPOCH = re.compile(r"(\d{9,10}|\d{12,13}|\d{15,16}|\d{18,19})(?:[.,](\d+))?")
-_EPOCH_IN_POWERS = re.compile(r"\d\.\d{6,}[eE](?:9|1[258])|\d\.\d{9,}[eE]\+?(?:0?9|1[258])")
-"""Java writes as many digits as there are; C and R, which write a sign, round to those that the user set, mostly 6."""
+_EPOCH_IN_POWERS = re.compile(r"\d\.\d{6,}[eE](?:9|1[258])|\d\.\d{7,}[eE]\+?(?:0?9|1[258])")
+"""Java writes as many digits as there are; C and R, which write a sign, round to 6 by default."""
 _UNITS: Mapping[int, tuple[int, str]] = MappingProxyType(
     {10: (1, "seconds"), 13: (10**3, "milliseconds"), 16: (10**6, "microseconds"), 19: (10**9, "nanoseconds")}
 )
