@@ -12,6 +12,7 @@ from tradewind.errors import InvalidValue
 from tradewind.path import Path
 from tradewind.transfer import Direction, Status, TransferOutcome, TransferRecord
 from tradewind.units import BITS_PER_BYTE, compute_throughput_bps, format_bps, format_bytes, format_count
+from tradewind_agent.history.importers.csv_energy import EnergyColumns
 from tradewind_agent.history.importers.csv_logs.attempts import Item, find_attempt, take_last_attempts
 from tradewind_agent.history.importers.csv_logs.columns import (
     Columns,
@@ -19,7 +20,6 @@ from tradewind_agent.history.importers.csv_logs.columns import (
     is_tuned,
     require_transfers,
 )
-from tradewind_agent.history.importers.csv_logs.energy import EnergyColumns
 from tradewind_agent.history.importers.csv_logs.header import LINES_BEFORE, find_header
 from tradewind_agent.history.importers.csv_logs.repeated import (
     DATA_SET_COLUMNS,
