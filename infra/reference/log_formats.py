@@ -131,7 +131,7 @@ ENVELOPES = """\
 What is around the lines does not matter, for an upload and for a watch. The agent takes off, also one within another:
 
 - prefixes of docker compose, CRI, `docker logs --timestamps`, `kubectl logs --prefix`, the journal, syslog (RFC 3164
-  and 5424) and systemd, and any text before a JSON object;
+  and 5424), systemd, GitHub's runners, Jenkins and `ts`, and any text before a JSON object;
 - JSON of docker's json-file, the journal, beats, CloudWatch, Cloud Logging, Loki and Splunk, and `_source` of a search
   export;
 - heads and tails of message brokers, colours of a terminal, quotes.
@@ -141,17 +141,21 @@ complete: JSON that can be parsed, or text of a format whose lines have a certai
 advice to add a line break. A watch waits for the line end.
 
 A file has one format. Lines of another one that are transfers are refused: read the file again with its `--format`.
+Objects that are indented, as by `jq`, may stand among lines. A line in which another begins, as where two processes
+wrote at once, is refused.
 
 An upload also takes JSON arrays, indented JSON, UTF-16, UTF-32, and files packed by gzip, zstd, bzip2 or xz. Archives
 such as tar and zip have to be unpacked. Names have to be in UTF-8, or in an encoding with a byte order mark."""
 
 NOTATIONS = """\
 - **Header.** Titles, comments (`#`) and Excel's `sep=` may stand before it. A second line may hold the units.
+  It may stand again between rows. Lines that clients of databases draw, and rows of totals and averages, are left out.
 - **Numbers** may have a decimal comma and marks of thousands. Where `1,250` may be either, `--decimal` says which.
-- **Durations** may be `0:01:30`, `1 day, 2:03:04`, `1m30s` or `PT90S`.
+- **Durations** may be `0:01:30`, `1 day, 2:03:04`, `1-02:03:04`, `1m30s` or `PT90S`.
 - **Times** may be dates in many notations, with offsets or names of zones, or epochs in s, ms, µs or ns. A time of day
   alone belongs to the column `date` (or `start date`, `end date`); an end without a date is the first such time after
-  the start.
+  the start. A column such as `timezone` holds the zone of times without one. Where the clock was set back, a row with
+  one of its ends in the hour that it showed twice is refused.
 - **Dates** such as `03/01/2026` or `14/03/16` are never guessed. A date that exists in one order alone settles a file,
   or rows that follow each other in time in one order alone. Otherwise the file is refused; `--date-order dmy`, `mdy` or
   `ymd` settles it. Dates with dots and years of four digits are `dmy`. Years from 90 on are of the last century.
@@ -159,10 +163,12 @@ NOTATIONS = """\
   refuses the file. `--unit COLUMN=UNIT` settles it. It also refuses sizes in `Mb` and rates in `mb/s` without rates and
   times. Cells may hold units, such as `1.2 GiB` or `12 Mb/s`. `38M` may be of 1000 or of 1024, and `12M/s` of bits or
   of bytes: `--unit size=MiB` and `--unit rate=MB/s` say so for all prefixes of the column.
+  A column such as `size_unit` may hold one unit. A rounded size gives way to the exact bytes of another column.
 - **Last row.** A row without a line end may be cut off. It is read if other rows show that its last cell is complete: a
   time as long as those, as many decimals, the same unit, a known word, a quoted cell, or a column that is not
   read. Otherwise it is refused.
-- **Titles.** Two columns of one title with different values are refused.
+- **Titles.** Two columns of one title with different values are refused, and so are bytes sent next to bytes received.
+  `start` counts rather than `timestamp`.
 - **Ends** may be addresses or paths; the host counts. A local path is the end that `--source` or `--destination` names.
 - **Attempts.** A failed row of a named file gives way to one of a higher `attempt`.
 - **Settings.** Without columns of settings, files at once follow from overlapping rows."""

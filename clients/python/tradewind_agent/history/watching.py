@@ -18,7 +18,7 @@ from tradewind.errors import InvalidValue
 from tradewind.units import format_count
 from tradewind_agent.errors import ServiceFailed, ServiceUnreachable, WatchFailed
 from tradewind_agent.history.importers.log_text import count_rows
-from tradewind_agent.history.log_parts import RUN_FORMATS, end_before_open_row, read_part
+from tradewind_agent.history.log_parts import RUN_FORMATS, OpenRuns, end_before_open_row, explain_wait, read_part
 from tradewind_agent.history.log_reader import ImportedPart, ImportingReader, UnknownLog
 from tradewind_agent.history.log_tail import (
     MAX_PART_BYTES,
@@ -103,6 +103,7 @@ class Watch:
     _notes: WatchNotes = field(init=False)
     _up_to_date: dict[str, tuple[int, int]] = field(init=False, default_factory=dict)
     _waiting_since_s: dict[str, float] = field(init=False, default_factory=dict)
+    _open_runs: OpenRuns = field(init=False, default_factory=OpenRuns)
 
     def __post_init__(self) -> None:
         self._state = WatchState.read(self.state_path)
@@ -258,10 +259,11 @@ class Watch:
 
     def _is_to_wait(self, log: LogFile, part: Part, format_name: str | None, status: os.stat_result) -> bool:
         """Return whether the lines of a part belong together with lines that may still come."""
+        if format_name in RUN_FORMATS:
+            silent_s = self.now_s() - status.st_mtime
+            return self._open_runs.is_to_wait(log.id, part, format_name, silent_s, quiet_s=self.options.quiet_s)
         if format_name is None or self._is_quiet(status):
             return False
-        if format_name in RUN_FORMATS:
-            return True
         if not self.reader.has_overlap(format_name, log.read_head(part.after.offset)):
             return False
         since_s = self._waiting_since_s.setdefault(log.id, self.now_s())
@@ -269,8 +271,7 @@ class Watch:
         return not many and self.now_s() - since_s < LONGEST_WAIT_S
 
     def _note_held_back(self, log: LogFile, part: Part, format_name: str | None) -> None:
-        why = "sum up a run that may not be over" if format_name in RUN_FORMATS else "may belong to others to come"
-        reason = f"until the log was quiet for {self.options.quiet_s:g} s: they {why}"
+        reason = explain_wait(format_name, self.options.quiet_s)
         self._notes.note_held_back(log.id, log.path.name, reason, part.count_lines)
 
     def _spool_part(self, log: LogFile, part: Part, known: FollowedFile | None, format_name: str | None) -> None:
@@ -352,5 +353,6 @@ class Watch:
                 del memory[name]
         if gone := self._state.files.keys() - present:
             for name in gone:
+                self._open_runs.forget(name)
                 del self._state.files[name]
             self._state.write(self.state_path)

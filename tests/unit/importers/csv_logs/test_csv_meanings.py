@@ -206,7 +206,7 @@ HEADER, ROW = "size (MB),duration (s),files,cc", "900,30,3,2"
 def test_header_that_is_repeated_is_no_row():
     again = "size (MB) , duration (s),files,cc"
     imported, refused, _ = run([HEADER, ROW, again, ROW])
-    assert (len(imported), [each.row for each in refused]) == (2, [3])
+    assert (len(imported), refused) == (2, [])
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,15 @@ _PATTERNS = (
 )  # fmt: skip
 _HAR = re.compile(r'\s*\{\s*"log"\s*:\s*\{')
 _SHOWN_MEMBERS = 12
+_WITHOUT_TIMES: Sequence[tuple[re.Pattern[str], str]] = (
+    (re.compile(r"Connecting to host \S+, port \d|\[ *ID\] Interval "), "is what iperf3 prints; run it with --json"),
+    (
+        re.compile(r"(?:cp|mv|sync) (?:\"?s3://|\S+ s3://)"),
+        "is what s5cmd prints, without times; run it under `tradewind wrap`",
+    ),
+    (re.compile(r" *% Total +% Received % Xferd"), "is curl's progress; run it with -w '%{json}\\n' and -o or -O"),
+)
+"""What tools print that has no sizes or times, by lines of it, and what to keep instead."""
 
 
 def detect(sample: str) -> str:
@@ -105,6 +114,9 @@ def _reject_known_without_transfers(lines: Sequence[str]) -> None:
     InvalidValue : says what to keep instead; of JSON it names the members, not what they hold.
     """
     require_sizes(lines)
+    for pattern, advice in _WITHOUT_TIMES:
+        if any(pattern.match(line) for line in lines):
+            raise InvalidValue("--format", advice)
     if lines[0].lstrip().startswith(("{", "[")):
         message = next((found for line in lines if (found := _parse_object(line)) is not None), {})
         members = ", ".join(name[:40] for name in list(message)[:_SHOWN_MEMBERS])

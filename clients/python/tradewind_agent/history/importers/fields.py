@@ -9,7 +9,12 @@ from tradewind.transfer import RATE_TOLERANCE
 from tradewind.units import format_bps
 from tradewind.wire.base import BIGINT_MAX, EARLIEST_INSTANT, END_OF_INSTANTS, MAX_NAME_LENGTH
 
-UNKNOWN_TEXTS = frozenset({"", "na", "n/a", "nan", "none", "null", "-", "unknown"})
+UNKNOWN_TEXTS = frozenset(
+    {
+        "", "na", "n/a", "nan", "none", "null", "-", "unknown", "--", "—", "–", "?", "n.a.", "#n/a", "\\n", "(null)",
+        "<null>", "nil", "<nil>", "undefined",
+    }
+)  # fmt: skip
 """Ways in which logs say that a value is not known (compared in lower case)."""
 
 NO_CHARACTER = "\ufffd"

@@ -18,6 +18,9 @@ _ZONE = r"(?: +(?P<zone>[A-Z]{1,5}|[+-]\d{2}:?\d{2}))?"
 _DAY_MONTH = re.compile(
     rf"{_WEEKDAY}(?P<day>\d{{1,2}})[ /-](?P<month>[A-Za-z]{{3}})[a-z]*[ /-](?P<year>\d{{4}})[ :,T]+{_CLOCK}{_ZONE}"
 )
+_RFC_850 = re.compile(rf"[A-Z][a-z]+day, (?P<day>\d\d)-(?P<month>[A-Z][a-z]{{2}})-(?P<year>\d\d) {_CLOCK}{_ZONE}")
+"""The one notation whose years of two digits are in a place of their own."""
+
 _MONTH_DAY = re.compile(
     rf"{_WEEKDAY}(?P<month>[A-Za-z]{{3}})[a-z]* +(?P<day>\d{{1,2}}),? +(?:(?P<year>\d{{4}}),? +)?{_CLOCK}{_ZONE}"
     r"(?: +(?P<last>\d{4}))?"
@@ -25,8 +28,12 @@ _MONTH_DAY = re.compile(
 _BRACKETS = str.maketrans("", "", "[]()")
 _COMPACT = re.compile(r"(\d{4})(\d\d)(\d\d)[T_ ]?(\d\d)(\d\d)(\d\d)(\.\d+)?(Z|[+-]\d{2}:?\d{2})?")
 
+FIRST_OF_CENTURY = 90
+"""Two digits from here on are of the last century: no log is older than 1990."""
+
 _EPOCH = re.compile(r"(\d{9,10}|\d{12,13}|\d{15,16}|\d{18,19})(?:[.,](\d+))?")
-_EPOCH_IN_POWERS = re.compile(r"\d\.\d{6,}[eE]\+?(?:9|0?9|1[258])")
+_EPOCH_IN_POWERS = re.compile(r"\d\.\d{6,}[eE](?:9|1[258])|\d\.\d{7,}[eE]\+?(?:0?9|1[258])")
+"""Java writes as many digits as there are; C and R, which write a sign, round to 6 by default."""
 _UNITS: Mapping[int, tuple[int, str]] = MappingProxyType(
     {10: (1, "seconds"), 13: (10**3, "milliseconds"), 16: (10**6, "microseconds"), 19: (10**9, "nanoseconds")}
 )
@@ -44,13 +51,36 @@ _OFFSETS_H: Mapping[str, float] = MappingProxyType(
 _OFFSET = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d{2}))?")
 
 
+_ODD = re.compile(r"[^\x00-\x7f]|\dt\d|\dz|[apAP]\.|\[|[+-]\d\d:?\d\d [A-Z+-]|,|@")
+_SPACES = re.compile(r"[\u00a0\u2009\u202f]")
+_MINUS = re.compile(r"[\u2212\u2013](?=\d\d:?\d\d)")
+_LOWER_CASE = re.compile(r"(?<=\d)t(?=\d)|(?<=\d)z$")
+_HALVES = re.compile(r"(?<=\d) ?([apAP])\. ?[mM]\.")
+_NAMES_BEHIND = re.compile(
+    r"(?<=\d)( ?[+-]\d\d:?\d\d|Z)(?: (?:[A-Z]{1,5}|[+-]\d{2,4})| ?\[[\w/+-]+\])(?: m=[+-][\d.]+)?$"
+)
+_DATE_END = re.compile(r"(?<=\d),? @ (?=\d)|(?<=\d), (?=\d{1,2}:)")
+
+
+def write_plainly(text: str) -> str:
+    """Return a time without what some programs put around its parts: a name of the zone behind its offset as of Go and
+    Java, a comma or @ behind the date as of JavaScript and Kibana, other blanks, dots in a.m., t and z in lower case.
+    """
+    if _ODD.search(text) is None:  # nearly always
+        return text
+    text = _MINUS.sub("-", _SPACES.sub(" ", text))
+    text = _HALVES.sub(lambda half: f" {half[1].upper()}M", _LOWER_CASE.sub(lambda found: found[0].upper(), text))
+    return _NAMES_BEHIND.sub(r"\1", _DATE_END.sub(" ", text))
+
+
 def spell_out(text: str) -> str:
     """Return a date with the name of its month, or in compact form, as year-month-day and time; others as they are."""
     text = text.translate(_BRACKETS).strip()
-    found = _DAY_MONTH.fullmatch(text) or _MONTH_DAY.fullmatch(text)
+    found = _DAY_MONTH.fullmatch(text) or _MONTH_DAY.fullmatch(text) or _RFC_850.fullmatch(text)
     if found is not None and found["month"].lower() in _MONTHS:
         year = found["year"] or found.groupdict().get("last")
         if year is not None:
+            year = year if len(year) > 2 else f"{19 if int(year) >= FIRST_OF_CENTURY else 20}{year}"
             date = f"{year}-{_MONTHS[found['month'].lower()]:02d}-{int(found['day']):02d}"
             return " ".join([date, found["clock"], found["zone"] or ""]).strip()
     if (compact := _COMPACT.fullmatch(text)) is not None:
@@ -94,8 +124,9 @@ def find_zone(name: str, at: datetime, default: tzinfo) -> tzinfo | None:
     if (offset := _OFFSET.fullmatch(name)) is not None:
         minutes = 60 * int(offset[2]) + int(offset[3] or 0)
         return timezone(timedelta(minutes=-minutes if offset[1] == "-" else minutes))
-    if name == at.replace(tzinfo=default).tzname():
-        return default
+    local = at.replace(tzinfo=default)
+    if name == local.tzname():
+        return timezone(local.utcoffset() or timedelta())
     if name in _OFFSETS_H:
         return timezone(timedelta(hours=_OFFSETS_H[name]))
     try:

@@ -24,6 +24,7 @@ from tradewind_agent.history.importers.reading.lines import (
     split_documents,
     split_lines,
 )
+from tradewind_agent.history.importers.reading.objects import join_objects
 from tradewind_agent.history.packed_stream import ARCHIVE_BYTES, BROKEN, MAGIC_BYTES, open_unpacked, reject_archive
 from tradewind_agent.system_errors import explain_os_error
 
@@ -34,6 +35,7 @@ SAMPLE_CHARS = 1 << 16
 
 _BLOCK_BYTES = 1 << 16
 _SPOOLED_BYTES = 1 << 23
+_MARK = "\ufeff"
 
 
 class LogText:
@@ -78,15 +80,15 @@ class LogText:
 
     def read_lines(self) -> Iterator[Line]:
         """Yield all lines from the beginning; only one pass may be under way at a time."""
-        return self._judge(unwrap_lines(islice(self._read_numbered(), self._head_rows, None)))
+        return self._judge(_unwrap(islice(self._read_numbered(), self._head_rows, None)))
 
     def read_head(self) -> Iterator[Line]:
         """Yield the lines of the log's beginning that stand before a part; none where the log is read as a whole."""
-        return unwrap_lines(islice(self._read_numbered(), self._head_rows))
+        return _unwrap(islice(self._read_numbered(), self._head_rows))
 
     def read_lines_with_head(self) -> Iterator[Line]:
         """Yield the lines of the log's beginning, which names the columns, and then those of `read_lines`."""
-        return self._judge(unwrap_lines(self._read_numbered()))
+        return self._judge(_unwrap(self._read_numbered()))
 
     def _judge(self, lines: Iterator[Line]) -> Iterator[Line]:
         for line in lines:
@@ -108,7 +110,7 @@ class LogText:
                 beginning = next(decode_blocks(stream), "")[:SAMPLE_CHARS]
         except BROKEN as broken:
             raise InvalidValue("file", f"compressed data is broken: {broken}") from None
-        lines = [line.text for line in unwrap_lines(_number_lines([beginning], count(1))) if line.fault is None]
+        lines = [line.text for line in _unwrap(_number_lines([beginning], count(1))) if line.fault is None]
         return "\n".join(lines) if any(line.strip() for line in lines) else beginning
 
     def require_lines(self) -> None:
@@ -175,6 +177,10 @@ def count_rows(head: bytes) -> int:
         return sum(1 for _ in text._read_numbered())  # noqa: SLF001  # lines of the file, not those inside of them
 
 
+def _unwrap(lines: Iterable[Line]) -> Iterator[Line]:
+    return unwrap_lines(join_objects(lines))
+
+
 def _number_lines(blocks: Iterable[str], numbers: Iterator[int]) -> Iterator[Line]:
     """Yield the lines of a text by number; of a JSON document its objects, by the lines that they begin on."""
     source = iter(blocks)
@@ -188,7 +194,8 @@ def _number_lines(blocks: Iterable[str], numbers: Iterator[int]) -> Iterator[Lin
         for number, text in zip(numbers, split_lines(end.watch(chain([first], source))), strict=False):
             if held is not None:
                 yield held
-            held = Line(number, "", explain_long_line()) if text is None else Line(number, text)
+            # A mark of the byte order is also where a further file was appended.
+            held = Line(number, "", explain_long_line()) if text is None else Line(number, text.removeprefix(_MARK))
     except BROKEN:
         if held is not None:
             yield held

@@ -20,6 +20,9 @@ from tradewind_agent.history.importers.instants import parse_epoch
 from tradewind_agent.history.importers.log_text import Line
 from tradewind_agent.history.importers.ports import ImportContext, ImportReport
 
+TWO_IN_ONE = "is cut off, and another line begins within it: two processes wrote at once, or the disk was full"
+"""Why a line that holds two is refused: parts of both would make one wrong transfer."""
+
 _REMEMBERED = 4096
 """Distinct settings and paths of a log."""
 

@@ -7,10 +7,11 @@ from functools import lru_cache
 
 from tradewind.errors import InvalidValue
 from tradewind.units import format_count
-from tradewind_agent.history.importers.csv_logs.names import DECLARED_UNITS, find_quantity
+from tradewind_agent.history.importers.csv_logs.names import DECLARED_UNITS, GENERIC, find_quantity, to_plain
 
 DELIMITERS = (",", ";", "\t", "|")
 
+_ONE_WAY = frozenset({"bytessent", "bytesreceived", "sentbytes", "receivedbytes", "txbytes", "rxbytes"})
 _SETTINGS = ("parallelism", "concurrency", "pipelining")
 
 
@@ -19,6 +20,7 @@ class Columns:
     """Places of the known quantities in a row, the header as seen, and the units that it declares.
 
     ``given`` : quantities whose unit the user named.
+    ``constants`` : by place, what each row has to hold, such as the unit of another column.
     ``notations`` : by place, how to read a number or a duration that is not written as a plain number.
     """
 
@@ -28,6 +30,7 @@ class Columns:
     declared: Mapping[str, str] = field(default_factory=dict)
     notations: Mapping[int, Callable[[str], str]] = field(default_factory=dict)
     given: frozenset[str] = frozenset()
+    constants: Mapping[int, str] = field(default_factory=dict)
 
     def find_title(self, quantity: str) -> str:
         """Return the column's own name, for reports."""
@@ -49,6 +52,9 @@ class Columns:
         row, width = self.split(line), len(self.header)
         if len(row) != width and (len(row) < width or any(field.strip() for field in row[width:])):
             raise InvalidValue("row", f"has {format_count(len(row), 'field')} where the header has {width}")
+        for place, text in self.constants.items():
+            if row[place].strip() not in (text, ""):
+                raise InvalidValue(self.header[place], f"is {row[place].strip()[:20]!r} where other rows have {text!r}")
         for place, to_plain_number in self.notations.items():
             row[place] = to_plain_number(row[place])
         return row[:width]
@@ -90,10 +96,13 @@ def _build_columns(line: str, delimiter: str) -> Columns:
     declared: dict[str, str] = {}
     for index, title in enumerate(header):
         quantity, unit = find_quantity(title)
-        if quantity is not None and quantity not in place:
+        if quantity is not None and (quantity not in place or _outranks(quantity, title, header[place[quantity]])):
             place[quantity] = index
+            declared.pop(quantity, None)
             if unit is not None:
                 declared[quantity] = unit
+    if "start" in place and not {"end", "duration", "throughput"} & place.keys() and _is_completed(header, place):
+        place["end"] = place.pop("success")
     if "moved_size" in place and not {"file_size", "total_size"} & place.keys():
         place["total_size"] = place["moved_size"]
         declared["total_size"] = declared["moved_size"] = declared.get("moved_size", "B")
@@ -107,8 +116,19 @@ def _build_columns(line: str, delimiter: str) -> Columns:
     return Columns(tuple(title.strip() for title in header), delimiter, place, declared)
 
 
+def _outranks(quantity: str, title: str, earlier: str) -> bool:
+    """Return whether a column counts rather than an earlier one of the same quantity."""
+    return quantity == "start" and to_plain(earlier) in GENERIC and to_plain(title) not in GENERIC
+
+
+def _is_completed(header: Sequence[str], place: Mapping[str, int]) -> bool:
+    """Return whether a table without other ends has a column that is called completed."""
+    return "success" in place and to_plain(header[place["success"]]) == "completed"
+
+
 def reject_repeated_titles(columns: Columns, rows: Iterable[Sequence[str]]) -> None:
-    """Refuse a file in which two columns of one title have different values: nothing says which one counts.
+    """Refuse a file in which two columns of one title have different values, or one counts bytes each way: nothing
+    says which one counts.
 
     Raises
     ------
@@ -120,6 +140,10 @@ def reject_repeated_titles(columns: Columns, rows: Iterable[Sequence[str]]) -> N
         for other in range(place + 1, len(columns.header))
         if columns.header[other].lower() == columns.header[place].lower()
     ]
+    both_ways = [place for place, title in enumerate(columns.header) if to_plain(title) in _ONE_WAY]
+    if len(both_ways) > 1:
+        titles = " and ".join(columns.header[place] for place in both_ways)
+        raise InvalidValue("csv", f"has {titles}; rename the one that counts to bytes, and the other to something else")
     if not repeated:
         return
     for row in rows:

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from tradewind.errors import InvalidValue
 from tradewind_agent.history.importers.csv_logs.columns import Columns
-from tradewind_agent.history.importers.instants import spell_out
+from tradewind_agent.history.importers.instants import FIRST_OF_CENTURY, spell_out, write_plainly
 from tradewind_agent.history.importers.ports import DateOrder, ImportReport
 
 NUMERIC_DATE = re.compile(r"(\d{1,4})[-/.](\d{1,2})[-/.](\d{1,4})(?!\d)")
@@ -27,9 +27,6 @@ _PLACES: Mapping[DateOrder, tuple[int, int, int]] = MappingProxyType(
 _WORDS: Mapping[DateOrder, str] = MappingProxyType(
     {DateOrder.YMD: "year, month and day", DateOrder.MDY: "month, day and year", DateOrder.DMY: "day, month and year"}
 )
-_FIRST_OF_CENTURY = 90
-"""Two digits from here on are of the last century: no log is older than 1990."""
-
 _SLACK_DAYS = 2
 """Lines are written when transfers end, so that starts may go back a little in a log that is in order."""
 
@@ -41,7 +38,7 @@ _REMEMBERED = 4096
 
 def find_date(text: str) -> re.Match[str] | None:
     """Return the date in numbers that a text begins with, brackets aside; ``None`` for other notations."""
-    return NUMERIC_DATE.match(text) or NUMERIC_DATE.match(spell_out(text))
+    return NUMERIC_DATE.match(text) or NUMERIC_DATE.match(spell_out(write_plainly(text)))
 
 
 def read_date(found: re.Match[str], order: DateOrder) -> date | None:
@@ -61,7 +58,7 @@ def _read_date(first: str, second: str, third: str, order: DateOrder) -> date | 
         return None
     full_year = int(year)
     if len(year) <= 2:
-        full_year += 1900 if full_year >= _FIRST_OF_CENTURY else 2000
+        full_year += 1900 if full_year >= FIRST_OF_CENTURY else 2000
     try:
         return date(full_year, int(month), int(day))
     except ValueError:

@@ -7,11 +7,12 @@ from itertools import islice
 from operator import itemgetter
 
 from tradewind.dataset import DataSet
-from tradewind.energy.measured import EnergyMethod, EnergyQuality, EnergyReading
+from tradewind.energy.measured import EnergyReading
 from tradewind.errors import InvalidValue
 from tradewind.path import Path
 from tradewind.transfer import Direction, Status, TransferOutcome, TransferRecord
 from tradewind.units import BITS_PER_BYTE, compute_throughput_bps, format_bps, format_bytes, format_count
+from tradewind_agent.history.importers.csv_energy import EnergyColumns
 from tradewind_agent.history.importers.csv_logs.attempts import Item, find_attempt, take_last_attempts
 from tradewind_agent.history.importers.csv_logs.columns import (
     Columns,
@@ -28,7 +29,7 @@ from tradewind_agent.history.importers.csv_logs.repeated import (
     PATH_COLUMNS,
     RepeatedFields,
 )
-from tradewind_agent.history.importers.csv_logs.rows import join_rows
+from tradewind_agent.history.importers.csv_logs.rows import is_totals, join_rows, repeats_header
 from tradewind_agent.history.importers.csv_logs.status import NoTransfer, find_commanded_direction
 from tradewind_agent.history.importers.csv_logs.times import RowClock
 from tradewind_agent.history.importers.csv_logs.units import CsvReading, infer_columns
@@ -58,9 +59,6 @@ from tradewind_agent.history.importers.sessions import add_concurrency
 
 _SIZE_TOLERANCE = 0.05
 """Share by which throughput · duration may miss the size where the file as a whole agrees."""
-
-_POWER_FACTOR = 10.0
-"""Times the host's mean power in the file beyond which a row's energy contradicts its size and throughput."""
 
 _TITLES_SHOWN = 12
 _TITLE_SHOWN = 40
@@ -127,8 +125,18 @@ def _list_rows(
     lines: Iterator[Line], last_line: Line, reader: "_RowReader", report: ImportReport
 ) -> Iterator[ImportedRow | RefusedRow]:
     left_out: Counter[NoTransfer] = Counter()
-    data = (line for line in lines if line.number > last_line.number and line.text != last_line.text)
-    for item in reader.read_all(data):
+    columns = reader.columns
+
+    def list_data() -> Iterator[Line]:
+        for line in lines:
+            if line.number <= last_line.number or line.text == last_line.text:
+                continue
+            if line.fault is None and is_totals(line.text):
+                report.skip("rows of totals and of averages")
+            elif line.fault is not None or not repeats_header(columns, line.text):
+                yield line
+
+    for item in reader.read_all(list_data()):
         if isinstance(item, NoTransfer):
             left_out[item] += 1
         else:
@@ -158,7 +166,7 @@ class _RowReader:
         self._repeated = RepeatedFields(reading, context, report)
         self._clock = RowClock(reading.times, context, report)
         self._report = report
-        self._energy_host = context.energy_host
+        self._energy = EnergyColumns(reading, context.energy_host)
         self._path_texts = self._make_text_picker(*PATH_COLUMNS)
         self._parameter_texts = self._make_text_picker(*PARAMETER_COLUMNS)
         self._data_set_texts = self._make_text_picker(*DATA_SET_COLUMNS)
@@ -174,6 +182,10 @@ class _RowReader:
             (self._place[each] for each in ("moved_size", "total_size", "file_size") if each in self._place),
             self._width,
         )
+
+    @property
+    def columns(self) -> Columns:
+        return self._reading.columns
 
     def read_all(self, lines: Iterator[Line]) -> Iterator[Item]:
         """Yield what rows say; of the attempts of a transfer the last one."""
@@ -222,7 +234,7 @@ class _RowReader:
             path=path,
             parameters=self._repeated.parameters(self._parameter_texts(row)),
             network=ends.network,
-            energy=self._build_energy(row, duration_s) if self._has_energy else (),
+            energy=self._read_energy(row, duration_s) if self._has_energy else (),
         )
         return ImportedRow(record, line.number, self._repeated.group(self._group_texts(row)))
 
@@ -302,35 +314,9 @@ class _RowReader:
             raise InvalidValue("outcome.throughput_bps", f"contradicts duration and size: {found}")
         return rate_bps, _require_possible_duration_s(duration_s)
 
-    def _build_energy(self, row: list[str], duration_s: float) -> tuple[EnergyReading, ...]:
+    def _read_energy(self, row: list[str], duration_s: float) -> tuple[EnergyReading, ...]:
         total, dynamic = self._energy_texts(row)
-        if total.strip().lower() in UNKNOWN_TEXTS:
-            return ()
-        total_j = parse_positive("energy.total_j", total, self._reading.joules_per_energy)
-        usual_w = self._reading.sets.host_power_w
-        power_w = total_j / duration_s
-        if usual_w is not None and not usual_w / _POWER_FACTOR <= power_w <= usual_w * _POWER_FACTOR:
-            found = f"a mean of {power_w:.3g} W where the file has {usual_w:.3g} W"
-            raise InvalidValue("energy.total_j", f"contradicts size and throughput: {found}")
-        return (
-            EnergyReading(
-                host=self._energy_host,
-                total_j=total_j,
-                dynamic_j=self._compute_dynamic_j(dynamic, total_j),
-                method=EnergyMethod.METER,
-                quality=EnergyQuality.ASSUMED,
-            ),
-        )
-
-    def _compute_dynamic_j(self, text: str, total_j: float) -> float | None:
-        """Compute the energy above the base power, J: noise around that may make it negative, and it is not clipped."""
-        if text.strip().lower() in UNKNOWN_TEXTS:
-            return None
-        sign, magnitude = (-1.0, text.strip()[1:]) if text.strip().startswith("-") else (1.0, text)
-        dynamic_j = sign * parse_number("energy.dynamic_j", magnitude) * self._reading.joules_per_dynamic_energy
-        if dynamic_j > total_j:
-            raise InvalidValue("energy.dynamic_j", f"is above the total: {dynamic_j:.6g} J of {total_j:.6g} J")
-        return dynamic_j
+        return self._energy.read(total, dynamic, duration_s)
 
     def _assume_direction(self, report: ImportReport) -> Direction:
         """Assume a download if the log has the state of one host, else a third party's transfer.
@@ -339,7 +325,7 @@ class _RowReader:
         """
         if self._has_energy:
             report.assume(
-                f"energy is of the {self._energy_host} end and from a meter; how it was measured is not in the file, "
+                f"energy is of the {self._energy.host} end and from a meter; how it was measured is not in the file, "
                 "so that its quality is given as assumed"
             )
         measured_here = self._has_energy or "cores" in self._place

@@ -34,7 +34,7 @@ SYNONYMS: Mapping[str, str] = MappingProxyType(
             "dynamic_energy": "datatransferenergy dynamicenergy transferenergy",
             "cores": "numactivecores activecores numcores cores activecorecount cpucores corecount",
             "frequency": "frequency freq cpufrequency cpufreq corefrequency clock",
-            "start": "starttime start startedat timestamp begintime starttimestamp datetime begin "
+            "start": "starttime start started startedat timestamp begintime starttimestamp datetime begin "
             "requesttime startdatetime startts",
             "end": "endtime end endedat finishtime finish finished finishedat completedat stoptime stop endtimestamp "
             "enddatetime endts finishedtime",
@@ -62,6 +62,8 @@ SYNONYMS: Mapping[str, str] = MappingProxyType(
             "httpstatus httpstatuscode httpresponsecode",
             "failure": "error errors errormessage errmsg failure failed failurereason failurecause "
             "numerrors errorcount",
+            "nothing_moved": "dryrun isdryrun simulated simulation serverside serversidecopy skipped",
+            "zone": "timezone tz utcoffset timezoneoffset tzoffset",
         }.items()
         for synonym in synonyms.split()
     }
@@ -133,6 +135,9 @@ DECLARED_UNITS: Mapping[str, Mapping[str, str]] = MappingProxyType(
 )
 """Units that may follow the name of a quantity, by how they are spelled."""
 
+GENERIC = frozenset({"timestamp", "datetime", "requesttime"})
+"""Names of starts that give way to another: a row may also say when it was written, or requested."""
+
 _PLAIN = re.compile(r"[^a-z0-9]+")
 _PREFIX_BEHIND = re.compile(r"(.+?)[\s_(\[]+[KMGT][)\]]?")
 _QUALIFIERS = "effective|avg|average|mean|total|transfer|elapsed|download|upload|"
@@ -162,6 +167,11 @@ def find_quantity(title: str) -> tuple[str | None, str | None]:
         if alone in units:
             return quantity, units[alone]
     return None, None
+
+
+def to_plain(title: str) -> str:
+    """Return a title without case, blanks and punctuation, as the tables here have it."""
+    return _PLAIN.sub("", title.lower())
 
 
 _IDENTITIES = frozenset(

@@ -1,12 +1,25 @@
 """Rows of a CSV log from its lines: quoted fields may hold line breaks, and comments stand between rows."""
 
 import csv
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator
 
+from tradewind.errors import InvalidValue
 from tradewind_agent.history.importers.csv_logs.columns import Columns
 from tradewind_agent.history.importers.csv_logs.header import is_comment
 from tradewind_agent.history.importers.log_text import Line
+
+_RULER = re.compile(r"[|+ ]*:?[-=]{2,}[-=+|: ]*|\(?\d+ rows?(?: (?:in set|selected|affected)\b.*)?[).]?")
+"""Lines that clients of databases draw below a header, and write below the last row."""
+
+_TOTALS = re.compile(
+    r"[\s,;|\"']*(?:(?:grand |sub-?)?totals?|sums?|average|avg|mean|median|min(?:imum)?|max(?:imum)?|std(?:dev)?|summe"
+    r"|gesamt|durchschnitt|mittelwert|somme|moyenne|totale|media|suma|promedio|итого|合计|合計|平均)"
+    r"\s*(?:[:.]|\([^)]*\))?\s*(?:$|[\"',;\t|])",
+    re.IGNORECASE,
+)
+"""How rows begin that sum up others."""
 
 _MOST_LINES = 100
 """Lines of one row; a quote that is not closed by then is a stray one."""
@@ -19,13 +32,35 @@ def join_rows(columns: Columns, lines: Iterable[Line]) -> Iterator[Line]:
     """
     source, waiting = iter(lines), deque[Line]()
     while (line := waiting.popleft() if waiting else next(source, None)) is not None:
-        if line.text[:1].isalnum() and '"' not in line.text:
+        if line.text[:1].isalnum() and '"' not in line.text and " row" not in line.text:
             yield line  # most lines
         elif line.fault is None and _opens_quote(columns, line.text):
             _take_lines(source, waiting)
             yield _join(columns, line, waiting)
-        elif line.fault is not None or not (is_comment(line.text) or not line.text.strip(" ,;\t|")):
+        elif line.fault is not None or not _is_no_row(line.text):
             yield line
+
+
+def _is_no_row(text: str) -> bool:
+    """Return whether a line is empty, a comment, or drawn by a client of a database."""
+    return is_comment(text) or not text.strip(" ,;\t|") or _RULER.fullmatch(text.strip()) is not None
+
+
+def repeats_header(columns: Columns, text: str) -> bool:
+    """Return whether a line is the header again, in whatever quotes and case, as where files were put together."""
+    if text[:1].isdigit() or columns.header[0][:1].lower() not in text[:40].lower():  # nearly always
+        return False
+    try:
+        cells = [cell.strip().lower() for cell in columns.split(text)]
+    except InvalidValue:
+        return False
+    width = len(columns.header)
+    return cells[:width] == [title.lower() for title in columns.header] and not any(cells[width:])
+
+
+def is_totals(text: str) -> bool:
+    """Return whether a row sums up others: its first cell says so."""
+    return _TOTALS.match(text) is not None
 
 
 def _opens_quote(columns: Columns, text: str) -> bool:

@@ -8,7 +8,7 @@ from statistics import median
 
 from tradewind.errors import InvalidValue
 from tradewind_agent.history.importers.csv_logs.columns import Columns, is_title, read_header
-from tradewind_agent.history.importers.csv_logs.rows import join_rows
+from tradewind_agent.history.importers.csv_logs.rows import is_totals, join_rows
 from tradewind_agent.history.importers.csv_logs.times import TimeColumns
 from tradewind_agent.history.importers.log_text import Line
 
@@ -139,9 +139,11 @@ def _split_rows(
         if first in titles or is_title(first):
             header = read_header(line.text, columns.delimiter).header
             if 2 * sum(title in titles for title in header) > len(header):
-                if header != columns.header:
+                if [title.lower() for title in header] != [title.lower() for title in columns.header]:
                     raise InvalidValue("csv", f"has other columns from line {line.number} on; split it there")
                 continue
+        if is_totals(line.text):
+            continue
         try:
             row = columns.split_fields(line.text)
         except InvalidValue:

@@ -1,4 +1,7 @@
-"""Durations as clock times and as words: ``00:01:30``, ``1:02:03.5``, ``2 days, 0:00:05``, ``1m30s``, ``PT1M30S``."""
+"""Durations as clock times and as words: ``00:01:30``, ``1:02:03.5``, ``2 days, 0:00:05``, ``1m30s``, ``PT1M30S``.
+
+Slurm writes ``1-02:03:04``.
+"""
 
 import re
 from collections.abc import Mapping
@@ -7,10 +10,10 @@ from types import MappingProxyType
 from tradewind.errors import InvalidValue
 
 _CLOCK = re.compile(
-    r"(?:(?P<days>\d{1,5})(?: days?,? +|d |\.(?=\d\d:)))?(?P<first>\d{1,5}):(?P<second>\d{2})(?::(?P<third>\d{2}))?"
-    r"(?P<fraction>[.,]\d{1,9})?"
+    r"(?:(?P<days>\d{1,5})(?: days?,? +|d |\.(?=\d\d:)|-(?=\d\d:\d\d:)))?"
+    r"(?P<first>\d{1,5}):(?P<second>\d{2})(?::(?P<third>\d{2}))?(?P<fraction>[.,]\d{1,9})?"
 )
-_WORD = r"(\d+(?:[.,]\d+)?) ?([a-zµ]+)"
+_WORD = r"(\d+(?:[.,]\d+)?) ?([a-zµ]+)\.?"
 _WORDS = re.compile(rf"(?:{_WORD}(?: |, ?| and )?)+")
 _ISO = re.compile(r"P(?:(\d+)W)?(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:[.,]\d+)?)S)?)?")
 """Behind the T an M is of minutes, before it of months, which have no fixed length."""

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from tradewind.errors import InvalidValue
 from tradewind.transfer import Direction, Status
 from tradewind_agent.history.importers.csv_logs.columns import Columns
+from tradewind_agent.history.importers.csv_logs.dates import find_date
 from tradewind_agent.history.importers.fields import UNKNOWN_TEXTS
 from tradewind_agent.history.importers.ports import ImportReport
 
@@ -63,6 +64,8 @@ _LEAST_KNOWN = 0.5
 """Share of the sampled values that must be known words for a column to be one of statuses."""
 
 _RESPONSES, _OK_RESPONSES = range(100, 600), range(200, 300)
+_NOT_MODIFIED = 304
+_RESPONSE = re.compile(r"\s*(?:HTTP(?:/[\d.]+)? )?(\d{3})(?:\s+[A-Za-z].*)?\s*")
 """Replies of FTP (RFC 959) and HTTP (RFC 9110)."""
 
 _EXIT_CODES = range(-255, 256)
@@ -145,7 +148,7 @@ def _find_status(title: str, values: Sequence[str]) -> Reader | None:
 
 
 def _find_response_code(_: str, values: Sequence[str]) -> Reader | None:
-    return _read_response if all(_parse_number(value) in _RESPONSES for value in values) else None
+    return _read_response if all(_parse_response(value) in _RESPONSES for value in values) else None
 
 
 def _find_small_code(values: Sequence[str]) -> Reader | None:
@@ -179,11 +182,12 @@ def _find_words(title: str, values: Sequence[str]) -> Reader | None:
 _CHOICES: Mapping[str, Callable[[str, Sequence[str]], Reader | None]] = MappingProxyType(
     {
         "status": _find_status,
-        "success": lambda _title, _values: _read_word,
+        "success": lambda _title, values: None if all(map(find_date, values)) else _read_word,
         "exit_code": _find_exit_code,
         "response_code": lambda title, values: _find_response_code(title, values) or _find_words(title, values),
         "failure": lambda _title, _values: _read_failure,
         "operation": lambda _title, values: _find_operation(values),
+        "nothing_moved": lambda _title, values: _find_unmoved(values),
     }
 )
 
@@ -218,7 +222,18 @@ def _read_exit_code(text: str) -> Verdict:
 
 
 def _read_response(text: str) -> Verdict:
-    return Status.SUCCEEDED if _parse_code(text) in _OK_RESPONSES else Status.FAILED
+    code = _parse_response(text)
+    if code is None:
+        code = _parse_code(text)
+    if code == _NOT_MODIFIED:
+        return NoTransfer.SKIPPED
+    return Status.SUCCEEDED if code in _OK_RESPONSES else Status.FAILED
+
+
+def _parse_response(text: str) -> int | None:
+    """Return the code of a reply, also with its words behind it, such as ``206 Partial Content``."""
+    found = _RESPONSE.fullmatch(text)
+    return int(found[1]) if found is not None else _parse_number(text)
 
 
 def _parse_code(text: str) -> int:
@@ -230,7 +245,18 @@ def _parse_code(text: str) -> int:
 
 def _read_failure(text: str) -> Verdict:
     """Read a column of errors: a message, a number of them, or whether there was one."""
-    return Status.SUCCEEDED if _normalise(text).strip("0") in _NO_FAILURE else Status.FAILED
+    words = _normalise(text)
+    has_none = words.strip("0") in _NO_FAILURE or _NONE_COUNTED.fullmatch(words) is not None
+    return Status.SUCCEEDED if has_none else Status.FAILED
+
+
+def _find_unmoved(values: Sequence[str]) -> Reader | None:
+    """Return how a column such as ``dry_run`` is read, ``None`` where it holds other than yes and no."""
+    return _read_unmoved if all(_normalise(value) in _YES | _NO for value in values) else None
+
+
+def _read_unmoved(text: str) -> Verdict:
+    return NoTransfer.SKIPPED if _normalise(text) in _YES else Status.SUCCEEDED
 
 
 def _find_operation(values: Sequence[str]) -> Reader | None:
@@ -244,3 +270,6 @@ def _read_operation(text: str) -> Verdict:
 
 
 _NO_FAILURE = frozenset({"", "no", "n", "false", "ok", "success", "noerror", "noerrors"})
+_NONE_COUNTED = re.compile(r"0+(?:errors?|failures?|failed)")
+
+_YES, _NO = frozenset({"true", "yes", "y", "1"}), frozenset({"false", "no", "n", "0"})

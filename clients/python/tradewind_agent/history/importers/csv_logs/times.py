@@ -9,7 +9,7 @@ from tradewind.errors import InvalidValue
 from tradewind_agent.history.importers.csv_logs.columns import Columns, has_start
 from tradewind_agent.history.importers.csv_logs.dates import NUMERIC_DATE, DateEvidence, find_date, read_date
 from tradewind_agent.history.importers.fields import UNKNOWN_TEXTS, check_instant
-from tradewind_agent.history.importers.instants import describe_epoch, find_zone, parse_epoch, spell_out
+from tradewind_agent.history.importers.instants import describe_epoch, find_zone, parse_epoch, spell_out, write_plainly
 from tradewind_agent.history.importers.ports import SYNTHETIC_START, DateOrder, ImportContext, ImportReport
 
 _TIME = re.compile(
@@ -21,8 +21,17 @@ _TIME = re.compile(
 _SHORT_COUNT = re.compile(r":\d{2}:\d{2}:\d{1,2}(?!\d)")
 _HOUR = timedelta(hours=1)
 _START_OF_DAY = time()
+_LAST_SECOND = 59
 _MIDNIGHT = re.compile(r"[ T]0{1,2}:00(?::00(?:\.0+)?)?$")
 """What exports of spreadsheets write behind a date alone."""
+
+
+def _compute_twice_s(at: datetime) -> float:
+    """Return by how much a time is later where the clock shows it for the second time; 0 for all others."""
+    if at.tzinfo is UTC:
+        return 0.0
+    first, second = at.replace(fold=0).utcoffset(), at.replace(fold=1).utcoffset()
+    return 0.0 if first is None or second is None else max((first - second).total_seconds(), 0.0)
 
 
 def is_clock(text: str) -> bool:
@@ -37,10 +46,15 @@ def _read_hour(text: str, half: str | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Time of a row, in UTC: ``hour_known`` is false for texts such as ``57:22.9``, minutes, seconds of a lost hour."""
+    """Time of a row, in UTC.
+
+    ``hour_known`` : false for texts such as ``57:22.9``, minutes, seconds of a lost hour.
+    ``twice_s`` : how much later it is if the clock showed it a second time, as where it was set back; else 0.
+    """
 
     at: datetime
     hour_known: bool
+    twice_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +81,7 @@ class TimeColumns:
         ------
         InvalidValue : it says so in no way that is known, or names a day that does not exist.
         """
-        return self._read(self.read_text(row))
+        return self._read(self.read_text(row), zone=self._find_zone(row))
 
     def compute_duration_s(self, row: list[str], end: str = "end") -> float | None:
         """Return the time from the start of a row to its end, s; ``None`` if it lacks either, or no time is between
@@ -89,15 +103,22 @@ class TimeColumns:
             day = self._read_day(row, "end_date")
             follows = not day
             text = f"{day or self._read_day(row, 'date') or self._find_day_of_start(row)} {text}".strip()
-        start, ended = self.read_moment(row), self._read(text)
+        zone = self._find_zone(row)
+        start, ended = self.read_moment(row), self._read(text, zone=zone)
         if start is None or ended is None or not (start.hour_known and ended.hour_known) or start.at == ended.at:
             return None
         if follows and ended.at < start.at:
             self._require_single_hour(text, ended)
-            ended = self._read(text, days=1) or ended
+            ended = self._read(text, days=1, zone=zone) or ended
         lasted_s = (ended.at - start.at).total_seconds()
+        if start.twice_s and ended.twice_s and lasted_s < 0:
+            lasted_s += ended.twice_s
         if lasted_s < 0:
             raise InvalidValue("ended_at", f"is {-lasted_s:g} s before started_at")
+        if (start.twice_s == 0) != (ended.twice_s == 0):
+            shown = text if ended.twice_s else self.read_text(row)
+            advice = "write times with their offset, such as +01:00, or a duration"
+            raise InvalidValue("ended_at", f"is unclear, for the clock showed {shown[:40]!r} twice; {advice}")
         return lasted_s
 
     def _read_day(self, row: list[str], quantity: str) -> str:
@@ -119,14 +140,20 @@ class TimeColumns:
         ------
         InvalidValue : it is in such an hour.
         """
-        local = ended.at.astimezone(self.zone)
-        if local.replace(fold=0).utcoffset() != local.replace(fold=1).utcoffset():
+        if ended.twice_s:
             raise InvalidValue("ended_at", f"is in an hour that the clock showed twice: {text[:40]!r}")
 
-    def _read(self, text: str, *, days: int = 0) -> Moment | None:
-        """Read a time; ``days`` later than its date says."""
+    def _find_zone(self, row: list[str]) -> str:
+        """Return what a column of zones says, "" where there is none."""
+        at = self.columns.place.get("zone")
+        text = "" if at is None else row[at].strip()
+        return "" if text.lower() in UNKNOWN_TEXTS else text
+
+    def _read(self, text: str, *, days: int = 0, zone: str = "") -> Moment | None:
+        """Read a time; ``days`` later than its date says. ``zone`` : of times that have none."""
         if not text:
             return None
+        text = write_plainly(text)
         date, time = NUMERIC_DATE.match(text), None
         if date is None or text[-1] in ")]":
             if (since_1970 := parse_epoch(text)) is not None:
@@ -138,17 +165,19 @@ class TimeColumns:
         if date is None or time is None:
             raise InvalidValue("started_at", f"is no date and time: {text[:40]!r}")
         try:
-            moment = self._parse_moment(date, time, days)
+            moment = self._parse_moment(date, time, days, zone)
             # Where the clock is changed, two times of one zone are not as far apart as it shows.
-            return replace(moment, at=moment.at.astimezone(UTC))
+            return replace(moment, at=moment.at.astimezone(UTC), twice_s=_compute_twice_s(moment.at))
         except (ValueError, OverflowError) as impossible:
             raise InvalidValue("started_at", f"does not exist: {text[:40]!r} ({impossible})") from None
 
-    def _parse_moment(self, date: re.Match[str], time: re.Match[str], days: int) -> Moment:
+    def _parse_moment(self, date: re.Match[str], time: re.Match[str], days: int, zone_of_row: str) -> Moment:
         day = read_date(date, self.order)
         if day is None:
             raise ValueError(f"no date as {self.order}")
         midnight = datetime.combine(day, _START_OF_DAY, self.zone) + timedelta(days=days)
+        if zone_of_row:
+            midnight = midnight.replace(tzinfo=self._require_zone(zone_of_row, midnight))
         if time["first"] is not None and not (time["short_half"] or time["short_zone"]):
             return self._build_short_moment(midnight, int(time["first"]), int(time["then"]), time["rest"])
         hour = _read_hour(time["hour"] or time["first"], time["half"] or time["short_half"])
@@ -156,13 +185,17 @@ class TimeColumns:
         fraction = time["fraction"] or (time["count"] or "").rjust(3, "0")
         micro = int(fraction.ljust(6, "0")[:6])
         minute, second = int(time["minute"] or time["then"]), int(time["second"] or 0)
-        at = midnight.replace(hour=hour, minute=minute, second=second, microsecond=micro)
+        leap_s = max(second - _LAST_SECOND, 0) if minute == _LAST_SECOND else 0  # it belongs to the next minute
+        at = midnight.replace(hour=hour, minute=minute, second=second - leap_s, microsecond=micro)
         if written := time["zone"] or time["short_zone"]:
-            zone = find_zone(written, at, self.zone)
-            if zone is None:
-                raise ValueError(f"the zone {written} is unknown, or one of several; give it with --timezone")
-            at = at.replace(tzinfo=zone)
-        return Moment(at, hour_known=True)
+            at = at.replace(tzinfo=self._require_zone(written, at))
+        return Moment(at + timedelta(seconds=leap_s), hour_known=True)
+
+    def _require_zone(self, written: str, at: datetime) -> tzinfo:
+        zone = find_zone(written, at, self.zone)
+        if zone is None:
+            raise ValueError(f"the zone {written} is unknown, or one of several; give it with --timezone")
+        return zone
 
     @staticmethod
     def _build_short_moment(day: datetime, first: int, second: int, fraction: str | None) -> Moment:

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from tradewind.errors import InvalidValue
 from tradewind.units import BITS_PER_BYTE, format_bps, format_bytes
+from tradewind_agent.history.importers.csv_logs.column_pairs import drop_rounded_sizes, take_unit_columns
 from tradewind_agent.history.importers.csv_logs.columns import Columns, reject_repeated_titles
 from tradewind_agent.history.importers.csv_logs.conflicts import (
     reject_conflicting_units,
@@ -125,6 +126,7 @@ def infer_columns(columns: Columns, text: LogText, context: ImportContext, repor
     pairs_of_sets = sample(note)
     rows = [row for group in pairs_of_sets.values() for row, _ in group]
     reject_repeated_titles(columns, rows)
+    columns = drop_rounded_sizes(take_unit_columns(columns, rows), rows)
     reject_unclear_titles(columns)
     columns = decide_notation(take_end_from_duration(columns, rows), rows, context.decimal)
     if columns.notations:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 
 TEXT = re.compile(
-    r"(?:(?P<time>\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?) )?(?:\[\d+\] )?"
+    r"(?:(?P<time>\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?) )?(?:[\w./-]{1,200}\.go:\d{1,6}: )?(?:\[\d+\] )?"
     r"(?P<level>DEBUG |INFO  |NOTICE|ERROR |CRITICAL|ALERT |EMERGENCY) ?: ?(?P<rest>.*)"
 )
 """A message of the text log, which has no time under systemd; its statistics follow in lines of their own."""

@@ -25,7 +25,7 @@ _FILES = re.compile(r"Transferred:\s+(\d+) / (\d+),")
 _OLD_BYTES = re.compile(rf"Transferred:\s+{_SIZE} \(.*/s\)$")
 _OLD_FILES = re.compile(r"Transferred:\s+(\d+)$")
 """Before version 1.43 statistics had no totals."""
-_ONE_LINE = re.compile(rf"\s*{_SIZE} / {_SIZE}, (?:\d+%|-), .*/s, ETA ")
+_ONE_LINE = re.compile(rf"(?:[\d/]+ [\d:]+ - )?\s*{_SIZE} / {_SIZE}, (?:\d+%|-), .*/s, ETA ")
 _ERRORS = re.compile(r"Errors:\s+(\d+)")
 _ELAPSED = re.compile(r"Elapsed time:\s+(\S.*)")
 _INSIDE = re.compile(rf"Server Side (Copies|Moves):\s*(\d+) @ {_SIZE}")
@@ -48,6 +48,12 @@ class _Block:
     message: dict[str, object]
     lines: list[str] = field(default_factory=list)
 
+    def may_hold(self, text: str) -> bool:
+        """Return whether a line belongs to this message; statistics behind words are of the screen (--progress)."""
+        if STATISTICS.match(text) is not None:
+            return not str(self.message["msg"]).strip()
+        return TEXT.match(text) is None
+
     def to_message(self) -> tuple[Line, Message]:
         """Return the message, with the statistics that its lines hold; its line has all of the text."""
         stats = _parse_statistics(self.lines)
@@ -69,7 +75,7 @@ def read_messages(
     for line in lines:
         text = line.text
         block = blocks.get(line.origin)
-        if line.fault is None and block is not None and not text.startswith("{") and TEXT.match(text) is None:
+        if line.fault is None and block is not None and not text.startswith("{") and block.may_hold(text):
             if len(block.lines) < _MOST_LINES:
                 block.lines.append(text)
             continue

@@ -30,6 +30,7 @@ from tradewind_agent.history.importers.ports import (
     refuse_row,
     require_ends,
 )
+from tradewind_agent.history.importers.rclone_logs.file_lines import FileLines
 from tradewind_agent.history.importers.rclone_logs.messages import read_messages
 from tradewind_agent.history.importers.rclone_logs.runs import Run, read_count, read_seconds, split_runs
 
@@ -68,6 +69,9 @@ def _list_rows(text: LogText, context: ImportContext, report: ImportReport) -> I
 
 def _build_row(run: Run, context: ImportContext, report: ImportReport) -> Iterator[ImportedRow | RefusedRow]:
     """Yield the record of a run, or why there is none; nothing for a run that moved nothing over the network."""
+    if run.is_mixed:
+        report.assume("runs that wrote into the file at once are known by their starts; sizes of single files are not")
+        run.files = FileLines(is_dry=run.files.is_dry)
     if run.is_dry or run.files.is_dry:
         report.assume("dry runs moved nothing and make no record")
         return

@@ -1,6 +1,7 @@
 """The runs of rclone in a log: which lines belong to which, and what they tell of it."""
 
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -9,10 +10,11 @@ from typing import Self
 from tradewind.errors import InvalidValue
 from tradewind.units import BITS_PER_BYTE
 from tradewind_agent.history.importers import json_messages
-from tradewind_agent.history.importers.fields import parse_number, round_within
+from tradewind_agent.history.importers.fields import parse_number
 from tradewind_agent.history.importers.json_messages import find_object, find_text
 from tradewind_agent.history.importers.log_text import Line
 from tradewind_agent.history.importers.ports import RefusedRow, refuse_row
+from tradewind_agent.history.importers.rclone_logs.file_lines import FileLines
 from tradewind_agent.history.importers.rclone_logs.messages import Message
 from tradewind_agent.movers.rate_option import parse_rates
 
@@ -26,51 +28,15 @@ _BWLIMIT = re.compile(r'"--bwlimit(?:=|" ")([^"]{1,500})"')
 _LIMITED = re.compile(
     r"(Starting bandwidth limiter at|Scheduled bandwidth change\. (?:Bandwidth )?[Ll]imit set to) (.{1,60}?) ?Bytes?/s"
 )
-_KIND = re.compile(r"\*([a-z0-9]{1,40})\.\w{1,40}")
 _ROUNDED = timedelta(seconds=2)
 """By which two starts of one run may differ where a log has times in full seconds."""
 
 _LONGEST_RUN_S = 1e8
+_SAME_START_S, _SAME_START_ROUNDED_S = 0.1, 1.1
+"""By which the starts of one run differ that its stats lines say, with and without fractions of a second."""
 
-
-@dataclass(slots=True)
-class FileLines:
-    """What lines of single files tell; sizes are kept as counts and ends, whatever the number of files."""
-
-    copied: int = 0
-    smallest_bytes: int | None = None
-    largest_bytes: int | None = None
-    failed: int = 0
-    is_multi_thread: bool = False
-    source_kind: str | None = None
-    is_dry: bool = False
-
-    def note_copy(self, message: Mapping[str, object], *, is_multi_thread: bool) -> None:
-        """Add a file that was copied."""
-        self.copied += 1
-        self.is_multi_thread = self.is_multi_thread or is_multi_thread
-        if (kind := _KIND.fullmatch(find_text(message, "objectType"))) is not None:
-            self.source_kind = kind[1]
-        if find_text(message, "size"):
-            size = round_within(
-                "dataset.total_bytes", parse_number("dataset.total_bytes", find_text(message, "size")), 0
-            )
-            self._note_sizes(size, size)
-
-    def _note_sizes(self, smallest_bytes: int, largest_bytes: int) -> None:
-        known = smallest_bytes if self.smallest_bytes is None else self.smallest_bytes
-        self.smallest_bytes = min(smallest_bytes, known)
-        self.largest_bytes = max(largest_bytes, self.largest_bytes or 0)
-
-    def add(self, later: "FileLines") -> None:
-        """Add what the lines behind these tell."""
-        self.copied += later.copied
-        self.failed += later.failed
-        self.is_multi_thread = self.is_multi_thread or later.is_multi_thread
-        self.source_kind = later.source_kind or self.source_kind
-        self.is_dry = self.is_dry or later.is_dry
-        if later.smallest_bytes is not None and later.largest_bytes is not None:
-            self._note_sizes(later.smallest_bytes, later.largest_bytes)
+_MOST_ASIDE = 8
+"""Runs of one process that may still go on while a later one writes into the same file."""
 
 
 @dataclass(slots=True)
@@ -79,6 +45,8 @@ class Run:
 
     ``files`` : what lines up to its last stats line tell; ``later_files`` : of the lines behind that one, which are of
     this run or of the next.
+    ``rest`` : what follows with a later start, of another run if lines of this one come again.
+    ``is_mixed`` : another run wrote into the file meanwhile, so that lines of single files may be of either.
     """
 
     first: Line
@@ -93,6 +61,9 @@ class Run:
     flags: Mapping[str, int] = field(default_factory=dict)
     limit_bps: float | None = None
     is_dry: bool = False
+    is_mixed: bool = False
+    has_ended: bool = False
+    rest: "Run | None" = None
 
     def note(self, event: "Event") -> None:
         """Add the information of a line."""
@@ -114,6 +85,8 @@ class Run:
             self._note_attempt(attempt)
         elif _DRY.search(spoken) is not None:
             self.later_files.is_dry = True
+        elif spoken.startswith(("There was nothing to transfer", "Failed to ")):
+            self.has_ended = True
 
     @property
     def is_complete(self) -> bool:
@@ -122,6 +95,30 @@ class Run:
         files_left = read_count(self.stats, "totalTransfers") - read_count(self.stats, "transfers")
         return bytes_left <= 0 and files_left <= 0 and not self.stats.get("transferring")
 
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing shows that more lines of it are to come; its last attempt may have failed."""
+        if self.last_stats is None:
+            return self.version is None or self.has_ended
+        return self.is_complete or self.has_ended
+
+    def goes_on_in(self, event: "Event") -> bool:
+        """Return whether stats behind those of a later run are of this one: it started when they say."""
+        if self.ended_at is None or event.at is None or self.is_complete or event.elapsed_s <= self.elapsed_s:
+            return False
+        has_fractions = event.at.microsecond or self.ended_at.microsecond
+        starts_apart = (event.at - self.ended_at).total_seconds() - (event.elapsed_s - self.elapsed_s)
+        return abs(starts_apart) <= (_SAME_START_S if has_fractions else _SAME_START_ROUNDED_S)
+
+    def continue_run(self, earlier: "Run") -> None:
+        """Add what lines before a jump of the clock tell of this run."""
+        self.version, self.flags = self.version or earlier.version, self.flags or earlier.flags
+        self.limit_bps = self.limit_bps or earlier.limit_bps
+        self.waiting_in_flight = max(self.waiting_in_flight, earlier.waiting_in_flight)
+        self.is_dry = self.is_dry or earlier.is_dry
+        earlier.close()
+        self.files.add(earlier.files)
+
     def close(self) -> None:
         """Take the lines behind the last stats line as this run's own."""
         self.files.add(self.later_files)
@@ -129,6 +126,7 @@ class Run:
 
     def _note_attempt(self, attempt: re.Match[str]) -> None:
         """Forget failures of an attempt that another follows: the last one decides."""
+        self.has_ended = attempt[3] == "succeeded" or attempt[1] == attempt[2]
         if attempt[3] == "succeeded" or int(attempt[1]) < int(attempt[2]):
             self.files.failed = self.later_files.failed = 0
 
@@ -198,33 +196,80 @@ class Event:
         run_started_at = run.ended_at - timedelta(seconds=run.elapsed_s)
         return started_at - run_started_at > _ROUNDED and run.is_complete
 
+    def may_be_of_another_run(self, run: Run) -> bool:
+        """Return whether these stats started later than those of a run that goes on; versions since 1.53 only."""
+        if self.at is None or run.ended_at is None or "transferTime" not in self.stats or not run.elapsed_s:
+            return False
+        return (self.at - run.ended_at).total_seconds() - (self.elapsed_s - run.elapsed_s) > _ROUNDED.total_seconds()
+
 
 def split_runs(messages: Iterable[tuple[Line, Message] | RefusedRow]) -> Iterator[Run | RefusedRow]:
-    """Yield the runs of a log, each when the next of the same process starts, and the lines that cannot be read."""
-    runs: dict[str, Run] = {}
+    """Yield the runs of a log, each some runs after the next of the same process started, and the lines that cannot be
+    read.
+    """
+    writers: dict[str, _Writer] = {}
     for found in messages:
         if isinstance(found, RefusedRow):
             yield found
             continue
         line, message = found
         try:
-            event = Event.parse(line, message)
-            run = runs.get(line.origin)
-            if run is not None and event.starts_after(run):
-                run.close()
-                yield runs.pop(line.origin)
-                run = None
-            elif run is not None and event.is_of_later_run(run):
-                following = Run(line, later_files=run.later_files)
-                yield run
-                run = following
-            runs[line.origin] = run or Run(line)
-            runs[line.origin].note(event)
+            yield from writers.setdefault(line.origin, _Writer()).note(Event.parse(line, message))
         except InvalidValue as invalid:
             yield refuse_row(line.number, invalid, line.text)
-    for run in runs.values():
-        run.close()
+    for writer in writers.values():
+        yield from writer.close()
+
+
+@dataclass(slots=True)
+class _Writer:
+    """The runs of one process or container, or of all that write into one file.
+
+    ``aside`` : runs before the present one, which may go on if both write at once.
+    """
+
+    run: Run | None = None
+    aside: deque[Run] = field(default_factory=deque)
+
+    def note(self, event: Event) -> Iterator[Run]:
+        """Add a line to its run; yield a run that is over."""
+        run = self.run
+        if event.stats and (earlier := next((each for each in self.aside if each.goes_on_in(event)), None)):
+            earlier.note(event)
+            earlier.is_mixed = True
+            if run is not None:
+                run.is_mixed = True
+            return
+        if run is not None and event.starts_after(run):
+            run.close()
+            self.aside.append(run)
+            run = None
+        elif run is not None and event.is_of_later_run(run):
+            self.aside.append(run)
+            run = Run(event.line, later_files=run.later_files)
+        elif run is not None and event.may_be_of_another_run(run):
+            self.aside.append(run)
+            run.rest = run = Run(event.line)
+        if len(self.aside) > _MOST_ASIDE:
+            yield from _unless_continued(self.aside.popleft())
+        self.run = run or Run(event.line)
+        self.run.note(event)
+
+    def close(self) -> Iterator[Run]:
+        """Yield the runs that the end of the log ends."""
+        for earlier in self.aside:
+            yield from _unless_continued(earlier)
+        if self.run is not None:
+            self.run.close()
+            yield self.run
+
+
+def _unless_continued(run: Run) -> Iterator[Run]:
+    """Yield a run, but none that no further line is of: its rest is the same run, during which the clock was set."""
+    if run.rest is None or run.is_mixed:
         yield run
+    else:
+        run.rest.continue_run(run)
 
 
 def read_seconds(stats: Mapping[str, object], key: str) -> float:

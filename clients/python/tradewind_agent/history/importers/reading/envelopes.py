@@ -28,11 +28,13 @@ _PREFIXES: Sequence[re.Pattern[str]] = tuple(
     re.compile(pattern)
     for pattern in (
         rf"{_ISO_TIME} (?:stdout|stderr) (?P<part>[FP])(?: (?P<rest>.*))?$",  # CRI
+        r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.(?:\d{9}|\d{7})Z (?P<rest>.*)$",  # docker logs --timestamps, GitHub's runners
+        rf"\[{_ISO_TIME}\] (?P<rest>.*)$",  # Jenkins
+        rf"{_MONTH_TIME} (?P<rest>\d{{4}}/\d\d/\d\d .*|[ \t]*(?:[A-Z][a-z]+(?: \w+)*:|\*)(?:[ \t].*)?|)$",  # ts
         rf"(?:<\d{{1,3}}>)?{_TIMES} {_WORD} (?P<origin>{_WORD}(?:\[\d+\])?): ?(?P<rest>.*)$",  # journal, RFC 3164
         r"<\d{1,3}>1 \S+ \S+ (?P<origin>\S+ \S+) \S+ (?:-|(?:\[[^\]]*\])+) ?\ufeff?(?P<rest>.*)$",  # RFC 5424
         r"<\d{1,3}>(?P<rest>.*)$",  # levels as systemd reads them
         r"\[(?P<origin>pod/[^\]\s]+)\] (?P<rest>.*)$",  # kubectl logs --prefix
-        r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z (?P<rest>.*)$",  # docker logs --timestamps
         r">+ (?P<rest>.*)$",  # quoted in a mail
     )
 )
@@ -40,7 +42,7 @@ _COMPOSE = re.compile(r"(?P<origin>[\w.-]+) +\| ?(?P<rest>.*)$")
 _REPLICA = re.compile(r".*[-_]\d+")
 _BEFORE_JSON = re.compile(r"(?P<head>[^{}\",;]{1,200}?)(?P<rest>\{\s*\"[^\n]*\})\s*$")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f]")
-_BEGINNING = re.compile(r"[<>\"']|\[pod/|\[ *\d+\.|[A-Z][a-z]{2} [ \d]|\d{4}-\d\d-\d\dT\S+ |\d+\.\d{6} ")
+_BEGINNING = re.compile(r"[<>\"']|\[pod/|\[ *\d+\.|\[\d{4}-|[A-Z][a-z]{2} [ \d]|\d{4}-\d\d-\d\dT\S+ |\d+\.\d{6} ")
 
 _MOST_LAYERS = 4
 _LINES_LOOKED_AT = 20

@@ -12,6 +12,7 @@ from tradewind_agent.history.importers.fields import check_name, parse_number, r
 from tradewind_agent.history.importers.json_messages import find_message, find_object, find_text, read_count
 from tradewind_agent.history.importers.log_text import Line
 from tradewind_agent.history.importers.logged_transfer import (
+    TWO_IN_ONE,
     LoggedTransfer,
     add_year,
     name_server_and_client,
@@ -28,6 +29,7 @@ LINE = re.compile(
 BILLING = re.compile(rf"{_TIME} \[(?:pool|door):[^\]]+:\w+\] ")
 """How every line of billing begins."""
 
+_TRANSFER = re.compile(rf"{_TIME} \[pool:[^\]]+:transfer\] ")
 _RESULT = re.compile(r'\{(-?\d+):"')
 _PROTOCOL = re.compile(r"(?P<name>\w+)-[\d.]+[:, ]\s*(?P<rest>.+)")
 _CLIENT = re.compile(
@@ -49,7 +51,12 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Lo
     """
     if line.text.startswith("{"):
         return _read_message(line, context, report)
-    found = LINE.fullmatch(line.text.strip())
+    text = line.text.strip()
+    found = LINE.fullmatch(text)
+    if BILLING.search(text, 1):
+        raise InvalidValue("row", TWO_IN_ONE)
+    if found is None and _TRANSFER.match(text):
+        raise InvalidValue("row", "is cut off, or a transfer in a notation that is not that of dCache's default")
     if found is None:
         report.skip("requests, removals and copies to tape")
         return None

@@ -19,7 +19,7 @@ from tradewind.transfer import Direction, Status
 from tradewind_agent.history.importers.endpoints import is_unknown_address, name_endpoint
 from tradewind_agent.history.importers.fields import check_name, parse_count, parse_setting
 from tradewind_agent.history.importers.log_text import Line, LogText
-from tradewind_agent.history.importers.logged_transfer import LoggedTransfer
+from tradewind_agent.history.importers.logged_transfer import TWO_IN_ONE, LoggedTransfer
 from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, ImportReport, RefusedRow
 from tradewind_agent.history.importers.sessions import read_sessions
 
@@ -34,6 +34,7 @@ USUAL = re.compile(
 )
 """The line of today's servers, where no name holds a ``=``; its groups are the fields of `_Values`."""
 
+_EVENT = " NL.EVNT=FTP_INFO START="
 _MOMENT = re.compile(r"[0-9]{14}(?:\.[0-9]{1,6})?")
 _PEER = re.compile(r"[0-9]*\[([^\]]*)\]")
 _COMPLETE = "226"
@@ -156,10 +157,16 @@ def _find_values(text: str) -> _Values | None:
     """Return the values of a line, or ``None`` of one that is about no transfer.
 
     A file name may hold blanks and even ``KEY=``: of keys after it the last counts, of others the first.
+
+    Raises
+    ------
+    InvalidValue : another line begins within it.
     """
     usual = USUAL.fullmatch(text)
     if usual is not None:
         return _Values._make(usual.groups(""))
+    if text.count(_EVENT) > 1:
+        raise InvalidValue("row", TWO_IN_ONE)
     found = list(_KEY.finditer(text))
     values: dict[str, str] = {}
     ends = [*(match.start() for match in found[1:]), len(text)]

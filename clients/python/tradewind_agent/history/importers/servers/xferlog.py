@@ -11,14 +11,19 @@ from tradewind.transfer import Direction, Status
 from tradewind_agent.history.importers.fields import check_name, round_within
 from tradewind_agent.history.importers.instants import spell_out
 from tradewind_agent.history.importers.log_text import Line
-from tradewind_agent.history.importers.logged_transfer import LoggedTransfer, name_server_and_client
+from tradewind_agent.history.importers.logged_transfer import TWO_IN_ONE, LoggedTransfer, name_server_and_client
 from tradewind_agent.history.importers.ports import ImportContext, ImportReport
 from tradewind_agent.history.importers.sessions import SessionImporter
 
 LINE = re.compile(
-    r"(?P<ended>[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}) (?P<seconds>\d{1,9}) (?P<host>\S+) "
-    r"(?P<bytes>\d{1,18}) \S.* [ab] [CUT_]+ (?P<way>[oid]) [agr] \S+ (?P<service>\S+) [01] \S+(?: (?P<end>[ci]))?"
+    r"(?P<ended>[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}) (?P<seconds>\d{1,9}(?:\.\d{1,9})?) "
+    r"(?P<host>\S+) (?P<bytes>\d{1,18}) \S.* [ab] [CUT_]+ (?P<way>[oid]) [agr] \S+ (?P<service>\S+) [01] \S+"
+    r"(?: (?P<end>[ci]))?"
 )
+
+
+_BEGINNING = re.compile(r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4} [\d.]+ \S+ \d")
+"""How a line of a transfer begins, also one that is cut off."""
 
 
 def _read_record(line: Line, context: ImportContext, report: ImportReport) -> LoggedTransfer | None:
@@ -28,16 +33,21 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Lo
     ------
     InvalidValue : the server's name is needed, or a value is impossible.
     """
-    found = LINE.fullmatch(line.text.strip())
+    text = line.text.strip()
+    found = LINE.fullmatch(text)
+    if _BEGINNING.search(text, 1):
+        raise InvalidValue("row", TWO_IN_ONE)
+    if found is None and _BEGINNING.match(text):
+        raise InvalidValue("row", "is cut off, or in a notation that is not that of xferlog(5)")
     if found is None or found["way"] == "d":
         report.skip("deletions, and lines of no transfer")
         return None
     size = round_within("dataset.total_bytes", int(found["bytes"]), 0)
     succeeded = found["end"] != "i"
-    if size == 0 or found["seconds"] == "0":
+    duration_s = float(found["seconds"])
+    if size == 0 or duration_s == 0:
         report.skip("empty files, and transfers of less than a second, whose rate is unknown")
         return None
-    duration_s = float(found["seconds"])
     ended_at = _parse_end(found["ended"], context)
     is_sent = found["way"] == "o"
     source, destination = name_server_and_client(found["host"], context, is_sent=is_sent)

@@ -42,7 +42,8 @@ _SUMMARY = re.compile(
 )
 _RESULT = re.compile(rf"([0-9a-f]{{6}})\|(\w+) *\| *({_SIZE})/s\|(?: *[0-9-]+\|)?(.*)")
 _LOG_FILE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ \[[A-Z]+\] \[\w+\.cc:\d+\] ")
-_COMPLETE = "Download complete: "
+_OF_PATH = re.compile(r".*?[:：] ?(.+)")
+"""Notices that name a file at their end are of its completion, or of its failure, in any language."""
 _MONTHS: Mapping[str, int] = MappingProxyType(
     {
         name: 1 + index
@@ -105,7 +106,8 @@ class _Log:
             raise InvalidValue("ended_at", f"does not exist: {match[0][-24:]!r}") from None
 
     def read_notice(self, match: re.Match[str]) -> None:
-        if not match[9].startswith(_COMPLETE) or len(self.completed) >= _MOST_FILES:
+        named = _OF_PATH.fullmatch(match[9].strip())
+        if named is None or len(self.completed) >= _MOST_FILES:
             return
         year = int(match[1]) if match[1] else None
         month, day = int(match[2] or match[4]), int(match[3] or match[5])
@@ -115,7 +117,7 @@ class _Log:
             )
         except ValueError:
             raise InvalidValue("ended_at", f"does not exist: {match[0][:20]!r}") from None
-        self.completed[match[9].removeprefix(_COMPLETE).strip()] = (year, at)
+        self.completed[named[1].strip()] = (year, at)
 
     def find_end(self, path: str) -> datetime:
         """Return when a file was complete, or the latest summary's time; console notices have no year, summaries do."""
@@ -156,6 +158,17 @@ def require_sizes(lines: Iterable[str]) -> None:
         )
 
 
+def has_open_downloads(lines: Iterable[Line]) -> bool:
+    """Return whether a download was under way and has no line in a table of results."""
+    open_ones: set[str] = set()
+    for line in lines:
+        if (result := _RESULT.match(line.text)) is not None:
+            open_ones.discard(result[1])
+        elif "[#" in line.text and len(open_ones) < _MOST_FILES:
+            open_ones.update(gid for gid, *_ in _PROGRESS.findall(line.text))
+    return bool(open_ones)
+
+
 class Aria2Importer:
     """What aria2c prints, written to a file with ``>`` or ``tee``."""
 
@@ -180,7 +193,10 @@ def _list_rows(text: LogText, context: ImportContext, report: ImportReport) -> I
             if line.fault is not None:
                 raise line.fault
             if (result := _RESULT.match(line.text)) is not None:
-                yield ImportedRow(_build_record(result, line, log), line.number)
+                if _has_moved_nothing(result, log):
+                    report.skip("downloads that failed before their first byte")
+                else:
+                    yield ImportedRow(_build_record(result, line, log), line.number)
             elif (summary := _SUMMARY.search(line.text)) is not None:
                 log.read_summary(summary)
             elif (notice := _NOTICE.match(line.text)) is not None:
@@ -192,6 +208,11 @@ def _list_rows(text: LogText, context: ImportContext, report: ImportReport) -> I
     for download in log.downloads.values():
         unfinished = InvalidValue("outcome.status", "is not in the log: the download has no line in a table of results")
         yield refuse_row(download.line.number, unfinished, download.line.text)
+
+
+def _has_moved_nothing(result: re.Match[str], log: _Log) -> bool:
+    """Return whether a download failed without a byte, so that no summary has it."""
+    return result[2] == "ERR" and result[3] == "0B" and result[1] not in log.downloads
 
 
 def _build_record(result: re.Match[str], line: Line, log: _Log) -> TransferRecord:

@@ -76,6 +76,7 @@ _DONE = ("Number of File Transfers Completed", "Number of Transfers Completed", 
 _FAILED = ("Number of File Transfers Failed", "Number of Transfers Failed", "Number of Copy Transfers Failed")
 _BYTES = ("Total Number of Bytes Transferred", "TotalBytesTransferred")
 _MINUTES, _END = "Elapsed Time (Minutes)", "Final Job Status"
+_ADVICE = "read the log file of the job, or keep what azcopy copy prints: azcopy jobs show has no times"
 _SHORTEST = timedelta(milliseconds=1)
 
 
@@ -220,7 +221,10 @@ class _Reader:
         job = self.job
         if job.started_at is not None and job.seen_at is not None:
             return job.started_at, max(job.seen_at, job.started_at + _SHORTEST)
-        lasted = timedelta(minutes=parse_positive("ended_at", job.find_figure(_MINUTES)))
+        minutes = job.find_figure(_MINUTES)
+        if not minutes:
+            raise InvalidValue("ended_at", f"is not in the summary, which has no {_MINUTES}; {_ADVICE}")
+        lasted = timedelta(minutes=parse_positive("ended_at", minutes))
         if job.seen_at is not None:
             return job.seen_at - lasted, job.seen_at
         if self.context.in_parts:

@@ -4,7 +4,8 @@ It moves memory and not files, so that its settings say nothing of a program tha
 start of a test, one for each interval, and one for its end; the first and the last are a report together.
 """
 
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -20,6 +21,7 @@ from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, 
 from tradewind_agent.history.importers.sessions import read_sessions
 
 _EVENTS = frozenset({"start", "interval", "end"})
+_REMEMBERED = 16
 _NO_TEST = "tests that failed or were not of TCP, and other objects"
 _ASSUMED = "a test moves memory and not files: it is a link of its own, whose path is known by it"
 
@@ -31,6 +33,17 @@ def is_test(message: Mapping[str, object]) -> bool:
         data = find_object(message, "data")
         return message["event"] in _EVENTS and ("streams" in data or find_text(data, "version").startswith("iperf"))
     return isinstance(start, dict) and "end" in message and find_text(start, "version").startswith("iperf")
+
+
+def has_open_test(lines: Iterable[Line]) -> bool:
+    """Return whether a test in events has started and not ended."""
+    open_ones: set[str] = set()
+    for line in lines:
+        if line.text.startswith(('{"event":"start"', '{"event": "start"')):
+            open_ones.add(line.origin)
+        elif line.text.startswith(('{"event":"end"', '{"event": "end"')):
+            open_ones.discard(line.origin)
+    return bool(open_ones)
 
 
 class Iperf3Importer:
@@ -54,12 +67,14 @@ class _Tests:
     """Tests of one log.
 
     ``starts`` : what streams of events started with, by the process that writes them.
+    ``cookies`` : of the last tests in events; a full report of one may follow.
     """
 
     context: ImportContext
     report: ImportReport
     starts: dict[str, dict[str, object]] = field(default_factory=dict)
     has_events: bool = False
+    cookies: deque[str] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
 
     def read(self, line: Line) -> LoggedTransfer | None:
         """Return the transfer of a test whose report is complete; ``None`` for other lines.
@@ -73,6 +88,9 @@ class _Tests:
             return None
         message = find_message(line.text)
         if "event" not in message:
+            if self.has_events and _find_cookie(message.get("start")) in self.cookies:
+                self.report.skip("lines of the full report behind the events")
+                return None
             return _read_report(message, self.context, self.report)
         self.has_events = True
         event, data = message["event"], message.get("data")
@@ -80,6 +98,7 @@ class _Tests:
             if line.origin in self.starts:
                 self.report.skip("tests without an end")
             self.starts[line.origin] = {"start": data}
+            self.cookies.append(_find_cookie(data))
         elif event == "error" and line.origin in self.starts:
             self.starts[line.origin]["error"] = find_text(message, "data") or "failed"
         elif event == "end":
@@ -88,6 +107,11 @@ class _Tests:
                 raise InvalidValue("started_at", "is missing: the start of this test is not in the log")
             return _read_report({**started, "end": data}, self.context, self.report)
         return None
+
+
+def _find_cookie(start: object) -> str:
+    """Return the identity of a test; "" where its start does not have it."""
+    return find_text(start, "cookie") if isinstance(start, dict) else ""
 
 
 def _read_report(message: Mapping[str, object], context: ImportContext, report: ImportReport) -> LoggedTransfer | None:

@@ -13,18 +13,19 @@ from tradewind.transfer import Direction, Status, TransferRecord
 from tradewind.units import BITS_PER_BYTE
 from tradewind_agent.history.importers.fields import require_possible_rate, round_within
 from tradewind_agent.history.importers.log_text import Line, LogText
-from tradewind_agent.history.importers.logged_transfer import LoggedTransfer, find_url_part, name_end
+from tradewind_agent.history.importers.logged_transfer import TWO_IN_ONE, LoggedTransfer, find_url_part, name_end
 from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, ImportReport, RefusedRow, refuse_row
 from tradewind_agent.history.importers.sessions import UTC_ASSUMED
 
 REQUEST = re.compile(r"--\d{4}-\d\d-\d\d \d\d:\d\d:\d\d--  (?:\([^)]*\) +)?(?P<url>\S+)")
 SAVED = re.compile(
-    r"(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \((?P<rate>\d+(?:[.,]\d+)?) (?P<power>[KMGT]?)(?P<unit>[Bb])/s\) - "
+    r"(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \((?P<rate>\d+(?:[.,]\d+)?) (?P<power>[KMGT]?)(?P<unit>[Bb])/s\) [-–—] "
     r".*\[(?P<moved>\d+)(?:/(?P<size>\d+))?\]$"
 )
+_RATE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \([^)]*/s\) [-–—] ")
 BRIEF = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d URL:\S+ \[\d+(?:/\d+)?\] -> ")
 _ANSWER = re.compile(r".*\.\.\. (?P<code>\d{3})\b")
-_BROKEN = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \([^)]*/s\) - .* (?P<at_byte>\d+)(?:/\d+)?\. ")
+_BROKEN = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \([^)]*/s\) [-–—] .* (?P<at_byte>\d+)(?:/\d+)?\. ")
 _NO_TIMES = InvalidValue("started_at", "is not in the log of wget --no-verbose; leave that option out")
 _PARTIAL = "206"
 _IN_BRACKETS = re.compile(r"\([^)]*\)")
@@ -101,8 +102,10 @@ def _read_record(
 
     Raises
     ------
-    InvalidValue : its rate or time is impossible, or the log names no address.
+    InvalidValue : its rate or time is impossible, another line begins within it, or the log names no address.
     """
+    if _RATE.search(line.text, 1):
+        raise InvalidValue("row", TWO_IN_ONE)
     held = request.held_bytes if request.code == _PARTIAL else 0
     came = int(saved["moved"][:19]) - held if request.left_bytes is None else request.left_bytes
     moved = round_within("outcome.bytes_moved", came, 0)
