@@ -56,7 +56,7 @@ def _format_row(each: "StatementOutcome") -> Sequence[str]:
 def _format_summary(month: str, statements: Iterable["StatementOutcome"]) -> str:
     """Return how many statements are issued, or would be, and their sum by currency."""
     listed = list(statements)
-    counts = Counter(each.outcome for each in listed)
+    counts = Counter[str](each.outcome for each in listed)
     parts = [f"{counts[outcome]} {words}" for outcome, words in OUTCOMES.items() if counts[outcome]]
     sums = _sum_by_currency(each for each in listed if each.outcome in ("issued", "to_issue"))
     total = ", ".join(f"{amount:f} {currency}" for currency, amount in sums.items())
