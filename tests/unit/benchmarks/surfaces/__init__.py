@@ -1,1 +1,1 @@
-"""The benchmark of the papers' claims."""
+"""The benchmark of response surfaces."""
