@@ -21,16 +21,15 @@ from benchmarks.support.command import run_command
 from benchmarks.surfaces.baselines import BASELINES
 from benchmarks.surfaces.comparison import compare_with_baselines
 from benchmarks.surfaces.measures import (
-    is_timed,
     measure_choice_regret,
     measure_cross_fit_ratio,
-    measure_leaf_ms,
     measure_load_gain,
     measure_outlier_effect,
     measure_unknown_settings,
 )
 from benchmarks.surfaces.predicting import BaselineStore
 from benchmarks.surfaces.sets import SurfaceSet, read_sets
+from benchmarks.surfaces.timing import TIMED_CELLS, measure_leaf_times
 from tradewind.learning.rolling import check_rolling_cover
 from tradewind.learning.validation import TRAIN_SHARE
 
@@ -51,6 +50,9 @@ KNOWN_BASELINE = {
 
 RECORDED = Path(__file__).resolve().parents[1] / "records"
 """Transfers recorded in the project."""
+
+LEAF_TIMES = ("leaf_ms", "leaf_busy_ms")
+"""Names of times by the number of settings; the second is that of a busy machine."""
 
 STORED = report.ROOT / "var" / "bench" / "surfaces-baselines"
 
@@ -116,8 +118,7 @@ def _make_results(surfaces: SurfaceSet, seeds: range, store: BaselineStore) -> l
         without_load, with_load = np.mean([measure_load_gain(surfaces, seed) for seed in seeds], axis=0)
         throughput["load_gain"] = float(with_load - without_load)
         throughput["accuracy_with_load"] = float(with_load)
-    if is_timed(surfaces):
-        throughput["leaf_ms"] = measure_leaf_ms(surfaces)
+    throughput |= measure_leaf_times(surfaces.observations)
     return [{key: value for key, value in result.items() if value == value} for result in reversed(results)]  # noqa: PLR0124  # NaN: nothing to judge
 
 
@@ -148,6 +149,7 @@ def _summarise(results: Sequence[Mapping[str, Any]], effects: Sequence[float]) -
         "outlier_effect": float(np.median(effects)),
         "outlier_effect_p98": float(np.quantile(effects, 0.98)),
         "leaf_ms": compute_median("leaf_ms"),
+        **{f"{name}_{cells}": compute_median(f"{name}_{cells}") for cells in TIMED_CELLS for name in LEAF_TIMES},
         "accuracy_unseen_settings_median": compute_median("accuracy_unseen_settings"),
         "gbm_known_difference_max": max(known, default=None),
     }

@@ -1,11 +1,9 @@
-"""Measure a set: unknown settings, choices, load, outliers, time."""
+"""Measure a set: unknown settings, choices, load, outliers."""
 
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from benchmarks.surfaces.sets import SurfaceSet
 from tradewind.learning.leaf import LeafSurfaces, fit_leaf
@@ -17,15 +15,11 @@ from tradewind.learning.validation import (
     compute_accuracy,
     compute_regret,
     split_randomly,
-    validate_leaf,
 )
 
 OUTLIER = 1000.0
 MIN_SETTINGS = 8
 """Number of settings of one data set from which on a choice among them is judged."""
-
-MAX_TIMED_CELLS = 1000
-TIMINGS = 3
 
 
 def measure_unknown_settings(surfaces: SurfaceSet, seed: int) -> float:
@@ -93,28 +87,6 @@ def measure_outlier_effect(surfaces: SurfaceSet, seed: int) -> float:
     without = _predict_mean_throughput(fit_leaf(o.take(rows_left)), o)
     within = _predict_mean_throughput(fit_leaf(replace(o, throughput_bps=wild)), o)
     return float(np.median(np.abs(within / without - 1.0)))
-
-
-def measure_leaf_ms(surfaces: SurfaceSet) -> float:
-    """Return the processor time of two surfaces with their validation on one core, ms; the least disturbed of a few
-    runs.
-
-    Where power was not metered, a copy of the throughput stands in for it: the work is the same.
-    """
-    o = surfaces.observations
-    if not surfaces.is_metered.any():
-        o = replace(o, power_w=o.throughput_bps)
-    times = []
-    with threadpool_limits(limits=1):
-        for _ in range(TIMINGS):
-            start = time.process_time()
-            validate_leaf(o, fit_leaf(o), np.random.default_rng(0))
-            times.append(time.process_time() - start)
-    return 1e3 * min(times)
-
-
-def is_timed(surfaces: SurfaceSet) -> bool:
-    return len(np.unique(surfaces.observations.settings, axis=0)) <= MAX_TIMED_CELLS
 
 
 def _predict_mean_throughput(model: LeafSurfaces, o: Observations) -> Floats:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import psutil
 import pytest
 
 from benchmarks.surfaces.baselines import BASELINES, CANDIDATES, Split, choose_baselines
@@ -11,6 +12,7 @@ from benchmarks.surfaces.gaussian_process import GaussianProcess
 from benchmarks.surfaces.predicting import BaselineStore
 from benchmarks.surfaces.sets import SurfaceSet
 from benchmarks.surfaces.ties import HeldOutRows, RepeatNoise
+from benchmarks.surfaces.timing import measure_leaf_times, take_cells
 from tradewind.learning.observations import Observations
 from tradewind.learning.validation import compute_accuracy, split_randomly
 
@@ -130,3 +132,19 @@ def test_surface_that_is_worse_by_more_than_noise_does_not_tie():
 
 def test_every_baseline_has_a_figure():
     assert BASELINES == ("gbm", "boosting", "forest", "process", "additive")
+
+
+def test_times_are_measured_on_all_rows_of_so_many_settings():
+    surfaces, _ = make_set()
+    part = take_cells(surfaces.observations, 7)
+    assert len(np.unique(part.settings, axis=0)) == 7
+    assert len(part) == 7 * REPEATS
+
+
+def test_busy_machine_is_idle_again_after_its_time_was_taken(monkeypatch):
+    monkeypatch.setattr("benchmarks.surfaces.timing.TIMED_CELLS", (20, 30))
+    surfaces, _ = make_set()
+    before = set(psutil.Process().children())
+    times = measure_leaf_times(surfaces.observations)
+    assert set(times) == {"leaf_ms", "leaf_ms_20", "leaf_busy_ms_20"}
+    assert set(psutil.Process().children()) == before
