@@ -1,8 +1,8 @@
 """The models that surfaces are compared with: each learns a target from the same rows and inputs.
 
-``gbm`` is gradient boosting of the logarithm as scikit-learn sets it up. Every other model has candidates, of which
-cross-validation on training rows chooses: by the squared error of the raw target, which is what accuracy measures. The
-same folds choose a factor on its predictions, because the exponential of a mean of logarithms is too low.
+``gbm`` is gradient boosting of the logarithm as scikit-learn sets it up. Every other model has candidates.
+Cross-validation on training rows chooses among them by the squared error of the raw target, which is what accuracy
+measures. The same folds choose a factor on its predictions: the exponential of a mean of logarithms is too low.
 """
 
 import warnings

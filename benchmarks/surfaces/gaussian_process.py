@@ -13,7 +13,7 @@ MOST_LENGTH_POINTS = 300
 """Points from which the lengths of the axes are fitted, by marginal likelihood: the cube of them is taken often."""
 
 MOST_POINTS = 1200
-"""Points that predictions rest on, the cube of which is taken once; of more, a random part."""
+"""Points that predictions rest on, whose cube is taken once; of more, a random part."""
 
 
 class GaussianProcess(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types

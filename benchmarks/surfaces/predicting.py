@@ -1,6 +1,6 @@
 """Predictions of the baselines, stored so that an interrupted benchmark continues.
 
-They depend on the rows and on the sources of the baselines alone, both of which are parts of the key. A change of the
+They depend on the rows and on the sources of the baselines alone. Both are parts of the key, so that a change of the
 surfaces does not repeat them.
 """
 
@@ -31,7 +31,7 @@ class BaselineStore:
     def predict(self, inputs: Floats, target: Floats, splits: Sequence[Split]) -> list[dict[str, Floats]]:
         """Return the predictions (r,) of each model for the test rows of each split.
 
-        The candidates are chosen on the training rows of the first split, some of which other splits test.
+        The candidates are chosen on the training rows of the first split; other splits test some of these rows.
         """
         if self.folder is None:
             return _predict(inputs, target, splits)
