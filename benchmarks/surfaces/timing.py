@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -35,8 +35,12 @@ def measure_leaf_times(observations: Observations) -> Mapping[str, float]:
     count = len(np.unique(_find_cells(observations)))
     found = {"leaf_ms": measure_leaf_ms(observations)} if count <= MAX_TIMED_CELLS else {}
     parts = {cells: take_cells(observations, cells) for cells in TIMED_CELLS if cells <= count}
-    for name, circumstances in {"leaf_ms": nullcontext(), "leaf_busy_ms": occupy_processors()}.items():
-        with circumstances:
+    circumstances: Mapping[str, AbstractContextManager[None]] = {
+        "leaf_ms": nullcontext(),
+        "leaf_busy_ms": occupy_processors(),
+    }
+    for name, circumstance in circumstances.items():
+        with circumstance:
             found |= {f"{name}_{cells}": measure_leaf_ms(part) for cells, part in parts.items()}
     return found
 
