@@ -1,75 +1,25 @@
-"""Measure a set: held-out accuracy against other models, choices, load, drift, outliers, time."""
+"""Measure a set: unknown settings, choices, load, outliers."""
 
-import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from benchmarks.surfaces.baselines import measure_baselines
 from benchmarks.surfaces.sets import SurfaceSet
 from tradewind.learning.leaf import LeafSurfaces, fit_leaf
 from tradewind.learning.observations import Flags, Floats, Observations
 from tradewind.learning.rolling import fit_with_recent_load
 from tradewind.learning.surface.cells import Index
-from tradewind.learning.surface.response import NORMAL_90
 from tradewind.learning.validation import (
     build_setting_folds,
     compute_accuracy,
-    compute_mape,
-    compute_r_squared,
     compute_regret,
     split_randomly,
-    validate_leaf,
 )
 
 OUTLIER = 1000.0
 MIN_SETTINGS = 8
 """Number of settings of one data set from which on a choice among them is judged."""
-
-MAX_TIMED_CELLS = 1000
-TIMINGS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Predictions:
-    """Predictions of a surface's test rows (r,) with the logs and deviations of their band."""
-
-    actual: Floats
-    predicted: Floats
-    log_mean: Floats
-    log_sd: Floats
-
-    def compute_figures(self) -> dict[str, float]:
-        within = np.abs(np.log(self.actual) - self.log_mean) <= NORMAL_90 * self.log_sd
-        return {
-            "accuracy": compute_accuracy(self.actual, self.predicted),
-            "mape": compute_mape(self.actual, self.predicted),
-            "r2": compute_r_squared(self.actual, self.predicted),
-            "coverage90": float(np.mean(within)),
-        }
-
-
-def measure_held_out(surfaces: SurfaceSet, seed: int) -> Mapping[str, dict[str, float]]:
-    """Return figures of the throughput and, where metered, the energy surface on one split, and the baselines'."""
-    o = surfaces.observations
-    train, test = split_randomly(len(o), np.random.default_rng(seed))
-    model = fit_leaf(o.take(train))
-    prediction = model.predict(o.settings[test], o.load[test])
-    found = {
-        "throughput": Predictions(
-            o.throughput_bps[test],
-            prediction.throughput_bps,
-            prediction.log_throughput_mean,
-            prediction.log_throughput_sd,
-        ).compute_figures()
-    }
-    found["throughput"] |= measure_baselines(surfaces.inputs, o.throughput_bps, train, test, seed)
-    if prediction.energy_j_per_byte is not None:
-        found["energy"] = _measure_energy(surfaces, model, test)
-        found["energy"] |= measure_baselines(surfaces.inputs, surfaces.energy_j, train, test, seed)
-    return found
 
 
 def measure_unknown_settings(surfaces: SurfaceSet, seed: int) -> float:
@@ -79,23 +29,6 @@ def measure_unknown_settings(surfaces: SurfaceSet, seed: int) -> float:
     for test in build_setting_folds(o, np.random.default_rng(seed)):
         prediction[test] = fit_leaf(o.take(~test)).predict(o.settings[test], o.load[test]).throughput_bps
     return compute_accuracy(o.throughput_bps, prediction)
-
-
-def _measure_energy(surfaces: SurfaceSet, model: LeafSurfaces, test: Flags) -> dict[str, float]:
-    """Return figures of the energy of a data set, E = 8 · bytes · P / T, on the metered test rows."""
-    rows = test & surfaces.is_metered
-    o = surfaces.observations
-    prediction = model.predict(o.settings[rows], o.load[rows])
-    assert prediction.energy_j_per_byte is not None
-    assert prediction.log_power_mean is not None
-    assert prediction.log_power_sd is not None
-    assert prediction.log_covariance is not None
-    size = surfaces.total_bytes[rows]
-    variance = prediction.log_power_sd**2 + prediction.log_throughput_sd**2 - 2 * prediction.log_covariance
-    log_mean = prediction.log_power_mean - prediction.log_throughput_mean + np.log(8 * size)
-    return Predictions(
-        surfaces.energy_j[rows], prediction.energy_j_per_byte * size, log_mean, np.sqrt(variance)
-    ).compute_figures()
 
 
 def measure_choice_regret(surfaces: SurfaceSet, seed: int) -> float:
@@ -154,28 +87,6 @@ def measure_outlier_effect(surfaces: SurfaceSet, seed: int) -> float:
     without = _predict_mean_throughput(fit_leaf(o.take(rows_left)), o)
     within = _predict_mean_throughput(fit_leaf(replace(o, throughput_bps=wild)), o)
     return float(np.median(np.abs(within / without - 1.0)))
-
-
-def measure_leaf_ms(surfaces: SurfaceSet) -> float:
-    """Return the processor time of two surfaces with their validation on one core, ms; the least disturbed of a few
-    runs.
-
-    Where power was not metered, a copy of the throughput stands in for it: the work is the same.
-    """
-    o = surfaces.observations
-    if not surfaces.is_metered.any():
-        o = replace(o, power_w=o.throughput_bps)
-    times = []
-    with threadpool_limits(limits=1):
-        for _ in range(TIMINGS):
-            start = time.process_time()
-            validate_leaf(o, fit_leaf(o), np.random.default_rng(0))
-            times.append(time.process_time() - start)
-    return 1e3 * min(times)
-
-
-def is_timed(surfaces: SurfaceSet) -> bool:
-    return len(np.unique(surfaces.observations.settings, axis=0)) <= MAX_TIMED_CELLS
 
 
 def _predict_mean_throughput(model: LeafSurfaces, o: Observations) -> Floats:

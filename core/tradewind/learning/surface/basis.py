@@ -123,7 +123,10 @@ class Design:
     def spanning(cls, names: tuple[str, ...], settings: Floats) -> Self:
         """Return the design over the settings (n, k) seen; no axis may vary, then only the intercept is left."""
         axes = tuple(_build_varying_axes(names, settings))
-        pairs = tuple((j, k, _find_leading_columns(axes[j], axes[k])) for j, k in combinations(range(len(axes)), 2))
+        variances = [np.mean(axis.compute_columns(axis.grid) ** 2, axis=0) for axis in axes]
+        pairs = tuple(
+            (j, k, _find_leading_columns(variances[j], variances[k])) for j, k in combinations(range(len(axes)), 2)
+        )
         sizes = [len(axis.centre) - 1 for axis in axes] + [len(leading) for _, _, leading in pairs]
         starts = 1 + len(axes) + np.concatenate([[0], np.cumsum(sizes)])
         blocks = tuple(slice(int(a), int(b)) for a, b in pairwise(starts) if b > a)
@@ -177,9 +180,7 @@ def _compute_b_splines(x: Floats, knots: Floats, degree: int) -> Floats:
     return dense
 
 
-def _find_leading_columns(first: AxisBasis, second: AxisBasis) -> tuple[int, ...]:
-    """Return the columns of M_j ⊗ M_k of largest prior variance over the grid of both axes."""
-    one = np.mean(first.compute_columns(first.grid) ** 2, axis=0)
-    two = np.mean(second.compute_columns(second.grid) ** 2, axis=0)
+def _find_leading_columns(one: Floats, two: Floats) -> tuple[int, ...]:
+    """Return the columns of M_j ⊗ M_k of largest prior variance, from the mean squares of those of both axes."""
     variance = np.outer(one, two).ravel()
     return tuple(sorted(int(i) for i in np.argsort(-variance, kind="stable")[:PAIR_COLUMNS]))

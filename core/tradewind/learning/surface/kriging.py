@@ -10,8 +10,9 @@ References
 Cressie, "Statistics for Spatial Data" (1993), §3.2 (kriging; here the mean is known to be 0).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -37,6 +38,9 @@ LARGEST_SIGNAL = 0.9
 """Share of the mean square residual that may be called signal."""
 
 CORRELATION_RANGE = (0.02, 0.98)
+SAME_PLACE = 1e-9
+"""Distance below which a place is a cell itself."""
+
 NEVER_SEEN = 1e6
 """Noise variance of a cell whose rows are all disbelieved."""
 
@@ -66,7 +70,12 @@ class ResidualKriging:
 
     def predict(self, position: Floats) -> tuple[Floats, Floats]:
         """Return the mean and variance (r,) at places (r, axes)."""
-        return self.predict_from(position, self.find_neighbours(position, skip=0))
+        near = self.find_neighbours(position, skip=0)
+        mean, variance = np.empty(len(position)), np.empty(len(position))
+        for start in range(0, len(position), BLOCK):
+            part = slice(start, start + BLOCK)
+            mean[part], variance[part] = self.predict_from(_Surroundings.of(self.position, position[part], near[part]))
+        return mean, variance
 
     def find_neighbours(self, position: Floats, *, skip: int) -> Index:
         """(r, ≤ NEIGHBOURS) cells next to places (r, axes), without the first ``skip``."""
@@ -75,36 +84,64 @@ class ResidualKriging:
         _, near = tree.query(position * self.metric, k=np.arange(1 + skip, last + 1), p=1)
         return np.asarray(near, dtype=np.intp)
 
-    def predict_from(self, position: Floats, near: Index) -> tuple[Floats, Floats]:
-        """Return the mean and variance (r,) at places (r, axes) from the cells ``near`` (r, k)."""
-        mean, variance = np.empty(len(position)), np.empty(len(position))
-        for start in range(0, len(position), BLOCK):
-            part = slice(start, start + BLOCK)
-            mean[part], variance[part] = self._solve(position[part], near[part])
-        return mean, variance
+    def find_surroundings(self) -> "list[_Surroundings]":
+        """Return the other cells around each cell, in blocks."""
+        near = self.find_neighbours(self.position, skip=1)
+        parts = (slice(start, start + BLOCK) for start in range(0, len(near), BLOCK))
+        return [_Surroundings.of(self.position, self.position[part], near[part]) for part in parts]
 
-    def _solve(self, position: Floats, near: Index) -> tuple[Floats, Floats]:
-        place = self.position * self.decay
-        between = np.zeros((*near.shape, near.shape[1]))
-        distance = np.zeros(near.shape)
-        for j, axis in enumerate(place.T):
-            local = axis[near]
-            between += np.abs(local[:, :, None] - local[:, None, :])
-            distance += np.abs(local - position[:, j, None] * self.decay[j])
-        K = self._compute_covariance(between)
-        own = np.arange(near.shape[1])
-        K[:, own, own] += self.noise[near]
-        k = self._compute_covariance(distance)
+    def predict_cells(self, surroundings: "Sequence[_Surroundings]") -> tuple[Floats, Floats]:
+        """Return the mean and variance (m,) at the cells from what surrounds them."""
+        mean, variance = zip(*(self.predict_from(part) for part in surroundings), strict=True)
+        return np.concatenate(mean), np.concatenate(variance)
+
+    def predict_from(self, around: "_Surroundings") -> tuple[Floats, Floats]:
+        """Return the mean and variance (r,) at the places that ``around`` describes."""
+        near, count = around.near, around.near.shape[1]
+        one, two = around.pairs
+        covariance = self.signal * np.exp(-np.tensordot(self.decay, around.between, axes=1))
+        K = np.empty((len(near), count, count))
+        K[:, one, two] = covariance
+        K[:, two, one] = covariance
+        own = np.arange(count)
+        K[:, own, own] = self.signal + self.nugget + self.noise[near]
+        distance = np.tensordot(self.decay, around.distance, axes=1)
+        k = self.signal * np.exp(-distance)
+        if self.nugget > 0:
+            k += self.nugget * (distance < SAME_PLACE)
         weights = np.linalg.solve(K, k[:, :, None])[:, :, 0]
         mean = np.sum(weights * self.residual[near], axis=1)
         variance = self.signal + self.nugget - np.sum(weights * k, axis=1)
         return mean, np.maximum(variance, 0.0)
 
-    def _compute_covariance(self, distance: Floats) -> Floats:
-        covariance: Floats = self.signal * np.exp(-distance)
-        if self.nugget > 0:
-            covariance += self.nugget * (distance < 1e-9)
-        return covariance
+
+@dataclass(frozen=True, slots=True)
+class _Surroundings:
+    """Cells around r places, and how many steps they are apart: what does not depend on the kernel.
+
+    Attributes
+    ----------
+    near : (r, k) the cells.
+    pairs : two indices (k(k − 1)/2,) of cells among k.
+    between : (axes, r, k(k − 1)/2) steps between both cells of each pair.
+    distance : (axes, r, k) steps between each place and its cells.
+    """
+
+    near: Index
+    pairs: tuple[Index, Index]
+    between: Floats
+    distance: Floats
+
+    @classmethod
+    def of(cls, cells: Floats, position: Floats, near: Index) -> Self:
+        one, two = np.triu_indices(near.shape[1], k=1)
+        between = np.empty((cells.shape[1], len(near), len(one)))
+        distance = np.empty((cells.shape[1], *near.shape))
+        for j, axis in enumerate(cells.T):
+            local = axis[near]
+            np.abs(local[:, one] - local[:, two], out=between[j])
+            np.abs(local - position[:, j, None], out=distance[j])
+        return cls(near, (one, two), between, distance)
 
 
 def compute_cell_effects(cells: Cells, residual: Floats, noise: Floats, tau2: float) -> ResidualKriging:
@@ -138,12 +175,12 @@ def fit_kriging(effects: ResidualKriging, cells: Cells, held_out: Floats, believ
     weight = believed / np.sum(believed)
     plain = float(weight @ held_out**2)
     effects = replace(effects, metric=_compute_metric(lagged, METRIC_FACTOR * strongest))
-    near = effects.find_neighbours(effects.position, skip=1)
+    surroundings = effects.find_surroundings()
     best, least = None, plain
     for factor in SIGNAL_FACTORS:
         signal = min(factor * strongest, LARGEST_SIGNAL * plain)
         kriging = _set_kernel(effects, signal, -np.log(_compute_correlation(lagged, signal)))
-        mean, variance = kriging.predict_from(effects.position, near)
+        mean, variance = kriging.predict_cells(surroundings)
         loss = float(weight @ (held_out - mean) ** 2)
         if loss < least:
             best, least = KrigingFit(kriging, mean, variance), loss
@@ -155,8 +192,7 @@ def fit_kriging(effects: ResidualKriging, cells: Cells, held_out: Floats, believ
 def krige_like(other: ResidualKriging, effects: ResidualKriging) -> KrigingFit:
     """Return the kriging of cell residuals with the kernel that was fitted to nearly the same rows."""
     kriging = _set_kernel(replace(effects, metric=other.metric), other.signal, other.decay)
-    near = kriging.find_neighbours(kriging.position, skip=1)
-    return KrigingFit(kriging, *kriging.predict_from(kriging.position, near))
+    return KrigingFit(kriging, *kriging.predict_cells(kriging.find_surroundings()))
 
 
 def _set_kernel(effects: ResidualKriging, signal: float, decay: Floats) -> ResidualKriging:
