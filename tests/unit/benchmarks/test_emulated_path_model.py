@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from benchmarks.emulation.bottleneck import Bottleneck
-from benchmarks.emulation.model import Direction
+from benchmarks.support.direction import Direction
 from benchmarks.emulation.profile import PathProfile
 from tests.unit.benchmarks.emulated_transfers import Sender, TimedPath
 from tradewind.errors import InvalidValue
