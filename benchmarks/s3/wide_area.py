@@ -96,7 +96,9 @@ def _find_size_lists(data: Sequence[Path]) -> SizeLists:
     return read_size_lists(found)
 
 
-def _measure_direction(bench: CellBench, direction: Direction, log: RunLog, plan: PathPlan) -> Mapping[str, Sequence[Row]]:
+def _measure_direction(
+    bench: CellBench, direction: Direction, log: RunLog, plan: PathPlan
+) -> Mapping[str, Sequence[Row]]:
     """Return the runs of each contender by its name."""
     runs = CellRuns(bench, direction, log, plan.cut_s)
     contenders = [Contender(name=tool.name, tool=tool) for tool in STORE_TOOLS]

@@ -19,6 +19,11 @@ PATIENCE_S = 15.0
 NGINX_KEEPALIVE_REQUESTS = 1000
 """nginx's own default: it closes a connection after so many requests."""
 
+_ORDINARY_USER = "nobody"
+AS_ORDINARY_USER = ("unshare", "--user", f"--map-user={_ORDINARY_USER}", "--map-group=65534")
+"""Some servers refuse to serve as root, or to become another user in a user namespace, where there is none. In a
+namespace of its own a server is the same user, who owns its folder, under another name and without privileges."""
+
 _HOSTS = Path("/etc/hosts")
 _WITH_HOSTS = 'mount --bind "$1" /etc/hosts && shift && exec "$@"'
 _POLL_S = 0.05
@@ -111,12 +116,13 @@ def run_gridftp(bed: Testbed, root: Path) -> Iterator[str]:
         _WITH_HOSTS,
         "sh",
         hosts,
+        *AS_ORDINARY_USER,
         "globus-gridftp-server",
         "-s",
     ]
     command += ["-c", os.devnull, "-l", bed.folder / "gridftp.log", "-p", str(GRIDFTP_PORT), "-rp", root]
     command += ["-control-interface", bed.server.address, "-data-interface", bed.server.address]
-    command += ["-aa", "-anonymous-user", root.owner(), "-allow-root"]
+    command += ["-aa", "-anonymous-user", _ORDINARY_USER]
     program = bed.start(bed.server, command, log=bed.folder / "gridftp.err")
     with run_until_end(bed, program, GRIDFTP_PORT, bed.folder / "gridftp.err"):
         yield f"ftp://{bed.server.address}:{GRIDFTP_PORT}{root}/"

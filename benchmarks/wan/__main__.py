@@ -1,11 +1,11 @@
 """Compare our engine, today's tools and the best static setting over emulated wide-area paths, with real TCP and
 programs.
 
-Each path × data set is a cell, for downloads and for uploads. Finished cells are stored in ``benchmarks/records/wan.ndjson`` with digests of the
-measured sources, single runs in ``var/bench/wan-runs.ndjson``, from which an interrupted table continues. Our engine is
-tuned by a service on the client's host whose release was learned on other, shorter transfers of other files; and once
-more by a service that has only seen other paths. The benchmark needs root (or user namespaces), the peers' packages and
-``--data`` with a folder ``file_sizes``.
+Each path × data set is a cell, for downloads and for uploads. Finished cells are stored in
+``benchmarks/records/wan.ndjson`` with digests of the measured sources, single runs in ``var/bench/wan-runs.ndjson``,
+from which an interrupted table continues. Our engine is tuned by a service on the client's host whose release was
+learned on other, shorter transfers of other files; and once more by a service that has only seen other paths. The
+benchmark needs root (or user namespaces), the peers' packages and ``--data`` with a folder ``file_sizes``.
 """
 
 import argparse

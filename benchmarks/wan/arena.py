@@ -78,7 +78,8 @@ class Arena:
         """
         with self._open_folders() as folders:
             job = self._build_job(contender, self.files_folder, self.sizes, folders)
-            return self._run(contender, job, folders, cut_s, make_judge and make_judge(folders.received))
+            enough = None if make_judge is None else make_judge(folders.received)
+            return self._run(contender, job, folders, cut_s, enough)
 
     def run_lesson(self, contender: Contender, *, cut_s: float, log: Path) -> MeasuredRun:
         """Transfer the lessons' files by our engine; store its log in ``log`` to learn from."""
@@ -182,7 +183,7 @@ def set_up_arena(
                 bed=bed,
                 web_url=servers.enter_context(run_web_server(bed, root, certificate=certificate)),
                 gridftp_url=servers.enter_context(origins.run_gridftp(bed, root)) if has_gridftp else None,
-                ca_file=certificate and certificate.file,
+                ca_file=None if certificate is None else certificate.file,
                 sizes=sizes,
                 lesson_sizes=draw_lesson_sizes(cell, lists, seed),
                 folder=work,

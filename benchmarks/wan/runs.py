@@ -37,8 +37,8 @@ PARTS: Mapping[str, tuple[str, ...]] = {
         *(
             f"benchmarks/testbed/{name}.py"
             for name in (
-                *("certificate", "data_sets", "emulator", "measured_run", "namespaces", "origins", "path_spec", "peers"),
-                *("soundness", "testbed"),
+                *("certificate", "data_sets", "emulator", "measured_run", "namespaces", "origins", "path_spec"),
+                *("peers", "soundness", "testbed"),
             )
         ),
         f"{_AGENT}/meters/cpu_model.py",

@@ -8,19 +8,16 @@ from pathlib import Path
 
 from benchmarks.testbed.certificate import Certificate
 from benchmarks.testbed.errors import EmulationBroke
-from benchmarks.testbed.origins import require_free, run_until_end
+from benchmarks.testbed.origins import AS_ORDINARY_USER, require_free, run_until_end
 from benchmarks.testbed.testbed import Testbed
 
 WEBDAV_PORT = 8080
-"""A port that needs no privilege: Apache has none on the host, see `_AS_ORDINARY_USER`."""
+"""A port that needs no privilege: as an ordinary user Apache has none."""
 
 APACHE_PACKAGE = "apache2"
 _MODULES_FOLDER = Path("/usr/lib/apache2/modules")
 _MODULES = ("mpm_event", "authz_core", "authz_host", "dir", "mime", "dav", "dav_fs")
 _TLS_MODULES = ("socache_shmcb", "ssl")
-_AS_ORDINARY_USER = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
-"""Apache refuses to serve as root, and in a user namespace there may be no other account. In one of its own it is the
-owner of the folder under another number, without privileges."""
 
 _APACHE = """\
 {modules}
@@ -70,13 +67,13 @@ def run_webdav(bed: Testbed, root: Path, *, certificate: Certificate | None = No
     configuration = bed.folder / "apache.conf"
     configuration.write_text(_format_configuration(bed, root, certificate), encoding="utf-8")
     log = bed.folder / "apache.err"
-    command = [*_AS_ORDINARY_USER, program, "-D", "FOREGROUND", "-f", configuration]
+    command: list[str | Path] = [*AS_ORDINARY_USER, program, "-D", "FOREGROUND", "-f", configuration]
     with run_until_end(bed, bed.start(bed.server, command, log=log), WEBDAV_PORT, log):
         yield f"http{'s' if certificate else ''}://{bed.server.address}:{WEBDAV_PORT}/"
 
 
 def _format_configuration(bed: Testbed, root: Path, certificate: Certificate | None) -> str:
-    modules, tls = _MODULES, ""
+    modules, tls = [*_MODULES], ""
     if certificate is not None:
         modules += _TLS_MODULES
         tls = f"SSLEngine on\nSSLCertificateFile {certificate.file}\nSSLCertificateKeyFile {certificate.key}"

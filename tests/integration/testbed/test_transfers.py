@@ -1,7 +1,6 @@
 """Single runs of a wide-area cell: each tool moves all files, in either direction and over TLS."""
 
 import json
-import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -11,8 +10,8 @@ import pytest
 
 from benchmarks.support.direction import Direction
 from benchmarks.testbed.data_sets import Kind
-from benchmarks.testbed.peers import Peer
 from benchmarks.testbed.path_spec import PathSpec
+from benchmarks.testbed.peers import Peer
 from benchmarks.wan.arena import FILES, Arena, Contender, set_up_arena
 from benchmarks.wan.cells import Cell
 from benchmarks.wan.knowledge import Knowledge
@@ -70,9 +69,11 @@ def test_each_tool_moves_all_files(set_up: Callable[..., Arena], direction: Dire
 def test_upload_that_is_cut_counts_what_has_come_to_the_server(set_up: Callable[..., Arena]) -> None:
     arena = set_up(Cell("given", Kind.IMAGE, PathSpec(rate_bps=2e6, rtt_s=0.02), direction=Direction.UP))
     for peer in (arena.cell.engine, *arena.cell.peers):
-        seen = []
-        judge = lambda folder, seen=seen: lambda age_s, carried: seen.append(carried) or carried.up.bytes > 400_000
-        run = arena.run(Contender(name=peer.name, peer=peer), cut_s=stretched(60.0), make_judge=judge)
+        run = arena.run(
+            Contender(name=peer.name, peer=peer),
+            cut_s=stretched(60.0),
+            make_judge=lambda _: lambda _, carried: carried.up.bytes > 400_000,
+        )
         assert (run.cut, run.exit_code) == (True, None)
         assert 0 < run.bytes_done < sum(arena.sizes)
 
@@ -86,4 +87,4 @@ def test_lesson_of_an_upload_is_logged_as_one_to_the_path(set_up: Callable[..., 
     [record] = [json.loads(line) for line in log.read_text().splitlines()]
     assert (record["direction"], record["source"], record["destination"]) == ("upload", "client", "far")
     assert record["parameters"].items() >= {"concurrency": 3, "pipelining": 2}.items()
-    assert len(os.listdir(arena.folder / FILES)) == len(arena.sizes)
+    assert len(list((arena.folder / FILES).iterdir())) == len(arena.sizes)

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.s3.cell_bench import Contender
-from benchmarks.support.direction import Direction
 from benchmarks.s3.tools import STORE_TOOLS, Places
 from benchmarks.s3.wide_area import OURS_WITH_HISTORY, PathPlan, compare_medians, summarise
+from benchmarks.support.direction import Direction
 from tradewind.parameters import Parameters
 
 TOOLS = {tool.name: tool for tool in STORE_TOOLS}

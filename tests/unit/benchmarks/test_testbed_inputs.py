@@ -20,8 +20,8 @@ from benchmarks.testbed.lateness import Lateness
 from benchmarks.testbed.measured_run import count_bytes_in
 from benchmarks.testbed.path_spec import LEAST_QUEUE_BYTES, PathCounters, PathSpec
 from benchmarks.testbed.peers import DEFAULTS, PEERS, TRADEWIND, Job, clean_environment
-from benchmarks.testbed.uploads.tools import UPLOADING_PEERS, UPLOADING_TRADEWIND
 from benchmarks.testbed.traces import LEAST_SHARE, read_traces, replay
+from benchmarks.testbed.uploads.tools import UPLOADING_PEERS, UPLOADING_TRADEWIND
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 
