@@ -6,7 +6,6 @@ little but changes neither windows nor rates.
 
 import random
 from dataclasses import replace
-from enum import StrEnum
 from weakref import WeakSet
 
 from benchmarks.emulation.bottleneck import Bottleneck
@@ -14,11 +13,7 @@ from benchmarks.emulation.events import EventQueue
 from benchmarks.emulation.flow import Ends, Flow, Piece
 from benchmarks.emulation.profile import PathProfile
 from benchmarks.emulation.window import CongestionWindow
-
-
-class Direction(StrEnum):
-    UP = "up"  # client to server
-    DOWN = "down"
+from benchmarks.support.direction import Direction
 
 
 class OneWay:

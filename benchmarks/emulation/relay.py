@@ -6,7 +6,8 @@ import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
-from benchmarks.emulation.model import Direction, PathModel
+from benchmarks.emulation.model import PathModel
+from benchmarks.support.direction import Direction
 from tradewind.units import KIB
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,14 +18,7 @@ from benchmarks.engine.rounds import Costs, make_cost_rows, run_alternately
 from benchmarks.engine.running import Cost, run_program
 from benchmarks.engine.servers import run_nginx, run_serve_files
 from benchmarks.engine.start import measure_first_request, measure_listing
-from benchmarks.engine.tools import (
-    CURL,
-    DOWNLOADERS,
-    OURS,
-    RCLONE,
-    build_curl_upload_command,
-    build_upload_command,
-)
+from benchmarks.engine.tools import CURL, DOWNLOADERS, OURS, RCLONE, UPLOADERS
 from benchmarks.engine.workload import FULL, QUICK, SMOKE, FileSet, Scale, write_files
 from benchmarks.support.command import run_command
 from benchmarks.support.report import Value, judge_summary, make_parser, write_report
@@ -94,14 +87,10 @@ def _measure_downloads(work: Path, files: FileSet, rounds: int) -> Costs:
 
 
 def _measure_uploads(work: Path, server: str, files: FileSet, rounds: int) -> Costs:
-    def send_by(build: Callable[[Path, Job], Sequence[str]]) -> Callable[[Job], Sequence[str]]:
-        return lambda job: build(files.folder, job)
-
     received = _make_folder(work / "received")
     with SERVERS[server](received, work) as url:
-        ours = _ToolRun(work, files, url, OURS, send_by(build_upload_command), received)
-        curl = replace(ours, name=CURL, command=send_by(build_curl_upload_command))
-        return run_alternately({OURS: ours.run, CURL: curl.run}, rounds)
+        runs = [_ToolRun(work, files, url, tool.name, tool.command, received) for tool in UPLOADERS]
+        return run_alternately({each.name: each.run for each in runs}, rounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +112,10 @@ class _ToolRun:
         ):
             destination = Path(into)
             destination.chmod(0o755)
-            url = self.url if self.received is None else f"{self.url}{destination.name}/"
-            job = Job(url=url, sizes_bytes=self.files.sizes_bytes, destination=destination, scratch=Path(scratch))
+            url, folder = self.url, destination
+            if self.received is not None:
+                url, folder = f"{self.url}{destination.name}/", self.files.folder
+            job = Job(url=url, sizes_bytes=self.files.sizes_bytes, folder=folder, scratch=Path(scratch))
             command, environment = self.command(job), clean_environment(Path(scratch))
             cost = run_program(command, environment, Path(scratch) / "log")
             self.files.check(destination)

@@ -4,9 +4,9 @@ import shutil
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from benchmarks.testbed.peers import DEFAULTS, PEERS, Job, Peer
+from benchmarks.testbed.uploads.tools import UPLOADING_PEERS
 
 OURS, CURL, RCLONE = "tradewind", "curl -Z", "rclone"
 TRADEWIND_COMMAND = (sys.executable, "-P", "-m", "tradewind_agent", "copy")
@@ -28,23 +28,16 @@ class Tool:
 
 def _build_download_command(job: Job) -> list[str]:
     """Return the command as a user types it: the engine lists the folder itself, as rclone does."""
-    return [*TRADEWIND_COMMAND, job.url, f"{job.destination}/", "--json"]
+    return [*TRADEWIND_COMMAND, job.url, f"{job.folder}/", "--json"]
 
 
 def _build_wget2_command(job: Job) -> list[str]:
     urls = job.write_list(job.url + name for name in job.names)
-    return ["wget2", "--no-config", "--quiet", f"--directory-prefix={job.destination}", f"--input-file={urls}"]
+    return ["wget2", "--no-config", "--quiet", f"--directory-prefix={job.folder}", f"--input-file={urls}"]
 
 
-def build_upload_command(folder: Path, job: Job) -> list[str]:
-    """Return the engine's command that sends the files of ``folder`` to the job's URL."""
-    return [*TRADEWIND_COMMAND, f"{folder}/", job.url, "--json"]
-
-
-def build_curl_upload_command(folder: Path, job: Job) -> list[str]:
-    """Return the command of curl for the same."""
-    pairs = job.write_list(f'upload-file = "{folder / name}"\nurl = "{job.url}{name}"' for name in job.names)
-    return ["curl", "--silent", "--show-error", "--fail", "--parallel", "--config", str(pairs)]
+def _build_upload_command(job: Job) -> list[str]:
+    return [*TRADEWIND_COMMAND, f"{job.folder}/", job.url, "--json"]
 
 
 def _adapt(peer: Peer) -> Tool:
@@ -55,4 +48,9 @@ DOWNLOADERS = (
     Tool(OURS, sys.executable, "", _build_download_command),
     *(_adapt(peer) for peer in PEERS if peer.name in (CURL, RCLONE, "aria2")),
     Tool("wget2", "wget2", "wget2", _build_wget2_command),
+)
+
+UPLOADERS = (
+    Tool(OURS, sys.executable, "", _build_upload_command),
+    *(_adapt(peer) for peer in UPLOADING_PEERS if peer.name == CURL),
 )

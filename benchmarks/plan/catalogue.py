@@ -194,7 +194,7 @@ PLAN = (
     ),
     Planned(
         name="wan",
-        minutes=600,
+        minutes=890,
         measures=(*CONTROLLER, *ENGINE, *EMULATION, "benchmarks/wan"),
         needs_data=True,
     ),

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from benchmarks.s3.gateway import PORT, RunningStore, fill_bucket, remove_objects, run_gateway, run_gateway_at
-from benchmarks.s3.loopback import UP
 from benchmarks.s3.tools import Places, StoreTool, make_environment
+from benchmarks.support.direction import Direction
 from benchmarks.support.sources import digest_values
 from benchmarks.testbed.data_sets import write_files
 from benchmarks.testbed.measured_run import Judge, MeasuredRun, run_measured
@@ -38,9 +38,9 @@ class Contender:
     variables: Mapping[str, str] = field(default_factory=dict)
     learned: str = ""
 
-    def build_command(self, direction: str, places: Places) -> list[str]:
+    def build_command(self, direction: Direction, places: Places) -> list[str]:
         """Return the command that copies between two places."""
-        command = self.tool.upload(places) if direction == UP else self.tool.download(places)
+        command = self.tool.upload(places) if direction is Direction.UP else self.tool.download(places)
         return [*command, *(() if self.setting is None else self.tool.add_setting(self.setting))]
 
     def make_environment(self, home: Path, endpoint_url: str) -> Mapping[str, str]:
@@ -65,7 +65,7 @@ class CellBench:
     def run(
         self,
         contender: Contender,
-        direction: str,
+        direction: Direction,
         *,
         cut_s: float,
         files: str = COMPARED,
@@ -83,7 +83,7 @@ class CellBench:
             got.mkdir()
             log = Path(name) / "log"
             places, target = Places(self.store.url, f"{files}/", got), got
-            if direction == UP:
+            if direction is Direction.UP:
                 places = Places(self.store.url, f"{_SENT}/", self.folder / files)
                 target = self.store.bucket_folder / _SENT
             run = run_measured(
@@ -98,7 +98,7 @@ class CellBench:
             )
             remove_objects(self.store, _SENT)
             on_end(home)
-            if run.cut and direction == UP:  # what the store has of a file in parts is in no file yet
+            if run.cut and direction is Direction.UP:  # what the store has of a file in parts is in no file yet
                 run = replace(run, bytes_done=max(run.bytes_done, run.path.up.bytes))
             if make_judge is None:
                 run.require_moved(f"{self.cell.name}, {direction}, {contender.name}", log)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from benchmarks.s3.cell_bench import LESSONS as LESSON_FILES
 from benchmarks.s3.cell_bench import CellBench, Contender
-from benchmarks.s3.loopback import UP
 from benchmarks.s3.tools import OURS, STORE_TOOLS, StoreTool
+from benchmarks.support.direction import Direction
 from benchmarks.support.report import ROOT
 from benchmarks.support.sources import digest_parts, digest_values
 from benchmarks.testbed.measured_run import Judge, MeasuredRun, count_bytes_in
@@ -38,7 +38,7 @@ class CellRuns:
     ``cut_s`` : limit of the compared runs.
     """
 
-    def __init__(self, bench: CellBench, direction: str, log: RunLog, cut_s: float) -> None:
+    def __init__(self, bench: CellBench, direction: Direction, log: RunLog, cut_s: float) -> None:
         self._bench, self._direction, self._log, self._cut_s = bench, direction, log, cut_s
         self._digests = digest_parts(_SOURCES)
 
@@ -112,7 +112,7 @@ class CellRuns:
         What a store has received of a file in parts is in no file yet, so that uploads are judged by what the link
         carries.
         """
-        is_up = self._direction == UP
+        is_up = self._direction is Direction.UP
 
         def is_enough(age_s: float, carried: PathCounters) -> bool:
             carried_bytes = carried.up.bytes if is_up else carried.down.bytes

@@ -11,10 +11,9 @@ from benchmarks.engine.running import Cost, run_program
 from benchmarks.engine.workload import FileSet, write_files
 from benchmarks.s3.gateway import RunningStore, fill_bucket, remove_objects, run_gateway
 from benchmarks.s3.tools import AWSCLI, OURS, RCLONE, STORE_TOOLS, Places, StoreTool, make_environment
+from benchmarks.support.direction import Direction
 from benchmarks.support.report import Value
 from tradewind.units import KIB, MIB
-
-DOWN, UP = "down", "up"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ def measure_loopback(work: Path, scale: RunSize, seed: int) -> tuple[list[dict[s
     with run_gateway(work / "store", work) as store:
         for name, files in (("small", small), ("large", large)):
             fill_bucket(store, f"{name}/", files.folder)
-            for direction in (DOWN, UP):
+            for direction in Direction:
                 runs = {
                     tool.name: _ToolRun(work, store, files, f"{name}/", tool, direction).run for tool in STORE_TOOLS
                 }
@@ -55,7 +54,7 @@ def measure_loopback(work: Path, scale: RunSize, seed: int) -> tuple[list[dict[s
 
 def _summarise(costs: Mapping[tuple[str, str], Costs]) -> dict[str, Value]:
     def find_worst(name: str, peer: str, *, by: str) -> float:
-        return max(compare(costs[name, direction], peer, by) for direction in (DOWN, UP))
+        return max(compare(costs[name, direction], peer, by) for direction in Direction)
 
     peaks = [cost.peak_rss_mb for found in costs.values() for cost in found[OURS] if cost.peak_rss_mb is not None]
     return {
@@ -79,7 +78,7 @@ class _ToolRun:
     files: FileSet
     prefix: str
     tool: StoreTool
-    direction: str
+    direction: Direction
 
     def run(self) -> Cost:
         """Run the tool once, compare what arrived, and remove it."""
@@ -88,7 +87,7 @@ class _ToolRun:
             scratch.mkdir()
             destination.mkdir()
             environment = make_environment(scratch, self.store.url)
-            if self.direction == DOWN:
+            if self.direction is Direction.DOWN:
                 command = self.tool.download(Places(self.store.url, self.prefix, destination))
                 cost = run_program(command, environment, scratch / "log")
                 self.files.check(destination)

@@ -15,14 +15,14 @@ from pathlib import Path
 
 from benchmarks.s3.cell_bench import CellBench, Contender, set_up_bench
 from benchmarks.s3.cell_runs import CellRuns
-from benchmarks.s3.loopback import DOWN, UP
 from benchmarks.s3.tools import OURS, STORE_TOOLS
+from benchmarks.support.direction import Direction
 from benchmarks.support.precedence import take_precedence
 from benchmarks.support.report import ROOT, Value
 from benchmarks.testbed.data_sets import Kind, SizeLists, compute_bytes_to_fill, draw_sizes, read_size_lists
 from benchmarks.testbed.measured_run import CUT_S
 from benchmarks.testbed.permissions import require_permission
-from benchmarks.wan.cells import ALL_CELLS, Cell
+from benchmarks.wan.cells import DOWN_CELLS, Cell
 from benchmarks.wan.cells import select_cells as select_by_name
 from benchmarks.wan.knowledge import digest_logs
 from benchmarks.wan.learned_service import run_learned_service
@@ -64,7 +64,7 @@ class PathPlan:
 
 def select_cells(names: Sequence[str] | None, *, quick: bool, smoke: bool) -> Sequence[Cell]:
     """Return the cells to measure: all, those of one path in a quick run, one in the smallest."""
-    cells = [cell for cell in ALL_CELLS if not quick or cell.path_name == QUICK_PATH]
+    cells = [cell for cell in DOWN_CELLS if not quick or cell.path_name == QUICK_PATH]
     return cells[:1] if smoke else select_by_name(cells, names)
 
 
@@ -84,7 +84,7 @@ def measure_paths(
             lesson_sizes = draw_lesson_sizes(cell, lists, plan.seed) if plan.has_history else ()
             prioritised = is_prioritised and not plan.is_smoke
             with set_up_bench(work, cell, sizes, lesson_sizes, plan.seed, is_prioritised=prioritised) as bench:
-                for direction in (DOWN, UP):
+                for direction in Direction:
                     found = _measure_direction(bench, direction, log, plan)
                     rows += _make_rows(f"{cell.name}, {direction}", found)
                     figures.append(compare_medians({name: _take_median(each) for name, each in found.items()}))
@@ -96,7 +96,9 @@ def _find_size_lists(data: Sequence[Path]) -> SizeLists:
     return read_size_lists(found)
 
 
-def _measure_direction(bench: CellBench, direction: str, log: RunLog, plan: PathPlan) -> Mapping[str, Sequence[Row]]:
+def _measure_direction(
+    bench: CellBench, direction: Direction, log: RunLog, plan: PathPlan
+) -> Mapping[str, Sequence[Row]]:
     """Return the runs of each contender by its name."""
     runs = CellRuns(bench, direction, log, plan.cut_s)
     contenders = [Contender(name=tool.name, tool=tool) for tool in STORE_TOOLS]
@@ -109,7 +111,7 @@ def _measure_direction(bench: CellBench, direction: str, log: RunLog, plan: Path
 
 
 @contextmanager
-def _learn(bench: CellBench, direction: str, logs: Sequence[Path]) -> Iterator[Contender]:
+def _learn(bench: CellBench, direction: Direction, logs: Sequence[Path]) -> Iterator[Contender]:
     """Yield our engine with a service that has learned from these logs."""
     folder = bench.folder / f"service-{direction}"
     with run_learned_service(bench.bed, bench.bed.clients[0], logs, folder=folder, port=_SERVICE_PORT) as service:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 
@@ -29,6 +30,8 @@ REPORTED_CHARACTERS = 300
 
 GRACE_S = 5.0
 _LOOK_S = 0.1
+_LOOKS = 10
+"""Attempts to look at a folder in which files get other names meanwhile."""
 
 Judge = Callable[[float, PathCounters], bool]
 """Returns whether a run need not continue, by its age in s and what the link has carried since it started."""
@@ -109,7 +112,7 @@ def run_measured(
 
     Parameters
     ----------
-    destination : the folder that it fills; empty before.
+    destination : the folder that it fills, its own or, where it uploads, its server's; empty before.
     environment : the program's entire environment; this process's by default.
     log : where its output goes; nowhere by default.
     """
@@ -178,19 +181,38 @@ def ends_within(process_id: int, patience_s: float) -> bool:
         os.close(descriptor)
 
 
+class _FileCount(NamedTuple):
+    inode: int
+    written_bytes: int
+
+
 def count_bytes_in(folder: Path) -> int:
     """Return the bytes written to the files below a folder.
 
     A tool may reserve a file's final size: only what has been written counts, because the rest is a hole or was
     reserved. File systems tell them apart (SEEK_DATA), in steps of their blocks.
+
+    Programs that still write give files their final names meanwhile. A name that is gone is looked for again, and a
+    file counts once, whatever its name.
     """
-    return sum(_count_written(path) for path in folder.rglob("*") if path.is_file())
+    written: dict[int, int] = {}
+    for _ in range(_LOOKS):
+        counts = [_count_written(Path(path, name)) for path, _, names in os.walk(folder) for name in names]
+        written |= {count.inode: count.written_bytes for count in counts if count is not None}
+        if None not in counts:
+            break
+    return sum(written.values())
 
 
-def _count_written(path: Path) -> int:
-    descriptor = os.open(path, os.O_RDONLY)
+def _count_written(path: Path) -> _FileCount | None:
+    """Return the bytes written to a file; ``None`` if nothing has its name any more."""
     try:
-        end = os.fstat(descriptor).st_size
+        descriptor = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    try:
+        status = os.fstat(descriptor)
+        end = status.st_size
         position = written = 0
         while position < end:
             try:
@@ -201,6 +223,6 @@ def _count_written(path: Path) -> int:
                 raise
             position = os.lseek(descriptor, start, os.SEEK_HOLE)
             written += position - start
-        return written
+        return _FileCount(status.st_ino, written)
     finally:
         os.close(descriptor)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Self
 
+from benchmarks.support.direction import Direction
 from benchmarks.testbed.lateness import Lateness
 from tradewind.errors import InvalidValue
 from tradewind.units import BITS_PER_BYTE, format_bps, format_bytes
@@ -116,6 +117,9 @@ class PathCounters:
 
     def subtract(self, earlier: Self) -> Self:
         return replace(self, down=self.down.subtract(earlier.down), up=self.up.subtract(earlier.up))
+
+    def get_way(self, direction: Direction) -> LinkCounters:
+        return self.up if direction is Direction.UP else self.down
 
     @property
     def late(self) -> Lateness:

@@ -4,11 +4,18 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tradewind.parameters import Parameters
+
+CLIENT = "client"
+"""The client's name in our own logs."""
+
+GLOBUS_PACKAGES = "globus-gass-copy-progs globus-gridftp-server-progs"
+
+_OUR_AXES = ("concurrency", "parallelism", "pipelining")
 
 DEFAULTS: Parameters | None = None
 """The tool runs without any setting."""
@@ -22,20 +29,25 @@ _LEAST_SPLIT = "1M"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """Files to fetch: ``sizes_bytes`` by name below ``url`` (which ends with a slash) into ``destination``.
+    """Files to move: ``sizes_bytes`` by name below ``url`` (which ends with a slash), and in ``folder`` of the client.
 
-    Tools that take a list get one of names; ours takes one of names and sizes, as the job files of transfer services
-    have them.
+    Tools that take a list get one of names; ours takes one of names and sizes of what it downloads, as the job files of
+    transfer services have them.
 
-    ``scratch`` : an empty folder of the run, for lists and configurations. ``source`` : the sender's name in our own
-    logs; emulated paths share one address, one after another.
+    Attributes
+    ----------
+    folder : empty, or with the files to upload.
+    scratch : an empty folder of the run, for lists and configurations.
+    far_end : the server's name in our own logs; emulated paths share one address, one after another.
+    ca_file : the authority that has signed the server's certificate, where there is one.
     """
 
     url: str
     sizes_bytes: Mapping[str, int]
-    destination: Path
+    folder: Path
     scratch: Path
-    source: str = "origin"
+    far_end: str = "origin"
+    ca_file: Path | None = None
 
     @property
     def names(self) -> Iterable[str]:
@@ -50,11 +62,11 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Peer:
-    """A tool.
+    """A tool in one direction.
 
     ``program`` and Debian's ``package`` of it; ``command`` makes its command line, with a setting or `DEFAULTS`.
-    ``axes`` : the parameters that it lets its users set. ``over_gridftp`` : it fetches from the GridFTP server, not
-    from the web server.
+    ``axes`` : the parameters that it lets its users set. ``over_gridftp`` : its server is the GridFTP server, not the
+    web server.
     """
 
     name: str
@@ -77,25 +89,28 @@ def clean_environment(scratch: Path) -> Mapping[str, str]:
 
 def _build_wget_command(job: Job, _: Parameters | None) -> list[str]:
     urls = job.write_list(job.url + name for name in job.names)
-    return ["wget", "--no-verbose", f"--directory-prefix={job.destination}", f"--input-file={urls}"]
+    trust = list_trust_options("--ca-certificate", job)
+    return ["wget", "--no-verbose", *trust, f"--directory-prefix={job.folder}", f"--input-file={urls}"]
 
 
 def _build_curl_command(job: Job, _: Parameters | None) -> list[str]:
-    return ["curl", "--silent", "--show-error", "--config", str(_write_curl_list(job))]
+    trust = list_trust_options("--cacert", job)
+    return ["curl", "--silent", "--show-error", *trust, "--config", str(_write_curl_list(job))]
 
 
 def _build_curl_parallel_command(job: Job, setting: Parameters | None) -> list[str]:
     most = ["--parallel-max", str(setting.concurrency)] if setting is not None else []
-    return ["curl", "--silent", "--show-error", "--parallel", *most, "--config", str(_write_curl_list(job))]
+    return [*_build_curl_command(job, setting), "--parallel", *most]
 
 
 def _write_curl_list(job: Job) -> Path:
-    return job.write_list(f'url = "{job.url}{name}"\noutput = "{job.destination / name}"' for name in job.names)
+    return job.write_list(f'url = "{job.url}{name}"\noutput = "{job.folder / name}"' for name in job.names)
 
 
 def _build_aria2_command(job: Job, setting: Parameters | None) -> list[str]:
     urls = job.write_list(job.url + name for name in job.names)
-    command = ["aria2c", "--quiet", "--no-conf", f"--dir={job.destination}", f"--input-file={urls}"]
+    trust = list_trust_options("--ca-certificate", job)
+    command = ["aria2c", "--quiet", "--no-conf", *trust, f"--dir={job.folder}", f"--input-file={urls}"]
     if setting is None:
         return command
     streams = setting.parallelism or 1
@@ -107,7 +122,8 @@ def _build_aria2_command(job: Job, setting: Parameters | None) -> list[str]:
 def _build_rclone_command(job: Job, setting: Parameters | None) -> list[str]:
     configuration = job.scratch / "rclone.conf"
     configuration.write_text(f"[origin]\ntype = http\nurl = {job.url}\n", encoding="utf-8")
-    command = ["rclone", "copy", "origin:", str(job.destination), "--config", str(configuration)]
+    trust = list_trust_options("--ca-cert", job)
+    command = ["rclone", "copy", "origin:", str(job.folder), "--config", str(configuration), *trust]
     if setting is None:
         return command
     command += ["--transfers", str(setting.concurrency), "--checkers", str(max(setting.concurrency or 0, 8))]
@@ -115,24 +131,38 @@ def _build_rclone_command(job: Job, setting: Parameters | None) -> list[str]:
 
 
 def _build_globus_url_copy_command(job: Job, setting: Parameters | None) -> list[str]:
-    pairs = job.write_list(f"{job.url}{name} file://{job.destination}/{name}" for name in job.names)
-    command = ["globus-url-copy", "-f", str(pairs)]
+    pairs = job.write_list(f"{job.url}{name} file://{job.folder}/{name}" for name in job.names)
+    return ["globus-url-copy", "-f", str(pairs), *list_globus_options(setting)]
+
+
+def list_globus_options(setting: Parameters | None) -> list[str]:
+    """Return the options of globus-url-copy for a setting, either way."""
     if setting is None:
-        return command
+        return []
     # Pipelining is a switch there; a user who sets the others for speed turns it on.
-    return [*command, "-cc", str(setting.concurrency), "-p", str(setting.parallelism), "-pp"]
+    return ["-cc", str(setting.concurrency), "-p", str(setting.parallelism), "-pp"]
 
 
 def _build_tradewind_command(job: Job, setting: Parameters | None) -> list[str]:
     """Return the command of our engine: at a static setting, or with the settings that it chooses itself."""
     files = job.write_list(json.dumps({"path": name, "size_bytes": size}) for name, size in job.sizes_bytes.items())
-    command = [sys.executable, "-P", "-m", "tradewind_agent", "copy", job.url, str(job.destination), "--json"]
+    command = [sys.executable, "-P", "-m", "tradewind_agent", "copy", job.url, str(job.folder), "--json"]
     command += ["--manifest", str(files)]
-    command += ["--base-power", "0s", "--source", job.source, "--destination", "client"]
-    if setting is not None:
-        for axis in ("concurrency", "parallelism", "pipelining"):
-            command += [f"--{axis}", str(getattr(setting, axis) or 1)]
-    return command
+    command += ["--base-power", "0s", "--source", job.far_end, "--destination", CLIENT]
+    return [*command, *list_trust_options("--ca-file", job), *list_setting_options(setting, TRADEWIND.axes)]
+
+
+def list_setting_options(setting: Parameters | None, axes: Sequence[str]) -> list[str]:
+    """Return the options of our engine for a setting: all three, so that it requests no recommendation."""
+    if setting is None:
+        return []
+    values = {axis: (getattr(setting, axis) if axis in axes else None) or 1 for axis in _OUR_AXES}
+    return [word for axis, value in values.items() for word in (f"--{axis}", str(value))]
+
+
+def list_trust_options(option: str, job: Job) -> list[str]:
+    """Return a tool's option with the authority of the job's server; nothing without one."""
+    return [] if job.ca_file is None else [option, str(job.ca_file)]
 
 
 TRADEWIND = Peer(
@@ -140,7 +170,7 @@ TRADEWIND = Peer(
     program=sys.executable,
     package="",
     command=_build_tradewind_command,
-    axes=("concurrency", "parallelism", "pipelining"),
+    axes=_OUR_AXES,
 )
 
 PEERS = (
@@ -164,7 +194,7 @@ PEERS = (
     Peer(
         name="globus-url-copy",
         program="globus-url-copy",
-        package="globus-gass-copy-progs globus-gridftp-server-progs",
+        package=GLOBUS_PACKAGES,
         command=_build_globus_url_copy_command,
         axes=("concurrency", "parallelism"),
         over_gridftp=True,
@@ -178,4 +208,6 @@ def list_missing_packages() -> list[str]:
     packages = [peer.package for peer in PEERS if not peer.is_installed]
     if shutil.which("nginx", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin") is None:
         packages.append("nginx-light")
+    if shutil.which("openssl") is None:  # for certificates
+        packages.append("openssl")
     return sorted(set(" ".join(packages).split()))

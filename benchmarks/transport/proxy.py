@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 
+from benchmarks.testbed.certificate import make_certificate
 from benchmarks.testbed.errors import EmulationBroke
 from benchmarks.testbed.testbed import Testbed
 
@@ -18,8 +19,6 @@ FIRST_PORT = 8443
 PATIENCE_S = 30.0
 _ASK = ("curl", "--silent", "--insecure", "--retry", "20", "--retry-connrefused", "--retry-delay", "1")
 _CONTROL = 'echo "$1" > /proc/sys/net/ipv4/tcp_congestion_control'
-_CERTIFICATE = ("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
-_DAYS = "2"
 
 
 class PageProtocol(StrEnum):
@@ -82,7 +81,7 @@ def run_caching_proxy(bed: Testbed, origin: str, folder: Path) -> Iterator[None]
     folder : an empty one that nginx may use.
     """
     folder.chmod(0o755)  # nginx may run as another account
-    _make_certificate(folder, bed.server.address)
+    make_certificate(folder, bed.server.address)
     servers = "".join(
         _SERVER.format(address=bed.server.address, port=protocol.port, how=_LISTEN[protocol], origin=origin, name=NAME)
         for protocol in PageProtocol
@@ -109,9 +108,3 @@ def run_caching_proxy(bed: Testbed, origin: str, folder: Path) -> Iterator[None]
 def set_congestion_control(bed: Testbed, control: str) -> None:
     """Let new connections of the server send by this congestion control."""
     bed.run(bed.server, ["sh", "-c", _CONTROL, "sh", control])
-
-
-def _make_certificate(folder: Path, address: str) -> None:
-    files = ["-keyout", str(folder / "key.pem"), "-out", str(folder / "certificate.pem")]
-    options = ["-days", _DAYS, "-subj", f"/CN={address}", "-addext", f"subjectAltName=IP:{address}"]
-    subprocess.run([*_CERTIFICATE, *files, *options], check=True, capture_output=True)

@@ -1,11 +1,11 @@
 """Compare our engine, today's tools and the best static setting over emulated wide-area paths, with real TCP and
 programs.
 
-Each path × data set is a cell. Finished cells are stored in ``benchmarks/records/wan.ndjson`` with digests of the
-measured sources, single runs in ``var/bench/wan-runs.ndjson``, from which an interrupted table continues. Our engine is
-tuned by a service on the client's host whose release was learned on other, shorter transfers of other files; and once
-more by a service that has only seen other paths. The benchmark needs root (or user namespaces), the peers' packages and
-``--data`` with a folder ``file_sizes``.
+Each path × data set is a cell, for downloads and for uploads. Finished cells are stored in
+``benchmarks/records/wan.ndjson`` with digests of the measured sources, single runs in ``var/bench/wan-runs.ndjson``,
+from which an interrupted table continues. Our engine is tuned by a service on the client's host whose release was
+learned on other, shorter transfers of other files; and once more by a service that has only seen other paths. The
+benchmark needs root (or user namespaces), the peers' packages and ``--data`` with a folder ``file_sizes``.
 """
 
 import argparse
@@ -17,12 +17,14 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.support.command import run_command
+from benchmarks.support.direction import Direction
 from benchmarks.support.precedence import take_precedence
 from benchmarks.support.report import ROOT, judge_summary, make_parser, open_scratch_folder, write_report
 from benchmarks.testbed.data_sets import TUNED_S, SizeLists, compute_bytes_to_fill, draw_sizes, read_size_lists
 from benchmarks.testbed.measured_run import CUT_S
-from benchmarks.testbed.peers import PEERS, list_missing_packages
+from benchmarks.testbed.peers import list_missing_packages
 from benchmarks.testbed.permissions import become_root_of_a_user_namespace, require_permission
+from benchmarks.testbed.uploads.origins import APACHE_PACKAGE, find_apache
 from benchmarks.wan.arena import Arena, set_up_arena
 from benchmarks.wan.cell_row import Plan
 from benchmarks.wan.cell_run import run_cell
@@ -31,7 +33,8 @@ from benchmarks.wan.duration import estimate_duration_s
 from benchmarks.wan.knowledge import Knowledge
 from benchmarks.wan.other_paths import parse_cells, run_without_history, summarise_without_history
 from benchmarks.wan.peers_alone import run_peers
-from benchmarks.wan.runs import Row, RunLog, digest_sources, digest_sources_of_rules
+from benchmarks.wan.runs import Row, RunLog, digest_sources, digest_sources_of_rules, select_digests
+from benchmarks.wan.smoke import CELLS as SMALLEST_CELLS
 from benchmarks.wan.smoke import run_smallest_cell
 from benchmarks.wan.summary import AT_LEAST, AT_MOST, is_saving_everywhere, list_missing, make_result, summarise
 from tradewind.errors import InvalidValue
@@ -57,7 +60,7 @@ def _build_parser() -> argparse.ArgumentParser:
         "--cells",
         nargs="+",
         metavar="CELL",
-        help="only these, such as html/60ms or video",
+        help="only these, such as html/60ms, video, up or 290ms/mixed/up; with --paths kinds of files",
     )
     parser.add_argument("--report", action="store_true", help="measure nothing, only print what is finished")
     parser.add_argument("--peers", action="store_true", help="only today's tools, whose runs hold for every engine")
@@ -68,14 +71,16 @@ def _build_parser() -> argparse.ArgumentParser:
         metavar="PATH",
         help="only ours without history and the tools' defaults, over paths such as 150Mbps,200ms,0%%",
     )
-    parser.add_argument("--scratch", type=Path, default=VAR, help="where files are served from and received")
+    parser.add_argument("--direction", choices=[each.value for each in Direction], help="with --paths; else down")
+    parser.add_argument("--tls", action="store_true", help="with --paths: over HTTPS")
+    parser.add_argument("--scratch", type=Path, default=VAR, help="where files are sent from and received")
     return parser
 
 
 def _run(options: argparse.Namespace) -> int:
     started_at = datetime.now(UTC)
     if options.smoke:
-        rows = [_run_smallest(options)]
+        rows = _run_smallest(options)
         write_report(
             "wan",
             quick=options.quick,
@@ -87,6 +92,8 @@ def _run(options: argparse.Namespace) -> int:
         return 0
     if options.paths:
         return _run_other_paths(options, started_at)
+    if options.direction or options.tls:
+        raise InvalidValue("--direction, --tls", "go with --paths; --cells up and --cells tls select from the table")
     records = RunLog(VAR / "wan-quick.ndjson" if options.quick else RECORDS)
     current = digest_sources() if _uses_learned_service(options) else digest_sources_of_rules()
     if not options.report:
@@ -111,14 +118,18 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _run_other_paths(options: argparse.Namespace, started_at: datetime) -> int:
-    cells = [cell for path in options.paths for cell in parse_cells(path, options.cells)]
+    direction = Direction(options.direction or Direction.DOWN)
+    cells = [
+        cell for path in options.paths for cell in parse_cells(path, options.cells, direction, over_tls=options.tls)
+    ]
     require_permission()
-    lists, plan = _find_size_lists(options.data), _make_plan(options, digest_sources_of_rules())
+    lists, current = _find_size_lists(options.data), digest_sources_of_rules()
     _require_peers()
     options.scratch.mkdir(parents=True, exist_ok=True)
     log, lines = RunLog(VAR / "wan-runs.ndjson"), []
     with take_precedence() as prioritised:
         for cell in cells:
+            plan = _make_plan(cell, options, current)
             with _set_up(cell, lists, plan, options, prioritised=prioritised) as arena:
                 lines.append(run_without_history(arena, log, plan))
     found = summarise_without_history(lines)
@@ -126,22 +137,28 @@ def _run_other_paths(options: argparse.Namespace, started_at: datetime) -> int:
     return 0 if options.quick else judge_summary(found, {"failed_runs": 0.0}, {"unseen_vs_best_default_min": 0.98})
 
 
-def _run_smallest(options: argparse.Namespace) -> Row:
+def _run_smallest(options: argparse.Namespace) -> list[Row]:
     require_permission()
     _require_peers()
+    hashes = digest_sources_of_rules()
     with open_scratch_folder("wan", options.scratch, smoke=True) as folder:
-        return run_smallest_cell(folder, seed=options.seed, hashes=digest_sources_of_rules())
+        return [run_smallest_cell(cell, folder, seed=options.seed, hashes=hashes) for cell in SMALLEST_CELLS]
 
 
 def _require_peers() -> None:
-    if packages := list_missing_packages():
+    packages = list_missing_packages()
+    if find_apache() is None:
+        packages.append(APACHE_PACKAGE)
+    if packages:
         raise InvalidValue("peers", f"install these packages (names of Debian): {' '.join(packages)}")
 
 
 def _is_current(row: Row, current: dict[str, str]) -> bool:
     """Return whether a row belongs to these sources, and to its cell's path as it is now."""
-    paths = {cell.name: str(cell.path) for cell in ALL_CELLS}
-    return bool(row["hashes"] == current and row["path"] == paths.get(row["cell"]))
+    cell = next((cell for cell in ALL_CELLS if cell.name == row["cell"]), None)
+    if cell is None:
+        return False
+    return bool(row["hashes"] == select_digests(current, cell.direction) and row["path"] == str(cell.path))
 
 
 def _uses_learned_service(options: argparse.Namespace) -> bool:
@@ -156,31 +173,31 @@ def _measure_missing(
     _require_peers()
     cells = select_cells(QUICK_CELLS if options.quick else ALL_CELLS, options.cells)
     log = RunLog(VAR / "wan-runs.ndjson")
-    plan = _make_plan(options, current)
     options.scratch.mkdir(parents=True, exist_ok=True)
     missing = [cell for cell in cells if (row := records.find(cell.name)) is None or not _is_current(row, current)]
     for number, cell in enumerate(missing, start=1):
+        plan = _make_plan(cell, options, current)
         total_bytes = sum(draw_sizes(cell.kind, lists, compute_bytes_to_fill(cell.path), plan.seed))
-        about = f"about {estimate_duration_s(cell.path, total_bytes, PEERS, plan) / 60:.0f} min"
+        about = f"about {estimate_duration_s(cell, total_bytes, plan) / 60:.0f} min"
         sys.stderr.write(f"wan: {cell.name}, {number} of {len(missing)}: {about} if nothing of it is measured yet\n")
         with _set_up(cell, lists, plan, options, prioritised=prioritised) as arena:
             if options.peers:
-                run_peers(arena, PEERS, log, plan)
+                run_peers(arena, log, plan)
                 continue
-            row = run_cell(arena, PEERS, log, plan)
+            row = run_cell(arena, log, plan)
         records.add(cell.name, row)
         records.rewrite()
         sys.stderr.write(f"wan: {cell.name} took {row['minutes']:.0f} min; {_format_machine(row['machine'])}\n")
 
 
-def _make_plan(options: argparse.Namespace, current: dict[str, str]) -> Plan:
+def _make_plan(cell: Cell, options: argparse.Namespace, current: dict[str, str]) -> Plan:
     return Plan(
         repeats=QUICK_REPEATS if options.quick else REPEATS,
         cut_s=QUICK_CUT_S if options.quick else CUT_S,
         search_cut_s=QUICK_SEARCH_CUT_S if options.quick else SEARCH_CUT_S,
         seed=options.seed,
-        searched=() if options.quick else tuple(peer for peer in PEERS if peer.axes),
-        hashes=current,
+        searched=() if options.quick else tuple(peer for peer in cell.peers if peer.axes),
+        hashes=select_digests(current, cell.direction),
         uses_service=_uses_learned_service(options),
     )
 
@@ -204,7 +221,6 @@ def _set_up(
         folder=options.scratch,
         knowledge=Knowledge.of(cell, lists, plan.seed, hashes=plan.hashes, folder=VAR / "wan-logs"),
         prioritised=prioritised,
-        with_gridftp=True,
     )
 
 

@@ -63,6 +63,8 @@ class CellMeasurements:
 
 
 def make_run_row(arena: Arena, contender: Contender, role: str, run: MeasuredRun) -> Row:
+    """Return the row of a run; packets dropped and lost are those of the direction of the files."""
+    way = run.path.get_way(arena.cell.direction)
     return {
         "cell": arena.cell.name,
         "contender": contender.name,
@@ -79,8 +81,8 @@ def make_run_row(arena: Arena, contender: Contender, role: str, run: MeasuredRun
         "dynamic_j_per_gb": run.compute_per_gb(run.compute_modelled_dynamic_energy_j()),
         "cut": run.cut,
         "exit_code": run.exit_code,
-        "dropped": run.path.down.dropped,
-        "lost": run.path.down.lost,
+        "dropped": way.dropped,
+        "lost": way.lost,
         "refused": run.path.down.refused + run.path.up.refused,
         "late_s": [run.path.late.compute_quantile_s(share) for share in LATE_SHARES],
         "waited_share": round(run.share.waited, 4),

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 
 from benchmarks.testbed.errors import EmulationBroke
-from benchmarks.testbed.peers import TRADEWIND, Peer
+from benchmarks.testbed.peers import Peer
 from benchmarks.wan.arena import Arena, Contender
 from benchmarks.wan.cell_row import FASTEST, CellMeasurements, Plan, make_cell_row
 from benchmarks.wan.cell_runner import FINAL, CellRunner, build_static_contender
@@ -38,18 +38,18 @@ FRUGAL = tuple(
 _PORTS = {OURS: 8080, OURS_ON_UNKNOWN_PATH: 8081}
 
 
-def run_cell(arena: Arena, peers: Sequence[Peer], log: RunLog, plan: Plan) -> Row:
+def run_cell(arena: Arena, log: RunLog, plan: Plan) -> Row:
     """Measure what is not in ``log`` yet; return the cell's row."""
-    started_s = time.monotonic()
+    started_s, engine = time.monotonic(), arena.cell.engine
     runner = CellRunner(arena, log, plan)
     if plan.uses_service:
         runner.take_lessons()
     for setting in FRUGAL:
-        runner.measured.frugal.append(runner.run(build_static_contender(TRADEWIND, setting), FINAL, plan.cut_s))
-    oracles = _find_oracles(runner, plan)
+        runner.measured.frugal.append(runner.run(build_static_contender(engine, setting), FINAL, plan.cut_s))
+    oracles = _find_oracles(runner, engine, plan)
     with _run_services(arena, plan, runner.measured) as services:
         contenders = [
-            *(Contender(name=peer.name, peer=peer) for peer in peers),
+            *(Contender(name=peer.name, peer=peer) for peer in arena.cell.peers),
             *_list_tuned_contenders(services, arena),
             *oracles,
         ]
@@ -64,18 +64,18 @@ def run_cell(arena: Arena, peers: Sequence[Peer], log: RunLog, plan: Plan) -> Ro
     return make_cell_row(arena, plan, runner.measured)
 
 
-def _find_oracles(runner: CellRunner, plan: Plan) -> list[Contender]:
+def _find_oracles(runner: CellRunner, engine: Peer, plan: Plan) -> list[Contender]:
     """Return the best static setting of our engine, and of the peers that come near it."""
     leaders: dict[Peer, Sequence[Parameters]] = {}
-    for peer in (TRADEWIND, *plan.searched):
+    for peer in (engine, *plan.searched):
         least_bps = NEAR_BEST * max((runner.find_carried_bps(each) for each in leaders), default=0.0)
         leaders[peer] = find_leading_settings(peer.axes, partial(runner.score, peer, least_bps))
     least_bps = NEAR_BEST * max(runner.find_carried_bps(peer) for peer in leaders)
-    leaders[TRADEWIND] = (*leaders[TRADEWIND], FIRST, *FRUGAL)
+    leaders[engine] = (*leaders[engine], FIRST, *FRUGAL)
     return [
         Contender(name=f"best {peer.name}", peer=peer, setting=runner.find_fastest(peer, settings, plan.cut_s))
         for peer, settings in leaders.items()
-        if peer is TRADEWIND or runner.find_carried_bps(peer) >= least_bps
+        if peer is engine or runner.find_carried_bps(peer) >= least_bps
     ]
 
 
@@ -85,12 +85,12 @@ def _list_tuned_contenders(services: Mapping[str, Mapping[str, str]], arena: Are
     total, dynamic = (*min_energy, "total"), (*min_energy, "dynamic")
     return [
         *(
-            Contender(name=name, peer=TRADEWIND, options=options, variables=services[OURS], learned=learned)
+            Contender(name=name, peer=arena.cell.engine, options=options, variables=services[OURS], learned=learned)
             for name, options in ((OURS, ()), (OURS_MIN_ENERGY, total), (OURS_MIN_DYNAMIC, dynamic))
         ),
         Contender(
             name=OURS_ON_UNKNOWN_PATH,
-            peer=TRADEWIND,
+            peer=arena.cell.engine,
             variables=services[OURS_ON_UNKNOWN_PATH],
             learned=digest_logs(arena.knowledge.list_foreign_logs()),
         ),

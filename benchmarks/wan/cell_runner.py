@@ -2,19 +2,19 @@
 
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+from benchmarks.support.direction import Direction
 from benchmarks.testbed.measured_run import Judge, MeasuredRun, count_bytes_in
 from benchmarks.testbed.path_spec import PathCounters
-from benchmarks.testbed.peers import TRADEWIND, Peer
+from benchmarks.testbed.peers import Peer
 from benchmarks.testbed.soundness import find_disturbance, repeat_until_undisturbed
 from benchmarks.wan.arena import Arena, Contender
 from benchmarks.wan.cell_row import CellMeasurements, Plan, make_run_row
 from benchmarks.wan.cells import compute_warm_duration_s
-from benchmarks.wan.lessons import LESSON_REPEATS, LESSONS, compute_lesson_cut_s
-from benchmarks.wan.runs import Row, RunLog
+from benchmarks.wan.lessons import LESSON_REPEATS, compute_lesson_cut_s, list_lessons
+from benchmarks.wan.runs import UPLOADS, Row, RunLog
 from benchmarks.wan.search import FIRST_BYTES, SearchRun
 from tradewind.parameters import Parameters
 
@@ -30,15 +30,17 @@ def build_static_contender(peer: Peer, setting: Parameters) -> Contender:
     return Contender(name=peer.name, peer=peer, setting=setting)
 
 
-def make_judge(search_run: SearchRun, destination: Path) -> Judge:
-    """Return a judge that ends a run once it has been watched for long enough since files began to come."""
+def make_judge(search_run: SearchRun, direction: Direction, destination: Path) -> Judge:
+    """Return a judge that ends a run once it has been watched for long enough since files began to come.
+
+    ``destination`` : the folder where they come to be, at that end of the path.
+    """
 
     def is_enough(age_s: float, carried: PathCounters) -> bool:
-        if not search_run.has_started:
-            with suppress(FileNotFoundError):  # a tool may rename a file between two looks
-                if (done_bytes := count_bytes_in(destination)) >= FIRST_BYTES:
-                    search_run.start(age_s, carried.down.bytes, done_bytes)
-        return search_run.is_finished(age_s, carried.down.bytes)
+        carried_bytes = carried.get_way(direction).bytes
+        if not search_run.has_started and (done_bytes := count_bytes_in(destination)) >= FIRST_BYTES:
+            search_run.start(age_s, carried_bytes, done_bytes)
+        return search_run.is_finished(age_s, carried_bytes)
 
     return is_enough
 
@@ -54,9 +56,10 @@ class CellRunner:
         """Make the history that the release is learned from; only transfers that finish before the cut are in it."""
         folder, cut_s = self._arena.knowledge.own, compute_lesson_cut_s(self._arena.cell.path)
         for round_number in range(LESSON_REPEATS):
-            for number, setting in enumerate(LESSONS):
+            for number, setting in enumerate(list_lessons(self._arena.cell)):
                 log = folder / f"{round_number}-{number:02d}.ndjson"
-                contender, role = build_static_contender(TRADEWIND, setting), f"{LESSON} {round_number}"
+                contender = build_static_contender(self._arena.cell.engine, setting)
+                role = f"{LESSON} {round_number}"
                 if not log.exists():
                     self._log.forget(self._build_key(contender, role, cut_s))
                 row = self._find_or_run(contender, role, cut_s, partial(self._run_lesson, log, cut_s))
@@ -76,10 +79,10 @@ class CellRunner:
         best_bps = max((row["score_bps"] for row in rows), default=0.0)
 
         def make(contender: Contender) -> tuple[MeasuredRun, Row]:
-            rate_bps = self._arena.cell.path.rate_bps
-            search_run = SearchRun(rate_bps=rate_bps, cut_s=cut_s, best_bps=best_bps, least_bps=least_bps)
-
-            run = self._arena.run(contender, cut_s=cut_s + START_PATIENCE_S, make_judge=partial(make_judge, search_run))
+            cell = self._arena.cell
+            search_run = SearchRun(rate_bps=cell.path.rate_bps, cut_s=cut_s, best_bps=best_bps, least_bps=least_bps)
+            judge = partial(make_judge, search_run, cell.direction)
+            run = self._arena.run(contender, cut_s=cut_s + START_PATIENCE_S, make_judge=judge)
             score_bps = search_run.score_bps(run.duration_s, run.bytes_done)
             return run, {
                 "score_bps": score_bps,
@@ -152,7 +155,9 @@ class CellRunner:
             parts.append(hashes["harness"])
         if contender.setting is not None:
             parts.append(" ".join(f"{name}={value}" for name, value in contender.setting.list_known().items()))
-        if contender.peer is TRADEWIND:
+        if arena.cell.direction is Direction.UP:
+            parts.append(hashes[UPLOADS])
+        if contender.peer is arena.cell.engine:
             parts.append(hashes["engine"] if contender.setting is not None else hashes["controller"])
         if contender.learned:
             parts.append(f"learned {contender.learned}")

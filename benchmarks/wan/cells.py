@@ -1,11 +1,14 @@
-"""The table's cells: paths × data sets."""
+"""The cells: paths × data sets, downloads and uploads, and some of the downloads over TLS."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from benchmarks.support.direction import Direction
 from benchmarks.testbed.data_sets import Kind
 from benchmarks.testbed.path_spec import PathSpec
+from benchmarks.testbed.peers import PEERS, TRADEWIND, Peer
+from benchmarks.testbed.uploads.tools import UPLOADING_PEERS, UPLOADING_TRADEWIND
 from tradewind.errors import InvalidValue
 
 PATHS: Mapping[str, PathSpec] = MappingProxyType(
@@ -17,22 +20,40 @@ PATHS: Mapping[str, PathSpec] = MappingProxyType(
     }
 )
 
+TLS = "tls"
+"""The word for TLS in a cell's name."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One path with one data set; ``given`` is a path that is not in the table."""
+    """One path with one data set in one direction; ``given`` is a path that is not in the table."""
 
     path_name: str
     kind: Kind
     given: PathSpec | None = None
+    direction: Direction = Direction.DOWN
+    over_tls: bool = False
 
     @property
     def name(self) -> str:
-        return f"{self.path_name}/{self.kind}"
+        """The name; of downloads and of what goes without TLS that is not said."""
+        direction = () if self.direction is Direction.DOWN else (self.direction,)
+        return "/".join((self.path_name, self.kind, *direction, *((TLS,) if self.over_tls else ())))
 
     @property
     def path(self) -> PathSpec:
         return self.given or PATHS[self.path_name]
+
+    @property
+    def engine(self) -> Peer:
+        """Our own engine in this direction."""
+        return UPLOADING_TRADEWIND if self.direction is Direction.UP else TRADEWIND
+
+    @property
+    def peers(self) -> Sequence[Peer]:
+        """Today's tools that can do this; GridFTP encrypts otherwise, and not by default."""
+        peers = UPLOADING_PEERS if self.direction is Direction.UP else PEERS
+        return [peer for peer in peers if not (self.over_tls and peer.over_gridftp)]
 
 
 WARM_ROUND_TRIPS = 40.0
@@ -43,12 +64,23 @@ def compute_warm_duration_s(path: PathSpec, least_s: float) -> float:
     return max(least_s, WARM_ROUND_TRIPS * path.rtt_s)
 
 
-ALL_CELLS = tuple(Cell(path, kind) for path in PATHS for kind in Kind)
-QUICK_CELLS = (Cell("100M-60ms", Kind.HTML), Cell("100M-60ms", Kind.IMAGE))
+UPLOADED_KINDS = (Kind.IMAGE, Kind.MIXED)
+"""A file that is uploaded is one request, as one that is downloaded: these two kinds show what differs."""
+
+DOWN_CELLS = tuple(Cell(path, kind) for path in PATHS for kind in Kind)
+UP_CELLS = tuple(Cell(path, kind, direction=Direction.UP) for path in PATHS for kind in UPLOADED_KINDS)
+TLS_CELLS = tuple(Cell("100M-60ms", kind, over_tls=True) for kind in (Kind.IMAGE, Kind.MIXED))
+ALL_CELLS = (*DOWN_CELLS, *UP_CELLS, *TLS_CELLS)
+QUICK_CELLS = (
+    Cell("100M-60ms", Kind.HTML),
+    Cell("100M-60ms", Kind.IMAGE),
+    Cell("100M-60ms", Kind.IMAGE, direction=Direction.UP),
+)
 
 
 def select_cells(cells: Sequence[Cell], names: Sequence[str] | None) -> list[Cell]:
-    """Return the cells that any of ``names`` matches: ``html/60ms``, ``100M-60ms/html``, ``video``, ``290ms``.
+    """Return the cells that any of ``names`` matches: ``html/60ms``, ``video``, ``290ms/up``, ``tls``; the entire name
+    of a cell is that cell alone.
 
     Raises
     ------
@@ -56,12 +88,17 @@ def select_cells(cells: Sequence[Cell], names: Sequence[str] | None) -> list[Cel
     """
     if names is None:
         return list(cells)
-    for name in names:
-        if not any(_matches(cell, name) for cell in cells):
+    selected = {name: [cell for cell in cells if cell.name == name] or _list_matching(cells, name) for name in names}
+    for name, matching in selected.items():
+        if not matching:
             raise InvalidValue("cells", f"{name!r} matches none of {', '.join(cell.name for cell in cells)}")
-    return [cell for cell in cells if any(_matches(cell, name) for name in names)]
+    return [cell for cell in cells if any(cell in matching for matching in selected.values())]
 
 
-def _matches(cell: Cell, name: str) -> bool:
-    words = {str(cell.kind), cell.path_name, *cell.path_name.split("-")}
-    return set(name.split("/")) <= words
+def _list_matching(cells: Sequence[Cell], name: str) -> list[Cell]:
+    return [cell for cell in cells if set(name.split("/")) <= _list_words(cell)]
+
+
+def _list_words(cell: Cell) -> set[str]:
+    tls = {TLS} if cell.over_tls else set()
+    return {cell.kind, cell.path_name, *cell.path_name.split("-"), cell.direction} | tls

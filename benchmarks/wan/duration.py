@@ -1,14 +1,10 @@
 """Estimate how long a cell is going to take, to print it before the start."""
 
-from collections.abc import Sequence
-
 from benchmarks.testbed.data_sets import TUNED_SHARE
-from benchmarks.testbed.path_spec import PathSpec
-from benchmarks.testbed.peers import TRADEWIND, Peer
 from benchmarks.wan.cell_row import Plan
 from benchmarks.wan.cell_run import FRUGAL
-from benchmarks.wan.cells import compute_warm_duration_s
-from benchmarks.wan.lessons import LESSON_REPEATS, LESSONS, compute_lesson_duration_s
+from benchmarks.wan.cells import Cell, compute_warm_duration_s
+from benchmarks.wan.lessons import LESSON_REPEATS, compute_lesson_duration_s, list_lessons
 from benchmarks.wan.search import REFINED, list_coarse_settings
 from tradewind.units import BITS_PER_BYTE
 
@@ -27,16 +23,18 @@ LESSON_SLOWDOWN = 2.0
 SERVICES_S = 40.0
 TUNED_CONTENDERS = 4
 SLOW_PEERS = ("wget", "curl")
-"""They fetch one file after another over one connection: on most paths they are cut."""
+"""They move one file after another over one connection: on most paths they are cut."""
 
 
-def estimate_duration_s(path: PathSpec, total_bytes: float, peers: Sequence[Peer], plan: Plan) -> float:
+def estimate_duration_s(cell: Cell, total_bytes: float, plan: Plan) -> float:
     """Return the time of a cell without stored runs, within about a third, s."""
+    path, peers = cell.path, cell.peers
     tuned_s = BITS_PER_BYTE * total_bytes / (TUNED_SHARE * path.rate_bps)
-    searched = sum(len(list_coarse_settings(peer.axes)) for peer in (TRADEWIND, *plan.searched)) * (1 + REFINED_SHARE)
+    searched = sum(len(list_coarse_settings(peer.axes)) for peer in (cell.engine, *plan.searched)) * (1 + REFINED_SHARE)
     search_s = searched * (SEARCHED_SHARE * compute_warm_duration_s(path, plan.search_cut_s) + OVERHEAD_S)
     lessons_s = (
-        len(LESSONS) * LESSON_REPEATS * (LESSON_SLOWDOWN * compute_lesson_duration_s(path) + OVERHEAD_S) + SERVICES_S
+        len(list_lessons(cell)) * LESSON_REPEATS * (LESSON_SLOWDOWN * compute_lesson_duration_s(path) + OVERHEAD_S)
+        + SERVICES_S
     )
     slow = sum(peer.name in SLOW_PEERS for peer in peers)
     fast = len(peers) - slow + TUNED_CONTENDERS + 1 + len(plan.searched) / 2

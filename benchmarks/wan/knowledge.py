@@ -15,7 +15,8 @@ from benchmarks.wan.lessons import digest_lessons, draw_lesson_sizes
 class Knowledge:
     """Folders of the lessons' logs that are valid for these sources, files and paths; others are never read.
 
-    ``own`` : folder of the cell's lessons. ``foreign`` : those of cells on other paths, measured or not.
+    ``own`` : folder of the cell's lessons. ``foreign`` : those of cells on other paths in the same direction, measured
+    or not.
     """
 
     own: Path
@@ -25,11 +26,11 @@ class Knowledge:
     def of(cls, cell: Cell, lists: SizeLists, seed: int, *, hashes: Mapping[str, str], folder: Path) -> Self:
         def find_logs(other_cell: Cell) -> Path:
             digest = digest_lessons(other_cell, draw_lesson_sizes(other_cell, lists, seed), hashes)
-            return folder / other_cell.path_name / f"{other_cell.kind}-{digest}"
+            return folder / f"{other_cell.name}-{digest}"
 
-        return cls(
-            own=find_logs(cell), foreign=[find_logs(other) for other in ALL_CELLS if other.path_name != cell.path_name]
-        )
+        elsewhere = [other for other in ALL_CELLS if other.path_name != cell.path_name and not other.over_tls]
+        foreign = [find_logs(other) for other in elsewhere if other.direction is cell.direction]
+        return cls(own=find_logs(cell), foreign=foreign)
 
     def list_own_logs(self) -> list[Path]:
         return sorted(self.own.glob("*.ndjson"))

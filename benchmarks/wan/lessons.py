@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
+from benchmarks.support.direction import Direction
 from benchmarks.support.sources import digest_values
 from benchmarks.testbed.data_sets import Kind, SizeLists, compute_bytes_to_fill, draw_sizes
 from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.wan.cells import Cell, compute_warm_duration_s
+from benchmarks.wan.runs import UPLOADS, select_digests
 from tradewind.parameters import Parameters
 
 LEAST_LESSON_S = 4.0
@@ -25,6 +27,16 @@ LESSONS: Sequence[Parameters] = tuple(
     )
 )
 """They run one after another, twice."""
+
+UPLOADED_LESSONS: Sequence[Parameters] = tuple(
+    Parameters(concurrency=concurrency, parallelism=1, pipelining=pipelining)
+    for concurrency, pipelining in (
+        *((concurrency, pipelining) for concurrency in (1, 2, 4, 8, 16, 32, 64) for pipelining in (1, 8)),
+        (8, 32),
+        (16, 32),
+    )
+)
+"""Those of uploads: a web server takes no file over several streams."""
 
 LESSON_REPEATS = 2
 
@@ -48,7 +60,10 @@ def draw_lesson_sizes(cell: Cell, lists: SizeLists, seed: int) -> list[int]:
 
 def digest_lessons(cell: Cell, sizes: Sequence[int], hashes: Mapping[str, str]) -> str:
     """Return the digest of what a cell's lessons depend on: their logs are valid as long as it stays."""
-    cut_s = compute_lesson_cut_s(cell.path)
-    return digest_values(
-        str(cell.path), list(sizes), list(LESSONS), LESSON_REPEATS, cut_s, hashes["engine"], hashes["testbed"]
-    )
+    cut_s, settings = compute_lesson_cut_s(cell.path), list(list_lessons(cell))
+    parts = [hashes[part] for part in ("engine", "testbed", UPLOADS) if part in select_digests(hashes, cell.direction)]
+    return digest_values(str(cell.path), list(sizes), settings, LESSON_REPEATS, cut_s, *parts)
+
+
+def list_lessons(cell: Cell) -> Sequence[Parameters]:
+    return UPLOADED_LESSONS if cell.direction is Direction.UP else LESSONS

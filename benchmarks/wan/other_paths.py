@@ -3,10 +3,10 @@
 import statistics
 from collections.abc import Sequence
 
+from benchmarks.support.direction import Direction
 from benchmarks.support.report import Value
 from benchmarks.testbed.data_sets import Kind
 from benchmarks.testbed.path_spec import PathSpec
-from benchmarks.testbed.peers import PEERS, TRADEWIND
 from benchmarks.wan.arena import Arena, Contender
 from benchmarks.wan.cell_row import Plan
 from benchmarks.wan.cell_runner import CellRunner
@@ -19,7 +19,9 @@ OURS_ALONE = "ours without history"
 PERCENT = 100.0
 
 
-def parse_cells(path: str, kinds: Sequence[str] | None) -> list[Cell]:
+def parse_cells(
+    path: str, kinds: Sequence[str] | None, direction: Direction = Direction.DOWN, *, over_tls: bool = False
+) -> list[Cell]:
     """Return the cells of a path such as ``150Mbps,200ms,0%``: rate, round trip, loss each way.
 
     Raises
@@ -36,15 +38,15 @@ def parse_cells(path: str, kinds: Sequence[str] | None) -> list[Cell]:
     except ValueError as error:
         raise InvalidValue("paths", str(error)) from None
     spec = PathSpec(rate_bps=parse_bps(words[0]), rtt_s=parse_seconds(words[1]), loss_rate=loss_rate)
-    return [Cell(path, kind, spec) for kind in chosen]
+    return [Cell(path, kind, spec, direction, over_tls) for kind in chosen]
 
 
 def run_without_history(arena: Arena, log: RunLog, plan: Plan) -> dict[str, Value]:
     """Return a line of medians, Mbit/s; runs that ``log`` has are not made again."""
     runner = CellRunner(arena, log, plan)
     contenders = [
-        Contender(name=OURS_ALONE, peer=TRADEWIND),
-        *(Contender(name=peer.name, peer=peer) for peer in PEERS),
+        Contender(name=OURS_ALONE, peer=arena.cell.engine),
+        *(Contender(name=peer.name, peer=peer) for peer in arena.cell.peers),
     ]
     runs: dict[str, list[Row]] = {}
     for repeat in range(plan.repeats):

@@ -6,9 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks.support.direction import Direction
 from benchmarks.support.sources import digest_parts
 
 Row = dict[str, Any]
+
+UPLOADS = "uploads"
+"""The part that only uploads depend on."""
 
 _CORE, _AGENT = "core/tradewind", "clients/python/tradewind_agent"
 _ENGINE = (f"{_AGENT}/engine", f"{_AGENT}/copy/moving.py")
@@ -33,12 +37,13 @@ PARTS: Mapping[str, tuple[str, ...]] = {
         *(
             f"benchmarks/testbed/{name}.py"
             for name in (
-                *("data_sets", "emulator", "measured_run", "namespaces", "origins", "path_spec", "peers", "testbed"),
-                "soundness",
+                *("certificate", "data_sets", "emulator", "measured_run", "namespaces", "origins", "path_spec"),
+                *("peers", "soundness", "testbed"),
             )
         ),
         f"{_AGENT}/meters/cpu_model.py",
     ),
+    UPLOADS: ("benchmarks/testbed/uploads",),
     "harness": (
         "benchmarks/support/precedence.py",
         "benchmarks/support/wakefulness.py",
@@ -60,8 +65,9 @@ PARTS: Mapping[str, tuple[str, ...]] = {
 """The code that a figure depends on: what moves bytes or decides how, not what reads options, reports or stores.
 
 A run at a static setting depends on engine and testbed, one of the search on the harness too; one of ours that chooses
-depends on controller, testbed and what was learned; a peer's on the testbed. A cell's row depends on all. Paths and
-files are in the keys themselves, so that another cell in the table changes no row.
+depends on controller, testbed and what was learned; a peer's on the testbed. An upload depends on uploads as well. A
+cell's row depends on all of these. Paths and files are in the keys themselves, so that another cell in the table
+changes no row.
 
 Left out although a run passes through them: the command line, logs and reports, meters except the model that measures
 all, the wire, the service around the models. The repeats of a new row show a change of such code that costs a
@@ -72,6 +78,11 @@ transfer time. A developer whose change could alter the chosen setting removes t
 def digest_sources() -> dict[str, str]:
     """Return a digest of the sources of each part, under the part's name."""
     return digest_parts(PARTS)
+
+
+def select_digests(hashes: Mapping[str, str], direction: Direction) -> dict[str, str]:
+    """Return the digests that a cell's row depends on: what only uploads run through is no matter of downloads."""
+    return {part: digest for part, digest in hashes.items() if part != UPLOADS or direction is Direction.UP}
 
 
 def digest_sources_of_rules() -> dict[str, str]:

@@ -7,9 +7,10 @@ from typing import Any
 from benchmarks.support.report import Value
 from benchmarks.testbed.measured_run import CUT_S
 from benchmarks.testbed.peers import PEERS
+from benchmarks.testbed.uploads.tools import UPLOADING_PEERS
 from benchmarks.wan.cell_row import FASTEST
 from benchmarks.wan.cell_run import OURS, OURS_MIN_DYNAMIC, OURS_MIN_ENERGY, OURS_ON_UNKNOWN_PATH
-from benchmarks.wan.cells import ALL_CELLS
+from benchmarks.wan.cells import ALL_CELLS, DOWN_CELLS, TLS_CELLS, UP_CELLS, Cell
 from benchmarks.wan.runs import Row
 
 LESS_ENERGY = 0.7
@@ -20,11 +21,12 @@ TICK_S = 5.0
 
 Figures = Mapping[str, Any]
 HTML_60_MS = "100M-60ms/html"
+PEER_NAMES = frozenset(peer.name for peer in (*PEERS, *UPLOADING_PEERS))
 
 
 def find_best_default(row: Row, figure: str, best: Callable[[Iterable[float]], float]) -> float:
-    """Return the best figure that any peer reached at its defaults."""
-    values = (row["contenders"][peer.name][figure] for peer in PEERS)
+    """Return the best figure that any peer of the cell reached at its defaults."""
+    values = (figures[figure] for name, figures in row["contenders"].items() if name in PEER_NAMES)
     return best(value for value in values if value is not None)
 
 
@@ -67,7 +69,9 @@ AT_LEAST = {
     "html_60ms_vs_rclone": 2.5,
     "html_60ms_vs_wget": 6.0,
 }
-"""Bounds of the full table. In addition, each cell must save where brute force shows a setting that saves."""
+"""Bounds of the full table: of its downloads, apart from missing cells and failed runs. In addition, each download must
+save where brute force shows a setting that saves.
+"""
 
 
 def is_saving_everywhere(figures: Mapping[str, Value]) -> bool:
@@ -76,7 +80,38 @@ def is_saving_everywhere(figures: Mapping[str, Value]) -> bool:
 
 
 def summarise(rows: Sequence[Row]) -> dict[str, Value]:
-    """Return the figures to judge by, of the finished cells; energies are modelled, at equal bytes."""
+    """Return the figures to judge by, of the finished cells; energies are modelled, at equal bytes.
+
+    Figures are those of downloads, except where their names say something else: uploads and TLS have figures of their
+    own. Missing cells are those of downloads and uploads, failed runs those of all.
+    """
+    down, up, over_tls = (_select_rows(rows, cells) for cells in (DOWN_CELLS, UP_CELLS, TLS_CELLS))
+    savings = [_compute_dynamic_saving(row) for row in down if _can_save(row)]
+    html = next((row for row in down if row["cell"] == HTML_60_MS), None)
+    return {
+        "cells": len(rows),
+        "cells_missing": len(_list_not_measured(rows, (*DOWN_CELLS, *UP_CELLS))),
+        "failed_runs": sum(_count_failed(row) for row in rows),
+        **_compare(down),
+        "energy_vs_rclone_median": _compute_median_energy_ratio(down, "rclone"),
+        "energy_vs_wget_median": _compute_median_energy_ratio(down, "wget"),
+        "cells_with_30_percent_to_save": len(savings),
+        "cells_saving_30_percent": sum(saved is not None and saved >= 1 - LESS_ENERGY for saved in savings),
+        "dynamic_saving_min": _pick_if_all_known(min, savings),
+        "html_60ms_vs_rclone": _compute_throughput_ratio(html, "rclone"),
+        "html_60ms_vs_wget": _compute_throughput_ratio(html, "wget"),
+        **({f"upload_{name}": value for name, value in _compare(up).items()} if up else {}),
+        **({f"tls_{name}": value for name, value in _compare(over_tls).items()} if over_tls else {}),
+    }
+
+
+def _select_rows(rows: Sequence[Row], cells: Sequence[Cell]) -> list[Row]:
+    names = {cell.name for cell in cells}
+    return [row for row in rows if row["cell"] in names]
+
+
+def _compare(rows: Sequence[Row]) -> dict[str, Value]:
+    """Return how ours compares with the oracle and with the best defaults; ``None`` without rows."""
     fractions = [_compute_bps(row, OURS) / find_oracle_bps(row) for row in rows]
     unseen = [_compute_bps(row, OURS_ON_UNKNOWN_PATH) / find_oracle_bps(row) for row in rows]
     margins = [_compute_bps(row, OURS) / find_best_default(row, "throughput_bps", max) for row in rows]
@@ -84,28 +119,17 @@ def summarise(rows: Sequence[Row]) -> dict[str, Value]:
         _compute_ratio_or_none(_compute_energy(row, OURS_MIN_ENERGY), find_best_default(row, "modelled_j_per_gb", min))
         for row in rows
     ]
-    saving = [row for row in rows if _can_save(row)]
-    savings = [_compute_dynamic_saving(row) for row in saving]
-    html = next((row for row in rows if row["cell"] == HTML_60_MS), None)
+    ticks = [_count_ticks(row["contenders"][OURS_ON_UNKNOWN_PATH]["duration_s"]) for row in rows]
     return {
-        "cells": len(rows),
-        "cells_missing": len(_list_not_measured(rows)),
-        "oracle_fraction_min": min(fractions),
-        "oracle_fraction_median": statistics.median(fractions),
-        "unseen_fraction_min": min(unseen),
-        "unseen_fraction_median": statistics.median(unseen),
-        "failed_runs": sum(_count_failed(row) for row in rows),
-        "unseen_ticks_max": max(_count_ticks(row["contenders"][OURS_ON_UNKNOWN_PATH]["duration_s"]) for row in rows),
-        "vs_best_default_min": min(margins),
+        "oracle_fraction_min": min(fractions, default=None),
+        "oracle_fraction_median": _compute_median(fractions),
+        "unseen_fraction_min": min(unseen, default=None),
+        "unseen_fraction_median": _compute_median(unseen),
+        "unseen_ticks_max": max(ticks, default=None),
+        "vs_best_default_min": min(margins, default=None),
+        "vs_best_default_median": _compute_median(margins),
         "cells_above_best_default": sum(margin > 1 for margin in margins),
         "energy_vs_best_default_max": _pick_if_all_known(max, energies),
-        "energy_vs_rclone_median": _compute_median_energy_ratio(rows, "rclone"),
-        "energy_vs_wget_median": _compute_median_energy_ratio(rows, "wget"),
-        "cells_with_30_percent_to_save": len(saving),
-        "cells_saving_30_percent": sum(saved is not None and saved >= 1 - LESS_ENERGY for saved in savings),
-        "dynamic_saving_min": _pick_if_all_known(min, savings),
-        "html_60ms_vs_rclone": _compute_throughput_ratio(html, "rclone"),
-        "html_60ms_vs_wget": _compute_throughput_ratio(html, "wget"),
     }
 
 
@@ -116,15 +140,15 @@ def _count_ticks(duration_s: float) -> float:
 
 def list_missing(rows: Sequence[Row]) -> list[str]:
     """Return what has no figure, a line each."""
-    unmeasured = _list_not_measured(rows)
+    unmeasured = _list_not_measured(rows, ALL_CELLS)
     lines = [f"not measured: {', '.join(unmeasured)}"] if unmeasured else []
     without = sorted(name for name, value in summarise(rows).items() if value is None)
     return lines + ([f"no figure yet: {', '.join(without)}"] if without else [])
 
 
-def _list_not_measured(rows: Sequence[Row]) -> list[str]:
+def _list_not_measured(rows: Sequence[Row], cells: Sequence[Cell]) -> list[str]:
     measured = {row["cell"] for row in rows}
-    return [cell.name for cell in ALL_CELLS if cell.name not in measured]
+    return [cell.name for cell in cells if cell.name not in measured]
 
 
 def _count_failed(row: Row) -> int:
@@ -170,8 +194,11 @@ def _compute_dynamic_saving(row: Row) -> float | None:
 
 def _compute_median_energy_ratio(rows: Sequence[Row], peer: str) -> float | None:
     ratios = [_compute_ratio_or_none(_compute_energy(row, OURS_MIN_ENERGY), _compute_energy(row, peer)) for row in rows]
-    known = [ratio for ratio in ratios if ratio is not None]
-    return statistics.median(known) if known else None
+    return _compute_median([ratio for ratio in ratios if ratio is not None])
+
+
+def _compute_median(values: Sequence[float]) -> float | None:
+    return statistics.median(values) if values else None
 
 
 def _compute_throughput_ratio(row: Row | None, peer: str) -> float | None:

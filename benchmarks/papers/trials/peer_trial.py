@@ -80,7 +80,7 @@ def _run_tool(
         got.mkdir()
         scratch.mkdir()
         sizes = {each.name: each.stat().st_size for each in sorted(served.iterdir())}
-        job = Job(url=url, sizes_bytes=sizes, destination=got, scratch=scratch)
+        job = Job(url=url, sizes_bytes=sizes, folder=got, scratch=scratch)
         command = [*peer.command(job, DEFAULTS), *_OPTIONS.get(peer.name, ())]
         surroundings = clean_environment(scratch)
         ran = run_measured(bed, bed.clients[0], command, got, cut_s=CUT_S, environment=surroundings, log=log)

@@ -29,8 +29,11 @@ def erratic(setting: Parameters, draw: random.Random) -> float:
     return growing(setting, draw) * draw.choice((1.0, 1.0, 1.0, 0.003))
 
 
-def log_of_lessons(path: Path, rate_of: Callable[[Parameters, random.Random], float] = growing) -> Path:
+def log_of_lessons(
+    path: Path, rate_of: Callable[[Parameters, random.Random], float] = growing, *, uploads: bool = False
+) -> Path:
     """Records of a transfer at each setting."""
+    source, destination = ("client", "far") if uploads else ("far", "client")
     draw, began = random.Random(1), datetime(2026, 11, 1, tzinfo=UTC)
     with path.open("w") as file:
         for number, setting in enumerate([*LESSONS, *LESSONS]):
@@ -40,11 +43,11 @@ def log_of_lessons(path: Path, rate_of: Callable[[Parameters, random.Random], fl
                 "id": str(UUID(int=draw.getrandbits(128), version=4)),
                 "started_at": at.isoformat(),
                 "ended_at": (at + timedelta(seconds=8 * TOTAL_BYTES / rate_bps)).isoformat(),
-                "source": "far",
-                "destination": "client",
+                "source": source,
+                "destination": destination,
                 "mover": {"name": "tradewind"},
                 "protocol": "http",
-                "direction": "download",
+                "direction": "upload" if uploads else "download",
                 "path": {"rtt_s": 0.06, "bandwidth_bps": 100e6},
                 "dataset": {"file_count": FILES, "total_bytes": TOTAL_BYTES, "mean_file_bytes": TOTAL_BYTES / FILES},
                 "parameters": setting.list_known(),
@@ -82,6 +85,26 @@ def test_a_client_host_asks_a_service_that_has_learned(stand, tmp_path, world_re
     assert subprocess.run(
         client.build_command([*ask, found["TRADEWIND_URL"]]), check=False, capture_output=True
     ).returncode
+
+
+def test_release_of_uploads_answers_uploads_alone(stand, tmp_path, world_readable):
+    bed = stand(PathSpec(rate_bps=50e6, rtt_s=0.01))
+    client = bed.clients[0]
+    logs = [log_of_lessons(tmp_path / "lessons.ndjson", uploads=True)]
+    with run_learned_service(bed, client, logs, folder=world_readable, port=8080) as service:
+        found = service.variables
+        request = {"path": {"rtt_s": 0.06}, "dataset": {"file_count": FILES, "total_bytes": TOTAL_BYTES}}
+        request |= {"mover": "tradewind", "sla": {"kind": "max_throughput"}}
+
+        def recommend(source: str, destination: str) -> dict[str, object]:
+            headers = ["-H", f"Authorization: Bearer {found['TRADEWIND_KEY']}", "-H", "Content-Type: application/json"]
+            body = json.dumps(request | {"source": source, "destination": destination})
+            ask = ["curl", "-sS", "--fail", *headers, "-d", body, f"{found['TRADEWIND_URL']}/v1/recommend"]
+            answer: dict[str, object] = json.loads(bed.run(client, ask))
+            return answer
+
+        assert recommend("client", "far")["source"] == "release"
+        assert recommend("far", "client")["source"] != "release"
 
 
 def test_logs_without_good_model_are_reported(stand, tmp_path, world_readable):

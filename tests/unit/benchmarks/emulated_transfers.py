@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from benchmarks.emulation.model import Direction, PathModel
+from benchmarks.emulation.model import PathModel
+from benchmarks.support.direction import Direction
 from tradewind.units import KIB
 
 if TYPE_CHECKING:

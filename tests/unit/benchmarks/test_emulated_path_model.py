@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from benchmarks.emulation.bottleneck import Bottleneck
-from benchmarks.emulation.model import Direction
 from benchmarks.emulation.profile import PathProfile
+from benchmarks.support.direction import Direction
 from tests.unit.benchmarks.emulated_transfers import Sender, TimedPath
 from tradewind.errors import InvalidValue
 from tradewind.units import KIB, MIB

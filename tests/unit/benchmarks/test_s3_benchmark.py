@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.s3.cell_bench import Contender
-from benchmarks.s3.loopback import DOWN, UP
 from benchmarks.s3.tools import STORE_TOOLS, Places
 from benchmarks.s3.wide_area import OURS_WITH_HISTORY, PathPlan, compare_medians, summarise
+from benchmarks.support.direction import Direction
 from tradewind.parameters import Parameters
 
 TOOLS = {tool.name: tool for tool in STORE_TOOLS}
@@ -15,8 +15,8 @@ SETTING = Parameters(concurrency=8, parallelism=2, pipelining=4)
 PLACES = Places("http://store", "set/", Path("/got"))
 
 
-@pytest.mark.parametrize("direction", [DOWN, UP])
-def test_setting_is_in_our_command(direction: str):
+@pytest.mark.parametrize("direction", list(Direction))
+def test_setting_is_in_our_command(direction: Direction):
     contender = Contender(name="ours", tool=TOOLS["tradewind"], setting=SETTING)
     words = contender.build_command(direction, PLACES)
     assert words[-6:] == ["--concurrency", "8", "--parallelism", "2", "--pipelining", "4"]
@@ -26,13 +26,13 @@ def test_setting_of_aws_is_in_its_configuration(tmp_path: Path):
     contender = Contender(name="aws", tool=TOOLS["awscli"], setting=Parameters(concurrency=8))
     environment = contender.make_environment(tmp_path, "http://store")
     assert "max_concurrent_requests = 8" in Path(environment["AWS_CONFIG_FILE"]).read_text()
-    assert contender.build_command(DOWN, PLACES) == list(TOOLS["awscli"].download(PLACES))
+    assert contender.build_command(Direction.DOWN, PLACES) == list(TOOLS["awscli"].download(PLACES))
 
 
 def test_tools_at_their_defaults_have_no_setting(tmp_path: Path):
     for tool in STORE_TOOLS:
         contender = Contender(name=tool.name, tool=tool)
-        assert contender.build_command(UP, PLACES) == list(tool.upload(PLACES))
+        assert contender.build_command(Direction.UP, PLACES) == list(tool.upload(PLACES))
         assert Path(contender.make_environment(tmp_path, "http://store")["AWS_CONFIG_FILE"]).read_text() == ""
 
 

@@ -2,7 +2,8 @@
 
 import os
 import subprocess
-from itertools import pairwise
+import threading
+from itertools import count, pairwise
 
 import pytest
 
@@ -20,6 +21,7 @@ from benchmarks.testbed.measured_run import count_bytes_in
 from benchmarks.testbed.path_spec import LEAST_QUEUE_BYTES, PathCounters, PathSpec
 from benchmarks.testbed.peers import DEFAULTS, PEERS, TRADEWIND, Job, clean_environment
 from benchmarks.testbed.traces import LEAST_SHARE, read_traces, replay
+from benchmarks.testbed.uploads.tools import UPLOADING_PEERS, UPLOADING_TRADEWIND
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 
@@ -132,9 +134,36 @@ def test_only_what_was_written_of_a_reserved_file_counts(tmp_path):
         assert 5000 + (1 << 20) <= count_bytes_in(tmp_path) < 5000 + (1 << 20) + 65536
 
 
-@pytest.mark.parametrize("peer", [*PEERS, TRADEWIND], ids=lambda peer: peer.name)
+def test_file_that_gets_its_name_meanwhile_counts_once(tmp_path):
+    (tmp_path / "0").write_bytes(bytes(5_000))
+    stopped = threading.Event()
+
+    def rename() -> None:
+        for number in count():
+            (tmp_path / f"{number}").rename(tmp_path / f"{number + 1}")
+            if stopped.wait(0.001):
+                return
+
+    renaming = threading.Thread(target=rename)
+    renaming.start()
+    try:
+        assert {count_bytes_in(tmp_path) for _ in range(2_000)} == {5_000}
+    finally:
+        stopped.set()
+        renaming.join()
+
+
+DOWNLOADERS, UPLOADERS = [*PEERS, TRADEWIND], [*UPLOADING_PEERS, UPLOADING_TRADEWIND]
+ALL_TOOLS = pytest.mark.parametrize(
+    "peer",
+    [*DOWNLOADERS, *UPLOADERS],
+    ids=[*(peer.name for peer in DOWNLOADERS), *(f"{peer.name}, uploading" for peer in UPLOADERS)],
+)
+
+
+@ALL_TOOLS
 def test_a_tools_settings_are_on_its_command_line_and_its_defaults_are_not(peer, tmp_path):
-    job = Job(url="http://origin/", sizes_bytes={"a": 1, "b": 2}, destination=tmp_path, scratch=tmp_path)
+    job = Job(url="http://origin/", sizes_bytes={"a": 1, "b": 2}, folder=tmp_path, scratch=tmp_path)
     setting = Parameters(concurrency=17, parallelism=19, pipelining=23)
     default, tuned = peer.command(job, DEFAULTS), peer.command(job, setting)
     words = " ".join(tuned).replace(str(tmp_path), "")  # which may have a number of its own
@@ -143,10 +172,19 @@ def test_a_tools_settings_are_on_its_command_line_and_its_defaults_are_not(peer,
     assert (tuned == default) == (not peer.axes)
 
 
-def test_our_own_command_line_is_understood(tmp_path):
-    job = Job(url="http://127.0.0.1:1/", sizes_bytes={"a": 1}, destination=tmp_path / "to", scratch=tmp_path)
+@ALL_TOOLS
+def test_authority_of_a_server_is_on_the_command_line_of_a_tool_that_speaks_tls(peer, tmp_path):
+    job = Job(url="https://origin/", sizes_bytes={"a": 1}, folder=tmp_path, scratch=tmp_path, ca_file=tmp_path / "ca")
+    assert (str(tmp_path / "ca") in peer.command(job, DEFAULTS)) is not peer.over_gridftp
+
+
+@pytest.mark.parametrize("engine", [TRADEWIND, UPLOADING_TRADEWIND], ids=["downloading", "uploading"])
+def test_our_own_command_line_is_understood(engine, tmp_path):
+    (tmp_path / "to").mkdir()
+    (tmp_path / "to" / "a").write_bytes(b"1")
+    job = Job(url="http://127.0.0.1:1/", sizes_bytes={"a": 1}, folder=tmp_path / "to", scratch=tmp_path)
     for setting in (DEFAULTS, Parameters(concurrency=2, parallelism=1, pipelining=4)):
-        command = [*TRADEWIND.command(job, setting), "--dry-run"]
+        command = [*engine.command(job, setting), "--dry-run"]
         done = subprocess.run(
             command, capture_output=True, text=True, check=False, cwd=ROOT, env=clean_environment(tmp_path)
         )

@@ -1,23 +1,26 @@
 """The wide-area table: its search, its memory of finished runs, its summary."""
 
 import json
+import subprocess
+import sys
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from benchmarks.support.direction import Direction
+from benchmarks.support.report import ROOT
 from benchmarks.support.sources import digest_parts, strip_python
 from benchmarks.testbed.data_sets import Kind
 from benchmarks.testbed.path_spec import PathCounters, PathSpec
-from benchmarks.testbed.peers import PEERS
 from benchmarks.wan.cell_row import Plan
 from benchmarks.wan.cell_runner import make_judge
-from benchmarks.wan.cells import ALL_CELLS, select_cells
+from benchmarks.wan.cells import ALL_CELLS, DOWN_CELLS, PATHS, TLS_CELLS, UP_CELLS, Cell, select_cells
 from benchmarks.wan.duration import estimate_duration_s
 from benchmarks.wan.knowledge import Knowledge, digest_logs
 from benchmarks.wan.lessons import draw_lesson_sizes
 from benchmarks.wan.other_paths import parse_cells, summarise_without_history
-from benchmarks.wan.runs import RunLog, digest_sources, digest_sources_of_rules
+from benchmarks.wan.runs import UPLOADS, RunLog, digest_sources, digest_sources_of_rules, select_digests
 from benchmarks.wan.search import (
     AXES,
     FIRST_BYTES,
@@ -90,7 +93,7 @@ def test_an_interrupted_log_goes_on_without_its_torn_line(tmp_path):
 def test_digests_differ_between_parts_and_repeat():
     first = digest_sources()
     assert first == digest_sources()
-    assert set(first) == {"engine", "controller", "testbed", "harness"}
+    assert set(first) == {"engine", "controller", "testbed", "uploads", "harness"}
     assert all(a != b for a, b in pairwise(first.values()))
 
 
@@ -105,7 +108,8 @@ def a_cell(name: str, tuned_mbps: float, oracle_mbps: float, **defaults_mbps: fl
             "failed": 0,
         }
 
-    contenders = {peer.name: figures(defaults_mbps.get(peer.name, 10.0), 100.0) for peer in PEERS}
+    [peers] = {tuple(cell.peers) for cell in ALL_CELLS if cell.name == name}
+    contenders = {peer.name: figures(defaults_mbps.get(peer.name, 10.0), 100.0) for peer in peers}
     contenders |= {"best tradewind": figures(oracle_mbps, 50.0), "best aria2": figures(oracle_mbps / 2, 50.0)}
     contenders |= {"tuned": figures(tuned_mbps, 60.0), "tuned min_energy": figures(tuned_mbps, 40.0)}
     contenders |= {"tuned min_energy, dynamic basis": figures(tuned_mbps, 40.0)}
@@ -133,7 +137,7 @@ def test_the_summary_compares_with_the_oracle_and_the_best_default():
     assert figures["cells_saving_30_percent"] == 0
     assert figures["dynamic_saving_min"] == pytest.approx(1 - 40 / 50)
     assert figures["unseen_ticks_max"] == pytest.approx(6.0)
-    assert figures["cells_missing"] == len(ALL_CELLS) - 2
+    assert figures["cells_missing"] == 24 - 2
     [unmeasured] = list_missing(rows)
     assert "100M-60ms/video" in unmeasured
     assert "100M-60ms/html" not in unmeasured
@@ -157,6 +161,27 @@ def test_a_tool_without_a_byte_at_the_cut_has_no_ratio_and_breaks_nothing():
     assert figures["energy_vs_best_default_max"] == pytest.approx(0.4)
 
 
+def test_uploads_have_figures_of_their_own_and_change_none_of_the_downloads():
+    down = [a_cell("100M-60ms/html", 80.0, 100.0, wget=10.0), a_cell("50M-20ms/video", 45.0, 45.0)]
+    up = [a_cell("50M-20ms/image/up", 30.0, 60.0, curl=40.0), a_cell("50M-20ms/mixed/up", 48.0, 60.0)]
+    tls = a_cell("100M-60ms/image/tls", 63.0, 70.0)
+    assert "wget" not in up[0]["contenders"]
+    of_downloads, figures = summarise(down), summarise([*up, *down, tls])
+    assert {name for name in of_downloads if figures[name] != of_downloads[name]} == {"cells", "cells_missing"}
+    assert (figures["cells"], figures["cells_missing"]) == (5, 24 - 4)
+    assert figures["upload_oracle_fraction_min"] == pytest.approx(0.5)
+    assert figures["upload_oracle_fraction_median"] == pytest.approx(0.65)
+    assert figures["upload_vs_best_default_min"] == pytest.approx(30 / 40)
+    assert figures["upload_cells_above_best_default"] == 1
+    assert figures["tls_oracle_fraction_min"] == pytest.approx(0.9)
+
+
+def test_uploads_alone_have_no_figures_of_downloads():
+    figures = summarise([a_cell("50M-20ms/image/up", 30.0, 60.0)])
+    assert figures["oracle_fraction_min"] is figures["vs_best_default_min"] is figures["energy_vs_wget_median"] is None
+    assert figures["upload_oracle_fraction_min"] == pytest.approx(0.5)
+
+
 def a_heat(best_bps: float, least_bps: float = 0.0) -> SearchRun:
     return SearchRun(rate_bps=100e6, cut_s=12.0, best_bps=best_bps, least_bps=least_bps)
 
@@ -175,11 +200,18 @@ def test_a_run_is_watched_from_its_first_file_on_whatever_its_program_took_to_st
         assert heat.score_bps(started_s + 12.0, 0.5e6 + 9e6) == pytest.approx(6e6)
 
 
-def test_leftover_traffic_and_listings_start_no_run(tmp_path: Path):
+def counters(direction: Direction, carried_bytes: int) -> PathCounters:
+    """What a link says that has carried bytes in one direction alone."""
+    link = "forwarded=0 bytes={} dropped=0 lost=0 refused=0 queued_bytes=0 queued_peak_bytes=0 late="
+    down, up = (carried_bytes if way is direction else 0 for way in (Direction.DOWN, Direction.UP))
+    return PathCounters.parse(f"down {link.format(down)} up {link.format(up)}")
+
+
+@pytest.mark.parametrize("direction", list(Direction))
+def test_leftover_traffic_and_listings_start_no_run(tmp_path: Path, direction: Direction):
     heat = a_heat(best_bps=90e6)
-    enough = make_judge(heat, tmp_path)
-    link = "forwarded=0 bytes=5000000 dropped=0 lost=0 refused=0 queued_bytes=0 queued_peak_bytes=0 late="
-    carried = PathCounters.parse(f"down {link} up {link}")
+    enough = make_judge(heat, direction, tmp_path)
+    carried = counters(direction, 5_000_000)
     assert not any(enough(age_s, carried) for age_s in (0.1, 1.0, 3.0))
     assert not heat.has_started
     (tmp_path / "one").write_bytes(bytes(FIRST_BYTES))
@@ -187,6 +219,16 @@ def test_leftover_traffic_and_listings_start_no_run(tmp_path: Path):
     assert heat.has_started
     assert enough(6.0, carried)  # three seconds without a byte cannot be made up for
     assert heat.is_hopeless
+
+
+def test_run_is_judged_by_what_the_link_carries_in_its_own_direction(tmp_path: Path):
+    (tmp_path / "one").write_bytes(bytes(FIRST_BYTES))
+    for judged, is_hopeless in ((Direction.UP, False), (Direction.DOWN, True)):
+        heat = a_heat(best_bps=0.0, least_bps=50e6)
+        enough = make_judge(heat, judged, tmp_path)
+        assert not enough(1.0, counters(Direction.UP, 0))
+        assert enough(13.0, counters(Direction.UP, round(12 * 90e6 / 8)))
+        assert heat.is_hopeless is is_hopeless
 
 
 def test_run_that_retransmits_less_scores_higher_on_a_full_path():
@@ -225,9 +267,14 @@ def test_a_good_second_of_a_run_that_is_given_up_is_no_match_for_a_good_run():
     [
         (["html/60ms"], ["100M-60ms/html"]),
         (["100M-60ms/html"], ["100M-60ms/html"]),
-        (["290ms"], [f"100M-290ms/{kind}" for kind in Kind]),
+        (["290ms/down"], [f"100M-290ms/{kind}" for kind in Kind]),
+        (["290ms/up"], ["100M-290ms/image/up", "100M-290ms/mixed/up"]),
+        (["100M-60ms/image"], ["100M-60ms/image"]),
+        (["60ms/image"], ["100M-60ms/image", "100M-60ms/image/up", "100M-60ms/image/tls"]),
+        (["up"], [f"{path}/{kind}/up" for path in PATHS for kind in ("image", "mixed")]),
+        (["tls"], ["100M-60ms/image/tls", "100M-60ms/mixed/tls"]),
         (
-            ["video", "50M/image"],
+            ["video", "50M/image/down"],
             [cell.name for cell in ALL_CELLS if cell.kind is Kind.VIDEO or cell.name == "50M-20ms/image"],
         ),
     ],
@@ -236,10 +283,26 @@ def test_cells_are_selected_by_the_words_of_their_names(names: list[str], meant:
     assert sorted(cell.name for cell in select_cells(ALL_CELLS, names)) == sorted(meant)
 
 
-def test_a_name_that_means_no_cell_is_refused():
-    with pytest.raises(InvalidValue, match="'html/61ms' matches none of"):
-        select_cells(ALL_CELLS, ["html/60ms", "html/61ms"])
+@pytest.mark.parametrize("name", ["html/61ms", "wget/up", "video/up", "html/tls", "sideways"])
+def test_a_name_that_means_no_cell_is_refused(name: str):
+    with pytest.raises(InvalidValue, match=f"'{name}' matches none of"):
+        select_cells(ALL_CELLS, ["html/60ms", name])
+
+
+def test_table_has_sixteen_downloads_and_eight_uploads():
+    assert (len(DOWN_CELLS), len(UP_CELLS), len(TLS_CELLS)) == (16, 8, 2)
     assert select_cells(ALL_CELLS, None) == list(ALL_CELLS)
+    assert len({cell.name for cell in ALL_CELLS}) == 26
+
+
+def test_peers_of_a_cell_are_the_tools_that_can_do_it():
+    def names(cell: Cell) -> set[str]:
+        return {peer.name for peer in cell.peers}
+
+    everyone = {"wget", "curl", "curl -Z", "aria2", "rclone", "globus-url-copy"}
+    assert names(DOWN_CELLS[0]) == everyone
+    assert names(UP_CELLS[0]) == everyone - {"wget", "aria2"}
+    assert names(TLS_CELLS[0]) == everyone - {"globus-url-copy"}
 
 
 def test_lessons_are_short_and_of_other_files_than_what_is_compared():
@@ -253,10 +316,11 @@ def test_lessons_are_short_and_of_other_files_than_what_is_compared():
 
 
 def test_estimated_duration_grows_with_the_data_and_stays_below_the_cut():
-    plan = Plan(repeats=3, cut_s=60.0, search_cut_s=12.0, seed=1, searched=PEERS[2:], hashes={})
-    path = PathSpec(rate_bps=100e6, rtt_s=0.06)
-    short, long, endless = (estimate_duration_s(path, total_bytes, PEERS, plan) for total_bytes in (2e8, 4e8, 4e12))
-    assert 600 < short < long < endless < 7200
+    for cell in (DOWN_CELLS[4], UP_CELLS[2]):
+        searched = [peer for peer in cell.peers if peer.axes]
+        plan = Plan(repeats=3, cut_s=60.0, search_cut_s=12.0, seed=1, searched=searched, hashes={})
+        short, long, endless = (estimate_duration_s(cell, total_bytes, plan) for total_bytes in (2e8, 4e8, 4e12))
+        assert 600 < short < long < endless < 7200
 
 
 def test_digests_of_rules_and_learned_service_differ_in_the_controller():
@@ -280,8 +344,8 @@ def test_digest_ignores_comments_and_docstrings_but_no_other_word():
 
 def test_logs_of_other_sources_or_files_are_nothing_that_is_known(tmp_path):
     lists = {Kind.HTML: [90_000, 110_000], Kind.IMAGE: [2_000_000], Kind.VIDEO: [200_000_000]}
-    cell, elsewhere = ALL_CELLS[0], ALL_CELLS[-1]
-    digest_sources = {"engine": "a", "testbed": "b"}
+    cell, elsewhere = DOWN_CELLS[0], DOWN_CELLS[-1]
+    digest_sources = {"engine": "a", "testbed": "b", "uploads": "c"}
 
     def of(cell, seed=1, **changed):
         return Knowledge.of(cell, lists, seed, hashes=digest_sources | changed, folder=tmp_path)
@@ -291,9 +355,33 @@ def test_logs_of_other_sources_or_files_are_nothing_that_is_known(tmp_path):
     log.write_text("{}\n")
     assert of(cell).list_own_logs() == of(elsewhere).list_foreign_logs() == [log]
     assert of(cell).list_foreign_logs() == []
-    for other in ({"engine": "c"}, {"testbed": "c"}, {"seed": 2}):
+    for other in ({"engine": "d"}, {"testbed": "d"}, {"seed": 2}):
         assert of(cell, **other).list_own_logs() == of(elsewhere, **other).list_foreign_logs() == []
     assert digest_logs([log]) != digest_logs([])
+
+
+def test_uploads_and_downloads_teach_a_service_nothing_of_each_other(tmp_path):
+    lists = {Kind.HTML: [90_000], Kind.IMAGE: [2_000_000], Kind.VIDEO: [200_000_000]}
+    hashes = {"engine": "a", "testbed": "b", "uploads": "c"}
+
+    def of(cell: Cell, **changed: str) -> Knowledge:
+        return Knowledge.of(cell, lists, 1, hashes=hashes | changed, folder=tmp_path)
+
+    own = {cell: of(cell).own for cell in ALL_CELLS}
+    assert len(set(own.values())) == len(ALL_CELLS)
+    for cell in (DOWN_CELLS[1], UP_CELLS[0], TLS_CELLS[0]):
+        foreign = {other for other in ALL_CELLS if own[other] in of(cell).foreign}
+        assert {other.direction for other in foreign} == {cell.direction}
+        assert {other.path_name for other in foreign} == set(PATHS) - {cell.path_name}
+        assert not any(other.over_tls for other in foreign)
+    assert of(UP_CELLS[0], uploads="d").own != own[UP_CELLS[0]]
+    assert of(DOWN_CELLS[0], uploads="d").own == own[DOWN_CELLS[0]]
+
+
+def test_row_of_a_download_does_not_depend_on_what_only_uploads_run_through():
+    current = digest_sources()
+    assert select_digests(current, Direction.UP) == current
+    assert set(current) - set(select_digests(current, Direction.DOWN)) == {UPLOADS}
 
 
 def test_forgotten_run_is_measured_again_and_stored_once(tmp_path):
@@ -309,6 +397,28 @@ def test_a_path_that_is_not_in_the_table_is_read_from_its_words():
     [cell] = parse_cells("150Mbps,200ms,0.1%", ["html"])
     assert (cell.name, cell.path) == ("150Mbps,200ms,0.1%/html", PathSpec(rate_bps=150e6, rtt_s=0.2, loss_rate=0.001))
     assert [each.kind for each in parse_cells("150Mbps,200ms,0%", None)] == list(Kind)
+
+
+def test_a_path_may_be_measured_upwards_and_over_tls():
+    [cell] = parse_cells("30Mbps,40ms,0%", ["mixed"], Direction.UP, over_tls=True)
+    assert cell.name == "30Mbps,40ms,0%/mixed/up/tls"
+    assert {peer.name for peer in cell.peers} == {"curl", "curl -Z", "rclone"}
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "reason"),
+    [
+        (["--paths", "30Mbps,40ms,0%", "--direction", "sideways"], 2, "invalid choice: 'sideways'"),
+        (["--direction", "up"], 1, "go with --paths; --cells up"),
+        (["--tls"], 1, "go with --paths; --cells up and --cells tls"),
+    ],
+    ids=["no-such-direction", "direction-of-no-path", "tls-of-no-path"],
+)
+def test_options_that_mean_nothing_are_refused(words: list[str], code: int, reason: str):
+    command = [sys.executable, "-P", "-m", "benchmarks.wan", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.returncode == code
+    assert reason in done.stderr.splitlines()[-1]
 
 
 @pytest.mark.parametrize(

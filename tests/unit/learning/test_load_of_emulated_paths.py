@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.emulation.model import Direction
 from benchmarks.emulation.profile import PathProfile
+from benchmarks.support.direction import Direction
 from tests.unit.benchmarks.emulated_transfers import Sender, TimedPath
 from tradewind.learning.link_log import LinkLog
 from tradewind.learning.load.external import compute_external_load
