@@ -9,6 +9,8 @@ from tests.unit.importers.test_fts import message
 from tests.unit.importers.test_gridftp import line as gridftp_line
 from tests.unit.importers.test_rclone import stats
 from tests.unit.importers.test_servers_and_services import ftp
+from tradewind_agent.history.importers.reading.lines import Line
+from tradewind_agent.history.importers.reading.objects import join_objects
 from tradewind_agent.importers import ImportContext
 
 BILLED = (
@@ -62,6 +64,21 @@ def test_an_indented_transfer_of_another_format_is_refused_and_not_passed_over()
 def test_a_brace_that_nothing_closes_leaves_the_lines_behind_it_alone():
     imported, _, _ = run([json.dumps(message()), "{", *[json.dumps(message(nstreams=3))] * 3], ENDS)
     assert len(imported) == 4
+
+
+def test_braces_that_nothing_closes_are_each_looked_at_once():
+    taken = 0
+
+    def write():
+        nonlocal taken
+        for number in range(1, 1_000):
+            taken += 1
+            yield Line(number, "{")
+
+    joined = join_objects(write())
+    assert next(joined) == Line(1, "{")
+    assert taken == 2
+    assert len(list(joined)) == 998
 
 
 @pytest.mark.parametrize("prefix", ["2025-07-09T04:05:06.1234567Z ", "[2025-07-09T04:05:06.123Z] ", "Jul 09 04:05:06 "])

@@ -1,5 +1,7 @@
 """Runs of rclone that write into one file at once, and statistics whose time nothing says."""
 
+import json
+
 import pytest
 
 from tests.unit.importers.logs import run
@@ -29,6 +31,14 @@ def test_runs_whose_lines_alternate_are_one_record_each():
     found = [(item.record.outcome.bytes_moved, item.record.duration_s) for item in imported]
     assert (found, refused) == ([(90_000_000, 180), (90_000_000, 200)], [])
     assert any("at once" in assumption for assumption in report.assumptions)
+
+
+def test_damaged_statistics_of_one_run_refuse_no_line_of_later_ones():
+    damaged = json.loads(line("10:00", 60, 1_000_000))
+    damaged["stats"]["totalBytes"] = -5
+    later = [line("20:00", 60, 1_000_000), line("20:00", 70, 90_000_000), line("30:00", 60, 90_000_000)]
+    imported, refused, _ = run([json.dumps(damaged), *later])
+    assert ([item.record.duration_s for item in imported], [row.row for row in refused]) == ([70, 60], [1])
 
 
 def test_a_run_whose_clock_was_set_forward_stays_one_record():

@@ -35,9 +35,10 @@ class OpenRuns:
             self._seen[log_id] = part.after.offset, is_open
         return is_open
 
-    def forget(self, log_id: str) -> None:
-        """Forget a log that is gone."""
-        self._seen.pop(log_id, None)
+    def forget_all_but(self, present: set[str]) -> None:
+        """Forget logs that are gone, also those whose lines still waited."""
+        for log_id in self._seen.keys() - present:
+            del self._seen[log_id]
 
 
 def explain_wait(format_name: str | None, quiet_s: float) -> str:

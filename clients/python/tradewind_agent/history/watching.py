@@ -348,11 +348,11 @@ class Watch:
     def _forget_all_but(self, present: set[str]) -> None:
         """Drop logs that are gone, so that the state stays as small as the folder."""
         self._notes.forget_all_but(present)
+        self._open_runs.forget_all_but(present)
         for memory in (self._up_to_date, self._waiting_since_s):
             for name in memory.keys() - present:
                 del memory[name]
         if gone := self._state.files.keys() - present:
             for name in gone:
-                self._open_runs.forget(name)
                 del self._state.files[name]
             self._state.write(self.state_path)

@@ -6,6 +6,7 @@ import pytest
 
 from tests.unit.agent.history.watched_folder import QUIET_S
 from tests.unit.importers.test_rclone import stats
+from tests.unit.importers.test_rclone_at_once import line
 from tradewind_agent.history.log_parts import OPEN_RUN_S
 
 
@@ -54,7 +55,47 @@ def test_a_run_that_is_silent_for_longer_than_quiet_is_one_record(watched, piece
     assert watch.tally.refused == 0
 
 
+FIRST = [line("10:00", 60, 1_000_000), line("10:00", 120, 50_000_000), line("10:00", 300, 90_000_000)]
+SHORTER = [line("10:30", 60, 2_000_000), line("10:30", 120, 90_000_000)]
+FAULT = json.dumps({"level": "error", "msg": "Failed to set modification time", "object": "f"})
+
+
+@pytest.mark.parametrize(
+    ("until", "then", "expected"),
+    [
+        ([FIRST[0], SHORTER[0], FIRST[1], SHORTER[1]], FIRST[2:], 2),
+        ([FIRST[0], FAULT, FIRST[1]], FIRST[2:], 1),
+    ],
+    ids=["at once", "a file failed"],
+)
+def test_a_watch_waits_for_a_run_that_goes_on_when_another_ended_or_a_file_failed(watched, until, then, expected):
+    watch = watched.watch()
+    for lines in (until, then):
+        watched.write("run.log", "".join(f"{each}\n" for each in lines).encode(), age_s=QUIET_S + 1)
+        watch.read()
+    assert moved(watched) == [90_000_000] * expected
+
+
+def test_a_log_that_is_damaged_at_its_end_is_read_all_the_same(watched):
+    damaged = json.loads(rclone(1, 10_000_000))
+    damaged["stats"]["totalBytes"] = -5
+    watched.write("run.log", json.dumps(damaged).encode() + b"\n", age_s=QUIET_S + 1)
+    watch = watched.watch()
+    watch.read()
+    assert watch.tally.refused == 1
+
+
 def test_a_run_that_never_ends_is_taken_when_its_log_was_silent_for_long(watched):
     watched.write("run.log", rclone(1, 10_000_000).encode() + b"\n", age_s=OPEN_RUN_S)
     watched.watch().read()
     assert moved(watched) == [10_000_000]
+
+
+def test_a_log_that_is_removed_while_its_run_goes_on_is_forgotten(watched):
+    watch = watched.watch()
+    path = watched.write("run.log", rclone(1, 10_000_000).encode() + b"\n", age_s=QUIET_S + 1)
+    watch.read()
+    assert len(watch._open_runs._seen) == 1
+    path.unlink()
+    watch.read()
+    assert watch._open_runs._seen == {}

@@ -52,7 +52,9 @@ def test_a_leap_second_belongs_to_the_next_minute():
     assert (record.started_at, record.duration_s) == (datetime(2017, 1, 1, tzinfo=UTC), 40)
 
 
-@pytest.mark.parametrize(("zone", "hour"), [("Asia/Kolkata", 12), ("+05:30", 12), ("Europe/Berlin", 9)])
+@pytest.mark.parametrize(
+    ("zone", "hour"), [("Asia/Kolkata", 12), ("+05:30", 12), ("5:30", 12), ("Europe/Berlin", 9), ("2", 9), ("0", 7)]
+)
 def test_a_column_of_zones_is_that_of_times_without_one(zone, hour):
     minute = 30 if hour == 12 else 0
     start, end = (f"2025-05-26 {hour:02}:{minute:02}:{second:02}" for second in (0, 40))
@@ -63,6 +65,21 @@ def test_a_column_of_zones_is_that_of_times_without_one(zone, hour):
 def test_a_zone_that_is_unknown_is_refused_with_the_option():
     _, refused, _ = read("2025-05-26 07:00:00", "2025-05-26 07:00:40", more=(",timezone", ",IST"))
     assert "--timezone" in refused[0].reason
+
+
+@pytest.mark.parametrize("zone", ["-300", "120", "Local"])
+def test_a_zone_that_is_not_clear_is_refused_unless_the_user_names_one(zone):
+    start, end = "2025-05-26 09:00:00", "2025-05-26 09:00:40"
+    imported, refused, _ = read(start, end, more=(",tzoffset", f",{zone}"))
+    assert (imported, len(refused)) == ([], 2)
+    record = read(start, end, BERLIN, more=(",tzoffset", f",{zone}"))[0][0].record
+    assert record.started_at == datetime(2025, 5, 26, 7, tzinfo=UTC)
+
+
+def test_times_whose_title_says_utc_are_utc_whatever_the_zone_of_their_host_is():
+    row = "2025-05-26 07:00:00,2025-05-26 07:00:40,60000000,Europe/Berlin"
+    imported, _, _ = run(["start_utc,end_utc,bytes,timezone", row, row], UTC_CONTEXT)
+    assert imported[0].record.started_at == datetime(2025, 5, 26, 7, tzinfo=UTC)
 
 
 def test_an_end_before_the_start_in_the_hour_that_the_clock_showed_twice_is_of_the_second_time():

@@ -73,11 +73,37 @@ def test_several_units_in_a_column_are_refused():
 
 @pytest.mark.parametrize(
     ("title", "values", "left"),
-    [("dry_run", ("false", "true"), 1), ("server_side", ("0", "1"), 1), ("skipped", ("no", "YES"), 1)],
+    [
+        ("dry_run", ("false", "true"), 1),
+        ("server_side", ("0", "1"), 1),
+        ("skipped", ("no", "YES"), 1),
+        ("skipped", ("0", "1"), 2),
+    ],
 )
 def test_rows_that_moved_nothing_by_a_column_of_their_own_are_left_out(title, values, left):
     rows = [f"{row},{value}" for row, value in zip((FIRST, SECOND), values, strict=True)]
     assert moved([f"start,end,bytes,{title}", *rows])[0] == BOTH[:left]
+
+
+def test_a_row_of_a_user_who_is_called_like_a_total_is_a_transfer():
+    assert moved(["user,start,end,bytes", f"Max,{FIRST}", f"Media,{SECOND}", "Max,,,75000000"])[0] == BOTH
+
+
+def test_a_unit_may_be_missing_where_a_transfer_has_no_rate():
+    lines = ["start,end,bytes,speed,speed_unit,status", f"{FIRST},1.25,MB/s,ok", f"{SECOND},-,N/A,failed"]
+    assert [item.record.outcome.status for item in run(lines, ENDS)[0]] == [Status.SUCCEEDED, Status.FAILED]
+
+
+def test_bytes_moved_of_a_failed_transfer_are_not_its_size():
+    rows = [f"2025-05-06 07:{minute:02}:00,2025-05-06 07:{minute:02}:40,50.0,50000000,ok" for minute in range(20)]
+    failed = "2025-05-06 08:10:00,2025-05-06 08:10:25,100.0,25000000,failed"
+    imported, refused, _ = run(["start,end,size (MB),bytes_transferred,status", *rows, failed], ENDS)
+    last = imported[-1].record
+    assert (refused, last.dataset.total_bytes, last.outcome.bytes_moved) == ([], 100_000_000, 25_000_000)
+
+
+def test_counters_of_the_host_next_to_a_size_are_no_reason_to_refuse():
+    assert moved(["start,end,bytes,tx_bytes,rx_bytes", f"{FIRST},5,6", f"{SECOND},7,8"])[0] == BOTH
 
 
 def test_a_start_counts_rather_than_when_a_row_was_written():

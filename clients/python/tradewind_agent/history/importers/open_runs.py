@@ -1,9 +1,9 @@
 """Whether a log ends within a run: its lines wait longer then, for tools may be silent for minutes."""
 
-from collections import deque
 from collections.abc import Iterator
 from datetime import UTC
 
+from tradewind.errors import InvalidValue
 from tradewind_agent.history.importers.log_text import Line, LogText
 from tradewind_agent.history.importers.ports import ImportReport
 from tradewind_agent.history.importers.rclone_logs.messages import read_messages
@@ -13,7 +13,7 @@ from tradewind_agent.history.importers.tools.iperf3 import has_open_test
 
 
 def has_open_run(format_name: str, text: LogText) -> bool:
-    """Return whether the last run of a log goes on, as far as its lines show it."""
+    """Return whether a last run of a log goes on, as far as its lines show it: of each process that writes into it."""
     lines = text.read_lines()
     if format_name == "rclone":
         return _is_open_run_of_rclone(lines)
@@ -24,5 +24,17 @@ def has_open_run(format_name: str, text: LogText) -> bool:
 
 def _is_open_run_of_rclone(lines: Iterator[Line]) -> bool:
     found = split_runs(read_messages(lines, UTC, ImportReport(format="rclone")))
-    last = deque((run for run in found if isinstance(run, Run)), maxlen=1)
-    return bool(last) and not last[0].is_over
+    last: dict[str, Run] = {}
+    has_open_one = False
+    for run in found:
+        if isinstance(run, Run):
+            has_open_one = has_open_one or (run.is_mixed and _goes_on(run))
+            last[run.first.origin] = run
+    return has_open_one or any(map(_goes_on, last.values()))
+
+
+def _goes_on(run: Run) -> bool:
+    try:
+        return not run.is_over
+    except InvalidValue:  # its statistics are damaged; who reads it refuses it
+        return False

@@ -14,6 +14,7 @@ _UNIT_TITLE = re.compile(r"(?P<quantity>.*?)units?")
 _SIZE = re.compile(r"(?P<number>\d+(?:\.(?P<decimals>\d+))?)\s*(?P<unit>[A-Za-z]*)")
 _PREFIXES = "KMGT"
 _SHARE_THAT_AGREES = 0.9
+"""Of rows with an exact size. Bytes moved have to agree in all of them: a transfer that failed was of more."""
 
 
 def take_unit_columns(columns: Columns, rows: Sequence[Sequence[str]]) -> Columns:
@@ -69,7 +70,7 @@ def drop_rounded_sizes(columns: Columns, rows: Sequence[Sequence[str]]) -> Colum
             continue
         pairs = [(row[at].strip(), row[exact_at].strip()) for row in rows if row[exact_at].strip().isdecimal()]
         agreeing = sum(_is_rounded(size, int(exactly), columns.declared.get(quantity)) for size, exactly in pairs)
-        if pairs and agreeing >= _SHARE_THAT_AGREES * len(pairs):
+        if pairs and agreeing >= (_SHARE_THAT_AGREES if exact == "total_size" else 1) * len(pairs):
             place = {each: index for each, index in columns.place.items() if each != quantity}
             declared = {each: unit for each, unit in columns.declared.items() if each != quantity}
             if not {"file_size", "total_size"} & place.keys():

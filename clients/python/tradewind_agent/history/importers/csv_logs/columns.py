@@ -8,6 +8,7 @@ from functools import lru_cache
 from tradewind.errors import InvalidValue
 from tradewind.units import format_count
 from tradewind_agent.history.importers.csv_logs.names import DECLARED_UNITS, GENERIC, find_quantity, to_plain
+from tradewind_agent.history.importers.fields import UNKNOWN_TEXTS
 
 DELIMITERS = (",", ";", "\t", "|")
 
@@ -53,7 +54,7 @@ class Columns:
         if len(row) != width and (len(row) < width or any(field.strip() for field in row[width:])):
             raise InvalidValue("row", f"has {format_count(len(row), 'field')} where the header has {width}")
         for place, text in self.constants.items():
-            if row[place].strip() not in (text, ""):
+            if row[place].strip() != text and row[place].strip().lower() not in UNKNOWN_TEXTS:
                 raise InvalidValue(self.header[place], f"is {row[place].strip()[:20]!r} where other rows have {text!r}")
         for place, to_plain_number in self.notations.items():
             row[place] = to_plain_number(row[place])
@@ -141,7 +142,7 @@ def reject_repeated_titles(columns: Columns, rows: Iterable[Sequence[str]]) -> N
         if columns.header[other].lower() == columns.header[place].lower()
     ]
     both_ways = [place for place, title in enumerate(columns.header) if to_plain(title) in _ONE_WAY]
-    if len(both_ways) > 1:
+    if len(both_ways) > 1 and not set(both_ways).isdisjoint(columns.place.values()):
         titles = " and ".join(columns.header[place] for place in both_ways)
         raise InvalidValue("csv", f"has {titles}; rename the one that counts to bytes, and the other to something else")
     if not repeated:

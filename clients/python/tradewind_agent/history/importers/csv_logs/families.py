@@ -131,7 +131,7 @@ def _list_rows(
         for line in lines:
             if line.number <= last_line.number or line.text == last_line.text:
                 continue
-            if line.fault is None and is_totals(line.text):
+            if line.fault is None and is_totals(columns, line.text):
                 report.skip("rows of totals and of averages")
             elif line.fault is not None or not repeats_header(columns, line.text):
                 yield line

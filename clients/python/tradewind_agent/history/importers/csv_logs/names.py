@@ -154,7 +154,7 @@ def find_quantity(title: str) -> tuple[str | None, str | None]:
     plain = re.sub(r"persec(?:ond)?$", "ps", plain).replace("bits", "bit")
     plain = re.sub(r"bytesps$", "byteps", plain).replace("bitps", "bps")
     if plain in SYNONYMS:
-        return SYNONYMS[plain], "B" if plain.endswith("bytes") else None
+        return SYNONYMS[plain], "B" if "bytes" in plain else None
     for cut in range(len(plain) - 1, 0, -1):
         quantity = SYNONYMS.get(plain[:cut])
         if quantity is not None and plain[cut:] in DECLARED_UNITS.get(quantity, {}):

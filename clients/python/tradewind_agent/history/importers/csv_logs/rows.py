@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator
 
 from tradewind.errors import InvalidValue
 from tradewind_agent.history.importers.csv_logs.columns import Columns
+from tradewind_agent.history.importers.csv_logs.dates import find_date
 from tradewind_agent.history.importers.csv_logs.header import is_comment
+from tradewind_agent.history.importers.instants import describe_epoch
 from tradewind_agent.history.importers.log_text import Line
 
 _RULER = re.compile(r"[|+ ]*:?[-=]{2,}[-=+|: ]*|\(?\d+ rows?(?: (?:in set|selected|affected)\b.*)?[).]?")
@@ -58,9 +60,16 @@ def repeats_header(columns: Columns, text: str) -> bool:
     return cells[:width] == [title.lower() for title in columns.header] and not any(cells[width:])
 
 
-def is_totals(text: str) -> bool:
-    """Return whether a row sums up others: its first cell says so."""
-    return _TOTALS.match(text) is not None
+def is_totals(columns: Columns, text: str) -> bool:
+    """Return whether a row sums up others: its first cell says so, and it has no start. A user may be called Max."""
+    if _TOTALS.match(text) is None:
+        return False
+    at = columns.place.get("start", columns.place.get("date"))
+    try:
+        cells = columns.split(text)
+    except InvalidValue:
+        return True
+    return at is None or at >= len(cells) or not (describe_epoch(cells[at].strip()) or find_date(cells[at].strip()))
 
 
 def _opens_quote(columns: Columns, text: str) -> bool:

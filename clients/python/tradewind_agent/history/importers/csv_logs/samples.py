@@ -142,7 +142,7 @@ def _split_rows(
                 if [title.lower() for title in header] != [title.lower() for title in columns.header]:
                     raise InvalidValue("csv", f"has other columns from line {line.number} on; split it there")
                 continue
-        if is_totals(line.text):
+        if is_totals(columns, line.text):
             continue
         try:
             row = columns.split_fields(line.text)

@@ -179,6 +179,21 @@ def _find_words(title: str, values: Sequence[str]) -> Reader | None:
     return _read_word
 
 
+def _find_unmoved(title: str, values: Sequence[str]) -> Reader | None:
+    """Return how a column such as ``dry_run`` is read, ``None`` where it holds other than yes and no.
+
+    Numbers of a column that is called ``skipped`` count files: the row moved others.
+    """
+    known = {_normalise(value) for value in values}
+    if not known <= _YES | _NO or (_normalise(title) == "skipped" and known <= {"0", "1"}):
+        return None
+    return _read_unmoved
+
+
+def _read_unmoved(text: str) -> Verdict:
+    return NoTransfer.SKIPPED if _normalise(text) in _YES else Status.SUCCEEDED
+
+
 _CHOICES: Mapping[str, Callable[[str, Sequence[str]], Reader | None]] = MappingProxyType(
     {
         "status": _find_status,
@@ -187,7 +202,7 @@ _CHOICES: Mapping[str, Callable[[str, Sequence[str]], Reader | None]] = MappingP
         "response_code": lambda title, values: _find_response_code(title, values) or _find_words(title, values),
         "failure": lambda _title, _values: _read_failure,
         "operation": lambda _title, values: _find_operation(values),
-        "nothing_moved": lambda _title, values: _find_unmoved(values),
+        "nothing_moved": _find_unmoved,
     }
 )
 
@@ -248,15 +263,6 @@ def _read_failure(text: str) -> Verdict:
     words = _normalise(text)
     has_none = words.strip("0") in _NO_FAILURE or _NONE_COUNTED.fullmatch(words) is not None
     return Status.SUCCEEDED if has_none else Status.FAILED
-
-
-def _find_unmoved(values: Sequence[str]) -> Reader | None:
-    """Return how a column such as ``dry_run`` is read, ``None`` where it holds other than yes and no."""
-    return _read_unmoved if all(_normalise(value) in _YES | _NO for value in values) else None
-
-
-def _read_unmoved(text: str) -> Verdict:
-    return NoTransfer.SKIPPED if _normalise(text) in _YES else Status.SUCCEEDED
 
 
 def _find_operation(values: Sequence[str]) -> Reader | None:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, time, timedelta, tzinfo
 from tradewind.errors import InvalidValue
 from tradewind_agent.history.importers.csv_logs.columns import Columns, has_start
 from tradewind_agent.history.importers.csv_logs.dates import NUMERIC_DATE, DateEvidence, find_date, read_date
+from tradewind_agent.history.importers.csv_logs.zones import find_zone_of_row
 from tradewind_agent.history.importers.fields import UNKNOWN_TEXTS, check_instant
 from tradewind_agent.history.importers.instants import describe_epoch, find_zone, parse_epoch, spell_out, write_plainly
 from tradewind_agent.history.importers.ports import SYNTHETIC_START, DateOrder, ImportContext, ImportReport
@@ -62,12 +63,14 @@ class TimeColumns:
     """Where a row says when it began and when it ended, and in which order it writes dates.
 
     ``places`` : columns of the start, its date first where that has one of its own.
+    ``zone_given`` : the user named the zone, which then counts for rows whose own is not known.
     """
 
     columns: Columns
     places: tuple[int, ...]
     order: DateOrder
     zone: tzinfo
+    zone_given: bool = False
 
     def read_text(self, row: list[str]) -> str:
         """Return date and time of a row in one text, "" where the row has none."""
@@ -177,7 +180,8 @@ class TimeColumns:
             raise ValueError(f"no date as {self.order}")
         midnight = datetime.combine(day, _START_OF_DAY, self.zone) + timedelta(days=days)
         if zone_of_row:
-            midnight = midnight.replace(tzinfo=self._require_zone(zone_of_row, midnight))
+            zone = find_zone_of_row(zone_of_row, midnight, self.zone, is_given=self.zone_given)
+            midnight = midnight.replace(tzinfo=zone)
         if time["first"] is not None and not (time["short_half"] or time["short_zone"]):
             return self._build_short_moment(midnight, int(time["first"]), int(time["then"]), time["rest"])
         hour = _read_hour(time["hour"] or time["first"], time["half"] or time["short_half"])
@@ -216,10 +220,13 @@ def judge_time_columns(
     """
     names = ("start",) if "start" in columns.place else ("date", "time")
     places = tuple(columns.place[name] for name in names if name in columns.place)
-    zone = UTC if "UTC" in (columns.declared.get("start"), columns.declared.get("time")) else context.zone
+    zone = context.zone
+    if "UTC" in (columns.declared.get("start"), columns.declared.get("time")):
+        zone = UTC  # a column of zones then says where its hosts are
+        columns = replace(columns, place={each: at for each, at in columns.place.items() if each != "zone"})
     title = columns.header[places[0]] if places else "start"
     order = context.date_order or dates.decide(title, report)
-    times = TimeColumns(columns, places, order, zone)
+    times = TimeColumns(columns, places, order, zone, zone_given=context.timezone is not None)
     end_at = columns.place.get("end", columns.place.get("stated_end"))
     for row in rows:
         text = times.read_text(row)

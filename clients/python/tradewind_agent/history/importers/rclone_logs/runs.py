@@ -85,8 +85,8 @@ class Run:
             self._note_attempt(attempt)
         elif _DRY.search(spoken) is not None:
             self.later_files.is_dry = True
-        elif spoken.startswith(("There was nothing to transfer", "Failed to ")):
-            self.has_ended = True
+        elif spoken.startswith(("There was nothing to transfer", "Failed to ")) and "object" not in event.message:
+            self.has_ended = True  # a message about a single file ends no run
 
     @property
     def is_complete(self) -> bool:
@@ -104,11 +104,12 @@ class Run:
 
     def goes_on_in(self, event: "Event") -> bool:
         """Return whether stats behind those of a later run are of this one: it started when they say."""
-        if self.ended_at is None or event.at is None or self.is_complete or event.elapsed_s <= self.elapsed_s:
+        if self.ended_at is None or event.at is None or event.elapsed_s <= self.elapsed_s:
             return False
         has_fractions = event.at.microsecond or self.ended_at.microsecond
         starts_apart = (event.at - self.ended_at).total_seconds() - (event.elapsed_s - self.elapsed_s)
-        return abs(starts_apart) <= (_SAME_START_S if has_fractions else _SAME_START_ROUNDED_S)
+        may_differ_s = _SAME_START_S if has_fractions else _SAME_START_ROUNDED_S
+        return abs(starts_apart) <= may_differ_s and not self.is_complete
 
     def continue_run(self, earlier: "Run") -> None:
         """Add what lines before a jump of the clock tell of this run."""

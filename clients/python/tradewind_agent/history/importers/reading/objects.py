@@ -31,7 +31,8 @@ def _join(first: Line, source: Iterator[Line], waiting: deque[Line]) -> Line:
         line = waiting[count - 1]
         pieces.append(line.text)
         length, is_open = length + len(line.text), line.is_open
-        if line.fault is not None or length > MAX_LINE_CHARS:
+        # The next object begins: without this, each brace of a file of them would be looked for to its end.
+        if line.fault is not None or length > MAX_LINE_CHARS or line.text[:1] == "{":
             break
         if line.text[:1] == "}":
             text = _parse_object("\n".join(pieces))

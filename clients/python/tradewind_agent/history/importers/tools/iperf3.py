@@ -98,7 +98,8 @@ class _Tests:
             if line.origin in self.starts:
                 self.report.skip("tests without an end")
             self.starts[line.origin] = {"start": data}
-            self.cookies.append(_find_cookie(data))
+            if cookie := _find_cookie(data):
+                self.cookies.append(cookie)
         elif event == "error" and line.origin in self.starts:
             self.starts[line.origin]["error"] = find_text(message, "data") or "failed"
         elif event == "end":
