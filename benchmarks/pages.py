@@ -13,7 +13,7 @@ import re
 import statistics
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -47,6 +47,7 @@ from services.application.access.users import ROLES
 from services.application.billing.draft_prices import set_rules
 from services.application.billing.price_books import draft_book
 from services.application.billing.publish import publish_book
+from services.application.billing.refresh_usage import RefreshUsage
 from services.application.billing.usage import Month
 from services.application.logs.roll_up import RollUp
 from services.embedded.valkey import EmbeddedValkey
@@ -99,10 +100,13 @@ def main(argv: Sequence[str]) -> int:
         EmbeddedValkey.temporary() as valkey,
         Store(stored.database_url, DroppingOutbox()) as store,
     ):
-        results = [*roll_up(stored, store)]
+        pages = list_pages(stored, store)
+        results = [*roll_up(stored, store), store_usage(stored, store)]
         with run_api(stored.database_url, valkey.url()) as (address, process):
             assert process.pid is not None
-            results += measure_pages(address, ServiceProcesses(process.pid, stored.server_id), stored, store, scale)
+            service = ServiceProcesses(process.pid, stored.server_id)
+            with sign_in(address, store, stored.tenant_id) as visitor:
+                results += measure_pages(visitor, service, stored, pages, scale)
         rows = fetch_value(stored.admin, "SELECT count(*) FROM transfer_logs")
     write_report(
         "pages",
@@ -127,28 +131,36 @@ def roll_up(stored: StoredRows, store: Store) -> Iterator[dict[str, Value]]:
         yield {"case": f"rollup of {name}", "days_of_links": made, "seconds": seconds}
 
 
+def store_usage(stored: StoredRows, store: Store) -> dict[str, Value]:
+    """Store what is billed of each transfer, as workers do; new rows of the rounds are left to who reads them."""
+    began, made = time.perf_counter(), 0
+    while transfers := RefreshUsage(store.unit_of_work).run(stored.tenant_id):
+        made += transfers
+    seconds = time.perf_counter() - began
+    print_now(f"usage of {made:,} transfers stored in {seconds:.1f} s")
+    return {"case": "usage stored", "transfers": made, "seconds": seconds}
+
+
 def measure_pages(
-    address: str, service: ServiceProcesses, stored: StoredRows, store: Store, scale: PagesScale
+    visitor: httpx.Client, service: ServiceProcesses, stored: StoredRows, pages: Mapping[str, str], scale: PagesScale
 ) -> list[dict[str, Value]]:
     """Request the pages in turn, and the same sums straight from the rows."""
-    pages = list_pages(stored, store)
     took: dict[str, list[ServerTime]] = {name: [] for name in pages}
     size_bytes = dict.fromkeys(pages, 0)
-    with sign_in(address, store, stored.tenant_id) as visitor:
 
-        def load(name: str) -> None:
-            answer = visitor.get(pages[name]).raise_for_status()
-            size_bytes[name] = max(size_bytes[name], len(answer.content))
+    def load(name: str) -> None:
+        answer = visitor.get(pages[name]).raise_for_status()
+        size_bytes[name] = max(size_bytes[name], len(answer.content))
 
-        shared = ProcessorWatch(psutil.Process())
-        for round_number in range(scale.requests + 1):
-            if round_number % ROUNDS_BETWEEN_NEW_ROWS == 0:
-                store_rows(stored.admin, stored.tenant_id, datetime.now(UTC) - timedelta(days=2), ROWS_A_TIME)
-            for name in pages:
-                each = service.measure(partial(load, name))
-                if round_number:  # the first one warms up
-                    took[name].append(each)
-        share = shared.measure_share()
+    shared = ProcessorWatch(psutil.Process())
+    for round_number in range(scale.requests + 1):
+        if round_number % ROUNDS_BETWEEN_NEW_ROWS == 0:
+            store_rows(stored.admin, stored.tenant_id, datetime.now(UTC) - timedelta(days=2), ROWS_A_TIME)
+        for name in pages:
+            each = service.measure(partial(load, name))
+            if round_number:  # the first one warms up
+                took[name].append(each)
+    share = shared.measure_share()
     straight = [measure_sums_s(stored) for _ in range(3)]
     return [
         *(
