@@ -41,6 +41,13 @@ def test_a_line_in_which_another_begins_or_that_is_cut_off_is_refused(damaged):
     assert (imported, [row.field for row in refused]) == ([], ["row"])
 
 
+@pytest.mark.parametrize("year", ["2025-", "2025."])
+def test_a_year_in_front_of_a_billed_line_is_no_other_line(year):
+    imported, refused, report = run([year + BILLED, f"{year}{BILLED[:90]}{year}{BILLED}"], ENDS)
+    assert (len(imported), report.format) == (1, "dcache")
+    assert [(row.row, row.field) for row in refused] == [(2, "row")]
+
+
 @pytest.mark.parametrize(("name", "text"), [("gridftp", gridftp_line()), ("fts", json.dumps(message()))])
 def test_a_byte_order_mark_amid_a_log_does_not_matter(name, text):
     imported, refused, report = run(["\ufeff" + text, "\ufeff" + text], ENDS)

@@ -53,7 +53,8 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Lo
         return _read_message(line, context, report)
     text = line.text.strip()
     found = LINE.fullmatch(text)
-    if BILLING.search(text, 1):
+    begins = BILLING.match(text)
+    if begins and BILLING.search(text, begins.end()):  # a year in front is no line's beginning
         raise InvalidValue("row", TWO_IN_ONE)
     if found is None and _TRANSFER.match(text):
         raise InvalidValue("row", "is cut off, or a transfer in a notation that is not that of dCache's default")
