@@ -149,13 +149,15 @@ such as tar and zip have to be unpacked. Names have to be in UTF-8, or in an enc
 
 NOTATIONS = """\
 - **Header.** Titles, comments (`#`) and Excel's `sep=` may stand before it. A second line may hold the units.
-  It may stand again between rows. Lines that clients of databases draw, and rows of totals and averages, are left out.
+  It may stand again between rows. Lines that clients of databases draw are left out, and so are rows of totals and
+  averages that have no start.
 - **Numbers** may have a decimal comma and marks of thousands. Where `1,250` may be either, `--decimal` says which.
 - **Durations** may be `0:01:30`, `1 day, 2:03:04`, `1-02:03:04`, `1m30s` or `PT90S`.
 - **Times** may be dates in many notations, with offsets or names of zones, or epochs in s, ms, µs or ns. A time of day
   alone belongs to the column `date` (or `start date`, `end date`); an end without a date is the first such time after
-  the start. A column such as `timezone` holds the zone of times without one. Where the clock was set back, a row with
-  one of its ends in the hour that it showed twice is refused.
+  the start. A column such as `timezone` holds the zone of times without one, unless their title says UTC. `-5` is in
+  hours; `-300` and names that mean several zones need `--timezone`. Where the clock was set back, a row with one of its
+  ends in the hour that it showed twice is refused.
 - **Dates** such as `03/01/2026` or `14/03/16` are never guessed. A date that exists in one order alone settles a file,
   or rows that follow each other in time in one order alone. Otherwise the file is refused; `--date-order dmy`, `mdy` or
   `ymd` settles it. Dates with dots and years of four digits are `dmy`. Years from 90 on are of the last century.

@@ -138,3 +138,8 @@ def test_replies_and_counts_with_words_say_how_a_row_ended(title, values, expect
     rows = [f"{row},{value}" for row, value in zip((FIRST, SECOND), values, strict=True)]
     imported, _, _ = run([f"start,end,bytes,{title}", *rows])
     assert [item.record.outcome.status for item in imported] == expected
+
+
+def test_a_table_whose_first_column_is_a_command_of_s5cmd_is_a_table():
+    lines = ["command,start,end,bytes", f"cp s3://b/x /data,{FIRST}", f"cp s3://b/y /data,{SECOND}"]
+    assert [item.record.outcome.bytes_moved for item in run(lines, ENDS)[0]] == [50_000_000, 75_000_000]

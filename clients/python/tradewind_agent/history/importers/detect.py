@@ -80,6 +80,9 @@ def detect(sample: str) -> str:
     table = find_header(lines)
     if table is not None and has_transfers(table.columns):
         return "csv"
+    for pattern, advice in _WITHOUT_TIMES:
+        if any(pattern.match(line) for line in lines):
+            raise InvalidValue("--format", advice)
     if table is not None and len(table.columns.header) >= _LEAST_COLUMNS:
         require_transfers(table.columns)
     raise InvalidValue("--format", f"cannot be detected from the content; name one of {', '.join(FORMATS)}, har")
@@ -114,9 +117,6 @@ def _reject_known_without_transfers(lines: Sequence[str]) -> None:
     InvalidValue : says what to keep instead; of JSON it names the members, not what they hold.
     """
     require_sizes(lines)
-    for pattern, advice in _WITHOUT_TIMES:
-        if any(pattern.match(line) for line in lines):
-            raise InvalidValue("--format", advice)
     if lines[0].lstrip().startswith(("{", "[")):
         message = next((found for line in lines if (found := _parse_object(line)) is not None), {})
         members = ", ".join(name[:40] for name in list(message)[:_SHOWN_MEMBERS])

@@ -49,6 +49,9 @@ _OFFSETS_H: Mapping[str, float] = MappingProxyType(
 """Hours before UTC of zones whose abbreviation means one thing; CST, IST and BST mean several."""
 
 _OFFSET = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d{2}))?")
+_HOURS_ALONE = re.compile(r"1?\d(?::\d\d)?")
+_MAYBE_MINUTES = re.compile(r"[+-]?\d{3}")
+"""Offsets that may be minutes, such as ``-300``, whose sign is then the other one in some languages."""
 
 
 _ODD = re.compile(r"[^\x00-\x7f]|\dt\d|\dz|[apAP]\.|\[|[+-]\d\d:?\d\d [A-Z+-]|,|@")
@@ -133,3 +136,21 @@ def find_zone(name: str, at: datetime, default: tzinfo) -> tzinfo | None:
         return ZoneInfo(name) if "/" in name else None
     except (KeyError, ValueError, OSError):
         return None
+
+
+def find_zone_of_row(written: str, at: datetime, default: tzinfo, *, is_given: bool) -> tzinfo:
+    """Return the zone that a column names; an offset in hours may lack its sign.
+
+    Parameters
+    ----------
+    is_given : the user named ``default``, which then counts where the column is not clear.
+
+    Raises
+    ------
+    ValueError : it is not clear, and the user named none.
+    """
+    text = f"+{written}" if _HOURS_ALONE.fullmatch(written) else written
+    zone = None if _MAYBE_MINUTES.fullmatch(text) else find_zone(text, at, default)
+    if zone is None and not is_given:
+        raise ValueError(f"the zone {written} is unknown, or one of several; give it with --timezone")
+    return zone or default

@@ -8,9 +8,15 @@ from datetime import UTC, datetime, time, timedelta, tzinfo
 from tradewind.errors import InvalidValue
 from tradewind_agent.history.importers.csv_logs.columns import Columns, has_start
 from tradewind_agent.history.importers.csv_logs.dates import NUMERIC_DATE, DateEvidence, find_date, read_date
-from tradewind_agent.history.importers.csv_logs.zones import find_zone_of_row
 from tradewind_agent.history.importers.fields import UNKNOWN_TEXTS, check_instant
-from tradewind_agent.history.importers.instants import describe_epoch, find_zone, parse_epoch, spell_out, write_plainly
+from tradewind_agent.history.importers.instants import (
+    describe_epoch,
+    find_zone,
+    find_zone_of_row,
+    parse_epoch,
+    spell_out,
+    write_plainly,
+)
 from tradewind_agent.history.importers.ports import SYNTHETIC_START, DateOrder, ImportContext, ImportReport
 
 _TIME = re.compile(
