@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from pydantic import TypeAdapter
-from sqlalchemy import Connection, Row, Select, func, insert, select, text
+from sqlalchemy import ARRAY, ColumnElement, Connection, Row, Select, Uuid, any_, func, insert, literal, select, text
 
 from services.application.billing.customers import CustomerDetails
 from services.application.billing.issued.values import (
@@ -119,7 +119,7 @@ class IssuedStatements:
         sums = (func.sum(column) for column in (_ADJUSTMENT.transfers, _ADJUSTMENT.amount, _ADJUSTMENT.credit))
         query = (
             select(_ADJUSTMENT.corrected_id, _ADJUSTMENT.currency, *sums)
-            .where(_ADJUSTMENT.corrected_id.in_(statement_ids))
+            .where(_is_one_of(_ADJUSTMENT.corrected_id, statement_ids))
             .group_by(_ADJUSTMENT.corrected_id, _ADJUSTMENT.currency)
         )
         found: dict[UUID, dict[str, Sums]] = {}
@@ -184,12 +184,17 @@ class IssuedStatements:
         dues: dict[UUID, list[Due]] = {}
         adjustments: dict[UUID, list[Adjustment]] = {}
         if ids:
-            of_them = select(issued_sums).where(_SUM.statement_id.in_(ids)).order_by(_SUM.currency)
+            of_them = select(issued_sums).where(_is_one_of(_SUM.statement_id, ids)).order_by(_SUM.currency)
             for row in self._connection.execute(of_them):
                 dues.setdefault(row.statement_id, []).append(_to_due(row))
             for row in self._connection.execute(_select_adjustments(ids)):
                 adjustments.setdefault(row.statement_id, []).append(_to_adjustment(row))
         return [_to_statement(row, dues.get(row.id, ()), adjustments.get(row.id, ())) for row in rows]
+
+
+def _is_one_of(column: ColumnElement[UUID], ids: Collection[UUID]) -> ColumnElement[bool]:
+    """Return the condition with all IDs as one parameter: a statement of SQL has at most 65,535."""
+    return column == any_(literal(list(ids), ARRAY(Uuid)))
 
 
 def _select() -> Select[Any]:
@@ -209,7 +214,7 @@ def _select_adjustments(statement_ids: Sequence[UUID]) -> Select[Any]:
     return (
         select(issued_adjustments, _STATEMENT.number, _STATEMENT.month)
         .join(issued_statements, _STATEMENT.id == _ADJUSTMENT.corrected_id)
-        .where(_ADJUSTMENT.statement_id.in_(statement_ids))
+        .where(_is_one_of(_ADJUSTMENT.statement_id, statement_ids))
         .order_by(_STATEMENT.month, _ADJUSTMENT.currency)
     )
 
