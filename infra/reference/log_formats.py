@@ -32,7 +32,10 @@ DESCRIPTIONS = {
         ),
     ),
     "fts": (
-        "Completion messages of FTS (`transfer.fts_monitoring_complete`), a JSON object a file",
+        (
+            "Completion messages of FTS (`transfer.fts_monitoring_complete`), a JSON object a file, and files of its "
+            "jobs (`/jobs/ID/files`)"
+        ),
         "a run of overlapping messages",
         "Time is that of copying, without the preparation by the storage. Messages of starts and states are skipped.",
     ),
@@ -44,7 +47,10 @@ DESCRIPTIONS = {
     "aws": (
         "Output of `aws s3 cp`, `sync` and `mv` with `--debug`, both streams in one file",
         "a run of aws",
-        "Without `--debug` there are no times. aws rounds its progress. Requests at once are not in the log.",
+        (
+            "Without `--debug` there are no times. aws rounds its progress. Requests at once are not in the log. "
+            "Copies between buckets are skipped."
+        ),
     ),
     "s5cmd": (
         "Messages of `s5cmd --json`, also with `--stat`",
@@ -79,7 +85,8 @@ DESCRIPTIONS = {
         "a job",
         (
             "The summary holds bytes and minutes. What is printed as text has no time of day: jobs follow each other, "
-            "from `--start` on."
+            "from `--start` on. Jobs that remove objects or copy within an account are skipped, and resumed ones "
+            "refused: their bytes are also those of earlier runs."
         ),
     ),
     "iperf3": (
@@ -103,12 +110,21 @@ DESCRIPTIONS = {
     "rucio": (
         "Traces of rucio's clients and of pilots",
         "a run of overlapping messages",
-        "Sites are the ends. Files that were there already, and failures before the copy began, are skipped.",
+        (
+            "Sites are the ends. Files that were there already or are read where they are, and failures before the "
+            "copy began, are skipped."
+        ),
     ),
     "htcondor": (
-        "Transfer history of HTCondor (`FILE_TRANSFER_STATS_LOG`), and ads of its plugins",
+        (
+            "Transfer history of HTCondor (`FILE_TRANSFER_STATS_LOG`, `condor_history -transfer-history -json`), and "
+            "ads of its plugins"
+        ),
         "a file",
-        "Times are in seconds; the time of the connection refines them where it agrees.",
+        (
+            "Times are in seconds; the time of the connection refines them where it agrees. Of several tries only the "
+            "bytes of the file count."
+        ),
     ),
     "csv": (
         "A table with a header line, separated by commas, semicolons, tabs or bars",

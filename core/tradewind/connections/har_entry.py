@@ -41,6 +41,9 @@ WEBKIT = "WebKit Web Inspector"
 _LOCAL_FETCHES = frozenset({"Memory Cache", "Disk Cache", "Service Worker", "Inspector Override"})
 """What WebKit calls answers that did not come over the network for this request."""
 
+_WORKERS_SOURCES = frozenset({"cache-storage", "http-cache", "fallback-code"})
+"""Where service workers of Chromium have answers from, other than the network."""
+
 FIREFOX = "Firefox"
 """How its developer tools call themselves; other tools that drive it follow the format, and write a small f."""
 
@@ -157,7 +160,15 @@ _ENTRY_FIELDS_READ = (
     "_fromCache",
     "_fetchType",
 )
-_RESPONSE_FIELDS_READ = ("status", "httpVersion", "headersSize", "bodySize", "_transferSize", "_error")
+_RESPONSE_FIELDS_READ = (
+    "status",
+    "httpVersion",
+    "headersSize",
+    "bodySize",
+    "_transferSize",
+    "_error",
+    "_serviceWorkerResponseSource",
+)
 _TIMINGS_READ = frozenset({"blocked", "dns", "connect", "ssl", "send", "wait", "receive"})
 
 
@@ -243,7 +254,9 @@ def _find_left_out_reason(entry: Json, response: Json) -> LeftOut | None:
     if status == _SWITCHED_PROTOCOLS:
         return LeftOut.UPGRADED
     nothing_sent = response.get("_transferSize") == 0 and status not in _NO_BODY
-    is_local = entry.get("_fetchType") in _LOCAL_FETCHES
+    is_local = (
+        entry.get("_fetchType") in _LOCAL_FETCHES or response.get("_serviceWorkerResponseSource") in _WORKERS_SOURCES
+    )
     return LeftOut.CACHED if entry.get("_fromCache") or is_local or nothing_sent else None
 
 

@@ -82,6 +82,11 @@ def test_a_page_of_no_address_has_a_name_too():
         (entry(_fetchType="Memory Cache"), LeftOut.CACHED),
         (entry(_fetchType="Disk Cache"), LeftOut.CACHED),
         (entry() | {"response": {"status": 200, "_transferSize": 0}}, LeftOut.CACHED),
+        (
+            entry()
+            | {"response": {"status": 200, "_transferSize": 9, "_serviceWorkerResponseSource": "cache-storage"}},
+            LeftOut.CACHED,
+        ),
         (entry() | {"startedDateTime": "yesterday"}, LeftOut.NO_START),
         ("text", LeftOut.MALFORMED),
         ({"startedDateTime": BEGAN.isoformat()}, LeftOut.MALFORMED),

@@ -9,6 +9,7 @@ from tests.unit.importers.test_fts import message
 from tests.unit.importers.test_gridftp import line as gridftp_line
 from tests.unit.importers.test_rclone import stats
 from tests.unit.importers.test_servers_and_services import ftp
+from tradewind_agent.history.importers.csv_logs.names import find_quantity
 from tradewind_agent.history.importers.reading.lines import Line
 from tradewind_agent.history.importers.reading.objects import join_objects
 from tradewind_agent.importers import ImportContext
@@ -104,3 +105,8 @@ def test_prefixes_of_build_servers_do_not_matter(prefix):
 def test_a_time_in_front_of_a_row_is_no_prefix():
     lines = ["start,end,bytes", *["Jul 09 04:05:06 2025,Jul 09 04:05:46 2025,60000000"] * 2]
     assert [item.record.duration_s for item in run(lines)[0]] == [40, 40]
+
+
+@pytest.mark.parametrize("character", ["[", "a", "( "])
+def test_a_message_of_a_million_characters_is_no_title_of_a_column(character):
+    assert find_quantity(character * 1_000_000) == (None, None)  # in hours, if patterns looked through it

@@ -71,6 +71,78 @@ def test_a_failed_copy_is_a_record_of_a_failure():
     assert (record.dataset.total_bytes, record.outcome.bytes_moved) == (1_000_000_000, 5)
 
 
+@pytest.mark.parametrize("reported", [0, 900_000_000])
+def test_a_file_that_succeeded_was_moved_entirely_whatever_the_last_report_before_its_end_counted(reported):
+    record = run([json.dumps(message(tr_bt_transfered=reported))], NO_CONTEXT)[0][0].record
+    assert (record.outcome.bytes_moved, record.outcome.throughput_bps) == (1_000_000_000, pytest.approx(2e9))
+
+
+def test_sizes_that_fts_does_not_know_are_those_of_what_was_moved():
+    lost = message(t_final_transfer_state="Error", f_size=-1, tr_bt_transfered=7)
+    record = run([json.dumps(lost)], NO_CONTEXT)[0][0].record
+    assert (record.outcome.status, record.dataset.total_bytes) == (Status.FAILED, 7)
+
+
+def test_empty_files_and_tests_of_fts_are_skipped():
+    empty, mock = message(tr_bt_transfered=0, f_size=0), message(src_url="mock://se1.example.org/a?time=4")
+    imported, refused, report = run([json.dumps(each) for each in (empty, mock)], NO_CONTEXT)
+    assert (imported, refused) == ([], [])
+    assert sum(report.skipped.values()) == 2
+
+
+def file_of_job(**more: object) -> dict[str, object]:
+    return {
+        "file_id": 1,
+        "file_state": "FINISHED",
+        "source_surl": "davs://se1.example.org:443/store/a",
+        "dest_surl": "davs://se2.example.org:443/store/a",
+        "start_time": "2026-03-01T10:00:00",
+        "finish_time": "2026-03-01T10:00:30",
+        "tx_duration": 20.0,
+        "filesize": 1_000_000_000,
+        "transferred": 1_000_000_000,
+        **more,
+    }
+
+
+def written_as_job(files: list[dict[str, object]]) -> bytes:
+    return json.dumps({"job_id": "j", "job_state": "FINISHEDDIRTY", "files": files}, indent=2).encode()
+
+
+def written_as_lines(files: list[dict[str, object]]) -> bytes:
+    return "".join(f"{json.dumps(each)}\n" for each in files).encode()
+
+
+@pytest.mark.parametrize("written", [written_as_job, written_as_lines, lambda files: json.dumps(files).encode()])
+def test_files_of_a_job_last_for_the_time_of_their_copying(written):
+    files = [
+        file_of_job(),
+        file_of_job(file_state="FAILED", transferred=300_000_000),
+        file_of_job(file_state="ACTIVE", finish_time=None, tx_duration=None),
+        file_of_job(file_state="FAILED", tx_duration=0.0),
+        file_of_job(filesize=0, transferred=0),
+    ]
+    imported, refused, report = run(written(files), NO_CONTEXT)
+    done, failed = (item.record for item in imported)
+    assert (refused, report.format, sum(report.skipped.values())) == ([], "fts", 3)
+    assert (done.source, done.destination, done.protocol) == ("se1.example.org", "se2.example.org", "davs")
+    assert (done.ended_at, done.duration_s) == (datetime(2026, 3, 1, 10, 0, 30, tzinfo=UTC), 20)
+    assert (failed.outcome.status, failed.outcome.bytes_moved) == (Status.FAILED, 300_000_000)
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"finish_time": "soon"}, "ended_at"),
+        ({"tx_duration": -1}, "ended_at"),
+        ({"filesize": "x"}, "outcome.bytes_moved"),
+    ],
+)
+def test_a_bad_file_of_a_job_is_refused_with_its_field(change, field):
+    imported, refused, _ = run(written_as_lines([file_of_job(), file_of_job(**change)]), NO_CONTEXT)
+    assert (len(imported), [(item.row, item.field) for item in refused]) == (1, [(2, field)])
+
+
 @pytest.mark.parametrize(
     ("change", "field"),
     [
@@ -80,7 +152,8 @@ def test_a_failed_copy_is_a_record_of_a_failure():
         ({"timestamp_tr_comp": BEGIN_MS}, "ended_at"),
         ({"timestamp_tr_comp": None}, "ended_at"),
         ({"tr_bt_transfered": -1}, "outcome.bytes_moved"),
-        ({"tr_bt_transfered": 0}, "outcome.bytes_moved"),
+        ({"tr_bt_transfered": None}, "outcome.bytes_moved"),
+        ({"f_size": -2}, "dataset.total_bytes"),
         ({"f_size": float("nan")}, "dataset.total_bytes"),
         ({"nstreams": 10**6}, "parameters.parallelism"),
         ({"t_final_transfer_state": "Perhaps"}, "outcome.status"),

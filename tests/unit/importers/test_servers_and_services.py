@@ -87,6 +87,42 @@ def test_a_task_of_globus_that_failed_is_a_failure_and_a_damaged_one_is_refused(
     assert [item.field for item in refused] == ["outcome.status", "ended_at"]
 
 
+def test_a_task_of_globus_that_its_user_ended_is_cancelled():
+    ended = task(status="FAILED", fatal_error={"code": "CANCELED"}, files_transferred=10)
+    outcome = run([json.dumps(ended)], ImportContext())[0][0].record.outcome
+    assert (outcome.status, outcome.files_done) == (Status.CANCELLED, 10)
+
+
+def test_files_that_a_task_of_globus_left_out_for_their_errors_are_not_counted():
+    lines = [json.dumps(task(files_skipped=0, subtasks_skipped_errors=5))]
+    assert run(lines, ImportContext())[0][0].record.dataset.file_count == 25
+
+
+def test_a_task_of_globus_within_a_second_has_no_rate_and_is_skipped():
+    imported, refused, found = run([json.dumps(task(completion_time=task()["request_time"]))], ImportContext())
+    assert (imported, refused, sum(found.skipped.values())) == ([], [], 1)
+
+
+@pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")])
+def test_events_of_globus_are_read_an_event_a_line(separators):
+    events = [
+        ("10:02:00", "SUCCEEDED", "{}"),
+        ("10:01:00", "PROGRESS", json.dumps({"bytes_transferred": 3_000_000_000})),
+        ("10:00:00", "STARTED", json.dumps({"concurrency": 4})),
+    ]
+    lines = [
+        json.dumps(
+            {"DATA_TYPE": "event", "code": code, "details": details, "time": f"2026-03-01T{at}+00:00"},
+            separators=separators,
+        )
+        for at, code, details in events
+    ]
+    (row,), refused, _ = run(lines, ENDS)
+    assert (refused, row.record.outcome.bytes_moved, row.record.parameters.concurrency) == ([], 3_000_000_000, 4)
+    _, (cut,), _ = run(lines[:2], ENDS)
+    assert "--limit" in cut.reason
+
+
 def report(**more: object) -> str:
     values = {
         "url_effective": "https://mirror.example.org/a.iso", "size_download": 60_000_000, "size_upload": 0,
@@ -112,6 +148,12 @@ def test_reports_of_curl_are_transfers_that_follow_each_other():
     assert missing.outcome.status is Status.FAILED
 
 
+def test_local_files_that_curl_copied_are_skipped():
+    local = report(url_effective="file:///data/a", scheme="FILE", http_code=0, speed_download=0)
+    imported, refused, found = run([local, report()], ENDS)
+    assert ([item.row for item in imported], refused, sum(found.skipped.values())) == ([2], [], 1)
+
+
 def test_reports_of_curl_without_bytes_are_skipped_and_a_growing_file_is_left_to_upload():
     imported, refused, found = run(
         [report(size_download=0, http_code=304), "curl: (6) no host", report(time_total=0)], ENDS
@@ -131,7 +173,7 @@ def test_duration_of_a_file_is_right_where_clocks_were_put_forward_meanwhile():
 @pytest.mark.parametrize(
     ("protocol", "client"),
     [
-        ("Http-1.1:0:0:0:0:0:0:0:1:0:WebDAV-dcache:domain:/f", "::1"),
+        ("Http-1.1:2001:db8:0:0:0:0:0:1:0:WebDAV-dcache:domain:/f", "2001:db8::1"),
         ("GFtp-2.0:2001:db8:0:0:0:0:0:5:2811", "2001:db8::5"),
         ("Xrootd-5.0:[2001:db8::9]:1094", "2001:db8::9"),
         ("DCap-3.0,wn1.example.org:22125", "wn1.example.org"),
@@ -147,3 +189,28 @@ def test_client_of_a_dcache_line_is_found_in_any_notation(protocol, client):
     imported, refused, _ = run([line], context)
     assert [item.record.destination for item in imported] == ([] if client is None else [client])
     assert len(refused) == (1 if client is None else 0)
+
+
+BILLING = '[pool:p1@d:transfer] [0001,500] [/y] <Unknown>:<Unknown>@osm 500 1000 false {Http-1.1:192.0.2.1:1:W} {0:""}'
+
+
+@pytest.mark.parametrize("zone", ["+01:00", "+0100", ""])
+def test_a_zone_in_a_dcache_line_counts_before_that_of_the_context(zone):
+    berlin = ImportContext(source="dcache.example.org", timezone=ZoneInfo("Europe/Berlin"))
+    (row,), refused, _ = run([f"2026-03-01T11:00:20.250{zone} {BILLING}"], berlin)
+    assert (refused, row.record.ended_at) == ([], datetime(2026, 3, 1, 10, 0, 20, tzinfo=UTC))
+
+
+def test_a_dcache_file_that_names_another_layout_is_refused():
+    usual = "## mover-info-message $date$ $transferred$ $connectionTime$ $created$ {$protocol$} {$rc$}"
+    line = f"2026.03.01 11:00:20 {BILLING}"
+    context = ImportContext(source="dcache.example.org")
+    assert len(run([usual, line], context)[0]) == 1
+    with pytest.raises(InvalidValue, match="another layout"):
+        run([usual.replace("$transferred$ $connectionTime$", "$connectionTime$ $transferred$"), line], context)
+
+
+def test_a_client_on_the_server_itself_is_no_end_of_a_link():
+    line = f"2026.03.01 11:00:20 {BILLING}".replace("192.0.2.1", "127.0.0.1")
+    _, (refused,), _ = run([line], ImportContext(source="dcache.example.org"))
+    assert (refused.field, "--destination" in refused.reason) == ("destination", True)

@@ -17,7 +17,8 @@ from tradewind_agent.history.importers.rclone_logs.evidence import is_message_of
 from tradewind_agent.history.importers.servers.dcache import BILLING
 from tradewind_agent.history.importers.servers.xferlog import LINE as XFERLOG
 from tradewind_agent.history.importers.servers.xrootd import is_closed_file
-from tradewind_agent.history.importers.services.htcondor import is_history
+from tradewind_agent.history.importers.services.fts_files import is_file_of_job
+from tradewind_agent.history.importers.services.htcondor import is_ad, is_history
 from tradewind_agent.history.importers.services.rucio import is_trace
 from tradewind_agent.history.importers.tools.aria2 import require_sizes
 from tradewind_agent.history.importers.tools.azcopy import EVIDENCE as AZCOPY
@@ -46,6 +47,8 @@ _PATTERNS = (
 )  # fmt: skip
 _HAR = re.compile(r'\s*\{\s*"log"\s*:\s*\{')
 _SHOWN_MEMBERS = 12
+_CONDOR = "keep its FILE_TRANSFER_STATS_LOG, or `condor_history -transfer-history -json`"
+_FTS = "keep what its server returns of /jobs/ID/files"
 _WITHOUT_TIMES: Sequence[tuple[re.Pattern[str], str]] = (
     (re.compile(r"Connecting to host \S+, port \d|\[ *ID\] Interval "), "is what iperf3 prints; run it with --json"),
     (
@@ -53,8 +56,29 @@ _WITHOUT_TIMES: Sequence[tuple[re.Pattern[str], str]] = (
         "is what s5cmd prints, without times; run it under `tradewind wrap`",
     ),
     (re.compile(r" *% Total +% Received % Xferd"), "is curl's progress; run it with -w '%{json}\\n' and -o or -O"),
+    (
+        re.compile(r"(?:rm|mb|rb) s3://"),
+        "is what s5cmd prints when it removes or makes; there is no transfer in it",
+    ),
+    (
+        re.compile(r"\[[\d.]+\w*B/[\d.]+\w*B\]\[ *\d+%\]\["),
+        "is xrdcp's progress, without times; run it under `tradewind wrap`, or read the monitoring of the server",
+    ),
+    (
+        re.compile(
+            r"\d\d/\d\d/\d\d \d\d:\d\d:\d\d (?:\(\d+\.\d+\) )?\(\d+\):|\d{3} \(\d+\.\d{3}\.\d{3}\) |BytesRecvd = "
+        ),
+        f"is of HTCondor's jobs, without sizes and times of files; {_CONDOR}",
+    ),
+    (re.compile(r"Request ID: "), f"is what FTS's client prints; {_FTS}"),
 )
 """What tools print that has no sizes or times, by lines of it, and what to keep instead."""
+
+_OTHER_JSON: Sequence[tuple[frozenset[str], str]] = (
+    (frozenset({"job_id", "job_state"}), f"is jobs of FTS without the times of their files; {_FTS}"),
+    (frozenset({"ClusterId", "ProcId"}), f"is of HTCondor's jobs, without sizes and times of files; {_CONDOR}"),
+)
+"""The same of JSON, by members that it has."""
 
 
 def detect(sample: str) -> str:
@@ -119,6 +143,9 @@ def _reject_known_without_transfers(lines: Sequence[str]) -> None:
     require_sizes(lines)
     if lines[0].lstrip().startswith(("{", "[")):
         message = next((found for line in lines if (found := _parse_object(line)) is not None), {})
+        for needed, advice in _OTHER_JSON:
+            if needed <= message.keys():
+                raise InvalidValue("--format", advice)
         members = ", ".join(name[:40] for name in list(message)[:_SHOWN_MEMBERS])
         seen = f"its members are {members}" if members else "it is cut off or damaged"
         raise InvalidValue("--format", f"cannot be detected: it is JSON, but of no known log; {seen}")
@@ -173,7 +200,7 @@ def _find_format_of_message(message: Mapping[str, object]) -> str | None:
 
 def _is_message_of_fts(message: Mapping[str, object]) -> bool:
     inner = message.get("data")
-    return "tr_id" in message or (isinstance(inner, dict) and "tr_id" in inner)
+    return "tr_id" in message or (isinstance(inner, dict) and "tr_id" in inner) or is_file_of_job(message)
 
 
 def _is_message_of_globus(message: Mapping[str, object]) -> bool:
@@ -195,6 +222,7 @@ _MESSAGES: Sequence[tuple[str, Callable[[Mapping[str, object]], bool]]] = (
     ("dcache", _has("msgType", "cellName", "pnfsid")),
     ("iperf3", is_test),
     ("rucio", is_trace),
+    ("htcondor", is_ad),
     ("xrootd", is_closed_file),
     ("rclone", is_message_of_rclone),
 )

@@ -22,7 +22,7 @@ from tradewind_agent.history.importers.ports import (
     refuse_row,
 )
 from tradewind_agent.history.importers.rclone_logs.records import RcloneImporter
-from tradewind_agent.history.importers.servers.dcache import DCACHE
+from tradewind_agent.history.importers.servers.dcache import DcacheImporter
 from tradewind_agent.history.importers.servers.gridftp import GridFtpImporter
 from tradewind_agent.history.importers.servers.xferlog import XFERLOG
 from tradewind_agent.history.importers.servers.xrootd import XROOTD
@@ -57,7 +57,7 @@ def build_known_importers() -> Mapping[str, Importer]:
         WgetImporter(),
         AzcopyImporter(),
         Iperf3Importer(),
-        DCACHE,
+        DcacheImporter(),
         XROOTD,
         RUCIO,
         HtcondorImporter(),

@@ -140,6 +140,11 @@ def name_end(end: str, found: str, context: ImportContext) -> str:
     return check_name(end, given)
 
 
+def is_local_copy(protocol: str) -> bool:
+    """Return whether a protocol only copies within a host, or only in a test, so that no network is crossed."""
+    return protocol.lower() in ("file", "mock")
+
+
 def name_server_and_client(client: str, context: ImportContext, *, is_sent: bool) -> tuple[str, str]:
     """Return source and destination of a line that names the client alone; the server is what the user names.
 
@@ -151,7 +156,7 @@ def name_server_and_client(client: str, context: ImportContext, *, is_sent: bool
     given = context.source if is_sent else context.destination
     if given is None:
         raise InvalidValue(server_end, f"is the server, which the line does not name; give it with --{server_end}")
-    server, name = check_name(server_end, given), check_name(client_end, name_endpoint(client, context.aliases))
+    server, name = check_name(server_end, given), name_end(client_end, client, context)
     return (server, name) if is_sent else (name, server)
 
 

@@ -21,6 +21,12 @@ def is_local(text: str) -> bool:
     return _LOCAL_PATH.match(text.strip()) is not None
 
 
+def is_copy_in_place(program: str | None, source: str, destination: str) -> bool:
+    """Return whether a program copied within its store or its host: gsutil has Google copy between its own buckets."""
+    in_store = source.startswith("gs://") and destination.startswith("gs://")
+    return program == "gsutil" and (in_store or (is_local(source) and is_local(destination)))
+
+
 def find_endpoint(end: str, text: str, given: str | None, aliases: Mapping[str, str]) -> str:
     """Return the name of an end: the host of an address, or what the user named where it is a local path.
 

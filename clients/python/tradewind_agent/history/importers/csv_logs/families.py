@@ -217,6 +217,8 @@ class _RowReader:
         dataset = self._repeated.data_set(self._data_set_texts(row))
         outcome, duration_s = self._build_outcome(row, status, dataset, path)
         ends = self._repeated.ends(self._ends_texts(row))
+        if ends.in_place:
+            return NoTransfer.SKIPPED
         started_at = self._clock.find_start(row)
         ended_at = check_instant("ended_at", started_at + timedelta(seconds=duration_s))
         self._clock.note_end(ended_at)

@@ -139,6 +139,7 @@ GENERIC = frozenset({"timestamp", "datetime", "requesttime"})
 """Names of starts that give way to another: a row may also say when it was written, or requested."""
 
 _PLAIN = re.compile(r"[^a-z0-9]+")
+_LONGEST_TITLE = 200
 _PREFIX_BEHIND = re.compile(r"(.+?)[\s_(\[]+[KMGT][)\]]?")
 _QUALIFIERS = "effective|avg|average|mean|total|transfer|elapsed|download|upload|"
 _UNIT_ALONE: Mapping[str, Mapping[str, str]] = MappingProxyType(
@@ -149,6 +150,8 @@ _UNIT_ALONE: Mapping[str, Mapping[str, str]] = MappingProxyType(
 
 def find_quantity(title: str) -> tuple[str | None, str | None]:
     """Return quantity and declared unit of a header such as ``Throughput (Mbps)``, ``rate MB/s`` or ``duration_ms``."""
+    if len(title) > _LONGEST_TITLE:  # a message, which the patterns below would take long for
+        return None, None
     bytes_spelled = re.sub(r"B(?=/s|ps)", "byte", title)
     plain = _PLAIN.sub("", re.sub(r"/s(?:ec(?:ond)?)?\b", "ps", bytes_spelled.lower()))
     plain = re.sub(r"persec(?:ond)?$", "ps", plain).replace("bits", "bit")

@@ -11,7 +11,7 @@ from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.transfer import Direction, LinkKey, Mover
 from tradewind.units import BITS_PER_BYTE
-from tradewind_agent.history.importers.csv_logs.endpoints import find_direction, find_endpoint
+from tradewind_agent.history.importers.csv_logs.endpoints import find_direction, find_endpoint, is_copy_in_place
 from tradewind_agent.history.importers.csv_logs.names import find_program
 from tradewind_agent.history.importers.csv_logs.units import CsvReading
 from tradewind_agent.history.importers.csv_logs.units_inference import RATE_UNITS
@@ -41,7 +41,7 @@ ENDS_COLUMNS = ("source", "destination", "network", "protocol", "version", "move
 
 
 class Ends(NamedTuple):
-    """Who moved the bytes between whom."""
+    """Who moved the bytes between whom; ``in_place`` if no network was crossed."""
 
     source: str
     destination: str
@@ -49,6 +49,7 @@ class Ends(NamedTuple):
     protocol: str
     mover: Mover
     direction: Direction | None
+    in_place: bool
 
     @property
     def link(self) -> LinkKey:
@@ -145,6 +146,7 @@ class RepeatedFields:
             (spoken or "unknown").lower(),
             Mover(check_name("mover.name", mover), find_known_name("mover.version", version)),
             find_direction(source, destination) if source and destination else None,
+            is_copy_in_place(self._program, source.strip(), destination.strip()),
         )
 
 

@@ -71,9 +71,14 @@ _OBJECT_MEMBERS: Mapping[str, frozenset[str]] = MappingProxyType(
         "result": frozenset({"preview", "lastrow"}),
     }
 )
-_LIST_MEMBERS = ("hits", "DATA", "events", "Records")
+_LIST_MEMBERS = (
+    "hits", "DATA", "events", "Records", "InputPluginResultList", "OutputPluginResultList", "CheckpointPluginResultList"
+)  # fmt: skip
+_LISTS_OF: Mapping[str, str] = MappingProxyType({"files": "job_id"})
+"""Members that hold objects in a list, where another member stands next to them: jobs of FTS."""
+
 _ORIGIN_MEMBERS = ("_PID", "container_name", "container_id", "CONTAINER_NAME")
-_NAMES = tuple(f'"{name}"' for name in (*_TEXT_MEMBERS, *_OBJECT_MEMBERS, *_LIST_MEMBERS))
+_NAMES = tuple(f'"{name}"' for name in (*_TEXT_MEMBERS, *_OBJECT_MEMBERS, *_LIST_MEMBERS, *_LISTS_OF))
 
 
 class _Content(NamedTuple):
@@ -229,7 +234,7 @@ def _split_text(text: str, origin: str) -> list[_Content]:
 
 def _find_records(message: Mapping[str, object]) -> list[object]:
     """Return the objects of an export that holds them in a list, such as ``hits.hits`` or ``DATA``."""
-    for name in _LIST_MEMBERS:
+    for name in (*_LIST_MEMBERS, *(name for name, other in _LISTS_OF.items() if other in message)):
         value = message.get(name)
         if isinstance(value, dict):
             value = value.get(name)

@@ -12,8 +12,11 @@ MAX_LINE_CHARS = 1 << 20
 """A longer line is refused without being held; a million characters are far beyond any real log row."""
 
 _DOCUMENT = re.compile(
-    r"\s*(?:\[\s*\{|\[\s*\n|\{[^\n]*[,{\[][ \t]*\n|\{[ \t]*\n\s*[\"}]|\{[^\n]*\}[ \t]*,?[ \t]*\{\s*\")"
+    r"\s*(?:\[\s*\{|\[\s*\n(?!\s*[A-Za-z]\w*\s*=)"
+    r"|\{[^\n]*[,{\[][ \t]*\n|\{[ \t]*\n\s*[\"}]|\{[^\n]*\}[ \t]*,?[ \t]*\{\s*\")"
 )
+"""A bracket before an attribute begins a ClassAd of HTCondor, not an array."""
+
 _TOKEN = re.compile(r'\\.|["{}\[\]\n]', re.DOTALL)
 
 

@@ -4,13 +4,14 @@ The line is written when the transfer has ended; text has no year. The server's 
 """
 
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from tradewind.errors import InvalidValue
 from tradewind.transfer import Direction, Status
 from tradewind_agent.history.importers.fields import check_name, parse_number, round_within
 from tradewind_agent.history.importers.json_messages import find_message, find_object, find_text, read_count
-from tradewind_agent.history.importers.log_text import Line
+from tradewind_agent.history.importers.log_text import Line, LogText
 from tradewind_agent.history.importers.logged_transfer import (
     TWO_IN_ONE,
     LoggedTransfer,
@@ -18,10 +19,13 @@ from tradewind_agent.history.importers.logged_transfer import (
     name_server_and_client,
     parse_moment,
 )
-from tradewind_agent.history.importers.ports import ImportContext, ImportReport
+from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, ImportReport, RefusedRow
 from tradewind_agent.history.importers.sessions import SessionImporter
 
-_TIME = r"(?P<year>\d{4}[.-])?(?P<month>\d\d)[.-](?P<day>\d\d)[ T](?P<clock>\d\d:\d\d:\d\d)(?:[:.,]\d+)?\S*"
+_TIME = (
+    r"(?P<year>\d{4}[.-])?(?P<month>\d\d)[.-](?P<day>\d\d)[ T](?P<clock>\d\d:\d\d:\d\d)"
+    r"(?:[:.,]\d+)?(?P<zone>Z|[+-]\d\d:?\d\d)?\S*"
+)
 LINE = re.compile(
     rf"{_TIME} \[pool:[^\]]+:transfer\] \[[^,\]]*,-?\d+\] (?:\[.*?\] )?(?:\S+@\S+|<[Uu]nknown>) (?P<moved>\d{{1,18}}) "
     r"(?P<ms>\d{1,15}) (?P<created>true|false) \{(?P<protocol>[^}]*)\}(?P<rest>.*)"
@@ -38,6 +42,10 @@ _CLIENT = re.compile(
 )
 """Java writes all eight groups of an IPv6 address, often without brackets, before the port."""
 
+_LAYOUT = re.compile(r"^## mover-info-message (?P<parts>.*)", re.MULTILINE)
+"""In which order the lines of a file have their parts, as dCache writes it at its beginning."""
+
+_USUAL_PARTS = "$transferred$ $connectionTime$ $created$ {$protocol$}"
 _SHORT_V6 = re.compile(r"[0-9a-fA-F]{0,4}(?::[0-9a-fA-F]{0,4}){2,}")
 _COPIES_INSIDE = "copies between pools"
 
@@ -52,9 +60,8 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Lo
     if line.text.startswith("{"):
         return _read_message(line, context, report)
     text = line.text.strip()
-    found = LINE.fullmatch(text)
-    begins = BILLING.match(text)
-    if begins and BILLING.search(text, begins.end()):  # a year in front is no line's beginning
+    found, begin = LINE.fullmatch(text), BILLING.match(text)
+    if BILLING.search(text, 1 if begin is None else begin.end()):
         raise InvalidValue("row", TWO_IN_ONE)
     if found is None and _TRANSFER.match(text):
         raise InvalidValue("row", "is cut off, or a transfer in a notation that is not that of dCache's default")
@@ -143,11 +150,28 @@ def _read_time(found: re.Match[str], context: ImportContext, report: ImportRepor
         at = datetime.fromisoformat(f"{year[:4] if year else 2000}-{found['month']}-{found['day']}T{found['clock']}")
     except ValueError:
         raise InvalidValue("ended_at", f"does not exist: {found[0][:20]!r}") from None
+    if found["zone"]:
+        return parse_moment("ended_at", f"{at.isoformat()}{found['zone']}")
     at = at.replace(tzinfo=context.zone)
     return (at if year else add_year(at, context, report)).astimezone(UTC)
 
 
-DCACHE = SessionImporter(
+class DcacheImporter:
+    """Billing whose lines have the usual parts in the usual order."""
+
+    name = "dcache"
+
+    def read_rows(
+        self, text: LogText, context: ImportContext, report: ImportReport
+    ) -> Iterator[ImportedRow | RefusedRow]:
+        """Yield a record a transfer; otherwise as ``Importer.read_rows``."""
+        layouts = _LAYOUT.findall(text.read_sample())
+        if any(_USUAL_PARTS not in parts for parts in layouts):
+            raise InvalidValue("file", f"has lines in another layout than dCache's own, which has {_USUAL_PARTS}")
+        return _TRANSFERS.read_rows(text, context, report)
+
+
+_TRANSFERS = SessionImporter(
     name="dcache",
     read=_read_record,
     assumptions=("a transfer lasts as long as its client was connected",),

@@ -1,4 +1,7 @@
-"""Completion messages of FTS (a JSON object a file): strings in 2016, typed values under ``data`` from 2017 on."""
+"""Completion messages of FTS (a JSON object a file), and the files of its jobs as its REST interface returns them.
+
+Messages hold strings in 2016, and typed values under ``data`` from 2017 on.
+"""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -11,8 +14,9 @@ from tradewind.transfer import Direction, Status
 from tradewind_agent.history.importers.fields import check_instant, check_name, parse_count, parse_number, round_within
 from tradewind_agent.history.importers.json_messages import find_message, find_object, find_text
 from tradewind_agent.history.importers.log_text import Line
-from tradewind_agent.history.importers.logged_transfer import LoggedTransfer, find_url_part, name_end
+from tradewind_agent.history.importers.logged_transfer import LoggedTransfer, find_url_part, is_local_copy, name_end
 from tradewind_agent.history.importers.ports import ImportContext, ImportReport
+from tradewind_agent.history.importers.services.fts_files import is_file_of_job, read_file
 from tradewind_agent.history.importers.sessions import SessionImporter
 
 _STATUS: Mapping[str, Status] = MappingProxyType(
@@ -35,8 +39,10 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Lo
         return None
     message = find_message(line.text)
     message = find_object(message, "data") or message
-    if "t_final_transfer_state" not in message:
-        report.skip("messages of a start or of a state")
+    if is_file_of_job(message):
+        return read_file(message, context, report)
+    if (kind := _find_kind_without_transfer(message)) is not None:
+        report.skip(kind)
         return None
     status = _STATUS.get(find_text(message, "t_final_transfer_state").strip().lower())
     if status is None:
@@ -46,10 +52,13 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Lo
         return None
     started_at = _parse_moment("started_at", message, "timestamp_tr_st")
     ended_at = _parse_moment("ended_at", message, "timestamp_tr_comp")
-    moved = _read_count("outcome.bytes_moved", message, "tr_bt_transfered")
-    size = _read_count("dataset.total_bytes", message, "f_size" if find_text(message, "f_size") else "file_size")
-    if status is Status.SUCCEEDED and moved == 0:
-        raise InvalidValue("outcome.bytes_moved", "is zero")
+    moved = parse_count("outcome.bytes_moved", find_text(message, "tr_bt_transfered"))
+    size = _read_size(message, "f_size") or _read_size(message, "file_size")
+    if status is Status.SUCCEEDED:  # what was moved is as of the last report before the end
+        moved = size or moved
+        if moved == 0:
+            report.skip("empty files")
+            return None
     source = _name_end("source", message, "src", context)
     destination = _name_end("destination", message, "dst", context)
     return LoggedTransfer(
@@ -74,6 +83,13 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Lo
     )
 
 
+def _find_kind_without_transfer(message: Mapping[str, object]) -> str | None:
+    """Return what a message is that is not of the end of a transfer, ``None`` for one that is."""
+    if "t_final_transfer_state" not in message:
+        return "messages of a start or of a state"
+    return "copies within a host, and tests of FTS" if is_local_copy(_find_protocol(message)) else None
+
+
 def _parse_moment(field: str, message: Mapping[str, object], key: str) -> datetime:
     """Parse a time in milliseconds since 1970; FTS writes 0 for what has not started."""
     ms = parse_number(field, find_text(message, key))
@@ -82,8 +98,10 @@ def _parse_moment(field: str, message: Mapping[str, object], key: str) -> dateti
     return check_instant(field, datetime.fromtimestamp(ms / _MS_PER_S, UTC))
 
 
-def _read_count(field: str, message: Mapping[str, object], key: str) -> int:
-    return parse_count(field, find_text(message, key))
+def _read_size(message: Mapping[str, object], key: str) -> int:
+    """Return the size of a file, 0 where it is absent, or -1 as FTS writes what it does not know."""
+    text = find_text(message, key).strip()
+    return 0 if text in ("", "-1") else parse_count("dataset.total_bytes", text)
 
 
 def _read_chosen(field: str, message: Mapping[str, object], key: str, highest: int = 1 << 40) -> int | None:

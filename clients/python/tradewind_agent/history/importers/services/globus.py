@@ -3,12 +3,13 @@
 ``globus task list`` and ``task show`` print tasks; ``task event-list`` what one task did, the latest event first.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from tradewind.errors import InvalidValue
 from tradewind.transfer import Direction, Status
-from tradewind_agent.history.importers.json_messages import find_message, find_text, read_count
+from tradewind_agent.history.importers.json_messages import find_message, find_object, find_text, read_count
 from tradewind_agent.history.importers.log_text import Line, LogText
 from tradewind_agent.history.importers.logged_transfer import LoggedTransfer, name_end, parse_moment
 from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, ImportReport, RefusedRow
@@ -16,6 +17,7 @@ from tradewind_agent.history.importers.services.globus_events import read_events
 from tradewind_agent.history.importers.sessions import SessionImporter
 
 _STATUS: Mapping[str, Status] = MappingProxyType({"SUCCEEDED": Status.SUCCEEDED, "FAILED": Status.FAILED})
+_EVENT = re.compile(r'"DATA_TYPE": ?"event"')
 _NOT_ENDED = frozenset({"ACTIVE", "INACTIVE"})
 
 
@@ -31,7 +33,7 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Lo
     if find_text(task, "type") not in ("", "TRANSFER") or state in _NOT_ENDED:
         report.skip("deletions, and tasks that go on")
         return None
-    status = _STATUS.get(state)
+    status = Status.CANCELLED if _was_cancelled(task) else _STATUS.get(state)
     if status is None:
         raise InvalidValue("outcome.status", f"is unknown: {state[:40]!r}")
     moved = read_count("outcome.bytes_moved", task, "bytes_transferred")
@@ -42,14 +44,15 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Lo
         parse_moment("started_at", find_text(task, "request_time")),
         parse_moment("ended_at", find_text(task, "completion_time")),
     )
+    if started_at == ended_at:
+        report.skip("tasks of less than a second")
+        return None
     source = _name_end("source", task, context)
     destination = _name_end("destination", task, context)
     done = read_count("outcome.files_done", task, "files_transferred")
-    files = max(
-        read_count("dataset.file_count", task, "files") - read_count("dataset.file_count", task, "files_skipped"),
-        done,
-        1,
-    )
+    skipped = ("files_skipped", "subtasks_skipped_errors")
+    left_out = sum(read_count("dataset.file_count", task, key) for key in skipped)
+    files = max(read_count("dataset.file_count", task, "files") - left_out, done, 1)
     return LoggedTransfer(
         started_at=started_at,
         ended_at=ended_at,
@@ -61,8 +64,13 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Lo
         moved_bytes=moved,
         total_bytes=max(moved, 1),
         file_count=files,
-        files_done=done if status is Status.FAILED else None,
+        files_done=None if status is Status.SUCCEEDED else done,
     )
+
+
+def _was_cancelled(task: Mapping[str, object]) -> bool:
+    """Return whether a user ended a task, which Globus counts among the failed ones."""
+    return find_text(find_object(task, "fatal_error"), "code") == "CANCELED"
 
 
 def _name_end(end: str, task: Mapping[str, object], context: ImportContext) -> str:
@@ -86,5 +94,5 @@ class GlobusImporter:
         self, text: LogText, context: ImportContext, report: ImportReport
     ) -> Iterator[ImportedRow | RefusedRow]:
         """Yield a record a task; otherwise as ``Importer.read_rows``."""
-        has_events = '"DATA_TYPE": "event' in text.read_sample()
+        has_events = _EVENT.search(text.read_sample()) is not None
         return read_events(text, context, report) if has_events else _TASKS.read_rows(text, context, report)

@@ -85,7 +85,7 @@ def _build_record(task: list[_Event], context: ImportContext, report: ImportRepo
         return None
     last, started = task[-1], next((event for event in task if event.code == "STARTED"), None)
     if started is None:
-        raise InvalidValue("started_at", "is not among the events")
+        raise InvalidValue("started_at", "is not among the events; list all of them by --limit 1000")
     lasted_s = max((last.at - started.at).total_seconds(), 1e-6)
     require_possible_rate(compute_throughput_bps(moved, lasted_s), context.bandwidth_bps)
     return LoggedTransfer(

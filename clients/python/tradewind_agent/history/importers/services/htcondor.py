@@ -1,19 +1,32 @@
-"""Transfer history of HTCondor: ClassAds of its file transfers, as daemons and plugins write them, in either notation.
+"""Transfer history of HTCondor: ClassAds of its file transfers, as daemons and plugins write them, in any notation.
 
-An ad ends at a line of stars, at its bracket, at an empty line, or where an attribute begins it again.
+An ad ends at a line of stars, at its bracket, at an empty line, or where an attribute begins it again. As JSON it is an
+object.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from tradewind.errors import InvalidValue
 from tradewind.transfer import Direction, Status, TransferRecord
 from tradewind.units import compute_throughput_bps
-from tradewind_agent.history.importers.fields import parse_number, require_possible_rate, round_within
+from tradewind_agent.history.importers.fields import (
+    parse_number,
+    read_number_if_known,
+    require_possible_rate,
+    round_within,
+)
+from tradewind_agent.history.importers.json_messages import find_message, find_object
 from tradewind_agent.history.importers.log_text import Line, LogText
-from tradewind_agent.history.importers.logged_transfer import LoggedTransfer, find_url_part, name_end, parse_moment
+from tradewind_agent.history.importers.logged_transfer import (
+    LoggedTransfer,
+    find_url_part,
+    is_local_copy,
+    name_end,
+    parse_moment,
+)
 from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, ImportReport, RefusedRow, refuse_row
 from tradewind_agent.history.importers.sessions import add_concurrency
 
@@ -34,6 +47,11 @@ class _Ad:
 
     def to_line(self) -> Line:
         return self.first._replace(text="\n".join(self.lines))
+
+
+def is_ad(message: Mapping[str, object]) -> bool:
+    """Return whether a JSON object is the ad of a file's transfer."""
+    return message.keys() >= {"TransferStartTime", "TransferEndTime", "TransferSuccess"}
 
 
 def is_history(line: str) -> bool:
@@ -59,6 +77,9 @@ def _list_rows(text: LogText, context: ImportContext, report: ImportReport) -> I
         if line.fault is not None:
             yield refuse_row(line.number, line.fault, line.text)
             continue
+        if ad is None and line.text.startswith("{"):
+            yield from _read_object(line, context, report)
+            continue
         bare = line.text.strip().rstrip(";")
         found = ATTRIBUTE.fullmatch(line.text)
         if ad is not None and _ends(ad, bare, found):
@@ -74,11 +95,28 @@ def _list_rows(text: LogText, context: ImportContext, report: ImportReport) -> I
         elif found["value"] not in ("[ ]", "[]") and len(ad.values) < _MOST_ATTRIBUTES:
             ad.values[found["name"]] = found["value"].strip('"')
             ad.lines.append(line.text)
-    if ad is not None and ad.values.keys() >= _LAST_ATTRIBUTES:
+    if ad is not None:
+        yield from _build_last_row(ad, context, report)
+
+
+def _build_last_row(ad: _Ad, context: ImportContext, report: ImportReport) -> Iterator[ImportedRow | RefusedRow]:
+    if ad.values.keys() >= _LAST_ATTRIBUTES:
         yield from _build_row(ad, context, report)
-    elif ad is not None:
+    else:
         line = ad.to_line()
         yield refuse_row(line.number, InvalidValue("row", "is cut off: the log ends within this ad"), line.text)
+
+
+def _read_object(line: Line, context: ImportContext, report: ImportReport) -> Iterator[ImportedRow | RefusedRow]:
+    """Yield the row of an ad as JSON, whose members of the plugin stand in an object of their own."""
+    try:
+        message = find_message(line.text)
+    except InvalidValue as invalid:
+        yield refuse_row(line.number, invalid, line.text)
+        return
+    message = {**find_object(message, "DeveloperData"), **message}
+    values = {name: str(value) for name, value in message.items() if isinstance(value, str | int | float)}
+    yield from _build_row(_Ad(line, values, lines=[line.text]), context, report)
 
 
 def _ends(ad: _Ad, bare: str, found: re.Match[str] | None) -> bool:
@@ -113,8 +151,12 @@ def _read_record(
     if not {"TransferStartTime", "TransferEndTime"} <= values.keys():
         report.skip("ads of no file")
         return None
+    protocol = values.get("TransferProtocol", "").lower()
+    if is_local_copy(protocol):
+        report.skip("copies within a host")
+        return None
     succeeded = values.get("TransferSuccess", "").lower() == "true"
-    moved = _read_count(values, "TransferTotalBytes") or _read_count(values, "TransferFileBytes")
+    moved = _count_bytes(values, succeeded=succeeded)
     started_at, ended_at = _find_span(values)
     if started_at == ended_at or (succeeded and moved == 0):
         report.skip("empty files, and files of less than a second")
@@ -131,7 +173,7 @@ def _read_record(
         source=name_end("source", local if is_upload else remote, context),
         destination=name_end("destination", remote if is_upload else local, context),
         mover="htcondor",
-        protocol=values.get("TransferProtocol", "").lower() or "unknown",
+        protocol=protocol or "unknown",
         direction=Direction.UPLOAD if is_upload else Direction.DOWNLOAD,
         status=Status.SUCCEEDED if succeeded else Status.FAILED,
         moved_bytes=moved,
@@ -149,5 +191,15 @@ def _find_span(values: dict[str, str]) -> tuple[datetime, datetime]:
     return started_at, ended_at
 
 
+def _count_bytes(values: dict[str, str], *, succeeded: bool) -> int:
+    """Return the bytes that were moved: of a file that took several tries its size, as the total counts each try."""
+    total, of_file = _read_count(values, "TransferTotalBytes"), _read_count(values, "TransferFileBytes")
+    if succeeded and of_file and values.get("TransferTries", "1") != "1":
+        return of_file
+    return total or of_file
+
+
 def _read_count(values: dict[str, str], name: str) -> int:
-    return round_within("outcome.bytes_moved", parse_number("outcome.bytes_moved", values.get(name, "0")), 0)
+    return round_within(
+        "outcome.bytes_moved", read_number_if_known("outcome.bytes_moved", values.get(name, "")) or 0, 0
+    )

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from tradewind.transfer import Direction, Status
 from tradewind_agent.history.importers.json_messages import find_message, find_text, read_count
 from tradewind_agent.history.importers.log_text import Line
-from tradewind_agent.history.importers.logged_transfer import LoggedTransfer, name_end, parse_moment
+from tradewind_agent.history.importers.logged_transfer import LoggedTransfer, is_local_copy, name_end, parse_moment
 from tradewind_agent.history.importers.ports import ImportContext, ImportReport
 from tradewind_agent.history.importers.sessions import SessionImporter
 
@@ -17,7 +17,13 @@ _EVENTS: Mapping[str, Direction] = MappingProxyType(
     }
 )
 _DONE = "DONE"
-_NOTHING_MOVED = frozenset({"ALREADY_DONE", "FOUND_IN_PCACHE", "SKIPPED"})
+_NOTHING_MOVED = frozenset(
+    {
+        "ALREADY_DONE", "FOUND_IN_PCACHE", "SKIPPED", "FOUND_ROOT", "FAILED_REMOTE_OPEN", "FILE_NOT_FOUND",
+        "NO_REPLICA", "MISSINGOUTPUTFILE", "BAD_COPYTOOL",
+    }
+)  # fmt: skip
+"""States of files that were there, that jobs read where they are, or that no program tried to copy."""
 
 
 def is_trace(message: Mapping[str, object]) -> bool:
@@ -35,7 +41,8 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Lo
     trace = find_message(line.text)
     direction = _EVENTS.get(find_text(trace, "eventType").lower())
     state = find_text(trace, "clientState").upper()
-    if direction is None or state in _NOTHING_MOVED:
+    protocol = find_text(trace, "protocol").lower()
+    if direction is None or state in _NOTHING_MOVED or is_local_copy(protocol):
         report.skip("traces of no transfer")
         return None
     ended = next((text for key in ("transferEnd", "validateStart", "timeEnd") if (text := find_text(trace, key))), "")
@@ -56,7 +63,7 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Lo
         destination=name_end("destination", local if is_download else remote, context),
         mover="rucio",
         version=find_text(trace, "eventVersion") or None,
-        protocol=find_text(trace, "protocol").lower() or "unknown",
+        protocol=protocol or "unknown",
         direction=direction,
         status=Status.SUCCEEDED if succeeded else Status.FAILED,
         moved_bytes=size if succeeded else 0,

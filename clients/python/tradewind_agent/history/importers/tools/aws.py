@@ -31,6 +31,7 @@ _VERSION = re.compile(r"CLI version: aws-cli/(\S+)")
 _ARGUMENTS = re.compile(r"Arguments entered to CLI: (\[.*\])")
 _PART = re.compile(r"a part size of (\d+)")
 _MOVED = re.compile(r"(upload|download|copy|move)( failed)?: ")
+_IN_STORE = re.compile(r"(?:copy|move)(?: failed)?: s3://.* to s3://")
 _PROGRESS = re.compile(r"Completed ([\d.]+ \w+)/~?([\d.]+ \w+) ")
 _STARTS, _PARTS_SENT, _ENDS = "SubmissionTask(", "UploadPartTask(", "Shutdown request received"
 _ADVICE = "run aws with --debug and both streams in one file or under `tradewind wrap`"
@@ -52,6 +53,7 @@ class _Run:
     moved_bytes: int | None = None
     planned_bytes: int = 0
     files_done: int = 0
+    is_in_store: bool = False
     files_failed: int = 0
 
     @property
@@ -92,6 +94,7 @@ def _read(text: str, run: _Run, zone: tzinfo) -> None:
     if (moved := _MOVED.match(text)) is not None:
         run.files_failed += bool(moved[2])
         run.files_done += not moved[2]
+        run.is_in_store = run.is_in_store or _IN_STORE.match(text) is not None
     elif (progress := _PROGRESS.match(text)) is not None:
         run.moved_bytes, run.planned_bytes = _parse_size(progress[1]), _parse_size(progress[2])
     elif (debug := _DEBUG.match(text)) is not None:
@@ -132,6 +135,9 @@ def _build_row(run: _Run, context: ImportContext, report: ImportReport) -> Itera
     """Yield the record of a run, or why there is none; nothing for one that moved no file, such as a dry run."""
     if run.is_empty:
         report.assume("runs that moved no file make no record")
+        return
+    if run.is_in_store:
+        report.skip("runs that had S3 copy between its own buckets")
         return
     try:
         yield ImportedRow(_build_record(run, context, report), run.first.number)

@@ -16,7 +16,7 @@ from tradewind_agent.history.importers.csv_logs.endpoints import find_endpoint, 
 from tradewind_agent.history.importers.fields import parse_number, parse_positive, require_possible_rate, round_within
 from tradewind_agent.history.importers.json_messages import find_message, find_text, read_count
 from tradewind_agent.history.importers.log_text import Line, LogText
-from tradewind_agent.history.importers.logged_transfer import LoggedTransfer, name_end, parse_moment
+from tradewind_agent.history.importers.logged_transfer import LoggedTransfer, find_url_part, name_end, parse_moment
 from tradewind_agent.history.importers.ports import (
     SYNTHETIC_START,
     ImportContext,
@@ -32,7 +32,7 @@ EVIDENCE = re.compile(
 )
 _TIMED = re.compile(r"(?P<at>\d{4}/\d\d/\d\d \d\d:\d\d:\d\d)(?:\.\d+)? ?(?P<rest>.*)")
 _SUMMARY = re.compile(r"Job (?P<job>[0-9a-f-]{36}) [Ss]ummary")
-_COMMAND = re.compile(r"Job-Command (?:copy|cp|c|sync|s) (?P<rest>.*)")
+_COMMAND = re.compile(r"Job-Command (?:(?P<copies>copy|cp|c|sync|s|bench\w*)|(?P<other>[\w-]+)) (?P<rest>.*)")
 _SWITCHES = frozenset(
     [
         "as-subdir",
@@ -75,6 +75,8 @@ _FIGURE = re.compile(r"(?P<name>[A-Z][\w ()]+): *(?P<value>\S+)")
 _DONE = ("Number of File Transfers Completed", "Number of Transfers Completed", "Number of Copy Transfers Completed")
 _FAILED = ("Number of File Transfers Failed", "Number of Transfers Failed", "Number of Copy Transfers Failed")
 _BYTES = ("Total Number of Bytes Transferred", "TotalBytesTransferred")
+_RESUMED = "jobs"
+_OVER_WIRE = "BytesOverWire"
 _MINUTES, _END = "Elapsed Time (Minutes)", "Final Job Status"
 _ADVICE = "read the log file of the job, or keep what azcopy copy prints: azcopy jobs show has no times"
 _SHORTEST = timedelta(milliseconds=1)
@@ -85,11 +87,18 @@ class _Job:
     """What was said of a job so far; ``summary`` is the line that its summary begins with."""
 
     version: str | None = None
+    command: str = ""
     places: list[str] = field(default_factory=list)
     started_at: datetime | None = None
     seen_at: datetime | None = None
     summary: Line | None = None
     figures: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def is_in_service(self) -> bool:
+        """Whether the job only removed or changed objects, or had an account copy within itself."""
+        hosts = {find_url_part(place, "hostname") for place in self.places}
+        return self.command != "" or self.figures.get(_OVER_WIRE) == "0" or (len(hosts) == 1 and hosts != {""})
 
     def find_figure(self, *names: str) -> str:
         """Return a figure of the summary by the first of its names that is there, else ""."""
@@ -149,7 +158,8 @@ class _Reader:
         if text.startswith("AzcopyVersion"):
             job.version = text.split()[-1]
         elif (command := _COMMAND.match(text)) is not None:
-            job.places = _find_places(command["rest"])
+            job.command = command["other"] or ""
+            job.places = _find_places(command["rest"]) if command["copies"] else []
         elif (summary := _SUMMARY.match(text)) is not None:
             job.summary, job.figures = line._replace(text=summary[0]), {}
         elif job.summary is not None and (figure := _FIGURE.fullmatch(text)) is not None:
@@ -166,15 +176,17 @@ class _Reader:
             content = {}
         at = parse_moment("started_at", find_text(message, "TimeStamp"))
         self.job.seen_at = at
-        if self.job.started_at is None:
+        kind = find_text(message, "MessageType")
+        if self.job.started_at is None or kind == "Init":  # before it azcopy looks for the files
             self.job.started_at = at
-        if find_text(message, "MessageType") != "EndOfJob" or not isinstance(content, dict):
+        if kind != "EndOfJob" or not isinstance(content, dict):
             return False
         self.job.summary = line
         self.job.figures = {
             _BYTES[0]: str(read_count("outcome.bytes_moved", content, "TotalBytesTransferred")),
             _DONE[0]: str(read_count("outcome.files_done", content, "TransfersCompleted")),
             _FAILED[0]: str(read_count("outcome.files_failed", content, "TransfersFailed")),
+            _OVER_WIRE: "0" if content.get("IsCleanupJob") is True else find_text(content, _OVER_WIRE),
             _END: find_text(content, "JobStatus"),
         }
         return True
@@ -191,8 +203,13 @@ class _Reader:
             raise InvalidValue("outcome.bytes_moved", "is not in the summary, as of azcopy before 10.2")
         moved = job.read_count("outcome.bytes_moved", *_BYTES)
         done, failed = job.read_count("outcome.files_done", *_DONE), job.read_count("outcome.files_failed", *_FAILED)
-        if moved == 0:
+        if moved == 0 and not failed:
             self.report.skip("jobs that moved no byte")
+            return None
+        if moved and job.command == _RESUMED:
+            raise InvalidValue("outcome.bytes_moved", "holds what the job had moved before it was resumed")
+        if moved and job.is_in_service:
+            self.report.skip("jobs that removed or changed objects, or copied within a service")
             return None
         started_at, ended_at = self._find_span()
         require_possible_rate(

@@ -13,7 +13,7 @@ from tradewind_agent.history.importers.fields import (
 )
 from tradewind_agent.history.importers.json_messages import find_message, find_text, read_count
 from tradewind_agent.history.importers.log_text import Line, LogText
-from tradewind_agent.history.importers.logged_transfer import LoggedTransfer, find_url_part, name_end
+from tradewind_agent.history.importers.logged_transfer import LoggedTransfer, find_url_part, is_local_copy, name_end
 from tradewind_agent.history.importers.ports import (
     SYNTHETIC_START,
     ImportContext,
@@ -60,14 +60,14 @@ def _list_rows(
             yield refuse_row(line.number, invalid, line.text)
             continue
         if record is None:
-            report.skip("transfers of no byte")
+            report.skip("transfers of no byte, and of local files")
             continue
         start = record.ended_at
         yield ImportedRow(record, line.number)
 
 
 def _read_record(line: Line, context: ImportContext, start: datetime) -> TransferRecord | None:
-    """Return the record of a report; ``None`` if it moved nothing and did not fail.
+    """Return the record of a report; ``None`` if it moved nothing over the network and did not fail.
 
     Raises
     ------
@@ -75,6 +75,8 @@ def _read_record(line: Line, context: ImportContext, start: datetime) -> Transfe
     """
     message = find_message(line.text)
     received, sent = (read_count("outcome.bytes_moved", message, key) for key in ("size_download", "size_upload"))
+    if is_local_copy(find_text(message, "scheme") or find_url_part(_find_url(message), "scheme")):
+        return None
     moved, is_upload = max(received, sent), sent > received
     succeeded = _has_succeeded(message)
     if moved == 0 and succeeded:
@@ -83,7 +85,7 @@ def _read_record(line: Line, context: ImportContext, start: datetime) -> Transfe
     rate_bps = compute_throughput_bps(moved, duration_s)
     require_possible_rate(rate_bps, context.bandwidth_bps)
     _reject_contradiction(message, "speed_upload" if is_upload else "speed_download", rate_bps)
-    remote = find_url_part(find_text(message, "url_effective") or find_text(message, "url"), "hostname")
+    remote = find_url_part(_find_url(message), "hostname")
     source = name_end("source", "" if is_upload else remote, context)
     destination = name_end("destination", remote if is_upload else "", context)
     version = find_text(message, "curl_version").removeprefix("libcurl/").split(" ")[0] or None
@@ -101,6 +103,10 @@ def _read_record(line: Line, context: ImportContext, start: datetime) -> Transfe
         total_bytes=max(moved, 1),
         rate_bps=rate_bps,
     ).to_record(line, context)
+
+
+def _find_url(message: Mapping[str, object]) -> str:
+    return find_text(message, "url_effective") or find_text(message, "url")
 
 
 def _reject_contradiction(message: Mapping[str, object], key: str, rate_bps: float) -> None:
