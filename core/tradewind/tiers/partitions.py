@@ -85,7 +85,22 @@ class Partition:
         return self.lower <= target < self.upper or (self.closed and target == self.upper)
 
 
-def format_tier_name(partition: Partition) -> str:
+class TierRange(Protocol):
+    """What the name of a tier is made of; `Partition` has more."""
+
+    @property
+    def kind(self) -> SlaKind: ...
+    @property
+    def confidence(self) -> float: ...
+    @property
+    def energy_basis(self) -> EnergyBasis: ...
+    @property
+    def lower(self) -> float: ...
+    @property
+    def upper(self) -> float: ...
+
+
+def format_tier_name(partition: TierRange) -> str:
     """Return the name of a partition until its provider names it, such as ``40 Mbit/s to 80 Mbit/s at 90 %``."""
     at = f"at {partition.confidence:.0%}" + (" dynamic" if partition.energy_basis is EnergyBasis.DYNAMIC else "")
     write = _WRITTEN.get(partition.kind)

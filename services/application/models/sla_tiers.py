@@ -70,7 +70,7 @@ def list_link_tiers(link_id: UUID, uow: UnitOfWork) -> Sequence[LinkTier]:
 def list_tier_names(tier_ids: Collection[UUID], uow: UnitOfWork) -> Mapping[UUID, str]:
     """Return the names of tiers of the current release by id."""
     release = uow.releases.find_current()
-    return {} if release is None else {tier.tier.id: tier.name for tier in uow.sla_tiers.of(release, tier_ids)}
+    return {} if release is None else uow.sla_tiers.list_names(release, tier_ids)
 
 
 def group_by_cluster(tiers: Iterable[LinkTier]) -> Mapping[UUID, Sequence[LinkTier]]:

@@ -1,14 +1,16 @@
 """SLA tiers, as partitions of a release's models."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Connection, Select, select, text
+from sqlalchemy import ARRAY, Connection, Row, Select, Uuid, any_, literal, select, text
 
 from services.application.models.sla_tiers import LinkTier, OpenTiers, format_cluster
 from services.persistence.repositories.models.model_rows import to_partition, to_tier
 from services.persistence.tables import clusters, release_links, sla_partitions, tier_names
+from tradewind.sla.kinds import EnergyBasis, SlaKind
+from tradewind.tiers.partitions import format_tier_name
 
 _COUNT_OPEN = text(
     """
@@ -22,6 +24,16 @@ _COUNT_OPEN = text(
      GROUP BY held.link_id
     """
 )
+
+
+class _Range(NamedTuple):
+    """What a tier is named by where its provider has not named it."""
+
+    kind: SlaKind
+    confidence: float
+    energy_basis: EnergyBasis
+    lower: float
+    upper: float
 
 
 class SlaTiers:
@@ -43,6 +55,23 @@ class SlaTiers:
         """Return these tiers of a release in the same order, without those that it does not have."""
         return self._read(_select_tiers(release_id).where(sla_partitions.c.tier_id.in_(tier_ids)))
 
+    def list_names(self, release_id: int, tier_ids: Collection[UUID]) -> Mapping[UUID, str]:
+        """Return the names of these tiers of a release by id: those of their provider, or their ranges."""
+        tier = sla_partitions.c
+        held = select(clusters.c.id).where(
+            clusters.c.link_model_id.in_(
+                select(release_links.c.link_model_id).where(release_links.c.release_id == release_id)
+            )
+        )
+        query: Select[Any] = (
+            select(
+                tier.tier_id, tier.kind, tier.confidence, tier.energy_basis, tier.lower, tier.upper, tier_names.c.name
+            )
+            .outerjoin(tier_names, tier_names.c.tier_id == tier.tier_id)
+            .where(tier.tier_id == any_(literal(list(tier_ids), ARRAY(Uuid))), tier.cluster_id.in_(held))
+        )
+        return {row.tier_id: row.name or _format_range(row) for row in self._connection.execute(query)}
+
     def count_open(self, release_id: int, book_id: UUID | None) -> Mapping[UUID, OpenTiers]:
         """Return for each link of a release how many tiers it has, and how many of them wait for the provider."""
         found = self._connection.execute(_COUNT_OPEN, {"release_id": release_id, "book_id": book_id})
@@ -59,6 +88,12 @@ class SlaTiers:
             )
             for row in self._connection.execute(query)
         ]
+
+
+def _format_range(row: Row[Any]) -> str:
+    return format_tier_name(
+        _Range(SlaKind(row.kind), row.confidence, EnergyBasis(row.energy_basis), row.lower, row.upper)
+    )
 
 
 def _select_tiers(release_id: int) -> Select[Any]:
