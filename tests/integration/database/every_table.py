@@ -67,17 +67,24 @@ def tables(connection: psycopg.Connection) -> list[str]:
 
 
 def fill_empty_tables(connection: psycopg.Connection) -> None:
-    """Give each table without rows one, which belongs to rows of the tables before it."""
-    for table in tables(connection):
-        name = sql.Identifier(table)
-        if connection.execute(sql.SQL("SELECT FROM {} LIMIT 1").format(name)).fetchone() is None:
-            _make_month(connection, table)
-            connection.execute(
-                sql.SQL("INSERT INTO {0} ({1}) SELECT {1} FROM jsonb_populate_record(NULL::{0}, %s)").format(
-                    name, sql.SQL(", ").join(map(sql.Identifier, row := made_up(connection, table)))
-                ),
-                [Jsonb(row)],
-            )
+    """Give each table without rows one, which belongs to rows of the tables before it.
+
+    All are of one transaction: a statement is complete once it is issued.
+    """
+    with connection.transaction():
+        for table in tables(connection):
+            _fill_if_empty(connection, table)
+
+
+def _fill_if_empty(connection: psycopg.Connection, table: str) -> None:
+    name = sql.Identifier(table)
+    if connection.execute(sql.SQL("SELECT FROM {} LIMIT 1").format(name)).fetchone() is not None:
+        return
+    _make_month(connection, table)
+    row = made_up(connection, table)
+    columns = sql.SQL(", ").join(map(sql.Identifier, row))
+    insert = sql.SQL("INSERT INTO {0} ({1}) SELECT {1} FROM jsonb_populate_record(NULL::{0}, %s)")
+    connection.execute(insert.format(name, columns), [Jsonb(row)])
 
 
 def made_up(connection: psycopg.Connection, table: str) -> dict[str, Any]:

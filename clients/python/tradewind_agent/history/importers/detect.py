@@ -141,7 +141,8 @@ def _reject_known_without_transfers(lines: Sequence[str]) -> None:
     InvalidValue : says what to keep instead; of JSON it names the members, not what they hold.
     """
     require_sizes(lines)
-    if lines[0].lstrip().startswith(("{", "[")):
+    is_known_output = any(pattern.match(lines[0]) for pattern, _ in _WITHOUT_TIMES)
+    if lines[0].lstrip().startswith(("{", "[")) and not is_known_output:
         message = next((found for line in lines if (found := _parse_object(line)) is not None), {})
         for needed, advice in _OTHER_JSON:
             if needed <= message.keys():
