@@ -107,9 +107,9 @@ def test_advice_on_a_download_probes_the_way_from_the_server(tmp_path: Path) -> 
             words = ("compress-advise", str(like_it), "--from", f"{server.url}/large", "--json")
             return await asyncio.to_thread(run, *words, env=environment(tmp_path))
 
-    told = asyncio.run(advise())
-    assert told.code == 0, told.err
-    assert told.document["line"]["bandwidth_bps"] == pytest.approx(SLOW_BPS, rel=0.5)
+    advised = asyncio.run(advise())
+    assert advised.code == 0, advised.err
+    assert advised.document["line"]["bandwidth_bps"] == pytest.approx(SLOW_BPS, rel=0.5)
 
 
 def test_a_way_is_named_once(tmp_path: Path) -> None:
