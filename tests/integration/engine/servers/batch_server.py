@@ -51,8 +51,11 @@ class BatchServer(StreamServer):
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
+            unread = b""
             while data := await reader.read(1 << 20):
-                batch = self._parse(data)
+                batch, unread = self._parse(unread + data)
+                if not batch:
+                    continue
                 self.largest_batch = max(self.largest_batch, len(batch))
                 self.requests += [request.path for request in batch]
                 await asyncio.sleep(0)  # the next ones come together while this batch is worked on
@@ -66,17 +69,19 @@ class BatchServer(StreamServer):
         finally:
             writer.transport.abort() if not writer.transport.get_write_buffer_size() else writer.close()
 
-    def _parse(self, data: bytes) -> list[BatchRequest]:
+    def _parse(self, data: bytes) -> tuple[list[BatchRequest], bytes]:
+        """Return the complete requests, and the beginning of one that has not come in full."""
         found, at = [], 0
         while (match := _REQUEST.match(data, at)) is not None:
-            at = match.end()
             length = _LENGTH.search(match[3])
-            body = data[at : at + int(length[1])] if length else b""
-            at += len(body)
+            end = match.end() + (int(length[1]) if length else 0)
+            if end > len(data):
+                break
+            at, body = end, data[match.end() : end]
             ranged = _RANGE.search(match[3]) if self.does_ranges else None
             span = (int(ranged[1]), int(ranged[2])) if ranged else None
             found.append(BatchRequest(match[1].decode(), match[2].decode(), span, body))
-        return found
+        return found, data[at:]
 
     def _answer(self, request: BatchRequest) -> bytes:
         if request.method == "PUT":
