@@ -207,6 +207,14 @@ class Lattice:
         for point in product(*typed):
             yield Parameters(**dict(zip(axes, point, strict=True)))  # type: ignore[arg-type]  # keys are field names
 
+    def get_setting(self, place: int) -> Parameters:
+        """Return the setting at a place of ``list_settings()``."""
+        found: dict[str, float] = {}
+        for axis in reversed(self.axes):
+            place, step = divmod(place, len(self.values[axis]))
+            found[axis] = _convert_type(axis, self.values[axis][step])
+        return Parameters(**found)  # type: ignore[arg-type]  # keys are field names
+
     def build_place_finder(self) -> Callable[[Parameters], int | None]:
         """Return what finds a setting in ``list_settings()``; ``None`` off the grid, or if it is set on other axes."""
         on_axes: list[dict[float | None, int]] = []

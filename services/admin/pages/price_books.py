@@ -146,14 +146,14 @@ def book_page(
     may_change = visit.visitor.may(Scope.PROVIDER, Scope.OPERATOR)
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         book = uow.price_books.get(book_id)
-        current_book = find_current_book(uow.price_books, now)
+        current_book = book if book.is_current(now) else find_current_book(uow.price_books, now)
         links = uow.links.list_all()
         release = uow.releases.find_current()
         learned = set() if release is None else set(uow.models.list_overviews(release))
         shown = find_shown_link(links, link, learned)
         basis = basis or find_link_basis(shown, uow)
         tiers = [] if shown is None else list_link_tiers(shown.id, uow)
-        changed = list_price_changes(book, current_book, uow)
+        changed = list_price_changes(book, current_book, uow) if book.state(now) is BookState.DRAFT else []
         history = uow.audit.of_book(
             book_id, limit=HISTORY + 1, before=older, but=() if may_change else (ENERGY_COST_SET,)
         )

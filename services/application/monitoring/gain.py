@@ -67,7 +67,7 @@ def read_gain_report(uow: UnitOfWork, now: datetime, *, most_links: int = MOST_L
     release = uow.releases.find_current()
     moved = uow.outcomes.sum_moved(limit=most_links)
     link_ids = [each.link_id for each in moved]
-    leaves = {} if release is None else uow.models.list_leaves(release, link_ids)
+    leaves = {} if release is None else uow.models.list_fastest(release, link_ids)
     reasons = {} if release is None else uow.models.list_reasons(release)
     metered = uow.outcomes.count_metered(link_ids)
     known = uow.links.list_all()

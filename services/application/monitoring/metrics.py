@@ -94,11 +94,12 @@ def read_overview_metrics(
     *,
     period: Period = Period.MONTH,
 ) -> OverviewMetrics:
-    """Read the metrics of a period: of days from the daily sums, which the caller has updated, of hours from the rows.
+    """Read the metrics of a period from the sums, which the caller has updated; 24 hours begin with a full hour.
 
     Transfers are compared with untuned ones by the day.
     """
-    since, day, by_hour = now - period.length, period.find_first_day(now), period is Period.DAY
+    day, by_hour = period.find_first_day(now), period is Period.DAY
+    since = (now - period.length).replace(minute=0, second=0, microsecond=0)
     tuned = uow.outcomes.list_tuned(day, limit=LINKS_COMPARED, link_id=link_id)
     return OverviewMetrics(
         period=period,

@@ -57,7 +57,7 @@ from services.persistence.tables.retention import (
     sealed_transfers,
     sealed_usage,
 )
-from services.persistence.tables.rollups import daily_rollups, rollup_marks
+from services.persistence.tables.rollups import daily_rollups, hourly_rollups, rollup_marks
 from services.persistence.tables.submissions import submissions
 from services.persistence.tables.tenancy import api_keys, statement_issuers, tenants
 from services.persistence.tables.transfers import transfer_samples, transfers
@@ -84,6 +84,7 @@ __all__ = [
     "endpoints",
     "export_failures",
     "export_marks",
+    "hourly_rollups",
     "issued_adjustments",
     "issued_statements",
     "issued_sums",

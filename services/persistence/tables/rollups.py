@@ -1,6 +1,6 @@
-"""Daily rollups of logs and of finished transfers, and the marks of days whose rows have changed since."""
+"""Rollups of logs by day and hour, of finished transfers by day, and the marks of days whose rows have changed."""
 
-from sqlalchemy import BigInteger, Column, Date, Identity, Index, Table, Uuid
+from sqlalchemy import BigInteger, Column, Date, Identity, Index, SmallInteger, Table, Uuid
 
 from services.application.monitoring.overview import MeteredEnds
 from services.persistence.tables.metadata import METADATA, build_instant, build_quantity, build_tenant_column
@@ -40,6 +40,21 @@ daily_rollups = Table(
     ),
     build_instant("rolled_up_at"),
     Index("daily_rollups_link_id_day_idx", "link_id", "day"),
+)
+
+# Of the latest two days.
+hourly_rollups = Table(
+    "hourly_rollups",
+    METADATA,
+    build_tenant_column(primary_key=True),
+    Column("day", Date, primary_key=True),
+    Column("hour", SmallInteger, primary_key=True, autoincrement=False),
+    Column("link_id", Uuid, primary_key=True),
+    _count("transfers"),
+    _count("bytes_moved"),
+    build_quantity("measured_energy_j", nullable=False),
+    build_quantity("modelled_energy_j", nullable=False),
+    _count("metered_bytes"),
 )
 
 rollup_marks = Table(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -74,6 +75,41 @@ def test_transfer_logged_twice_counts_by_the_record_received_last(api: str, tena
     roll_up(tenant)
     (row,) = rollups(tenant).values()
     assert (row["transfers"], row["succeeded"], row["bytes_moved"], row["duration_s"]) == (3, 3, 3 * GB, 120)
+
+
+def test_latest_two_days_are_summed_up_by_hour_too(api: str, tenant: Tenant) -> None:
+    def hour_of(at: datetime, **changed: Any) -> dict[str, Any]:
+        times = {"started_at": at.isoformat(), "ended_at": (at + timedelta(seconds=40)).isoformat()}
+        return moved("2026-03-01") | times | changed
+
+    def hours(link_id: UUID | None = None) -> list[tuple[str, int, int]]:
+        with tenant.parts.store.unit_of_work(tenant.id) as uow:
+            found = uow.outcomes.list_hours(yesterday + timedelta(hours=1), link_id)
+        return [(each.day, each.transfers, each.bytes_moved) for each in found]
+
+    soon = datetime.now(UTC) + timedelta(minutes=2)  # the day may end during this test
+    yesterday = soon.replace(hour=0, minute=5, second=0, microsecond=0) - timedelta(days=1)
+    first, second = (yesterday + timedelta(hours=hour) for hour in (1, 13))
+    corrected = hour_of(second, id=(twice := str(uuid4())), transfer_id=str(uuid4()))
+    upload(api, tenant, *(hour_of(yesterday + timedelta(hours=n)) for n in (-1, 0)), hour_of(first), corrected)
+    roll_up(tenant)
+    assert hours() == [(f"{first:%Y-%m-%d %H}:00", 1, GB), (f"{second:%Y-%m-%d %H}:00", 1, GB)]
+    with session_of(tenant) as session:
+        session.execute("DELETE FROM transfer_logs WHERE id = %s", [twice])
+    upload(api, tenant, hour_of(first), hour_of(first, destination="elsewhere"))
+    roll_up(tenant)
+    assert hours() == [(f"{first:%Y-%m-%d %H}:00", 3, 3 * GB)]
+    assert hours(uuid4()) == []
+    with session_of(tenant) as session:
+        session.execute("UPDATE hourly_rollups SET day = day - 1")
+        session.execute(
+            "INSERT INTO rollup_marks (tenant_id, day, link_id) SELECT links.tenant_id, day, links.id FROM links, "
+            "(SELECT DISTINCT day FROM daily_rollups) days"
+        )
+    roll_up(tenant)
+    assert hours() == [(f"{first:%Y-%m-%d %H}:00", 3, 3 * GB)]
+    with session_of(tenant) as session:
+        assert session.execute("SELECT count(DISTINCT day) FROM hourly_rollups").fetchone() == (1,)
 
 
 def test_measured_energy_is_distinguished_from_modelled(api: str, tenant: Tenant) -> None:

@@ -89,6 +89,7 @@ def test_a_lattice_knows_the_place_of_each_of_its_settings_and_of_no_other():
     lattice = Lattice.spanning({"concurrency": (1, 5, 16), "pipelining": (0, 4), "frequency_hz": (1.2e9, 2.3e9)})
     place = lattice.build_place_finder()
     assert [place(each) for each in lattice.list_settings()] == list(range(len(lattice)))
+    assert [lattice.get_setting(n) for n in range(len(lattice))] == list(lattice.list_settings())
     inside = Parameters(concurrency=4, pipelining=2, frequency_hz=1.2e9)
     beside = Parameters(concurrency=7), Parameters(parallelism=2), Parameters(frequency_hz=None)
     assert place(inside) is not None

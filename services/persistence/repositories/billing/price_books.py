@@ -23,6 +23,8 @@ _UNTIL = (
     .over(partition_by=price_books.c.tenant_id, order_by=price_books.c.effective_from)
     .label("effective_until")
 )
+_HEAD = (*(column for column in price_books.columns if column is not price_books.c.published_changes), _UNTIL)
+"""Of a book; the differences that it was published with are large, and read on their own."""
 
 
 class PriceBooks:
@@ -34,14 +36,14 @@ class PriceBooks:
 
     def list_all(self) -> Sequence[PriceBook]:
         """Return every book, the newest first."""
-        rows = self._connection.execute(select(price_books, _UNTIL)).all()
+        rows = self._connection.execute(select(*_HEAD)).all()
         held = self._read_prices([row.id for row in rows])
         return [_build_book(row, held[row.id]) for row in sorted(rows, key=lambda row: row.id, reverse=True)]
 
     def list_without_prices(self) -> Sequence[ListedBook]:
         """Return every book, the newest first, with the number of its prices."""
         priced = select(func.count()).where(prices.c.book_id == price_books.c.id).scalar_subquery().label("priced")
-        rows = self._connection.execute(select(price_books, _UNTIL, priced).order_by(price_books.c.id.desc()))
+        rows = self._connection.execute(select(*(*_HEAD, priced)).order_by(price_books.c.id.desc()))
         return [ListedBook(**_read_head(row), priced=row.priced) for row in rows]
 
     def get(self, book_id: UUID) -> PriceBook:
@@ -51,7 +53,7 @@ class PriceBooks:
         ------
         NotFound : the tenant has none of this id.
         """
-        numbered = select(price_books, _UNTIL).subquery()
+        numbered = select(*_HEAD).subquery()
         row = self._connection.execute(select(numbered).where(numbered.c.id == book_id)).one_or_none()
         if row is None:
             raise NotFound("no such price book")
@@ -69,7 +71,7 @@ class PriceBooks:
     def load_price_list(self) -> PriceList:
         """Return the current book by the database's clock, and those to come."""
         rows = self._connection.execute(
-            select(price_books, _UNTIL, func.now().label("read_at")).where(price_books.c.published_at.is_not(None))
+            select(*_HEAD, func.now().label("read_at")).where(price_books.c.published_at.is_not(None))
         ).all()
         standing = sorted(
             (row for row in rows if row.effective_until is None or row.effective_until > row.read_at),

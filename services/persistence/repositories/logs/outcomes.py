@@ -1,44 +1,26 @@
 """What was moved and how transfers finished, summed up for pages from the daily rollups."""
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import date, datetime
+from datetime import UTC, date, datetime
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, and_, func, select, text, true
+from sqlalchemy import ColumnElement, Connection, Row, and_, func, select, text, true, tuple_
 
 from services.application.monitoring.gain import MovedOnLink
 from services.application.monitoring.overview import Day, MeteredEnds, SlaOutcomes, TunedTransfers
-from services.persistence.repositories.logs.rollups import ENDED, LOGGED, LOGGED_COLUMNS
-from services.persistence.tables import daily_rollups, transfers
+from services.persistence.repositories.logs.rollups import BY_HOUR, ENDED
+from services.persistence.tables import daily_rollups, hourly_rollups, transfers
 from tradewind.gain import MovedTotals
 from tradewind.units import BITS_PER_BYTE
 
-_DAILY = daily_rollups.c
+_DAILY, _HOURLY = daily_rollups.c, hourly_rollups.c
 
 _LATEST_SLA_OUTCOMES = text(
     f"""
     SELECT {", ".join(f"{ENDED[name]} AS {name}" for name in ("ended", "kept", "missed", "unpromised"))}
       FROM transfers
      WHERE started_at >= :since AND ended_at IS NOT NULL AND link_id = coalesce(CAST(:link_id AS uuid), link_id)
-    """  # noqa: S608 - of constants
-)
-_HOURLY = ("transfers", "bytes_moved", "measured_energy_j", "modelled_energy_j", "metered_bytes")
-
-# One look into the index for each link: it begins with the link.
-_LATEST_HOURS = text(
-    f"""
-    SELECT date_trunc('hour', started_at AT TIME ZONE 'UTC') AS hour,
-           {", ".join(f"{LOGGED[name]} AS {name}" for name in _HOURLY)}
-      FROM (
-          SELECT DISTINCT ON (coalesce(logged.transfer_id, logged.id)) logged.*
-            FROM links, LATERAL (
-                SELECT id, transfer_id, received_at, {", ".join(LOGGED_COLUMNS)} FROM transfer_logs
-                 WHERE link_id = links.id AND started_at >= :since AND (chunk IS NULL OR chunk = 'whole')
-            ) logged
-           WHERE links.id = coalesce(CAST(:link_id AS uuid), links.id) AND links.last_log_at >= :since
-           ORDER BY coalesce(logged.transfer_id, logged.id), logged.received_at DESC, logged.ended_at DESC, logged.id
-      ) once
-     GROUP BY 1 ORDER BY 1
     """  # noqa: S608 - of constants
 )
 
@@ -65,29 +47,12 @@ class Outcomes:
     def list_days(self, since: date, link_id: UUID | None = None) -> Sequence[Day]:
         """Return what was recorded by day, in order, without days that have no transfer."""
         rows = self._connection.execute(
-            select(
-                _DAILY.day,
-                func.sum(_DAILY.transfers).label("transfers"),
-                func.sum(_DAILY.bytes_moved).label("bytes_moved"),
-                func.sum(_DAILY.measured_energy_j).label("measured_energy_j"),
-                func.sum(_DAILY.modelled_energy_j).label("modelled_energy_j"),
-                func.sum(_DAILY.metered_bytes).label("metered_bytes"),
-            )
+            select(_DAILY.day, *(func.sum(_DAILY[name]).label(name) for name in BY_HOUR))
             .where(_filter(since, link_id), _DAILY.transfers > 0)
             .group_by(_DAILY.day)
             .order_by(_DAILY.day)
         )
-        return [
-            Day(
-                day=row.day.isoformat(),
-                transfers=int(row.transfers),
-                bytes_moved=int(row.bytes_moved),
-                measured_energy_j=row.measured_energy_j,
-                modelled_energy_j=row.modelled_energy_j,
-                metered_bytes=int(row.metered_bytes),
-            )
-            for row in rows
-        ]
+        return [_to_day(row.day.isoformat(), row) for row in rows]
 
     def count_latest_sla_outcomes(self, since: datetime, link_id: UUID | None = None) -> SlaOutcomes:
         """Count the SLA outcomes of the transfers that started since a time, and finished, from their rows."""
@@ -95,19 +60,16 @@ class Outcomes:
         return SlaOutcomes(row.kept, row.missed, row.unpromised, row.ended - row.kept - row.missed - row.unpromised)
 
     def list_hours(self, since: datetime, link_id: UUID | None = None) -> Sequence[Day]:
-        """Return what was logged by hour since a time, in order, without hours that have no transfer."""
-        rows = self._connection.execute(_LATEST_HOURS, {"since": since, "link_id": link_id})
-        return [
-            Day(
-                day=row.hour.strftime("%Y-%m-%d %H:00"),
-                transfers=row.transfers,
-                bytes_moved=int(row.bytes_moved),
-                measured_energy_j=row.measured_energy_j,
-                modelled_energy_j=row.modelled_energy_j,
-                metered_bytes=int(row.metered_bytes),
-            )
-            for row in rows
-        ]
+        """Return what was logged by hour from a full hour on, in order, without hours that have no transfer."""
+        first = since.astimezone(UTC)
+        rows = self._connection.execute(
+            select(_HOURLY.day, _HOURLY.hour, *(func.sum(_HOURLY[name]).label(name) for name in BY_HOUR))
+            .where(tuple_(_HOURLY.day, _HOURLY.hour) >= (first.date(), first.hour))
+            .where(true() if link_id is None else _HOURLY.link_id == link_id)
+            .group_by(_HOURLY.day, _HOURLY.hour)
+            .order_by(_HOURLY.day, _HOURLY.hour)
+        )
+        return [_to_day(f"{row.day} {row.hour:02}:00", row) for row in rows]
 
     def list_tuned(self, since: date, *, limit: int, link_id: UUID | None = None) -> Sequence[TunedTransfers]:
         """Return what successful transfers of the service reached, by link, those that moved most first."""
@@ -183,6 +145,17 @@ class Outcomes:
             )
             for row in rows
         ]
+
+
+def _to_day(name: str, row: Row[Any]) -> Day:
+    return Day(
+        day=name,
+        transfers=int(row.transfers),
+        bytes_moved=int(row.bytes_moved),
+        measured_energy_j=row.measured_energy_j,
+        modelled_energy_j=row.modelled_energy_j,
+        metered_bytes=int(row.metered_bytes),
+    )
 
 
 def _filter(since: date, link_id: UUID | None) -> ColumnElement[bool]:

@@ -1,4 +1,5 @@
-"""Daily rollups, computed from their rows: a day of a link is computed completely, so that each row counts once.
+"""Daily rollups, computed from their rows: a day of a link is computed completely, so that each row counts once; the
+latest two days also by hour.
 
 Every change of rows leaves a mark by a trigger, in the same transaction. A mark that a statement sees was committed
 with its rows, which that statement therefore counts; a change that it does not see leaves its mark for the next. Days
@@ -54,7 +55,10 @@ LOGGED: Mapping[str, str] = {
     "metered_bytes": _format_bytes("source_energy_j IS NOT NULL OR destination_energy_j IS NOT NULL"),
     **{f"metered_{ends}": f"count(*) FILTER (WHERE {_match_logged_at(ends)})" for ends in MeteredEnds},
 }
-LOGGED_COLUMNS = (
+BY_HOUR = ("transfers", "bytes_moved", "measured_energy_j", "modelled_energy_j", "metered_bytes")
+"""Sums that the latest two days also have by hour."""
+
+_LOGGED_COLUMNS = (
     "status",
     "bytes_moved",
     "started_at",
@@ -89,6 +93,8 @@ _ON_THE_DAY = """
     link_id = due.link_id AND started_at >= due.day::timestamp AT TIME ZONE 'UTC'
     AND started_at < (due.day + 1)::timestamp AT TIME ZONE 'UTC'
 """
+
+_YESTERDAY = "(now() AT TIME ZONE 'UTC')::date - 1"
 
 _OLDEST = "SELECT DISTINCT day, link_id FROM rollup_marks WHERE tenant_id = :tenant ORDER BY day, link_id LIMIT :most"
 
@@ -125,19 +131,38 @@ def _build_statement(due: str) -> TextClause:
              SELECT FROM closed_months c
               WHERE c.month = date_trunc('month', due.day)::date AND c.dropped_at IS NOT NULL
          )
-    ), fresh AS (
-        SELECT due.day, due.link_id, logged.*, closed.* FROM whole due,
+    ), logged AS MATERIALIZED (
+        SELECT due.day, due.link_id, sums.* FROM whole due,
             LATERAL (
-                SELECT {_build_selection(LOGGED)} FROM (
-                    SELECT DISTINCT ON (coalesce(transfer_id, id)) {", ".join(LOGGED_COLUMNS)} FROM transfer_logs
+                SELECT hour, grouping(hour) = 1 AS is_of_day, {_build_selection(LOGGED)} FROM (
+                    SELECT DISTINCT ON (coalesce(transfer_id, id)) {", ".join(_LOGGED_COLUMNS)},
+                           CASE WHEN due.day >= {_YESTERDAY}
+                                THEN extract(hour FROM started_at AT TIME ZONE 'UTC')::smallint END AS hour
+                      FROM transfer_logs
                      WHERE {_ON_THE_DAY} AND (chunk IS NULL OR chunk = 'whole')
                      ORDER BY coalesce(transfer_id, id), received_at DESC, ended_at DESC, id
                 ) once
-            ) logged,
+                 GROUP BY GROUPING SETS ((), (hour))
+            ) sums
+    ), fresh AS (
+        SELECT logged.*, closed.* FROM logged,
             LATERAL (
                 SELECT {_build_selection(ENDED)} FROM transfers
-                 WHERE {_ON_THE_DAY} AND tenant_id = :tenant AND ended_at IS NOT NULL
+                 WHERE {_ON_THE_DAY.replace("due.", "logged.")} AND tenant_id = :tenant AND ended_at IS NOT NULL
             ) closed
+         WHERE logged.is_of_day
+    ), hours AS (
+        SELECT * FROM logged WHERE hour IS NOT NULL
+    ), emptied_hours AS (
+        DELETE FROM hourly_rollups r
+         WHERE r.tenant_id = :tenant
+           AND (r.day < {_YESTERDAY} OR ((r.day, r.link_id) IN (SELECT day, link_id FROM whole)
+                AND (r.day, r.link_id, r.hour) NOT IN (SELECT day, link_id, hour FROM hours)))
+    ), made_hours AS (
+        INSERT INTO hourly_rollups (tenant_id, day, link_id, hour, {", ".join(BY_HOUR)})
+        SELECT :tenant, day, link_id, hour, {", ".join(BY_HOUR)} FROM hours
+        ON CONFLICT (tenant_id, day, hour, link_id) DO UPDATE
+           SET {", ".join(f"{name} = excluded.{name}" for name in BY_HOUR)}
     ), emptied AS (
         DELETE FROM daily_rollups r USING fresh
          WHERE r.tenant_id = :tenant AND r.day = fresh.day AND r.link_id = fresh.link_id

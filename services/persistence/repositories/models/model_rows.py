@@ -155,22 +155,43 @@ def to_centre(row: Row[Any]) -> Leaf:
 
 
 def to_stored_leaf(row: Row[Any], partitions: Sequence[Row[Any]]) -> StoredLeaf:
-    lattice = Lattice(MappingProxyType({axis: tuple(values) for axis, values in row.axes.items()}))
-    model = LeafModel(
+    lattice = _read_lattice(row)
+    settings = _list_settings(row, enumerate(lattice.list_settings()))
+    tiers = tuple(map(to_partition, partitions))
+    return StoredLeaf(row.id, _build_leaf(row, lattice, settings, tiers), tuple(map(to_tier, partitions)))
+
+
+def to_fastest_leaf(row: Row[Any]) -> LeafModel:
+    """Return a leaf whose table has the fastest of its certified settings alone; several where they are equal."""
+    lattice = _read_lattice(row)
+    certified = [n for n, is_certified in enumerate(row.certified) if is_certified]
+    means = row.log_throughput_mean
+    fastest = max((means[n] for n in certified), default=None)
+    places = [(n, lattice.get_setting(n)) for n in certified if means[n] == fastest]
+    return _build_leaf(row, lattice, _list_settings(row, places))
+
+
+def _read_lattice(row: Row[Any]) -> Lattice:
+    return Lattice(MappingProxyType({axis: tuple(values) for axis, values in row.axes.items()}))
+
+
+def _build_leaf(
+    row: Row[Any], lattice: Lattice, settings: tuple[PredictedSetting, ...], partitions: tuple[Partition, ...] = ()
+) -> LeafModel:
+    return LeafModel(
         leaf=to_centre(row),
         lattice=lattice,
-        table=SettingTable(_list_settings(row, lattice), row.base_power_w),
+        table=SettingTable(settings, row.base_power_w),
         observed=tuple(
             ObservedSetting(**(each | {"parameters": Parameters(**each["parameters"])})) for each in row.observed
         ),
-        partitions=tuple(to_partition(each) for each in partitions),
+        partitions=partitions,
         accuracy=row.accuracy,
         queueing_delay_p90_s={int(streams): delay for streams, delay in row.queueing_delay_p90_s.items()},
         loss_baseline=row.loss_baseline,
         load_effect=_load_effect(row.load_effect),
         power_by_end={Host(host): EndPower(**each) for host, each in (row.power_by_end or {}).items()},
     )
-    return StoredLeaf(row.id, model, tuple(map(to_tier, partitions)))
 
 
 def _load_effect(stored: Mapping[str, list[float] | None] | None) -> LoadEffect | None:
@@ -179,22 +200,21 @@ def _load_effect(stored: Mapping[str, list[float] | None] | None) -> LoadEffect 
     return LoadEffect(**{name: None if values is None else tuple(values) for name, values in stored.items()})  # type: ignore[arg-type]  # as it was written
 
 
-def _list_settings(row: Row[Any], lattice: Lattice) -> tuple[PredictedSetting, ...]:
-    unmetered = [None] * len(row.certified), [0.0] * len(row.certified), [0.0] * len(row.certified)
-    powers = (row.log_power_mean, row.log_power_sd, row.log_covariance) if row.log_power_mean else unmetered
+def _list_settings(row: Row[Any], places: Iterable[tuple[int, Parameters]]) -> tuple[PredictedSetting, ...]:
+    """Return the settings at these places of the lattice."""
+    means, deviations, certified = row.log_throughput_mean, row.log_throughput_sd, row.certified
+    powers, power_deviations, covariances = row.log_power_mean, row.log_power_sd, row.log_covariance
     return tuple(
         PredictedSetting(
             parameters=parameters,
-            log_throughput_mean=mean,
-            log_throughput_sd=sd,
-            log_power_mean=power_mean,
-            log_power_sd=power_sd,
-            log_covariance=covariance,
-            certified=certified,
+            log_throughput_mean=means[n],
+            log_throughput_sd=deviations[n],
+            log_power_mean=powers[n] if powers else None,
+            log_power_sd=power_deviations[n] if powers else 0.0,
+            log_covariance=covariances[n] if powers else 0.0,
+            certified=certified[n],
         )
-        for parameters, mean, sd, power_mean, power_sd, covariance, certified in zip(
-            lattice.list_settings(), row.log_throughput_mean, row.log_throughput_sd, *powers, row.certified, strict=True
-        )
+        for n, parameters in places
     )
 
 

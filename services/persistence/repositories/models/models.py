@@ -24,6 +24,7 @@ from services.persistence.repositories.models.model_rows import (
     PATH,
     to_centre,
     to_cluster_row,
+    to_fastest_leaf,
     to_model_outline,
     to_partition_row,
     to_path,
@@ -219,8 +220,10 @@ class Models:
             found[row.link_id].append(LowestSetting(to_centre(row), *expected))
         return dict(found)
 
-    def list_leaves(self, release_id: int, link_ids: Collection[UUID]) -> Mapping[UUID, Sequence[LeafModel]]:
-        """Return the leaves of those of the links that a release has a model of, without their partitions."""
+    def list_fastest(self, release_id: int, link_ids: Collection[UUID]) -> Mapping[UUID, Sequence[LeafModel]]:
+        """Return the leaves of those of the links that a release has a model of, without their partitions, and of their
+        settings the fastest certified one alone: building all takes a hundred times as long.
+        """
         rows = self._connection.execute(
             select(clusters, clusters.c.rows.label("leaf_rows"), release_links.c.link_id, *_SURFACE)
             .join(clusters, clusters.c.link_model_id == release_links.c.link_model_id)
@@ -230,7 +233,7 @@ class Models:
         )
         found: dict[UUID, list[LeafModel]] = defaultdict(list)
         for row in rows:
-            found[row.link_id].append(to_stored_leaf(row, ()).model)
+            found[row.link_id].append(to_fastest_leaf(row))
         return dict(found)
 
     def with_cluster(self, release_id: int, cluster_id: UUID) -> StoredModel | None:
