@@ -33,7 +33,7 @@ from tradewind.units import format_bps, format_joules, format_seconds
 router = build_page_router("/usage")
 
 TRANSFERS_AT_ONCE = 25
-MOST_PRINTED = 500
+MOST_PRINTED = 200
 """Transfers that are printed with a statement; the file has all."""
 
 LAST_PAGE = 10_000
