@@ -202,7 +202,7 @@ def compute_data_set_gain(leaf: LeafModel, transfers_a_month: float) -> DataSetG
             advice=(*advice, "no setting is certified: run more transfers at the settings that matter"),
         )
     recommended = choice.setting
-    others = [each for each in leaf.observed if not _is_same(each.parameters, recommended.parameters)]
+    others = _leave_out(leaf.observed, recommended.parameters)
     fit_sd, noise_sd = _get_deviations(leaf, recommended)
     rate_sd = math.sqrt(fit_sd**2 + noise_sd**2 / transfers_a_month)
     return DataSetGain(
@@ -215,7 +215,7 @@ def compute_data_set_gain(leaf: LeafModel, transfers_a_month: float) -> DataSetG
         rate_bps=_build_interval(recommended.log_throughput_mean, rate_sd),
         gain=_compute_gain(others, recommended, rate_sd, noise_sd),
         saved_share=_compute_saved_share(others, recommended, rate_sd, time),
-        energy_saved_share=_compute_energy_saved(leaf.observed, recommended),
+        energy_saved_share=_compute_energy_saved(leaf.observed, others, recommended),
         back_test=_read_back_test(leaf.accuracy),
         advice=(*advice, *_advise_beyond(leaf, recommended.parameters)),
     )
@@ -226,9 +226,10 @@ def _compute_bytes(centre: Leaf) -> float:
     return float(2.0 ** (centre.log2_mean_file_bytes + centre.log2_file_count))
 
 
-def _is_same(one: Parameters, recommended: Parameters) -> bool:
-    """Return whether a logged setting is the recommended one, on the axes that it names."""
-    return all(getattr(one, name) == value for name, value in recommended.list_known().items())
+def _leave_out(observed: Sequence[ObservedSetting], recommended: Parameters) -> Sequence[ObservedSetting]:
+    """Return the logged settings that differ from the recommended one on an axis that it names."""
+    known = recommended.list_known().items()
+    return [each for each in observed if any(getattr(each.parameters, name) != value for name, value in known)]
 
 
 def _get_deviations(leaf: LeafModel, recommended: PredictedSetting) -> tuple[float, float]:
@@ -266,17 +267,23 @@ def _compute_saved_share(
     return Interval(mean, low, high)
 
 
-def _compute_energy_saved(observed: Sequence[ObservedSetting], recommended: PredictedSetting) -> float | None:
+def _compute_energy_saved(
+    observed: Sequence[ObservedSetting], others: Sequence[ObservedSetting], recommended: PredictedSetting
+) -> float | None:
     """Return the share of the energy that is saved, over the settings whose power was metered."""
     if recommended.log_power_mean is None:
         return None
     needed = math.exp(recommended.log_power_mean - recommended.log_throughput_mean)
-    spent = saved = 0.0
-    for each in observed:
-        if each.power_w_mean is not None:
-            own = each.power_w_mean * math.exp(-each.log_throughput_mean)
-            spent += each.rows * own
-            saved += 0.0 if _is_same(each.parameters, recommended.parameters) else each.rows * (own - needed)
+    spent = sum(
+        each.rows * each.power_w_mean * math.exp(-each.log_throughput_mean)
+        for each in observed
+        if each.power_w_mean is not None
+    )
+    saved = sum(
+        each.rows * (each.power_w_mean * math.exp(-each.log_throughput_mean) - needed)
+        for each in others
+        if each.power_w_mean is not None
+    )
     return saved / spent if spent else None
 
 

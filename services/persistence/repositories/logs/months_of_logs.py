@@ -223,11 +223,14 @@ class MonthSeals:
 
     def list_page(self) -> Sequence[MonthOfTenant]:
         """Return all months with days, the newest first."""
-        month = func.date_trunc("month", _DAY.day).cast(closed_months.c.month.type)
+        month, moved_in = (
+            func.date_trunc("month", each.day).cast(closed_months.c.month.type).label("month")
+            for each in (_DAY, daily_rollups.c)
+        )
         current = _DAY.exported_version == _DAY.version
         days = (
             select(
-                month.label("month"),
+                month,
                 func.count().label("files"),
                 func.count().filter(current).label("exported_files"),
                 func.coalesce(func.sum(_DAY.rows).filter(_DAY.view == View.TRANSFERS.value), 0).label("rows"),
@@ -237,21 +240,19 @@ class MonthSeals:
             .group_by(month)
             .subquery()
         )
-        moved = (
-            select(func.coalesce(func.sum(daily_rollups.c.transfers), 0))
-            .where(daily_rollups.c.day >= days.c.month, daily_rollups.c.day < days.c.month + text("interval '1 month'"))
-            .scalar_subquery()
-        )
+        transfers = func.sum(daily_rollups.c.transfers).label("transfers")
+        moved = select(moved_in, transfers).group_by(moved_in).subquery()
         closed, sealed = closed_months.c, sealed_months.c
         newest = select(func.max(closed.month)).scalar_subquery()
         rows = self._connection.execute(
             select(
                 days,
-                moved.label("transfers"),
+                func.coalesce(moved.c.transfers, 0).label("transfers"),
                 func.coalesce(days.c.month <= newest, False).label("closed"),
                 closed.dropped_at,
                 sealed.sealed_at,
             )
+            .outerjoin(moved, moved.c.month == days.c.month)
             .outerjoin(closed_months, closed.month == days.c.month)
             .outerjoin(sealed_months, sealed.month == days.c.month)
             .order_by(days.c.month.desc())

@@ -29,6 +29,16 @@ from tradewind.tiers.setting_table import SettingTable
 
 CENTRE = ("dataset_tier", "load_tier", "log2_mean_file_bytes", "log2_file_count", "load")
 _PREDICTED = tuple(each.name for each in fields(PredictedSetting) if each.name != "parameters")
+OF_SETTINGS = (
+    "log_throughput_mean",
+    "log_throughput_sd",
+    "log_power_mean",
+    "log_power_sd",
+    "log_covariance",
+    "certified",
+)
+"""Columns of a surface with a value for each setting of its lattice."""
+
 PATH = ("bandwidth_bps", "rtt_s", "min_rtt_s", "loss_rate", "buffer_bytes")
 
 
@@ -164,11 +174,7 @@ def to_stored_leaf(row: Row[Any], partitions: Sequence[Row[Any]]) -> StoredLeaf:
 def to_fastest_leaf(row: Row[Any]) -> LeafModel:
     """Return a leaf whose table has the fastest of its certified settings alone; several where they are equal."""
     lattice = _read_lattice(row)
-    certified = [n for n, is_certified in enumerate(row.certified) if is_certified]
-    means = row.log_throughput_mean
-    fastest = max((means[n] for n in certified), default=None)
-    places = [(n, lattice.get_setting(n)) for n in certified if means[n] == fastest]
-    return _build_leaf(row, lattice, _list_settings(row, places))
+    return _build_leaf(row, lattice, _list_settings(row, enumerate(map(lattice.get_setting, row.places or ()))))
 
 
 def _read_lattice(row: Row[Any]) -> Lattice:
@@ -201,17 +207,18 @@ def _load_effect(stored: Mapping[str, list[float] | None] | None) -> LoadEffect 
 
 
 def _list_settings(row: Row[Any], places: Iterable[tuple[int, Parameters]]) -> tuple[PredictedSetting, ...]:
-    """Return the settings at these places of the lattice."""
+    """Return settings with their values, which stand at these places."""
     means, deviations, certified = row.log_throughput_mean, row.log_throughput_sd, row.certified
     powers, power_deviations, covariances = row.log_power_mean, row.log_power_sd, row.log_covariance
+    is_powered = bool(powers) and powers[0] is not None
     return tuple(
         PredictedSetting(
             parameters=parameters,
             log_throughput_mean=means[n],
             log_throughput_sd=deviations[n],
-            log_power_mean=powers[n] if powers else None,
-            log_power_sd=power_deviations[n] if powers else 0.0,
-            log_covariance=covariances[n] if powers else 0.0,
+            log_power_mean=powers[n] if is_powered else None,
+            log_power_sd=power_deviations[n] if is_powered else 0.0,
+            log_covariance=covariances[n] if is_powered else 0.0,
             certified=certified[n],
         )
         for n, parameters in places

@@ -7,7 +7,8 @@ from itertools import groupby
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Row, Select, func, insert, select
+from sqlalchemy import Connection, FromClause, Row, Select, func, insert, select, true
+from sqlalchemy.dialects.postgresql import aggregate_order_by
 
 from services.application.models.learned_model import (
     IndexedModel,
@@ -21,6 +22,7 @@ from services.application.models.learned_model import (
 from services.application.monitoring.overview import LowestSetting
 from services.persistence.repositories.models.model_rows import (
     CENTRE,
+    OF_SETTINGS,
     PATH,
     to_centre,
     to_cluster_row,
@@ -37,6 +39,33 @@ from tradewind.errors import NotFound
 from tradewind.model import LeafModel, LinkModel
 
 _SURFACE = tuple(column for column in surfaces.columns if column.name not in ("tenant_id", "cluster_id"))
+
+_OTHERS = tuple(column for column in _SURFACE if column.name not in OF_SETTINGS)
+
+
+def _select_fastest() -> FromClause:
+    """Return the values of the fastest certified settings of a surface, and their places in its lattice, from 0 on."""
+    each = (
+        func.unnest(*(surfaces.c[name] for name in OF_SETTINGS))
+        .table_valued(*OF_SETTINGS, with_ordinality="place")
+        .render_derived()
+    )
+    of_rank = func.rank().over(order_by=each.c.log_throughput_mean.desc()).label("of_rank")
+    ranked = select(each, of_rank).where(each.c.certified).subquery()
+    in_order = (
+        aggregate_order_by(value, ranked.c.place)
+        for value in (ranked.c.place - 1, *(ranked.c[name] for name in OF_SETTINGS))
+    )
+    return (
+        select(
+            *(func.array_agg(value).label(name) for value, name in zip(in_order, ("places", *OF_SETTINGS), strict=True))
+        )
+        .where(ranked.c.of_rank == 1)
+        .lateral("fastest")
+    )
+
+
+_FASTEST = _select_fastest()
 
 
 class Models:
@@ -225,9 +254,10 @@ class Models:
         settings the fastest certified one alone: building all takes a hundred times as long.
         """
         rows = self._connection.execute(
-            select(clusters, clusters.c.rows.label("leaf_rows"), release_links.c.link_id, *_SURFACE)
+            select(clusters, clusters.c.rows.label("leaf_rows"), release_links.c.link_id, *_OTHERS, *_FASTEST.c)
             .join(clusters, clusters.c.link_model_id == release_links.c.link_model_id)
             .join(surfaces, surfaces.c.cluster_id == clusters.c.id)
+            .join(_FASTEST, true())
             .where(release_links.c.release_id == release_id, release_links.c.link_id.in_(link_ids))
             .order_by(clusters.c.link_model_id, clusters.c.ordinal)
         )
