@@ -1,4 +1,4 @@
-"""Server time and size of the pages over 10^7 log rows and 500 links; daily rollups of a new day and of all.
+"""Server time and size of the pages over 10^7 log rows, 50,000 transfers and 500 links; what rollups cost.
 
 The rows are those of `benchmarks/support/stored_rows.py`, made by the first run and stored for the next. The clock of a
 page runs from its request, by a signed-in session over HTTP on this host, to its last byte. The report adds the
@@ -36,6 +36,7 @@ from benchmarks.support.stored_rows import (
     DAYS,
     FOLDER,
     LEARNED_LINKS,
+    TRANSFERS,
     StoredRows,
     fetch_value,
     mark_days,
@@ -75,7 +76,6 @@ class PagesScale:
 
 FULL = PagesScale(rows=10_000_000, links=500, requests=40)
 QUICK = PagesScale(rows=500_000, links=500, requests=20)
-"""A tenth of the rows are transfers of the service: 50,000."""
 
 SMOKE = PagesScale(rows=200, links=LEARNED_LINKS, requests=2, days=4)
 
@@ -84,6 +84,7 @@ def main(argv: Sequence[str]) -> int:
     """Measure, print and write ``var/bench/pages.json``."""
     parser = make_parser(__doc__.partition("\n")[0])
     parser.add_argument("--rows", type=int, help="log rows in the database; else 10,000,000, or 500,000 with --quick")
+    parser.add_argument("--transfers", type=int, default=TRANSFERS, help="of the service among them; default: 50,000")
     options = parser.parse_args(argv)
     scale = SMOKE if options.smoke else QUICK if options.quick else FULL
     started_at = datetime.now(UTC)
@@ -94,6 +95,7 @@ def main(argv: Sequence[str]) -> int:
             links=scale.links,
             seed=options.seed,
             folder=folder,
+            transfers=options.transfers,
             days=scale.days,
             niceness={} if options.smoke else NICENESS,
         ) as stored,
@@ -155,7 +157,7 @@ def measure_pages(
     shared = ProcessorWatch(psutil.Process())
     for round_number in range(scale.requests + 1):
         if round_number % ROUNDS_BETWEEN_NEW_ROWS == 0:
-            store_rows(stored.admin, stored.tenant_id, datetime.now(UTC) - timedelta(days=2), ROWS_A_TIME)
+            store_rows(stored.admin, stored, datetime.now(UTC) - timedelta(days=2), ROWS_A_TIME)
         for name in pages:
             each = service.measure(partial(load, name))
             if round_number:  # the first one warms up

@@ -3,7 +3,7 @@
 A small part is uploaded as a file, and the service's own workers make models of its links; the other links join the
 same endpoints over other networks, and have the same models. The database makes the rows by one statement a day, over
 those links and the settings and data sets of benchmarks. They are stored as uploads are: every index, check and trigger
-is at work. A tenth of them are transfers of the service, with an SLA.
+is at work. Some of them are transfers of the service, with an SLA and a price; the others are imported.
 
 A day is stored in one transaction, so that an interrupted run continues with the next day. A run on a later day adds
 the days that have started since.
@@ -42,6 +42,8 @@ from tradewind.units import GB
 
 FOLDER = ROOT / "var" / "bench" / "pages"
 DAYS = 80
+TRANSFERS = 50_000
+LEAST_ROWS_A_TRANSFER = 10
 LEARNED_LINKS = 5
 LEARNED_ROWS_A_LINK = 200
 BYTES_A_ROW = 750
@@ -62,6 +64,7 @@ class StoredRows:
     ----------
     admin : connection of the superuser, made from ``admin_url``.
     server_id : the process id of the server.
+    rows_a_transfer : one of so many rows is a transfer of the service.
     """
 
     admin: psycopg.Connection
@@ -69,6 +72,7 @@ class StoredRows:
     database_url: str
     tenant_id: UUID
     server_id: int
+    rows_a_transfer: int
 
 
 @contextmanager
@@ -78,19 +82,21 @@ def open_stored_rows(
     links: int,
     seed: int,
     folder: Path,
+    transfers: int = TRANSFERS,
     keys: int = 20,
     days: int = DAYS,
     niceness: Mapping[str, int] = NICENESS,
 ) -> Iterator[StoredRows]:
     """Yield the database with ``rows`` rows over the last ``days`` days; make the days that are missing.
 
-    ``keys`` : customers, each with a key, by whose agents the transfers of the service were made in turn.
+    ``transfers`` : of the service, at most a tenth of the rows. ``keys`` : customers, each with a key, by whose agents
+    the transfers of the service were made in turn.
 
     Raises
     ------
     SystemExit : there is no room, or another run uses the database.
     """
-    folder = folder / f"{rows}-rows-{links}-links-seed-{seed}"
+    folder = folder / f"{rows}-rows-{transfers}-transfers-{links}-links-seed-{seed}"
     parameters = f"{seed} {LEARNED_LINKS} {LEARNED_ROWS_A_LINK} {MORE_LINKS} {BATCH} {LOGS} {ENDS} {QUOTES} {KEYS}"
     makers = digest_row_sources(["benchmarks/support/workload.py"], parameters)
     with open_stored_server(folder, makers) as server:
@@ -106,7 +112,8 @@ def open_stored_rows(
                 admin.execute(KEYS, {"keys": keys})
                 record_row_sources(server, makers)
             tenant_id = fetch_value(admin, "SELECT id FROM tenants")
-            stored = StoredRows(admin, server.url(), database_url, tenant_id, server.process_id)
+            rows_a_transfer = max(rows // transfers, LEAST_ROWS_A_TRANSFER)
+            stored = StoredRows(admin, server.url(), database_url, tenant_id, server.process_id, rows_a_transfer)
             fill_days(stored, store, days, rows // days)
             yield stored
 
@@ -160,18 +167,22 @@ def fill_days(stored: StoredRows, store: Store, days: int, rows_a_day: int) -> N
 def store_day(stored: StoredRows, day: date, rows: int) -> None:
     """Store all rows of one day, and mark the day as stored, in one transaction."""
     with psycopg.connect(stored.admin_url) as connection:
-        store_rows(connection, stored.tenant_id, datetime(day.year, day.month, day.day, tzinfo=UTC), rows)
+        store_rows(connection, stored, datetime(day.year, day.month, day.day, tzinfo=UTC), rows)
         connection.execute("INSERT INTO benchmark.days VALUES (%s)", [day])
 
 
-def store_rows(admin: psycopg.Connection, tenant_id: UUID, begins_at: datetime, rows: int) -> None:
+def store_rows(admin: psycopg.Connection, stored: StoredRows, begins_at: datetime, rows: int) -> None:
     """Store rows of one day, spread over it and over all links."""
+    values = {
+        "tenant": stored.tenant_id,
+        "batch": uuid4(),
+        "rows": rows,
+        "begins": begins_at,
+        "rows_a_transfer": min(stored.rows_a_transfer, max(rows // LEAST_ROWS_A_TRANSFER, 1)),
+    }
     with admin.transaction():
-        batch = uuid4()
-        admin.execute(BATCH, {"tenant": tenant_id, "batch": batch, "rows": rows, "begins": begins_at})
-        admin.execute(LOGS, {"tenant": tenant_id, "rows": rows, "begins": begins_at, "batch": batch})
-        admin.execute(ENDS, {"tenant": tenant_id, "begins": begins_at})
-        admin.execute(QUOTES, {"tenant": tenant_id, "begins": begins_at})
+        for statement in (BATCH, LOGS, ENDS, QUOTES):
+            admin.execute(statement, values)
 
 
 def mark_days(stored: StoredRows, since: date | None = None) -> None:
@@ -196,8 +207,8 @@ LOGS = """
         throughput_bps, retransmitted_bytes, usage_cpu, usage_memory, usage_nic, source_energy_j, source_dynamic_j,
         source_base_w, source_energy_method, source_energy_quality)
     SELECT %(tenant)s, uuidv7(), link, %(batch)s, at + interval '2 minutes', at, at + seconds * interval '1 s', 'https',
-           'download', '0.1.0', 'whole', CASE WHEN n %% 10 = 0 THEN gen_random_uuid() END, 1e9, 0.06, 0.05, 1e-5,
-           4194304, files, files * size, size, (ARRAY[1,2,3,4,6,8,12,16,24,32])[1 + n %% 10],
+           'download', '0.1.0', 'whole', CASE WHEN n %% %(rows_a_transfer)s = 0 THEN gen_random_uuid() END,
+           1e9, 0.06, 0.05, 1e-5, 4194304, files, files * size, size, (ARRAY[1,2,3,4,6,8,12,16,24,32])[1 + n %% 10],
            (ARRAY[1,2,3,4,6,8])[1 + n / 10 %% 6], (ARRAY[0,1,2,4,8,16,32])[1 + n / 60 %% 7], 262144, 'succeeded',
            files * size, files, 0, 8.0 * files * size / seconds, n %% 1000, 0.3, 0.31, 0.5,
            (60 + n %% 20) * seconds, (25 + n %% 20) * seconds, 35, CASE n %% 2 WHEN 0 THEN 'rapl' ELSE 'cpu_model' END,
@@ -237,12 +248,11 @@ ENDS = """
     ON CONFLICT DO NOTHING
 """
 
-# One of twenty transfers of the service was priced: 50,000 of 10^7 rows.
 QUOTES = """
     INSERT INTO quotes (tenant_id, transfer_id, at, key_id, link_id, tier_id, book_id, amount, currency, energy_basis,
         sla, total_bytes, throughput_bps)
     SELECT t.tenant_id, t.id, t.started_at, t.key_id, t.link_id,
-           tiers.ids[1 + mod(t.number / 20, cardinality(tiers.ids))], gen_random_uuid(),
+           tiers.ids[1 + mod(t.number, cardinality(tiers.ids))], gen_random_uuid(),
            round((t.total_bytes / 1e9 * 0.02)::numeric, 6), 'EUR', 'total', 'deadline',
            t.total_bytes, t.throughput_bps
       FROM (
@@ -251,7 +261,6 @@ QUOTES = """
              AND started_at < %(begins)s::timestamptz + interval '1 day'
       ) t,
       (SELECT array_agg(DISTINCT tier_id) AS ids FROM sla_partitions WHERE tenant_id = %(tenant)s) tiers
-     WHERE t.number %% 20 = 0
     ON CONFLICT DO NOTHING
 """
 
