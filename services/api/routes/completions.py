@@ -76,7 +76,7 @@ async def complete(
     of the same name, or one that is no customer's, after that key was revoked.
     """
     key = TransferKey(principal.tenant_id, transfer_id)
-    async with parts.completion_slots.hold(principal.tenant_id):
+    async with parts.completion_slots.hold(principal.tenant_id, principal.key_id):
         owner = await parts.quotes.find_key(key) or find_starting_key(await find_first_heartbeat(key, parts.sessions))
         receipt = await run_in_threadpool(_complete, transfer_id, completion, parts, principal, owner)
     await parts.tuner.end(key)
