@@ -126,6 +126,7 @@ class Container:
     upload_slots: Slots
     upload_storage: UploadStorage
     planning_slots: Slots
+    repeated_slots: Slots
     computing: YieldingProcesses
     spools: Spools
     client: redis.Redis
@@ -198,6 +199,7 @@ def build_container(*, database_url: str, redis_url: str, options: Options | Non
             ),
             upload_storage=upload_storage,
             planning_slots=Slots("queues of jobs", done="planned", at_once=1),
+            repeated_slots=Slots("repeated requests", done="answered", of_group=AT_ONCE - 1),
             computing=computing,
             spools=Spools(),
             client=client,

@@ -216,6 +216,33 @@ def test_a_reader_fills_the_disk_no_further_than_it_may(dsn: str, database_url: 
         assert session.execute("SHOW temp_file_limit").fetchone() == ("-1",)
 
 
+def test_a_reader_writes_nothing_to_the_log_of_the_server(dsn: str, postgres: EmbeddedPostgres) -> None:
+    """Statements and values of any length, and plans: they would fill the disk of the database."""
+    log, mark = postgres.folder / "log", f"mark {uuid4()}"
+    with psycopg.connect(dsn, autocommit=True) as session:
+        session.execute("SET debug_print_plan = on")
+        session.execute("SELECT %s", [mark])
+        for statement in ("SELECT %s::int", "SELECT 1 / 0, %s"):
+            with pytest.raises(psycopg.errors.DataError):
+                session.execute(statement, [mark])  # type: ignore[call-overload]
+        for setting in ("log_min_messages = debug1", "log_min_error_statement = error"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                session.execute(f"SET {setting}")  # type: ignore[call-overload]
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                session.execute(f"ALTER ROLE CURRENT_USER SET {setting}")  # type: ignore[call-overload]
+        session.execute("ALTER ROLE CURRENT_USER RESET ALL")
+    with psycopg.connect(dsn) as session, pytest.raises(psycopg.errors.DivisionByZero):
+        session.execute("SELECT 1 / 0, %s", [mark])
+    assert mark not in log.read_text(encoding="utf-8", errors="replace")
+
+
+def test_the_service_writes_errors_to_the_log_of_the_server(database_url: str, postgres: EmbeddedPostgres) -> None:
+    mark = f"mark {uuid4()}"
+    with psycopg.connect(database_url) as session, pytest.raises(psycopg.errors.DataError):
+        session.execute("SELECT %s::int", [mark])
+    assert mark in (postgres.folder / "log").read_text(encoding="utf-8", errors="replace")
+
+
 def test_a_reader_cannot_set_its_way_to_another_tenant(provider: Tenant, api: str, dsn: str, database_url: str) -> None:
     stranger = new_tenant(provider.parts, database_url)
     other = f"tradewind_reader_{provider.id.hex}"
@@ -314,11 +341,19 @@ COUNTS = (
     "SELECT tup_inserted FROM pg_stat_database",
     "SELECT pg_total_relation_size(oid) FROM pg_class",
     "SELECT pg_database_size(current_database())",
+    "SELECT wal_bytes FROM pg_stat_wal",
+    "SELECT writes FROM pg_stat_io",
+    "SELECT buffers_alloc FROM pg_stat_bgwriter",
+    "SELECT num_timed FROM pg_stat_checkpointer",
+    "SELECT pg_current_wal_insert_lsn()",
+    "SELECT next_xid FROM pg_control_checkpoint()",
+    "SELECT pg_current_snapshot()",
+    "SELECT relation FROM pg_locks",
 )
 
 
 @pytest.mark.parametrize("query", COUNTS)
-def test_the_catalog_counts_no_rows_for_a_reader(dsn: str, admin_database_url: str, query: str) -> None:
+def test_the_catalog_counts_nothing_of_others_for_a_reader(dsn: str, admin_database_url: str, query: str) -> None:
     with psycopg.connect(dsn) as session, pytest.raises(psycopg.errors.InsufficientPrivilege):
         session.execute(query)  # type: ignore[call-overload]
     for monitor in ("tradewind_app", "pg_monitor"):
