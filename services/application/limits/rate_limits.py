@@ -1,4 +1,4 @@
-"""Rate limits of keys, users, customers and tenants: a token bucket for each, by kind of call, that fills at a steady rate.
+"""Rate limits of keys, users, customers and tenants: a token bucket for each, by kind of call, that fills steadily.
 
 A process has its buckets in memory, so that checking a call costs a look-up and no round trip. Each second it reports
 to a store, which all processes share, the calls taken, and takes over the level left by all processes. A level may be

@@ -261,27 +261,6 @@ def test_a_new_key_of_the_same_name_goes_on_with_a_live_transfer(
     assert mine.beat(1, client=after.client)["sequence"] == 1
 
 
-def test_a_new_key_of_another_customer_with_the_same_name_replaces_nothing(
-    owner: Customer, api: str, learned: Tenant, new_customer: NewCustomer, revoke: Callable[[Customer], None]
-) -> None:
-    """Names of revoked keys are free; "production" of one customer is not "production" of the next."""
-    mine, name = Transfer(owner.client), f"router-{uuid4()}"
-    mine.beat(0)
-    owner.client.put(f"/v1/devices/{name}", json=PROFILE).raise_for_status()
-    revoke(owner)
-    foreign, nobodys, after = (new_customer(owner.name) for _ in range(3))
-    with learned.client(api, Scope.PROVIDER) as provider:
-        for holders in ([owner, after], [foreign]):
-            keys = [str(each.key_id) for each in holders]
-            sent = {"name": f"Customer {uuid4()}", "key_ids": keys}
-            provider.post("/v1/customers", json=sent).raise_for_status()
-    for each in (foreign, nobodys):
-        assert mine.send(mine.body(1), each.client).status_code == 409
-        assert each.client.get(f"/v1/transfers/{mine.id}").status_code == 404
-        assert each.client.delete(f"/v1/devices/{name}").status_code == 404
-    assert mine.beat(1, client=after.client)["sequence"] == 1
-
-
 def test_a_customer_reads_its_own_transfers_alone(
     owner: Customer, rival: Customer, api: str, learned: Tenant, parts: Container, heartbeats: redis.Redis
 ) -> None:
@@ -344,16 +323,6 @@ def test_device_profiles_are_seen_and_changed_by_the_customer_that_uploaded_them
     after = new_customer(owner.name)
     revoke(owner)
     assert after.client.delete(f"/v1/devices/{name}").status_code == 204
-
-
-def test_profiles_of_one_customer_leave_room_to_the_others(
-    owner: Customer, rival: Customer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("services.application.advice.devices.MAX_OF_CUSTOMER", 2)
-    puts = [rival.client.put(f"/v1/devices/rival-{uuid4()}", json=PROFILE) for _ in range(3)]
-    assert [each.status_code for each in puts] == [200, 200, 409]
-    assert "2 profiles of this key" in puts[2].json()["detail"]
-    assert owner.client.put(f"/v1/devices/owner-{uuid4()}", json=PROFILE).status_code == 200
 
 
 def test_a_profile_of_one_customer_does_not_stand_in_for_the_packages_with_another(

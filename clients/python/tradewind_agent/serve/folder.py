@@ -139,7 +139,9 @@ class ServedFolder:
         RequestRefused : that of ``make_room``, 403, 409 where a file stands in the way, 414.
         """
         if len(segments) > MAX_DEPTH:
-            raise RequestRefused(HTTPStatus.REQUEST_URI_TOO_LONG, f"a path may make {MAX_DEPTH} folders, one in another")
+            raise RequestRefused(
+                HTTPStatus.REQUEST_URI_TOO_LONG, f"a path may make {MAX_DEPTH} folders, one in another"
+            )
         os.close(self._open_folders(segments, make_room))
 
     def _open_folders(self, segments: Sequence[str], make_room: Callable[[], None] | None) -> int:

@@ -67,8 +67,9 @@ class Customers:
 
     def list_holders(self) -> Mapping[UUID, UUID]:
         """Return the customer of each key that belongs to one now."""
-        query = select(NEWEST_HOLDERS.c.key_id, NEWEST_HOLDERS.c.customer_id).where(NEWEST_HOLDERS.c.customer_id.is_not(None))
-        return {row.key_id: row.customer_id for row in self._connection.execute(query.order_by(NEWEST_HOLDERS.c.key_id))}
+        newest = NEWEST_HOLDERS.c
+        query = select(newest.key_id, newest.customer_id).where(newest.customer_id.is_not(None)).order_by(newest.key_id)
+        return {row.key_id: row.customer_id for row in self._connection.execute(query)}
 
     def add(self, details: CustomerDetails, at: datetime) -> UUID:
         number = self._connection.execute(select(func.coalesce(func.max(customers.c.number), 0) + 1)).scalar_one()

@@ -13,7 +13,7 @@ LEAST_FILE_BYTES = 4 * KIB
 """What a file or a folder takes on disk, however little it holds: a block of the usual file systems."""
 
 OVERHEAD_BYTES = 64 * KIB
-"""Space of folders, journals and the blocks of tiny files, in addition to the quota: a file of exactly its size fits."""
+"""Space of folders, journals and the blocks of tiny files beyond the quota: a file of exactly its size fits."""
 
 
 class StorageQuota:
