@@ -15,6 +15,7 @@ def test_a_reader_writes_nothing_to_the_log_of_the_server(dsn: str, postgres: Em
     """Statements and values of any length, and plans: they would fill the disk of the database."""
     log, mark = postgres.folder / "log", f"mark {uuid4()}"
     with psycopg.connect(dsn, autocommit=True) as session:
+        session.execute("SET default_transaction_read_only = off")
         session.execute("SET debug_print_plan = on")
         session.execute("SELECT %s", [mark])
         for statement in ("SELECT %s::int", "SELECT 1 / 0, %s"):
