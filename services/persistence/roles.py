@@ -77,7 +77,7 @@ TEMPORARY_FILES = "4GB"
 """Disk space for temporary files of one session of an analyst, while it sorts and joins."""
 
 LOG_OF_ANALYSTS = {"log_min_messages": "fatal", "log_min_error_statement": "panic"}
-"""What sessions of analysts write to the server's log, which no login of theirs may change: that they were ended.
+"""What sessions of analysts write to the server's log, which they may not change: that they were ended.
 Errors, with statements and values of any length, and plans (``debug_print_plan``) would fill the disk.
 """
 

@@ -37,7 +37,7 @@ def _check_plain_number(value: object) -> object:
 
 
 PLAIN_NUMBER = BeforeValidator(_check_plain_number)
-"""Refuses texts that Python reads as numbers and people do not, such as 1_000, or digits of other scripts."""
+"""Refuses texts that only Python reads as numbers, such as 1_000, or digits of other scripts."""
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME_LENGTH, pattern=NO_CONTROLS)]
 ProfileName = Annotated[

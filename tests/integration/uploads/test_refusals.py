@@ -175,7 +175,7 @@ def test_folders_that_uploads_make_count_until_they_are_removed(root: Path):
         assert wire.ask("PUT", "/more/a/b/c/d/e/g", b"").status == 507, "after a restart, too"
 
 
-def test_a_path_makes_no_more_folders_than_people_do(server: Server, root: Path):
+def test_an_upload_makes_no_endless_path_of_folders(server: Server, root: Path):
     with Wire(server.port) as wire:
         assert wire.ask("PUT", f"/{'a/' * 1000}f", b"x").status == 414
         assert wire.ask("PUT", f"/{'a/' * 50}f", b"x").status == 201

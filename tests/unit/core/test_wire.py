@@ -245,7 +245,7 @@ def test_names_of_warehouse_headers_and_metadata_are_fixed():
 
 
 @pytest.mark.parametrize("text", ["1_000", "\u0967", "\uff11", "1\u00a0"])
-def test_amounts_are_written_as_people_write_numbers(text: str) -> None:
+def test_amounts_have_plain_digits_without_underscores(text: str) -> None:
     with pytest.raises(ValidationError, match="must be a number such as"):
         WirePriceModel.model_validate({"base": text})
     with pytest.raises(ValidationError, match="must be a number such as"):

@@ -63,7 +63,7 @@ def test_keys_of_one_tenant_leave_room_to_other_tenants(spools: Spools) -> None:
         assert fill(spools, opened, uuid4(), uuid4()) >= 8 * MIB
 
 
-def test_what_was_put_aside_is_free_again(spools: Spools) -> None:
+def test_room_is_free_again_once_a_body_is_read(spools: Spools) -> None:
     tenant_id, key_id = uuid4(), uuid4()
     for _ in range(3):
         with ExitStack() as opened:

@@ -18,7 +18,7 @@ from tradewind_agent.serve.messages import RequestRefused
 
 PART_PREFIX = ".tradewind-part-"
 MAX_DEPTH = 200
-"""Folders of a path that an upload makes; one may name two thousand, of which each is forced to the disk."""
+"""Folders of a path that an upload makes. A path may name two thousand, and each is forced to the disk."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # O_NONBLOCK: opening a FIFO must not hang the server.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
