@@ -68,8 +68,10 @@ async def answer_once(
 async def claim(parts: Container, tenant_id: UUID, key: SubmissionKey) -> Response | None:
     """Claim a request; return ``None`` if the caller has to work it out, else its earlier answer."""
     earlier = await run_in_threadpool(_claim, parts, tenant_id, key)
-    if earlier is None or (answer := _read_answer(earlier, key)) is not None:
-        return None if earlier is None else answer
+    if earlier is None:
+        return None
+    if (answer := _read_answer(earlier, key)) is not None:
+        return answer
     until = asyncio.get_running_loop().time() + PATIENCE_S
     async with parts.repeated_slots.hold(tenant_id):  # each look takes a thread and a transaction
         while (earlier := await run_in_threadpool(_claim, parts, tenant_id, key)) is not None:
