@@ -159,7 +159,7 @@ _HOLDERS: Mapping[LimitKind, str] = MappingProxyType(
 
 
 _HOLDERS_OF_PAGES: Mapping[LimitKind, str] = MappingProxyType(
-    _HOLDERS | {"key": "one user", "tenant": "all users of this tenant together"}
+    {**_HOLDERS, "key": "one user", "tenant": "all users of this tenant together"}
 )
 
 
